@@ -152,6 +152,42 @@ impl Call {
         }
     }
 
+    /// Waits until all are here, and fails if they give other strides or lengths.
+    fn agree(&self, own: [isize; 3]) {
+        let all = self.make(|team| team.all_gather(own), |team| team.start_all_gather(vec![own]));
+        let other = self.members.ranks().zip(&all).find(|(_, theirs)| **theirs != own);
+        if let Some((pe, [dst, sst, nelems])) = other {
+            let theirs = format_args!("on PE {pe} {dst}, {sst} and {nelems}");
+            let [dst, sst, nelems] = own;
+            fail(
+                self.routine,
+                format_args!(
+                    "arguments dst, sst and nelems are {dst}, {sst} and {nelems}, but {theirs}"
+                ),
+            );
+        }
+    }
+
+    /// The root of a call.
+    fn root(&self, pe_root: c_int) -> Rank {
+        let size = self.members.size();
+        let root = u32::try_from(pe_root).ok().filter(|&root| root < size);
+        let wrong = || -> ! {
+            let expected = format_args!("expected 0 to {}", size - 1);
+            fail(self.routine, format_args!("argument PE_root is {pe_root}, {expected}"))
+        };
+        Rank(root.unwrap_or_else(|| wrong()))
+    }
+
+    /// Broadcasts the root's `source` to the other members' `dest`. Both have been checked.
+    fn broadcast<T: Element>(&self, (dest, source): (*mut T, *const T), nelems: usize, root: Rank) {
+        if nelems > 0 && self.pes() > 1 {
+            let places = (self.offset("source", source, nelems), self.offset("dest", dest, nelems));
+            let kind = (Collective::Broadcast, Some(root));
+            self.move_at::<u8, Sum>(kind, None, places, bytes_of::<T>(nelems));
+        }
+    }
+
     /// The memory of the `pe`th member that is symmetric to `at`, which has been checked.
     fn of_member<T>(&self, pe: Rank, argument: &str, at: *const T, elements: usize) -> *mut T {
         self.world.place(self.routine, (argument, at), bytes_of::<T>(elements), pe).cast()
@@ -197,23 +233,29 @@ pub unsafe fn broadcast<T: Element>(
     pe_root: c_int,
 ) -> c_int {
     let Some(call) = Call::new("shmem_broadcast", team) else { return -1 };
-    let Some(root) = u32::try_from(pe_root).ok().filter(|&root| root < call.members.size()) else {
-        let last = call.members.size() - 1;
-        fail(call.routine, format_args!("argument PE_root is {pe_root}, expected 0 to {last}"))
-    };
+    let root = call.root(pe_root);
     call.check("dest", dest, nelems);
     call.check("source", source, nelems);
-    if call.members.own() == root {
+    if call.members.own() == root.0 {
         // SAFETY: both have been checked.
         unsafe { copy(call.routine, dest.cast(), source.cast(), bytes_of::<T>(nelems)) };
     }
-    if nelems > 0 && call.pes() > 1 {
-        let at = call.offset("dest", dest, nelems);
-        let kind = (Collective::Broadcast, Some(Rank(root)));
-        let bytes = bytes_of::<T>(nelems);
-        call.move_at::<u8, Sum>(kind, None, (at, at), bytes);
-    }
+    call.broadcast((dest, dest), nelems, root);
     0
+}
+
+/// `shmem_broadcast32` and `64`: the root's `dest` is not written.
+pub(crate) fn broadcast_to_others<T: Element>(
+    team: Team,
+    (dest, source): (*mut T, *const T),
+    nelems: usize,
+    pe_root: c_int,
+) {
+    let Some(call) = Call::new("shmem_broadcast", team) else { return };
+    let root = call.root(pe_root);
+    call.check("dest", dest, nelems);
+    call.check("source", source, nelems);
+    call.broadcast((dest, source), nelems, root);
 }
 
 /// A collective that moves a block of `nelems` elements.
@@ -339,7 +381,7 @@ pub unsafe fn alltoalls<T: Element>(
         return 0;
     }
     // Every PE fetches its blocks while all are here.
-    call.barrier();
+    call.agree([dst, sst, isize::try_from(nelems).unwrap_or(isize::MAX)]);
     let own = call.members.own() as usize;
     for (index, pe) in call.members.ranks().enumerate() {
         let theirs = call.of_member(pe, "source", source, extent(from_step));

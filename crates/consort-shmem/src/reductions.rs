@@ -62,7 +62,11 @@ where
     unsafe { combine::<T, Added>(kind, team, dest, source, nelems) }
 }
 
-unsafe fn combine<T: Pod + Send, O: Reduction<T>>(
+/// Combines what all PEs contribute.
+///
+/// # Safety
+/// As [`reduce`].
+pub(crate) unsafe fn combine<T: Pod + Send, O: Reduction<T>>(
     (routine, collective): (&'static str, Collective),
     team: Team,
     dest: *mut T,

@@ -13,12 +13,13 @@ use consort_native::{Biased, Failure, Member, Statics, ThreadToken};
 use libc::c_int;
 
 use crate::{
+    active_sets,
     allocator::{Allocator, MOST_ALIGN},
     collectives::synchronize,
     environment,
     failure::{self, fail, is_ending},
     info, teams,
-    world::{self, Driver, RESERVED, World, known, world},
+    world::{self, Driver, World, known, world},
 };
 
 /// The levels of thread support, as `shmem.h` numbers them.
@@ -72,7 +73,7 @@ fn begin() -> Result<Begun, String> {
     let member = Member::here().map_err(|error| error.to_string())?;
     environment.ensure_fits(member.as_ref().map_or(1, |member| member.pes()))?;
     let statics = Statics::of_program();
-    let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096) + RESERVED;
+    let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096);
     let is_shared = member.is_some() && is_of_program(&statics);
     let statics_bytes = if is_shared { statics.bytes() } else { 0 };
     let pes = if member.is_some() { Pes::from_env(1) } else { Pes::threads(1) };
@@ -102,7 +103,7 @@ fn begin() -> Result<Begun, String> {
         statics,
         statics_at,
         environment,
-        books: Mutex::new(Allocator::new(RESERVED, heap_bytes)),
+        books: Mutex::new(Allocator::new(0, heap_bytes)),
         driver: Biased::new(Driver { world: team, shared: team }),
         callers: AtomicU32::new(0),
         takes_turns: AtomicBool::new(false),
@@ -247,6 +248,7 @@ pub fn finalize() {
 fn leave(routine: &str) {
     let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(Ok(begun)) = &mut *begun else { return };
+    active_sets::forget_all();
     teams::forget_all();
     begun.world.books().give_all();
     if let Some(Boxed(joined)) = begun.joined.take() {

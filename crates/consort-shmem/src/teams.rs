@@ -204,7 +204,7 @@ unsafe fn asked(routine: &str, config: *const Config, mask: c_long) -> Config {
 }
 
 /// The handle of a team; that of none if this PE is in none.
-fn handle(calls: Option<Calls<'static>>, config: Config) -> Team {
+pub(crate) fn handle(calls: Option<Calls<'static>>, config: Config) -> Team {
     let Some(calls) = calls else { return Team::INVALID };
     let ranks = (0..calls.size()).map(|rank| calls.world_rank(Rank(rank)));
     let made = Made {

@@ -17,11 +17,6 @@ use libc::c_int;
 
 use crate::{allocator::Allocator, environment::Environment, failure::fail};
 
-/// Bytes at the beginning of the heap for the words by which PEs of an active set meet.
-pub const RESERVED: usize = 12 << 10;
-/// Where a PE of an active set tells how much it contributes: behind the words of 1024 PEs.
-pub(crate) const COUNT_AT: usize = 8 << 10;
-
 /// The job, as this PE sees it. It is never freed: what C programs hold may refer to it.
 pub struct World {
     pub(crate) job: Arc<Job>,

@@ -158,10 +158,13 @@ impl<'p> Team<'p> {
 
     /// This PE's part in the new team of these PEs, if it is among them.
     fn part(&self, color: u32, members: &[Rank]) -> Result<Option<Group>> {
-        self.state.endpoint.join(color, members).map_err(|NoGroup| {
-            let pes = members.len();
-            self.state.ensure_sound().err().unwrap_or(TeamError::Memory { pes }.into())
-        })
+        let joined = self.state.endpoint.join(color, members);
+        joined.map_err(|NoGroup| self.no_group(members.len()))
+    }
+
+    /// Why there is no team of so many PEs.
+    fn no_group(&self, pes: usize) -> Error {
+        self.state.ensure_sound().err().unwrap_or(TeamError::Memory { pes }.into())
     }
 
     /// The team of this part, with this team's modes.
@@ -178,6 +181,21 @@ impl<'p> Team<'p> {
     #[doc(hidden)]
     pub fn form(&self, color: u32, members: &[Rank]) -> Result<Option<Self>> {
         self.join(color, members)
+    }
+
+    /// The team of `size` PEs of the job, `first`, `first + stride` and so on, which they form
+    /// without the others, each once, and which lasts as long as the job; `None` on another PE.
+    ///
+    /// # Errors
+    /// [`TeamError::Memory`].
+    ///
+    /// # Panics
+    /// When a member is outside of the job, or this PE has formed it before.
+    #[doc(hidden)]
+    pub fn form_strided(&self, first: Rank, stride: u32, size: u32) -> Result<Option<Self>> {
+        let joined = self.state.endpoint.join_strided(first, stride, size);
+        let part = joined.map_err(|NoGroup| self.no_group(size as usize))?;
+        Ok(part.map(|part| self.team_of(part)))
     }
 
     /// Frees a team, as [`Team::free`], whose PEs have agreed to that by other means.

@@ -99,6 +99,11 @@ fn collective_routines() {
 }
 
 #[test]
+fn active_sets_of_threads() {
+    works("sets.c", &["-std=c11", "-pthread"], "");
+}
+
+#[test]
 fn memory_and_counting_puts() {
     works("memory.c", &["-std=c11"], "");
 }
@@ -231,6 +236,7 @@ fn misuse_ends_the_job_with_a_line() {
         ("6", "argument cmp is 77"),
         ("7", "argument source, 4 bytes at"),
         ("8", "was killed by signal 6"),
+        ("10", "shmem_alltoalls: argument dest, 18446744073709551615 bytes at"),
     ] {
         let done = run(&program, 2, &[which]);
         let said = text(&done);

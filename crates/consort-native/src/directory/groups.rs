@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
+use consort_fabric::Rank;
+
 use super::{
-    keys::{EXHAUSTED, FORMING, GROUP, ROOM},
+    keys::{EXHAUSTED, FORMING, GROUP, ROOM, STRIDED},
     lock::Locked,
     locked_words::size,
+    map::Key,
     space::Region,
 };
 use crate::segment::page::PAGE;
@@ -18,22 +21,42 @@ pub(crate) struct GroupPlace {
     pub(crate) at: usize,
 }
 
+/// What the members of a group that is being formed know it by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Forming {
+    /// Of a formation of a group, which all of its members make: the group's number, the number of
+    /// the formation, and the colour.
+    Color(u64, u64, u32),
+    /// Of the PEs of the world from one on, so many apart: of the formation no other PE knows.
+    Strided(Rank, u32),
+}
+
+impl Forming {
+    fn key(self, pes: usize) -> Key {
+        match self {
+            Self::Color(parent, made, color) => [FORMING, parent, made << 32 | u64::from(color)],
+            Self::Strided(Rank(first), stride) => {
+                [STRIDED, u64::from(first) << 32 | u64::from(stride), pes as u64]
+            }
+        }
+    }
+}
+
 /// There is no memory, or no number, for another group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoGroup;
 
 impl Locked<'_> {
-    /// The group of this colour in team formation number `made` of `parent`, for one of its `pes`
-    /// members. The first member to call allocates `bytes` for it. None for a member that takes the
-    /// group to have another size.
+    /// The group that is being formed, for one of its `pes` members, each of which calls this once.
+    /// The first to call allocates `bytes` for it. None for a member that takes the group to have
+    /// another size.
     pub(crate) fn join(
         &self,
-        (parent, made): (u64, u64),
-        color: u32,
+        forming: Forming,
         pes: usize,
         bytes: usize,
     ) -> Result<GroupPlace, NoGroup> {
-        let key = [FORMING, parent, made << 32 | u64::from(color)];
+        let key = forming.key(pes);
         let value = self.map.get(&key).unwrap_or_else(|| {
             let number = self.found_group(pes, bytes).map_or(EXHAUSTED, |place| place.number);
             let value = [pes as u64, number, pes as u64, 0];

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | block | group, number of the allocation | holds, region, fresh offset, bytes requested |
 //! | group being formed | parent, number of the formation and colour | members to come, number |
+//! | the same, by its members alone | first and stride, PEs | members to come, number |
 //! | group | number | members, region, PEs |
 //! | name | hash | number |
 
@@ -12,6 +13,7 @@ pub(super) const BLOCK: u64 = 1;
 pub(super) const FORMING: u64 = 2;
 pub(super) const GROUP: u64 = 3;
 pub(super) const NAME: u64 = 4;
+pub(super) const STRIDED: u64 = 5;
 
 /// Stored instead of a region or a number: the allocation failed, for this reason.
 pub(super) const EXHAUSTED: u64 = u64::MAX;

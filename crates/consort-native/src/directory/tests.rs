@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
+use consort_fabric::Rank;
+
 use super::{
     blocks::HeapError,
-    groups::NoGroup,
-    keys::{BLOCK, FORMING},
+    groups::{Forming, NoGroup},
+    keys::{BLOCK, FORMING, STRIDED},
     lock::{BYTES, Directory, Locked},
 };
 use crate::{
@@ -103,11 +105,12 @@ fn members_find_their_group_and_its_pages_are_zero_again() {
     let world = groups.found_group(3, 100).expect("a page");
     assert_eq!((world.number, groups.groups()), (0, vec![(BYTES, 3)]));
     for made in 0..10 {
-        let join = |color| groups.join((0, made), color, 2, PAGE).expect("a page");
+        let join = |color| groups.join(Forming::Color(0, made, color), 2, PAGE).expect("a page");
         let [one, other, same] = [7, 8, 7].map(join);
         assert_eq!((one.at, one), (BYTES + PAGE, same));
         assert_ne!((one.at, one.number), (other.at, other.number));
-        assert_eq!(groups.join((0, made), 8, 3, PAGE), Err(NoGroup), "another size");
+        let another_size = groups.join(Forming::Color(0, made, 8), 3, PAGE);
+        assert_eq!(another_size, Err(NoGroup));
         let words = Words::new(&directory.segment, one.at, PAGE / 8);
         let zero = |word: &LineWord| word.swap(7, Relaxed) == 0;
         assert!(words.iter().all(zero), "others' are never seen");
@@ -121,12 +124,26 @@ fn members_find_their_group_and_its_pages_are_zero_again() {
     assert_eq!(groups.map.of_kind(FORMING).count(), 0);
 }
 
+/// Two groups of one first PE, one of the same stride and the other of the same size.
+#[test]
+fn members_alone_find_their_group_in_any_order() {
+    let directory = directory(0);
+    let groups = locked(&directory);
+    let join = |stride, pes| groups.join(Forming::Strided(Rank(1), stride), pes, PAGE);
+    let [pair, apart, three] = [(1, 2), (2, 2), (1, 3)].map(|(stride, pes)| join(stride, pes));
+    assert_eq!((join(1, 3), join(2, 2)), (three, apart));
+    assert_eq!((join(1, 2), join(1, 3)), (pair, three));
+    let numbers = [pair, apart, three].map(|place| place.expect("a page").number);
+    assert_eq!(numbers, [0, 1, 2]);
+    assert_eq!(groups.map.of_kind(STRIDED).count(), 0, "all members have come");
+}
+
 #[test]
 fn a_group_that_finds_no_place_is_none_for_all() {
     let directory = directory(0);
     let groups = locked(&directory);
     for color in [1, 1, 2] {
-        assert_eq!(groups.join((0, 0), color, 2, 5 * PAGE), Err(NoGroup));
+        assert_eq!(groups.join(Forming::Color(0, 0, color), 2, 5 * PAGE), Err(NoGroup));
     }
     assert_eq!(groups.groups(), []);
 }

@@ -4,6 +4,7 @@
 
 use std::{
     cell::{Cell, RefCell, UnsafeCell},
+    collections::BTreeSet,
     fmt,
     marker::PhantomData,
     rc::{Rc, Weak},
@@ -15,7 +16,7 @@ use consort_fabric::Rank;
 
 use crate::{
     call::{pending_calls::PendingCalls, started::CallContext},
-    directory::groups::NoGroup,
+    directory::groups::{Forming, NoGroup},
     heap::one_sided::OneSided,
     inbox::line::Line,
     launch::job::Job,
@@ -39,6 +40,8 @@ pub(super) struct Pe {
     pub(super) limit: Cell<Option<Duration>>,
     pub(super) deadlocks: RefCell<Deadlocks>,
     pub(super) shared_handles: Tally,
+    /// The teams of [`Endpoint::join_strided`]: first PE, stride and size.
+    strided: RefCell<BTreeSet<(Rank, u32, u32)>>,
 }
 
 /// One PE's handle on a team. Stays on its thread.
@@ -88,6 +91,7 @@ impl Endpoint {
             limit: Cell::new(None),
             deadlocks: RefCell::default(),
             shared_handles: Tally::default(),
+            strided: RefCell::default(),
         };
         Self::of(job, Rc::new(pe), world)
     }
@@ -169,7 +173,36 @@ impl Endpoint {
         let group = self.group();
         let ranks = members.iter().map(|&rank| group.in_world(rank)).collect();
         let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
-        group.join(made, color, ranks, rank).map(Some)
+        let forming = Forming::Color(group.number(), made, color);
+        Group::join(&self.job, forming, ranks, rank).map(Some)
+    }
+
+    /// Forms a team of `pes` PEs of the world: `first`, `first + stride` and so on, in this order.
+    /// They alone call this, each once in a job, and such teams in any order. Returns `None` on
+    /// another PE.
+    ///
+    /// # Errors
+    /// When there is no memory for another team.
+    ///
+    /// # Panics
+    /// When a member is outside of the world, or this PE has joined the team before.
+    pub fn join_strided(
+        &self,
+        first: Rank,
+        stride: u32,
+        pes: u32,
+    ) -> Result<Option<Group>, NoGroup> {
+        let last = u64::from(first.0) + u64::from(pes.max(1) - 1) * u64::from(stride);
+        assert!(last < u64::from(self.job.config().pes), "a team is of PEs of the job");
+        let ranks: Box<[Rank]> = (0..pes).map(|at| Rank(first.0 + at * stride)).collect();
+        let Some(at) = ranks.iter().position(|&rank| rank == self.pe.rank) else {
+            return Ok(None);
+        };
+        // Of two groups of one member each could take the other's words for its own.
+        let is_first = self.pe.strided.borrow_mut().insert((first, stride, pes));
+        assert!(is_first, "a PE joins such a team once");
+        let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
+        Group::join(&self.job, Forming::Strided(first, stride), ranks, rank).map(Some)
     }
 
     /// This PE's endpoint in a team that it has joined.

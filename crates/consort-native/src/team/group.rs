@@ -19,7 +19,7 @@ use consort_fabric::{Capabilities, Rank};
 
 use super::memory::GroupMemory;
 use crate::{
-    directory::groups::{GroupPlace, NoGroup},
+    directory::groups::{Forming, GroupPlace, NoGroup},
     inbox::{
         geometry::{
             EXPOSURES, FIRST_WIDE_SLOT, Geometry, LINE_WORDS, PAIR_TURNS, PAIR_WORDS, RECENT,
@@ -119,23 +119,22 @@ impl Group {
         Self { job, number, rank, ranks, memory, pairs, own_recent, own_sites }
     }
 
-    /// The group of colour `color` in team formation `made` of this group, for its member `rank`.
-    /// `ranks` are all members' ranks in the world.
+    /// The group that is being formed, for its member `rank`. `ranks` are all members' ranks in the
+    /// world.
     ///
     /// # Errors
     /// When there is no memory for another group.
     pub(crate) fn join(
-        &self,
-        made: u64,
-        color: u32,
+        job: &Arc<Job>,
+        forming: Forming,
         ranks: Box<[Rank]>,
         rank: Rank,
     ) -> Result<Self, NoGroup> {
         let bytes = Geometry::of(ranks.len()).bytes();
-        let directory = self.job.directory().ok_or(NoGroup)?;
-        let place = directory.join((self.number, made), color, ranks.len(), bytes)?;
+        let directory = job.directory().ok_or(NoGroup)?;
+        let place = directory.join(forming, ranks.len(), bytes)?;
         drop(directory);
-        let group = Self::new(&self.job, place, ranks, rank);
+        let group = Self::new(job, place, ranks, rank);
         group.memory.introduce(&group.ranks);
         Ok(group)
     }

@@ -1,7 +1,7 @@
 //! Programs that are wrong, and the line that each gets.
 
 use consort_shmem::{
-    active_sets::{self, barrier, sync, to_all},
+    active_sets::{self, sync, to_all},
     collectives::{barrier_all, broadcast},
     contexts::Context,
     counting,
@@ -13,7 +13,7 @@ use consort_shmem::{
 };
 
 /// Name, program, and a part of what it gets.
-pub(crate) const ALL: [(&str, fn(), &str); 21] = [
+pub(crate) const ALL: [(&str, fn(), &str); 25] = [
     ("before_init", || barrier_all(), "shmem_barrier_all: called before shmem_init"),
     (
         "after_finalize",
@@ -108,22 +108,64 @@ pub(crate) const ALL: [(&str, fn(), &str); 21] = [
         "calls do not match at call ",
     ),
     (
-        "debug_another_active_set",
+        "another_call_of_a_set",
         || {
-            setup::init();
-            if setup::my_pe() == 0 { barrier((0, 0, 2)) } else { sync((0, 0, 2)) }
+            in_a_set(|of_first, target, source| match of_first {
+                // SAFETY: words of this test, here and below.
+                true => unsafe { active_sets::fcollect(target, source, 1, (0, 1, 2)) },
+                false => unsafe { active_sets::alltoall(target, source, 1, (0, 1, 2)) },
+            })
         },
-        "calls of active sets do not match: PE ",
+        "calls do not match at call 0 in the team of PEs 0, 2: PE 0 called all_gather(8 bytes of",
     ),
     (
-        "debug_another_root",
+        "another_root_of_a_set",
+        || {
+            in_a_set(|is_first, target, source| {
+                // SAFETY: as above.
+                unsafe { active_sets::broadcast(target, source, 1, is_first.into(), (0, 1, 2)) };
+            })
+        },
+        "in the team of PEs 0, 2: PE 0 called broadcast(8 bytes of u8, root 1, mine)",
+    ),
+    (
+        "other_strides_of_a_set",
+        || {
+            in_a_set(|is_first, target, source| {
+                let stride = if is_first { 1 } else { 2 };
+                // SAFETY: as above.
+                unsafe { active_sets::alltoalls(target, source, 1, stride, 1, (0, 1, 2)) };
+            })
+        },
+        "failed: shmem_alltoalls: arguments dst, sst and nelems are 1, ",
+    ),
+    (
+        "strides_of_all_memory_of_a_set",
+        || {
+            in_a_set(|_, target, source| {
+                // SAFETY: refused.
+                unsafe { active_sets::alltoalls(target, source, 1 << 62, 1 << 62, 3, (0, 1, 2)) };
+            })
+        },
+        "failed: shmem_alltoalls: argument dest, 18446744073709551615 bytes at ",
+    ),
+    (
+        "other_members_of_a_set",
         || {
             setup::init();
-            let [source, target] = [(); 2].map(|()| memory::malloc(8).cast::<i64>());
-            // SAFETY: words of this test.
-            unsafe { active_sets::broadcast(target, source, 1, setup::my_pe(), (0, 0, 2)) };
+            sync([(0, 0, 2), (1, 0, 2), (0, 1, 2)][setup::my_pe().unsigned_abs() as usize]);
+            setup::finalize();
         },
-        "is in shmem_broadcast with other arguments, this PE in the call of 2 PEs from 0 on",
+        "a deadlock between teams: PE ",
+    ),
+    (
+        "not_of_a_set",
+        || {
+            setup::init();
+            sync((0, 1, 2));
+            setup::finalize();
+        },
+        "PE 1 failed: shmem_sync: arguments PE_start, logPE_stride and PE_size are 0, 1 and 2, exp",
     ),
     (
         "another_reduction",
@@ -226,6 +268,16 @@ pub(crate) const ALL: [(&str, fn(), &str); 21] = [
         "",
     ),
 ];
+
+/// What PEs 0 and 2 do with memory, the first of them or not.
+fn in_a_set(program: fn(bool, *mut i64, *mut i64)) {
+    setup::init();
+    let [source, target] = [(); 2].map(|()| memory::malloc(64).cast::<i64>());
+    if setup::my_pe() != 1 {
+        program(setup::my_pe() == 0, target, source);
+    }
+    setup::finalize();
+}
 
 fn put_to(target: *mut u64, pe: i32) {
     let value = 5;

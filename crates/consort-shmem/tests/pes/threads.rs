@@ -3,16 +3,18 @@
 use std::{ptr::null, thread, time::Duration};
 
 use consort_shmem::{
+    active_sets::{self, Triplet},
     atomic,
-    collectives::{alltoall, alltoalls, broadcast, collect, fcollect, team_sync},
+    collectives::{alltoall, alltoalls, barrier_all, broadcast, collect, fcollect, team_sync},
     contexts::Context,
     elements::Added,
     reductions::{reduce, sum_exscan, sum_inscan},
+    rma,
     teams::{self, Team},
     wait,
 };
 
-use crate::{Pe, read, write, zeros};
+use crate::{Pe, active_sets::is_in, read, write, zeros};
 
 /// Threads that make collective calls.
 const THREADS: usize = 4;
@@ -186,4 +188,76 @@ pub(crate) fn crossed_threads(pe: Pe) {
             broadcasts();
         }
     }
+}
+
+/// Each thread makes calls of an active set of its own, whose members overlap.
+pub(crate) fn active_sets_of_threads(pe: Pe) {
+    let last = pe.pes - 1;
+    let sets = [(0, 0, 2), (0, 1, 2), (0, 0, 3), (1, 0, 2)];
+    let sets = sets.into_iter().filter(|(start, log, size)| start + ((size - 1) << log) <= last);
+    let sets: Vec<_> = (3..).zip(sets).map(|(len, set)| (len, set, Words::new(32))).collect();
+    thread::scope(|scope| {
+        for &(len, set, words) in sets.iter().filter(|(_, set, _)| is_in(*set, pe.own)) {
+            scope.spawn(move || {
+                for round in 0..200 {
+                    calls_of_set(pe, set, len, (words.at(), round));
+                }
+            });
+        }
+    });
+    barrier_all();
+}
+
+/// A set's PEs collect `len` words of each, broadcast and add them.
+fn calls_of_set(pe: Pe, set: Triplet, len: usize, (source, round): (*mut i64, i64)) {
+    let (start, log_stride, size) = set;
+    let target = source.wrapping_add(len);
+    let members = || (0..size).map(|at| i64::from(start + (at << log_stride)));
+    let words = |pe: i64| (0..).take(len).map(move |at: i64| 1000 * round + 100 * pe + at);
+    active_sets::sync(set);
+    write(source, &words(pe.own.into()).collect::<Vec<_>>());
+    let sum = |at: usize| members().filter_map(|pe| words(pe).nth(at)).sum();
+    let sums: Vec<i64> = (0..len).map(sum).collect();
+    // SAFETY: the test's own memory, which is large enough.
+    unsafe {
+        active_sets::collect(target, source, len, set);
+        let all: Vec<i64> = members().flat_map(words).collect();
+        assert_eq!(read(target, all.len()), all);
+        active_sets::to_all::<i64, Added>(target, source, i32::try_from(len).unwrap_or(0), set);
+        assert_eq!(read(target, len), sums);
+        active_sets::broadcast(target, source, len, 0, set);
+    }
+    let expected = if pe.own == start { sums } else { words(start.into()).collect() };
+    assert_eq!(read(target, len), expected);
+}
+
+/// PE 0 makes by two threads what the others make one after the other.
+pub(crate) fn crossed_active_sets_of_threads(pe: Pe) {
+    let (first, second, flag) = ((0, 0, 2), (0, 1, 2), Words::new(1));
+    if pe.pes < 3 {
+        return;
+    }
+    for round in 1..=10 {
+        match pe.own {
+            0 => thread::scope(|scope| {
+                scope.spawn(|| active_sets::sync(first));
+                scope.spawn(|| {
+                    thread::sleep(Duration::from_millis(5));
+                    active_sets::sync(second);
+                });
+            }),
+            // SAFETY: one word.
+            1 => unsafe {
+                wait::wait_until(flag.at(), wait::EQ, round);
+                active_sets::sync(first);
+            },
+            2 => {
+                active_sets::sync(second);
+                // SAFETY: one word.
+                unsafe { rma::p(Context::DEFAULT, flag.at(), round, 1) };
+            }
+            _ => {}
+        }
+    }
+    barrier_all();
 }

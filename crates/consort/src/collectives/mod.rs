@@ -12,7 +12,7 @@ mod reduce_scatter;
 mod scan;
 mod scatter;
 
-pub(crate) use places::are_apart;
+pub(crate) use places::{are_apart, are_symmetric};
 
 use std::panic::Location;
 

@@ -12,7 +12,8 @@ use crate::{Displacements, Error, Result, Team};
 /// # Places
 impl Team<'_> {
     /// Makes a call on blocks of `len` elements, at these offsets of the source and of the target
-    /// from each heap. Nothing is combined without an operator. A broadcast uses the source alone.
+    /// from each heap. Nothing is combined without an operator. A broadcast goes from the root's
+    /// source to the target of the others.
     ///
     /// # Errors
     /// [`Error::InPlace`] when source and target overlap, and see [`Team`].
@@ -29,22 +30,12 @@ impl Team<'_> {
         (source, target): (usize, usize),
         len: usize,
     ) -> Result<()> {
+        let kind = (collective, root, are_symmetric(collective, (source, target)));
         let is_root = root == Some(self.rank());
-        let bytes = len * size_of::<T>();
-        // Both, as the root has them.
-        let (contributed, received) = self.blocks(collective, true);
-        let [contributed, received] = [contributed, received].map(|count| count as usize * bytes);
-        if collective == Collective::Broadcast {
-            let [source, target] = [0; 2].map(|_: u32| self.place(source, bytes));
-            let [source, target] = brought(collective, is_root, source, target);
-            return self.at_places::<T, O>((collective, root), operator, source, target, len);
-        }
-        if !are_apart((source, contributed), (target, received)) {
-            return Err(Error::InPlace);
-        }
-        let [source, target] = [(source, contributed), (target, received)]
-            .map(|(offset, bytes)| self.place(offset, bytes));
-        self.at_places::<T, O>((collective, root), operator, source, target, len)
+        let places = self.places(collective, (source, target), len * size_of::<T>())?;
+        let [source, target] = places.map(|(offset, bytes)| self.place(offset, bytes));
+        let [source, target] = brought(collective, is_root, source, target);
+        self.at_places::<T, O>(kind, operator, source, target, len)
     }
 
     /// All-gathers blocks of different lengths: `len` elements of this PE, and those of all PEs in
@@ -75,6 +66,23 @@ impl Team<'_> {
         self.state.call::<T, T>(kind, None, 0, true, (&operands, Location::caller()), "")
     }
 
+    /// The places at these offsets in a call on blocks of so many bytes, as the root has them. Those
+    /// of a broadcast are of different PEs, so that they may overlap.
+    pub(crate) fn places(
+        &self,
+        collective: Collective,
+        (source, target): (usize, usize),
+        block_bytes: usize,
+    ) -> Result<[(usize, usize); 2]> {
+        if collective == Collective::Broadcast {
+            return Ok([source, target].map(|offset| (offset, block_bytes)));
+        }
+        let (contributed, received) = self.blocks(collective, true);
+        let source = (source, contributed as usize * block_bytes);
+        let target = (target, received as usize * block_bytes);
+        if are_apart(source, target) { Ok([source, target]) } else { Err(Error::InPlace) }
+    }
+
     fn place(&self, offset: usize, bytes: usize) -> Buffer<'_> {
         let endpoint = &self.state.endpoint;
         Buffer::symmetric(endpoint.job(), endpoint.rank_in_world(), offset, bytes)
@@ -83,7 +91,7 @@ impl Team<'_> {
     #[track_caller]
     fn at_places<'b, T: Pod, O: Operator<T>>(
         &'b self,
-        (collective, root): (Collective, Option<Rank>),
+        (collective, root, are_symmetric): (Collective, Option<Rank>, bool),
         operator: Option<&'b O>,
         source: Buffer<'b>,
         target: Buffer<'b>,
@@ -98,11 +106,17 @@ impl Team<'_> {
             (collective, self.sync()),
             root,
             planned_len(collective, len),
-            true,
+            are_symmetric,
             (&operands, Location::caller()),
             combination.map_or("", |(_, name)| name),
         )
     }
+}
+
+/// Whether peers reach the buffers at these offsets without a rendezvous. Those of a broadcast do
+/// if it has one place. Otherwise what is exposed is symmetric memory all the same, and not copied.
+pub(crate) fn are_symmetric(collective: Collective, (source, target): (usize, usize)) -> bool {
+    collective != Collective::Broadcast || source == target
 }
 
 /// Whether two places, each an offset and a length in bytes, have no byte in common.

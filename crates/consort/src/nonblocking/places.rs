@@ -8,7 +8,10 @@ use super::{
     Kind, Request,
     buffers::{Combine, InHeap, Nothing, OwnedLayout, Place, With},
 };
-use crate::{Displacements, Error, Result, Team, collectives::are_apart};
+use crate::{
+    Displacements, Error, Result, Team,
+    collectives::{are_apart, are_symmetric},
+};
 
 /// # Places
 impl<'p> Team<'p> {
@@ -25,19 +28,11 @@ impl<'p> Team<'p> {
         (source, target): (usize, usize),
         len: usize,
     ) -> Result<Request<'p, ()>> {
-        let kind = Kind { collective, root, len, symmetric: true };
+        let symmetric = are_symmetric(collective, (source, target));
+        let kind = Kind { collective, root, len, symmetric };
         let even = self.even::<T>(kind);
-        let ((contributed, received), bytes) =
-            (self.blocks(collective, true), len * size_of::<T>());
-        let [contributed, received] = [contributed, received].map(|count| count as usize * bytes);
-        let places = if collective == Collective::Broadcast {
-            ((source, bytes), (source, bytes))
-        } else {
-            ((source, contributed), (target, received))
-        };
-        if collective != Collective::Broadcast && !are_apart(places.0, places.1) {
-            return Err(Error::InPlace);
-        }
+        let [source, target] = self.places(collective, (source, target), len * size_of::<T>())?;
+        let places = (source, target);
         match operator {
             Some(operator) => self.start_in::<_, T, _>(kind, places, With(operator), even),
             None => self.start_in::<_, T, _>(kind, places, Nothing, even),

@@ -46,6 +46,12 @@ static void use(void)
     shmem_barrier_all();
     shmem_long_p(heap, shmem_long_g(&word, (own + 1) % pes), own);
     shmem_long_sum_reduce(team, heap + 1, heap, 1);
+    if (own % 2 == 0) {
+        static long sum, sync[SHMEM_REDUCE_SYNC_SIZE], work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
+        shmem_long_sum_to_all(&sum, &word, 1, 0, 1, (pes + 1) / 2, work, sync);
+        if (sum != (pes - 1) / 2 * ((pes - 1) / 2 + 1))
+            printf("PE %d: %ld of an active set\n", own, sum);
+    }
     if (heap[0] != (own + 1) % pes || heap[1] != pes * (pes - 1) / 2)
         printf("PE %d: %ld, %ld\n", own, heap[0], heap[1]);
 }

@@ -1,6 +1,8 @@
 /* Misuse, by number. */
 #include "check.h"
 
+static long sync[SHMEM_ALLTOALLS_SYNC_SIZE];
+
 int main(int count, char **arguments) {
     int local = 0, which = count > 1 ? atoi(arguments[1]) : 0;
     if (which == 0) shmem_barrier_all();
@@ -15,6 +17,7 @@ int main(int count, char **arguments) {
     case 6: shmem_int_wait_until(a, 77, 1); break;
     case 7: shmem_int_sum_reduce(SHMEM_TEAM_WORLD, a, &local, 1); break;
     case 8: abort();
+    case 10: shmem_alltoalls64(a, a, 1L << 62, 1L << 62, 3, 0, 0, 2, sync); break;
     }
     shmem_finalize();
     return 0;
