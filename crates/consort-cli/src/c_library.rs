@@ -11,7 +11,8 @@ use anyhow::{Context as _, Result, bail};
 /// The library to link, which is in `lib` of an installation.
 pub(crate) const ARCHIVE: &str = "libconsort_shmem.a";
 /// The headers, which are in `include` of an installation.
-pub(crate) const HEADERS: [&str; 2] = ["shmem.h", "shmemx.h"];
+pub(crate) const HEADERS: [&str; 5] =
+    ["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"];
 /// What the library needs of the system.
 pub(crate) const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 

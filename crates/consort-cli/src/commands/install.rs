@@ -21,7 +21,8 @@ shmemx.h), lib/ (libconsort_shmem.a and .so) and lib/pkgconfig/. It may be
 moved. The shared library is linked by the compiler of CC, or cc.";
 
 /// What the shared library exports.
-const EXPORTS: &str = "{ global: shmem_*; shmemx_*; pshmem_*; start_pes; local: *; };\n";
+const EXPORTS: &str = "{ global: shmem_*; shmemx_*; pshmem_*; start_pes; _my_pe; _num_pes; \
+                       shmalloc; shfree; shrealloc; shmemalign; local: *; };\n";
 
 /// The wrappers, each a script that runs the command beside it.
 const WRAPPERS: [(&str, &str); 3] = [
@@ -45,7 +46,7 @@ impl Install {
         let library = CLibrary::find()?;
         let [bin, include, lib] = ["bin", "include", "lib"].map(|name| self.prefix.join(name));
         let packages = lib.join("pkgconfig");
-        for folder in [&bin, &include, &packages] {
+        for folder in [&bin, &include.join("mpp"), &packages] {
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot make {}", folder.display()))?;
         }

@@ -115,6 +115,11 @@ fn profilers_and_cpp() {
 }
 
 #[test]
+fn names_of_version_1_0() {
+    works("old.c", &["-std=c99", "-Wno-deprecated-declarations"], "");
+}
+
+#[test]
 fn subjects_of_the_specification() {
     works("examples.c", &["-std=c11"], "");
 }
