@@ -157,6 +157,30 @@ fn static_variables_of_every_kind_of_executable() {
     }
 }
 
+#[test]
+fn static_variables_of_children() {
+    for kind in [&[][..], &["-static"], &["-static-pie"]] {
+        works("forks.c", kind, "");
+    }
+}
+
+/// Sanitizers guard the memory between static variables.
+#[test]
+fn static_variables_beside_sanitizers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let probe = folder.path().join("probe.c");
+    std::fs::write(&probe, "int main(void) { return 0; }").expect("a source");
+    for sanitizer in ["-fsanitize=address", "-fsanitize=undefined"] {
+        let mut cc = Command::new("cc");
+        cc.arg(sanitizer).arg(&probe).arg("-o").arg(folder.path().join("probe"));
+        if output(&mut cc).status.success() {
+            works("statics.c", &[sanitizer], "statics of {pes} PEs\n");
+        } else {
+            eprintln!("not tested: this compiler has no {sanitizer}");
+        }
+    }
+}
+
 /// The experiments of the paper on counting puts, with few rounds.
 #[test]
 fn experiments_with_counting_puts() {
@@ -192,6 +216,7 @@ fn misuse_ends_the_job_with_a_line() {
         ("6", "argument cmp is 77"),
         ("7", "argument source, 4 bytes at"),
         ("8", "was killed by signal 6"),
+        ("9", "a forked child ends, since its static variables could not be copied"),
     ] {
         let done = run(&program, 2, &[which]);
         let said = text(&done);
@@ -199,7 +224,7 @@ fn misuse_ends_the_job_with_a_line() {
     }
     for (size, line) in [("rubbish", "SHMEM_SYMMETRIC_SIZE is `rubbish`"), ("60T", "asks for")] {
         let mut run = consort();
-        run.args(["run", "-n", "2"]).arg(&program).arg("9").env("SHMEM_SYMMETRIC_SIZE", size);
+        run.args(["run", "-n", "2"]).arg(&program).arg("99").env("SHMEM_SYMMETRIC_SIZE", size);
         let done = output(&mut run);
         let said = text(&done);
         assert!(!done.status.success() && said.contains(line), "{size}: {}: {said}", done.status);
@@ -232,4 +257,14 @@ fn an_installation_has_wrappers_and_both_libraries() {
     let done = output(bin("oshrun").args(["-n", "2"]).arg(&shared));
     assert_eq!(text(&done), "statics of 2 PEs\n");
     assert!(lib.join("pkgconfig/consort-shmem.pc").is_file());
+    // What loads it later keeps its static variables, whether it has threads by then or not.
+    let later = folder.path().join("later");
+    let mut cc = Command::new("cc");
+    let done = output(cc.arg(source("later.c")).args(["-ldl", "-lpthread", "-o"]).arg(&later));
+    assert!(done.status.success(), "{}", text(&done));
+    for threads in [&[][..], &["threads"]] {
+        let mut run = bin("oshrun");
+        run.args(["-n", "2"]).arg(&later).arg(lib.join("libconsort_shmem.so")).args(threads);
+        assert_eq!(text(&output(&mut run)), "0 0\n0 0\n");
+    }
 }
