@@ -41,15 +41,17 @@ static BEGUN: Mutex<Option<Result<Begun, String>>> = Mutex::new(None);
 /// How many initializations have not been finalized.
 static INITIALIZED: Mutex<u32> = Mutex::new(0);
 
-/// Runs before the program, while it has one thread: then its static variables can be moved.
+/// Runs before the program, while it has one thread: then its static variables can be moved. The
+/// number puts it before the program's own constructors, unless they have a smaller one.
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[unsafe(link_section = ".init_array.00101")]
 static CONSTRUCTOR: extern "C" fn() = construct;
 
 extern "C" fn construct() {
-    if std::env::var_os("CONSORT_LAUNCH").is_some() {
-        let begun = begin();
-        *BEGUN.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
+    let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+    // A constructor of the program that ran before may have begun the job, or ended it.
+    if std::env::var_os("CONSORT_LAUNCH").is_some() && begun.is_none() && !is_final() {
+        *begun = Some(begin());
     }
 }
 

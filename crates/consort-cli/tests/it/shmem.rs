@@ -164,6 +164,13 @@ fn static_variables_of_children() {
     }
 }
 
+#[test]
+fn static_variables_in_constructors() {
+    for kind in [&[][..], &["-DEARLY"], &["-static"]] {
+        works("constructors.cpp", kind, "");
+    }
+}
+
 /// Sanitizers guard the memory between static variables.
 #[test]
 fn static_variables_beside_sanitizers() {
