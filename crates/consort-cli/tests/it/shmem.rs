@@ -171,6 +171,13 @@ fn static_variables_in_constructors() {
     }
 }
 
+#[test]
+fn read_only_sources() {
+    for kind in [&[][..], &["-no-pie", "-fno-pie"], &["-static"]] {
+        works("constants.c", kind, "");
+    }
+}
+
 /// Sanitizers guard the memory between static variables.
 #[test]
 fn static_variables_beside_sanitizers() {
@@ -224,6 +231,8 @@ fn misuse_ends_the_job_with_a_line() {
         ("7", "argument source, 4 bytes at"),
         ("8", "was killed by signal 6"),
         ("9", "a forked child ends, since its static variables could not be copied"),
+        ("10", "argument dest, 4 bytes at"),
+        ("11", "argument dest, 4 bytes at"),
     ] {
         let done = run(&program, 2, &[which]);
         let said = text(&done);

@@ -6,6 +6,7 @@
 #include "check.h"
 
 static int written;
+static const int constant = 1;
 
 /* A child for whose static variables there is no memory. */
 static void fork_without_memory(void) {
@@ -38,6 +39,8 @@ int main(int count, char **arguments) {
     case 7: shmem_int_sum_reduce(SHMEM_TEAM_WORLD, a, &local, 1); break;
     case 8: abort();
     case 9: fork_without_memory(); break;
+    case 10: shmem_int_p((int *)&constant, 1, 0); break;
+    case 11: shmem_int_sum_reduce(SHMEM_TEAM_WORLD, (int *)&constant, a, 1); break;
     }
     shmem_finalize();
     return 0;

@@ -6,6 +6,9 @@
 //! only the pages are copied that were touched. Copies are made by means that sanitizers do not
 //! see, since what they guard lies between the variables.
 //!
+//! Read-only data is the same on all PEs. There is room for it behind the variables, where a PE
+//! copies what peers are to read of it.
+//!
 //! | file | what |
 //! | --- | --- |
 //! | `program` | where the program's data lies |
@@ -58,17 +61,30 @@ impl Statics {
         self.0.is_linked && threads == 1
     }
 
-    /// Their size in bytes, in whole pages.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
+    /// The size in bytes, in whole pages, of what is writable.
+    fn writable_bytes(&self) -> usize {
         self.0.chunks.iter().map(|chunk| chunk.pages.len()).sum()
     }
 
-    /// The offset of memory among them; `None` if it is elsewhere.
+    /// The size in bytes that they need in a segment.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.writable_bytes() + self.0.constants.iter().map(Range::len).sum::<usize>()
+    }
+
+    /// The offset of memory among those that are writable; `None` if it is elsewhere.
     #[inline]
     #[must_use]
     pub fn offset_of(&self, address: usize, bytes: usize) -> Option<usize> {
         offset_in(self.0.chunks.iter().map(|chunk| &chunk.pages), address, bytes)
+    }
+
+    /// The offset of the place for a copy of read-only data; `None` if it is elsewhere.
+    #[cold]
+    #[must_use]
+    pub fn offset_of_constant(&self, address: usize, bytes: usize) -> Option<usize> {
+        let found = offset_in(self.0.constants.iter(), address, bytes);
+        found.map(|at| self.writable_bytes() + at)
     }
 
     /// Moves them to the memory of PE `own`, which this process is, in the job's segment, which has

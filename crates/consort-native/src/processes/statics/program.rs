@@ -1,7 +1,7 @@
 //! Where the program's data lies, as the headers of its file say.
 //!
-//! What the system writes once when it loads the program and protects then (`PT_GNU_RELRO`) stays
-//! private. A program without shared libraries (one that names no dynamic linker) contains the
+//! What the system writes once when it loads the program and protects then (`PT_GNU_RELRO`) counts
+//! as read-only. A program without shared libraries (one that names no dynamic linker) contains the
 //! C library, whose own variables must stay private: its part of a fork runs before any handler of
 //! ours. Linkers keep the order of their input, where the C library comes last. So what lies before
 //! two variables of ours, which begin pages of their own, is the program's, and what lies behind
@@ -33,6 +33,8 @@ pub(super) struct Chunk {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Data {
     pub(super) chunks: Vec<Chunk>,
+    /// What is only read.
+    pub(super) constants: Vec<Range<usize>>,
     /// Whether this library is in the program's own file, or was loaded together with it.
     pub(super) is_linked: bool,
 }
@@ -87,6 +89,8 @@ impl Data {
         let protected = protected.map_or(0..0, |pages| down(pages.start)..down(pages.end));
         let loaded = |header: &libc::Elf64_Phdr| header.p_type == libc::PT_LOAD;
         let is_written = |header: &libc::Elf64_Phdr| header.p_flags & libc::PF_W != 0;
+        self.constants = program.ranges(|header| loaded(header) && !is_written(header)).collect();
+        self.constants.push(protected.clone());
         let is_static = program.ranges(|header| header.p_type == libc::PT_INTERP).next().is_none();
         for header in program.headers.iter().filter(|header| loaded(header) && is_written(header)) {
             let all = program.range(header.p_vaddr, header.p_memsz);
