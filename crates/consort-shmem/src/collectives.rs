@@ -63,6 +63,8 @@ impl Call {
     pub(crate) fn offset<T>(&self, argument: &str, at: *const T, elements: usize) -> usize {
         let (address, bytes) = (at.addr(), bytes_of::<T>(elements));
         let offset = self.world.offset_of(address, bytes);
+        let constant = || self.world.offset_of_constant(argument, address, bytes);
+        let offset = offset.or_else(constant);
         // Nothing may be anywhere.
         let offset = offset.or((bytes == 0).then_some(0));
         offset.unwrap_or_else(|| not_symmetric(self.routine, argument, address, bytes))

@@ -54,15 +54,18 @@ static WAS_INITIALIZED: AtomicBool = AtomicBool::new(false);
 /// Whether the end of the program finalizes, as after `start_pes`.
 static ENDS_BY_ITSELF: AtomicBool = AtomicBool::new(false);
 
-/// Runs before the program, while it has one thread: then its static variables can be moved.
+/// Runs before the program, while it has one thread: then its static variables can be moved. The
+/// number puts it before the program's own constructors, unless they have a smaller one.
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[unsafe(link_section = ".init_array.00101")]
 static CONSTRUCTOR: extern "C" fn() = construct;
 
 extern "C" fn construct() {
-    if std::env::var_os("CONSORT_LAUNCH").is_some() {
+    let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+    // A constructor of the program that ran before may have begun the job.
+    if std::env::var_os("CONSORT_LAUNCH").is_some() && begun.is_none() {
         failure::print_by_lines();
-        BEGUN.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(begin);
+        *begun = Some(begin());
     }
 }
 
@@ -74,7 +77,7 @@ fn begin() -> Result<Begun, String> {
     environment.ensure_fits(member.as_ref().map_or(1, |member| member.pes()))?;
     let statics = Statics::of_program();
     let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096);
-    let is_shared = member.is_some() && is_of_program(&statics);
+    let is_shared = member.is_some() && statics.can_move();
     let statics_bytes = if is_shared { statics.bytes() } else { 0 };
     let pes = if member.is_some() { Pes::from_env(1) } else { Pes::threads(1) };
     let pes = pes.heap_bytes(heap_bytes).heap_align(MOST_ALIGN);
@@ -84,7 +87,7 @@ fn begin() -> Result<Begun, String> {
     let rank = native.own().unwrap_or(Rank(0));
     let statics_at = match native.statics(rank) {
         Some((_, _, at)) if is_shared => {
-            // SAFETY: before the program, whose only thread this is.
+            // SAFETY: they can move, and this is the only thread.
             unsafe { statics.share(native, rank) }
                 .map_err(|error| format!("static variables cannot be shared: {error}"))?;
             Some(at)
@@ -143,16 +146,6 @@ extern "C" fn at_exit() {
 pub(crate) fn of_launcher() -> Option<&'static World> {
     let begun = || Some(BEGUN.try_lock().ok()?.as_ref()?.as_ref().ok()?.world);
     known().or_else(begun).filter(|world| world.is_launched)
-}
-
-/// Whether the program was linked with the library. One that has loaded it later, as Python does,
-/// may have threads by now, so that its static variables stay where they are.
-fn is_of_program(statics: &Statics) -> bool {
-    let own = std::ptr::from_ref(&INITIALIZED).addr();
-    // SAFETY: the name is one of C.
-    let is_linked =
-        || !unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"shmem_init".as_ptr()) }.is_null();
-    statics.offset_of(own, 1).is_some() || is_linked()
 }
 
 /// `shmem_init_thread`: any level is provided. Returns 0.

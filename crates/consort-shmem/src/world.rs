@@ -128,7 +128,9 @@ impl World {
         pe: Rank,
     ) -> *mut u8 {
         let address = address.expose_provenance();
-        let found = self.address(address, bytes, pe).unwrap_or_else(|| {
+        let found = self.address(address, bytes, pe);
+        let found = found.or_else(|| self.constant(argument, address, bytes));
+        let found = found.unwrap_or_else(|| {
             // Nothing may be anywhere.
             let nothing = (bytes == 0).then(null_mut);
             nothing.unwrap_or_else(|| not_symmetric(routine, argument, address, bytes))
@@ -137,6 +139,13 @@ impl World {
             self.check_allocated(routine, (argument, address), bytes);
         }
         found
+    }
+
+    /// A source in the program's read-only data, which is the same on all PEs: the own.
+    #[cold]
+    fn constant(&self, argument: &str, address: usize, bytes: usize) -> Option<*mut u8> {
+        self.statics.offset_of_constant(address, bytes)?;
+        (argument == "source").then(|| std::ptr::with_exposed_provenance_mut(address))
     }
 
     /// Whether memory of the heap has been allocated.
@@ -152,6 +161,24 @@ impl World {
                 ),
             );
         }
+    }
+
+    /// The offset of a source in the program's read-only data: of a copy, which this PE makes where
+    /// its peers reach it.
+    #[cold]
+    pub(crate) fn offset_of_constant(
+        &self,
+        argument: &str,
+        address: usize,
+        bytes: usize,
+    ) -> Option<usize> {
+        let source = self.constant(argument, address, bytes)?;
+        let at = self.statics_at? + self.statics.offset_of_constant(address, bytes)?;
+        let copy = self.one_sided().address(self.rank, at, bytes)?;
+        // SAFETY: read-only data, and as many bytes of the place for it. A peer that still reads an
+        // earlier copy finds the same.
+        unsafe { OneSided::copy(copy, source, bytes) };
+        Some(at)
     }
 
     /// A PE of all, by its number.

@@ -206,6 +206,44 @@ fn static_variables_of_every_kind_of_executable() {
     }
 }
 
+#[test]
+fn static_variables_of_children() {
+    for kind in [&[][..], &["-static"], &["-static-pie"]] {
+        works("forks.c", kind, "");
+    }
+}
+
+#[test]
+fn static_variables_in_constructors() {
+    for kind in [&[][..], &["-DEARLY"], &["-static"]] {
+        works("constructors.cpp", kind, "");
+    }
+}
+
+#[test]
+fn read_only_sources() {
+    for kind in [&[][..], &["-no-pie", "-fno-pie"], &["-static"]] {
+        works("constants.c", kind, "");
+    }
+}
+
+/// Sanitizers guard the memory between static variables.
+#[test]
+fn static_variables_beside_sanitizers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let probe = folder.path().join("probe.c");
+    std::fs::write(&probe, "int main(void) { return 0; }").expect("a source");
+    for sanitizer in ["-fsanitize=address", "-fsanitize=undefined"] {
+        let mut cc = Command::new("cc");
+        cc.arg(sanitizer).arg(&probe).arg("-o").arg(folder.path().join("probe"));
+        if output(&mut cc).status.success() {
+            works("statics.c", &[sanitizer], "statics of {pes} PEs\n");
+        } else {
+            eprintln!("not tested: this compiler has no {sanitizer}");
+        }
+    }
+}
+
 /// The experiments of the paper on counting puts, with few rounds.
 #[test]
 fn experiments_with_counting_puts() {
@@ -241,7 +279,10 @@ fn misuse_ends_the_job_with_a_line() {
         ("6", "argument cmp is 77"),
         ("7", "argument source, 4 bytes at"),
         ("8", "was killed by signal 6"),
-        ("10", "shmem_alltoalls: argument dest, 18446744073709551615 bytes at"),
+        ("9", "a forked child ends, since its static variables could not be copied"),
+        ("10", "argument dest, 4 bytes at"),
+        ("11", "argument dest, 4 bytes at"),
+        ("12", "shmem_alltoalls: argument dest, 18446744073709551615 bytes at"),
     ] {
         let done = run(&program, 2, &[which]);
         let said = text(&done);
@@ -249,7 +290,7 @@ fn misuse_ends_the_job_with_a_line() {
     }
     for (size, line) in [("rubbish", "SHMEM_SYMMETRIC_SIZE is `rubbish`"), ("60T", "asks for")] {
         let mut run = consort();
-        run.args(["run", "-n", "2"]).arg(&program).arg("9").env("SHMEM_SYMMETRIC_SIZE", size);
+        run.args(["run", "-n", "2"]).arg(&program).arg("99").env("SHMEM_SYMMETRIC_SIZE", size);
         let done = output(&mut run);
         let said = text(&done);
         assert!(!done.status.success() && said.contains(line), "{size}: {}: {said}", done.status);
@@ -339,4 +380,14 @@ fn an_installation_has_wrappers_and_both_libraries() {
     let said = text(&done);
     assert!(!done.status.success() && said.contains("alone/lib"), "{said}");
     assert!(said.contains("target/release/consort install --prefix DIR"), "{said}");
+    // What loads it later keeps its static variables, whether it has threads by then or not.
+    let later = folder.path().join("later");
+    let mut cc = Command::new("cc");
+    let done = output(cc.arg(source("later.c")).args(["-ldl", "-lpthread", "-o"]).arg(&later));
+    assert!(done.status.success(), "{}", text(&done));
+    for threads in [&[][..], &["threads"]] {
+        let mut run = bin("oshrun");
+        run.args(["-n", "2"]).arg(&later).arg(lib.join("libconsort_shmem.so")).args(threads);
+        assert_eq!(text(&output(&mut run)), "0 0\n0 0\n");
+    }
 }

@@ -1,0 +1,192 @@
+//! Children that the process forks: their static variables are copies, which nobody else sees.
+//!
+//! | when | what |
+//! | --- | --- |
+//! | before a fork | the variables are copied to private memory |
+//! | after it, in the parent | that is released |
+//! | after it, in the child | it is mapped in place of the variables |
+//!
+//! Until that is done the thread gets no signals, whose handlers may write variables. The copies are those of the thread that forks. A child that gets none says so and ends, before
+//! it can change what its parent uses. In a child nothing is left to do for its own children. One
+//! that is made without these handlers, as by `clone`, shares the variables.
+
+#![expect(unsafe_code, reason = "maps memory in place of the program's data")]
+
+use std::{
+    cell::Cell,
+    io, mem,
+    ops::Range,
+    os::fd::RawFd,
+    ptr::{null_mut, with_exposed_provenance, with_exposed_provenance_mut},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+use libc::{c_void, sigset_t};
+use rustix::{
+    io::Errno,
+    mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap_fixed, munmap},
+};
+
+use super::program::Chunk;
+use crate::heap::one_sided::OneSided;
+
+/// The most chunks: the linkers make a few around what is protected.
+pub(super) const CHUNKS: usize = 16;
+
+/// What has been mapped in place of the program's data.
+pub(super) struct Mapped {
+    pub(super) chunks: Vec<Chunk>,
+    pub(super) file: RawFd,
+    /// Where the first chunk begins in the file.
+    pub(super) at: u64,
+}
+
+static MAPPED: OnceLock<Mapped> = OnceLock::new();
+/// Whether this process is the one that has mapped it, and no child.
+static IS_OWN: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// The addresses of private copies of the chunks, from before a fork until after it; 0 of one
+    /// that could not be made. In memory that the child does not share.
+    static COPIES: Cell<[usize; CHUNKS]> = const { Cell::new([0; CHUNKS]) };
+    /// The signals that the thread did not get before the fork.
+    static BLOCKED: Cell<sigset_t> = const { Cell::new(no_signals()) };
+}
+
+const fn no_signals() -> sigset_t {
+    // SAFETY: zeros are a set, which is empty.
+    unsafe { mem::zeroed() }
+}
+
+/// Keeps signals from the thread.
+fn block_signals() {
+    let (mut all, mut before) = (no_signals(), no_signals());
+    // SAFETY: a set of this thread.
+    unsafe { libc::sigfillset(&raw mut all) };
+    // SAFETY: two sets of this thread.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
+    BLOCKED.set(before);
+}
+
+/// Lets the thread have the signals that it had before.
+fn unblock_signals() {
+    let before = BLOCKED.get();
+    // SAFETY: a set of this thread.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut()) };
+}
+
+/// Gives children copies of what has been mapped.
+pub(super) fn copy_for_children(mapped: Mapped) -> io::Result<()> {
+    if MAPPED.set(mapped).is_err() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    IS_OWN.store(true, Relaxed);
+    // SAFETY: functions without arguments, which the system calls around a fork.
+    match unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
+/// Whether something has been mapped, by this process or one that it is a child of.
+pub(super) fn is_mapped() -> bool {
+    MAPPED.get().is_some()
+}
+
+/// The next part of a file from a place on that has contents, in a range of it.
+fn next_contents(file: RawFd, from: u64, end: u64) -> io::Result<Option<Range<u64>>> {
+    let seek = |from: u64, how| {
+        // SAFETY: moves a place in the file that nobody uses.
+        let found = unsafe { libc::lseek(file, from.cast_signed(), how) };
+        match u64::try_from(found) {
+            Ok(found) => Ok(Some(found.min(end)).filter(|&found| found < end)),
+            Err(_) => match io::Error::last_os_error() {
+                error if Errno::from_io_error(&error) == Some(Errno::NXIO) => Ok(None),
+                error => Err(error),
+            },
+        }
+    };
+    let Some(begin) = seek(from, libc::SEEK_DATA)? else { return Ok(None) };
+    Ok(Some(begin..seek(begin, libc::SEEK_HOLE)?.unwrap_or(end)))
+}
+
+/// A private copy of pages, which lie in the file from a place on.
+fn copy(pages: &Range<usize>, file: RawFd, at: u64) -> io::Result<*mut c_void> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a new mapping replaces none.
+    let new = unsafe { mmap_anonymous(null_mut(), pages.len(), access, flags) }?;
+    let (mut next, end) = (at, at + pages.len() as u64);
+    while let Some(part) = next_contents(file, next, end)? {
+        next = part.end;
+        // Both are less than the bytes of the pages.
+        let [offset, bytes] = [part.start - at, part.end - part.start]
+            .map(|bytes| usize::try_from(bytes).unwrap_or(pages.len()));
+        let source: *const u8 = with_exposed_provenance(pages.start + offset);
+        // SAFETY: bytes of the chunk, and as many of its copy.
+        unsafe { OneSided::copy(new.cast::<u8>().wrapping_add(offset), source, bytes) };
+    }
+    Ok(new)
+}
+
+/// What has been mapped, if children still have to be given copies.
+fn of_own() -> Option<&'static Mapped> {
+    MAPPED.get().filter(|_| IS_OWN.load(Relaxed))
+}
+
+extern "C" fn before_fork() {
+    let Some(Mapped { chunks, file, at }) = of_own() else { return };
+    block_signals();
+    let (mut copies, mut next) = ([0; CHUNKS], *at);
+    for (Chunk { pages, .. }, address) in chunks.iter().zip(&mut copies) {
+        *address = copy(pages, *file, next).map_or(0, <*mut c_void>::expose_provenance);
+        next += pages.len() as u64;
+    }
+    COPIES.set(copies);
+}
+
+/// The chunks, and the addresses of their copies, which are forgotten.
+fn take_copies() -> impl Iterator<Item = (&'static Range<usize>, usize)> {
+    let chunks = of_own().map_or(&[][..], |mapped| &mapped.chunks);
+    chunks.iter().map(|chunk| &chunk.pages).zip(COPIES.replace([0; CHUNKS]))
+}
+
+extern "C" fn in_parent() {
+    if of_own().is_none() {
+        return;
+    }
+    for (pages, copy) in take_copies().filter(|(_, copy)| *copy != 0) {
+        // SAFETY: mapped before the fork, and nothing uses it.
+        let _ = unsafe { munmap(with_exposed_provenance_mut(copy), pages.len()) };
+    }
+    unblock_signals();
+}
+
+extern "C" fn in_child() {
+    if of_own().is_none() {
+        return;
+    }
+    for (pages, copy) in take_copies() {
+        let (bytes, begin) = (pages.len(), with_exposed_provenance_mut(pages.start));
+        let copy = with_exposed_provenance_mut(copy);
+        // SAFETY: pages of data, which have the same contents after this.
+        let is_moved = || unsafe { mremap_fixed(copy, bytes, bytes, MremapFlags::MAYMOVE, begin) };
+        if copy.is_null() || is_moved().is_err() {
+            end_child();
+        }
+    }
+    IS_OWN.store(false, Relaxed);
+    unblock_signals();
+}
+
+/// Says why a child cannot run, and ends it, by the system's calls alone: it may share variables.
+fn end_child() -> ! {
+    let line = "consort: a forked child ends, since its static variables could not be copied\n";
+    // SAFETY: the line's bytes.
+    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    // SAFETY: ends the process, without anything that the program would do.
+    unsafe { libc::_exit(1) }
+}
