@@ -22,7 +22,7 @@ Examples:
   consort run -n 4 ./program          and run it
   consort cc -O2 -c part.c            compile only
   consort cc --show program.c -o it   show what would be run
-  consort cc --showme:compile         the options to compile (--showme:link)
+  consort cc --showme:compile         what compiling adds (--showme:link)
 
 The arguments are the compiler's, which is that of CC, or else cc.";
 
@@ -33,7 +33,7 @@ Examples:
   consort run -n 4 ./program             and run it
   consort c++ -O2 -c part.cpp            compile only
   consort c++ --show program.cpp -o it   show what would be run
-  consort c++ --showme:compile           the options to compile (--showme:link)
+  consort c++ --showme:compile           what compiling adds (--showme:link)
 
 The arguments are the compiler's, which is that of CXX, or else c++.";
 

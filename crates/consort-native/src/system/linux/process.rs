@@ -38,9 +38,12 @@ pub(crate) fn inherited(number: i32, from: u32) -> io::Result<File> {
     File::options().read(true).write(true).open(format!("/proc/{from}/fd/{number}"))
 }
 
-/// Makes a file as long as this. Not beyond the longest that the process may make one, since a
-/// signal would end it.
+/// Makes a file at least as long as this. Not beyond the longest that the process may make one,
+/// since a signal would end it.
 pub(crate) fn extend(file: &File, bytes: u64) -> io::Result<()> {
+    if file.metadata()?.len() >= bytes {
+        return Ok(());
+    }
     let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
     if bytes > most {
         return Err(io::ErrorKind::FileTooLarge.into());
