@@ -6,9 +6,10 @@
 //! | after it, in the parent | that is released |
 //! | after it, in the child | it is mapped in place of the variables |
 //!
-//! Until that is done the thread gets no signals, whose handlers may write variables. The copies are those of the thread that forks. A child that gets none says so and ends, before
-//! it can change what its parent uses. In a child nothing is left to do for its own children. One
-//! that is made without these handlers, as by `clone`, shares the variables.
+//! Until that is done the thread gets no signals, whose handlers may write variables. The copies
+//! are those of the thread that forks. A child that gets none says so and ends, before it can
+//! change what its parent uses. In a child nothing is left to do for its own children. One that is
+//! made without these handlers, as by `clone`, shares the variables.
 
 #![expect(unsafe_code, reason = "maps memory in place of the program's data")]
 

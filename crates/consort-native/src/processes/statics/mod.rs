@@ -31,14 +31,11 @@ use std::{
 
 use consort_fabric::Rank;
 use libc::c_void;
-use rustix::{
-    mm::{MapFlags, ProtFlags, mmap},
-    param::page_size,
-};
+use rustix::mm::{MapFlags, ProtFlags, mmap};
 
 use self::{
     forks::{CHUNKS, Mapped},
-    program::{Chunk, Data},
+    program::{Chunk, Data, page_size},
 };
 use crate::{heap::one_sided::OneSided, launch::job::Job, segment::page::PAGE};
 

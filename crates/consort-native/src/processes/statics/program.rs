@@ -17,7 +17,6 @@ use std::{
 };
 
 use libc::{c_int, c_void, dl_phdr_info, size_t};
-use rustix::param::page_size;
 
 use crate::segment::page::PAGE;
 
@@ -64,6 +63,13 @@ unsafe extern "C" {
 /// A size of memory, which the system gives in 64 bits.
 fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// Bytes of the system's page. `rustix` would look for them where valgrind lets nobody read.
+pub(super) fn page_size() -> usize {
+    // SAFETY: asks for a number.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(PAGE)
 }
 
 fn down(address: usize) -> usize {
