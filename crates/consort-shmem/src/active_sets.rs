@@ -3,7 +3,8 @@
 //!
 //! An active set is a team, and its calls are those of teams. The first call of a PE makes its part
 //! of the team, without the PEs that are not in the set, and it lasts as long as the job. A set of
-//! all PEs is the world. They need no `pSync` and no `pWrk`.
+//! all PEs is the world. The calls need no `pSync` and no `pWrk`. Threads may make calls of
+//! different sets at the same time, as of different teams.
 
 use std::{
     collections::BTreeMap,

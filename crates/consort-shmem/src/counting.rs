@@ -33,7 +33,8 @@ impl Counter {
         let world = world(routine);
         world.place(routine, ("ct", self.0.cast_const()), 8, world.rank);
         ensure_aligned(routine, "ct", self.0.addr(), 8);
-        // SAFETY: an aligned word of symmetric memory, as has just been checked; it is never unmapped.
+        // SAFETY: an aligned word of symmetric memory, as has just been checked, which is never
+        // unmapped.
         unsafe { AtomicI64::from_ptr(self.0) }
     }
 

@@ -246,7 +246,8 @@ macro_rules! of_many {
             cmp_values: *const T,
         ) -> $result {
             let routine = concat!($routine, "_vector");
-            let $words = Words::new((routine, "ivars"), (ivars, nelems), status, cmp, (cmp_values, 1));
+            let (names, values) = ((routine, "ivars"), (cmp_values, 1));
+            let $words = Words::new(names, (ivars, nelems), status, cmp, values);
             // SAFETY: the caller's promise.
             unsafe { $body }
         }

@@ -30,7 +30,7 @@ use crate::{
     heap::staging::Staging,
     inbox::geometry::{BUFFER_BYTES, Geometry, SEQUENCE_BITS},
     processes::member::{Joined, Member, NoMember},
-    progress::{event::Place, patience::Patience},
+    progress::event::Place,
     segment::{
         origin::Origin,
         part::{Part, Single},
@@ -59,7 +59,7 @@ pub struct Job {
     pub(crate) sites: Sites,
     number: u64,
     /// If the PEs are processes, the launch that they are in.
-    joined: Option<Joined>,
+    pub(super) joined: Option<Joined>,
     /// Then also the memory in which this process exposes private buffers.
     staging: Option<Staging>,
 }
@@ -160,34 +160,7 @@ impl Job {
         self.joined.as_ref().map(|joined| joined.member.rank())
     }
 
-    /// Says that this process's program has ended well, if the PEs are processes.
-    pub fn end(&self) {
-        if let Some(joined) = &self.joined {
-            joined.end();
-            if joined.have_all_ended() {
-                self.wake_all();
-            }
-        }
-    }
-
-    /// Takes back [`Job::end`]: this process's program goes on, as after a second initialization.
-    pub fn resume(&self) {
-        if let Some(joined) = &self.joined {
-            joined.resume();
-        }
-    }
-
-    /// Waits until the programs of all PEs have ended well, if they are processes. Returns when the
-    /// job has failed, too.
-    pub fn await_end(&self) {
-        if let Some(joined) = &self.joined {
-            let test = || (joined.have_all_ended() || self.is_poisoned()).then_some(());
-            let place = self.sleeping_place(joined.member.rank());
-            place.wait(Patience::new(self.config.fits()), None, test);
-        }
-    }
-
-    fn wake_all(&self) {
+    pub(super) fn wake_all(&self) {
         self.states.iter().for_each(|state| state.parker.wake(self.scope()));
     }
 

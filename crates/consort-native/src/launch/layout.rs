@@ -6,7 +6,7 @@
 //! | a state for each PE | its parker, the call it waits in, its accesses to peers' memory |
 //! | the directory | the owners of regions, teams, and names: see `directory` |
 //! | a message buffer for each PE | two chunks |
-//! | a heap for each PE | symmetric memory, and the static variables of its program if peers reach them |
+//! | a heap for each PE | symmetric memory; behind it static variables, if peers reach them |
 //! | staging for each PE | copies of private buffers, if the PEs are processes |
 //! | the rest | groups: inboxes, and the words that members publish |
 

@@ -12,6 +12,7 @@
 
 pub(crate) mod call_number;
 pub(crate) mod config;
+mod ending;
 pub(crate) mod failure;
 mod form;
 pub(crate) mod job;

@@ -66,8 +66,8 @@ impl Team<'_> {
         self.state.call::<T, T>(kind, None, 0, true, (&operands, Location::caller()), "")
     }
 
-    /// The places at these offsets in a call on blocks of so many bytes, as the root has them. Those
-    /// of a broadcast are of different PEs, so that they may overlap.
+    /// The places at these offsets in a call on blocks of so many bytes, as the root has them.
+    /// Those of a broadcast are on different PEs, so they may overlap.
     pub(crate) fn places(
         &self,
         collective: Collective,
