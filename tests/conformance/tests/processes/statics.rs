@@ -52,6 +52,7 @@ pub(crate) fn run() -> ExitCode {
         waiting: Waiting::SpinYieldPark,
         cores: member.cores(),
         heap_bytes: 4096,
+        heap_align: 0,
         statics_bytes: statics.bytes(),
         memory: Origin::Shared,
         first_step: 1,
