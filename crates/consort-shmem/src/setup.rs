@@ -139,6 +139,9 @@ extern "C" fn at_exit() {
         None if !WAS_INITIALIZED.load(Relaxed) => leave("exit"),
         _ => {}
     }
+    if known().is_none() {
+        drop(BEGUN.lock().map(|mut begun| begun.take()));
+    }
 }
 
 /// The job, if a launcher has started this process, and it has not left: the program may not have

@@ -39,6 +39,7 @@ impl Pe {
     /// Drops all teams but the world. Nothing refers to them any more.
     pub(crate) fn leave_teams(&mut self) {
         self.teams = Teams::default();
+        self.state.endpoint.forget_strided();
     }
 
     /// The world and all teams that are not freed.

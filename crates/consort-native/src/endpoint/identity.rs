@@ -178,8 +178,8 @@ impl Endpoint {
     }
 
     /// Forms a team of `pes` PEs of the world: `first`, `first + stride` and so on, in this order.
-    /// They alone call this, each once in a job, and such teams in any order. Returns `None` on
-    /// another PE.
+    /// They alone call this, each once until all PEs [forget](Self::forget_strided) it, and such
+    /// teams in any order. Returns `None` on another PE.
     ///
     /// # Errors
     /// When there is no memory for another team.
@@ -203,6 +203,12 @@ impl Endpoint {
         assert!(is_first, "a PE joins such a team once");
         let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
         Group::join(&self.job, Forming::Strided(first, stride), ranks, rank).map(Some)
+    }
+
+    /// Forgets the teams of [`Endpoint::join_strided`], which may be formed anew. All their members
+    /// have joined them, and left them.
+    pub fn forget_strided(&self) {
+        self.pe.strided.borrow_mut().clear();
     }
 
     /// This PE's endpoint in a team that it has joined.

@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-static long sync[SHMEM_ALLTOALLS_SYNC_SIZE];
+static long unused[SHMEM_ALLTOALLS_SYNC_SIZE];
 static int written;
 static const int constant = 1;
 
@@ -42,7 +42,7 @@ int main(int count, char **arguments) {
     case 9: fork_without_memory(); break;
     case 10: shmem_int_p((int *)&constant, 1, 0); break;
     case 11: shmem_int_sum_reduce(SHMEM_TEAM_WORLD, (int *)&constant, a, 1); break;
-    case 12: shmem_alltoalls64(a, a, 1L << 62, 1L << 62, 3, 0, 0, 2, sync); break;
+    case 12: shmem_alltoalls64(a, a, 1L << 62, 1L << 62, 3, 0, 0, 2, unused); break;
     }
     shmem_finalize();
     return 0;
