@@ -143,9 +143,17 @@ impl Run {
             "none" => Binding::None,
             _ => Binding::Placed,
         };
+        let cores = Algorithms::here().cores();
+        if binding == Binding::Core && self.pes > cores {
+            tracing::warn!(
+                "--bind core does nothing for {} PEs on {cores} usable cores: none has one of its \
+                 own",
+                self.pes
+            );
+        }
         let launch = Launch {
             pes: self.pes,
-            cores: Algorithms::here().cores(),
+            cores,
             binding,
             variables: self.variables.iter().filter_map(|text| variable(text)).collect(),
             tags: self.tag_output,

@@ -88,3 +88,12 @@ fn help_fits_narrow_terminals() {
     }
     assert!(here(&["run", "--help"]).1.contains("an OpenSHMEM program"));
 }
+
+#[test]
+fn cores_that_are_not_there_are_no_ones() {
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let said = here(&["run", "--bind", "core", "-n", &(all + 1).to_string(), "true"]);
+    assert!(said.0 == Some(0) && said.1.contains("--bind core does nothing"), "{said:?}");
+    let said = here(&["run", "--bind", "core", "-n", "1", "true"]);
+    assert_eq!(said, (Some(0), String::new()));
+}
