@@ -1,4 +1,20 @@
-//! OpenSHMEM 1.6 over Consort.
+//! OpenSHMEM 1.6 over Consort, for programs in C and C++: PEs are processes of one machine.
+//!
+//! The functions are the routines of the specification, and `exports` gives them to C by their
+//! names and types. None returns an error: a program that uses one wrongly, or whose job has
+//! failed, is told the routine and the reason in one line, and the process ends (`failure`). Which
+//! threads may call them is what the program has asked `setup` for.
+//!
+//! | modules | what |
+//! | --- | --- |
+//! | `setup`, `environment`, `info`, `failure` | the job, from its first routine to its end |
+//! | `world` | the job as this PE sees it: where symmetric memory is, here and on its peers |
+//! | `memory`, `allocator` | the symmetric heap, which all PEs divide alike |
+//! | `rma`, `strided`, `atomic`, `signal`, `wait`, `ordering`, `locks` | one-sided routines |
+//! | `counting` | counting puts, an extension |
+//! | `teams`, `contexts`, `handles` | who takes part, and what their handles in C refer to |
+//! | `collectives`, `reductions`, `active_sets` | collective routines, of Consort's algorithms |
+//! | `elements` | the types of elements, and what combines them |
 #![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "the memory is that of C programs")]
 #![expect(
