@@ -114,7 +114,8 @@ fn begin() -> Result<Begun, String> {
     };
     // SAFETY: it takes no arguments, and may be called at any time.
     unsafe { libc::atexit(at_exit) };
-    let world = Box::leak(Box::new(world));
+    let world: &'static World = Box::leak(Box::new(world));
+    world::set_begun(Some(world));
     Ok(Begun { world, job, process: process::id(), joined: Some(joined) })
 }
 
@@ -147,8 +148,7 @@ extern "C" fn at_exit() {
 /// The job, if a launcher has started this process, and it has not left: the program may not have
 /// initialized it yet.
 pub(crate) fn of_launcher() -> Option<&'static World> {
-    let begun = || Some(BEGUN.try_lock().ok()?.as_ref()?.as_ref().ok()?.world);
-    known().or_else(begun).filter(|world| world.is_launched)
+    world::begun().filter(|world| world.is_launched)
 }
 
 /// `shmem_init_thread`: any level is provided. Returns 0.
@@ -202,6 +202,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
         world.job.resume();
         *driver = Driver { world: team, shared: team };
         begun.joined = Some(joined);
+        world::set_begun(Some(world));
     }
     world.takes_turns.store(false, Relaxed);
     let made = driver.world.all_reduce(requested, Max).and_then(|level| {
@@ -257,6 +258,7 @@ fn leave(routine: &str) {
     }
     begun.world.job.end();
     world::set(None);
+    world::set_begun(None);
 }
 
 /// `shmem_global_exit`: ends all PEs. The job's status is the one that a process would exit with.

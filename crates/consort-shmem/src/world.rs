@@ -53,6 +53,8 @@ pub struct Driver {
 unsafe impl Send for Driver {}
 
 static WORLD: AtomicPtr<World> = AtomicPtr::new(null_mut());
+/// The job from its beginning, before it is initialized, to its end.
+static BEGUN: AtomicPtr<World> = AtomicPtr::new(null_mut());
 static IS_FINAL: AtomicBool = AtomicBool::new(false);
 
 /// The job, if it is initialized.
@@ -85,7 +87,22 @@ pub(crate) fn set(world: Option<&'static World>) {
     if world.is_none() {
         IS_FINAL.store(true, Release);
     }
-    WORLD.store(world.map_or(null_mut(), |world| std::ptr::from_ref(world).cast_mut()), Release);
+    WORLD.store(address(world), Release);
+}
+
+/// The job, if it has begun and not ended, though it may not be initialized yet.
+pub(crate) fn begun() -> Option<&'static World> {
+    // SAFETY: null, or a world that is never freed.
+    unsafe { BEGUN.load(Acquire).as_ref() }
+}
+
+/// The job has begun, or ended.
+pub(crate) fn set_begun(world: Option<&'static World>) {
+    BEGUN.store(address(world), Release);
+}
+
+fn address(world: Option<&'static World>) -> *mut World {
+    world.map_or(null_mut(), |world| std::ptr::from_ref(world).cast_mut())
 }
 
 impl World {
