@@ -3,7 +3,8 @@
 //! 1. `work`: the calls of Consort and of its peers that are timed; `values`: collectives of
 //!    values;
 //! 2. `session`: one launch that times several kinds of work, block by block; `launch` starts it,
-//!    and each PE is a `member`, which times blocks by a `clock`;
+//!    and each PE, a thread or a process, is a `member`, which times blocks by a `clock`; what they
+//!    share is in `shared`;
 //! 3. `rounds`: sessions and readings of limits in turn, until the figures are precise or time is
 //!    up;
 //! 4. `run`: the results of a run, as a `figure` for each kind of work and class of the transfer;
