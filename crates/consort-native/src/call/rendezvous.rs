@@ -133,7 +133,7 @@ impl Call<'_> {
         assert!(!(is_target && is_receiving), "a target is not exposed during a receive");
         let private = self.resolve(whole);
         let staged = staging.stage(self.call_key(), whole)?;
-        self.staged_memory(staged).copy_from(private);
+        self.staged_memory(staged).stage_from(private);
         if is_target {
             self.exposed.store(self.exposed.load(Relaxed) | STAGED, Relaxed);
         }

@@ -6,7 +6,11 @@ use std::cmp::Ordering;
 
 use consort_fabric::{Kernel, Max, Min, Operator, OperatorClass, Pod, Product, Sum, splitmix64};
 
-use super::{copy::copy_shared, extent::Extent, region::Memory};
+use super::{
+    copy::{copy_past_caches, copy_shared},
+    extent::Extent,
+    region::Memory,
+};
 
 /// Mistakes of an algorithm, which is safe code: they panic.
 mod lengths_that_differ {
@@ -29,6 +33,20 @@ mod lengths_that_differ {
     fn a_copy() {
         let [target, source] = parts(false, [(0, 16), (64, 24)]);
         target.copy_from(source);
+    }
+
+    #[test]
+    #[should_panic(expected = "a copy is as long as what is copied")]
+    fn a_large_copy_for_others() {
+        let [target, source] = parts(true, [(0, 1 << 20), (64, 24)]);
+        target.stage_from(source);
+    }
+
+    #[test]
+    #[should_panic(expected = "what others reach is not copied over itself")]
+    fn a_large_copy_for_others_that_overlaps() {
+        let [target, source] = parts(true, [(0, 1 << 20), (1 << 19, 1 << 20)]);
+        target.stage_from(source);
     }
 
     #[test]
@@ -86,6 +104,31 @@ fn every_length_arrives() {
         unsafe { copy_shared(own, theirs) };
         assert_eq!(target[to..to + bytes], source[from..from + bytes]);
         assert!(target[..to].iter().chain(&target[to + bytes..]).all(|&byte| byte == 0));
+    }
+}
+
+/// A copy for other cores, by either way, whichever is fast here.
+#[test]
+fn every_length_is_staged() {
+    type Way = unsafe fn(Memory, Memory);
+    let ways: [Way; 2] = [|target, source| target.stage_from(source), copy_past_caches];
+    let mut source: Vec<u8> = (0..=250).cycle().take(70_100).collect();
+    for (bytes, from) in (0..200)
+        .chain([4096, 16_383, 16_384, 16_447, 16_448, 70_001])
+        .flat_map(|bytes| [(bytes, 0), (bytes, 7), (bytes, 16)])
+    {
+        for way in ways {
+            let mut lines = vec![[0_u64; 8]; 1200];
+            let skew = lines.as_ptr().addr().wrapping_neg() % 64;
+            let target: &mut [u8] = bytemuck::cast_slice_mut(&mut lines);
+            let at = target.as_mut_ptr().wrapping_add(skew);
+            let theirs = Memory { shared: Some(Extent::WORDS), ..Memory::private(at, bytes) };
+            let own = Memory::private(source.as_mut_ptr().wrapping_add(from), bytes);
+            // SAFETY: parts of two distinct buffers, owned here.
+            unsafe { way(theirs, own) };
+            assert_eq!(target[skew..skew + bytes], source[from..from + bytes]);
+            assert!(target[..skew].iter().chain(&target[skew + bytes..]).all(|&byte| byte == 0));
+        }
     }
 }
 
