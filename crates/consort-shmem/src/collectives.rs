@@ -54,12 +54,14 @@ impl Call {
     }
 
     /// Checks that memory is symmetric.
+    #[inline(always)]
     pub(crate) fn check<T>(&self, argument: &str, at: *const T, elements: usize) {
         let bytes = bytes_of::<T>(elements);
         self.world.place(self.routine, (argument, at), bytes, self.world.rank);
     }
 
     /// The offset of symmetric memory.
+    #[inline(always)]
     pub(crate) fn offset<T>(&self, argument: &str, at: *const T, elements: usize) -> usize {
         let (address, bytes) = (at.addr(), bytes_of::<T>(elements));
         let offset = self.world.offset_of(address, bytes);
@@ -67,7 +69,10 @@ impl Call {
         let offset = offset.or_else(constant);
         // Nothing may be anywhere.
         let offset = offset.or((bytes == 0).then_some(0));
-        offset.unwrap_or_else(|| not_symmetric(self.routine, argument, address, bytes))
+        let offset =
+            offset.unwrap_or_else(|| not_symmetric(self.routine, argument, address, bytes));
+        self.world.check_if_asked(self.routine, (argument, address), bytes);
+        offset
     }
 
     /// Makes a call, which `start` starts where threads take turns.

@@ -74,19 +74,20 @@ pub(crate) unsafe fn combine<T: Pod + Send, O: Reduction<T>>(
     nelems: usize,
 ) -> c_int {
     let Some(call) = Call::new(routine, team) else { return -1 };
-    call.check("dest", dest, nelems);
-    call.check("source", source, nelems);
     if nelems == 0 {
         return 0;
     }
     let (operator, kind) = (O::default(), (collective, None));
     let is_exclusive = collective == Collective::ExclusiveScan;
     if call.pes() == 1 {
+        call.check("dest", dest, nelems);
+        call.check("source", source, nelems);
         if !is_exclusive {
             // SAFETY: both have been checked.
             unsafe { copy(routine, dest.cast(), source.cast(), bytes_of::<T>(nelems)) };
         }
     } else if std::ptr::addr_eq(dest, source) {
+        call.check("dest", dest, nelems);
         // Peers may still read a contribution when the first results are written: they read a copy.
         let mut own = vec![T::zeroed(); nelems];
         // SAFETY: symmetric memory that has been checked, and a copy of its size.

@@ -152,10 +152,16 @@ impl World {
             let nothing = (bytes == 0).then(null_mut);
             nothing.unwrap_or_else(|| not_symmetric(routine, argument, address, bytes))
         });
-        if self.environment.debug {
-            self.check_allocated(routine, (argument, address), bytes);
-        }
+        self.check_if_asked(routine, (argument, address), bytes);
         found
+    }
+
+    /// Checks that memory of the heap has been allocated, if the program is to be checked.
+    #[inline(always)]
+    pub(crate) fn check_if_asked(&self, routine: &str, argument: (&str, usize), bytes: usize) {
+        if self.environment.debug {
+            self.check_allocated(routine, argument, bytes);
+        }
     }
 
     /// A source in the program's read-only data, which is the same on all PEs: the own.

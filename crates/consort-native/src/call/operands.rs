@@ -50,7 +50,7 @@ impl<'b> Buffer<'b> {
     ///
     /// # Panics
     /// When the range reaches beyond the heap.
-    #[inline]
+    #[inline(always)]
     pub fn symmetric(job: &'b Job, rank: Rank, offset: usize, bytes: usize) -> Self {
         let inside = offset.checked_add(bytes).is_some_and(|end| end <= job.memory_bytes());
         assert!(inside, "a buffer must lie in the symmetric heap");

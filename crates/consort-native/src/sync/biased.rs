@@ -46,8 +46,9 @@ unsafe impl<T: Send> Sync for Biased<T> {}
 #[derive(Debug)]
 pub struct BiasedGuard<'b, T> {
     lock: &'b Biased<T>,
-    /// `None` if the lock is biased to the thread.
-    held: Option<MutexGuard<'b, ()>>,
+    /// `None` if the lock is biased to the thread. In a box, since a flag beside it would be written
+    /// as a byte and read as a word, for which a processor waits.
+    held: Option<Box<MutexGuard<'b, ()>>>,
 }
 
 /// A number of a thread, that no other running thread of the process has.
@@ -130,7 +131,7 @@ impl<T> Biased<T> {
                 yield_now();
             }
         }
-        Some(BiasedGuard { lock: self, held: Some(held) })
+        Some(BiasedGuard { lock: self, held: Some(Box::new(held)) })
     }
 }
 

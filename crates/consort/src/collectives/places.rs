@@ -68,6 +68,7 @@ impl Team<'_> {
 
     /// The places at these offsets in a call on blocks of so many bytes, as the root has them.
     /// Those of a broadcast are on different PEs, so they may overlap.
+    #[inline(always)]
     pub(crate) fn places(
         &self,
         collective: Collective,
@@ -83,11 +84,13 @@ impl Team<'_> {
         if are_apart(source, target) { Ok([source, target]) } else { Err(Error::InPlace) }
     }
 
+    #[inline(always)]
     fn place(&self, offset: usize, bytes: usize) -> Buffer<'_> {
         let endpoint = &self.state.endpoint;
         Buffer::symmetric(endpoint.job(), endpoint.rank_in_world(), offset, bytes)
     }
 
+    #[inline(always)]
     #[track_caller]
     fn at_places<'b, T: Pod, O: Operator<T>>(
         &'b self,
