@@ -2,8 +2,9 @@
 //!
 //! One program in C is compiled by both, and launched by both in turn. It prints the times of
 //! routines and of loads and stores in the peer's memory; its head defines them. Another one, which
-//! does nothing, is launched with 8 PEs. A library whose programs fail has a reason beside what
-//! they have printed before.
+//! does nothing, is launched with 8 PEs. A launch is of the class of transfers that it finds at its
+//! beginning and at its end, and only launches of one class are compared. A library whose programs
+//! fail has a reason beside what they have printed before.
 
 use std::{
     collections::BTreeMap,
@@ -17,6 +18,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use consort_fabric::statistics::Summary;
+use consort_tuner::TransferClass;
 
 use super::commands::{Compiled, PATIENCE, ended, in_path, output};
 use crate::{
@@ -33,11 +35,23 @@ const HELLO_PES: u32 = 8;
 const LIMIT: Duration = Duration::from_secs(200);
 /// Seconds for each kind of work in a launch.
 const WORK_SECONDS: &str = "0.01";
-/// The work whose time is that of a transfer.
+/// The work whose time is that of a transfer, at the beginning and at the end.
 const TRANSFER: &str = "raw, one line";
+const TRANSFER_AGAIN: &str = "raw, one line, again";
 /// The last line that a program prints.
 const DONE: &str = "done";
 const STARTUP: &str = "launch of 8 PEs";
+
+/// What the programs of a launch have printed: the time of each kind of work.
+struct Launch(BTreeMap<String, f64>);
+
+impl Launch {
+    /// The class of its transfers; `None` if it has changed meanwhile.
+    fn class(&self) -> Option<TransferClass> {
+        let class = |work: &str| self.0.get(work).map(|&ns| TransferClass::of(ns));
+        class(TRANSFER).filter(|_| class(TRANSFER) == class(TRANSFER_AGAIN))
+    }
+}
 
 /// A library: how it compiles and starts programs, and its programs.
 struct Library {
@@ -46,9 +60,7 @@ struct Library {
     options: Vec<&'static str>,
     program: Compiled,
     hello: Compiled,
-    /// The times of each kind of work.
-    times: BTreeMap<String, Vec<f64>>,
-    launches: usize,
+    launches: Vec<Launch>,
     /// How often its programs failed, and how the last one did.
     failed: (usize, String),
 }
@@ -97,8 +109,7 @@ impl Library {
             options,
             program: Compiled::new(compiler().arg("-O2"), PROGRAM, stop)?,
             hello: Compiled::new(&mut compiler(), HELLO, stop)?,
-            times: BTreeMap::new(),
-            launches: 0,
+            launches: Vec::new(),
             failed: (0, String::new()),
         })
     }
@@ -112,14 +123,12 @@ impl Library {
             self.name,
             self.failed.1
         );
-        for (name, ns) in times(&printed) {
-            self.times.entry(name).or_default().push(ns);
-        }
+        let mut times: BTreeMap<String, f64> = times(&printed).collect();
         let begun = Instant::now();
         self.run(HELLO_PES, &self.hello.path.clone(), &[], stop)?;
         let ns = begun.elapsed().as_secs_f64() * 1e9;
-        self.times.entry(STARTUP.to_owned()).or_default().push(ns);
-        self.launches += 1;
+        times.insert(STARTUP.to_owned(), ns);
+        self.launches.push(Launch(times));
         Ok(())
     }
 
@@ -147,8 +156,20 @@ impl Library {
         Ok(ended.printed)
     }
 
-    fn median(&self, work: &str) -> Option<f64> {
-        self.times.get(work).map(|times| Summary::of(times).median)
+    /// The times of a kind of work, in the launches of a class; in all if transfers do not matter.
+    fn times(&self, work: &str, class: Option<TransferClass>) -> Option<Summary> {
+        let is_of = |launch: &&Launch| work == STARTUP || launch.class() == class;
+        let times = self.launches.iter().filter(is_of).filter_map(|launch| launch.0.get(work));
+        let times: Vec<f64> = times.copied().collect();
+        (!times.is_empty()).then(|| Summary::of(&times))
+    }
+
+    fn median(&self, work: &str, class: Option<TransferClass>) -> Option<f64> {
+        self.times(work, class).map(|times| times.median)
+    }
+
+    fn launches_of(&self, class: Option<TransferClass>) -> usize {
+        self.launches.iter().filter(|launch| launch.class() == class).count()
     }
 }
 
@@ -185,7 +206,7 @@ pub fn measure(
     let find = || Library::other(stop).map_err(|error| in_a_line(&error));
     let mut other = if peer { find() } else { none() };
     // Relaxed: the flag publishes no other data.
-    while own.launches == 0 || (begun.elapsed() < budget && !stop.load(Relaxed)) {
+    while own.launches.is_empty() || (begun.elapsed() < budget && !stop.load(Relaxed)) {
         own.launch(stop)?;
         if let Ok(library) = &mut other
             && let Err(error) = library.launch(stop)
@@ -197,59 +218,60 @@ pub fn measure(
         .lines()
         .filter_map(|line| line.trim_start().strip_prefix("{\"")?.split_once('"'))
         .map(|(name, _)| name.to_owned())
+        .filter(|name| name != TRANSFER_AGAIN)
         .collect();
     works.push(STARTUP.to_owned());
     Ok(OpenShmem { own, other, works })
 }
 
 impl OpenShmem {
-    /// A figure for each kind of work and library.
+    /// The classes of this project's launches; `None` alone if none is of a class.
+    fn classes(&self) -> Vec<Option<TransferClass>> {
+        let classes = [TransferClass::Near, TransferClass::Far].map(Some);
+        let found: Vec<_> =
+            classes.into_iter().filter(|&class| self.own.launches_of(class) > 0).collect();
+        if found.is_empty() { vec![None] } else { found }
+    }
+
+    /// A figure for each kind of work, class and library.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
-        let of = |library: &Library, peer: Option<String>, work: &str| {
-            let times = Summary::of(library.times.get(work)?);
+        let classes = self.classes();
+        let of = |library: &Library, peer: Option<String>, work: &str, class| {
+            let times = library.times(work, class)?;
             let pes = if work == STARTUP { HELLO_PES } else { 2 };
-            let transfer = library.median(TRANSFER).filter(|_| work != STARTUP);
+            let transfer = library.median(TRANSFER, class).filter(|_| work != STARTUP);
             let figure = Figure {
                 fabric: "processes".into(),
                 algorithm: Some(work.to_owned()),
                 peer,
                 ratio_to_limit: transfer.map(|transfer| times.median / transfer),
                 c2c_ns: transfer,
-                launches: Some(library.launches),
+                c2c_class: class.filter(|_| work != STARTUP),
+                launches: Some(library.launches_of(class)),
                 ..Figure::of("openshmem", pes, Mode::Throughput)
             };
             Some(figure.with(&times))
         };
-        let of_work = |work: &String| {
+        let of_work = |(work, class): (&String, Option<TransferClass>)| {
             let other = self.other.as_ref().ok();
-            let other = other.and_then(|other| of(other, Some(other.name.clone()), work));
-            [of(&self.own, None, work), other].into_iter().flatten()
+            let other = other.and_then(|other| of(other, Some(other.name.clone()), work, class));
+            [of(&self.own, None, work, class), other].into_iter().flatten()
         };
-        self.works.iter().flat_map(of_work).collect()
+        let all =
+            classes.iter().flat_map(|&class| self.works.iter().map(move |work| (work, class)));
+        // What has no class is there once.
+        all.filter(|&(work, class)| work != STARTUP || class == classes[0])
+            .flat_map(of_work)
+            .collect()
     }
 
     /// Adds the table to a page.
     pub fn show(&self, page: &mut Page) {
         let other = self.other.as_ref();
-        let name = other.map_or("other", |other| other.name.as_str());
-        page.paragraph(format!(
-            "2 PEs that are processes; medians of {} launches, in turn",
-            self.own.launches
-        ));
-        let row = |work: &String| {
-            let own = self.own.median(work);
-            let their = other.ok().and_then(|other| other.median(work));
-            let transfer = self.own.median(TRANSFER).filter(|_| work != STARTUP);
-            let cell = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), time);
-            let ratio = |a: Option<f64>, b: Option<f64>| {
-                let ratio = a.zip(b).map(|(a, b)| format!("{:.2}", a / b));
-                ratio.unwrap_or_else(|| "-".to_owned())
-            };
-            vec![work.clone(), cell(own), ratio(own, transfer), cell(their), ratio(their, own)]
-        };
-        let header = vec!["routine", "Consort", "transfers", name, "ratio"];
-        page.table(header, self.works.iter().map(row).collect(), 1..5);
+        for class in self.classes() {
+            self.show_class(class, page);
+        }
         page.paragraph(
             "ping-pongs: one way; raw: loads and stores of C in the same memory; ratio: the other \
              library's time over Consort's",
@@ -259,9 +281,40 @@ impl OpenShmem {
             Ok(Library { failed: (0, _), .. }) => {}
             Ok(Library { failed: (count, why), name, launches, .. }) => page.paragraph(format!(
                 "{name}: {count} of {} programs failed after their last line: {why}",
-                2 * launches
+                2 * launches.len()
             )),
         }
+    }
+
+    fn show_class(&self, class: Option<TransferClass>, page: &mut Page) {
+        let other = self.other.as_ref().ok();
+        let all = [Some(&self.own), other].into_iter().flatten();
+        let launches: Vec<String> = all
+            .map(|library| {
+                let (of_class, all) = (library.launches_of(class), library.launches.len());
+                format!("{of_class} of {all}")
+            })
+            .collect();
+        let class_name =
+            class.map_or_else(|| "of no one class".to_owned(), |class| class.to_string());
+        page.paragraph(format!(
+            "2 PEs that are processes, transfers {class_name}; medians of {} launches, in turn",
+            launches.join(" and ")
+        ));
+        let row = |work: &String| {
+            let own = self.own.median(work, class);
+            let their = other.and_then(|other| other.median(work, class));
+            let transfer = self.own.median(TRANSFER, class).filter(|_| work != STARTUP);
+            let cell = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), time);
+            let ratio = |a: Option<f64>, b: Option<f64>| {
+                let ratio = a.zip(b).map(|(a, b)| format!("{:.2}", a / b));
+                ratio.unwrap_or_else(|| "-".to_owned())
+            };
+            vec![work.clone(), cell(own), ratio(own, transfer), cell(their), ratio(their, own)]
+        };
+        let name = other.map_or("other", |other| other.name.as_str());
+        let header = vec!["routine", "Consort", "transfers", name, "ratio"];
+        page.table(header, self.works.iter().map(row).collect(), 1..5);
     }
 }
 
@@ -274,5 +327,17 @@ mod tests {
         let printed = "a warning\ntime 80.25 put, fence, flag, 8 B\ntime x\ndone\n";
         let read: Vec<_> = times(printed).collect();
         assert_eq!(read, [("put, fence, flag, 8 B".to_owned(), 80.25)]);
+    }
+
+    #[test]
+    fn a_launch_is_of_the_class_that_it_keeps() {
+        let launch = |begin: f64, end: f64| {
+            let printed = format!("time {begin} {TRANSFER}\ntime {end} {TRANSFER_AGAIN}\n");
+            Launch(times(&printed).collect()).class()
+        };
+        assert_eq!(launch(50.0, 60.0), Some(TransferClass::Near));
+        assert_eq!(launch(210.0, 190.0), Some(TransferClass::Far));
+        assert_eq!(launch(50.0, 200.0), None);
+        assert_eq!(Launch(BTreeMap::new()).class(), None);
     }
 }

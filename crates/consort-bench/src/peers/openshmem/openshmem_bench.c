@@ -171,6 +171,7 @@ static const struct work {
     {"double_sum_reduce, 1", 1, sum_of_team, NULL, SINCE_1_5},
     {"double_sum_reduce, 1024", 1024, sum_of_team, NULL, SINCE_1_5},
     {"double_sum_reduce, 131072", LONGEST, sum_of_team, NULL, SINCE_1_5},
+    {"raw, one line, again", 8, raw_line_send, raw_receive, RAW},
 };
 
 static int can(const struct work *work)
