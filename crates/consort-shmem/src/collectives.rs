@@ -65,8 +65,7 @@ impl Call {
     pub(crate) fn offset<T>(&self, argument: &str, at: *const T, elements: usize) -> usize {
         let (address, bytes) = (at.addr(), bytes_of::<T>(elements));
         let offset = self.world.offset_of(address, bytes);
-        let constant = || self.world.offset_of_constant(argument, address, bytes);
-        let offset = offset.or_else(constant);
+        let offset = offset.or_else(|| self.world.offset_of_constant(argument, address, bytes));
         // Nothing may be anywhere.
         let offset = offset.or((bytes == 0).then_some(0));
         let offset =
@@ -274,9 +273,9 @@ unsafe fn move_all<T: Element>(
     nelems: usize,
 ) -> c_int {
     let Some(call) = Call::new(routine, team) else { return -1 };
+    let blocks = |count| if count == 0 { call.pes() } else { count };
     let [received, contributed] =
-        [received, contributed].map(|all| if all == 0 { call.pes() } else { all });
-    let [received, contributed] = [received, contributed].map(|count| nelems.saturating_mul(count));
+        [received, contributed].map(|count| nelems.saturating_mul(blocks(count)));
     call.check("dest", dest, received);
     call.check("source", source, contributed);
     if call.pes() == 1 {
@@ -285,8 +284,7 @@ unsafe fn move_all<T: Element>(
     } else if nelems > 0 {
         let places =
             (call.offset("source", source, contributed), call.offset("dest", dest, received));
-        let bytes = bytes_of::<T>(nelems);
-        call.move_at::<u8, Sum>((collective, None), None, places, bytes);
+        call.move_at::<u8, Sum>((collective, None), None, places, bytes_of::<T>(nelems));
     }
     0
 }

@@ -206,8 +206,8 @@ pub(super) unsafe fn copy_shared_line(target: Memory, source: Memory) {
     unsafe { portable::copy(target, source) };
 }
 
-/// As [`copy_shared`], with whole lines of the target written past the caches: to lines that another
-/// core has read, that is several times as fast, as it need not fetch them. What was written is
+/// As [`copy_shared`], with whole lines of the target written past the caches. To lines that a core
+/// far away has read, that is several times as fast: they need not be fetched. What was written is
 /// visible with the next release.
 ///
 /// # Safety

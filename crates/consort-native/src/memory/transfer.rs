@@ -19,8 +19,8 @@ use crate::{
 const BEGINNING: usize = 8 << 10;
 
 /// How long the beginning takes at most if the cores share a cache: some 300 ns where they do, and
-/// 1.4 us or more where they do not. Then the rest is several times as fast past the caches. Between
-/// cores that share one it would take up to three times as long.
+/// 1.4 us or more where they do not. Then the rest is several times as fast past the caches. Where
+/// they share one it would take up to three times as long.
 const NEAR_NS: u64 = 1000;
 
 impl Memory {

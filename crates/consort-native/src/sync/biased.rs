@@ -46,8 +46,8 @@ unsafe impl<T: Send> Sync for Biased<T> {}
 #[derive(Debug)]
 pub struct BiasedGuard<'b, T> {
     lock: &'b Biased<T>,
-    /// `None` if the lock is biased to the thread. In a box, since a flag beside it would be written
-    /// as a byte and read as a word, for which a processor waits.
+    /// `None` if the lock is biased to the thread. In a box, since a flag beside it would be
+    /// written as a byte and read as a word, for which a processor waits.
     held: Option<Box<MutexGuard<'b, ()>>>,
 }
 
