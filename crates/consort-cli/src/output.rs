@@ -147,6 +147,7 @@ pub(crate) fn brief(candidate: &Candidate) -> String {
             Some(name) => format!("{name}={value}"),
             None => format!("{name}={value}"),
         })
+        .chain(candidate.parts.iter().map(brief))
         .collect();
     if parameters.is_empty() {
         return candidate.algorithm.clone();

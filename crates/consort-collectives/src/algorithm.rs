@@ -1,6 +1,6 @@
 //! The trait of an algorithm, its parameters, and the errors of a plan.
 
-use std::{borrow::Cow, fmt::Debug, future::Future};
+use std::{borrow::Cow, fmt::Debug, future::Future, pin::Pin};
 
 use consort_fabric::{Candidate, Collective, Fabric, MachineModel, Op, Query};
 
@@ -26,6 +26,8 @@ pub struct Description {
     pub parameters: &'static [Parameter],
     /// Whether results may replace contributions.
     pub in_place: bool,
+    /// The collectives of its parts, if their algorithms are chosen.
+    pub parts: [Option<Collective>; 3],
 }
 
 impl Description {
@@ -55,20 +57,22 @@ impl Description {
     /// # Errors
     /// When one is not.
     pub fn check_names(&self, candidate: &Candidate) -> Result<(), PlanError> {
+        if let Some(part) = candidate.parts.first()
+            && self.parts.iter().all(Option::is_none)
+        {
+            return Err(self.unknown(part.to_string()));
+        }
         let known = |name: &String| self.parameters.iter().any(|known| known.name == name);
         match candidate.parameters.keys().find(|name| !known(name)) {
             None => Ok(()),
-            Some(name) => Err(PlanError::UnknownParameter {
-                algorithm: self.name,
-                name: name.clone(),
-                known: if self.parameters.is_empty() {
-                    "none".to_owned()
-                } else {
-                    let names: Vec<_> = self.parameters.iter().map(|known| known.name).collect();
-                    names.join(", ")
-                },
-            }),
+            Some(name) => Err(self.unknown(name.clone())),
         }
+    }
+
+    fn unknown(&self, name: String) -> PlanError {
+        let names: Vec<_> = self.parameters.iter().map(|known| known.name).collect();
+        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        PlanError::UnknownParameter { algorithm: self.name, name, known }
     }
 }
 
@@ -142,9 +146,15 @@ pub trait Algorithm: 'static {
     const IN_PLACE: bool = false;
     /// Its parameters.
     const PARAMETERS: &'static [Parameter];
+    /// The collectives of its parts, if their algorithms are chosen.
+    const PARTS: [Option<Collective>; 3] = [None; 3];
     /// All of these, for code that is the same for all algorithms.
-    const DESCRIPTION: Description =
-        Description { name: Self::NAME, parameters: Self::PARAMETERS, in_place: Self::IN_PLACE };
+    const DESCRIPTION: Description = Description {
+        name: Self::NAME,
+        parameters: Self::PARAMETERS,
+        in_place: Self::IN_PLACE,
+        parts: Self::PARTS,
+    };
     /// The peers and channels, computed once for many calls. Its `Debug` shows all of it: schedules
     /// of one type that are shown alike are one.
     type Schedule: Debug + Send + std::marker::Sync + 'static;
@@ -204,6 +214,37 @@ pub trait Algorithm: 'static {
     }
 }
 
+/// A schedule of any algorithm of a collective.
+pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
+    /// The schedule of one PE.
+    ///
+    /// # Errors
+    /// As [`Algorithm::schedule`], and when there is no such algorithm.
+    fn new(setting: &Setting, candidate: &Candidate) -> Result<Self, PlanError>;
+    /// See [`Algorithm::steps`].
+    fn steps(&self) -> u64;
+    /// See [`Algorithm::run`].
+    fn run<'c, F: Fabric>(&'c self, f: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
+}
+
+/// A part that is not there.
+#[derive(Debug)]
+pub enum Nothing {}
+
+impl AnySchedule for Nothing {
+    fn new(_: &Setting, _: &Candidate) -> Result<Self, PlanError> {
+        unreachable!("a part that is not there has no schedule")
+    }
+
+    fn steps(&self) -> u64 {
+        match *self {}
+    }
+
+    fn run<'c, F: Fabric>(&'c self, _: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
+        match *self {}
+    }
+}
+
 /// Something to do with an algorithm that is known by name only.
 pub trait Visitor {
     /// The result of a visit.
@@ -212,8 +253,63 @@ pub trait Visitor {
     fn visit<A: Algorithm>(self) -> Self::Output;
 }
 
-/// Makes a collective's registry of its algorithms' files.
+/// Makes a collective's registry of its algorithms' files. Where `Any` is asked for, it is an
+/// algorithm of one of these files, but not of those after it, which are made of such.
 macro_rules! registry {
+    ($($file:ident: $($algorithm:ident)+),*; Any; $($of_any:ident: $of:ident),* $(,)?) => {
+        $crate::algorithm::registry! { $($file: $($algorithm)+,)* $($of_any: $of),* }
+
+        /// A schedule of one of the algorithms.
+        #[derive(Debug)]
+        pub enum Any {
+            $($(
+                #[doc = concat!("Of [`", stringify!($algorithm), "`].")]
+                $algorithm(Box<<$algorithm as $crate::Algorithm>::Schedule>),
+            )+)*
+        }
+
+        impl $crate::algorithm::AnySchedule for Any {
+            fn new(
+                setting: &$crate::Setting,
+                candidate: &consort_fabric::Candidate,
+            ) -> Result<Self, $crate::PlanError> {
+                match candidate.algorithm.as_str() {
+                    $($(<$algorithm as $crate::Algorithm>::NAME => {
+                        let schedule = <$algorithm as $crate::Algorithm>::schedule;
+                        schedule(setting, candidate).map(Box::new).map(Self::$algorithm)
+                    })+)*
+                    name => {
+                        let own: Vec<&str> =
+                            vec![$($(<$algorithm as $crate::Algorithm>::NAME),+),*];
+                        Err($crate::PlanError::UnknownAlgorithm {
+                            collective: setting.call.collective,
+                            name: name.to_owned(),
+                            known: own.join(", "),
+                        })
+                    }
+                }
+            }
+
+            fn steps(&self) -> u64 {
+                match self {
+                    $($(Self::$algorithm(schedule) => {
+                        <$algorithm as $crate::Algorithm>::steps(schedule)
+                    })+)*
+                }
+            }
+
+            fn run<'c, F: consort_fabric::Fabric>(
+                &'c self,
+                f: &'c F,
+            ) -> std::pin::Pin<Box<dyn Future<Output = consort_fabric::Op> + 'c>> {
+                match self {
+                    $($(Self::$algorithm(schedule) => {
+                        Box::pin(<$algorithm as $crate::Algorithm>::run(f, schedule))
+                    })+)*
+                }
+            }
+        }
+    };
     ($($file:ident: $($algorithm:ident)+),* $(,)?) => {
         $(
             #[allow(missing_docs, reason = "the head of the file says what the algorithm is")]

@@ -14,6 +14,8 @@
 //! it ends.
 
 mod part;
+mod sub;
+pub mod two_level;
 
 use std::marker::PhantomData;
 
@@ -169,6 +171,7 @@ mod tests {
             exposes: false,
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+            nodes: consort_fabric::Nodes::One,
         };
         let candidate: Candidate = candidate.parse().expect("a candidate");
         let setting = Setting::of(&query, capabilities);

@@ -75,6 +75,7 @@ mod tests {
         exposes: true,
         buffered: true,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+        nodes: consort_fabric::Nodes::One,
     };
 
     fn print(collective: Collective, pes: u32, candidate: &str) -> Option<u64> {

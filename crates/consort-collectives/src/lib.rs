@@ -31,5 +31,5 @@ pub mod trees;
 pub use algorithm::{Algorithm, Description, Direction, Parameter, PlanError, Visitor};
 pub use fingerprint::fingerprint;
 pub use plan::{EntryAndExit, Plan};
-pub use registry::{candidates, check, describe, estimate_ns, names, serves, visit};
+pub use registry::{candidates, check, describe, estimate_ns, names, of_parts, serves, visit};
 pub use setting::Setting;

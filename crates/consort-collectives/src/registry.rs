@@ -4,7 +4,8 @@ use consort_fabric::{Candidate, Capabilities, Collective, MachineModel, Query};
 
 use crate::{
     Algorithm, Description, Parameter, PlanError, Setting, Visitor, all_gather, all_reduce,
-    all_to_all, barrier, broadcast, gather, plan::schedule, reduce, reduce_scatter, scan, scatter,
+    all_to_all, barrier, broadcast, compose::two_level, gather, plan::schedule, reduce,
+    reduce_scatter, scan, scatter,
 };
 
 /// The names of a collective's algorithms.
@@ -98,19 +99,45 @@ pub fn candidates(query: &Query, capabilities: Capabilities) -> Vec<Candidate> {
         return Vec::new();
     }
     let collective = query.collective;
-    let described = names(collective).iter().filter_map(|name| describe(collective, name).ok());
-    let mut able = Vec::new();
-    for Description { name, parameters, .. } in described {
-        let mut all = vec![Candidate::new(name)];
-        for Parameter { name, values, .. } in parameters {
-            let with = |candidate: &Candidate| {
-                values.iter().map(|&value| candidate.clone().with(name, value)).collect()
-            };
-            all = all.iter().flat_map(|candidate| -> Vec<_> { with(candidate) }).collect();
-        }
-        able.extend(all.into_iter().filter(|candidate| check(&setting, candidate).is_ok()));
+    let all = described(collective).flat_map(|one| {
+        if one.parts.iter().any(Option::is_some) { of_parts(&one) } else { of_values(&one) }
+    });
+    all.filter(|candidate| check(&setting, candidate).is_ok()).collect()
+}
+
+fn described(collective: Collective) -> impl Iterator<Item = Description> {
+    names(collective).iter().filter_map(move |name| describe(collective, name).ok())
+}
+
+/// An algorithm with all values of its parameters that are worth trying.
+fn of_values(&Description { name, parameters, .. }: &Description) -> Vec<Candidate> {
+    let mut all = vec![Candidate::new(name)];
+    for Parameter { name, values, .. } in parameters {
+        let with = |candidate: &Candidate| {
+            values.iter().map(|&value| candidate.clone().with(name, value)).collect()
+        };
+        all = all.iter().flat_map(|candidate| -> Vec<_> { with(candidate) }).collect();
     }
-    able
+    all
+}
+
+/// An algorithm that is made of others: each part by each algorithm, the other parts by the usual.
+#[must_use]
+pub fn of_parts(&Description { name, parts, .. }: &Description) -> Vec<Candidate> {
+    let parts: Vec<Collective> = parts.into_iter().flatten().collect();
+    let usual: Vec<Candidate> = parts.iter().map(|&part| two_level::usual(part)).collect();
+    let whole = |parts: Vec<Candidate>| parts.into_iter().fold(Candidate::new(name), Candidate::of);
+    let mut all = vec![whole(usual.clone())];
+    for (index, &part) in parts.iter().enumerate() {
+        let plain = |one: &Description| one.parts.iter().all(Option::is_none);
+        let choices = described(part).filter(plain).flat_map(|one| of_values(&one));
+        for choice in choices.filter(|choice| *choice != usual[index]) {
+            let mut parts = usual.clone();
+            parts[index] = choice;
+            all.push(whole(parts));
+        }
+    }
+    all
 }
 
 /// Whether a candidate can serve a setting, which is to say whether it has a schedule.
@@ -155,6 +182,7 @@ mod tests {
         exposes: true,
         buffered: true,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+        nodes: consort_fabric::Nodes::One,
     };
 
     /// All collectives with blocks of a size among a few PEs.

@@ -1,5 +1,7 @@
 //! The capabilities of a fabric.
 
+use crate::Nodes;
+
 /// The capabilities of a fabric for a call. An algorithm that needs more cannot serve the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
@@ -17,4 +19,6 @@ pub struct Capabilities {
     /// The longest message that two PEs exchange pairwise, in bytes: at least 8, and at most
     /// [`PAIRWISE_BYTES`](crate::PAIRWISE_BYTES).
     pub pairwise_bytes: usize,
+    /// How the PEs lie on nodes.
+    pub nodes: Nodes,
 }

@@ -18,6 +18,7 @@ mod local;
 mod machine;
 mod messages;
 mod model;
+mod nodes;
 mod notifications;
 mod one_sided;
 mod operator;
@@ -44,6 +45,7 @@ pub use local::Local;
 pub use machine::{Line, Machine, Mailbox, Pair, Queue, Thread, Word};
 pub use messages::Messages;
 pub use model::MachineModel;
+pub use nodes::{Nodes, Ranks};
 pub use notifications::{Event, Notification, Notifications, Then};
 pub use one_sided::{Atomic, Signal, Until};
 pub use operator::{

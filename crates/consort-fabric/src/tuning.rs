@@ -216,26 +216,37 @@ pub struct Query {
     pub symmetric: bool,
 }
 
-/// An algorithm and the values of its parameters, by name: `knomial(radix=4)`.
+/// An algorithm and the values of its parameters, by name: `knomial(radix=4)`; of one that is made
+/// of others, these: `two_level(flat,recursive_doubling,knomial(radix=4))`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Candidate {
     /// The algorithm's name in its collective's folder.
     pub algorithm: String,
     /// Parameter names and values; units are part of the name.
     pub parameters: BTreeMap<String, u64>,
+    /// The algorithms of its parts, if these are chosen.
+    pub parts: Vec<Candidate>,
 }
 
 impl Candidate {
     /// An algorithm without parameters.
     #[must_use]
     pub fn new(algorithm: &str) -> Self {
-        Self { algorithm: algorithm.to_owned(), parameters: BTreeMap::new() }
+        let (parameters, parts) = Default::default();
+        Self { algorithm: algorithm.to_owned(), parameters, parts }
     }
 
     /// The same with one more parameter.
     #[must_use]
     pub fn with(mut self, parameter: &str, value: u64) -> Self {
         self.parameters.insert(parameter.to_owned(), value);
+        self
+    }
+
+    /// The same with one more part.
+    #[must_use]
+    pub fn of(mut self, part: Self) -> Self {
+        self.parts.push(part);
         self
     }
 
@@ -248,15 +259,11 @@ impl Candidate {
 
 impl fmt::Display for Candidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = self.algorithm.clone();
-        for (index, (name, value)) in self.parameters.iter().enumerate() {
-            text.push(if index == 0 { '(' } else { ',' });
-            text.push_str(&format!("{name}={value}"));
-        }
-        if !self.parameters.is_empty() {
-            text.push(')');
-        }
-        f.pad(&text)
+        let parameters = self.parameters.iter().map(|(name, value)| format!("{name}={value}"));
+        let parts = self.parts.iter().map(Self::to_string);
+        let all: Vec<String> = parameters.chain(parts).collect();
+        let name = &self.algorithm;
+        f.pad(&if all.is_empty() { name.clone() } else { format!("{name}({})", all.join(",")) })
     }
 }
 
@@ -280,14 +287,32 @@ impl FromStr for Candidate {
         }
         let mut candidate = Self::new(name);
         if let Some(rest) = rest {
-            for pair in rest.strip_suffix(')').ok_or_else(bad)?.split(',') {
-                let (parameter, value) = pair.split_once('=').ok_or_else(bad)?;
+            for item in items(rest.strip_suffix(')').ok_or_else(bad)?) {
+                let Some((parameter, value)) = item.split_once('=').filter(|_| !item.contains('('))
+                else {
+                    candidate = candidate.of(item.parse().map_err(|_| bad())?);
+                    continue;
+                };
                 let value = value.parse().ok().filter(|_| word(parameter)).ok_or_else(bad)?;
                 candidate = candidate.with(parameter, value);
             }
         }
-        Ok(candidate)
+        // Nothing is made of one part: this is a parameter without a value.
+        if candidate.parts.len() == 1 { Err(bad()) } else { Ok(candidate) }
     }
+}
+
+/// What is between commas, but for those in parentheses.
+fn items(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_u32;
+    text.split(move |c| {
+        depth = match c {
+            '(' => depth + 1,
+            ')' => depth.saturating_sub(1),
+            _ => depth,
+        };
+        c == ',' && depth == 0
+    })
 }
 
 #[cfg(test)]
@@ -300,7 +325,21 @@ mod tests {
         assert_eq!(candidate.to_string(), "pipelined(chunk_bytes=4096,radix=2)");
         assert_eq!(candidate.to_string().parse(), Ok(candidate));
         assert_eq!("flat".parse(), Ok(Candidate::new("flat")));
-        for bad in ["", "flat(", "flat()", "flat(radix)", "flat(radix=x)", "flat(=1)", "a b"] {
+        let [one, other] = ["flat", "knomial"].map(Candidate::new);
+        let nested = Candidate::new("two_level").of(one).of(other.with("radix", 4)).with("x", 1);
+        assert_eq!(nested.to_string(), "two_level(x=1,flat,knomial(radix=4))");
+        assert_eq!(nested.to_string().parse(), Ok(nested));
+        for bad in [
+            "",
+            "flat(",
+            "flat()",
+            "flat(radix)",
+            "flat(a(b)",
+            "flat(radix=x)",
+            "flat(=1)",
+            "a b",
+            "a(,b)",
+        ] {
             assert!(bad.parse::<Candidate>().is_err(), "{bad:?}");
         }
     }

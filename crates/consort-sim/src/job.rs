@@ -8,7 +8,7 @@ use std::{
 };
 
 use consort_collectives::PlanError;
-use consort_fabric::{Capabilities, Rank};
+use consort_fabric::{Capabilities, Nodes, Rank};
 
 use crate::{
     account::Total,
@@ -33,6 +33,7 @@ pub struct Simulation {
     traced: bool,
     heap_bytes: usize,
     window: u64,
+    nodes: Nodes,
 }
 
 /// The reason why a simulation did not complete.
@@ -109,6 +110,7 @@ impl Simulation {
             traced: false,
             heap_bytes: 0,
             window: WINDOW,
+            nodes: Nodes::One,
         }
     }
 
@@ -147,8 +149,16 @@ impl Simulation {
         self
     }
 
+    /// Sets how the PEs of schedules at random are said to lie on nodes, instead of all on one. A
+    /// machine's description says it of the machine's.
+    #[must_use]
+    pub const fn nodes(mut self, nodes: Nodes) -> Self {
+        self.nodes = nodes;
+        self
+    }
+
     fn costs(&self) -> Result<Costs, SimulationError> {
-        let Some(machine) = &self.machine else { return Ok(Costs::Chaos(Chaos)) };
+        let Some(machine) = &self.machine else { return Ok(self.chaos()) };
         let most = machine.pes();
         if self.pes > most {
             let machine = machine.name.clone();
@@ -157,9 +167,13 @@ impl Simulation {
         let (pes, effects) = (self.pes, self.effects);
         Ok(match &machine.kind {
             Kind::MessageBuffers(machine) => Costs::Mesh(Mesh::new(machine, pes, effects)),
-            Kind::Cluster(machine) => Costs::Cluster(Cluster::new(machine, pes, effects)),
+            Kind::Cluster(machine) => Costs::Cluster(Cluster::new(machine, effects)),
             Kind::Coherent(machine) => Costs::Coherent(Coherent::new(machine, pes, effects)),
         })
+    }
+
+    const fn chaos(&self) -> Costs {
+        Costs::Chaos(Chaos { nodes: self.nodes })
     }
 
     /// The capabilities of the simulated fabric.

@@ -27,7 +27,7 @@ use std::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use toml::{Deserializer, Spanned, de::DeTable};
 
-pub use cluster::{Cluster, Inside, Network};
+pub use cluster::{Cluster, Inside, Network, Placement};
 pub use coherent::{AtomicOp, Atomics, Cache, Coherent, Costs, Memory, MessageQueue, State};
 pub use layout::Layout;
 pub use message_buffers::{Interrupt, MessageBuffers};

@@ -200,7 +200,9 @@ impl Space {
     }
 
     fn by(pes: u32, sizes: &'static [usize], kinds: impl IntoIterator<Item = Kind>) -> Self {
-        let barriers = everything(Collective::Barrier);
+        // One in two levels is none around another operation.
+        let mut barriers = everything(Collective::Barrier);
+        barriers.retain(|one| one.parts.is_empty());
         let (kinds, syncs) = (kinds.into_iter().collect(), SyncModes::every().collect());
         Self { pes, kinds, barriers, syncs, sizes }
     }

@@ -1,6 +1,6 @@
 //! The algorithms of the registry with all values of their parameters.
 
-use consort_collectives::{Algorithm, Parameter, Visitor, names, visit};
+use consort_collectives::{Algorithm, Parameter, Visitor, names, of_parts, visit};
 use consort_fabric::{Candidate, Collective};
 
 /// Values off the grid of those that the tuner tries, where a range allows them.
@@ -19,6 +19,9 @@ impl Visitor for Values {
 
 /// An algorithm with all values of its parameters: what the tuner tries, and one that it does not.
 pub(crate) fn of_algorithm<A: Algorithm>() -> Vec<Candidate> {
+    if A::PARTS.iter().any(Option::is_some) {
+        return of_parts(&A::DESCRIPTION);
+    }
     let mut all = vec![Candidate::new(A::NAME)];
     for Parameter { name, values, range: (least, most) } in A::PARAMETERS {
         let odd = if name.ends_with("_bytes") { ODD_BYTES } else { ODD_RADIX };
@@ -62,6 +65,7 @@ fn nothing_is_left_out() {
         exposes: true,
         buffered: true,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+        nodes: consort_fabric::Nodes::One,
     };
     for collective in Collective::EVERY {
         let all = everything(collective);

@@ -3,7 +3,7 @@
 use consort_bench::units::{self, counted};
 use consort_sim::machines::{
     AtomicOp, AtomicsAt, Cluster, Coherent, Costs, Kind, Layout, Machine, MessageBuffers, Network,
-    State, StoreOrder,
+    Placement, State, StoreOrder,
 };
 
 use super::{finish, table, time, wrapped};
@@ -209,11 +209,17 @@ fn cluster(machine: &Cluster) -> Facts {
             format!("torus of {}", sides.join(" x "))
         }
     };
-    let Cluster { nodes, pes_per_node, gap_per_byte_ns, .. } = machine;
+    let Cluster { nodes, pes_per_node, interfaces_per_node, gap_per_byte_ns, .. } = machine;
+    let placement = match machine.placement {
+        Placement::Blocks => "successive PEs on a node",
+        Placement::InTurn => "PEs in turn on all nodes",
+    };
     vec![
         ("layout", format!("{nodes} nodes x {pes_per_node} PEs")),
+        ("placement", placement.to_owned()),
         ("network", network),
-        ("bandwidth of a node", format!("{:.3} GB/s", 1.0 / gap_per_byte_ns)),
+        ("interfaces of a node", interfaces_per_node.to_string()),
+        ("bandwidth of an interface", format!("{:.3} GB/s", 1.0 / gap_per_byte_ns)),
         ("copying in a node", format!("{} GB/s", machine.inside.copy_gbps)),
     ]
 }

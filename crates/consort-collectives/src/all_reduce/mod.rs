@@ -18,7 +18,9 @@ registry! {
     recursive_doubling: RecursiveDoubling,
     reduce_scatter_all_gather: ReduceScatterAllGather,
     ring: Ring,
-    shared: Shared,
+    shared: Shared;
+    Any;
+    two_level: TwoLevel,
 }
 
 /// The queries for the reduction and the broadcast that answer a query for both.

@@ -7,7 +7,9 @@ use crate::{Algorithm, Direction, PlanError, Setting, algorithm::registry};
 registry! {
     central: Central,
     dissemination: Dissemination,
-    knomial: Flat Knomial,
+    knomial: Flat Knomial;
+    Any;
+    two_level: TwoLevel,
 }
 
 /// A barrier that is ready to run, as the entry or exit barrier of another operation.

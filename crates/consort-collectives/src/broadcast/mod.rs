@@ -12,5 +12,7 @@ registry! {
     knomial: Flat Knomial Pipelined,
     oc_bcast: OcBcast,
     scatter_allgather: ScatterAllgather,
-    shared: Shared,
+    shared: Shared;
+    Any;
+    two_level: TwoLevel,
 }

@@ -13,5 +13,7 @@ registry! {
     direct: Direct,
     knomial: Chain Flat Knomial,
     knomial_get: KnomialGet,
-    shared: Shared,
+    shared: Shared;
+    Any;
+    two_level: TwoLevel,
 }

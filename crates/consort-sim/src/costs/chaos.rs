@@ -4,7 +4,7 @@
 //! overtake an earlier one. A put lands long after it has returned, unless a fence follows. The
 //! seed determines the whole schedule, so one that fails can be repeated.
 
-use consort_fabric::{Capabilities, Rank};
+use consort_fabric::{Capabilities, Nodes, Rank};
 
 use super::{Site, Where};
 use crate::{account::Cause, engine::Time};
@@ -17,7 +17,10 @@ const RARE: u64 = 8;
 const LONGER: u64 = 100;
 
 /// Random costs, from a seed.
-pub(crate) struct Chaos;
+pub(crate) struct Chaos {
+    /// How the PEs are said to lie on nodes.
+    pub(crate) nodes: Nodes,
+}
 
 impl Chaos {
     fn time(site: Site<'_>) -> Time {
@@ -37,6 +40,7 @@ impl Chaos {
             exposes: true,
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+            nodes: self.nodes,
         }
     }
 

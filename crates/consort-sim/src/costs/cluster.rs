@@ -7,8 +7,8 @@
 //!
 //! Assumptions beyond the model:
 //!
-//! - Every PE has a network interface of its own. Messages that arrive too fast queue there, in the
-//!   order of arrival. The network itself is never the limit.
+//! - PEs of a node share its network interfaces. Messages that leave or arrive too fast queue there
+//!   in their order. The network itself is never the limit.
 //! - Each hop after the first adds to `L`.
 //! - Interfaces put and get without the PE at the other end. A put is a message that keeps no PE
 //!   busy where it lands. A get is a message without data there and one with the data back. An
@@ -33,6 +33,7 @@ use crate::{
 pub(crate) struct Cluster {
     machine: machines::Cluster,
     overhead: Time,
+    gap: Time,
     /// The longer one of gap and overhead.
     turn: Time,
     inside_overhead: Time,
@@ -41,26 +42,32 @@ pub(crate) struct Cluster {
     contention: bool,
 }
 
-/// The times from which a PE's interface can send and accept the first byte of another message.
+/// A network interface: what it sends, and what it accepts.
 #[derive(Default)]
 struct Interface {
-    sends_from: Cell<Time>,
-    takes_from: Cell<Time>,
+    sends: Port,
+    accepts: Port,
 }
 
+/// The last message of an interface in one direction: the time of its last byte, and its PE.
+#[derive(Default)]
+struct Port(Cell<Option<(Time, u32)>>);
+
 impl Cluster {
-    pub(crate) fn new(machine: &machines::Cluster, pes: u32, effects: Effects) -> Self {
+    pub(crate) fn new(machine: &machines::Cluster, effects: Effects) -> Self {
         let mut machine = machine.clone();
         if !effects.distances {
             machine.hop_ns = 0.0;
         }
         let overhead = picoseconds(machine.overhead_ns);
+        let interfaces = 0..machine.nodes * machine.interfaces_per_node;
         Self {
             overhead,
+            gap: picoseconds(machine.gap_ns),
             turn: picoseconds(machine.gap_ns).max(overhead),
             inside_overhead: picoseconds(machine.inside.overhead_ns),
             inside_transfer: picoseconds(machine.inside.transfer_ns),
-            interfaces: (0..pes).map(|_| Interface::default()).collect(),
+            interfaces: interfaces.map(|_| Interface::default()).collect(),
             contention: effects.contention,
             machine,
         }
@@ -74,7 +81,19 @@ impl Cluster {
             exposes: true,
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+            nodes: self.machine.placed(),
         }
+    }
+
+    /// The time from which a port can have the first byte of another message of a PE. A PE has to
+    /// attend to its own messages, not to those of others.
+    fn free_from(&self, port: &Port, pe: u32) -> Time {
+        let next = |(last, before)| last + if before == pe { self.turn } else { self.gap };
+        port.0.get().map_or(0, next)
+    }
+
+    fn interface(&self, pe: u32) -> &Interface {
+        &self.interfaces[self.machine.interface(pe) as usize]
     }
 
     fn is_inside(&self, a: u32, b: u32) -> bool {
@@ -103,10 +122,10 @@ impl Cluster {
     /// Sends a message, whose first byte is ready at a time, through the interface of `pe`. Returns
     /// the times when the first and the last byte have left.
     fn send_from(&self, pe: u32, ready: Time, bytes: usize) -> (Time, Time) {
-        let sends_from = &self.interfaces[pe as usize].sends_from;
-        let first = if self.contention { ready.max(sends_from.get()) } else { ready };
+        let port = &self.interface(pe).sends;
+        let first = if self.contention { ready.max(self.free_from(port, pe)) } else { ready };
         let last = first + self.stream(bytes);
-        sends_from.set(last + self.turn);
+        port.0.set(Some((last, pe)));
         (first, last)
     }
 
@@ -115,9 +134,9 @@ impl Cluster {
         if !self.contention || self.is_inside(from.0, to.0) {
             return now;
         }
-        let takes_from = &self.interfaces[to.index()].takes_from;
-        let handed_on = now.max(takes_from.get() + self.stream(bytes));
-        takes_from.set(handed_on + self.turn);
+        let port = &self.interface(to.0).accepts;
+        let handed_on = now.max(self.free_from(port, to.0) + self.stream(bytes));
+        port.0.set(Some((handed_on, to.0)));
         handed_on
     }
 

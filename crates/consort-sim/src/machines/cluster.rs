@@ -5,6 +5,7 @@
 //! each hop after the first adds to the latency, and PEs of a node exchange messages through its
 //! memory.
 
+use consort_fabric::Nodes;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -28,7 +29,13 @@ pub struct Cluster {
     /// `o`: how long a message occupies the PE that sends it, and the one that receives it.
     #[serde(deserialize_with = "reading::not_negative")]
     pub overhead_ns: f64,
-    /// `g`: the gap between two messages of a PE. Each PE has a network interface of its own.
+    /// Network interfaces of a node, which its PEs share evenly.
+    #[serde(deserialize_with = "reading::count")]
+    pub interfaces_per_node: u32,
+    /// How PEs are placed on nodes.
+    #[serde(default)]
+    pub placement: Placement,
+    /// `g`: the gap between two messages of an interface.
     #[serde(deserialize_with = "reading::not_negative")]
     pub gap_ns: f64,
     /// `G`: the time of each byte of a message after the first.
@@ -41,6 +48,17 @@ pub struct Cluster {
     pub network: Network,
     /// Messages between PEs of a node.
     pub inside: Inside,
+}
+
+/// How PEs are placed on the nodes of a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// Successive PEs on a node.
+    #[default]
+    Blocks,
+    /// PEs in turn on all nodes.
+    InTurn,
 }
 
 /// How the nodes of a cluster are connected.
@@ -78,6 +96,9 @@ pub struct Inside {
 impl Described for Cluster {
     fn complete(self) -> Result<Self, Flaw> {
         product("nodes", &[self.nodes, self.pes_per_node])?;
+        let most = self.pes_per_node;
+        let message = format!("expected one a PE at most, {most}");
+        ensure(self.interfaces_per_node <= most, "interfaces_per_node", message)?;
         match &self.network {
             Network::FatTree { arity } => {
                 let message = "expected 2 or more nodes below a switch, found 1";
@@ -99,9 +120,24 @@ impl Cluster {
         self.nodes * self.pes_per_node
     }
 
-    /// The node of a PE. PEs of a node have successive numbers.
+    /// How the PEs lie on nodes.
+    pub fn placed(&self) -> Nodes {
+        match self.placement {
+            Placement::Blocks => Nodes::Blocks(self.pes_per_node),
+            Placement::InTurn => Nodes::InTurn(self.nodes),
+        }
+    }
+
+    /// The node of a PE.
     pub fn node(&self, pe: u32) -> u32 {
-        pe / self.pes_per_node
+        self.placed().node(pe)
+    }
+
+    /// The network interface of a PE, among all.
+    pub fn interface(&self, pe: u32) -> u32 {
+        let place = self.placed().place(pe);
+        let own = place * self.interfaces_per_node / self.pes_per_node;
+        self.node(pe) * self.interfaces_per_node + own
     }
 
     /// The number of hops between two nodes: none from a node to itself.

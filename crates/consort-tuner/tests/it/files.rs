@@ -22,8 +22,10 @@ prop_compose! {
     fn any_candidate()(
         algorithm in "[a-z_]{1,12}",
         parameters in vec(("[a-z_]{1,12}", any::<u64>()), 0..3),
+        parts in select(vec![&[][..], &["flat", "tree"], &["flat", "ring", "tree"]]),
     ) -> Candidate {
-        let bare = Candidate::new(&algorithm);
+        let parts = parts.iter().map(|part| Candidate::new(part).with("radix", 4));
+        let bare = parts.fold(Candidate::new(&algorithm), Candidate::of);
         parameters.iter().fold(bare, |candidate, (name, value)| candidate.with(name, *value))
     }
 }

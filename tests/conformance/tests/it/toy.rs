@@ -7,7 +7,7 @@ use consort_collectives::{Setting, names};
 use consort_conformance::{
     Case, Counts, Coverage, Member, Program, Side, Space, data::kernel, run,
 };
-use consort_fabric::{Capabilities, Collective, Place, Rank, Span};
+use consort_fabric::{Capabilities, Collective, Nodes, Place, Rank, Span};
 
 use crate::{
     simulated::listed,
@@ -121,6 +121,11 @@ fn toy(pes: u32, lines: u32, buffered: bool) -> Capabilities {
         exposes: true,
         buffered,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+        nodes: match pes % 3 {
+            0 => Nodes::One,
+            1 => Nodes::InTurn(3),
+            _ => Nodes::Blocks(2),
+        },
     }
 }
 

@@ -200,7 +200,7 @@ fn name(figure: &Figure) -> String {
     let algorithm = figure.algorithm.clone().unwrap_or("Consort's choice".to_owned());
     let parameters = figure.params.clone().unwrap_or_default();
     let star = if figure.chosen { " *" } else { "" };
-    format!("{}{star}", Candidate { algorithm, parameters })
+    format!("{}{star}", Candidate { parameters, ..Candidate::new(&algorithm) })
 }
 
 fn notes(run: &Run, figures: &[&Figure]) -> String {

@@ -7,7 +7,7 @@ use consort_fabric::{
 use crate::{
     Buffer, Call, Caller, Effects, Operands, Pe, Simulation,
     analytic::loggp::LogGp,
-    machines::{Cluster, Inside, Kind, Machine, Network},
+    machines::{Cluster, Inside, Kind, Machine, Network, Placement},
 };
 
 /// Parameters whose digits identify each term of a sum.
@@ -21,6 +21,8 @@ fn machine(model: LogGp, nodes: u32, pes_per_node: u32) -> Machine {
     let cluster = Cluster {
         nodes,
         pes_per_node,
+        interfaces_per_node: pes_per_node,
+        placement: Placement::Blocks,
         latency_ns,
         overhead_ns,
         gap_ns,
@@ -173,4 +175,54 @@ fn what_comes_too_fast_queues() {
     assert_eq!(alone_ns, 10.0 + 1000.0 + 4.0 * 10.0 + 4.0 * 10.0 + 1000.0 + 10.0);
     let queued_ns = 1020.0 + 3.0 * 100.0 + 3.0 * 100.0 + 1020.0;
     assert_eq!(flat_ns(flat(DIGITS, 5)), queued_ns);
+}
+
+/// PEs of one node that all send to those of another, each one message, through as many interfaces.
+#[test]
+fn pes_of_a_node_share_its_interfaces() {
+    let ends_ns = |interfaces, placement| {
+        let mut machine = machine(DIGITS, 2, 4);
+        if let Kind::Cluster(cluster) = &mut machine.kind {
+            cluster.interfaces_per_node = interfaces;
+            cluster.placement = placement;
+        }
+        let channel = Channel::new(3);
+        let member = async |pe: &Pe<'_>| {
+            let call = pe.begin(Operands::NONE).await;
+            let (own, across) = match placement {
+                Placement::Blocks => (pe.rank().0 / 4, 4),
+                Placement::InTurn => (pe.rank().0 % 2, 1),
+            };
+            if own == 0 {
+                call.signal(Rank(pe.rank().0 + across), channel, 0).await
+            } else {
+                call.wait(channel, 0).await
+            }
+        };
+        Simulation::on(machine, 8).run(member).unwrap().ended_ns
+    };
+    for placement in [Placement::Blocks, Placement::InTurn] {
+        assert_eq!(ends_ns(4, placement), 1020.0);
+        assert_eq!(ends_ns(2, placement), 1020.0 + 100.0);
+        assert_eq!(ends_ns(1, placement), 1020.0 + 3.0 * 100.0);
+    }
+}
+
+/// Between leaders of nodes fewer messages share an interface. A tree is by nodes too where these
+/// have successive PEs.
+#[test]
+fn two_levels_take_less_than_one() {
+    for (placement, at_least) in [(Placement::Blocks, 1.5), (Placement::InTurn, 3.0)] {
+        let mut machine = Machine::find("cluster").unwrap();
+        if let Kind::Cluster(cluster) = &mut machine.kind {
+            cluster.nodes = 64;
+            cluster.placement = placement;
+        }
+        let simulation = Simulation::on(machine, 1024);
+        let ends_ns = |candidate| ends_ns(Collective::AllReduce, candidate, &simulation, 1024, 8);
+        let flat = ["recursive_doubling", "knomial(radix=2)", "knomial(radix=4)"].map(ends_ns);
+        let flat_ns = flat.into_iter().fold(f64::INFINITY, f64::min);
+        let levels_ns = ends_ns("two_level(knomial(radix=2),recursive_doubling,knomial(radix=2))");
+        assert!(levels_ns * at_least < flat_ns, "{placement:?}: {levels_ns} and {flat_ns} ns");
+    }
 }

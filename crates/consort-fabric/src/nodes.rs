@@ -1,0 +1,156 @@
+//! Nodes: groups of PEs that are nearer to each other than to the rest.
+
+/// How the PEs of a team lie on nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Nodes {
+    /// All on one; also where nothing is known of nodes, or they have another form than these.
+    #[default]
+    One,
+    /// So many PEs of successive ranks on each node, and the rest on the last.
+    Blocks(u32),
+    /// PEs dealt in turn to so many nodes.
+    InTurn(u32),
+}
+
+/// PEs of a team whose ranks are equally far apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ranks {
+    /// The rank of the first.
+    pub first: u32,
+    /// The distance from one to the next.
+    pub stride: u32,
+    /// How many they are.
+    pub count: u32,
+}
+
+impl Ranks {
+    /// The rank in the team of the PE of this index.
+    #[inline(always)]
+    #[must_use]
+    pub const fn rank(self, index: u32) -> u32 {
+        self.first + index * self.stride
+    }
+
+    /// The index of a PE by its rank in the team; `None` if it is not one of these.
+    #[must_use]
+    pub const fn index(self, rank: u32) -> Option<u32> {
+        if rank < self.first || !(rank - self.first).is_multiple_of(self.stride) {
+            return None;
+        }
+        let index = (rank - self.first) / self.stride;
+        if index < self.count { Some(index) } else { None }
+    }
+}
+
+impl Nodes {
+    /// The number of nodes of a team of `pes` PEs.
+    ///
+    /// # Panics
+    /// When a node is said to have no PEs, or there are no nodes.
+    #[must_use]
+    pub fn count(self, pes: u32) -> u32 {
+        match self {
+            Self::One => 1,
+            Self::Blocks(block) => pes.div_ceil(block),
+            Self::InTurn(nodes) => nodes.min(pes),
+        }
+    }
+
+    /// The node of a PE.
+    ///
+    /// # Panics
+    /// As [`Nodes::count`].
+    #[must_use]
+    pub const fn node(self, pe: u32) -> u32 {
+        match self {
+            Self::One => 0,
+            Self::Blocks(block) => pe / block,
+            Self::InTurn(nodes) => pe % nodes,
+        }
+    }
+
+    /// The place of a PE among those of its node.
+    ///
+    /// # Panics
+    /// As [`Nodes::count`].
+    #[must_use]
+    pub const fn place(self, pe: u32) -> u32 {
+        match self {
+            Self::One => pe,
+            Self::Blocks(block) => pe % block,
+            Self::InTurn(nodes) => pe / nodes,
+        }
+    }
+
+    /// The PEs of a node, in a team of `pes`.
+    ///
+    /// # Panics
+    /// As [`Nodes::count`], and when there is no such node.
+    #[must_use]
+    pub fn members(self, node: u32, pes: u32) -> Ranks {
+        assert!(node < self.count(pes), "node {node} is one of the team's");
+        match self {
+            Self::One => Ranks { first: 0, stride: 1, count: pes },
+            Self::Blocks(block) => {
+                let first = node * block;
+                Ranks { first, stride: 1, count: block.min(pes - first) }
+            }
+            Self::InTurn(nodes) => {
+                Ranks { first: node, stride: nodes, count: (pes - node).div_ceil(nodes) }
+            }
+        }
+    }
+
+    /// The PEs that have the same place on each node, in a team of `pes`; `None` if some node has
+    /// no such place.
+    ///
+    /// # Panics
+    /// As [`Nodes::count`].
+    #[must_use]
+    pub fn across(self, place: u32, pes: u32) -> Option<Ranks> {
+        let count = self.count(pes);
+        let ranks = match self {
+            Self::One => Ranks { first: place, stride: 1, count },
+            Self::Blocks(block) => Ranks { first: place, stride: block, count },
+            Self::InTurn(nodes) => Ranks { first: place * nodes, stride: 1, count },
+        };
+        let fits = self.members(count - 1, pes).count > place;
+        fits.then_some(ranks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The members of all nodes are all PEs, each once, and who has a place is at it.
+    #[test]
+    fn every_pe_is_on_a_node_once() {
+        let forms = |most| {
+            let one = std::iter::once(Nodes::One);
+            one.chain((1..=most).flat_map(|by| [Nodes::Blocks(by), Nodes::InTurn(by)]))
+        };
+        for pes in 1..20 {
+            for nodes in forms(21) {
+                let mut seen = vec![0; pes as usize];
+                for node in 0..nodes.count(pes) {
+                    let members = nodes.members(node, pes);
+                    assert!(members.count > 0, "{nodes:?} of {pes}");
+                    for place in 0..members.count {
+                        let pe = members.rank(place);
+                        seen[pe as usize] += 1;
+                        assert_eq!((nodes.node(pe), nodes.place(pe)), (node, place), "{nodes:?}");
+                        assert_eq!(members.index(pe), Some(place));
+                        let across = nodes.across(place, pes);
+                        let everywhere = (0..nodes.count(pes))
+                            .all(|other| nodes.members(other, pes).count > place);
+                        assert_eq!(across.is_some(), everywhere, "{nodes:?} of {pes}: {place}");
+                        assert!(across.is_none_or(|across| across.rank(node) == pe));
+                    }
+                    assert_eq!(members.index(members.rank(members.count)), None);
+                }
+                assert_eq!(seen, vec![1; pes as usize], "{nodes:?}");
+            }
+        }
+    }
+}
