@@ -10,7 +10,7 @@ use consort_fabric::{
 
 use crate::{
     data::element_bytes,
-    registry::{everything, of_algorithm},
+    registry::{everything, of_algorithm, on_nodes},
 };
 
 /// None, a byte, an element, three words with a rest, more than a line, whole chunks, and several
@@ -178,7 +178,7 @@ impl Space {
     #[must_use]
     pub fn of(pes: u32, sizes: &'static [usize]) -> Self {
         let all = Collective::EVERY.into_iter();
-        Self::by(pes, sizes, all.flat_map(|one| kinds(one, everything(one).into_iter().map(Some))))
+        Self::by(pes, sizes, all.flat_map(|one| kinds(one, on_nodes(one).into_iter().map(Some))))
     }
 
     /// Of one algorithm, which need not be in the registry.
@@ -201,8 +201,7 @@ impl Space {
 
     fn by(pes: u32, sizes: &'static [usize], kinds: impl IntoIterator<Item = Kind>) -> Self {
         // One in two levels is none around another operation.
-        let mut barriers = everything(Collective::Barrier);
-        barriers.retain(|one| one.parts.is_empty());
+        let barriers = everything(Collective::Barrier);
         let (kinds, syncs) = (kinds.into_iter().collect(), SyncModes::every().collect());
         Self { pes, kinds, barriers, syncs, sizes }
     }

@@ -35,17 +35,28 @@ pub(crate) fn of_algorithm<A: Algorithm>() -> Vec<Candidate> {
     all
 }
 
-/// Every candidate of a collective, whatever it can serve.
+/// Every candidate of a collective, whatever it can serve, those of several nodes too.
 ///
 /// # Panics
 /// When a name of the registry is in no registry.
 #[must_use]
-pub fn everything(collective: Collective) -> Vec<Candidate> {
+pub fn on_nodes(collective: Collective) -> Vec<Candidate> {
     let of = |name: &&str| visit(collective, name, Values).expect("a name of the registry");
     names(collective).iter().flat_map(of).collect()
 }
 
-/// One candidate of each algorithm of a collective.
+/// Every candidate of a collective that serves PEs of one node.
+///
+/// # Panics
+/// As [`on_nodes`].
+#[must_use]
+pub fn everything(collective: Collective) -> Vec<Candidate> {
+    let mut all = on_nodes(collective);
+    all.retain(|candidate| candidate.parts.is_empty());
+    all
+}
+
+/// One candidate of each algorithm of a collective that serves PEs of one node.
 #[must_use]
 pub fn one_each(collective: Collective) -> Vec<Candidate> {
     let mut all = everything(collective);
@@ -68,7 +79,7 @@ fn nothing_is_left_out() {
         nodes: consort_fabric::Nodes::One,
     };
     for collective in Collective::EVERY {
-        let all = everything(collective);
+        let all = on_nodes(collective);
         let query = Query {
             collective,
             sync: SyncModes::MINE,
@@ -80,7 +91,8 @@ fn nothing_is_left_out() {
         for candidate in candidates(&query, capabilities) {
             assert!(all.contains(&candidate), "{collective}: {candidate}");
         }
-        let each: Vec<_> = one_each(collective).into_iter().map(|one| one.algorithm).collect();
+        let mut each: Vec<_> = all.into_iter().map(|one| one.algorithm).collect();
+        each.dedup();
         assert_eq!(each, names(collective));
     }
 }

@@ -73,7 +73,10 @@ fn no_algorithm_is_left_out() {
             Collective::AllGatherVector => all_gather_vector::NAMES,
             Collective::AllToAllVector => all_to_all_vector::NAMES,
         };
-        let sorted = |names: &[&'static str]| names.iter().copied().collect::<BTreeSet<_>>();
+        // One in two levels serves PEs of several nodes, and threads are on one.
+        let is_here = |name: &&str| *name != "two_level";
+        let sorted =
+            |names: &[&'static str]| names.iter().copied().filter(is_here).collect::<BTreeSet<_>>();
         assert_eq!(sorted(listed), sorted(names(collective)), "{collective}: list it above");
     }
 }

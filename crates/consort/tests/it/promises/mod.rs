@@ -238,7 +238,10 @@ fn each_call(
         served
     });
     let data = Collective::EVERY.into_iter().filter(|&one| one != Collective::Barrier);
-    let all = data.flat_map(|of| names(of).iter().map(move |name| (of, (*name).to_owned())));
+    // Threads are on one node.
+    let is_here = |name: &&&str| **name != "two_level";
+    let all = data
+        .flat_map(|of| names(of).iter().filter(is_here).map(move |name| (of, (*name).to_owned())));
     assert!(served.into_iter().eq(all.collect::<BTreeSet<_>>()), "an algorithm served nothing");
 }
 
