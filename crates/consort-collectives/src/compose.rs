@@ -25,7 +25,7 @@ use consort_fabric::{
 };
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
-pub(crate) use part::Part;
+pub(crate) use part::{InTurn, Part};
 
 /// The definition of a composed algorithm.
 pub trait Composition: 'static {
@@ -132,8 +132,8 @@ impl<C: Composition> Algorithm for Composed<C> {
     #[inline(always)]
     async fn run<F: Fabric>(f: &F, schedule: &Self::Schedule) -> Op {
         let Schedule { first, second, apart } = schedule;
-        C::First::run(&Part::<_, false>::new(f, 0, *apart), first).await?;
-        C::Second::run(&Part::<_, true>::new(f, 0, *apart), second).await
+        C::First::run(&Part::new(f, InTurn::<false>::new(f.rank(), 0, *apart)), first).await?;
+        C::Second::run(&Part::new(f, InTurn::<true>::new(f.rank(), 0, *apart)), second).await
     }
 }
 

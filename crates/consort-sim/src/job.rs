@@ -158,7 +158,9 @@ impl Simulation {
     }
 
     fn costs(&self) -> Result<Costs, SimulationError> {
-        let Some(machine) = &self.machine else { return Ok(self.chaos()) };
+        let Some(machine) = &self.machine else {
+            return Ok(Costs::Chaos(Chaos { nodes: self.nodes }));
+        };
         let most = machine.pes();
         if self.pes > most {
             let machine = machine.name.clone();
@@ -170,10 +172,6 @@ impl Simulation {
             Kind::Cluster(machine) => Costs::Cluster(Cluster::new(machine, effects)),
             Kind::Coherent(machine) => Costs::Coherent(Coherent::new(machine, pes, effects)),
         })
-    }
-
-    const fn chaos(&self) -> Costs {
-        Costs::Chaos(Chaos { nodes: self.nodes })
     }
 
     /// The capabilities of the simulated fabric.

@@ -7,11 +7,47 @@ use consort_fabric::{
     Step,
 };
 
-/// One part's view of the call. The target of the first part and the source of the second are the
-/// intermediate result, a place in the caller's target. If several parts each have a place in the
-/// target and share the source, each of them is like a first part.
-pub(crate) struct Part<'f, F, const IS_SECOND: bool> {
+/// How a part sees the call: who takes part, and where its buffers are.
+pub(crate) trait View {
+    /// The calling PE's rank in the part, by that in the team.
+    fn rank(&self, in_team: Rank) -> Rank;
+    /// The number of PEs of the part, by that of the team.
+    fn size(&self, of_team: u32) -> u32;
+    /// A PE's rank in the team, by that in the part.
+    fn peer(&self, rank: Rank) -> Rank;
+    /// The caller's span for a span of the part, on the calling PE.
+    fn own(&self, span: Span) -> Span;
+    /// The same on a peer, by its rank in the part.
+    fn of(&self, peer: Rank, span: Span) -> Span;
+}
+
+/// The fabric for a part of a call, as it sees the call.
+pub(crate) struct Part<'f, F, V> {
     f: &'f F,
+    view: V,
+}
+
+impl<'f, F: Fabric, V: View> Part<'f, F, V> {
+    #[inline(always)]
+    pub(crate) fn new(f: &'f F, view: V) -> Self {
+        Self { f, view }
+    }
+
+    #[inline(always)]
+    fn own(&self, span: Span) -> Span {
+        self.view.own(span)
+    }
+
+    #[inline(always)]
+    fn peer(&self, rank: Rank) -> Rank {
+        self.view.peer(rank)
+    }
+}
+
+/// All PEs, one part after the other. The target of the first part and the source of the second are
+/// the intermediate result, a place in the caller's target. If several parts each have a place in
+/// the target and share the source, each of them is like a first part.
+pub(crate) struct InTurn<const IS_SECOND: bool> {
     /// The offset of the place on this PE, its offset on PE 0, and the distance between those of
     /// successive PEs.
     own: usize,
@@ -19,38 +55,60 @@ pub(crate) struct Part<'f, F, const IS_SECOND: bool> {
     apart: usize,
 }
 
-impl<'f, F: Fabric, const IS_SECOND: bool> Part<'f, F, IS_SECOND> {
-    /// The view of a part whose place begins at `first + r * apart` on PE `r`.
+impl<const IS_SECOND: bool> InTurn<IS_SECOND> {
+    /// A part whose place begins at `first + r * apart` on PE `r`; the calling PE is `rank`.
     #[inline(always)]
-    pub(crate) fn new(f: &'f F, first: usize, apart: usize) -> Self {
-        Self { f, own: first + f.rank().index() * apart, first, apart }
+    pub(crate) fn new(rank: Rank, first: usize, apart: usize) -> Self {
+        Self { own: first + rank.index() * apart, first, apart }
     }
 
     /// The caller's span for a span of the part whose place begins at `place`.
     #[inline(always)]
-    fn at(&self, place: usize, span: Span) -> Span {
+    fn at(place: usize, span: Span) -> Span {
         match span.place {
             Place::Source if IS_SECOND => Span::target(place + span.at, span.bytes),
             Place::Target if !IS_SECOND => Span::target(place + span.at, span.bytes),
             _ => span,
         }
     }
+}
+
+impl<const IS_SECOND: bool> View for InTurn<IS_SECOND> {
+    #[inline(always)]
+    fn rank(&self, in_team: Rank) -> Rank {
+        in_team
+    }
+
+    #[inline(always)]
+    fn size(&self, of_team: u32) -> u32 {
+        of_team
+    }
+
+    #[inline(always)]
+    fn peer(&self, rank: Rank) -> Rank {
+        rank
+    }
 
     #[inline(always)]
     fn own(&self, span: Span) -> Span {
-        self.at(self.own, span)
+        Self::at(self.own, span)
+    }
+
+    #[inline(always)]
+    fn of(&self, peer: Rank, span: Span) -> Span {
+        Self::at(self.first + peer.index() * self.apart, span)
     }
 }
 
-impl<F: Fabric, const IS_SECOND: bool> Local for Part<'_, F, IS_SECOND> {
+impl<F: Fabric, V: View> Local for Part<'_, F, V> {
     #[inline(always)]
     fn rank(&self) -> Rank {
-        self.f.rank()
+        self.view.rank(self.f.rank())
     }
 
     #[inline(always)]
     fn size(&self) -> u32 {
-        self.f.size()
+        self.view.size(self.f.size())
     }
 
     #[inline(always)]
@@ -66,7 +124,7 @@ impl<F: Fabric, const IS_SECOND: bool> Local for Part<'_, F, IS_SECOND> {
     }
 
     fn vector_block(&self, place: Place, index: u32) -> Span {
-        self.own(self.f.vector_block(place, index))
+        self.own(self.f.vector_block(place, self.peer(Rank(index)).0))
     }
 
     fn yield_now(&self) -> impl Future<Output = Op> {
@@ -74,7 +132,7 @@ impl<F: Fabric, const IS_SECOND: bool> Local for Part<'_, F, IS_SECOND> {
     }
 }
 
-impl<F: Fabric, const IS_SECOND: bool> Messages for Part<'_, F, IS_SECOND> {
+impl<F: Fabric, V: View> Messages for Part<'_, F, V> {
     #[inline(always)]
     fn send(
         &self,
@@ -83,7 +141,7 @@ impl<F: Fabric, const IS_SECOND: bool> Messages for Part<'_, F, IS_SECOND> {
         step: Step,
         source: Span,
     ) -> impl Future<Output = Op> {
-        self.f.send(to, channel, step, self.own(source))
+        self.f.send(self.peer(to), channel, step, self.own(source))
     }
 
     #[inline(always)]
@@ -104,7 +162,7 @@ impl<F: Fabric, const IS_SECOND: bool> Messages for Part<'_, F, IS_SECOND> {
 
     #[inline(always)]
     fn signal(&self, to: Rank, channel: Channel, step: Step) -> impl Future<Output = Op> {
-        self.f.signal(to, channel, step)
+        self.f.signal(self.peer(to), channel, step)
     }
 
     #[inline(always)]
@@ -122,7 +180,7 @@ impl<F: Fabric, const IS_SECOND: bool> Messages for Part<'_, F, IS_SECOND> {
         target: Option<Span>,
     ) -> impl Future<Output = Op> {
         let [own, target] = [own, target].map(|span| span.map(|span| self.own(span)));
-        self.f.pairwise_exchange(peer, channel, step, own, target)
+        self.f.pairwise_exchange(self.peer(peer), channel, step, own, target)
     }
 
     #[inline(always)]
@@ -134,15 +192,15 @@ impl<F: Fabric, const IS_SECOND: bool> Messages for Part<'_, F, IS_SECOND> {
         own: Span,
         target: Span,
     ) -> impl Future<Output = Op> {
-        self.f.pairwise_combine(peer, channel, step, self.own(own), self.own(target))
+        self.f.pairwise_combine(self.peer(peer), channel, step, self.own(own), self.own(target))
     }
 }
 
-impl<F: Fabric, const IS_SECOND: bool> Rma for Part<'_, F, IS_SECOND> {
+impl<F: Fabric, V: View> Rma for Part<'_, F, V> {
     type Remote = F::Remote;
 
     fn reach(&self, peer: Rank, span: Span) -> F::Remote {
-        self.f.reach(peer, self.at(self.first + peer.index() * self.apart, span))
+        self.f.reach(self.peer(peer), self.view.of(peer, span))
     }
 
     fn get(&self, remote: &F::Remote, at: usize, target: Span) -> impl Future<Output = Op> {
@@ -183,13 +241,13 @@ impl<F: Fabric, const IS_SECOND: bool> Rma for Part<'_, F, IS_SECOND> {
     }
 }
 
-impl<F: Fabric, const IS_SECOND: bool> Rendezvous for Part<'_, F, IS_SECOND> {
+impl<F: Fabric, V: View> Rendezvous for Part<'_, F, V> {
     fn expose(&self, to: Rank, exposure: u32, span: Span) -> impl Future<Output = Op> {
-        self.f.expose(to, exposure, self.own(span))
+        self.f.expose(self.peer(to), exposure, self.own(span))
     }
 
     fn attach(&self, from: Rank, exposure: u32) -> impl Future<Output = Op<F::Remote>> {
-        self.f.attach(from, exposure)
+        self.f.attach(self.peer(from), exposure)
     }
 
     fn check_length(&self, remote: &F::Remote, bytes: usize) -> impl Future<Output = Op> {
@@ -205,12 +263,12 @@ impl<F: Fabric, const IS_SECOND: bool> Rendezvous for Part<'_, F, IS_SECOND> {
     }
 }
 
-impl<F: Fabric, const IS_SECOND: bool> Counters for Part<'_, F, IS_SECOND> {
+impl<F: Fabric, V: View> Counters for Part<'_, F, V> {
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
-        self.f.count(at, counter, by)
+        self.f.count(self.peer(at), counter, by)
     }
 
     fn arrive(&self, at: Rank, counter: u32, pes: u64) -> impl Future<Output = Op<bool>> {
-        self.f.arrive(at, counter, pes)
+        self.f.arrive(self.peer(at), counter, pes)
     }
 }

@@ -29,7 +29,7 @@ use consort_fabric::{
 };
 
 use super::{
-    of_whole,
+    Part, of_whole,
     sub::{Buffers, Sub},
 };
 use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
@@ -59,27 +59,25 @@ pub trait Levels: 'static {
 #[derive(Debug)]
 pub struct TwoLevel<L>(PhantomData<L>);
 
-/// One part of one PE: who takes part, where its buffers are, and its schedule.
+/// One PE's part on a level: what it sees, and its schedule.
 #[derive(Debug)]
-struct Part<S> {
-    ranks: Ranks,
-    own: u32,
-    buffers: Buffers,
+struct Level<S> {
+    sub: Sub,
     schedule: S,
 }
 
-impl<S: AnySchedule> Part<S> {
+impl<S: AnySchedule> Level<S> {
     async fn run<F: Fabric>(&self, f: &F) -> Op {
-        self.schedule.run(&Sub::new(f, self.ranks, self.own, self.buffers)).await
+        self.schedule.run(&Part::new(f, self.sub)).await
     }
 }
 
 /// One PE's schedule: those of the parts that it takes part in.
 #[derive(Debug)]
 pub struct Schedule<L: Levels> {
-    up: Option<Part<L::Up>>,
-    across: Option<Part<L::Across>>,
-    down: Option<Part<L::Down>>,
+    up: Option<Level<L::Up>>,
+    across: Option<Level<L::Across>>,
+    down: Option<Level<L::Down>>,
     steps: u64,
 }
 
@@ -125,7 +123,7 @@ impl<L: Levels + Debug> TwoLevel<L> {
         level: usize,
         (ranks, root, own): (Ranks, u32, Option<u32>),
         buffers: Buffers,
-    ) -> Result<(Option<Part<S>>, u64), PlanError> {
+    ) -> Result<(Option<Level<S>>, u64), PlanError> {
         let Some(collective) = L::PARTS[level] else { return Ok((None, 1)) };
         let lines = setting.lines() / 3;
         let index = u32::try_from(level).unwrap_or(0);
@@ -162,7 +160,7 @@ impl<L: Levels + Debug> TwoLevel<L> {
         let schedule = S::new(&part, &Self::candidate(candidate, level, collective)?)
             .map_err(|error| of_whole::<Self>(collective, error))?;
         let steps = schedule.steps();
-        Ok((own.map(|own| Part { ranks, own, buffers, schedule }), steps))
+        Ok((own.map(|own| Level { sub: Sub { ranks, own, buffers }, schedule }), steps))
     }
 }
 
