@@ -189,6 +189,15 @@ pub trait Algorithm: 'static {
         PlanError::Incapable { algorithm: Self::NAME, why: why.into() }
     }
 
+    /// The error on a fabric without counters; none where there are some.
+    ///
+    /// # Errors
+    /// As it says.
+    fn need_counters(setting: &Setting) -> Result<(), PlanError> {
+        let why = "the fabric has no counters, to which several PEs add";
+        if setting.capabilities.counts { Ok(()) } else { Err(Self::incapable(why)) }
+    }
+
     /// The value of a parameter.
     ///
     /// # Errors

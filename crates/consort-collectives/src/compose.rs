@@ -25,7 +25,9 @@ use consort_fabric::{
 };
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
-pub(crate) use part::{InTurn, Part};
+pub(crate) use part::InTurn;
+#[doc(hidden)]
+pub use {part::Part, sub::Sub};
 
 /// The definition of a composed algorithm.
 pub trait Composition: 'static {
@@ -171,6 +173,7 @@ mod tests {
             exposes: false,
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+            counts: true,
             nodes: consort_fabric::Nodes::One,
         };
         let candidate: Candidate = candidate.parse().expect("a candidate");

@@ -75,6 +75,7 @@ mod tests {
         exposes: true,
         buffered: true,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+        counts: true,
         nodes: consort_fabric::Nodes::One,
     };
 

@@ -145,6 +145,7 @@ pub(crate) mod tests {
             exposes: true,
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+            counts: true,
             nodes: consort_fabric::Nodes::One,
         };
         Setting::of(&query, capabilities)

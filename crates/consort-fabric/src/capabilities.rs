@@ -19,6 +19,8 @@ pub struct Capabilities {
     /// The longest message that two PEs exchange pairwise, in bytes: at least 8, and at most
     /// [`PAIRWISE_BYTES`](crate::PAIRWISE_BYTES).
     pub pairwise_bytes: usize,
+    /// Whether PEs count at each other's counters.
+    pub counts: bool,
     /// How the PEs lie on nodes.
     pub nodes: Nodes,
 }

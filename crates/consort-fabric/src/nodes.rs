@@ -43,6 +43,30 @@ impl Ranks {
 }
 
 impl Nodes {
+    /// The form of nodes of which this is the node of each PE, in the order of ranks.
+    #[must_use]
+    pub fn of(nodes: &[u32]) -> Self {
+        // A number for each node, in the order in which PEs come to be on it.
+        let mut numbers = Vec::new();
+        let mut number = |node: &u32| match numbers.iter().position(|known| known == node) {
+            Some(at) => at,
+            None => {
+                numbers.push(*node);
+                numbers.len() - 1
+            }
+        };
+        let numbered: Vec<usize> = nodes.iter().map(&mut number).collect();
+        let first = numbered.iter().take_while(|&&node| node == 0).count();
+        let count = numbered.iter().max().map_or(1, |most| most + 1);
+        let [first, count] = [first, count].map(|size| u32::try_from(size).unwrap_or(u32::MAX));
+        let is = |form: Self| {
+            let pes = (0_u32..).zip(&numbered);
+            pes.into_iter().all(|(pe, &node)| form.node(pe) as usize == node)
+        };
+        let forms = [Self::One, Self::Blocks(first.max(1)), Self::InTurn(count)];
+        forms.into_iter().find(|&form| is(form)).unwrap_or_default()
+    }
+
     /// The number of nodes of a team of `pes` PEs.
     ///
     /// # Panics
@@ -122,6 +146,23 @@ impl Nodes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A form is found again by the nodes of its PEs.
+    #[test]
+    fn forms_are_found() {
+        for pes in 1..20 {
+            for by in 1..21 {
+                for form in [Nodes::Blocks(by), Nodes::InTurn(by)] {
+                    let nodes: Vec<u32> = (0..pes).map(|pe| 7 + 3 * form.node(pe)).collect();
+                    let found = Nodes::of(&nodes);
+                    let same = (0..pes).all(|pe| found.node(pe) == form.node(pe));
+                    assert!(same, "{form:?} of {pes} is {found:?}");
+                }
+            }
+        }
+        assert_eq!(Nodes::of(&[0, 0, 1, 0]), Nodes::One, "it has no form");
+        assert_eq!(Nodes::of(&[]), Nodes::One);
+    }
 
     /// The members of all nodes are all PEs, each once, and who has a place is at it.
     #[test]

@@ -18,6 +18,7 @@
 //! | `call` | the fabric |
 //! | `endpoint` | a PE's handle on a team: numbering calls, waiting |
 //! | `processes` | PEs that are processes, and their launcher's part |
+//! | `far` | PEs of processes that share no memory |
 //! | `progress` | the drivers of calls |
 //! | `heap` | symmetric memory |
 //! | `memory` | copies and combinations |
@@ -28,6 +29,7 @@
 mod call;
 mod directory;
 mod endpoint;
+mod far;
 mod heap;
 mod host;
 mod inbox;
@@ -57,6 +59,11 @@ pub use directory::{
     groups::NoGroup,
 };
 pub use endpoint::identity::Endpoint;
+pub use far::{
+    link::Far,
+    loopback::{Delays, Loopback},
+    transport::{Frame, Lost, Transport},
+};
 pub use heap::{block::Block, one_sided::OneSided, word::Width};
 pub use host::{affinity, cores::Cores, topology, usage};
 pub use inbox::{doorbell, geometry::SEQUENCE_BITS, line};

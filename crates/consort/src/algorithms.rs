@@ -4,11 +4,11 @@ use std::{
     fmt,
     path::PathBuf,
     str::FromStr,
-    sync::{Arc, LazyLock},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
-use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Query};
+use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Nodes, Query};
 use consort_native::{Job, topology::Topology};
 use consort_tuner::{Catalog, Identity};
 
@@ -21,6 +21,7 @@ pub struct Algorithms {
     cores: u32,
     model: MachineModel,
     fabric: Fabric,
+    nodes: Nodes,
     identity: LazyLock<Identity, fn() -> Identity>,
 }
 
@@ -32,24 +33,31 @@ pub enum Fabric {
     Threads,
     /// Processes of one machine.
     Processes,
+    /// Processes that share no memory, and the threads of each.
+    Mpi,
 }
 
 /// What it takes to find memory for a copy of a private buffer. (Measured on AMD Zen 4.)
 const STAGING_NS: f64 = 100.0;
 
-/// One of each fabric.
-static ALL: LazyLock<[Algorithms; 2]> = LazyLock::new(|| {
+/// One of each fabric, on one node.
+static ALL: LazyLock<[Algorithms; 3]> = LazyLock::new(|| {
     let topology = Arc::new(Topology::discover());
     let of = |fabric, identity: fn() -> Identity| {
         let cores = u32::try_from(topology.usable_cores()).unwrap_or(u32::MAX);
         let (topology, model) = (Arc::clone(&topology), MachineModel::typical(cores));
-        Algorithms { topology, cores, model, fabric, identity: LazyLock::new(identity) }
+        let (nodes, identity) = (Nodes::One, LazyLock::new(identity));
+        Algorithms { topology, cores, model, fabric, nodes, identity }
     };
     [
         of(Fabric::Threads, || Algorithms::of(Fabric::Threads).named()),
         of(Fabric::Processes, || Algorithms::of(Fabric::Processes).named()),
+        of(Fabric::Mpi, || Algorithms::of(Fabric::Mpi).named()),
     ]
 });
+
+/// One for each form of nodes that a team has had. They are kept for ever.
+static BETWEEN: Mutex<Vec<&'static Algorithms>> = Mutex::new(Vec::new());
 
 impl Fabric {
     /// All of them.
@@ -61,6 +69,7 @@ impl Fabric {
         match self {
             Self::Threads => "threads",
             Self::Processes => "processes",
+            Self::Mpi => "mpi",
         }
     }
 
@@ -68,7 +77,7 @@ impl Fabric {
     fn suffix(self) -> String {
         match self {
             Self::Threads => String::new(),
-            Self::Processes => format!("; {}", self.name()),
+            Self::Processes | Self::Mpi => format!("; {}", self.name()),
         }
     }
 
@@ -116,11 +125,33 @@ impl Algorithms {
     /// The algorithms of such PEs. The machine and the affinity mask are read at the first call.
     #[must_use]
     pub fn of(fabric: Fabric) -> &'static Self {
-        let [threads, processes] = &*ALL;
+        let [threads, processes, mpi] = &*ALL;
         match fabric {
             Fabric::Threads => threads,
             Fabric::Processes => processes,
+            Fabric::Mpi => mpi,
         }
+    }
+
+    /// The algorithms of PEs that lie on processes like this, which share no memory.
+    pub(crate) fn between(nodes: Nodes) -> &'static Self {
+        let mut all = BETWEEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.iter().find(|known| known.nodes == nodes) {
+            return known;
+        }
+        let Self { topology, cores, model, fabric, .. } = Self::of(Fabric::Mpi);
+        let (topology, cores, model, fabric) = (Arc::clone(topology), *cores, *model, *fabric);
+        let identity: fn() -> Identity = || Self::of(Fabric::Mpi).identity().clone();
+        let identity = LazyLock::new(identity);
+        let one = Self { topology, cores, model, fabric, nodes, identity };
+        let kept: &'static Self = Box::leak(Box::new(one));
+        all.push(kept);
+        kept
+    }
+
+    /// The algorithms of the same PEs in a team that lies on nodes like this.
+    pub(crate) fn on(&'static self, nodes: Nodes) -> &'static Self {
+        if self.fabric == Fabric::Mpi { Self::between(nodes) } else { self }
     }
 
     /// What the PEs are.
@@ -147,20 +178,27 @@ impl Algorithms {
     }
 
     /// What the PEs can do in a call. A PE has one message buffer, for blocking calls only.
-    pub(crate) fn capabilities(call: &CallSpec) -> Capabilities {
-        let capabilities = Job::capabilities_of(call.pes);
+    pub(crate) fn capabilities(&self, call: &CallSpec) -> Capabilities {
+        let capabilities = self.capabilities_of(call.pes);
         let buffer_bytes = if call.nonblocking { 0 } else { capabilities.buffer_bytes };
         Capabilities { buffer_bytes, ..capabilities }
+    }
+
+    fn capabilities_of(&self, pes: u32) -> Capabilities {
+        match self.fabric {
+            Fabric::Threads | Fabric::Processes => Job::capabilities_of(pes),
+            Fabric::Mpi => Job::capabilities_between(pes, self.nodes),
+        }
     }
 
     /// What copies of private buffers take that processes make before peers reach them.
     fn staging_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
         let exposes = || {
             let call = CallSpec::from(query);
-            let alone = Capabilities { exposes: false, ..Self::capabilities(&call) };
+            let alone = Capabilities { exposes: false, ..self.capabilities(&call) };
             !serves(&Setting::of(call, alone), candidate)
         };
-        if self.fabric == Fabric::Threads || query.symmetric || !exposes() {
+        if self.fabric != Fabric::Processes || query.symmetric || !exposes() {
             return 0.0;
         }
         STAGING_NS + query.bytes as f64 / self.model.copy_gbps
@@ -173,7 +211,7 @@ impl Algorithms {
 
 impl Catalog for Algorithms {
     fn candidates(&self, query: &Query) -> Vec<Candidate> {
-        candidates(query, Job::capabilities_of(query.pes))
+        candidates(query, self.capabilities_of(query.pes))
     }
 
     fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
@@ -181,11 +219,11 @@ impl Catalog for Algorithms {
     }
 
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
-        serves(&Setting::of(*call, Self::capabilities(call)), candidate)
+        serves(&Setting::of(*call, self.capabilities(call)), candidate)
     }
 
     fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {
         let call = CallSpec::from(query);
-        fingerprint(&call, candidate, Self::capabilities(&call))
+        fingerprint(&call, candidate, self.capabilities(&call))
     }
 }

@@ -119,6 +119,17 @@ pub enum Error {
     /// `CONSORT_PES` gives no number.
     #[error("CONSORT_PES is `{0}`: give a number of PEs, as in CONSORT_PES=4")]
     Pes(String),
+    /// `CONSORT_PES_PER_PROCESS` gives no number.
+    #[error(
+        "CONSORT_PES_PER_PROCESS is `{0}`: give a number of PEs, as in CONSORT_PES_PER_PROCESS=4"
+    )]
+    PesOfProcess(String),
+    /// `CONSORT_PLACEMENT` names no placement.
+    #[error("CONSORT_PLACEMENT is `{0}`: use blocks or in-turn")]
+    Placement(String),
+    /// The process was started by an MPI that cannot be used.
+    #[error("{0}")]
+    Mpi(String),
     /// The process cannot be one of the PEs that `consort run` has started.
     #[error(transparent)]
     Launch(#[from] NoMember),

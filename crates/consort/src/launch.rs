@@ -1,7 +1,7 @@
 //! Runs a program on new threads, one for each PE, or on the PE that this process is; and what the
 //! environment says of PEs and of the memory that they share.
 
-use std::{env, thread};
+use std::{env, sync::Arc, thread};
 
 use consort_fabric::Rank;
 use consort_native::{Failure, Origin};
@@ -13,12 +13,22 @@ use crate::{
     results::{Failed, Program},
 };
 
-/// Runs a program on all PEs, and waits until it has ended on all.
-pub(crate) fn launch(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
-    match ranks.job.own() {
-        Some(rank) => run_own(ranks, rank, program),
-        None => run_threads(ranks, program),
+/// Runs a program on all PEs, and waits until it has ended on all. There are several `parts` where
+/// PEs of one process share no memory.
+pub(crate) fn launch(parts: &[Arc<Ranks>], program: &Program<'_>) -> Result<(), Failed> {
+    if let [ranks] = parts {
+        return match ranks.job.own() {
+            Some(rank) => run_own(ranks, rank, program),
+            None => run_threads(ranks, program),
+        };
     }
+    thread::scope(|scope| {
+        let parts = parts.iter().map(|ranks| scope.spawn(|| run_threads(ranks, program)));
+        let parts: Vec<_> = parts.collect();
+        let ended = parts.into_iter().map(|part| part.join().expect("it catches panics"));
+        // All are waited for. The cause of a failure is the same in all parts.
+        ended.fold(Ok(()), Result::and)
+    })
 }
 
 /// Runs it on the PE that this process is.
@@ -61,6 +71,8 @@ fn run_threads(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
             let ended = handle.join().unwrap_or_else(|panic| Err(failed_by(job, rank, panic)));
             errors.extend(ended.err().map(|error| (rank, error)));
         }
+        job.end();
+        job.await_end();
         // A program may have ignored the error of its last call.
         let is_sound = errors.is_empty() && !job.is_poisoned();
         if is_sound { Ok(()) } else { Err(ranks.first_cause(errors)) }
@@ -85,4 +97,26 @@ const PES: &str = "CONSORT_PES";
 pub(crate) fn pes_of_environment() -> Result<Option<u32>, Error> {
     let Ok(text) = env::var(PES) else { return Ok(None) };
     text.trim().parse().map(Some).map_err(|_| Error::Pes(text))
+}
+
+/// The environment variable that gives the number of PEs of each process that an MPI starts.
+const EACH: &str = "CONSORT_PES_PER_PROCESS";
+
+/// The number of PEs of each process that an MPI starts; one if the environment gives none.
+pub(crate) fn each_of_environment() -> Result<u32, Error> {
+    let Ok(text) = env::var(EACH) else { return Ok(1) };
+    let each = text.trim().parse().ok().filter(|&each| each > 0);
+    each.ok_or(Error::PesOfProcess(text))
+}
+
+/// The environment variable that says how PEs lie on the processes that an MPI starts.
+const PLACEMENT: &str = "CONSORT_PLACEMENT";
+
+/// Whether PEs are dealt to the processes in turn; otherwise those of a process follow each other.
+pub(crate) fn deals_in_turn() -> Result<bool, Error> {
+    match env::var(PLACEMENT).as_deref() {
+        Err(_) | Ok("blocks") => Ok(false),
+        Ok("in-turn") => Ok(true),
+        Ok(text) => Err(Error::Placement(text.to_owned())),
+    }
 }

@@ -5,8 +5,8 @@ mod start;
 
 use std::{fmt, path::PathBuf, time::Duration};
 
-use consort_fabric::{Candidate, Collective, Rank};
-use consort_native::{Origin, Waiting, affinity};
+use consort_fabric::{Candidate, Collective, Nodes, Rank};
+use consort_native::{Delays, Origin, Waiting, affinity};
 use consort_tuner::Arrival;
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     results::{collect, one_for_each},
     runtime::wisdom::Source,
 };
+use start::Whole;
 
 /// The most PEs of a job.
 pub const MOST_PES: u32 = 1024;
@@ -61,6 +62,7 @@ pub struct Pes {
     online: Option<f64>,
     first_step: u64,
     memory: Option<Origin>,
+    loopback: Option<(Nodes, Delays)>,
 }
 
 /// Who decides where PEs run.
@@ -95,6 +97,7 @@ impl Pes {
             online: None,
             first_step: 1,
             memory: None,
+            loopback: None,
         }
     }
 
@@ -103,6 +106,7 @@ impl Pes {
     /// | started | the PEs |
     /// | --- | --- |
     /// | by `consort run -n 4 program` | 4 processes, of which this is one |
+    /// | by `mpirun -n 4 program` of an MPI | 4 processes, which may be on many machines |
     /// | alone, with `CONSORT_PES=4` set | 4 threads of this process |
     /// | alone | `alone` threads of this process |
     ///
@@ -247,6 +251,15 @@ impl Pes {
         self
     }
 
+    /// Lets the PEs lie on nodes like this, between which only messages move, in this process: for
+    /// tests of PEs that share no memory.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn loopback(mut self, nodes: Nodes, delays: Delays) -> Self {
+        self.loopback = Some((nodes, delays));
+        self
+    }
+
     /// Chooses algorithms by the model alone, and ignores all wisdom. `CONSORT_RECORD` ignores the
     /// job, since tuning changes nothing for it.
     #[must_use]
@@ -330,8 +343,9 @@ impl Pes {
         E: From<Error> + fmt::Display + Send,
         F: Fn(&Pe) -> Result<R, E> + Sync,
     {
-        let ranks = self.start_program()?;
-        collect(vec![(); ranks.size()], |pe, ()| program(pe), |program| launch(&ranks, program))
+        let parts = self.start_program()?;
+        let inputs = vec![(); parts[0].size()];
+        collect(inputs, |pe, ()| program(pe), |program| launch(&parts, program))
     }
 
     /// [`Pes::run_with`] and [`Pes::try_run`] in one.
@@ -349,9 +363,9 @@ impl Pes {
         E: From<Error> + fmt::Display + Send,
         F: Fn(&Pe, T) -> Result<R, E> + Sync,
     {
-        let ranks = self.start_program()?;
-        let inputs = one_for_each(ranks.size(), inputs)?;
-        collect(inputs, program, |program| launch(&ranks, program))
+        let parts = self.start_program()?;
+        let inputs = one_for_each(parts[0].size(), inputs)?;
+        collect(inputs, program, |program| launch(&parts, program))
     }
 
     /// A job whose PEs are threads that exist: each [joins](Job::join) it, and leaves it again.
@@ -372,11 +386,11 @@ impl Pes {
     /// As [`Pes::run`], when the job cannot be launched; [`Error::PoolOfProcesses`] when the PEs
     /// are processes.
     pub fn pool(self) -> Result<Pool> {
-        if self.member()?.is_some() {
+        if self.member()?.is_some() || self.started()?.is_some() {
             return Err(Error::PoolOfProcesses);
         }
         // The threads stay where they are when the job is made anew.
         let placement = self.place(affinity::current());
-        Pool::new(move || self.clone().start(placement.clone(), None, None))
+        Pool::new(move || self.clone().start(placement.clone(), None, Whole::Threads))
     }
 }

@@ -83,8 +83,7 @@ impl Ranks {
 
     /// The ranks of the PEs that threads of this process run.
     pub(crate) fn here(&self) -> impl Iterator<Item = Rank> + use<> {
-        let all = 0..self.job.config().pes;
-        self.job.own().map_or(all, |Rank(own)| own..own + 1).map(Rank)
+        self.job.here().into_iter()
     }
 
     fn place(&self, rank: Rank) -> MutexGuard<'_, Place> {

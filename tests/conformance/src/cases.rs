@@ -93,7 +93,7 @@ impl Case {
     /// A barrier, by an algorithm that every fabric has.
     #[must_use]
     pub fn barrier() -> Self {
-        let candidate = Candidate::new("central");
+        let candidate = Candidate::new("dissemination").with("radix", 2);
         let kind = Kind {
             collective: Collective::Barrier,
             candidate: Some(candidate.clone()),
@@ -123,8 +123,10 @@ impl Case {
     /// Whether what is to serve it can, on a fabric with these capabilities.
     #[must_use]
     pub fn is_served(&self, pes: u32, capabilities: Capabilities) -> bool {
-        let setting = Setting::of(self.call(pes), capabilities);
-        self.kind.candidate.as_ref().is_none_or(|candidate| serves(&setting, candidate))
+        let call = self.call(pes);
+        let serves = |call, candidate| serves(&Setting::of(call, capabilities), candidate);
+        let around = !call.has_barrier() || serves(CallSpec::barrier(pes), &self.barrier);
+        around && self.kind.candidate.as_ref().is_none_or(|candidate| serves(call, candidate))
     }
 
     /// Whether the call returns what the caller may look at: a private buffer is the caller's when

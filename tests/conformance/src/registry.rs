@@ -76,6 +76,7 @@ fn nothing_is_left_out() {
         exposes: true,
         buffered: true,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+        counts: true,
         nodes: consort_fabric::Nodes::One,
     };
     for collective in Collective::EVERY {

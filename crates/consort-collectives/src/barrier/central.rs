@@ -33,6 +33,7 @@ impl Algorithm for Central {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
+        Self::need_counters(setting)?;
         let others = (0..setting.call.pes).map(Rank).filter(|&rank| rank != setting.rank).collect();
         Ok(Schedule { others, counter: setting.counter, release: setting.channel(0) })
     }

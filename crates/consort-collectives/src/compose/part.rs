@@ -8,7 +8,8 @@ use consort_fabric::{
 };
 
 /// How a part sees the call: who takes part, and where its buffers are.
-pub(crate) trait View {
+#[doc(hidden)]
+pub trait View {
     /// The calling PE's rank in the part, by that in the team.
     fn rank(&self, in_team: Rank) -> Rank;
     /// The number of PEs of the part, by that of the team.
@@ -22,7 +23,8 @@ pub(crate) trait View {
 }
 
 /// The fabric for a part of a call, as it sees the call.
-pub(crate) struct Part<'f, F, V> {
+#[doc(hidden)]
+pub struct Part<'f, F, V> {
     f: &'f F,
     view: V,
 }

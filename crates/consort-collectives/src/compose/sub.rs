@@ -6,8 +6,9 @@ use super::part::View;
 
 /// Some PEs of the team, whose ranks count from 0 among them, with buffers that may be elsewhere
 /// than the caller's.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sub {
+pub struct Sub {
     pub(crate) ranks: Ranks,
     /// The calling PE's rank among them.
     pub(crate) own: u32,

@@ -193,9 +193,6 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
         let (own, root_node) = (setting.rank.0, nodes.node(root.0));
         let members = nodes.members(nodes.node(own), pes);
         let inside = (members, leader, members.index(own));
-        // Whether other nodes, which may have fewer PEs, have schedules too.
-        let last = nodes.members(count - 1, pes);
-        let others = (last, leader, None);
         let upper = (Place::Accumulator, setting.capabilities.scratch_bytes / 2);
         let has_up = Self::has(0);
         let source = (Place::Source, 0);
@@ -204,14 +201,20 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
         let across = Buffers { source: if has_up && bytes > 0 { upper } else { source }, target };
         let is_at_root = !has_up && nodes.node(own) == root_node;
         let down = Buffers { source: if is_at_root { source } else { target }, target };
-        let (_, up_there) = Self::part::<L::Up>(setting, candidate, 0, others, up)?;
-        let (_, down_there) = Self::part::<L::Down>(setting, candidate, 2, others, down)?;
+        // Other nodes may have more PEs or fewer: as many as the first or the last. They must have
+        // schedules too, and all PEs count the same steps.
+        let mut steps = 1;
+        for node in [0, count - 1] {
+            let others = (nodes.members(node, pes), leader, None);
+            let (_, up_there) = Self::part::<L::Up>(setting, candidate, 0, others, up)?;
+            let (_, down_there) = Self::part::<L::Down>(setting, candidate, 2, others, down)?;
+            steps = steps.max(up_there).max(down_there);
+        }
         let between = (leaders, root_node, leaders.index(own));
-        let (up, up_steps) = Self::part(setting, candidate, 0, inside, up)?;
+        let (up, _) = Self::part(setting, candidate, 0, inside, up)?;
         let (across, across_steps) = Self::part(setting, candidate, 1, between, across)?;
-        let (down, down_steps) = Self::part(setting, candidate, 2, inside, down)?;
-        let all = [up_steps, up_there, across_steps, down_steps, down_there];
-        Ok(Schedule { up, across, down, steps: all.into_iter().fold(1, u64::max) })
+        let (down, _) = Self::part(setting, candidate, 2, inside, down)?;
+        Ok(Schedule { up, across, down, steps: steps.max(across_steps) })
     }
 
     fn steps(schedule: &Schedule<L>) -> u64 {

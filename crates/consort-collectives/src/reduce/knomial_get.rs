@@ -240,6 +240,7 @@ mod tests {
         exposes: false,
         buffered: false,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+        counts: true,
         nodes: consort_fabric::Nodes::One,
     };
 

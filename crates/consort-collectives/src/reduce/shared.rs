@@ -51,6 +51,7 @@ impl Algorithm for Shared {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
         Self::check_names(candidate)?;
+        Self::need_counters(setting)?;
         if !setting.capabilities.exposes {
             return Err(Self::incapable("the fabric cannot expose buffers"));
         }

@@ -11,7 +11,7 @@ impl Credits for Call<'_> {
     fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op> {
         // Release: pairs with the acquire in `await_credits`.
         self.group.credits(to, self.rank).publish_at(0, quarter + 1);
-        self.wake(to);
+        self.tell(to, self.group.credits_at(to, self.rank), 1);
         ready(Ok(()))
     }
 

@@ -25,10 +25,10 @@ impl Call<'_> {
             let at = self.short_slot_at(to, channel);
             self.words[at - 1].store(memory.word().load(), Relaxed);
             self.words[at].store(word, Release); // pairs with the acquire in `Receive`
+            self.tell(to, at - 1, 2);
         } else {
             self.send_lines(to, channel, word, memory);
         }
-        self.wake(to);
     }
 
     fn send_lines(&self, to: Rank, channel: Channel, word: u64, memory: Memory) {
@@ -42,6 +42,7 @@ impl Call<'_> {
             }
             line[PAYLOAD_WORDS].store(word, Release); // pairs with the acquire in `Receive`
         }
+        self.tell(to, self.line_at(to, channel), count * LINE_WORDS);
     }
 
     #[inline(always)]
@@ -95,9 +96,9 @@ impl Messages for Call<'_> {
 
     #[inline(always)]
     fn signal(&self, to: Rank, channel: Channel, step: Step) -> impl Future<Output = Op> {
-        let word = &self.words[self.short_slot_at(to, channel)];
-        word.store(self.word_of(step), Release); // pairs with the acquire in `Wait`
-        self.wake(to);
+        let at = self.short_slot_at(to, channel);
+        self.words[at].store(self.word_of(step), Release); // pairs with the acquire in `Wait`
+        self.tell(to, at, 1);
         ready(Ok(()))
     }
 
@@ -128,7 +129,8 @@ impl Messages for Call<'_> {
             self.write_before(mine, own);
         }
         self.words[mine].store(word, Release); // pairs with the acquire in `PairwiseExchange`
-        self.wake(peer);
+        let before = own.map_or(0, |own| own.bytes.div_ceil(8));
+        self.tell(peer, mine - before, before + 1);
         PairwiseExchange { call: self, at: theirs, word, target }
     }
 
@@ -147,7 +149,7 @@ impl Messages for Call<'_> {
         let (mine, theirs, word) = self.pair_at(peer, channel, step, false);
         self.words[mine - 1].store(own, Relaxed);
         self.words[mine].store(word, Release); // pairs with the acquire in `PairwiseCombine`
-        self.wake(peer);
+        self.tell(peer, mine - 1, 2);
         PairwiseCombine { call: self, at: theirs, word, own, is_left: self.rank < peer, target }
     }
 }

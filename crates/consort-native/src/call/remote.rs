@@ -19,6 +19,8 @@ pub struct Remote {
     pub(super) job: u64,
     pub(super) group: u64,
     pub(super) position: usize,
+    /// The number of the exposure.
+    pub(super) exposure: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,10 @@ pub(super) enum RemoteKind {
     Symmetric,
     /// Symmetric memory reached without an exposure: there is nothing to detach.
     Reached,
+    /// What a far PE exposes.
+    Far,
+    /// Symmetric memory of a far PE, from the offset that is the address on.
+    FarHeap,
 }
 
 // SAFETY: the address is only used through `Call`, by the rules at the head of `rendezvous`.
@@ -40,6 +46,12 @@ unsafe impl Send for Remote {}
 unsafe impl Sync for Remote {}
 
 impl Remote {
+    /// Whether its owner shares no memory with this process.
+    #[inline(always)]
+    pub(super) fn is_far(&self) -> bool {
+        matches!(self.kind, RemoteKind::Far | RemoteKind::FarHeap)
+    }
+
     /// Bytes `at..at + bytes` of the remote buffer. Panics if they reach beyond it.
     #[inline(always)]
     pub(super) fn part(&self, at: usize, bytes: usize) -> Memory {
@@ -49,6 +61,7 @@ impl Remote {
             RemoteKind::Source => None,
             RemoteKind::Target => Some(self.extent),
             RemoteKind::Symmetric | RemoteKind::Reached => Some(Extent::WORDS),
+            RemoteKind::Far | RemoteKind::FarHeap => panic!("far memory has no address"),
         };
         Memory { at: self.at.wrapping_add(at), bytes, shared }
     }

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     heap::staging::{CallKey, Staged, Staging},
-    inbox::line::PAYLOAD_WORDS,
+    inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
     launch::failure::Failure,
     memory::{extent::Extent, region::Memory},
     state::accessing::Accessing,
@@ -36,6 +36,8 @@ use crate::{
 
 /// The sequence word of an exposure that is attached; the word of no call.
 const TAKEN: u64 = 0;
+/// The word of an exposure to a far PE.
+const FAR: u64 = RemoteKind::Far as u64;
 
 impl Call<'_> {
     /// Fails the job: the owner of `remote` and this PE disagree on the length of a block.
@@ -73,6 +75,10 @@ impl Call<'_> {
         }
         if let Some(staging) = self.job.staging() {
             self.unstage(staging);
+        }
+        if let Some(far) = self.job.far() {
+            far.end_exposures(self.group.number(), self.rank, self.position);
+            far.flush();
         }
     }
 }
@@ -201,13 +207,14 @@ impl Rendezvous for Call<'_> {
         self.exposed.store(self.exposed.load(Relaxed) | mark, Relaxed);
         // Only this function writes such lines, and each again only when the peer has detached what
         // it exposed before. So what a peer reads from one was exposed as it is.
-        let line = self.group.exposure_at(to, self.rank, self.position, exposure);
-        let line = self.group.line_at(line);
+        let line_at = self.group.exposure_at(to, self.rank, self.position, exposure);
+        let line = self.group.line_at(line_at);
         self.group.count_exposure(to, self.position, exposure, self.word);
         // Shared memory has different addresses in different processes, so its offset is sent.
-        let place = match kind {
-            RemoteKind::Source | RemoteKind::Target => memory.at.expose_provenance(),
-            RemoteKind::Symmetric | RemoteKind::Reached => self.job.segment.offset_of(memory.at),
+        let (kind, place) = match kind {
+            _ if self.expose_far(to, exposure, memory, kind) => (RemoteKind::Far, 0),
+            RemoteKind::Source | RemoteKind::Target => (kind, memory.at.expose_provenance()),
+            _ => (kind, self.job.segment.offset_of(memory.at)),
         };
         line.write(0, place as u64);
         line.write(1, memory.bytes as u64);
@@ -216,7 +223,7 @@ impl Rendezvous for Call<'_> {
             Extent::exposed(self.operands.target.at, self.operands.target.bytes).show(line, 3);
         }
         line.publish(self.word);
-        self.wake(to);
+        self.tell(to, line_at, LINE_WORDS);
         ready(Ok(()))
     }
 
@@ -235,17 +242,19 @@ impl Rendezvous for Call<'_> {
                 let kind = match line.read(2) {
                     0 => RemoteKind::Source,
                     1 => RemoteKind::Target,
+                    FAR => RemoteKind::Far,
                     _ => RemoteKind::Symmetric,
                 };
                 let at = match kind {
                     RemoteKind::Source | RemoteKind::Target => {
                         std::ptr::with_exposed_provenance_mut(place)
                     }
-                    RemoteKind::Symmetric | RemoteKind::Reached => segment.at(place, bytes),
+                    RemoteKind::Far => std::ptr::null_mut(),
+                    _ => segment.at(place, bytes),
                 };
                 let extent = Extent::shown(line, 3);
                 line.publish(TAKEN); // an exposure is attached once
-                Remote { at, bytes, owner: from, kind, extent, job, group, position }
+                Remote { at, bytes, owner: from, kind, extent, job, group, position, exposure }
             })
         })
     }
@@ -255,7 +264,9 @@ impl Rendezvous for Call<'_> {
     }
 
     fn detach(&self, remote: Remote) -> impl Future<Output = Op> {
-        if remote.kind != RemoteKind::Reached {
+        if remote.kind == RemoteKind::Far {
+            self.detach_far(&remote);
+        } else if !matches!(remote.kind, RemoteKind::Reached | RemoteKind::FarHeap) {
             assert!(
                 (remote.job, remote.group) == (self.job.number(), self.group.number()),
                 "a remote buffer is detached in its own team"
@@ -263,7 +274,7 @@ impl Rendezvous for Call<'_> {
             let detached = self.group.detached_at(remote.owner, remote.position);
             // Release: pairs with the acquire in `await_detached`.
             self.group.line_at(detached).counter(0).fetch_add(1, Release);
-            self.wake(remote.owner);
+            self.job.wake(self.group.in_world(remote.owner));
         }
         ready(Ok(()))
     }
@@ -277,6 +288,9 @@ impl Rendezvous for Call<'_> {
                 group.free_exposures(position);
                 if let Some(staging) = self.job.staging() {
                     self.unstage(staging);
+                }
+                if let Some(far) = self.job.far() {
+                    far.end_exposures(group.number(), self.rank, position);
                 }
             })
         })

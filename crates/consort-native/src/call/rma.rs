@@ -3,7 +3,7 @@
 use std::{
     future::{Future, ready},
     sync::atomic::{
-        Ordering::{Release, SeqCst},
+        Ordering::{Relaxed, Release, SeqCst},
         fence,
     },
 };
@@ -11,8 +11,9 @@ use std::{
 use consort_fabric::{Op, Place, Rank, Rma, Signal, Span, not_reached};
 
 use super::{
+    far::Moved,
     remote::{Remote, RemoteKind},
-    view::Call,
+    view::{Call, UNSENT},
 };
 use crate::{
     heap::{one_sided::OneSided, word::Width},
@@ -40,8 +41,50 @@ impl Call<'_> {
     fn put_now(&self, remote: &Remote, at: usize, source: Span) -> Op {
         assert!(remote.kind != RemoteKind::Source, "an exposed source is never written");
         let source = self.resolve(source);
+        if remote.is_far() {
+            self.put_far(remote, at, source);
+            return Ok(());
+        }
         let target = remote.part(at, source.bytes);
         self.accessing(remote, || target.copy_from(source))
+    }
+}
+
+impl Call<'_> {
+    /// Ready when all that was put is complete, as it is at once where all PEs are near.
+    #[inline(always)]
+    fn settled(&self) -> Moved<'_> {
+        if self.exposed.load(Relaxed) & UNSENT != 0 {
+            return self.settle_far();
+        }
+        Moved::Now(Ok(()))
+    }
+
+    /// A handle on symmetric memory of a far peer.
+    #[cold]
+    fn reach_far(&self, peer: Rank, span: Span) -> Remote {
+        let is_reached = match span.place {
+            Place::Source => self.operands.source.symmetric,
+            Place::Target => self.operands.target.symmetric,
+            Place::Heap => true,
+            _ => false,
+        };
+        let offset = match is_reached {
+            true => self.resolve(span).at.addr() - self.heap(self.rank).addr(),
+            false if span.bytes == 0 => 0,
+            false => not_reached(self.rank, peer, span),
+        };
+        Remote {
+            at: std::ptr::without_provenance_mut(offset),
+            bytes: span.bytes,
+            owner: peer,
+            kind: RemoteKind::FarHeap,
+            extent: Extent::WORDS,
+            job: self.job.number(),
+            group: self.group.number(),
+            position: self.position,
+            exposure: 0,
+        }
     }
 }
 
@@ -50,6 +93,9 @@ impl Rma for Call<'_> {
 
     #[inline(always)]
     fn reach(&self, peer: Rank, span: Span) -> Remote {
+        if self.job.far_to(self.group.in_world(peer)).is_some() {
+            return self.reach_far(peer, span);
+        }
         let heap = |pe: Rank| self.heap(pe);
         let buffer = |pe: Rank| self.buffer(pe);
         let (mine, theirs) = match span.place {
@@ -69,14 +115,18 @@ impl Rma for Call<'_> {
             job: self.job.number(),
             group: self.group.number(),
             position: self.position,
+            exposure: 0,
         }
     }
 
     #[inline(always)]
     fn get(&self, remote: &Remote, at: usize, target: Span) -> impl Future<Output = Op> {
         let target = self.resolve_writable(target);
+        if remote.is_far() {
+            return self.get_far(remote, at, target, None);
+        }
         let source = remote.part(at, target.bytes);
-        ready(self.accessing(remote, || target.copy_from(source)))
+        Moved::Now(self.accessing(remote, || target.copy_from(source)))
     }
 
     fn get_combine(
@@ -88,8 +138,11 @@ impl Rma for Call<'_> {
     ) -> impl Future<Output = Op> {
         let target = self.resolve_writable(target);
         let left = self.resolve(left);
+        if remote.is_far() {
+            return self.get_far(remote, at, target, Some(left));
+        }
         let right = remote.part(at, target.bytes);
-        ready(self.accessing(remote, || self.combine_now(target, left, right)))
+        Moved::Now(self.accessing(remote, || self.combine_now(target, left, right)))
     }
 
     #[inline(always)]
@@ -122,12 +175,12 @@ impl Rma for Call<'_> {
     #[inline(always)]
     fn fence(&self) -> impl Future<Output = Op> {
         fence(Release); // pairs with the acquire of the receiver's wait; puts are complete by then
-        ready(Ok(()))
+        self.settled()
     }
 
     #[inline(always)]
     fn quiet(&self) -> impl Future<Output = Op> {
         fence(SeqCst);
-        ready(Ok(()))
+        self.settled()
     }
 }

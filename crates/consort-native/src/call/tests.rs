@@ -32,6 +32,7 @@ fn job() -> Arc<Job> {
     let config = Config {
         pes: 2,
         waiting: Waiting::SpinYield,
+        here: 2,
         cores: 2,
         heap_bytes: HEAP_BYTES,
         heap_align: 0,

@@ -12,7 +12,7 @@ use consort_fabric::{Channel, Op, PAIRWISE_BYTES, Place, Poisoned, Rank, Span, S
 use super::operands::{Buffer, Operands};
 use crate::{
     inbox::{
-        geometry::{Geometry, LINE_WORDS, SEQUENCE_BITS, SHORT_SLOT_WORDS},
+        geometry::{BUFFER_BYTES, Geometry, LINE_WORDS, SEQUENCE_BITS, SHORT_SLOT_WORDS},
         line::{LineWord, PAYLOAD_WORDS},
     },
     launch::job::Job,
@@ -36,7 +36,7 @@ pub struct Call<'c> {
     pub(super) scratch: &'c Segment,
     pub(super) operands: &'c Operands<'c>,
     /// The kinds of buffers that this PE has exposed: a sum of `SOURCE`, `TARGET`, `SYMMETRIC`
-    /// and `STAGED`.
+    /// and `STAGED`; and `UNSENT`.
     pub(super) exposed: AtomicU8,
     /// The number of receives that have begun and not ended.
     pub(super) receiving: AtomicUsize,
@@ -54,6 +54,9 @@ pub(super) const TARGET: u8 = 2;
 pub(super) const SYMMETRIC: u8 = 4;
 /// The target is used where it is staged.
 pub(super) const STAGED: u8 = 8;
+
+/// Packets for far PEs may wait to be sent.
+pub(super) const UNSENT: u8 = 16;
 
 /// The index of no word.
 pub(super) const NO_WORD: usize = usize::MAX;
@@ -263,9 +266,13 @@ impl<'c> Call<'c> {
         self.job.buffer(self.group.in_world(pe))
     }
 
+    /// Tells a peer of words that were stored for it; see [`Group::tell`]. If it is far, the end of
+    /// the call sees to it that they are sent.
     #[inline(always)]
-    pub(super) fn wake(&self, pe: Rank) {
-        self.job.wake_at(|| self.group.in_world(pe));
+    pub(super) fn tell(&self, to: Rank, at: usize, words: usize) {
+        if self.group.tell(to, at, words) {
+            self.exposed.store(self.exposed.load(Relaxed) | UNSENT, Relaxed);
+        }
     }
 
     #[inline(always)]
@@ -296,9 +303,7 @@ impl<'c> Call<'c> {
             Place::Accumulator => scratch(0),
             Place::Incoming => scratch(half),
             Place::Heap => (self.heap(self.rank), self.job.heap_bytes(), words),
-            Place::Buffer => {
-                (self.buffer(self.rank), self.group.capabilities().buffer_bytes, words)
-            }
+            Place::Buffer => (self.buffer(self.rank), BUFFER_BYTES, words),
         };
         let inside = span.at.checked_add(span.bytes).is_some_and(|end| end <= bytes);
         assert!(inside, "a span must lie in its buffer");
@@ -321,6 +326,11 @@ impl<'c> Call<'c> {
     #[inline(always)]
     pub(super) fn end_receive(&self, at: &mut usize) {
         *at = NO_WORD;
+        self.receiving.store(self.receiving.load(Relaxed) - 1, Relaxed);
+    }
+
+    /// Counts a receive that has ended, of what a far PE has sent.
+    pub(super) fn end_far_receive(&self) {
         self.receiving.store(self.receiving.load(Relaxed) - 1, Relaxed);
     }
 

@@ -305,6 +305,7 @@ mod tests {
         let config = Config {
             pes: 2,
             waiting: Waiting::SpinYield,
+            here: 2,
             cores: 2,
             heap_bytes: 4096,
             heap_align: 0,

@@ -60,6 +60,14 @@ pub enum HeapError {
     },
 }
 
+impl HeapError {
+    /// No gap of a heap is large enough.
+    pub(crate) fn exhausted(asked: usize, free: usize, largest: usize, heap: usize) -> Self {
+        let larger = heap.saturating_add(asked).checked_next_power_of_two();
+        Self::Exhausted { asked, free, largest, heap, larger: larger.unwrap_or(usize::MAX) }
+    }
+}
+
 impl Locked<'_> {
     /// The block of allocation `number`, with `holders` holds on it. All members of the group call
     /// this; the first call places the block.
@@ -109,16 +117,7 @@ impl Locked<'_> {
         let &[_, region, one, other] = value;
         let heap = self.directory.heap_bytes;
         let error = match region {
-            EXHAUSTED => HeapError::Exhausted {
-                asked,
-                free: size(one),
-                largest: size(other),
-                heap,
-                larger: heap
-                    .saturating_add(asked)
-                    .checked_next_power_of_two()
-                    .unwrap_or(usize::MAX),
-            },
+            EXHAUSTED => HeapError::exhausted(asked, size(one), size(other), heap),
             TOO_MANY => HeapError::TooMany { most: size(one) },
             _ => {
                 assert!(size(other) == asked, "PEs ask for {other} and {asked} bytes at once");

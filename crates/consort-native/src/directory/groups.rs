@@ -56,19 +56,43 @@ impl Locked<'_> {
         pes: usize,
         bytes: usize,
     ) -> Result<GroupPlace, NoGroup> {
+        let found = || self.found_group(pes, bytes).map_or(EXHAUSTED, |place| place.number);
+        let number = self.number_formed(forming, pes, found).ok_or(NoGroup)?;
+        self.group_place(number).ok_or(NoGroup)
+    }
+
+    /// The number of a group that is being formed, for one of its `pes` members, each of which
+    /// calls this once. Its memory is placed elsewhere. None for a member that takes the group to
+    /// have another size.
+    pub(crate) fn number_group(&self, forming: Forming, pes: usize) -> Option<u64> {
+        self.number_formed(forming, pes, || self.next_number())
+    }
+
+    /// The number of a group that is being formed, by `first` for the first of its members.
+    fn number_formed(
+        &self,
+        forming: Forming,
+        pes: usize,
+        first: impl FnOnce() -> u64,
+    ) -> Option<u64> {
         let key = forming.key(pes);
         let value = self.map.get(&key).unwrap_or_else(|| {
-            let number = self.found_group(pes, bytes).map_or(EXHAUSTED, |place| place.number);
-            let value = [pes as u64, number, pes as u64, 0];
+            let value = [pes as u64, first(), pes as u64, 0];
             self.map.put(&key, &value).expect(ROOM);
             value
         });
         let [_, number, size, _] = value;
         if size != pes as u64 {
-            return Err(NoGroup); // its memory has another layout
+            return None; // its memory has another layout
         }
         self.let_go(&key, &value);
-        self.group_place(number).ok_or(NoGroup)
+        Some(number)
+    }
+
+    fn next_number(&self) -> u64 {
+        let number = self.groups.get(0);
+        self.groups.set(0, number + 1);
+        number
     }
 
     /// The place of the group of this number, if there is one.
@@ -86,22 +110,38 @@ impl Locked<'_> {
 
     /// Makes a group of `pes` members. Its memory is freed when all of them have left.
     pub(crate) fn found_group(&self, pes: usize, bytes: usize) -> Result<GroupPlace, NoGroup> {
+        let place = self.place_group(self.groups.get(0), pes, pes, bytes)?;
+        self.next_number();
+        Ok(place)
+    }
+
+    /// The place of a group of this number, whose memory `holders` of its `pes` members use here,
+    /// each of which calls this once.
+    pub(crate) fn place_group(
+        &self,
+        number: u64,
+        pes: usize,
+        holders: usize,
+        bytes: usize,
+    ) -> Result<GroupPlace, NoGroup> {
+        if let Some(place) = self.group_place(number) {
+            return Ok(place);
+        }
         let bytes = bytes.checked_next_multiple_of(PAGE).ok_or(NoGroup)?;
         let Region { number: region, at, .. } = self.ground.take(bytes).map_err(|_| NoGroup)?;
-        let number = self.groups.get(0);
         let at = self.directory.ground + at;
-        let value = [pes as u64, region as u64, pes as u64, 0];
+        let value = [holders as u64, region as u64, pes as u64, 0];
         self.map.put(&[GROUP, number, 0], &value).expect(ROOM);
-        self.groups.set(0, number + 1);
         Ok(GroupPlace { number, at })
     }
 
     /// Removes one member from a group. The last one clears the group's memory, returns its pages
-    /// to the system, and frees the region.
-    pub(crate) fn leave(&self, number: u64) {
+    /// to the system, and frees the region. Returns whether it was the last.
+    pub(crate) fn leave(&self, number: u64) -> bool {
         let key = [GROUP, number, 0];
-        let Some(value) = self.map.get(&key) else { return };
-        if self.let_go(&key, &value) {
+        let Some(value) = self.map.get(&key) else { return false };
+        let is_last = self.let_go(&key, &value);
+        if is_last {
             let [_, region, ..] = value;
             // SAFETY: every member has left, which a `Group` does when it is dropped, so nothing
             // else uses the memory. Nothing gets it before it is given back below, under this lock.
@@ -111,6 +151,7 @@ impl Locked<'_> {
             }
             self.ground.give_back(size(region));
         }
+        is_last
     }
 
     /// The offsets of all groups, and their numbers of PEs.

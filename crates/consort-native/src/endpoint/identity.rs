@@ -6,9 +6,11 @@ use std::{
     cell::{Cell, RefCell, UnsafeCell},
     collections::BTreeSet,
     fmt,
+    future::poll_fn,
     marker::PhantomData,
     rc::{Rc, Weak},
     sync::{Arc, atomic::Ordering::Relaxed},
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -93,6 +95,16 @@ impl Endpoint {
             shared_handles: Tally::default(),
             strided: RefCell::default(),
         };
+        if job.far().is_some() {
+            let served = Arc::clone(&job);
+            let serves = poll_fn(move |_| {
+                served.serve();
+                Poll::Pending
+            });
+            // SAFETY: it owns the job, which any thread may use. It holds the job up until
+            // `Engine::clear`, or the PE's end.
+            unsafe { pe.engine.launch(Box::pin(serves), None) };
+        }
         Self::of(job, Rc::new(pe), world)
     }
 

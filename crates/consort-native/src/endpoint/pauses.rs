@@ -16,7 +16,7 @@ use crate::{
     progress::{
         deadlock,
         executor::Idle,
-        patience::{POLLS_PER_YIELD, SLEEP, Yields},
+        patience::{POLLS_PER_YIELD, SLEEP, Yields, nap_after},
         policy::Waiting,
     },
     state::sleepers::Sleeper,
@@ -200,7 +200,9 @@ impl Pauses<'_> {
         if let Some(yields) = &mut self.paused {
             yields.note_sleep();
         }
-        sleeper.sleep(SLEEP.min(left));
+        // What a far PE sends wakes nobody before a thread has looked for it.
+        let most = if job.far().is_some() { nap_after(waited) } else { SLEEP };
+        sleeper.sleep(most.min(left));
     }
 }
 

@@ -42,9 +42,11 @@ impl Block {
         let job = endpoint.job();
         let number = endpoint.next_allocation();
         let failed = HeapError::System { heap: job.heap_bytes(), pes: endpoint.size() as usize };
-        let directory = job.directory().ok_or(failed)?;
-        let taken = directory.allocate(number, endpoint.size() as usize, bytes)?;
-        drop(directory);
+        let holders = endpoint.size() as usize;
+        let taken = match job.far() {
+            Some(far) => job.allocate_far(far, number, holders, bytes)?,
+            None => job.directory().ok_or(failed)?.allocate(number, holders, bytes)?,
+        };
         let Taken { at: offset, fresh } = taken;
         let block = Self { job: Arc::clone(job), number: Some(number), offset, bytes };
         let heap = job.heap(endpoint.rank_in_world());
@@ -62,6 +64,10 @@ impl Block {
     pub fn hold(&self) -> Self {
         let Self { offset, bytes, .. } = *self;
         let number = self.number.filter(|&number| {
+            if let Some(far) = self.job.far() {
+                self.job.hold_far(far, number, true);
+                return true;
+            }
             let directory = self.job.directory();
             directory.is_some_and(|directory| {
                 directory.hold(number);
@@ -99,9 +105,10 @@ impl fmt::Debug for Block {
 impl Drop for Block {
     fn drop(&mut self) {
         // Once the job has failed, the memory may stay allocated.
-        if let Some(number) = self.number
-            && let Some(directory) = self.job.directory()
-        {
+        let Some(number) = self.number else { return };
+        if let Some(far) = self.job.far() {
+            self.job.hold_far(far, number, false);
+        } else if let Some(directory) = self.job.directory() {
             directory.release(number);
         }
     }

@@ -30,7 +30,7 @@ use crate::{
 /// One-sided operations of a PE, or of a thread that works for it, on the heaps of all PEs.
 #[derive(Clone, Copy, Debug)]
 pub struct OneSided<'j> {
-    job: &'j Job,
+    pub(super) job: &'j Job,
     me: Rank,
 }
 
@@ -83,21 +83,34 @@ impl<'j> OneSided<'j> {
     /// Copies `data` to offset `at` of the heap of `to`.
     #[inline]
     pub fn put<T: Pod>(&self, to: Rank, at: usize, data: &[T]) {
-        self.heap(to, at, size_of_val(data)).copy_from(private(data.as_ptr(), data.len()));
+        let source = private(data.as_ptr(), data.len());
+        if let Some(far) = self.job.far_to(to) {
+            return self.put_far(far, to, at, source);
+        }
+        self.heap(to, at, source.bytes).copy_from(source);
         self.job.wake(to);
     }
 
     /// Copies from offset `at` of the heap of `from` into `data`.
     #[inline]
     pub fn get<T: Pod>(&self, from: Rank, at: usize, data: &mut [T]) {
-        let source = self.heap(from, at, size_of_val(data));
-        private(data.as_mut_ptr(), data.len()).copy_from(source);
+        let target = private(data.as_mut_ptr(), data.len());
+        if let Some(far) = self.job.far_to(from) {
+            return self.get_far(far, from, [(at, target)].into_iter());
+        }
+        target.copy_from(self.heap(from, at, target.bytes));
     }
 
     /// `data[i] = data[i] (op) heap[i]`, element by element, from offset `at` on.
     pub fn get_combine<T: Pod>(&self, from: Rank, at: usize, data: &mut [T], kernel: &Kernel<'_>) {
-        let theirs = self.heap(from, at, size_of_val(data));
         let own = private(data.as_mut_ptr(), data.len());
+        if let Some(far) = self.job.far_to(from) {
+            let mut copy = data.to_vec();
+            let theirs = private(copy.as_mut_ptr(), copy.len());
+            self.get_far(far, from, [(at, theirs)].into_iter());
+            return own.combine(kernel, own, theirs);
+        }
+        let theirs = self.heap(from, at, own.bytes);
         own.combine(kernel, own, theirs);
     }
 
@@ -112,7 +125,12 @@ impl<'j> OneSided<'j> {
         (at, stride): (usize, usize),
         (data, data_stride): (&[T], usize),
     ) {
+        let far = self.job.far_to(to);
         for (element, place) in data.iter().step_by(data_stride).zip(places::<T>(at, stride)) {
+            if let Some(far) = far {
+                self.put_far(far, to, place, private(element, 1));
+                continue;
+            }
             self.heap(to, place, size_of::<T>()).copy_from(private(element, 1));
         }
         self.job.wake(to);
@@ -129,7 +147,12 @@ impl<'j> OneSided<'j> {
         (at, stride): (usize, usize),
         (data, data_stride): (&mut [T], usize),
     ) {
-        for (element, place) in data.iter_mut().step_by(data_stride).zip(places::<T>(at, stride)) {
+        let elements = data.iter_mut().step_by(data_stride).zip(places::<T>(at, stride));
+        if let Some(far) = self.job.far_to(from) {
+            let part = |(element, place): (&mut T, usize)| (place, private(element, 1));
+            return self.get_far(far, from, elements.map(part));
+        }
+        for (element, place) in elements {
             private(element, 1).copy_from(self.heap(from, place, size_of::<T>()));
         }
     }
@@ -145,7 +168,11 @@ impl<'j> OneSided<'j> {
         (word, width): (usize, Width),
         how: Signal,
     ) {
-        self.heap(to, at, size_of_val(data)).copy_from(private(data.as_ptr(), data.len()));
+        let source = private(data.as_ptr(), data.len());
+        match self.job.far_to(to) {
+            Some(far) => self.put_far(far, to, at, source),
+            None => self.heap(to, at, source.bytes).copy_from(source),
+        }
         self.signal(to, word, width, how);
     }
 
@@ -153,6 +180,9 @@ impl<'j> OneSided<'j> {
     /// put before its last [`OneSided::fence`].
     #[inline]
     pub fn signal(&self, to: Rank, word: usize, width: Width, how: Signal) {
+        if let Some(far) = self.job.far_to(to) {
+            return self.signal_far(far, to, word, width, how);
+        }
         self.word(to, word, width).signal(how);
         self.job.wake(to);
     }
@@ -160,6 +190,9 @@ impl<'j> OneSided<'j> {
     /// A sequentially consistent operation on a word of the heap of `pe`; returns the old value.
     #[inline]
     pub fn atomic(&self, pe: Rank, word: usize, width: Width, operation: Atomic) -> u64 {
+        if let Some(far) = self.job.far_to(pe) {
+            return self.atomic_far(far, pe, word, width, operation);
+        }
         let before = self.word(pe, word, width).atomic(operation);
         if operation != Atomic::Load {
             self.job.wake(pe);
@@ -171,12 +204,22 @@ impl<'j> OneSided<'j> {
     #[inline]
     pub fn fence(&self) {
         fence(Release); // pairs with the acquire of a wait that sees a later store
+        self.settle();
     }
 
     /// Returns when all puts of this thread are complete.
     #[inline]
     pub fn quiet(&self) {
         fence(SeqCst);
+        self.settle();
+    }
+
+    /// Returns when what was put to far PEs is complete.
+    #[inline(always)]
+    pub(crate) fn settle(&self) {
+        if let Some(far) = self.job.far() {
+            self.settle_far(far);
+        }
     }
 
     /// A word of the own heap.
@@ -188,7 +231,11 @@ impl<'j> OneSided<'j> {
     /// The value of a word of the own heap, if it satisfies `until`.
     #[inline(always)]
     pub fn test(&self, word: usize, width: Width, until: Until) -> Option<u64> {
-        Some(self.own_word(word, width).load()).filter(|&value| until.holds(value))
+        let found = Some(self.own_word(word, width).load()).filter(|&value| until.holds(value));
+        if found.is_none() {
+            self.job.serve();
+        }
+        found
     }
 
     /// Waits until a word of the own heap satisfies `until`, and returns it. For threads other than
@@ -242,12 +289,14 @@ impl<'j> OneSided<'j> {
     }
 
     /// The address of offset `at` of the heap of `pe`, from which `bytes` lie in its memory; `None`
-    /// if they do not. Others may access what is there at any time.
+    /// if they do not, or the PE shares no memory with this process. Others may access what is
+    /// there at any time.
     #[inline(always)]
     #[must_use]
     pub fn address(&self, pe: Rank, at: usize, bytes: usize) -> Option<*mut u8> {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= self.job.memory_bytes());
-        inside.then(|| self.job.heap(pe).wrapping_add(at))
+        let is_reached = inside && self.job.far_to(pe).is_none();
+        is_reached.then(|| self.job.heap(pe).wrapping_add(at))
     }
 
     /// Copies memory that others may access meanwhile: a byte that is written while it is read is

@@ -169,6 +169,7 @@ impl Geometry {
             exposes: true,
             buffered: true,
             pairwise_bytes: pairwise_bytes(),
+            counts: true,
             nodes: consort_fabric::Nodes::One,
         }
     }

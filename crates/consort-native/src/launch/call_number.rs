@@ -20,6 +20,10 @@ impl CallNumber {
     /// # Errors
     /// When no number is free, or the job has failed.
     pub fn new(job: &Arc<Job>, name: &str) -> Result<Self, NoNumber> {
+        if let Some(far) = job.far() {
+            let number = job.number_far(far, name)?;
+            return Ok(Self { job: Arc::clone(job), number });
+        }
         let directory = job.directory().ok_or(NoNumber { most: 0 })?;
         let recent = |note: &mut dyn FnMut(u64)| {
             for (at, pes) in directory.groups() {
@@ -43,7 +47,9 @@ impl CallNumber {
 
 impl Drop for CallNumber {
     fn drop(&mut self) {
-        if let Some(directory) = self.job.directory() {
+        if let Some(far) = self.job.far() {
+            self.job.release_number_far(far, self.number);
+        } else if let Some(directory) = self.job.directory() {
             directory.release_name(self.number);
         }
     }

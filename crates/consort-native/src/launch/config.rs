@@ -13,7 +13,9 @@ pub struct Config {
     pub pes: u32,
     /// The waiting policy of all PEs.
     pub waiting: Waiting,
-    /// Usable cores.
+    /// PEs on this machine.
+    pub here: u32,
+    /// Usable cores of this machine.
     pub cores: u32,
     /// Bytes of symmetric memory a PE.
     pub heap_bytes: usize,
@@ -43,7 +45,7 @@ impl Config {
     /// Whether each PE can have a core of its own.
     #[must_use]
     pub fn fits(&self) -> bool {
-        self.pes <= self.cores
+        self.here <= self.cores
     }
 
     /// The name of the thread of a PE.

@@ -4,8 +4,12 @@ use super::job::Job;
 use crate::progress::patience::Patience;
 
 impl Job {
-    /// Says that this process's program has ended well, if the PEs are processes.
+    /// Says that this process's programs have ended, well unless the job has failed, if the PEs are
+    /// processes.
     pub fn end(&self) {
+        if let Some(far) = self.far() {
+            return self.tell_end(far);
+        }
         if let Some(joined) = &self.joined {
             joined.end();
             if joined.have_all_ended() {
@@ -24,6 +28,9 @@ impl Job {
     /// Waits until the programs of all PEs have ended well, if they are processes. Returns when the
     /// job has failed, too.
     pub fn await_end(&self) {
+        if let Some(far) = self.far() {
+            return self.part(far);
+        }
         if let Some(joined) = &self.joined {
             let test = || (joined.have_all_ended() || self.is_poisoned()).then_some(());
             let place = self.sleeping_place(joined.member.rank());

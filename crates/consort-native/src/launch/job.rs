@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use consort_fabric::{Capabilities, Rank};
+use consort_fabric::{Capabilities, Nodes, Rank};
 
 use super::{
     config::Config,
@@ -27,6 +27,7 @@ use crate::{
         groups::GroupPlace,
         lock::{Directory, Locked},
     },
+    far::link::Far,
     heap::staging::Staging,
     inbox::geometry::{BUFFER_BYTES, Geometry, SEQUENCE_BITS},
     processes::member::{Joined, Member, NoMember},
@@ -62,6 +63,10 @@ pub struct Job {
     pub(super) joined: Option<Joined>,
     /// Then also the memory in which this process exposes private buffers.
     staging: Option<Staging>,
+    /// If PEs of other processes are far, the way to them.
+    far: Option<Far>,
+    /// The PEs below this one are near: all, or none if some are far.
+    near: u32,
 }
 
 /// Why a process has no job.
@@ -91,7 +96,28 @@ impl Job {
         let memory = config.memory;
         let segment = form.make(&config, &|bytes| Segment::reserve(bytes, memory));
         let segment = segment.ok_or(form.no_memory())?;
-        Self::over(config, &form, &segment, None).ok_or(form.no_memory())
+        Self::over(config, &form, &segment, None, None).ok_or(form.no_memory())
+    }
+
+    /// As [`Job::new`], in one of several processes that share no memory. The caller starts the
+    /// threads of the PEs that are near.
+    ///
+    /// # Errors
+    /// As [`Job::new`].
+    pub fn of_far(config: Config, far: Far) -> Result<Arc<Self>, HeapError> {
+        let form = Form::of(&config, 0)?;
+        let memory = config.memory;
+        let segment = form.make(&config, &|bytes| Segment::reserve(bytes, memory));
+        let segment = segment.ok_or(form.no_memory())?;
+        // Each store for a peer may be one for a far PE, so all of them tell it.
+        Single::<Header>::new(&segment, 0).sleepers.let_senders_fence();
+        Self::over(config, &form, &segment, None, Some(far)).ok_or(form.no_memory())
+    }
+
+    /// The way to far PEs, if there are any.
+    #[inline]
+    pub(crate) fn far(&self) -> Option<&Far> {
+        self.far.as_ref()
     }
 
     /// The state of this process's next launch, which its launcher's other processes share: the
@@ -100,7 +126,8 @@ impl Job {
     /// # Errors
     /// When the system provides no memory, or the launch cannot begin.
     pub fn of_processes(config: Config, member: &Arc<Member>) -> Result<Arc<Self>, NoJob> {
-        let config = Config { pes: member.pes(), memory: Origin::Shared, ..config };
+        let config =
+            Config { pes: member.pes(), here: member.pes(), memory: Origin::Shared, ..config };
         let no_memory = Form::of(&config, 0)?.no_memory();
         let begun = member.begin(&config, |map| {
             layout::reserve_staging(config.pes, |bytes| {
@@ -110,7 +137,8 @@ impl Job {
         let (segment, joined) = begun.ok_or(no_memory)?;
         let form = Form::found(&config, &segment)?;
         form.advise(&config, &segment);
-        let job = Self::over(config, &form, &segment, Some(joined)).ok_or(form.no_memory())?;
+        let job =
+            Self::over(config, &form, &segment, Some(joined), None).ok_or(form.no_memory())?;
         // The launcher fails the jobs that it finds: for a process that ended before, here.
         if let Some((rank, reason)) = job.joined.as_ref().and_then(Joined::missed) {
             job.poison(&Failure::Pe { rank, reason });
@@ -124,6 +152,7 @@ impl Job {
         form: &Form,
         segment: &Arc<Segment>,
         joined: Option<Joined>,
+        far: Option<Far>,
     ) -> Option<Arc<Self>> {
         let Form { parts, heap_bytes, .. } = *form;
         let header = Single::<Header>::new(segment, 0);
@@ -133,6 +162,7 @@ impl Job {
             let at = parts.staging + joined.member.rank().index() * parts.staging_bytes;
             Staging::new(segment, at..at + parts.staging_bytes)
         });
+        let pes = config.pes;
         Some(Arc::new(Self {
             states: Part::new(segment, parts.states, config.pes as usize),
             config: Config { heap_bytes, ..config },
@@ -145,6 +175,8 @@ impl Job {
             number: NEXT.fetch_add(1, Relaxed),
             joined,
             staging,
+            near: if far.is_some() { 0 } else { pes },
+            far,
         }))
     }
 
@@ -158,6 +190,17 @@ impl Job {
     #[must_use]
     pub fn own(&self) -> Option<Rank> {
         self.joined.as_ref().map(|joined| joined.member.rank())
+    }
+
+    /// The PEs that threads of this process run.
+    #[must_use]
+    pub fn here(&self) -> Vec<Rank> {
+        let all = (0..self.config.pes).map(Rank);
+        match (self.own(), self.far()) {
+            (Some(own), _) => vec![own],
+            (None, Some(far)) => all.filter(|&pe| !far.is_far(pe)).collect(),
+            (None, None) => all.collect(),
+        }
     }
 
     pub(super) fn wake_all(&self) {
@@ -208,8 +251,36 @@ impl Job {
     #[inline(always)]
     pub(crate) fn heap(&self, pe: Rank) -> *mut u8 {
         let Parts { heaps, heap_stride, .. } = self.parts;
-        assert!(pe.0 < self.config.pes, "a heap is that of a PE of the job");
+        if pe.0 >= self.near {
+            self.assert_near(pe);
+        }
         self.segment.at(heaps + pe.index() * heap_stride, self.memory_bytes())
+    }
+
+    /// Whether a PE shares no memory with this process; for a PE that is not surely near.
+    ///
+    /// # Panics
+    /// When there is no such PE.
+    #[cold]
+    #[inline(never)]
+    fn is_far(&self, pe: Rank) -> bool {
+        assert!(pe.0 < self.config.pes, "a heap is that of a PE of the job");
+        self.far().is_some_and(|far| far.is_far(pe))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn assert_near(&self, pe: Rank) {
+        assert!(!self.is_far(pe), "the heap of PE {pe} is not in the memory of this process");
+    }
+
+    /// The way to a PE, if it is far.
+    ///
+    /// # Panics
+    /// When there is no such PE.
+    #[inline(always)]
+    pub(crate) fn far_to(&self, pe: Rank) -> Option<&Far> {
+        if pe.0 < self.near || !self.is_far(pe) { None } else { self.far() }
     }
 
     /// Bytes from the beginning of a PE's heap to the end of its static variables, all of which
@@ -278,6 +349,29 @@ impl Job {
         Geometry::of(pes as usize).capabilities()
     }
 
+    /// The fabric's capabilities in a team of far PEs, which lie on nodes like this.
+    #[must_use]
+    pub fn capabilities_between(pes: u32, nodes: Nodes) -> Capabilities {
+        let near = Self::capabilities_of(pes);
+        Capabilities { buffer_bytes: 0, counts: false, nodes, ..near }
+    }
+
+    /// How PEs, by their ranks in the world, lie on the processes that share no memory.
+    #[must_use]
+    pub fn nodes_of(&self, ranks: &[Rank]) -> Nodes {
+        let process = |far: &Far| ranks.iter().map(|&pe| far.process(pe)).collect::<Vec<_>>();
+        self.far().map_or(Nodes::One, |far| Nodes::of(&process(far)))
+    }
+
+    /// The fabric's capabilities in a team of these PEs, by their ranks in the world.
+    pub(crate) fn capabilities_in(&self, ranks: &[Rank]) -> Capabilities {
+        let pes = u32::try_from(ranks.len()).unwrap_or(u32::MAX);
+        match self.far() {
+            None => Self::capabilities_of(pes),
+            Some(_) => Self::capabilities_between(pes, self.nodes_of(ranks)),
+        }
+    }
+
     /// The scope of the futexes at which PEs sleep.
     #[inline(always)]
     pub(crate) fn scope(&self) -> Scope {
@@ -287,20 +381,20 @@ impl Job {
     /// Wakes a PE, by its rank in the world, after the store that it may wait for.
     #[inline(always)]
     pub(crate) fn wake(&self, pe: Rank) {
-        self.wake_at(|| pe);
+        if self.must_tell() {
+            self.wake_now(pe);
+        }
     }
 
-    /// As [`Self::wake`]; looks up the PE only if some thread of the job sleeps.
+    /// Whether a PE must be told of a store: some thread of the job sleeps, or PEs are far.
     #[inline(always)]
-    pub(crate) fn wake_at(&self, pe: impl FnOnce() -> Rank) {
-        if self.header.sleepers.are_there() {
-            self.wake_now(pe());
-        }
+    pub(crate) fn must_tell(&self) -> bool {
+        self.header.sleepers.are_there()
     }
 
     #[cold]
     #[inline(never)]
-    fn wake_now(&self, pe: Rank) {
+    pub(crate) fn wake_now(&self, pe: Rank) {
         self.states[pe.index()].parker.wake(self.scope());
     }
 
@@ -329,9 +423,22 @@ impl Job {
     /// Fails the job for good and wakes all PEs. Only the first failure is recorded.
     #[cold]
     pub fn poison(&self, failure: &Failure) {
-        if self.header.poison.claim(&reason::encode(failure)) {
+        let reason = reason::encode(failure);
+        if self.claim(&reason)
+            && let Some(far) = self.far()
+        {
+            self.tell_failure(far, &reason);
+        }
+    }
+
+    /// Fails the job in this process, unless it has failed; returns whether this call failed it.
+    #[cold]
+    pub(crate) fn claim(&self, reason: &[u64]) -> bool {
+        let is_first = self.header.poison.claim(reason);
+        if is_first {
             self.wake_all();
         }
+        is_first
     }
 
     /// Fails the job because a PE has panicked.
@@ -347,7 +454,11 @@ impl Job {
 
     /// The name of the call whose name number is in `word`.
     pub(crate) fn name_of(&self, word: u64) -> String {
-        let name = self.directory().and_then(|directory| directory.name(word >> SEQUENCE_BITS));
+        let number = word >> SEQUENCE_BITS;
+        let name = match self.far() {
+            Some(far) => self.name_far(far, number),
+            None => self.directory().and_then(|directory| directory.name(number)),
+        };
         name.unwrap_or_else(|| Self::UNKNOWN_CALL.to_owned())
     }
 

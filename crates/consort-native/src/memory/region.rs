@@ -32,6 +32,15 @@ impl Memory {
         Self { at: self.at.wrapping_add(at), bytes: self.bytes - at, shared: self.shared }
     }
 
+    /// Bytes `at..at + bytes` of it.
+    ///
+    /// # Panics
+    /// When it has fewer.
+    pub(crate) fn part(self, at: usize, bytes: usize) -> Self {
+        assert!(at.checked_add(bytes).is_some_and(|end| end <= self.bytes), "a part lies inside");
+        Self { at: self.at.wrapping_add(at), bytes, shared: self.shared }
+    }
+
     /// Whether others may access it at present.
     #[inline(always)]
     pub(crate) fn is_shared(self) -> bool {

@@ -15,11 +15,12 @@ use std::{
     },
 };
 
-use consort_fabric::{Capabilities, Rank};
+use consort_fabric::{Capabilities, Nodes, Rank};
 
 use super::memory::GroupMemory;
 use crate::{
     directory::groups::{Forming, GroupPlace, NoGroup},
+    far::packet::Told,
     inbox::{
         geometry::{
             EXPOSURES, FIRST_WIDE_SLOT, Geometry, LINE_WORDS, PAIR_TURNS, PAIR_WORDS, RECENT,
@@ -131,11 +132,15 @@ impl Group {
         rank: Rank,
     ) -> Result<Self, NoGroup> {
         let bytes = Geometry::of(ranks.len()).bytes();
-        let directory = job.directory().ok_or(NoGroup)?;
-        let place = directory.join(forming, ranks.len(), bytes)?;
-        drop(directory);
+        let place = match job.far() {
+            Some(far) => job.join_far(far, forming, &ranks, bytes)?,
+            None => job.directory().ok_or(NoGroup)?.join(forming, ranks.len(), bytes)?,
+        };
         let group = Self::new(job, place, ranks, rank);
         group.memory.introduce(&group.ranks);
+        if let Some(far) = job.far() {
+            job.deliver_early(far, group.number);
+        }
         Ok(group)
     }
 
@@ -177,9 +182,14 @@ impl Group {
         self.memory.geometry.window as u64
     }
 
+    /// How the members lie on the processes that share no memory.
+    pub fn nodes(&self) -> Nodes {
+        self.job.nodes_of(&self.ranks)
+    }
+
     /// The fabric's capabilities for calls of this team.
     pub fn capabilities(&self) -> Capabilities {
-        self.memory.geometry.capabilities()
+        self.job.capabilities_in(&self.ranks)
     }
 
     /// The word at an index.
@@ -315,8 +325,54 @@ impl Group {
         for peer in self.others() {
             // Release: pairs with the acquire in `await_credits`.
             self.credits(peer, self.rank).publish_at(0, quarter + 1);
-            self.job.wake(self.in_world(peer));
+            self.tell(peer, self.credits_at(peer, self.rank), 1);
         }
+        if let Some(far) = self.job.far() {
+            far.flush();
+        }
+    }
+
+    /// The index of the word with the credits that member `from` has given to member `to`.
+    pub(crate) fn credits_at(&self, to: Rank, from: Rank) -> usize {
+        let geometry = &self.memory.geometry;
+        geometry.member(to, geometry.credits + from.index() * LINE_WORDS)
+    }
+
+    /// Tells a member of words that were stored for it, the last of which it may wait for: wakes
+    /// it, or sends them if it is far. Returns whether it is far.
+    #[inline(always)]
+    pub(crate) fn tell(&self, to: Rank, at: usize, words: usize) -> bool {
+        self.job.must_tell() && self.tell_now(to, at, words)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_now(&self, to: Rank, at: usize, words: usize) -> bool {
+        let to = self.in_world(to);
+        match self.job.far().filter(|far| far.is_far(to)) {
+            None => {
+                self.job.wake_now(to);
+                false
+            }
+            Some(far) => {
+                let words = &self.memory.words[at..at + words];
+                let told = Told::Words { group: self.number, to, at };
+                far.tell(to, &told, |frame| {
+                    frame.extend(words.iter().map(|word| word.load(Relaxed)))
+                });
+                true
+            }
+        }
+    }
+
+    /// Asks the processes of far members for the words that they publish.
+    #[cold]
+    pub(crate) fn ask_far_members(&self) {
+        let Some(far) = self.job.far() else { return };
+        for member in self.others().filter(|&peer| far.is_far(self.in_world(peer))) {
+            far.tell(self.in_world(member), &Told::Show { group: self.number, member }, |_| ());
+        }
+        far.flush();
     }
 
     /// All members but this one.
@@ -344,7 +400,9 @@ impl Drop for Group {
             return;
         }
         self.job.sites.leave(self.number);
-        if let Some(directory) = self.job.directory() {
+        if let Some(far) = self.job.far() {
+            self.job.leave_far(far, self.number);
+        } else if let Some(directory) = self.job.directory() {
             directory.leave(self.number);
         }
     }

@@ -47,7 +47,7 @@ impl GroupMemory {
 
     /// A word that a member publishes.
     #[inline(always)]
-    pub(super) fn member(&self, rank: Rank, word: usize) -> &LineWord {
+    pub(crate) fn member(&self, rank: Rank, word: usize) -> &LineWord {
         &self.words[self.geometry.member(rank, word)]
     }
 

@@ -40,6 +40,7 @@ impl Chaos {
             exposes: true,
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+            counts: true,
             nodes: self.nodes,
         }
     }

@@ -81,6 +81,7 @@ impl Cluster {
             exposes: true,
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+            counts: true,
             nodes: self.machine.placed(),
         }
     }

@@ -138,6 +138,7 @@ impl Coherent {
             exposes: true,
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+            counts: true,
             nodes: consort_fabric::Nodes::One,
         }
     }

@@ -156,6 +156,7 @@ impl Mesh {
             exposes: false,
             buffered: false,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+            counts: true,
             nodes: consort_fabric::Nodes::One,
         }
     }

@@ -2,16 +2,29 @@
 
 use std::{sync::Arc, time::Duration};
 
-use consort_native::{Binding, Config, Cores, Member, Waiting, affinity::CpuId};
+use consort_fabric::Nodes;
+use consort_mpi::Started;
+use consort_native::{Binding, Config, Cores, Far, Loopback, Member, Waiting, affinity::CpuId};
 
 use super::{MOST_PES, Pes, Pinning};
 use crate::{
     Algorithms, Error, Result,
     algorithms::Fabric,
-    launch::{memory_of_environment, pes_of_environment},
+    launch::{deals_in_turn, each_of_environment, memory_of_environment, pes_of_environment},
     ranks::{Placement, Ranks},
     runtime::selection::Choices,
 };
+
+/// What the PEs of a job are.
+pub(super) enum Whole {
+    /// Threads of this process.
+    Threads,
+    /// Processes, of which this is one.
+    Processes(Arc<Member>),
+    /// Threads of this process, and PEs that share no memory with it; so many in all are on this
+    /// machine.
+    Far(Far, u32),
+}
 
 impl Pes {
     /// The cores of the PEs, that of PE 0 if it is given; none if the system places them.
@@ -26,8 +39,38 @@ impl Pes {
         Some(Arc::new(Placement { cores, holds }))
     }
 
-    pub(super) fn start_program(self) -> Result<Arc<Ranks>> {
-        self.start_at(None)
+    /// Starts it for a program: several parts where PEs of this process share no memory.
+    pub(super) fn start_program(self) -> Result<Vec<Arc<Ranks>>> {
+        if let Some((nodes, delays)) = self.loopback {
+            let (placement, here) = (self.place(None), self.pes);
+            let ends = Loopback::ends(nodes.count(self.pes.max(1)), delays);
+            let whole = |end| Whole::Far(Far::new(Box::new(end), nodes), here);
+            let start = |end| self.clone().start(placement.clone(), None, whole(end));
+            return ends.into_iter().map(start).collect();
+        }
+        if let Some(started) = self.started()? {
+            return Ok(vec![self.start_by_mpi(started)?]);
+        }
+        Ok(vec![self.start_at(None)?])
+    }
+
+    /// This process as an MPI has started it, if it is to be one of several and is.
+    pub(super) fn started(&self) -> Result<Option<Started>> {
+        Ok(if self.from_env && self.member()?.is_none() { Started::here() } else { None })
+    }
+
+    /// Starts it as one of the processes that an MPI has started.
+    fn start_by_mpi(mut self, started: Started) -> Result<Arc<Ranks>> {
+        let transport = consort_mpi::transport().map_err(|error| Error::Mpi(error.to_string()))?;
+        let transport = transport.expect("an MPI has started this process");
+        let each = each_of_environment()?;
+        let processes = started.processes;
+        self.pes = processes.saturating_mul(each);
+        let nodes = if deals_in_turn()? { Nodes::InTurn(processes) } else { Nodes::Blocks(each) };
+        let here = started.here.unwrap_or(processes).saturating_mul(each);
+        // The launcher of the MPI says where processes run.
+        self.pinning = Pinning::System;
+        self.start(None, None, Whole::Far(Far::new(transport, nodes), here))
     }
 
     /// This process as one of the PEs, if it is to be and is.
@@ -45,7 +88,7 @@ impl Pes {
                 (Binding::None, _) => Pinning::System,
             };
             let placement = self.place(None);
-            return self.start(placement, joining, Some(&member));
+            return self.start(placement, joining, Whole::Processes(member));
         }
         if self.from_env
             && let Some(pes) = pes_of_environment()?
@@ -53,17 +96,16 @@ impl Pes {
             self.pes = pes;
         }
         let placement = if joining.is_none() { self.place(None) } else { None };
-        self.start(placement, joining, None)
+        self.start(placement, joining, Whole::Threads)
     }
 
     /// Makes the job, and all else that its PEs begin with. Its PEs wait for `joining` for threads
-    /// that join it; without that its threads are there. `member` is this process, if the PEs are
-    /// processes.
+    /// that join it; without that its threads are there.
     pub(super) fn start(
         self,
         placement: Option<Arc<Placement>>,
         joining: Option<Duration>,
-        member: Option<&Arc<Member>>,
+        whole: Whole,
     ) -> Result<Arc<Ranks>> {
         if self.pes == 0 {
             return Err(Error::NoPes);
@@ -72,12 +114,16 @@ impl Pes {
             return Err(Error::TooManyPes { asked: self.pes, most: MOST_PES });
         }
         let topology = Algorithms::here().topology();
-        let algorithms = Algorithms::of(match member {
-            None => Fabric::Threads,
-            Some(_) => Fabric::Processes,
-        });
+        let algorithms = match &whole {
+            Whole::Threads => Algorithms::here(),
+            Whole::Processes(_) => Algorithms::of(Fabric::Processes),
+            Whole::Far(far, _) => Algorithms::between(far.nodes()),
+        };
         // All processes decide by one number, whatever each of them may use.
-        let cores = member.map_or(topology.usable_cores(), |member| member.cores() as usize);
+        let cores = match &whole {
+            Whole::Processes(member) => member.cores() as usize,
+            _ => topology.usable_cores(),
+        };
         let waiting = self.waiting.unwrap_or_default();
         if waiting == Waiting::Spin && self.pes as usize > cores {
             tracing::warn!(
@@ -100,8 +146,10 @@ impl Pes {
             ..
         } = self;
         let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
+        let here = if let Whole::Far(_, here) = whole { here } else { pes };
         let config = Config {
             pes,
+            here,
             waiting,
             cores,
             heap_bytes,
@@ -114,9 +162,10 @@ impl Pes {
             joining,
             name,
         };
-        let job = match member {
-            Some(member) => consort_native::Job::of_processes(config, member)?,
-            None => consort_native::Job::new(config)?,
+        let job = match whole {
+            Whole::Threads => consort_native::Job::new(config)?,
+            Whole::Processes(member) => consort_native::Job::of_processes(config, &member)?,
+            Whole::Far(far, _) => consort_native::Job::of_far(config, far)?,
         };
         let mut choices = Choices::new(algorithms, self.wisdom, self.arrival, self.pes)?;
         if let Some(share) = self.online {

@@ -13,7 +13,7 @@ use super::{
     plans::Ready,
     state::Hold,
 };
-use crate::{Algorithms, ChosenBy, Error, Result};
+use crate::{ChosenBy, Error, Result};
 
 impl Hold<'_> {
     /// Selects the candidate that serves a call.
@@ -97,7 +97,8 @@ impl Hold<'_> {
             Ok(()) => Error::Calls { most },
             Err(failed) => failed,
         })?;
-        let setting = Setting::of(*call, Algorithms::capabilities(call)).at(self.endpoint.rank());
+        let capabilities = self.choices.borrow().algorithms().capabilities(call);
+        let setting = Setting::of(*call, capabilities).at(self.endpoint.rank());
         // The library vouches for its own algorithms alone. After others, credits keep PEs close.
         let synchronizes = synchronizes && outside.is_none();
         let maker = Maker { setting, candidate, barrier: &barrier, number, synchronizes };

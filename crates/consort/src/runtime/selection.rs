@@ -6,6 +6,7 @@ use std::{
 };
 
 use consort_fabric::{CallSpec, Candidate, Collective};
+use consort_native::Group;
 use consort_tuner::{Arrival, ChosenBy, Measured, Selector, Table};
 
 use super::{making::Outside, recording::Recorder, wisdom::Source};
@@ -63,14 +64,16 @@ impl Choices {
         self.algorithms
     }
 
-    /// The choices for a team of another size. All PEs get the same wisdom, even if the file
+    /// The choices for a team of another size, on nodes of another form. All PEs get the same wisdom, even if the file
     /// changes while they ask for it. Without a usable file the model chooses.
-    pub(crate) fn of_team(&self, pes: u32) -> Self {
+    pub(crate) fn of_group(&self, group: &Group) -> Self {
+        let (pes, nodes) = (u32::try_from(group.size()).unwrap_or(u32::MAX), group.nodes());
         let Launched { source, arrival, tables } = &*self.source;
         let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
         let table = || source.table(self.algorithms, pes, *arrival).ok().flatten();
         let wisdom = tables.entry(pes).or_insert_with(table);
-        Self { wisdom: wisdom.clone(), ..self.clone() }
+        let algorithms = self.algorithms.on(nodes);
+        Self { algorithms, wisdom: wisdom.clone(), ..self.clone() }
     }
 
     /// Refines choices while the program runs, at the cost of at most this share of the time in

@@ -76,7 +76,9 @@ impl Deref for Hold<'_> {
 
 impl State {
     pub(crate) fn new(endpoint: Endpoint, choices: Choices) -> Self {
-        Self::of(0, endpoint, choices, Rc::default())
+        // Far PEs are served by an operation that never ends.
+        let presence = if endpoint.engine().is_idle() { 0 } else { OPERATIONS };
+        Self::of(0, endpoint, choices, Rc::new(Cell::new(presence)))
     }
 
     fn of(number: usize, endpoint: Endpoint, choices: Choices, presence: Rc<Cell<u8>>) -> Self {
@@ -102,7 +104,7 @@ impl State {
     /// The state of a team that was formed from this one.
     pub(crate) fn of_part(&self, number: usize, part: Group) -> Self {
         let endpoint = self.endpoint.end_of(part);
-        let choices = self.choices.borrow().of_team(endpoint.size());
+        let choices = self.choices.borrow().of_group(endpoint.group());
         Self::of(number, endpoint, choices, Rc::clone(&self.presence))
     }
 
@@ -118,7 +120,7 @@ impl State {
         let flow = Flow::new(self.endpoint.group().window());
         self.quarter_mask.set(flow.quarter_mask());
         self.flow.replace(flow);
-        let choices = parent.choices.borrow().of_team(self.endpoint.size());
+        let choices = parent.choices.borrow().of_group(self.endpoint.group());
         self.choices.replace(choices);
         self.synchronized.set(true);
         self.started.set(false);

@@ -5,7 +5,11 @@
 
 use std::collections::BTreeSet;
 
-use consort_collectives::{Algorithm, barrier::Synchronizer};
+use consort_collectives::{
+    Algorithm,
+    barrier::Synchronizer,
+    compose::{Part, Sub},
+};
 use consort_native::Call;
 
 fn is_send<T: Send>(_: T) {}
@@ -14,7 +18,7 @@ fn is_send<T: Send>(_: T) {}
 macro_rules! futures_are_send {
     ($($collective:ident in $($path:ident)::+: $($algorithm:ident)*;)*) => {$(
         mod $collective {
-            use super::{Algorithm, Call, is_send};
+            use super::{Algorithm, Call, Part, Sub, is_send};
             use consort_collectives::$($path)::+::{$($algorithm),*};
 
             pub(super) const NAMES: &[&str] = &[$($algorithm::NAME),*];
@@ -25,6 +29,12 @@ macro_rules! futures_are_send {
                     type Schedule = <$algorithm as Algorithm>::Schedule;
                     let check: fn(&'static Schedule, &'static Call<'static>) =
                         |schedule, call| is_send($algorithm::run(call, schedule));
+                    let _ = check;
+                    // As a part of one in two levels, which keeps parts in boxes that do not say
+                    // that they may move.
+                    type Parts = Part<'static, Call<'static>, Sub>;
+                    let check: fn(&'static Schedule, &'static Parts) =
+                        |schedule, part| is_send($algorithm::run(part, schedule));
                     let _ = check;
                 })*
             }
@@ -73,7 +83,7 @@ fn no_algorithm_is_left_out() {
             Collective::AllGatherVector => all_gather_vector::NAMES,
             Collective::AllToAllVector => all_to_all_vector::NAMES,
         };
-        // One in two levels serves PEs of several nodes, and threads are on one.
+        // One in two levels runs those above, and has nothing else while it waits.
         let is_here = |name: &&str| *name != "two_level";
         let sorted =
             |names: &[&'static str]| names.iter().copied().filter(is_here).collect::<BTreeSet<_>>();

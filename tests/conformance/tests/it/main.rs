@@ -3,6 +3,7 @@
 //! | module | fabric |
 //! | --- | --- |
 //! | `threads` | the threads of a process, by the public interface of `consort` |
+//! | `loopback` | the same on nodes between which only messages move, late and in any order |
 //! | `schedules` | the simulator, whose operations take any time at all |
 //! | `machines` | the simulator, on machines that are described |
 //! | `toy` | messages in the memory of one thread, in any inbox, buffered or not |
@@ -12,6 +13,7 @@
 
 mod faults;
 mod guides;
+mod loopback;
 mod machines;
 mod outside_algorithm;
 mod public;

@@ -221,11 +221,11 @@ pub(crate) fn capabilities(pes: u32) -> Capabilities {
     Job::capabilities_of(pes)
 }
 
-/// Programs of `count` cases, spread over all there are, and of those that show what these leave
-/// out: no algorithm, value, size, mode or root is never seen.
-fn programs(pes: u32, count: usize) -> Vec<Program> {
+/// Programs of `count` cases that `able` PEs can serve, spread over all there are, and of those that
+/// show what these leave out: no algorithm, value, size, mode or root is never seen.
+fn programs(pes: u32, able: Capabilities, count: usize) -> Vec<Program> {
     let space = Space::of(pes, &SIZES).and_selected();
-    let can_be = |case: &Case| case.settles() && case.is_served(pes, capabilities(pes));
+    let can_be = |case: &Case| case.settles() && case.is_served(pes, able);
     let mut cases: Vec<Case> = space.from(0).filter(can_be).take(count).collect();
     let mut coverage = Coverage::default();
     coverage.note(pes, &cases);
@@ -268,8 +268,13 @@ impl Progress for Words<'_, '_> {
 
 /// Plays programs of `count` cases on `pes` PEs, which `launch` starts. Returns how many of the PEs
 /// here have played how many programs.
-pub(crate) fn play(launch: Pes, pes: u32, count: usize) -> Result<Vec<(Rank, usize)>> {
-    let programs = programs(pes, count);
+pub(crate) fn play(
+    launch: Pes,
+    pes: u32,
+    able: Capabilities,
+    count: usize,
+) -> Result<Vec<(Rank, usize)>> {
+    let programs = programs(pes, able, count);
     launch.heap_bytes(64 << 20).run(|pe| {
         let (world, mut pool) = (pe.world(), Pool::new());
         let calls: usize = programs.iter().map(|program| program.cases.len()).sum();

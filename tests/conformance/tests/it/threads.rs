@@ -17,7 +17,7 @@ const SEGMENT: &str = "CONSORT_SEGMENT";
 /// Runs programs of `count` cases on `pes` PEs.
 fn conform(pes: u32, count: usize) {
     let ended = alone(LIMIT, move || {
-        play(Pes::threads(pes), pes, count).unwrap_or_else(|error| {
+        play(Pes::threads(pes), pes, capabilities(pes), count).unwrap_or_else(|error| {
             let segment = std::env::var(SEGMENT).unwrap_or_default();
             panic!("{pes} PEs, {SEGMENT}={segment}: {error}")
         })

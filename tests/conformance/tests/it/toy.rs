@@ -121,6 +121,7 @@ fn toy(pes: u32, lines: u32, buffered: bool) -> Capabilities {
         exposes: true,
         buffered,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+        counts: pes % 5 != 4,
         nodes: match pes % 3 {
             0 => Nodes::One,
             1 => Nodes::InTurn(3),

@@ -43,7 +43,7 @@ fn run(program: &[String]) -> ExitCode {
     match program[..] {
         ["suite", count] => {
             let (pes, count) = (size(), count.parse().expect("a number of cases"));
-            match play(Pes::from_env(1), pes, count) {
+            match play(Pes::from_env(1), pes, capabilities(pes), count) {
                 Ok(played) => {
                     assert!(played.len() == 1 && played[0].1 >= count / CALLS, "{played:?}");
                     ExitCode::SUCCESS

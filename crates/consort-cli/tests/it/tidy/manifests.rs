@@ -56,17 +56,14 @@ const IMPORTS: [Imports; 13] = [
         normal: &[
             "consort-fabric",
             "consort-collectives",
+            "consort-mpi",
             "consort-sync",
             "consort-tuner",
             "consort-native",
         ],
         tests_besides: &["consort-conformance"],
     },
-    Imports {
-        name: "consort-mpi",
-        normal: &["consort-fabric", "consort"],
-        tests_besides: &["consort-collectives"],
-    },
+    Imports { name: "consort-mpi", normal: &["consort-native"], tests_besides: &[] },
     Imports {
         name: "consort-shmem",
         normal: &["consort", "consort-fabric", "consort-native"],

@@ -31,6 +31,7 @@ pub(crate) fn setting(
         exposes: false,
         buffered,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+        counts: true,
         nodes: consort_fabric::Nodes::One,
     };
     let call = CallSpec { element_bytes: 1, ..CallSpec::from(&query) };

@@ -1,0 +1,103 @@
+//! What the launchers of MPIs tell their processes, in the environment.
+
+use std::{env, fmt};
+
+/// A family of MPIs, whose launchers and libraries belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavor {
+    /// Open MPI.
+    OpenMpi,
+    /// MPICH and those made of it, as Intel MPI is.
+    Mpich,
+}
+
+/// A process that an MPI has started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// Which MPI.
+    pub flavor: Flavor,
+    /// How many processes it has started.
+    pub processes: u32,
+    /// How many of them on this machine, if that is known.
+    pub here: Option<u32>,
+}
+
+impl Flavor {
+    /// Both.
+    pub const EVERY: [Self; 2] = [Self::OpenMpi, Self::Mpich];
+
+    /// The name, in files' names.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OpenMpi => "openmpi",
+            Self::Mpich => "mpich",
+        }
+    }
+
+    /// The flavor of an MPI by the text with which it tells its version.
+    #[must_use]
+    pub fn of_version(text: &str) -> Self {
+        if text.contains("Open MPI") { Self::OpenMpi } else { Self::Mpich }
+    }
+
+    /// The variables that tell the number of processes, and of those on one machine.
+    const fn variables(self) -> [&'static str; 2] {
+        match self {
+            Self::OpenMpi => ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"],
+            Self::Mpich => ["PMI_SIZE", "MPI_LOCALNRANKS"],
+        }
+    }
+}
+
+impl fmt::Display for Flavor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::OpenMpi => "Open MPI",
+            Self::Mpich => "MPICH",
+        })
+    }
+}
+
+impl Started {
+    /// This process as an MPI has started it; `None` if none has.
+    #[must_use]
+    pub fn here() -> Option<Self> {
+        Self::by(|name| env::var(name).ok())
+    }
+
+    fn by(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        Flavor::EVERY.into_iter().find_map(|flavor| {
+            let [processes, here] = flavor.variables().map(|name| variable(name)?.parse().ok());
+            Some(Self { flavor, processes: processes?, here })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_are_known_by_their_variables() {
+        let by = |set: &[(&str, &str)]| {
+            Started::by(|name| {
+                let mut found = set.iter().filter(|(known, _)| *known == name);
+                found.next().map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(by(&[]), None);
+        let of = |flavor, processes, here| Some(Started { flavor, processes, here });
+        let open = [("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2")];
+        assert_eq!(by(&open), of(Flavor::OpenMpi, 4, Some(2)));
+        assert_eq!(by(&[("PMI_SIZE", "3")]), of(Flavor::Mpich, 3, None));
+        assert_eq!(by(&[("PMI_SIZE", "many")]), None);
+    }
+
+    #[test]
+    fn versions_tell_the_flavor() {
+        assert_eq!(Flavor::of_version("Open MPI v4.1.4, package: Debian"), Flavor::OpenMpi);
+        assert_eq!(Flavor::of_version("MPICH Version: 4.0.2"), Flavor::Mpich);
+        assert_eq!(Flavor::of_version("Intel(R) MPI Library 2021.18"), Flavor::Mpich);
+    }
+}

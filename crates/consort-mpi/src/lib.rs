@@ -1,0 +1,34 @@
+//! PEs on many machines: a [`Transport`] over the MPI that a cluster has.
+//!
+//! No MPI is needed to build a program. A small library in C, the *shim*, stands between the program
+//! and the MPI; that MPI's own `mpicc` compiles it where it is first used, into a cache. So one
+//! program works with any MPI, whatever its interface in memory is.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `environment` | what the launchers of MPIs tell their processes |
+//! | `shim.c` | what is needed of MPI |
+//! | `prepare` | compiles the shim, and finds it again |
+//! | `library` | the shim's functions |
+//! | `transport` | frames over them |
+
+mod environment;
+mod library;
+mod prepare;
+mod transport;
+
+use consort_native::Transport;
+
+pub use environment::{Flavor, Started};
+pub use prepare::{NoShim, Prepared, prepare};
+pub use transport::NoMpi;
+
+/// This process's end of a transport over MPI, if an MPI has started it. All processes call this
+/// equally often.
+///
+/// # Errors
+/// When there is no shim for that MPI, or it fails.
+pub fn transport() -> Result<Option<Box<dyn Transport>>, NoMpi> {
+    let Some(started) = Started::here() else { return Ok(None) };
+    Ok(Some(Box::new(transport::Mpi::begin(&started)?)))
+}

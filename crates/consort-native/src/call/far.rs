@@ -1,0 +1,192 @@
+//! Memory of far PEs: packets carry what is copied to and from it.
+
+#![expect(unsafe_code, reason = "bytes arrive in memory that the call vouches for")]
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::atomic::Ordering::Relaxed,
+    task::{Context, Poll},
+};
+
+use consort_fabric::{Op, Rank};
+
+use super::{
+    remote::{Remote, RemoteKind},
+    view::{Call, UNSENT},
+};
+use crate::{
+    far::{
+        deliver::{append_memory, memory_of},
+        link::Far,
+        packet::{Exposure, Place, Question, Told},
+    },
+    memory::region::Memory,
+};
+
+impl Call<'_> {
+    /// Exposes memory to a peer if it is far; returns whether it is.
+    pub(super) fn expose_far(
+        &self,
+        to: Rank,
+        number: u32,
+        memory: Memory,
+        kind: RemoteKind,
+    ) -> bool {
+        let Some(far) = self.job.far_to(self.group.in_world(to)) else { return false };
+        let exposure = self.exposure(self.rank, to, number);
+        far.expose(exposure, memory, kind != RemoteKind::Source);
+        true
+    }
+
+    fn exposure(&self, owner: Rank, peer: Rank, number: u32) -> Exposure {
+        Exposure { group: self.group.number(), owner, peer, position: self.position, number }
+    }
+
+    /// The way to the owner of far memory, its rank in the world, and the memory's name there.
+    fn place_of(&self, remote: &Remote) -> (&Far, Rank, Place) {
+        let far = self.job.far().expect("a job with far memory has a way to it");
+        let pe = self.group.in_world(remote.owner);
+        let place = match remote.kind {
+            RemoteKind::FarHeap => Place::Heap { pe },
+            _ => {
+                Place::Exposed { exposure: self.exposure(remote.owner, self.rank, remote.exposure) }
+            }
+        };
+        (far, pe, place)
+    }
+
+    /// The offset in far memory of byte `at` of what the remote stands for.
+    fn offset(remote: &Remote, at: usize, bytes: usize) -> usize {
+        let inside = at.checked_add(bytes).is_some_and(|end| end <= remote.bytes);
+        assert!(inside, "a copy must lie in what is exposed");
+        remote.at.addr() + at
+    }
+
+    #[cold]
+    pub(super) fn put_far(&self, remote: &Remote, at: usize, source: Memory) {
+        let at = Self::offset(remote, at, source.bytes);
+        let (far, pe, place) = self.place_of(remote);
+        let told = Told::Put { place, at, bytes: source.bytes };
+        far.write(pe, &told, |frame| append_memory(frame, source));
+        self.exposed.store(self.exposed.load(Relaxed) | UNSENT, Relaxed);
+    }
+
+    #[cold]
+    pub(super) fn get_far(
+        &self,
+        remote: &Remote,
+        at: usize,
+        target: Memory,
+        left: Option<Memory>,
+    ) -> Moved<'_> {
+        let at = Self::offset(remote, at, target.bytes);
+        let (far, pe, place) = self.place_of(remote);
+        let id = far.ask(pe, Question::Get { place, at, bytes: target.bytes }, |_| ());
+        self.begin_receive();
+        Moved::Get(Get { call: self, far, id, target, left, is_new: true })
+    }
+
+    /// Ready when the far PEs have done all that was put, if anything was.
+    #[cold]
+    pub(super) fn settle_far(&self) -> Moved<'_> {
+        match self.job.far() {
+            Some(far) => Moved::Settled(Settled {
+                call: self,
+                far,
+                ids: far.ask_whether_done(),
+                is_new: true,
+            }),
+            None => Moved::Now(Ok(())),
+        }
+    }
+
+    #[cold]
+    pub(super) fn detach_far(&self, remote: &Remote) {
+        let (far, pe, _) = self.place_of(remote);
+        let (group, owner, position) = (self.group.number(), remote.owner, remote.position);
+        far.tell(pe, &Told::Detached { group, owner, position }, |_| ());
+        self.exposed.store(self.exposed.load(Relaxed) | UNSENT, Relaxed);
+    }
+}
+
+/// A copy to or from a peer's memory: done at once if it is near.
+pub(super) enum Moved<'f> {
+    Now(Op),
+    Get(Get<'f>),
+    Settled(Settled<'f>),
+}
+
+/// Ready when bytes of a far PE have arrived, and are copied or combined.
+pub(super) struct Get<'f> {
+    call: &'f Call<'f>,
+    far: &'f Far,
+    id: u64,
+    target: Memory,
+    left: Option<Memory>,
+    is_new: bool,
+}
+
+// SAFETY: as for `Receive` in `waits`: the memory belongs to the call, and a target is not exposed
+// while a receive is counted.
+unsafe impl Send for Get<'_> {}
+
+/// Ready when far PEs have answered.
+pub(super) struct Settled<'f> {
+    call: &'f Call<'f>,
+    far: &'f Far,
+    ids: Vec<u64>,
+    is_new: bool,
+}
+
+impl Future for Moved<'_> {
+    type Output = Op;
+
+    #[inline(always)]
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Op> {
+        match &mut *self {
+            Self::Now(done) => Poll::Ready(*done),
+            Self::Get(get) => get.poll_far(),
+            Self::Settled(settled) => settled.poll_far(),
+        }
+    }
+}
+
+impl Get<'_> {
+    #[cold]
+    fn poll_far(&mut self) -> Poll<Op> {
+        let Some(answer) = self.far.answer(self.id) else {
+            return self.call.pending_unwatched(std::mem::take(&mut self.is_new));
+        };
+        let data = memory_of(&answer, self.target.bytes).expect("an answer is as long as asked");
+        match self.left {
+            Some(left) => self.call.combine_now(self.target, left, data),
+            None => self.target.copy_from(data),
+        }
+        self.call.end_far_receive();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for Get<'_> {
+    fn drop(&mut self) {
+        self.far.forget(self.id);
+    }
+}
+
+impl Settled<'_> {
+    #[cold]
+    fn poll_far(&mut self) -> Poll<Op> {
+        self.ids.retain(|&id| self.far.answer(id).is_none());
+        if self.ids.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        self.call.pending_unwatched(std::mem::take(&mut self.is_new))
+    }
+}
+
+impl Drop for Settled<'_> {
+    fn drop(&mut self) {
+        self.ids.iter().for_each(|&id| self.far.forget(id));
+    }
+}

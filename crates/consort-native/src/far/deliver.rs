@@ -1,0 +1,222 @@
+//! What a packet does in the process that it arrives in.
+
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use consort_fabric::{Rank, Signal};
+
+use super::{
+    link::{Far, Link},
+    packet::{self, OnWord, Place, Question, Told},
+    transport::Frame,
+};
+use crate::{
+    heap::{one_sided::OneSided, word::Width},
+    inbox::geometry::Geometry,
+    launch::job::Job,
+    memory::{extent::Extent, region::Memory},
+    segment::part::Words,
+    team::memory::GroupMemory,
+};
+
+impl Job {
+    /// Delivers the packets of a frame. `None` if it is not one of this library.
+    pub(super) fn deliver_all(
+        &self,
+        far: &Far,
+        link: &mut Link,
+        from: u32,
+        frame: &[u64],
+    ) -> Option<()> {
+        let mut rest = frame;
+        while !rest.is_empty() {
+            let (told, data) = packet::take(&mut rest)?;
+            self.deliver(far, link, from, &told, data)?;
+        }
+        Some(())
+    }
+
+    fn deliver(
+        &self,
+        far: &Far,
+        link: &mut Link,
+        from: u32,
+        told: &Told,
+        data: &[u64],
+    ) -> Option<()> {
+        match *told {
+            Told::Words { group, to, at } => match self.words_of(group) {
+                Some(words) => self.store(&words, to, at, data)?,
+                None if link.left.contains(&group) => {}
+                None => {
+                    link.early.entry(group).or_default().push((*told, data.to_vec()));
+                }
+            },
+            Told::Detached { group, owner, position } => {
+                if let Some((at, pes)) = self.directory()?.group(group) {
+                    self.count_detach(at, pes, owner, position)?;
+                }
+            }
+            Told::Show { group, member } => self.show(link, from, group, member)?,
+            Told::Put { place, at, bytes } => {
+                let source = memory_of(data, bytes)?;
+                // What is not exposed any more was in a call that has failed.
+                if let Some(target) = self.memory_at(far, link, place, at, bytes, true) {
+                    target.copy_from(source);
+                }
+                if let Place::Heap { pe } = place {
+                    self.wake(pe);
+                }
+            }
+            Told::Signal { pe, word, width, sets, value } => {
+                let how = if sets == 1 { Signal::Set(value) } else { Signal::Add(value) };
+                self.near_word(far, pe, word, width)?.signal(pe, word, width, how);
+            }
+            Told::Hold { group, number } => self.directory()?.hold((group, number)),
+            Told::Release { group, number } => self.directory()?.release((group, number)),
+            Told::ReleaseName { number } => self.directory()?.release_name(number),
+            Told::Failed {} => {
+                self.claim(data);
+            }
+            Told::Ended {} => link.ended += 1,
+            Told::Answer { id } => link.keep_answer(id, data),
+            Told::Asks { id, question } => {
+                let answer = self.answer(far, link, question, data)?;
+                link.tell(from, &Told::Answer { id }, |frame| frame.extend(answer));
+            }
+        }
+        Some(())
+    }
+
+    /// Delivers what has arrived for a group before a PE of this process has joined it.
+    pub(crate) fn deliver_early(&self, far: &Far, group: u64) {
+        let mut link = far.link();
+        let early = link.early.remove(&group).unwrap_or_default();
+        for (told, data) in early {
+            if let (Told::Words { to, at, .. }, Some(words)) = (told, self.words_of(group)) {
+                // What is out of range is of no PE of this library.
+                let _ = self.store(&words, to, at, &data);
+            }
+        }
+    }
+
+    /// The words of a group that a PE of this process is in.
+    fn words_of(&self, group: u64) -> Option<Words> {
+        let (at, pes) = self.directory()?.group(group)?;
+        Some(Words::new(&self.segment, at, Geometry::of(pes).words))
+    }
+
+    /// Stores what a far PE has stored, in the same places.
+    fn store(&self, words: &Words, to: Rank, at: usize, data: &[u64]) -> Option<()> {
+        let places = words.get(at..at.checked_add(data.len())?)?;
+        for (place, &value) in places.iter().zip(data) {
+            place.store(value, Release); // pairs with the acquire of the wait for it
+        }
+        ((to.0) < self.config().pes).then(|| self.wake(to))
+    }
+
+    /// Counts a detach, as a PE does that has attached a buffer.
+    fn count_detach(&self, at: usize, pes: usize, owner: Rank, position: usize) -> Option<()> {
+        let geometry = Geometry::of(pes);
+        if owner.index() >= pes || position >= geometry.window {
+            return None;
+        }
+        let memory = GroupMemory::new(&self.segment, at, pes);
+        let count = geometry.exposure_counts + position * geometry.per_count;
+        memory.member(owner, count).fetch_add(1, Release); // pairs with `await_detached`
+        self.wake(memory.in_world(owner)?);
+        Some(())
+    }
+
+    /// Sends the words that a member of a group publishes, but those that its peers write.
+    fn show(&self, link: &mut Link, from: u32, group: u64, member: Rank) -> Option<()> {
+        let Some((at, pes)) = self.directory()?.group(group) else { return Some(()) };
+        if member.index() >= pes {
+            return None;
+        }
+        let memory = GroupMemory::new(&self.segment, at, pes);
+        let published = memory.geometry.credits;
+        // Backwards: who finds that a member has finished finds where, too.
+        let words = (0..published).rev().map(|word| memory.member(member, word).load(Acquire));
+        let mut words: Vec<u64> = words.collect();
+        words.reverse();
+        let at = memory.geometry.member(member, 0);
+        let to = memory.in_world(member)?;
+        link.tell(from, &Told::Words { group, to, at }, |frame| frame.extend(words));
+        Some(())
+    }
+
+    /// The answer to a question of another process.
+    fn answer(
+        &self,
+        far: &Far,
+        link: &mut Link,
+        question: Question,
+        data: &[u64],
+    ) -> Option<Vec<u64>> {
+        match question {
+            Question::Done {} => Some(Vec::new()),
+            Question::Get { place, at, bytes } => {
+                let source = self.memory_at(far, link, place, at, bytes, false);
+                let mut words = vec![0_u64; bytes.div_ceil(8)];
+                if let Some(source) = source {
+                    Memory::private(words.as_mut_ptr().cast(), bytes).copy_from(source);
+                }
+                Some(words)
+            }
+            Question::Atomic { pe, word, width, operation } => {
+                let operations = self.near_word(far, pe, word, width)?;
+                Some(vec![operations.atomic(pe, word, width, OnWord::into(operation))])
+            }
+            Question::Number { .. }
+            | Question::Name { .. }
+            | Question::Block { .. }
+            | Question::Group { .. } => self.decide(question, data),
+        }
+    }
+
+    /// Memory that far PEs may access: of a heap, or exposed. `None` if it is not there.
+    fn memory_at(
+        &self,
+        far: &Far,
+        link: &Link,
+        place: Place,
+        at: usize,
+        bytes: usize,
+        writes: bool,
+    ) -> Option<Memory> {
+        match place {
+            Place::Heap { pe } => self.near_heap(far, pe, at, bytes),
+            Place::Exposed { exposure } => link.exposures.part(&exposure, at, bytes, writes),
+        }
+    }
+
+    /// Part of the heap of a PE of this process.
+    fn near_heap(&self, far: &Far, pe: Rank, at: usize, bytes: usize) -> Option<Memory> {
+        let is_here = pe.0 < self.config().pes && !far.is_far(pe);
+        let is_inside = at.checked_add(bytes).is_some_and(|end| end <= self.memory_bytes());
+        (is_here && is_inside).then(|| {
+            let at = self.heap(pe).wrapping_add(at);
+            Memory { at, bytes, shared: Some(Extent::WORDS) }
+        })
+    }
+
+    /// Operations on a word of the heap of a PE of this process, if there is such a word.
+    fn near_word(&self, far: &Far, pe: Rank, word: usize, width: Width) -> Option<OneSided<'_>> {
+        let is_aligned = word.is_multiple_of(width.bytes());
+        self.near_heap(far, pe, word, width.bytes()).filter(|_| is_aligned)?;
+        Some(OneSided::new(self, pe))
+    }
+}
+
+/// Appends what is in some memory to a frame, as data of a packet.
+pub(crate) fn append_memory(frame: &mut Frame, source: Memory) {
+    let begin = frame.len();
+    frame.resize(begin + source.bytes.div_ceil(8), 0);
+    Memory::private(frame[begin..].as_mut_ptr().cast(), source.bytes).copy_from(source);
+}
+
+/// The memory of the data of a packet, of so many bytes.
+pub(crate) fn memory_of(data: &[u64], bytes: usize) -> Option<Memory> {
+    let is_there = bytes <= size_of_val(data);
+    is_there.then(|| Memory::private(data.as_ptr().cast_mut().cast(), bytes))
+}

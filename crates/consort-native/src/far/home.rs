@@ -1,0 +1,199 @@
+//! What the process of PE 0 decides for all: the places of blocks in the heaps, the numbers of
+//! groups, and those of the names of calls. Its directory has their entries; the directory of each
+//! process has the places of groups in its own segment.
+
+use consort_fabric::Rank;
+
+use super::{
+    link::Far,
+    packet::{self, Formation, Question, Told},
+};
+use crate::{
+    directory::{
+        blocks::{HeapError, Number, Taken},
+        call_names::NoNumber,
+        groups::{Forming, GroupPlace, NoGroup},
+    },
+    launch::job::Job,
+};
+
+/// The PE whose process decides.
+const HOME: Rank = Rank(0);
+
+/// The first word of the answer for a block.
+const TAKEN: u64 = 0;
+const EXHAUSTED: u64 = 1;
+const TOO_MANY: u64 = 2;
+
+/// No number of a group.
+const NO_GROUP: u64 = u64::MAX;
+
+impl From<Forming> for Formation {
+    fn from(forming: Forming) -> Self {
+        match forming {
+            Forming::Color(parent, made, color) => Self::Color { parent, made, color },
+            Forming::Strided(first, stride) => Self::Strided { first, stride },
+        }
+    }
+}
+
+impl From<Formation> for Forming {
+    fn from(formation: Formation) -> Self {
+        match formation {
+            Formation::Color { parent, made, color } => Self::Color(parent, made, color),
+            Formation::Strided { first, stride } => Self::Strided(first, stride),
+        }
+    }
+}
+
+impl Job {
+    /// Whether this process decides.
+    fn is_home(far: &Far) -> bool {
+        !far.is_far(HOME)
+    }
+
+    /// What the process of PE 0 decides; `None` if the job has failed.
+    fn ask_home(&self, far: &Far, question: Question, data: &[u64]) -> Option<Vec<u64>> {
+        if Self::is_home(far) {
+            return self.decide(question, data);
+        }
+        self.ask(far, HOME, question, |frame| frame.extend(data))
+    }
+
+    fn tell_home(&self, far: &Far, told: &Told) {
+        if !self.is_poisoned() {
+            far.tell(HOME, told, |_| ());
+        }
+    }
+
+    /// Decides, as the process of PE 0.
+    pub(super) fn decide(&self, question: Question, data: &[u64]) -> Option<Vec<u64>> {
+        let directory = self.directory()?;
+        Some(match question {
+            Question::Number { bytes } => {
+                let name = String::from_utf8(packet::bytes_of(data, bytes)?).ok()?;
+                // Calls of other processes are not known here, so all numbers are taken as recent.
+                let number = directory.hold_name(&name, |note| (1..1 << 16).for_each(note));
+                vec![number.unwrap_or(0)]
+            }
+            Question::Name { number } => {
+                let name = directory.name(number).unwrap_or_default();
+                let bytes = name.len() as u64;
+                std::iter::once(bytes).chain(packet::words_of(name.as_bytes())).collect()
+            }
+            Question::Block { group, number, holders, asked } => {
+                match directory.allocate((group, number), holders, asked) {
+                    Ok(Taken { at, fresh }) => vec![TAKEN, at as u64, fresh as u64],
+                    Err(HeapError::Exhausted { free, largest, .. }) => {
+                        vec![EXHAUSTED, free as u64, largest as u64]
+                    }
+                    Err(HeapError::TooMany { most }) => vec![TOO_MANY, most as u64, 0],
+                    Err(HeapError::System { .. }) => return None,
+                }
+            }
+            Question::Group { formation, pes } => {
+                let number = directory.number_group(formation.into(), pes);
+                vec![number.unwrap_or(NO_GROUP)]
+            }
+            Question::Done {} | Question::Get { .. } | Question::Atomic { .. } => return None,
+        })
+    }
+
+    /// The number of a call's name, with one more hold.
+    pub(crate) fn number_far(&self, far: &Far, name: &str) -> Result<u64, NoNumber> {
+        let words: Vec<u64> = packet::words_of(name.as_bytes()).collect();
+        let answer = self.ask_home(far, Question::Number { bytes: name.len() }, &words);
+        match answer.as_deref() {
+            None | Some([]) => Err(NoNumber { most: 0 }),
+            Some([0, ..]) => Err(NoNumber { most: (1 << 16) - 1 }),
+            Some([number, ..]) => Ok(*number),
+        }
+    }
+
+    /// Removes a hold from the number of a name.
+    pub(crate) fn release_number_far(&self, far: &Far, number: u64) {
+        if !Self::is_home(far) {
+            self.tell_home(far, &Told::ReleaseName { number });
+        } else if let Some(directory) = self.directory() {
+            directory.release_name(number);
+        }
+    }
+
+    /// The name of a number.
+    pub(crate) fn name_far(&self, far: &Far, number: u64) -> Option<String> {
+        let answer = self.ask_home(far, Question::Name { number }, &[])?;
+        let (&bytes, text) = answer.split_first()?;
+        let bytes = packet::bytes_of(text, usize::try_from(bytes).ok()?)?;
+        String::from_utf8(bytes).ok().filter(|name| !name.is_empty())
+    }
+
+    /// The block of an allocation.
+    pub(crate) fn allocate_far(
+        &self,
+        far: &Far,
+        (group, number): Number,
+        holders: usize,
+        asked: usize,
+    ) -> Result<Taken, HeapError> {
+        let heap = self.config().heap_bytes;
+        let failed = HeapError::System { heap, pes: holders };
+        let question = Question::Block { group, number, holders, asked };
+        let answer = self.ask_home(far, question, &[]).ok_or(failed)?;
+        let size = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
+        match answer[..] {
+            [TAKEN, at, fresh] => Ok(Taken { at: size(at), fresh: size(fresh) }),
+            [EXHAUSTED, free, largest] => {
+                Err(HeapError::exhausted(asked, size(free), size(largest), heap))
+            }
+            [TOO_MANY, most, _] => Err(HeapError::TooMany { most: size(most) }),
+            _ => Err(failed),
+        }
+    }
+
+    /// One more hold on a block, or one less.
+    pub(crate) fn hold_far(&self, far: &Far, (group, number): Number, is_more: bool) {
+        if !Self::is_home(far) {
+            let told = if is_more {
+                Told::Hold { group, number }
+            } else {
+                Told::Release { group, number }
+            };
+            return self.tell_home(far, &told);
+        }
+        match self.directory() {
+            Some(directory) if is_more => directory.hold((group, number)),
+            Some(directory) => directory.release((group, number)),
+            None => {}
+        }
+    }
+
+    /// The group that is being formed, for one of its PEs of this process. `ranks` are all PEs, by
+    /// their ranks in the world.
+    pub(crate) fn join_far(
+        &self,
+        far: &Far,
+        forming: Forming,
+        ranks: &[Rank],
+        bytes: usize,
+    ) -> Result<GroupPlace, NoGroup> {
+        let question = Question::Group { formation: forming.into(), pes: ranks.len() };
+        let answer = self.ask_home(far, question, &[]).ok_or(NoGroup)?;
+        let number = answer.first().copied().filter(|&number| number != NO_GROUP).ok_or(NoGroup)?;
+        let here = ranks.iter().filter(|&&pe| !far.is_far(pe)).count();
+        let directory = self.directory().ok_or(NoGroup)?;
+        let place = directory.place_group(number, ranks.len(), here, bytes)?;
+        drop(directory);
+        Ok(place)
+    }
+
+    /// Leaves a group.
+    pub(crate) fn leave_far(&self, far: &Far, group: u64) {
+        let mut link = far.link();
+        if let Some(directory) = self.directory()
+            && directory.leave(group)
+        {
+            link.left.insert(group);
+            link.early.remove(&group);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! A process's end: which PEs are far, and the packets that wait to be sent or to be fetched.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError, TryLockError},
+};
+
+use consort_fabric::{Nodes, Rank};
+
+use super::{
+    exposed::{Exposed, Exposures},
+    packet::{self, Exposure, Question, Told},
+    transport::{Frame, Lost, Transport},
+};
+use crate::memory::region::Memory;
+
+/// The words of a frame that is sent without waiting for more packets.
+const FULL: usize = 1024;
+
+/// A process's end.
+pub struct Far {
+    /// How the PEs lie on the processes.
+    nodes: Nodes,
+    own: u32,
+    link: Mutex<Link>,
+}
+
+/// How often a process's memory was written.
+#[derive(Clone, Copy, Default)]
+struct Written {
+    times: u64,
+    done: u64,
+}
+
+/// What one thread of the process uses at a time.
+pub(super) struct Link {
+    pub(super) transport: Box<dyn Transport>,
+    /// By process, the packets that wait to be sent.
+    outboxes: Vec<Frame>,
+    /// The number of the next question.
+    next: u64,
+    /// The questions that were asked, and their answers once they are there.
+    answers: HashMap<u64, Option<Vec<u64>>>,
+    /// By group, what has arrived before a PE of this process has joined it.
+    pub(super) early: HashMap<u64, Vec<(Told, Vec<u64>)>>,
+    /// The groups that all PEs of this process have left.
+    pub(super) left: HashSet<u64>,
+    pub(super) exposures: Exposures,
+    /// By process, how often its memory was written, and how many of these are surely done.
+    written: Vec<Written>,
+    /// The questions whether a process is done, and how often it was written before.
+    whether_done: HashMap<u64, (u32, u64)>,
+    /// How many processes have said that their programs have ended.
+    pub(super) ended: u32,
+    /// Whether this process has said it.
+    pub(super) has_ended: bool,
+    is_closed: bool,
+}
+
+impl fmt::Debug for Far {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Far").field("nodes", &self.nodes).field("own", &self.own).finish()
+    }
+}
+
+impl Far {
+    /// This process's end, by a transport, of a job whose PEs lie on the processes like this.
+    #[must_use]
+    pub fn new(transport: Box<dyn Transport>, nodes: Nodes) -> Self {
+        let processes = transport.processes();
+        let own = transport.rank();
+        let link = Link {
+            outboxes: (0..processes).map(|_| Frame::new()).collect(),
+            transport,
+            next: 0,
+            answers: HashMap::new(),
+            early: HashMap::new(),
+            left: HashSet::new(),
+            exposures: Exposures::default(),
+            written: vec![Written::default(); processes as usize],
+            whether_done: HashMap::new(),
+            ended: 0,
+            has_ended: false,
+            is_closed: false,
+        };
+        Self { nodes, own, link: Mutex::new(link) }
+    }
+
+    /// How the PEs lie on the processes.
+    #[must_use]
+    pub fn nodes(&self) -> Nodes {
+        self.nodes
+    }
+
+    /// The number of this process.
+    pub(super) fn own(&self) -> u32 {
+        self.own
+    }
+
+    /// The process of a PE, by its rank in the world.
+    pub(crate) fn process(&self, pe: Rank) -> u32 {
+        self.nodes.node(pe.0)
+    }
+
+    /// Whether a PE, by its rank in the world, shares no memory with this process.
+    pub(crate) fn is_far(&self, pe: Rank) -> bool {
+        self.process(pe) != self.own
+    }
+
+    pub(super) fn link(&self) -> MutexGuard<'_, Link> {
+        self.link.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As [`Self::link`]; `None` if another thread has it.
+    pub(super) fn try_link(&self) -> Option<MutexGuard<'_, Link>> {
+        match self.link.try_lock() {
+            Ok(link) => Some(link),
+            Err(TryLockError::Poisoned(link)) => Some(link.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Tells the process of a PE something, at the next flush at the latest.
+    pub(crate) fn tell(&self, to: Rank, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
+        self.link().tell(self.process(to), told, data);
+    }
+
+    /// Tells the process of a PE something about memory that it has written there.
+    pub(crate) fn write(&self, to: Rank, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
+        let process = self.process(to);
+        let mut link = self.link();
+        link.written[process as usize].times += 1;
+        link.tell(process, told, data);
+    }
+
+    /// Asks the process of a PE a question; returns its number.
+    pub(crate) fn ask(
+        &self,
+        to: Rank,
+        question: Question,
+        data: impl FnOnce(&mut Vec<u64>),
+    ) -> u64 {
+        let mut link = self.link();
+        let id = link.ask(self.process(to), question, data);
+        link.flush();
+        id
+    }
+
+    /// Asks all processes whose memory was written whether that is done, unless it surely is;
+    /// returns the numbers of the questions.
+    pub(crate) fn ask_whether_done(&self) -> Vec<u64> {
+        let mut link = self.link();
+        let mut ids = Vec::new();
+        for process in 0..link.transport.processes() {
+            let Written { times, done } = link.written[process as usize];
+            if times > done {
+                let id = link.ask(process, Question::Done {}, |_| ());
+                link.whether_done.insert(id, (process, times));
+                ids.push(id);
+            }
+        }
+        link.flush();
+        ids
+    }
+
+    /// The answer to a question, once it is there. It is had once.
+    pub(crate) fn answer(&self, id: u64) -> Option<Vec<u64>> {
+        let mut link = self.link();
+        let answer = link.answers.get_mut(&id)?.take()?;
+        link.answers.remove(&id);
+        Some(answer)
+    }
+
+    /// Drops a question, whose answer nobody waits for any more.
+    pub(crate) fn forget(&self, id: u64) {
+        self.link().answers.remove(&id);
+    }
+
+    /// Sends all that waits.
+    pub(crate) fn flush(&self) {
+        self.link().flush();
+    }
+
+    /// Lets a far PE access memory, until the exposures of the owner's call end.
+    pub(crate) fn expose(&self, exposure: Exposure, memory: Memory, is_target: bool) {
+        self.link().exposures.add(exposure, Exposed { memory, is_target });
+    }
+
+    /// Ends all exposures of a member of a group in its call at a window position.
+    pub(crate) fn end_exposures(&self, group: u64, owner: Rank, position: usize) {
+        self.link().exposures.end(group, owner, position);
+    }
+}
+
+impl Link {
+    /// Tells a process something, at the next flush at the latest.
+    pub(super) fn tell(&mut self, to: u32, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
+        let outbox = &mut self.outboxes[to as usize];
+        packet::append(outbox, told, data);
+        if outbox.len() >= FULL {
+            self.send(to);
+        }
+    }
+
+    /// Tells all other processes something, at once.
+    pub(super) fn tell_all(&mut self, told: &Told, data: &[u64]) {
+        let own = self.transport.rank();
+        for to in (0..self.transport.processes()).filter(|&to| to != own) {
+            self.tell(to, told, |frame| frame.extend(data));
+        }
+        self.flush();
+    }
+
+    fn ask(&mut self, to: u32, question: Question, data: impl FnOnce(&mut Vec<u64>)) -> u64 {
+        let id = self.next;
+        self.next += 1;
+        self.answers.insert(id, None);
+        self.tell(to, &Told::Asks { id, question }, data);
+        id
+    }
+
+    /// Keeps an answer, if somebody still waits for it.
+    pub(super) fn keep_answer(&mut self, id: u64, data: &[u64]) {
+        if let Some((process, times)) = self.whether_done.remove(&id) {
+            let done = &mut self.written[process as usize].done;
+            *done = times.max(*done);
+        }
+        if let Some(answer) = self.answers.get_mut(&id) {
+            *answer = Some(data.to_vec());
+        }
+    }
+
+    /// Sends all that waits.
+    pub(super) fn flush(&mut self) {
+        for to in 0..self.transport.processes() {
+            self.send(to);
+        }
+    }
+
+    /// Sends what waits for a process. An error is found by the next receipt, too.
+    fn send(&mut self, to: u32) {
+        let outbox = &mut self.outboxes[to as usize];
+        if outbox.is_empty() {
+            return;
+        }
+        let frame = std::mem::take(outbox);
+        if !self.is_closed {
+            let _ = self.transport.send(to, frame);
+        }
+    }
+
+    /// The next frame that has arrived, and its sender.
+    pub(super) fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
+        if self.is_closed { Ok(None) } else { self.transport.receive() }
+    }
+
+    /// Whether all that was sent has left.
+    pub(super) fn is_flushed(&mut self) -> bool {
+        self.is_closed || self.transport.is_flushed().unwrap_or(true)
+    }
+
+    /// Ends the transport: all processes have ended, or this one does not wait for them.
+    pub(super) fn close(&mut self, all_end: bool) {
+        if !self.is_closed {
+            self.is_closed = true;
+            self.transport.close(all_end);
+        }
+    }
+}

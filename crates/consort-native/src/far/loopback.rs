@@ -1,0 +1,170 @@
+//! A transport between parts of one process, which delays frames at random: for tests of what far
+//! PEs do, and of programs that are to run on several machines.
+//!
+//! A frame is due after some looks of its receiver that find nothing, drawn from a seed. Of the
+//! senders whose next frame is due, the receiver draws one. So frames of different pairs overtake each other, while
+//! those of one pair keep their order.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use consort_fabric::splitmix64;
+
+use super::transport::{Frame, Lost, Transport};
+
+/// How long frames take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delays {
+    /// They are due at once.
+    None,
+    /// At random, from this seed.
+    Random(u64),
+}
+
+/// The most looks of a receiver before a frame is due.
+const MOST_LOOKS: u64 = 4;
+
+/// Frames on their way, by sender and receiver.
+struct Network {
+    processes: u32,
+    delays: Delays,
+    pairs: Vec<Mutex<VecDeque<Late>>>,
+    /// By process, how often it has found nothing.
+    looks: Vec<AtomicU64>,
+    closed: Vec<AtomicBool>,
+}
+
+/// A frame, and the receiver's looks after which it is due.
+struct Late {
+    frame: Frame,
+    due: u64,
+}
+
+/// One process's end of a loopback.
+pub struct Loopback {
+    network: Arc<Network>,
+    rank: u32,
+    random: u64,
+}
+
+impl Loopback {
+    /// The ends of a network between so many processes.
+    #[must_use]
+    pub fn ends(processes: u32, delays: Delays) -> Vec<Self> {
+        let count = processes as usize;
+        let network = Arc::new(Network {
+            processes,
+            delays,
+            pairs: (0..count * count).map(|_| Mutex::default()).collect(),
+            looks: (0..count).map(|_| AtomicU64::new(0)).collect(),
+            closed: (0..count).map(|_| AtomicBool::new(false)).collect(),
+        });
+        let seed = match delays {
+            Delays::None => 0,
+            Delays::Random(seed) => seed,
+        };
+        let end = |rank| Self {
+            network: Arc::clone(&network),
+            rank,
+            random: seed << 8 ^ u64::from(rank),
+        };
+        (0..processes).map(end).collect()
+    }
+
+    fn draw(&mut self, below: u64) -> u64 {
+        splitmix64(&mut self.random) % below
+    }
+
+    /// The frames on their way from one process to another.
+    fn pair(&self, from: u32, to: u32) -> MutexGuard<'_, VecDeque<Late>> {
+        let at = from * self.network.processes + to;
+        self.network.pairs[at as usize].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn looks(&self, process: u32) -> &AtomicU64 {
+        &self.network.looks[process as usize]
+    }
+
+    /// Whether the next frame of a sender is due.
+    fn is_due(&self, from: u32) -> bool {
+        let looks = self.looks(self.rank).load(Relaxed);
+        self.pair(from, self.rank).front().is_some_and(|late| late.due <= looks)
+    }
+}
+
+impl Transport for Loopback {
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn processes(&self) -> u32 {
+        self.network.processes
+    }
+
+    fn send(&mut self, to: u32, frame: Frame) -> Result<(), Lost> {
+        // Who has closed has heard that all have ended, and needs nothing more.
+        if !self.network.closed[to as usize].load(Relaxed) {
+            let delay = match self.network.delays {
+                Delays::None => 0,
+                Delays::Random(_) => self.draw(MOST_LOOKS + 1),
+            };
+            let due = self.looks(to).load(Relaxed) + delay;
+            self.pair(self.rank, to).push_back(Late { frame, due });
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
+        let due: Vec<u32> = (0..self.processes()).filter(|&from| self.is_due(from)).collect();
+        if due.is_empty() {
+            self.looks(self.rank).fetch_add(1, Relaxed);
+            return Ok(None);
+        }
+        let drawn = if due.len() == 1 { 0 } else { self.draw(due.len() as u64) };
+        let from = due[usize::try_from(drawn).unwrap_or(0)];
+        let late = self.pair(from, self.rank).pop_front();
+        Ok(late.map(|Late { frame, .. }| (from, frame)))
+    }
+
+    fn is_flushed(&mut self) -> Result<bool, Lost> {
+        Ok(true)
+    }
+
+    fn close(&mut self, _: bool) {
+        self.network.closed[self.rank as usize].store(true, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All frames arrive, those of a pair in order, and those of different pairs do not.
+    #[test]
+    fn pairs_keep_their_order_and_overtake_each_other() {
+        let mut overtaken = 0;
+        for seed in 0..20 {
+            let mut ends = Loopback::ends(3, Delays::Random(seed));
+            for number in 0..10 {
+                for from in [1, 2] {
+                    ends[from].send(0, vec![number]).expect("it is there");
+                }
+            }
+            let mut next = [0; 3];
+            for _ in 0..1000 {
+                if let Some((from, frame)) = ends[0].receive().expect("it is there") {
+                    assert_eq!(frame, [next[from as usize]]);
+                    next[from as usize] += 1;
+                    overtaken += usize::from(next[1].abs_diff(next[2]) > 1);
+                }
+            }
+            assert_eq!(next, [0, 10, 10]);
+        }
+        assert!(overtaken > 100, "{overtaken}");
+    }
+}

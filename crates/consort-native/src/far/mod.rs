@@ -1,0 +1,26 @@
+//! PEs of other processes that share no memory with this one: *far* PEs.
+//!
+//! Each process has a segment of its own, laid out for all PEs of the job. A store into the memory
+//! of a far PE goes into the sender's own segment, and a packet carries it to the same place in the
+//! segment of that PE's process. So calls wait and receive as they do among threads, and PEs that
+//! are near to each other use one memory.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `transport` | what carries frames of packets between processes |
+//! | `loopback` | such a transport within one process, for tests |
+//! | `packet` | what processes tell and ask each other, in words |
+//! | `link` | a process's end: packets wait in frames, answers for those who have asked |
+//! | `deliver` | what a packet does in the process that it arrives in |
+//! | `progress` | sending and delivering, and waits for answers |
+//! | `home` | what the process of PE 0 decides for all: places of blocks, numbers of groups, names |
+//! | `exposed` | buffers that are exposed to far PEs |
+
+pub(crate) mod deliver;
+mod exposed;
+mod home;
+pub(crate) mod link;
+pub(crate) mod loopback;
+pub(crate) mod packet;
+mod progress;
+pub(crate) mod transport;

@@ -1,0 +1,340 @@
+//! What processes tell and ask each other: packets of words.
+//!
+//! | words of a packet | |
+//! | --- | --- |
+//! | 1 | all words of the packet |
+//! | 1 | its kind |
+//! | some | its fields |
+//! | the rest | its data |
+//!
+//! A packet that cannot be decoded is not of this library.
+
+use consort_fabric::{Atomic, Rank, Signal};
+
+use crate::heap::word::Width;
+
+/// A field of a packet, in one word or several.
+pub(super) trait Field: Sized {
+    fn write(&self, words: &mut Vec<u64>);
+    /// Takes the field from the beginning of `words`.
+    fn read(words: &mut &[u64]) -> Option<Self>;
+}
+
+impl Field for u64 {
+    fn write(&self, words: &mut Vec<u64>) {
+        words.push(*self);
+    }
+
+    fn read(words: &mut &[u64]) -> Option<Self> {
+        words.split_off_first().copied()
+    }
+}
+
+/// Fields that are numbers, one word each.
+macro_rules! numbers {
+    ($($type:ty: $to:expr, $from:expr;)*) => {$(
+        impl Field for $type {
+            fn write(&self, words: &mut Vec<u64>) {
+                let to: fn(&$type) -> u64 = $to;
+                words.push(to(self));
+            }
+
+            fn read(words: &mut &[u64]) -> Option<Self> {
+                let from: fn(u64) -> Option<$type> = $from;
+                from(u64::read(words)?)
+            }
+        }
+    )*};
+}
+
+numbers! {
+    u32: |&number| number.into(), |word| word.try_into().ok();
+    usize: |&number| number as u64, |word| word.try_into().ok();
+    Rank: |rank| rank.0.into(), |word| word.try_into().ok().map(Rank);
+    Width: |width| width.bytes() as u64, |word| match word {
+        4 => Some(Width::Four),
+        8 => Some(Width::Eight),
+        _ => None,
+    };
+}
+
+/// Enumerations whose variants have fields, each a field or data of a packet.
+macro_rules! fields {
+    ($($(#[$doc:meta])* enum $name:ident {
+        $($(#[$of:meta])* $variant:ident { $($(#[$at:meta])* $field:ident: $type:ty),* } = $kind:literal,)*
+    })*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub(crate) enum $name {
+            $($(#[$of])* $variant { $($(#[$at])* $field: $type),* },)*
+        }
+
+        impl Field for $name {
+            fn write(&self, words: &mut Vec<u64>) {
+                match self {
+                    $(Self::$variant { $($field),* } => {
+                        words.push($kind);
+                        $($field.write(words);)*
+                    })*
+                }
+            }
+
+            fn read(words: &mut &[u64]) -> Option<Self> {
+                Some(match u64::read(words)? {
+                    $($kind => Self::$variant { $($field: <$type>::read(words)?),* },)*
+                    _ => return None,
+                })
+            }
+        }
+    )*};
+}
+
+/// An exposure to a far PE: where a rendezvous finds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Exposure {
+    pub(crate) group: u64,
+    /// The ranks in the group.
+    pub(crate) owner: Rank,
+    pub(crate) peer: Rank,
+    pub(crate) position: usize,
+    pub(crate) number: u32,
+}
+
+impl Field for Exposure {
+    fn write(&self, words: &mut Vec<u64>) {
+        let Self { group, owner, peer, position, number } = self;
+        group.write(words);
+        owner.write(words);
+        peer.write(words);
+        position.write(words);
+        number.write(words);
+    }
+
+    fn read(words: &mut &[u64]) -> Option<Self> {
+        Some(Self {
+            group: Field::read(words)?,
+            owner: Field::read(words)?,
+            peer: Field::read(words)?,
+            position: Field::read(words)?,
+            number: Field::read(words)?,
+        })
+    }
+}
+
+fields! {
+    /// Memory that far PEs read and write.
+    enum Place {
+        /// The heap of a PE, by its rank in the world.
+        Heap { pe: Rank } = 0,
+        /// What a PE has exposed.
+        Exposed { exposure: Exposure } = 1,
+    }
+
+    /// How a group that is being formed is known.
+    enum Formation {
+        /// By a formation of another group.
+        Color { parent: u64, made: u64, color: u32 } = 0,
+        /// By its first PE and the distance between its PEs.
+        Strided { first: Rank, stride: u32 } = 1,
+    }
+
+    /// An operation on a word of a heap.
+    enum OnWord {
+        /// [`Atomic::Load`].
+        Load {} = 0,
+        /// [`Atomic::Swap`].
+        Swap { new: u64 } = 1,
+        /// [`Atomic::CompareSwap`].
+        CompareSwap { current: u64, new: u64 } = 2,
+        /// [`Atomic::FetchAdd`].
+        FetchAdd { by: u64 } = 3,
+        /// [`Atomic::FetchAnd`].
+        FetchAnd { by: u64 } = 4,
+        /// [`Atomic::FetchOr`].
+        FetchOr { by: u64 } = 5,
+        /// [`Atomic::FetchXor`].
+        FetchXor { by: u64 } = 6,
+    }
+
+    /// What a process tells another, which answers nothing.
+    enum Told {
+        /// Words of a group from index `at` on, the last of which completes a message to a PE. The
+        /// words are data.
+        Words { group: u64, to: Rank, at: usize } = 0,
+        /// A PE has detached what another exposed in its call at a window position.
+        Detached { group: u64, owner: Rank, position: usize } = 1,
+        /// The words that a member of a group publishes are asked for: they come as `Words`.
+        Show { group: u64, member: Rank } = 2,
+        /// Bytes for some memory, as data.
+        Put { place: Place, at: usize, bytes: usize } = 3,
+        /// A signal to a word of a heap: its value is set, or else added.
+        Signal { pe: Rank, word: usize, width: Width, sets: u32, value: u64 } = 4,
+        /// A further hold on a block of symmetric memory, by the number of its allocation.
+        Hold { group: u64, number: u64 } = 5,
+        /// A hold less.
+        Release { group: u64, number: u64 } = 6,
+        /// A hold less on the number of a name.
+        ReleaseName { number: u64 } = 7,
+        /// The job has failed; the reason is data.
+        Failed {} = 8,
+        /// The programs of the process have ended.
+        Ended {} = 9,
+        /// The answer to a question. What it says is data.
+        Answer { id: u64 } = 10,
+        /// A question.
+        Asks { id: u64, question: Question } = 11,
+    }
+
+    /// What a process asks another.
+    enum Question {
+        /// Whether it has done all that it was told before. The answer is empty.
+        Done {} = 0,
+        /// The number of a name, which is data of so many bytes, with one more hold; 0 for none.
+        Number { bytes: usize } = 1,
+        /// The name of a number, as bytes; empty for none.
+        Name { number: u64 } = 2,
+        /// The place of a block of symmetric memory.
+        Block { group: u64, number: u64, holders: usize, asked: usize } = 3,
+        /// The number of a group that is being formed.
+        Group { formation: Formation, pes: usize } = 4,
+        /// Bytes of some memory.
+        Get { place: Place, at: usize, bytes: usize } = 5,
+        /// The old value of a word of a heap, before an operation.
+        Atomic { pe: Rank, word: usize, width: Width, operation: OnWord } = 6,
+    }
+}
+
+impl From<Atomic> for OnWord {
+    fn from(operation: Atomic) -> Self {
+        match operation {
+            Atomic::Load => Self::Load {},
+            Atomic::Swap(new) => Self::Swap { new },
+            Atomic::CompareSwap { current, new } => Self::CompareSwap { current, new },
+            Atomic::FetchAdd(by) => Self::FetchAdd { by },
+            Atomic::FetchAnd(by) => Self::FetchAnd { by },
+            Atomic::FetchOr(by) => Self::FetchOr { by },
+            Atomic::FetchXor(by) => Self::FetchXor { by },
+        }
+    }
+}
+
+impl From<OnWord> for Atomic {
+    fn from(operation: OnWord) -> Self {
+        match operation {
+            OnWord::Load {} => Self::Load,
+            OnWord::Swap { new } => Self::Swap(new),
+            OnWord::CompareSwap { current, new } => Self::CompareSwap { current, new },
+            OnWord::FetchAdd { by } => Self::FetchAdd(by),
+            OnWord::FetchAnd { by } => Self::FetchAnd(by),
+            OnWord::FetchOr { by } => Self::FetchOr(by),
+            OnWord::FetchXor { by } => Self::FetchXor(by),
+        }
+    }
+}
+
+impl Told {
+    /// A signal to a word.
+    pub(crate) fn signal(pe: Rank, word: usize, width: Width, how: Signal) -> Self {
+        let (sets, value) = match how {
+            Signal::Set(value) => (1, value),
+            Signal::Add(by) => (0, by),
+        };
+        Self::Signal { pe, word, width, sets, value }
+    }
+}
+
+/// Adds a packet to a frame; `data` writes its data.
+pub(super) fn append(frame: &mut Vec<u64>, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
+    let begin = frame.len();
+    frame.push(0);
+    told.write(frame);
+    data(frame);
+    frame[begin] = (frame.len() - begin) as u64;
+}
+
+/// Takes the first packet from a frame, with its data.
+pub(super) fn take<'f>(frame: &mut &'f [u64]) -> Option<(Told, &'f [u64])> {
+    let words = usize::try_from(*frame.first()?).ok()?;
+    let mut packet = frame.split_off(..words)?.get(1..)?;
+    let told = Told::read(&mut packet)?;
+    Some((told, packet))
+}
+
+/// Words that hold the bytes of a text.
+pub(super) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_ne_bytes(word)
+    })
+}
+
+/// The first bytes that words hold.
+pub(super) fn bytes_of(words: &[u64], bytes: usize) -> Option<Vec<u8>> {
+    let all: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    (bytes <= all.len()).then(|| all[..bytes].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some() -> Vec<Told> {
+        let exposure = Exposure { group: 3, owner: Rank(1), peer: Rank(2), position: 7, number: 1 };
+        let (pe, place) = (Rank(5), Place::Exposed { exposure });
+        let question = |question| Told::Asks { id: 9, question };
+        let formation = Formation::Color { parent: 1, made: 2, color: 3 };
+        let operation = OnWord::CompareSwap { current: 1, new: 2 };
+        vec![
+            Told::Words { group: 0, to: pe, at: 17 },
+            Told::Put { place, at: 8, bytes: 3 },
+            Told::Put { place: Place::Heap { pe }, at: 8, bytes: 3 },
+            Told::signal(pe, 8, Width::Four, Signal::Add(u64::MAX)),
+            Told::Failed {},
+            question(Question::Group { formation, pes: 4 }),
+            question(Question::Atomic { pe, word: 8, width: Width::Eight, operation }),
+        ]
+    }
+
+    #[test]
+    fn packets_are_taken_as_they_were_appended() {
+        let mut frame = Vec::new();
+        for (count, told) in some().iter().enumerate() {
+            append(&mut frame, told, |data| data.extend(0..count as u64));
+        }
+        let mut rest = &frame[..];
+        for (count, told) in some().iter().enumerate() {
+            let data: Vec<u64> = (0..count as u64).collect();
+            assert_eq!(take(&mut rest), Some((*told, &data[..])));
+        }
+        assert!(rest.is_empty());
+    }
+
+    /// A frame that ends too early, or has a word changed, never panics.
+    #[test]
+    fn what_is_no_packet_is_refused() {
+        for told in some() {
+            let mut frame = Vec::new();
+            append(&mut frame, &told, |_| ());
+            for end in 0..frame.len() {
+                assert_eq!(take(&mut &frame[..end]), None, "{told:?}");
+            }
+            for at in 0..frame.len() {
+                for word in [0, 1, u64::MAX] {
+                    let mut changed = frame.clone();
+                    changed[at] = word;
+                    let _ = take(&mut &changed[..]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn texts_are_words_and_texts_again() {
+        for text in ["", "a", "12345678", "ä reduce of 9 bytes"] {
+            let words: Vec<u64> = words_of(text.as_bytes()).collect();
+            assert_eq!(bytes_of(&words, text.len()).as_deref(), Some(text.as_bytes()));
+            assert_eq!(bytes_of(&words, 8 * words.len() + 1), None);
+        }
+    }
+}

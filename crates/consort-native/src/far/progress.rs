@@ -1,0 +1,141 @@
+//! Sending and delivering, and waits for answers.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort_fabric::Rank;
+
+use super::{
+    link::Far,
+    packet::{Question, Told},
+};
+use crate::{
+    launch::{failure::Failure, job::Job, reason},
+    progress::patience::nap_after,
+};
+
+/// How long a process that ends waits for the others in a job that has failed.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a thread yields before it naps between two looks for an answer.
+const YIELDS: Duration = Duration::from_micros(200);
+
+/// The pauses of a thread between looks.
+struct Looks(Option<Instant>);
+
+impl Looks {
+    fn pause(&mut self) {
+        let waited = self.0.get_or_insert_with(Instant::now).elapsed();
+        if waited < YIELDS { thread::yield_now() } else { thread::sleep(nap_after(waited)) }
+    }
+
+    fn waited(&self) -> Duration {
+        self.0.map_or(Duration::ZERO, |begun| begun.elapsed())
+    }
+}
+
+impl Job {
+    /// Sends what waits to be sent to far PEs, and delivers what they have sent, unless another
+    /// thread does.
+    #[inline]
+    pub(crate) fn serve(&self) {
+        if let Some(far) = self.far() {
+            self.serve_far(far);
+        }
+    }
+
+    #[cold]
+    fn serve_far(&self, far: &Far) {
+        let Some(mut link) = far.try_link() else { return };
+        link.flush();
+        loop {
+            match link.receive() {
+                Ok(None) => break,
+                Ok(Some((from, frame))) => {
+                    if self.deliver_all(far, &mut link, from, &frame).is_none() {
+                        let reason = format!("sent what this process does not understand ({from})");
+                        self.fail_alone(&Failure::Pe { rank: self.first_on(far, from), reason });
+                        break;
+                    }
+                }
+                Err(lost) => {
+                    let reason = format!("its process cannot be reached: {lost}");
+                    let rank = self.first_on(far, far.own());
+                    self.fail_alone(&Failure::Pe { rank, reason });
+                    link.close(false);
+                    break;
+                }
+            }
+        }
+        link.flush(); // answers
+    }
+
+    /// The first PE on a process.
+    fn first_on(&self, far: &Far, process: u32) -> Rank {
+        Rank(far.nodes().members(process, self.config().pes).first)
+    }
+
+    /// Fails the job in this process, with the link locked.
+    fn fail_alone(&self, failure: &Failure) {
+        self.claim(&reason::encode(failure));
+    }
+
+    /// The answer to a question of a thread that waits for it; `None` if the job fails before.
+    pub(crate) fn await_answer(&self, far: &Far, id: u64) -> Option<Vec<u64>> {
+        let mut looks = Looks(None);
+        loop {
+            self.serve();
+            if let Some(answer) = far.answer(id) {
+                return Some(answer);
+            }
+            if self.is_poisoned() {
+                far.forget(id);
+                return None;
+            }
+            looks.pause();
+        }
+    }
+
+    /// Asks the process of a PE, and waits for the answer.
+    pub(crate) fn ask(
+        &self,
+        far: &Far,
+        pe: Rank,
+        question: Question,
+        data: impl FnOnce(&mut Vec<u64>),
+    ) -> Option<Vec<u64>> {
+        let id = far.ask(pe, question, data);
+        self.await_answer(far, id)
+    }
+
+    /// Tells the other processes why this one has failed.
+    pub(crate) fn tell_failure(&self, far: &Far, reason: &[u64]) {
+        far.link().tell_all(&Told::Failed {}, reason);
+    }
+
+    /// Says that the programs of this process have ended, once.
+    pub(crate) fn tell_end(&self, far: &Far) {
+        let mut link = far.link();
+        if !std::mem::replace(&mut link.has_ended, true) {
+            link.tell_all(&Told::Ended {}, &[]);
+        }
+    }
+
+    /// Waits until the programs of all processes have ended, and ends the transport. In a job that
+    /// has failed it waits for no longer than a while.
+    pub(crate) fn part(&self, far: &Far) {
+        let mut looks = Looks(None);
+        loop {
+            self.serve();
+            let mut link = far.link();
+            let all_end = link.ended + 1 == link.transport.processes();
+            let gives_up = self.is_poisoned() && looks.waited() > PATIENCE;
+            if (all_end && link.is_flushed()) || gives_up {
+                return link.close(all_end);
+            }
+            drop(link);
+            looks.pause();
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! One-sided operations on the heaps of far PEs.
+//!
+//! Puts and signals are packets, which the process of the PE carries out when it looks for them.
+//! Gets and atomics are questions, for whose answers the caller waits. In a job that has failed
+//! they return what was there before, or 0.
+
+use consort_fabric::{Atomic, Rank, Signal};
+
+use super::{one_sided::OneSided, word::Width};
+use crate::{
+    far::{
+        deliver::{append_memory, memory_of},
+        link::Far,
+        packet::{Place, Question, Told},
+    },
+    memory::region::Memory,
+};
+
+/// Bytes that are asked for in one question.
+const PIECE: usize = 256 << 10;
+
+impl OneSided<'_> {
+    fn assert_inside(&self, at: usize, bytes: usize) {
+        let inside = at.checked_add(bytes).is_some_and(|end| end <= self.job.memory_bytes());
+        assert!(inside, "what is accessed must lie in the heap");
+    }
+
+    fn assert_word(&self, word: usize, width: Width) {
+        assert!(word.is_multiple_of(width.bytes()), "a word is aligned");
+        self.assert_inside(word, width.bytes());
+    }
+
+    #[cold]
+    pub(super) fn put_far(&self, far: &Far, to: Rank, at: usize, source: Memory) {
+        self.assert_inside(at, source.bytes);
+        let told = Told::Put { place: Place::Heap { pe: to }, at, bytes: source.bytes };
+        far.write(to, &told, |frame| append_memory(frame, source));
+    }
+
+    #[cold]
+    pub(super) fn get_far(
+        &self,
+        far: &Far,
+        from: Rank,
+        parts: impl Iterator<Item = (usize, Memory)>,
+    ) {
+        let place = Place::Heap { pe: from };
+        let pieces = parts.flat_map(|(at, target)| {
+            self.assert_inside(at, target.bytes);
+            (0..target.bytes).step_by(PIECE).map(move |done| {
+                let bytes = PIECE.min(target.bytes - done);
+                (at + done, target.part(done, bytes))
+            })
+        });
+        let asked: Vec<(u64, Memory)> = pieces
+            .map(|(at, target)| {
+                let bytes = target.bytes;
+                (far.ask(from, Question::Get { place, at, bytes }, |_| ()), target)
+            })
+            .collect();
+        for (id, target) in asked {
+            if let Some(answer) = self.job.await_answer(far, id) {
+                let data = memory_of(&answer, target.bytes);
+                target.copy_from(data.expect("an answer is as long as asked"));
+            }
+        }
+    }
+
+    #[cold]
+    pub(super) fn signal_far(&self, far: &Far, to: Rank, word: usize, width: Width, how: Signal) {
+        self.assert_word(word, width);
+        far.write(to, &Told::signal(to, word, width, how), |_| ());
+        far.flush();
+    }
+
+    #[cold]
+    pub(super) fn atomic_far(
+        &self,
+        far: &Far,
+        pe: Rank,
+        word: usize,
+        width: Width,
+        operation: Atomic,
+    ) -> u64 {
+        self.assert_word(word, width);
+        let question = Question::Atomic { pe, word, width, operation: operation.into() };
+        let answer = self.job.ask(far, pe, question, |_| ());
+        answer.and_then(|words| words.first().copied()).unwrap_or(0)
+    }
+
+    /// Waits until far PEs have done all that this process has told them.
+    #[cold]
+    pub(super) fn settle_far(&self, far: &Far) {
+        for id in far.ask_whether_done() {
+            if self.job.await_answer(far, id).is_none() {
+                return;
+            }
+        }
+    }
+}
