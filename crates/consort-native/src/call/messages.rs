@@ -33,7 +33,9 @@ impl Call<'_> {
 
     fn send_lines(&self, to: Rank, channel: Channel, word: u64, memory: Memory) {
         let count = memory.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
-        for (index, line) in self.lines(to, channel, count).chunks_exact(LINE_WORDS).enumerate() {
+        let (first, words) = (self.line_at(to, channel), count * LINE_WORDS);
+        let lines = &self.words[first..first + words];
+        for (index, line) in lines.chunks_exact(LINE_WORDS).enumerate() {
             let part = memory.line(index);
             let words = part.pack();
             let used = part.bytes.div_ceil(8);
@@ -42,7 +44,7 @@ impl Call<'_> {
             }
             line[PAYLOAD_WORDS].store(word, Release); // pairs with the acquire in `Receive`
         }
-        self.tell(to, self.line_at(to, channel), count * LINE_WORDS);
+        self.tell(to, first, words);
     }
 
     #[inline(always)]

@@ -109,13 +109,6 @@ impl<'c> Call<'c> {
         pe.index() * per_pe + line * LINE_WORDS
     }
 
-    /// The words of `count` lines, from the channel's line on.
-    #[inline(always)]
-    pub(super) fn lines(&self, pe: Rank, channel: Channel, count: usize) -> &[LineWord] {
-        let first = self.line_at(pe, channel);
-        &self.words[first..first + count * LINE_WORDS]
-    }
-
     /// The index of the sequence word of a short slot, in the inbox of `pe`: for a signal, or for a
     /// message of 8 bytes, whose payload is in the word before.
     ///
@@ -266,10 +259,18 @@ impl<'c> Call<'c> {
         self.job.buffer(self.group.in_world(pe))
     }
 
-    /// Tells a peer of words that were stored for it; see [`Group::tell`]. If it is far, the end of
+    /// Tells a peer of words that were stored for it, if it must be; see [`Group::tell`]. If it is far, the end of
     /// the call sees to it that they are sent.
     #[inline(always)]
     pub(super) fn tell(&self, to: Rank, at: usize, words: usize) {
+        if self.job.must_tell() {
+            self.tell_now(to, at, words);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_now(&self, to: Rank, at: usize, words: usize) {
         if self.group.tell(to, at, words) {
             self.exposed.store(self.exposed.load(Relaxed) | UNSENT, Relaxed);
         }

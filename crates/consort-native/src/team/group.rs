@@ -325,7 +325,9 @@ impl Group {
         for peer in self.others() {
             // Release: pairs with the acquire in `await_credits`.
             self.credits(peer, self.rank).publish_at(0, quarter + 1);
-            self.tell(peer, self.credits_at(peer, self.rank), 1);
+            if self.job.must_tell() {
+                self.tell(peer, self.credits_at(peer, self.rank), 1);
+            }
         }
         if let Some(far) = self.job.far() {
             far.flush();
@@ -340,14 +342,8 @@ impl Group {
 
     /// Tells a member of words that were stored for it, the last of which it may wait for: wakes
     /// it, or sends them if it is far. Returns whether it is far.
-    #[inline(always)]
-    pub(crate) fn tell(&self, to: Rank, at: usize, words: usize) -> bool {
-        self.job.must_tell() && self.tell_now(to, at, words)
-    }
-
     #[cold]
-    #[inline(never)]
-    fn tell_now(&self, to: Rank, at: usize, words: usize) -> bool {
+    pub(crate) fn tell(&self, to: Rank, at: usize, words: usize) -> bool {
         let to = self.in_world(to);
         match self.job.far().filter(|far| far.is_far(to)) {
             None => {
