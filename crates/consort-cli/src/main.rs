@@ -20,6 +20,7 @@ use commands::{
     install::Install,
     machines::Machines,
     model::Model,
+    mpi::Mpi,
     predict::Predict,
     reproduce::Reproduce,
     run::Run,
@@ -67,6 +68,7 @@ enum Command {
     Predict(Predict),
     Reproduce(Reproduce),
     Run(Run),
+    Mpi(Mpi),
     #[command(hide = true)]
     Session(Session),
     /// Compile and link an OpenSHMEM program in C
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         Command::Predict(predict) => predict.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
         Command::Run(run) => run.run(),
+        Command::Mpi(mpi) => mpi.run().map(done),
         Command::Session(session) => session.run().map(done),
         Command::Cc(cc) => cc.run(Language::C),
         Command::Cxx(cc) => cc.run(Language::Cxx),

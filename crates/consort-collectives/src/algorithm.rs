@@ -232,6 +232,8 @@ pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
     fn new(setting: &Setting, candidate: &Candidate) -> Result<Self, PlanError>;
     /// See [`Algorithm::steps`].
     fn steps(&self) -> u64;
+    /// See [`Algorithm::cost_ns`].
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;
     /// See [`Algorithm::run`].
     fn run<'c, F: Fabric>(&'c self, f: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
 }
@@ -247,6 +249,10 @@ impl AnySchedule for Nothing {
 
     fn steps(&self) -> u64 {
         match *self {}
+    }
+
+    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
+        0.0
     }
 
     fn run<'c, F: Fabric>(&'c self, _: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
@@ -304,6 +310,19 @@ macro_rules! registry {
                     $($(Self::$algorithm(schedule) => {
                         <$algorithm as $crate::Algorithm>::steps(schedule)
                     })+)*
+                }
+            }
+
+            fn cost_ns(
+                query: &consort_fabric::Query,
+                candidate: &consort_fabric::Candidate,
+                model: &consort_fabric::MachineModel,
+            ) -> f64 {
+                match candidate.algorithm.as_str() {
+                    $($(<$algorithm as $crate::Algorithm>::NAME => {
+                        <$algorithm as $crate::Algorithm>::cost_ns(query, candidate, model)
+                    })+)*
+                    _ => f64::INFINITY,
                 }
             }
 

@@ -4,22 +4,27 @@
 
 #include <mpi.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static MPI_Comm all = MPI_COMM_NULL;
 static int last = MPI_SUCCESS;
-static int is_ours = 0;
 static int is_over = 0;
 
 static void finish(void)
 {
-    int done = 0;
+    int done = 0, rank = 0;
     MPI_Finalized(&done);
-    if (!done && !is_over) {
-        is_over = 1;
-        MPI_Finalize();
+    if (done || is_over)
+        return;
+    is_over = 1;
+    if (all != MPI_COMM_NULL) {
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        fprintf(stderr, "consort: process %d exits in the midst of its program\n", rank);
+        MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    MPI_Finalize();
 }
 
 static int failed(int error)
@@ -39,7 +44,6 @@ int consort_mpi_begin(int *rank, int *processes)
         error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
         if (failed(error))
             return 1;
-        is_ours = 1;
         atexit(finish);
     } else if (failed(MPI_Query_thread(&level))) {
         return 1;

@@ -21,7 +21,8 @@ pub struct Algorithms {
     cores: u32,
     model: MachineModel,
     fabric: Fabric,
-    nodes: Nodes,
+    /// How they lie on processes that share no memory, if they do.
+    nodes: Option<Nodes>,
     identity: LazyLock<Identity, fn() -> Identity>,
 }
 
@@ -33,26 +34,23 @@ pub enum Fabric {
     Threads,
     /// Processes of one machine.
     Processes,
-    /// Processes that share no memory, and the threads of each.
-    Mpi,
 }
 
 /// What it takes to find memory for a copy of a private buffer. (Measured on AMD Zen 4.)
 const STAGING_NS: f64 = 100.0;
 
-/// One of each fabric, on one node.
-static ALL: LazyLock<[Algorithms; 3]> = LazyLock::new(|| {
+/// One of each fabric.
+static ALL: LazyLock<[Algorithms; 2]> = LazyLock::new(|| {
     let topology = Arc::new(Topology::discover());
     let of = |fabric, identity: fn() -> Identity| {
         let cores = u32::try_from(topology.usable_cores()).unwrap_or(u32::MAX);
         let (topology, model) = (Arc::clone(&topology), MachineModel::typical(cores));
-        let (nodes, identity) = (Nodes::One, LazyLock::new(identity));
+        let (nodes, identity) = (None, LazyLock::new(identity));
         Algorithms { topology, cores, model, fabric, nodes, identity }
     };
     [
         of(Fabric::Threads, || Algorithms::of(Fabric::Threads).named()),
         of(Fabric::Processes, || Algorithms::of(Fabric::Processes).named()),
-        of(Fabric::Mpi, || Algorithms::of(Fabric::Mpi).named()),
     ]
 });
 
@@ -69,7 +67,6 @@ impl Fabric {
         match self {
             Self::Threads => "threads",
             Self::Processes => "processes",
-            Self::Mpi => "mpi",
         }
     }
 
@@ -77,7 +74,7 @@ impl Fabric {
     fn suffix(self) -> String {
         match self {
             Self::Threads => String::new(),
-            Self::Processes | Self::Mpi => format!("; {}", self.name()),
+            Self::Processes => format!("; {}", self.name()),
         }
     }
 
@@ -125,33 +122,44 @@ impl Algorithms {
     /// The algorithms of such PEs. The machine and the affinity mask are read at the first call.
     #[must_use]
     pub fn of(fabric: Fabric) -> &'static Self {
-        let [threads, processes, mpi] = &*ALL;
+        let [threads, processes] = &*ALL;
         match fabric {
             Fabric::Threads => threads,
             Fabric::Processes => processes,
-            Fabric::Mpi => mpi,
         }
     }
 
     /// The algorithms of PEs that lie on processes like this, which share no memory.
     pub(crate) fn between(nodes: Nodes) -> &'static Self {
         let mut all = BETWEEN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = all.iter().find(|known| known.nodes == nodes) {
+        if let Some(known) = all.iter().find(|known| known.nodes == Some(nodes)) {
             return known;
         }
-        let Self { topology, cores, model, fabric, .. } = Self::of(Fabric::Mpi);
-        let (topology, cores, model, fabric) = (Arc::clone(topology), *cores, *model, *fabric);
-        let identity: fn() -> Identity = || Self::of(Fabric::Mpi).identity().clone();
-        let identity = LazyLock::new(identity);
-        let one = Self { topology, cores, model, fabric, nodes, identity };
-        let kept: &'static Self = Box::leak(Box::new(one));
+        let Self { topology, cores, model, fabric, .. } = Self::here();
+        let identity: fn() -> Identity = || {
+            let machine = Self::here().topology.machine_key();
+            Identity::new(&(machine + "; mpi"), Self::here())
+        };
+        let kept: &'static Self = Box::leak(Box::new(Self {
+            topology: Arc::clone(topology),
+            cores: *cores,
+            model: model.between(nodes),
+            fabric: *fabric,
+            nodes: Some(nodes),
+            identity: LazyLock::new(identity),
+        }));
         all.push(kept);
         kept
     }
 
+    /// Whether the PEs share no memory.
+    pub(crate) fn is_between(&self) -> bool {
+        self.nodes.is_some()
+    }
+
     /// The algorithms of the same PEs in a team that lies on nodes like this.
     pub(crate) fn on(&'static self, nodes: Nodes) -> &'static Self {
-        if self.fabric == Fabric::Mpi { Self::between(nodes) } else { self }
+        if self.nodes.is_some() { Self::between(nodes) } else { self }
     }
 
     /// What the PEs are.
@@ -185,9 +193,9 @@ impl Algorithms {
     }
 
     fn capabilities_of(&self, pes: u32) -> Capabilities {
-        match self.fabric {
-            Fabric::Threads | Fabric::Processes => Job::capabilities_of(pes),
-            Fabric::Mpi => Job::capabilities_between(pes, self.nodes),
+        match self.nodes {
+            None => Job::capabilities_of(pes),
+            Some(nodes) => Job::capabilities_between(pes, nodes),
         }
     }
 

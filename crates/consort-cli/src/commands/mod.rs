@@ -7,6 +7,7 @@ pub(crate) mod explain;
 pub(crate) mod install;
 pub(crate) mod machines;
 pub(crate) mod model;
+pub(crate) mod mpi;
 pub(crate) mod predict;
 pub(crate) mod reproduce;
 pub(crate) mod run;

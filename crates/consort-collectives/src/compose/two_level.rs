@@ -55,6 +55,9 @@ pub trait Levels: 'static {
     type Down: AnySchedule;
 }
 
+/// See [`Algorithm::cost_ns`].
+type Cost = fn(&Query, &Candidate, &MachineModel) -> f64;
+
 /// A collective in two levels.
 #[derive(Debug)]
 pub struct TwoLevel<L>(PhantomData<L>);
@@ -221,9 +224,21 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
         schedule.steps
     }
 
-    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
-        // The model knows no nodes.
-        f64::INFINITY
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        let Some((nodes, between, inside)) = model.levels() else { return f64::INFINITY };
+        let of = |level: usize, pes| -> Option<(Query, Candidate)> {
+            let collective = L::PARTS[level]?;
+            let sync = Self::sync(query.sync, level);
+            let part = Self::candidate(candidate, level, collective).ok()?;
+            Some((Query { collective, sync, pes, symmetric: false, ..*query }, part))
+        };
+        let (count, members) = (nodes.count(query.pes), nodes.members(0, query.pes).count);
+        let cost = |part: Option<(Query, Candidate)>, cost: Cost, model: &MachineModel| {
+            part.map_or(0.0, |(query, candidate)| cost(&query, &candidate, model))
+        };
+        cost(of(0, members), L::Up::cost_ns, &inside)
+            + cost(of(1, count), L::Across::cost_ns, &between)
+            + cost(of(2, members), L::Down::cost_ns, &inside)
     }
 
     async fn run<F: Fabric>(f: &F, Schedule { up, across, down, .. }: &Schedule<L>) -> Op {

@@ -78,6 +78,7 @@ impl Job {
                 self.claim(data);
             }
             Told::Ended {} => link.ended += 1,
+            Told::Closes {} => link.closing += 1,
             Told::Answer { id } => link.keep_answer(id, data),
             Told::Asks { id, question } => {
                 let answer = self.answer(far, link, question, data)?;

@@ -55,6 +55,9 @@ pub(super) struct Link {
     pub(super) ended: u32,
     /// Whether this process has said it.
     pub(super) has_ended: bool,
+    /// How many processes send nothing more, and whether this one does not.
+    pub(super) closing: u32,
+    pub(super) is_closing: bool,
     is_closed: bool,
 }
 
@@ -82,6 +85,8 @@ impl Far {
             whether_done: HashMap::new(),
             ended: 0,
             has_ended: false,
+            closing: 0,
+            is_closing: false,
             is_closed: false,
         };
         Self { nodes, own, link: Mutex::new(link) }
@@ -196,6 +201,9 @@ impl Far {
 impl Link {
     /// Tells a process something, at the next flush at the latest.
     pub(super) fn tell(&mut self, to: u32, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
+        if self.is_closing {
+            return; // all have ended, and need nothing more
+        }
         let outbox = &mut self.outboxes[to as usize];
         packet::append(outbox, told, data);
         if outbox.len() >= FULL {

@@ -183,6 +183,8 @@ fields! {
         Answer { id: u64 } = 10,
         /// A question.
         Asks { id: u64, question: Question } = 11,
+        /// The process sends nothing more.
+        Closes {} = 12,
     }
 
     /// What a process asks another.

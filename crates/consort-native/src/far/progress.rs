@@ -124,15 +124,22 @@ impl Job {
 
     /// Waits until the programs of all processes have ended, and ends the transport. In a job that
     /// has failed it waits for no longer than a while.
+    ///
+    /// Then each process says that it sends nothing more, and waits until all have said so: what
+    /// came before, it has received.
     pub(crate) fn part(&self, far: &Far) {
         let mut looks = Looks(None);
         loop {
             self.serve();
             let mut link = far.link();
-            let all_end = link.ended + 1 == link.transport.processes();
-            let gives_up = self.is_poisoned() && looks.waited() > PATIENCE;
-            if (all_end && link.is_flushed()) || gives_up {
-                return link.close(all_end);
+            let others = link.transport.processes() - 1;
+            if link.ended == others && !link.is_closing {
+                link.tell_all(&Told::Closes {}, &[]);
+                link.is_closing = true;
+            }
+            let is_over = link.closing == others && link.is_closing && link.is_flushed();
+            if is_over || (self.is_poisoned() && looks.waited() > PATIENCE) {
+                return link.close(is_over);
             }
             drop(link);
             looks.pause();

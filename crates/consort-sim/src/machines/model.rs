@@ -1,6 +1,6 @@
 //! A described machine as a [`MachineModel`], the parameters of the algorithms' cost functions.
 
-use consort_fabric::{LINE_PAYLOAD_BYTES, MachineModel};
+use consort_fabric::{LINE_PAYLOAD_BYTES, MachineModel, NodeModel};
 
 use super::{Cluster, Coherent, Kind, Machine, MessageBuffers, State};
 use crate::costs::CALL_CYCLES;
@@ -46,6 +46,7 @@ fn coherent(machine: &Coherent, pes: u32) -> MachineModel {
         switch_ns: 0.0,
         serve_gbps: line_bytes / machine.line_serve_ns.max(f64::MIN_POSITIVE),
         cores: pes,
+        inside: None,
     }
 }
 
@@ -73,6 +74,7 @@ fn message_buffers(machine: &MessageBuffers, pes: u32) -> MachineModel {
         switch_ns: 0.0,
         serve_gbps: line_bytes / machine.serve_ns.max(f64::MIN_POSITIVE),
         cores: pes,
+        inside: None,
     }
 }
 
@@ -100,6 +102,16 @@ fn cluster(machine: &Cluster, pes: u32) -> MachineModel {
         switch_ns: 0.0,
         serve_gbps: gbps,
         cores: pes,
+        inside: crosses.then(|| NodeModel {
+            nodes: machine.placed(),
+            transfer_ns: machine.inside.transfer_ns + machine.inside.overhead_ns,
+            next_line_ns: LINE_PAYLOAD_BYTES as f64 / machine.inside.copy_gbps,
+            overhead_ns: machine.inside.overhead_ns,
+            copy_gbps: machine.inside.copy_gbps,
+            pull_gbps: machine.inside.copy_gbps,
+            serve_gbps: machine.inside.copy_gbps,
+            cores: pes,
+        }),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) enum Whole {
     Processes(Arc<Member>),
     /// Threads of this process, and PEs that share no memory with it; so many in all are on this
     /// machine.
-    Far(Far, u32),
+    Far(Box<Far>, u32),
 }
 
 impl Pes {
@@ -44,7 +44,7 @@ impl Pes {
         if let Some((nodes, delays)) = self.loopback {
             let (placement, here) = (self.place(None), self.pes);
             let ends = Loopback::ends(nodes.count(self.pes.max(1)), delays);
-            let whole = |end| Whole::Far(Far::new(Box::new(end), nodes), here);
+            let whole = |end| Whole::Far(Box::new(Far::new(Box::new(end), nodes)), here);
             let start = |end| self.clone().start(placement.clone(), None, whole(end));
             return ends.into_iter().map(start).collect();
         }
@@ -70,7 +70,7 @@ impl Pes {
         let here = started.here.unwrap_or(processes).saturating_mul(each);
         // The launcher of the MPI says where processes run.
         self.pinning = Pinning::System;
-        self.start(None, None, Whole::Far(Far::new(transport, nodes), here))
+        self.start(None, None, Whole::Far(Box::new(Far::new(transport, nodes)), here))
     }
 
     /// This process as one of the PEs, if it is to be and is.
@@ -165,7 +165,7 @@ impl Pes {
         let job = match whole {
             Whole::Threads => consort_native::Job::new(config)?,
             Whole::Processes(member) => consort_native::Job::of_processes(config, &member)?,
-            Whole::Far(far, _) => consort_native::Job::of_far(config, far)?,
+            Whole::Far(far, _) => consort_native::Job::of_far(config, *far)?,
         };
         let mut choices = Choices::new(algorithms, self.wisdom, self.arrival, self.pes)?;
         if let Some(share) = self.online {

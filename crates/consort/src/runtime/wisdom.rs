@@ -63,6 +63,8 @@ impl Source {
         let (path, is_named) = match self {
             Self::Nothing => return Ok(None),
             Self::Named(path) => (path.clone(), true),
+            // Nothing tunes PEs that share no memory.
+            Self::Default if algorithms.is_between() => return Ok(None),
             // Without a home directory there is no default path.
             Self::Default => match default_path(arrival) {
                 Ok(path) => (algorithms.fabric().path_of_wisdom(path), false),

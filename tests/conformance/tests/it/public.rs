@@ -21,7 +21,6 @@ use consort_conformance::{
     turns::note,
 };
 use consort_fabric::Capabilities;
-use consort_native::Job;
 
 #[path = "../../../../crates/consort/tests/it/typed.rs"]
 mod typed;
@@ -214,11 +213,6 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
         Poll::Ready(done) => done,
         Poll::Pending => unreachable!("threads wait inside their calls"),
     }
-}
-
-/// What the PEs can do in a blocking call.
-pub(crate) fn capabilities(pes: u32) -> Capabilities {
-    Job::capabilities_of(pes)
 }
 
 /// Programs of `count` cases that `able` PEs can serve, spread over all there are, and of those that

@@ -5,7 +5,9 @@ use std::time::Duration;
 use consort::{Error, Pes, PlanError};
 use consort_conformance::{Case, Coverage, Member, Program, Space, data::Random, turns::alone};
 
-use crate::public::{CALLS, Player, Pool, SIZES, capabilities, keys, play};
+use consort_native::Job;
+
+use crate::public::{CALLS, Player, Pool, SIZES, keys, play};
 
 /// What one number of PEs may take; the suite is much faster.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -17,7 +19,7 @@ const SEGMENT: &str = "CONSORT_SEGMENT";
 /// Runs programs of `count` cases on `pes` PEs.
 fn conform(pes: u32, count: usize) {
     let ended = alone(LIMIT, move || {
-        play(Pes::threads(pes), pes, capabilities(pes), count).unwrap_or_else(|error| {
+        play(Pes::threads(pes), pes, Job::capabilities_of(pes), count).unwrap_or_else(|error| {
             let segment = std::env::var(SEGMENT).unwrap_or_default();
             panic!("{pes} PEs, {SEGMENT}={segment}: {error}")
         })
@@ -32,7 +34,7 @@ fn what_cannot_be_served_is_refused_by_all() {
         alone(LIMIT, move || {
             let space = Space::of(pes, &SIZES);
             let unable = |case: &Case| {
-                case.settles() && !case.symmetric && !case.is_served(pes, capabilities(pes))
+                case.settles() && !case.symmetric && !case.is_served(pes, Job::capabilities_of(pes))
             };
             let mut coverage = Coverage::default();
             let is_new = |case: &Case| unable(case) && coverage.is_new(pes, case);

@@ -15,6 +15,7 @@ use consort::Pes;
 use libtest_mimic::{Arguments, Trial};
 
 use crate::public::{CALLS, play};
+use consort_native::Job;
 
 /// The suite by numbers of PEs, with numbers of cases.
 const SUITE: [(u32, usize); 7] =
@@ -43,7 +44,7 @@ fn run(program: &[String]) -> ExitCode {
     match program[..] {
         ["suite", count] => {
             let (pes, count) = (size(), count.parse().expect("a number of cases"));
-            match play(Pes::from_env(1), pes, capabilities(pes), count) {
+            match play(Pes::from_env(1), pes, Job::capabilities_of(pes), count) {
                 Ok(played) => {
                     assert!(played.len() == 1 && played[0].1 >= count / CALLS, "{played:?}");
                     ExitCode::SUCCESS

@@ -50,6 +50,7 @@ pub(crate) fn run() -> ExitCode {
     let config = Config {
         pes,
         waiting: Waiting::SpinYieldPark,
+        here: 2,
         cores: member.cores(),
         heap_bytes: 4096,
         heap_align: 0,

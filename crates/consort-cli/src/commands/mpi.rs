@@ -1,0 +1,41 @@
+//! `consort mpi`: what programs need of the MPI of this machine.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use consort_mpi::{Prepared, prepare};
+
+use crate::output::print;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort mpi prepare                     for the MPI whose mpicc is in PATH
+  mpirun -n 4 target/release/program      then any program that calls Pes::from_env
+  CONSORT_MPICC=/opt/mpi/bin/mpicc consort mpi prepare
+
+A program does this by itself where it finds an mpicc. The result lies in the
+user's cache, or where CONSORT_CACHE says, which all machines of a job must see
+or have one of their own.";
+
+/// Prepare the MPI of this machine for PEs on many machines
+#[derive(Args)]
+pub(crate) struct Mpi {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Compile what stands between programs and the MPI
+    #[command(after_help = EXAMPLES)]
+    Prepare,
+}
+
+impl Mpi {
+    /// Runs the command.
+    pub(crate) fn run(self) -> Result<()> {
+        let What::Prepare = self.what;
+        let Prepared { path, flavor, version } = prepare()?;
+        let version = version.lines().next().unwrap_or_default();
+        print(&format!("{flavor}: {version}\nprepared: {}\n", path.display()))
+    }
+}

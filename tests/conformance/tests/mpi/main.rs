@@ -1,0 +1,153 @@
+//! The suite on processes that an MPI has started, and what comes of programs that fail there. On a
+//! machine without an MPI the tests are listed as ignored.
+
+#[path = "../it/public.rs"]
+mod public;
+
+use std::{
+    env,
+    process::{Command, ExitCode},
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort::{Error, Pes, Rank, Result, Sum};
+use consort_fabric::Nodes;
+use consort_native::Job;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use crate::public::{CALLS, play};
+
+/// The most that a job may take.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Processes, PEs of each, and how the PEs are placed.
+const SHAPES: [(u32, u32, &str); 4] =
+    [(2, 1, "blocks"), (3, 1, "blocks"), (2, 2, "blocks"), (2, 2, "in-turn")];
+
+/// Cases of a suite.
+const CASES: usize = 100;
+
+/// How PE 1 ends, and what all are told.
+const ENDS: [(&str, &str); 4] = [
+    ("panic", "PE 1 failed: it panicked: on purpose"),
+    ("early", "PE 1 finished while PE "),
+    ("mismatch", "calls do not match at call 1: PE 0 called barrier() "),
+    ("exit", "process 1 exits in the midst of its program"),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    if let [program, rest @ ..] = &arguments[..]
+        && is_pe()
+    {
+        return run(program, rest);
+    }
+    let is_here = ["mpirun", "mpicc"].into_iter().all(is_installed);
+    let suites = SHAPES.into_iter().map(|(processes, each, placement)| {
+        let name = format!("suite::{processes}_processes_of_{each}_{placement}");
+        Trial::test(name, move || {
+            let shape = [processes.to_string(), each.to_string(), placement.to_owned()];
+            start(processes, each, placement, &["suite", &shape[0], &shape[1], placement], "")
+        })
+    });
+    let ends = ENDS.into_iter().map(|(end, text)| {
+        Trial::test(format!("ends::{end}"), move || start(3, 1, "blocks", &["end", end], text))
+    });
+    let tests = suites.chain(ends).map(|test| test.with_ignored_flag(!is_here)).collect();
+    // Jobs of many processes would make each other slow.
+    let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+/// Whether an MPI has started this process.
+fn is_pe() -> bool {
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].into_iter().any(|name| env::var_os(name).is_some())
+}
+
+fn is_installed(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Runs this program as PEs of an MPI. It ends well, or says `text` and does not.
+fn start(
+    processes: u32,
+    each: u32,
+    placement: &str,
+    program: &[&str],
+    text: &str,
+) -> Result<(), Failed> {
+    let mut command = Command::new("mpirun");
+    let is_open =
+        String::from_utf8_lossy(&Command::new("mpirun").arg("--version").output()?.stdout)
+            .contains("Open MPI");
+    if is_open {
+        command.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]);
+    }
+    command.args(["-n", &processes.to_string()]).arg(env::current_exe()?).args(program);
+    command.env("CONSORT_PES_PER_PROCESS", each.to_string()).env("CONSORT_PLACEMENT", placement);
+    let begun = Instant::now();
+    let waits = thread::spawn(move || command.output());
+    while !waits.is_finished() {
+        if begun.elapsed() > LIMIT {
+            return Err(format!("no end within {LIMIT:?}").into());
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    let output = waits.join().map_err(|_| "no output")??;
+    let said =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    let is_as_it_should = output.status.success() == text.is_empty();
+    if is_as_it_should && said.concat().contains(text) {
+        return Ok(());
+    }
+    Err(format!("{:?} instead of `{text}`:\n{}", output.status.code(), said.concat()).into())
+}
+
+/// What a process does.
+fn run(program: &str, rest: &[String]) -> ExitCode {
+    let ended = match (program, rest) {
+        ("suite", [processes, each, placement]) => {
+            let number = |text: &String| text.parse::<u32>().expect("a number");
+            suite(number(processes), number(each), placement)
+        }
+        ("end", [end]) => end_by(end),
+        _ => panic!("no program"),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("told: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn suite(processes: u32, each: u32, placement: &str) -> Result<()> {
+    let pes = processes * each;
+    let nodes = if placement == "blocks" { Nodes::Blocks(each) } else { Nodes::InTurn(processes) };
+    let able = Job::capabilities_between(pes, nodes);
+    let played = play(Pes::from_env(1), pes, able, CASES)?;
+    let here: Vec<Rank> = played.iter().map(|&(rank, _)| rank).collect();
+    assert_eq!(here.len(), each as usize, "{here:?}");
+    assert!(played.iter().all(|&(_, programs)| programs >= CASES / CALLS), "{played:?}");
+    Ok(())
+}
+
+fn end_by(end: &str) -> Result<()> {
+    let ended = Pes::from_env(1).run(|pe| {
+        let world = pe.world();
+        world.barrier()?;
+        if world.rank() == Rank(1) {
+            match end {
+                "panic" => panic!("on purpose"),
+                "early" => return Ok(()),
+                "mismatch" => drop(world.all_reduce(1_u32, Sum)?),
+                _ => std::process::exit(3),
+            }
+        }
+        world.barrier()
+    });
+    assert!(!matches!(ended, Err(Error::JobFailed)), "all know why");
+    ended.map(drop)
+}
