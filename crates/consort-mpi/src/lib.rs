@@ -1,8 +1,8 @@
 //! PEs on many machines: a [`Transport`] over the MPI that a cluster has.
 //!
-//! No MPI is needed to build a program. A small library in C, the *shim*, stands between the program
-//! and the MPI; that MPI's own `mpicc` compiles it where it is first used, into a cache. So one
-//! program works with any MPI, whatever its interface in memory is.
+//! No MPI is needed to build a program. A small library in C, the *shim*, stands between the
+//! program and the MPI; that MPI's own `mpicc` compiles it where it is first used, into a cache. So
+//! one program works with any MPI, whatever its interface in memory is.
 //!
 //! | file | what |
 //! | --- | --- |

@@ -1,7 +1,7 @@
 //! Compiles the shim by an MPI's own compiler, and finds it again.
 //!
-//! A shim lies in the user's cache, or where `CONSORT_CACHE` says, by its MPI's flavor and a hash of
-//! its source. It appears there at once, whole, so processes that all find none may all make it.
+//! A shim lies in the user's cache, or where `CONSORT_CACHE` says, by its MPI's flavor and a hash
+//! of its source. It appears there at once, whole, so processes that all find none may all make it.
 
 use std::{
     env, fs,

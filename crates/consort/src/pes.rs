@@ -15,7 +15,6 @@ use crate::{
     results::{collect, one_for_each},
     runtime::wisdom::Source,
 };
-use start::Whole;
 
 /// The most PEs of a job.
 pub const MOST_PES: u32 = 1024;
@@ -391,6 +390,6 @@ impl Pes {
         }
         // The threads stay where they are when the job is made anew.
         let placement = self.place(affinity::current());
-        Pool::new(move || self.clone().start(placement.clone(), None, Whole::Threads))
+        Pool::new(move || self.clone().start_threads(placement.clone()))
     }
 }

@@ -259,8 +259,8 @@ impl<'c> Call<'c> {
         self.job.buffer(self.group.in_world(pe))
     }
 
-    /// Tells a peer of words that were stored for it, if it must be; see [`Group::tell`]. If it is far, the end of
-    /// the call sees to it that they are sent.
+    /// Tells a peer of words that were stored for it, if it must be; see [`Group::tell`]. If
+    /// it is far, the end of the call sees to it that they are sent.
     #[inline(always)]
     pub(super) fn tell(&self, to: Rank, at: usize, words: usize) {
         if self.job.must_tell() {

@@ -2,8 +2,8 @@
 //! PEs do, and of programs that are to run on several machines.
 //!
 //! A frame is due after some looks of its receiver that find nothing, drawn from a seed. Of the
-//! senders whose next frame is due, the receiver draws one. So frames of different pairs overtake each other, while
-//! those of one pair keep their order.
+//! senders whose next frame is due, the receiver draws one. So frames of different pairs overtake
+//! each other, while those of one pair keep their order.
 
 use std::{
     collections::VecDeque,

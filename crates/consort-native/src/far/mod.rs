@@ -13,7 +13,7 @@
 //! | `link` | a process's end: packets wait in frames, answers for those who have asked |
 //! | `deliver` | what a packet does in the process that it arrives in |
 //! | `progress` | sending and delivering, and waits for answers |
-//! | `home` | what the process of PE 0 decides for all: places of blocks, numbers of groups, names |
+//! | `home` | what the process of PE 0 decides for all: blocks, numbers of groups, names |
 //! | `exposed` | buffers that are exposed to far PEs |
 
 pub(crate) mod deliver;

@@ -61,12 +61,12 @@ numbers! {
 /// Enumerations whose variants have fields, each a field or data of a packet.
 macro_rules! fields {
     ($($(#[$doc:meta])* enum $name:ident {
-        $($(#[$of:meta])* $variant:ident { $($(#[$at:meta])* $field:ident: $type:ty),* } = $kind:literal,)*
+        $($(#[$of:meta])* $variant:ident { $($field:ident: $type:ty),* } = $kind:literal,)*
     })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub(crate) enum $name {
-            $($(#[$of])* $variant { $($(#[$at])* $field: $type),* },)*
+            $($(#[$of])* $variant { $($field: $type),* },)*
         }
 
         impl Field for $name {

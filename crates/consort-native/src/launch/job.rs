@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use consort_fabric::{Capabilities, Nodes, Rank};
+use consort_fabric::{Capabilities, Rank};
 
 use super::{
     config::Config,
@@ -29,7 +29,7 @@ use crate::{
     },
     far::link::Far,
     heap::staging::Staging,
-    inbox::geometry::{BUFFER_BYTES, Geometry, SEQUENCE_BITS},
+    inbox::geometry::{BUFFER_BYTES, Geometry},
     processes::member::{Joined, Member, NoMember},
     progress::event::Place,
     segment::{
@@ -43,7 +43,6 @@ use crate::{
     },
     sync::futex::Scope,
     system::clock,
-    team::memory::GroupMemory,
 };
 
 /// A launch. Lives until the last PE, buffer and handle is dropped.
@@ -66,7 +65,7 @@ pub struct Job {
     /// If PEs of other processes are far, the way to them.
     far: Option<Far>,
     /// The PEs below this one are near: all, or none if some are far.
-    near: u32,
+    pub(super) near: u32,
 }
 
 /// Why a process has no job.
@@ -192,17 +191,6 @@ impl Job {
         self.joined.as_ref().map(|joined| joined.member.rank())
     }
 
-    /// The PEs that threads of this process run.
-    #[must_use]
-    pub fn here(&self) -> Vec<Rank> {
-        let all = (0..self.config.pes).map(Rank);
-        match (self.own(), self.far()) {
-            (Some(own), _) => vec![own],
-            (None, Some(far)) => all.filter(|&pe| !far.is_far(pe)).collect(),
-            (None, None) => all.collect(),
-        }
-    }
-
     pub(super) fn wake_all(&self) {
         self.states.iter().for_each(|state| state.parker.wake(self.scope()));
     }
@@ -255,32 +243,6 @@ impl Job {
             self.assert_near(pe);
         }
         self.segment.at(heaps + pe.index() * heap_stride, self.memory_bytes())
-    }
-
-    /// Whether a PE shares no memory with this process; for a PE that is not surely near.
-    ///
-    /// # Panics
-    /// When there is no such PE.
-    #[cold]
-    #[inline(never)]
-    fn is_far(&self, pe: Rank) -> bool {
-        assert!(pe.0 < self.config.pes, "a heap is that of a PE of the job");
-        self.far().is_some_and(|far| far.is_far(pe))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn assert_near(&self, pe: Rank) {
-        assert!(!self.is_far(pe), "the heap of PE {pe} is not in the memory of this process");
-    }
-
-    /// The way to a PE, if it is far.
-    ///
-    /// # Panics
-    /// When there is no such PE.
-    #[inline(always)]
-    pub(crate) fn far_to(&self, pe: Rank) -> Option<&Far> {
-        if pe.0 < self.near || !self.is_far(pe) { None } else { self.far() }
     }
 
     /// Bytes from the beginning of a PE's heap to the end of its static variables, all of which
@@ -347,29 +309,6 @@ impl Job {
     #[must_use]
     pub fn capabilities_of(pes: u32) -> Capabilities {
         Geometry::of(pes as usize).capabilities()
-    }
-
-    /// The fabric's capabilities in a team of far PEs, which lie on nodes like this.
-    #[must_use]
-    pub fn capabilities_between(pes: u32, nodes: Nodes) -> Capabilities {
-        let near = Self::capabilities_of(pes);
-        Capabilities { buffer_bytes: 0, counts: false, nodes, ..near }
-    }
-
-    /// How PEs, by their ranks in the world, lie on the processes that share no memory.
-    #[must_use]
-    pub fn nodes_of(&self, ranks: &[Rank]) -> Nodes {
-        let process = |far: &Far| ranks.iter().map(|&pe| far.process(pe)).collect::<Vec<_>>();
-        self.far().map_or(Nodes::One, |far| Nodes::of(&process(far)))
-    }
-
-    /// The fabric's capabilities in a team of these PEs, by their ranks in the world.
-    pub(crate) fn capabilities_in(&self, ranks: &[Rank]) -> Capabilities {
-        let pes = u32::try_from(ranks.len()).unwrap_or(u32::MAX);
-        match self.far() {
-            None => Self::capabilities_of(pes),
-            Some(_) => Self::capabilities_between(pes, self.nodes_of(ranks)),
-        }
     }
 
     /// The scope of the futexes at which PEs sleep.
@@ -450,32 +389,6 @@ impl Job {
     /// Why the job has failed; `None` if it has not, or if the reason was never written.
     pub fn failure(&self) -> Option<Failure> {
         self.header.poison.reason().and_then(|words| reason::decode(&words))
-    }
-
-    /// The name of the call whose name number is in `word`.
-    pub(crate) fn name_of(&self, word: u64) -> String {
-        let number = word >> SEQUENCE_BITS;
-        let name = match self.far() {
-            Some(far) => self.name_far(far, number),
-            None => self.directory().and_then(|directory| directory.name(number)),
-        };
-        name.unwrap_or_else(|| Self::UNKNOWN_CALL.to_owned())
-    }
-
-    /// The place in the program where a member of a group made the call with `word`, as ` at` a
-    /// file and its line; nothing if it is not known.
-    pub(crate) fn place_of(
-        &self,
-        group: u64,
-        memory: &GroupMemory,
-        rank: Rank,
-        word: u64,
-    ) -> String {
-        let index = memory.recent_index(rank, word).filter(|_| self.config.names_places);
-        let site = index.and_then(|index| self.sites.site(group, rank, index));
-        // If a later call has replaced the site, that call's predecessor is in the log by now.
-        let site = site.filter(|_| index.is_some() && index == memory.recent_index(rank, word));
-        site.map_or_else(String::new, |site| format!(" at {}:{}", site.file(), site.line()))
     }
 }
 

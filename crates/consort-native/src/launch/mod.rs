@@ -5,6 +5,8 @@
 //! | `config` | the configuration |
 //! | `layout`, `form` | the layout of the segment; what it begins with |
 //! | `job` | the segment as one process sees it |
+//! | `distance` | which PEs are near, and which are far |
+//! | `naming` | the names of calls, for errors |
 //! | `call_number` | the number of a call's name |
 //! | `failure`, `reason` | why a job has failed, and its encoding in words of shared memory |
 //! | `panic` | a thread's panic |
@@ -12,11 +14,13 @@
 
 pub(crate) mod call_number;
 pub(crate) mod config;
+mod distance;
 mod ending;
 pub(crate) mod failure;
 mod form;
 pub(crate) mod job;
 pub(crate) mod layout;
+mod naming;
 pub(crate) mod panic;
 pub(crate) mod reason;
 pub(crate) mod sites;

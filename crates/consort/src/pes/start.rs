@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What the PEs of a job are.
-pub(super) enum Whole {
+enum Whole {
     /// Threads of this process.
     Threads,
     /// Processes, of which this is one.
@@ -99,9 +99,14 @@ impl Pes {
         self.start(placement, joining, Whole::Threads)
     }
 
+    /// Starts it as threads of this process.
+    pub(super) fn start_threads(self, placement: Option<Arc<Placement>>) -> Result<Arc<Ranks>> {
+        self.start(placement, None, Whole::Threads)
+    }
+
     /// Makes the job, and all else that its PEs begin with. Its PEs wait for `joining` for threads
     /// that join it; without that its threads are there.
-    pub(super) fn start(
+    fn start(
         self,
         placement: Option<Arc<Placement>>,
         joining: Option<Duration>,

@@ -64,8 +64,9 @@ impl Choices {
         self.algorithms
     }
 
-    /// The choices for a team of another size, on nodes of another form. All PEs get the same wisdom, even if the file
-    /// changes while they ask for it. Without a usable file the model chooses.
+    /// The choices for a team of another size, on nodes of another form. All PEs get
+    /// the same wisdom, even if the file changes while they ask for it. Without a usable file the
+    /// model chooses.
     pub(crate) fn of_group(&self, group: &Group) -> Self {
         let (pes, nodes) = (u32::try_from(group.size()).unwrap_or(u32::MAX), group.nodes());
         let Launched { source, arrival, tables } = &*self.source;

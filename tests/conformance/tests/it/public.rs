@@ -215,8 +215,8 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Programs of `count` cases that `able` PEs can serve, spread over all there are, and of those that
-/// show what these leave out: no algorithm, value, size, mode or root is never seen.
+/// Programs of `count` cases that `able` PEs can serve, spread over all there are, and of those
+/// that show what these leave out: no algorithm, value, size, mode or root is never seen.
 fn programs(pes: u32, able: Capabilities, count: usize) -> Vec<Program> {
     let space = Space::of(pes, &SIZES).and_selected();
     let can_be = |case: &Case| case.settles() && case.is_served(pes, able);

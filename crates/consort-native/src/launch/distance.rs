@@ -1,0 +1,68 @@
+//! Which PEs are near, in the memory of this process, and which are far.
+
+use consort_fabric::{Capabilities, Nodes, Rank};
+
+use super::job::Job;
+use crate::far::link::Far;
+
+impl Job {
+    /// The PEs that threads of this process run.
+    #[must_use]
+    pub fn here(&self) -> Vec<Rank> {
+        let all = (0..self.config().pes).map(Rank);
+        match (self.own(), self.far()) {
+            (Some(own), _) => vec![own],
+            (None, Some(far)) => all.filter(|&pe| !far.is_far(pe)).collect(),
+            (None, None) => all.collect(),
+        }
+    }
+
+    /// Whether a PE shares no memory with this process; for a PE that is not surely near.
+    ///
+    /// # Panics
+    /// When there is no such PE.
+    #[cold]
+    #[inline(never)]
+    fn is_far(&self, pe: Rank) -> bool {
+        assert!(pe.0 < self.config().pes, "a heap is that of a PE of the job");
+        self.far().is_some_and(|far| far.is_far(pe))
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn assert_near(&self, pe: Rank) {
+        assert!(!self.is_far(pe), "the heap of PE {pe} is not in the memory of this process");
+    }
+
+    /// The way to a PE, if it is far.
+    ///
+    /// # Panics
+    /// When there is no such PE.
+    #[inline(always)]
+    pub(crate) fn far_to(&self, pe: Rank) -> Option<&Far> {
+        if pe.0 < self.near || !self.is_far(pe) { None } else { self.far() }
+    }
+
+    /// The fabric's capabilities in a team of far PEs, which lie on nodes like this.
+    #[must_use]
+    pub fn capabilities_between(pes: u32, nodes: Nodes) -> Capabilities {
+        let near = Self::capabilities_of(pes);
+        Capabilities { buffer_bytes: 0, counts: false, nodes, ..near }
+    }
+
+    /// How PEs, by their ranks in the world, lie on the processes that share no memory.
+    #[must_use]
+    pub fn nodes_of(&self, ranks: &[Rank]) -> Nodes {
+        let process = |far: &Far| ranks.iter().map(|&pe| far.process(pe)).collect::<Vec<_>>();
+        self.far().map_or(Nodes::One, |far| Nodes::of(&process(far)))
+    }
+
+    /// The fabric's capabilities in a team of these PEs, by their ranks in the world.
+    pub(crate) fn capabilities_in(&self, ranks: &[Rank]) -> Capabilities {
+        let pes = u32::try_from(ranks.len()).unwrap_or(u32::MAX);
+        match self.far() {
+            None => Self::capabilities_of(pes),
+            Some(_) => Self::capabilities_between(pes, self.nodes_of(ranks)),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The names of calls, and the places where they were made, for errors.
+
+use consort_fabric::Rank;
+
+use super::job::Job;
+use crate::{inbox::geometry::SEQUENCE_BITS, team::memory::GroupMemory};
+
+impl Job {
+    /// The name of the call whose name number is in `word`.
+    pub(crate) fn name_of(&self, word: u64) -> String {
+        let number = word >> SEQUENCE_BITS;
+        let name = match self.far() {
+            Some(far) => self.name_far(far, number),
+            None => self.directory().and_then(|directory| directory.name(number)),
+        };
+        name.unwrap_or_else(|| Self::UNKNOWN_CALL.to_owned())
+    }
+
+    /// The place in the program where a member of a group made the call with `word`, as ` at` a
+    /// file and its line; nothing if it is not known.
+    pub(crate) fn place_of(
+        &self,
+        group: u64,
+        memory: &GroupMemory,
+        rank: Rank,
+        word: u64,
+    ) -> String {
+        let index = memory.recent_index(rank, word).filter(|_| self.config().names_places);
+        let site = index.and_then(|index| self.sites.site(group, rank, index));
+        // If a later call has replaced the site, that call's predecessor is in the log by now.
+        let site = site.filter(|_| index.is_some() && index == memory.recent_index(rank, word));
+        site.map_or_else(String::new, |site| format!(" at {}:{}", site.file(), site.line()))
+    }
+}
