@@ -75,7 +75,8 @@ impl<'p> Team<'p> {
     /// each message of another PE. Collective; uses some 32 kB of each PE's symmetric memory.
     ///
     /// # Errors
-    /// [`Error::Memory`] when less than that is left, and see [`Team`].
+    /// [`Error::Memory`] when less than that is left; [`Error::FarPes`] where PEs share no memory; and
+    /// see [`Team`].
     #[track_caller]
     pub fn async_broadcasts<H: FnMut(Rank, &[u8])>(
         &self,
@@ -96,6 +97,9 @@ impl<'p> Team<'p> {
         k: u32,
         handler: H,
     ) -> Result<AsyncBroadcasts<'p, H>> {
+        if self.state.choices.borrow().algorithms().is_between() {
+            return Err(Error::FarPes("asynchronous broadcasts"));
+        }
         let name = format!("async_broadcasts with k = {k}");
         let part =
             self.allocate(&name, |endpoint| NotificationBuffers::allocate(endpoint, CHUNK_BYTES))?;

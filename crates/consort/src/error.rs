@@ -136,6 +136,9 @@ pub enum Error {
     /// A pool of PEs that are processes.
     #[error("a pool's PEs are threads of one process: use Pes::threads, or Pes::run")]
     PoolOfProcesses,
+    /// What only PEs that share memory can do.
+    #[error("{0} need PEs that share memory, and an MPI has started these: use `consort run`")]
+    FarPes(&'static str),
     /// Fewer or more inputs than PEs.
     #[error("{given} inputs do not go to {pes} PEs: give one for each")]
     Inputs {

@@ -370,10 +370,14 @@ impl Pes {
     /// A job whose PEs are threads that exist: each [joins](Job::join) it, and leaves it again.
     ///
     /// # Errors
-    /// As [`Pes::run`], when the job cannot be launched.
+    /// As [`Pes::run`], when the job cannot be launched; [`Error::FarPes`] when an MPI has started
+    /// this process as one of its PEs.
     pub fn job(self) -> Result<Job> {
         if matches!(self.pinning, Pinning::Pinned) {
             tracing::warn!("threads that join a job are not pinned: they are the program's");
+        }
+        if self.started()?.is_some() {
+            return Err(Error::FarPes("threads that join a job"));
         }
         let joining = self.joining;
         Ok(Job::new(self.start_at(Some(joining))?))

@@ -10,6 +10,7 @@ mod call_sites;
 mod counters;
 mod data;
 mod failure;
+mod far;
 mod gigabyte;
 mod handles;
 mod idling;

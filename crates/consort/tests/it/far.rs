@@ -1,0 +1,64 @@
+//! PEs that share no memory, on nodes between which only messages move.
+
+use std::time::{Duration, Instant};
+
+use consort::{Delays, Error, Pes, Rank, Signal, Sum, Until};
+use consort_fabric::Nodes;
+
+/// Four PEs on two nodes.
+fn four() -> Pes {
+    Pes::threads(4).loopback(Nodes::Blocks(2), Delays::Random(1))
+}
+
+#[test]
+fn one_sided_operations_reach_far_memory() {
+    let ended = four().run(|pe| {
+        let world = pe.world();
+        let (me, pes) = (world.rank().0, world.size());
+        let memory = world.symmetric::<u64>(100_000)?;
+        let next = Rank((me + 1) % pes);
+        let data: Vec<u64> = (0..99_000).map(|index| u64::from(me) << 32 | index).collect();
+        memory.put_signal(next, 1000, &data, &memory, 0, Signal::Set(7))?;
+        memory.wait_until(0, Until::Equals(7))?;
+        let mut came = vec![0; 99_000];
+        memory.get(world.rank(), 1000, &mut came)?;
+        let from = (me + pes - 1) % pes;
+        assert!(came.iter().zip(0..).all(|(&word, index)| word == u64::from(from) << 32 | index));
+        for rank in (0..pes).map(Rank) {
+            memory.fetch_add(rank, 1, 1)?;
+        }
+        world.barrier()?;
+        let mut counted = [0];
+        memory.get(next, 1, &mut counted)?;
+        assert_eq!(counted, [u64::from(pes)]);
+        world.barrier()
+    });
+    ended.expect("no PE fails");
+}
+
+/// A mismatch is found across nodes, and a failure ends waits on all.
+#[test]
+fn failures_are_told_to_far_pes() {
+    let ended = four().run(|pe| match pe.world().rank() {
+        Rank(3) => pe.world().all_reduce(1_u64, Sum).map(drop),
+        _ => pe.world().barrier(),
+    });
+    assert!(matches!(ended, Err(Error::Mismatched(_))), "{ended:?}");
+    let begun = Instant::now();
+    let ended = four().run(|pe| {
+        assert!(pe.world().rank() != Rank(2), "on purpose");
+        pe.world().barrier()
+    });
+    assert!(matches!(ended, Err(Error::PeFailed { rank: Rank(2), .. })), "{ended:?}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn what_needs_shared_memory_is_refused() {
+    let refused = four().run(|pe| {
+        let asked = pe.world().async_broadcasts(|_, _| ()).map(drop);
+        assert!(matches!(asked, Err(Error::FarPes(_))), "{asked:?}");
+        pe.world().barrier()
+    });
+    refused.expect("no PE fails");
+}
