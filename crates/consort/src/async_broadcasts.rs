@@ -75,8 +75,8 @@ impl<'p> Team<'p> {
     /// each message of another PE. Collective; uses some 32 kB of each PE's symmetric memory.
     ///
     /// # Errors
-    /// [`Error::Memory`] when less than that is left; [`Error::FarPes`] where PEs share no memory; and
-    /// see [`Team`].
+    /// [`Error::Memory`] when less than that is left; [`Error::FarPes`] where PEs share no memory;
+    /// and see [`Team`].
     #[track_caller]
     pub fn async_broadcasts<H: FnMut(Rank, &[u8])>(
         &self,
