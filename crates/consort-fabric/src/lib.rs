@@ -44,7 +44,7 @@ pub use layout::Layout;
 pub use local::Local;
 pub use machine::{Line, Machine, Mailbox, Pair, Queue, Thread, Word};
 pub use messages::Messages;
-pub use model::{MachineModel, NodeModel};
+pub use model::MachineModel;
 pub use nodes::{Nodes, Ranks};
 pub use notifications::{Event, Notification, Notifications, Then};
 pub use one_sided::{Atomic, Signal, Until};

@@ -5,7 +5,7 @@ use crate::{LINE_PAYLOAD_BYTES, Nodes};
 /// The costs of a machine, in the few numbers that cost functions use.
 ///
 /// Times are in nanoseconds, bandwidths in bytes a nanosecond (that is, GB/s).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MachineModel {
     /// The transfer of one cache line from one core's cache to another's, one way.
     pub transfer_ns: f64,
@@ -23,22 +23,9 @@ pub struct MachineModel {
     pub serve_gbps: f64,
     /// The number of cores that the job may use.
     pub cores: u32,
-    /// What is less inside of nodes than between them, if there are several.
-    pub inside: Option<NodeModel>,
-}
-
-/// How PEs lie on nodes, and the costs inside of a node, as in a [`MachineModel`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[allow(missing_docs, reason = "the fields are those of `MachineModel`")]
-pub struct NodeModel {
-    pub nodes: Nodes,
-    pub transfer_ns: f64,
-    pub next_line_ns: f64,
-    pub overhead_ns: f64,
-    pub copy_gbps: f64,
-    pub pull_gbps: f64,
-    pub serve_gbps: f64,
-    pub cores: u32,
+    /// How PEs lie on nodes, if there are several, and the model inside of a node; this one is then
+    /// of what is between nodes.
+    pub inside: Option<(Nodes, Box<Self>)>,
 }
 
 impl MachineModel {
@@ -62,56 +49,16 @@ impl MachineModel {
     /// measurements: a message some 10 us, and 10 Gbit a second. Its PEs lie on them like this.
     #[must_use]
     pub fn between(self, nodes: Nodes) -> Self {
-        let Self { transfer_ns, next_line_ns, overhead_ns, copy_gbps, pull_gbps, .. } = self;
-        let Self { serve_gbps, cores, switch_ns, .. } = self;
-        let inside = NodeModel {
-            nodes,
-            transfer_ns,
-            next_line_ns,
-            overhead_ns,
-            copy_gbps,
-            pull_gbps,
-            serve_gbps,
-            cores,
-        };
         Self {
             transfer_ns: 8000.0,
             next_line_ns: 50.0,
             overhead_ns: 2000.0,
-            copy_gbps,
             pull_gbps: 1.2,
-            switch_ns,
             serve_gbps: 1.2,
             cores: u32::MAX,
-            inside: Some(inside),
+            inside: Some((nodes, Box::new(self.clone()))),
+            ..self
         }
-    }
-
-    /// How PEs lie on nodes, the model between nodes alone, and the one inside of a node.
-    #[must_use]
-    pub fn levels(&self) -> Option<(Nodes, Self, Self)> {
-        let NodeModel {
-            nodes,
-            transfer_ns,
-            next_line_ns,
-            overhead_ns,
-            copy_gbps,
-            pull_gbps,
-            serve_gbps,
-            cores,
-        } = self.inside?;
-        let inside = Self {
-            transfer_ns,
-            next_line_ns,
-            overhead_ns,
-            copy_gbps,
-            pull_gbps,
-            serve_gbps,
-            cores,
-            inside: None,
-            ..*self
-        };
-        Some((nodes, Self { inside: None, ..*self }, inside))
     }
 
     /// How many PEs of a team of `pes` share each core.

@@ -23,12 +23,11 @@ pub use environment::{Flavor, Started};
 pub use prepare::{NoShim, Prepared, prepare};
 pub use transport::NoMpi;
 
-/// This process's end of a transport over MPI, if an MPI has started it. All processes call this
+/// This process's end of a transport over the MPI that has started it. All processes call this
 /// equally often.
 ///
 /// # Errors
 /// When there is no shim for that MPI, or it fails.
-pub fn transport() -> Result<Option<Box<dyn Transport>>, NoMpi> {
-    let Some(started) = Started::here() else { return Ok(None) };
-    Ok(Some(Box::new(transport::Mpi::begin(&started)?)))
+pub fn begin(started: &Started) -> Result<Box<dyn Transport>, NoMpi> {
+    Ok(Box::new(transport::Mpi::begin(started)?))
 }

@@ -4,6 +4,7 @@
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
+    mem::ManuallyDrop,
     path::Path,
 };
 
@@ -21,10 +22,11 @@ pub(crate) struct Shim {
     error: extern "C" fn(*mut c_char, c_int),
 }
 
-/// A message in memory that is the MPI's until it is done.
+/// A message in memory that is the MPI's until it is done. If nobody waits for that, it is never
+/// freed.
 pub(crate) struct Request {
     request: *mut c_void,
-    words: Vec<u64>,
+    words: ManuallyDrop<Vec<u64>>,
 }
 
 // SAFETY: a request is any thread's, one at a time, as the MPI is told with the level of threads.
@@ -110,7 +112,10 @@ impl Shim {
             return Err("a message is too long for MPI".to_owned());
         };
         let request = (self.send)(words.as_ptr(), count, to);
-        if request.is_null() { Err(self.last_error()) } else { Ok(Request { request, words }) }
+        if request.is_null() {
+            return Err(self.last_error());
+        }
+        Ok(Request { request, words: ManuallyDrop::new(words) })
     }
 
     /// Begins to receive a message that has come, if one has; from a process.
@@ -128,7 +133,7 @@ impl Shim {
         if request.is_null() {
             return Err(self.last_error());
         }
-        Ok(Some((from.unsigned_abs(), Request { request, words })))
+        Ok(Some((from.unsigned_abs(), Request { request, words: ManuallyDrop::new(words) })))
     }
 
     /// The words of a message that is done, or the request again.
@@ -136,7 +141,12 @@ impl Shim {
         let mut is_done = 0;
         let status = (self.test)(request.request, &raw mut is_done);
         self.result(status, ())?;
-        Ok(if is_done == 0 { Err(request) } else { Ok(request.words) })
+        let Request { words, .. } = request;
+        Ok(if is_done == 0 {
+            Err(Request { words, ..request })
+        } else {
+            Ok(ManuallyDrop::into_inner(words))
+        })
     }
 
     /// Ends a job, with all processes; or ends all processes.

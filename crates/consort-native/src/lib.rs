@@ -61,7 +61,7 @@ pub use directory::{
 pub use endpoint::identity::Endpoint;
 pub use far::{
     link::Far,
-    loopback::{Delays, Loopback},
+    loopback::Loopback,
     transport::{Frame, Lost, Transport},
 };
 pub use heap::{block::Block, one_sided::OneSided, word::Width};

@@ -143,7 +143,7 @@ impl Algorithms {
         let kept: &'static Self = Box::leak(Box::new(Self {
             topology: Arc::clone(topology),
             cores: *cores,
-            model: model.between(nodes),
+            model: model.clone().between(nodes),
             fabric: *fabric,
             nodes: Some(nodes),
             identity: LazyLock::new(identity),

@@ -209,10 +209,10 @@ pub use consort_fabric::{
     BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, OperatorClass, Product, Query, Rank,
     Sum, SyncMode,
 };
-#[doc(hidden)]
-pub use consort_native::{Delays, Origin, UnknownOrigin};
 #[doc(inline)]
 pub use consort_native::{Failure, HeapError, Members, Waiting};
+#[doc(hidden)]
+pub use consort_native::{Origin, UnknownOrigin};
 #[doc(inline)]
 pub use consort_tuner::{Arrival, ChosenBy};
 pub use counter::Counter;

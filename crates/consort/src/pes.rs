@@ -6,7 +6,7 @@ mod start;
 use std::{fmt, path::PathBuf, time::Duration};
 
 use consort_fabric::{Candidate, Collective, Nodes, Rank};
-use consort_native::{Delays, Origin, Waiting, affinity};
+use consort_native::{Origin, Waiting, affinity};
 use consort_tuner::Arrival;
 
 use crate::{
@@ -61,7 +61,7 @@ pub struct Pes {
     online: Option<f64>,
     first_step: u64,
     memory: Option<Origin>,
-    loopback: Option<(Nodes, Delays)>,
+    loopback: Option<(Nodes, u64)>,
 }
 
 /// Who decides where PEs run.
@@ -106,6 +106,7 @@ impl Pes {
     /// | --- | --- |
     /// | by `consort run -n 4 program` | 4 processes, of which this is one |
     /// | by `mpirun -n 4 program` of an MPI | 4 processes, which may be on many machines |
+    /// | so, with `CONSORT_PES_PER_PROCESS=2` set | 8, of which 2 are threads of this process |
     /// | alone, with `CONSORT_PES=4` set | 4 threads of this process |
     /// | alone | `alone` threads of this process |
     ///
@@ -250,12 +251,12 @@ impl Pes {
         self
     }
 
-    /// Lets the PEs lie on nodes like this, between which only messages move, in this process: for
-    /// tests of PEs that share no memory.
+    /// Lets the PEs lie on nodes like this, between which only messages move, in this process.
+    /// Their delays are drawn from a seed. For tests of PEs that share no memory.
     #[doc(hidden)]
     #[must_use]
-    pub fn loopback(mut self, nodes: Nodes, delays: Delays) -> Self {
-        self.loopback = Some((nodes, delays));
+    pub fn loopback(mut self, nodes: Nodes, seed: u64) -> Self {
+        self.loopback = Some((nodes, seed));
         self
     }
 

@@ -18,6 +18,7 @@ or have one of their own.";
 
 /// Prepare the MPI of this machine for PEs on many machines
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Mpi {
     #[command(subcommand)]
     what: What,

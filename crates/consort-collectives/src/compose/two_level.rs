@@ -225,7 +225,7 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
-        let Some((nodes, between, inside)) = model.levels() else { return f64::INFINITY };
+        let Some((nodes, inside)) = &model.inside else { return f64::INFINITY };
         let of = |level: usize, pes| -> Option<(Query, Candidate)> {
             let collective = L::PARTS[level]?;
             let sync = Self::sync(query.sync, level);
@@ -236,9 +236,9 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
         let cost = |part: Option<(Query, Candidate)>, cost: Cost, model: &MachineModel| {
             part.map_or(0.0, |(query, candidate)| cost(&query, &candidate, model))
         };
-        cost(of(0, members), L::Up::cost_ns, &inside)
-            + cost(of(1, count), L::Across::cost_ns, &between)
-            + cost(of(2, members), L::Down::cost_ns, &inside)
+        cost(of(0, members), L::Up::cost_ns, inside)
+            + cost(of(1, count), L::Across::cost_ns, model)
+            + cost(of(2, members), L::Down::cost_ns, inside)
     }
 
     async fn run<F: Fabric>(f: &F, Schedule { up, across, down, .. }: &Schedule<L>) -> Op {

@@ -21,7 +21,7 @@ use crate::{
         link::Far,
         packet::{Exposure, Place, Question, Told},
     },
-    memory::region::Memory,
+    memory::{extent::Extent, region::Memory},
 };
 
 impl Call<'_> {
@@ -35,7 +35,13 @@ impl Call<'_> {
     ) -> bool {
         let Some(far) = self.job.far_to(self.group.in_world(to)) else { return false };
         let exposure = self.exposure(self.rank, to, number);
-        far.expose(exposure, memory, kind != RemoteKind::Source);
+        // The owner and near peers may access a private target meanwhile.
+        let target = &self.operands.target;
+        let shared = match kind {
+            RemoteKind::Target => Some(Extent::exposed(target.at, target.bytes)),
+            _ => memory.shared,
+        };
+        far.expose(exposure, Memory { shared, ..memory }, kind != RemoteKind::Source);
         true
     }
 

@@ -43,7 +43,7 @@ impl LockedWords<'_> {
 }
 
 /// The value of a word that was written from a `usize`.
-pub(super) fn size(word: u64) -> usize {
+pub(crate) fn size(word: u64) -> usize {
     usize::try_from(word).unwrap_or(usize::MAX)
 }
 

@@ -19,7 +19,7 @@ pub(crate) mod call_names;
 pub(crate) mod groups;
 mod keys;
 pub(crate) mod lock;
-mod locked_words;
+pub(crate) mod locked_words;
 mod map;
 mod names;
 mod space;

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use consort_fabric::{Rank, Signal};
+use consort_fabric::Rank;
 
 use super::{
     link::{Far, Link},
-    packet::{self, OnWord, Place, Question, Told},
+    packet::{self, Place, Question, Told},
     transport::Frame,
 };
 use crate::{
@@ -67,8 +67,7 @@ impl Job {
                     self.wake(pe);
                 }
             }
-            Told::Signal { pe, word, width, sets, value } => {
-                let how = if sets == 1 { Signal::Set(value) } else { Signal::Add(value) };
+            Told::Signal { pe, word, width, how } => {
                 self.near_word(far, pe, word, width)?.signal(pe, word, width, how);
             }
             Told::Hold { group, number } => self.directory()?.hold((group, number)),
@@ -112,7 +111,7 @@ impl Job {
         for (place, &value) in places.iter().zip(data) {
             place.store(value, Release); // pairs with the acquire of the wait for it
         }
-        ((to.0) < self.config().pes).then(|| self.wake(to))
+        (to.0 < self.config().pes).then(|| self.wake(to))
     }
 
     /// Counts a detach, as a PE does that has attached a buffer.
@@ -166,7 +165,7 @@ impl Job {
             }
             Question::Atomic { pe, word, width, operation } => {
                 let operations = self.near_word(far, pe, word, width)?;
-                Some(vec![operations.atomic(pe, word, width, OnWord::into(operation))])
+                Some(vec![operations.atomic(pe, word, width, operation)])
             }
             Question::Number { .. }
             | Question::Name { .. }

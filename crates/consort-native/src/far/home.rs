@@ -6,13 +6,15 @@ use consort_fabric::Rank;
 
 use super::{
     link::Far,
-    packet::{self, Formation, Question, Told},
+    packet::{self, Question, Told},
 };
 use crate::{
     directory::{
         blocks::{HeapError, Number, Taken},
         call_names::NoNumber,
         groups::{Forming, GroupPlace, NoGroup},
+        lock::NAMES,
+        locked_words::size,
     },
     launch::job::Job,
 };
@@ -27,24 +29,6 @@ const TOO_MANY: u64 = 2;
 
 /// No number of a group.
 const NO_GROUP: u64 = u64::MAX;
-
-impl From<Forming> for Formation {
-    fn from(forming: Forming) -> Self {
-        match forming {
-            Forming::Color(parent, made, color) => Self::Color { parent, made, color },
-            Forming::Strided(first, stride) => Self::Strided { first, stride },
-        }
-    }
-}
-
-impl From<Formation> for Forming {
-    fn from(formation: Formation) -> Self {
-        match formation {
-            Formation::Color { parent, made, color } => Self::Color(parent, made, color),
-            Formation::Strided { first, stride } => Self::Strided(first, stride),
-        }
-    }
-}
 
 impl Job {
     /// Whether this process decides.
@@ -73,8 +57,11 @@ impl Job {
             Question::Number { bytes } => {
                 let name = String::from_utf8(packet::bytes_of(data, bytes)?).ok()?;
                 // Calls of other processes are not known here, so all numbers are taken as recent.
-                let number = directory.hold_name(&name, |note| (1..1 << 16).for_each(note));
-                vec![number.unwrap_or(0)]
+                let all = |note: &mut dyn FnMut(u64)| (1..=NAMES as u64).for_each(note);
+                match directory.hold_name(&name, all) {
+                    Ok(number) => vec![number],
+                    Err(NoNumber { most }) => vec![0, most as u64],
+                }
             }
             Question::Name { number } => {
                 let name = directory.name(number).unwrap_or_default();
@@ -91,8 +78,8 @@ impl Job {
                     Err(HeapError::System { .. }) => return None,
                 }
             }
-            Question::Group { formation, pes } => {
-                let number = directory.number_group(formation.into(), pes);
+            Question::Group { forming, pes } => {
+                let number = directory.number_group(forming, pes);
                 vec![number.unwrap_or(NO_GROUP)]
             }
             Question::Done {} | Question::Get { .. } | Question::Atomic { .. } => return None,
@@ -104,9 +91,9 @@ impl Job {
         let words: Vec<u64> = packet::words_of(name.as_bytes()).collect();
         let answer = self.ask_home(far, Question::Number { bytes: name.len() }, &words);
         match answer.as_deref() {
-            None | Some([]) => Err(NoNumber { most: 0 }),
-            Some([0, ..]) => Err(NoNumber { most: (1 << 16) - 1 }),
+            Some([0, most, ..]) => Err(NoNumber { most: size(*most) }),
             Some([number, ..]) => Ok(*number),
+            None | Some([]) => Err(NoNumber { most: 0 }),
         }
     }
 
@@ -139,7 +126,6 @@ impl Job {
         let failed = HeapError::System { heap, pes: holders };
         let question = Question::Block { group, number, holders, asked };
         let answer = self.ask_home(far, question, &[]).ok_or(failed)?;
-        let size = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
         match answer[..] {
             [TAKEN, at, fresh] => Ok(Taken { at: size(at), fresh: size(fresh) }),
             [EXHAUSTED, free, largest] => {
@@ -176,7 +162,7 @@ impl Job {
         ranks: &[Rank],
         bytes: usize,
     ) -> Result<GroupPlace, NoGroup> {
-        let question = Question::Group { formation: forming.into(), pes: ranks.len() };
+        let question = Question::Group { forming, pes: ranks.len() };
         let answer = self.ask_home(far, question, &[]).ok_or(NoGroup)?;
         let number = answer.first().copied().filter(|&number| number != NO_GROUP).ok_or(NoGroup)?;
         let here = ranks.iter().filter(|&&pe| !far.is_far(pe)).count();

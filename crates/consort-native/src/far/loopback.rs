@@ -17,22 +17,12 @@ use consort_fabric::splitmix64;
 
 use super::transport::{Frame, Lost, Transport};
 
-/// How long frames take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delays {
-    /// They are due at once.
-    None,
-    /// At random, from this seed.
-    Random(u64),
-}
-
 /// The most looks of a receiver before a frame is due.
 const MOST_LOOKS: u64 = 4;
 
 /// Frames on their way, by sender and receiver.
 struct Network {
     processes: u32,
-    delays: Delays,
     pairs: Vec<Mutex<VecDeque<Late>>>,
     /// By process, how often it has found nothing.
     looks: Vec<AtomicU64>,
@@ -53,21 +43,16 @@ pub struct Loopback {
 }
 
 impl Loopback {
-    /// The ends of a network between so many processes.
+    /// The ends of a network between so many processes, whose delays are drawn from a seed.
     #[must_use]
-    pub fn ends(processes: u32, delays: Delays) -> Vec<Self> {
+    pub fn ends(processes: u32, seed: u64) -> Vec<Self> {
         let count = processes as usize;
         let network = Arc::new(Network {
             processes,
-            delays,
             pairs: (0..count * count).map(|_| Mutex::default()).collect(),
             looks: (0..count).map(|_| AtomicU64::new(0)).collect(),
             closed: (0..count).map(|_| AtomicBool::new(false)).collect(),
         });
-        let seed = match delays {
-            Delays::None => 0,
-            Delays::Random(seed) => seed,
-        };
         let end = |rank| Self {
             network: Arc::clone(&network),
             rank,
@@ -109,10 +94,7 @@ impl Transport for Loopback {
     fn send(&mut self, to: u32, frame: Frame) -> Result<(), Lost> {
         // Who has closed has heard that all have ended, and needs nothing more.
         if !self.network.closed[to as usize].load(Relaxed) {
-            let delay = match self.network.delays {
-                Delays::None => 0,
-                Delays::Random(_) => self.draw(MOST_LOOKS + 1),
-            };
+            let delay = self.draw(MOST_LOOKS + 1);
             let due = self.looks(to).load(Relaxed) + delay;
             self.pair(self.rank, to).push_back(Late { frame, due });
         }
@@ -149,7 +131,7 @@ mod tests {
     fn pairs_keep_their_order_and_overtake_each_other() {
         let mut overtaken = 0;
         for seed in 0..20 {
-            let mut ends = Loopback::ends(3, Delays::Random(seed));
+            let mut ends = Loopback::ends(3, seed);
             for number in 0..10 {
                 for from in [1, 2] {
                     ends[from].send(0, vec![number]).expect("it is there");

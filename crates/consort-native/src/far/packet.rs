@@ -11,7 +11,7 @@
 
 use consort_fabric::{Atomic, Rank, Signal};
 
-use crate::heap::word::Width;
+use crate::{directory::groups::Forming, heap::word::Width};
 
 /// A field of a packet, in one word or several.
 pub(super) trait Field: Sized {
@@ -64,7 +64,7 @@ macro_rules! fields {
         $($(#[$of:meta])* $variant:ident { $($field:ident: $type:ty),* } = $kind:literal,)*
     })*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum $name {
             $($(#[$of])* $variant { $($field: $type),* },)*
         }
@@ -87,6 +87,54 @@ macro_rules! fields {
             }
         }
     )*};
+}
+
+/// Enumerations that others define: by kind, the variant and its fields.
+macro_rules! variants {
+    ($($name:ident { $($kind:literal: { $($variant:tt)* } [$($field:ident),*];)* })*) => {$(
+        impl Field for $name {
+            fn write(&self, words: &mut Vec<u64>) {
+                match self {
+                    $($($variant)* => {
+                        words.push($kind);
+                        $($field.write(words);)*
+                    })*
+                }
+            }
+
+            fn read(words: &mut &[u64]) -> Option<Self> {
+                Some(match u64::read(words)? {
+                    $($kind => {
+                        $(let $field = Field::read(words)?;)*
+                        $($variant)*
+                    })*
+                    _ => return None,
+                })
+            }
+        }
+    )*};
+}
+
+variants! {
+    Atomic {
+        0: { Self::Load } [];
+        1: { Self::Swap(new) } [new];
+        2: { Self::CompareSwap { current, new } } [current, new];
+        3: { Self::FetchAdd(by) } [by];
+        4: { Self::FetchAnd(by) } [by];
+        5: { Self::FetchOr(by) } [by];
+        6: { Self::FetchXor(by) } [by];
+    }
+
+    Signal {
+        0: { Self::Set(value) } [value];
+        1: { Self::Add(by) } [by];
+    }
+
+    Forming {
+        0: { Self::Color(parent, made, color) } [parent, made, color];
+        1: { Self::Strided(first, stride) } [first, stride];
+    }
 }
 
 /// An exposure to a far PE: where a rendezvous finds it.
@@ -130,32 +178,6 @@ fields! {
         Exposed { exposure: Exposure } = 1,
     }
 
-    /// How a group that is being formed is known.
-    enum Formation {
-        /// By a formation of another group.
-        Color { parent: u64, made: u64, color: u32 } = 0,
-        /// By its first PE and the distance between its PEs.
-        Strided { first: Rank, stride: u32 } = 1,
-    }
-
-    /// An operation on a word of a heap.
-    enum OnWord {
-        /// [`Atomic::Load`].
-        Load {} = 0,
-        /// [`Atomic::Swap`].
-        Swap { new: u64 } = 1,
-        /// [`Atomic::CompareSwap`].
-        CompareSwap { current: u64, new: u64 } = 2,
-        /// [`Atomic::FetchAdd`].
-        FetchAdd { by: u64 } = 3,
-        /// [`Atomic::FetchAnd`].
-        FetchAnd { by: u64 } = 4,
-        /// [`Atomic::FetchOr`].
-        FetchOr { by: u64 } = 5,
-        /// [`Atomic::FetchXor`].
-        FetchXor { by: u64 } = 6,
-    }
-
     /// What a process tells another, which answers nothing.
     enum Told {
         /// Words of a group from index `at` on, the last of which completes a message to a PE. The
@@ -167,8 +189,8 @@ fields! {
         Show { group: u64, member: Rank } = 2,
         /// Bytes for some memory, as data.
         Put { place: Place, at: usize, bytes: usize } = 3,
-        /// A signal to a word of a heap: its value is set, or else added.
-        Signal { pe: Rank, word: usize, width: Width, sets: u32, value: u64 } = 4,
+        /// A signal to a word of a heap.
+        Signal { pe: Rank, word: usize, width: Width, how: Signal } = 4,
         /// A further hold on a block of symmetric memory, by the number of its allocation.
         Hold { group: u64, number: u64 } = 5,
         /// A hold less.
@@ -198,50 +220,11 @@ fields! {
         /// The place of a block of symmetric memory.
         Block { group: u64, number: u64, holders: usize, asked: usize } = 3,
         /// The number of a group that is being formed.
-        Group { formation: Formation, pes: usize } = 4,
+        Group { forming: Forming, pes: usize } = 4,
         /// Bytes of some memory.
         Get { place: Place, at: usize, bytes: usize } = 5,
         /// The old value of a word of a heap, before an operation.
-        Atomic { pe: Rank, word: usize, width: Width, operation: OnWord } = 6,
-    }
-}
-
-impl From<Atomic> for OnWord {
-    fn from(operation: Atomic) -> Self {
-        match operation {
-            Atomic::Load => Self::Load {},
-            Atomic::Swap(new) => Self::Swap { new },
-            Atomic::CompareSwap { current, new } => Self::CompareSwap { current, new },
-            Atomic::FetchAdd(by) => Self::FetchAdd { by },
-            Atomic::FetchAnd(by) => Self::FetchAnd { by },
-            Atomic::FetchOr(by) => Self::FetchOr { by },
-            Atomic::FetchXor(by) => Self::FetchXor { by },
-        }
-    }
-}
-
-impl From<OnWord> for Atomic {
-    fn from(operation: OnWord) -> Self {
-        match operation {
-            OnWord::Load {} => Self::Load,
-            OnWord::Swap { new } => Self::Swap(new),
-            OnWord::CompareSwap { current, new } => Self::CompareSwap { current, new },
-            OnWord::FetchAdd { by } => Self::FetchAdd(by),
-            OnWord::FetchAnd { by } => Self::FetchAnd(by),
-            OnWord::FetchOr { by } => Self::FetchOr(by),
-            OnWord::FetchXor { by } => Self::FetchXor(by),
-        }
-    }
-}
-
-impl Told {
-    /// A signal to a word.
-    pub(crate) fn signal(pe: Rank, word: usize, width: Width, how: Signal) -> Self {
-        let (sets, value) = match how {
-            Signal::Set(value) => (1, value),
-            Signal::Add(by) => (0, by),
-        };
-        Self::Signal { pe, word, width, sets, value }
+        Atomic { pe: Rank, word: usize, width: Width, operation: Atomic } = 6,
     }
 }
 
@@ -285,15 +268,15 @@ mod tests {
         let exposure = Exposure { group: 3, owner: Rank(1), peer: Rank(2), position: 7, number: 1 };
         let (pe, place) = (Rank(5), Place::Exposed { exposure });
         let question = |question| Told::Asks { id: 9, question };
-        let formation = Formation::Color { parent: 1, made: 2, color: 3 };
-        let operation = OnWord::CompareSwap { current: 1, new: 2 };
+        let forming = Forming::Color(1, 2, 3);
+        let operation = Atomic::CompareSwap { current: 1, new: 2 };
         vec![
             Told::Words { group: 0, to: pe, at: 17 },
             Told::Put { place, at: 8, bytes: 3 },
             Told::Put { place: Place::Heap { pe }, at: 8, bytes: 3 },
-            Told::signal(pe, 8, Width::Four, Signal::Add(u64::MAX)),
+            Told::Signal { pe, word: 8, width: Width::Four, how: Signal::Add(u64::MAX) },
             Told::Failed {},
-            question(Question::Group { formation, pes: 4 }),
+            question(Question::Group { forming, pes: 4 }),
             question(Question::Atomic { pe, word: 8, width: Width::Eight, operation }),
         ]
     }

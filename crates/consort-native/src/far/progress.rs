@@ -8,7 +8,7 @@ use std::{
 use consort_fabric::Rank;
 
 use super::{
-    link::Far,
+    link::{Far, Link},
     packet::{Question, Told},
 };
 use crate::{
@@ -28,10 +28,6 @@ impl Looks {
     fn pause(&mut self) {
         let waited = self.0.get_or_insert_with(Instant::now).elapsed();
         if waited < YIELDS { thread::yield_now() } else { thread::sleep(nap_after(waited)) }
-    }
-
-    fn waited(&self) -> Duration {
-        self.0.map_or(Duration::ZERO, |begun| begun.elapsed())
     }
 }
 
@@ -54,15 +50,14 @@ impl Job {
                 Ok(None) => break,
                 Ok(Some((from, frame))) => {
                     if self.deliver_all(far, &mut link, from, &frame).is_none() {
-                        let reason = format!("sent what this process does not understand ({from})");
-                        self.fail_alone(&Failure::Pe { rank: self.first_on(far, from), reason });
+                        let reason = "its process sent what another does not understand";
+                        self.fail_for(far, &mut link, from, reason.to_owned());
                         break;
                     }
                 }
                 Err(lost) => {
-                    let reason = format!("its process cannot be reached: {lost}");
-                    let rank = self.first_on(far, far.own());
-                    self.fail_alone(&Failure::Pe { rank, reason });
+                    let reason = format!("its process cannot reach another: {lost}");
+                    self.fail_for(far, &mut link, far.own(), reason);
                     link.close(false);
                     break;
                 }
@@ -71,14 +66,13 @@ impl Job {
         link.flush(); // answers
     }
 
-    /// The first PE on a process.
-    fn first_on(&self, far: &Far, process: u32) -> Rank {
-        Rank(far.nodes().members(process, self.config().pes).first)
-    }
-
-    /// Fails the job in this process, with the link locked.
-    fn fail_alone(&self, failure: &Failure) {
-        self.claim(&reason::encode(failure));
+    /// Fails the job, with the link locked, for what a process has done; its first PE is named.
+    fn fail_for(&self, far: &Far, link: &mut Link, process: u32, reason: String) {
+        let rank = Rank(far.nodes().members(process, self.config().pes).first);
+        let words = reason::encode(&Failure::Pe { rank, reason });
+        if self.claim(&words) {
+            link.tell_all(&Told::Failed {}, &words);
+        }
     }
 
     /// The answer to a question of a thread that waits for it; `None` if the job fails before.
@@ -128,9 +122,13 @@ impl Job {
     /// Then each process says that it sends nothing more, and waits until all have said so: what
     /// came before, it has received.
     pub(crate) fn part(&self, far: &Far) {
-        let mut looks = Looks(None);
+        let (mut looks, mut since_failure) = (Looks(None), None);
         loop {
             self.serve();
+            if self.is_poisoned() {
+                since_failure.get_or_insert_with(Instant::now);
+            }
+            let gives_up = since_failure.is_some_and(|since| since.elapsed() > PATIENCE);
             let mut link = far.link();
             let others = link.transport.processes() - 1;
             if link.ended == others && !link.is_closing {
@@ -138,7 +136,7 @@ impl Job {
                 link.is_closing = true;
             }
             let is_over = link.closing == others && link.is_closing && link.is_flushed();
-            if is_over || (self.is_poisoned() && looks.waited() > PATIENCE) {
+            if is_over || gives_up {
                 return link.close(is_over);
             }
             drop(link);

@@ -69,7 +69,7 @@ impl OneSided<'_> {
     #[cold]
     pub(super) fn signal_far(&self, far: &Far, to: Rank, word: usize, width: Width, how: Signal) {
         self.assert_word(word, width);
-        far.write(to, &Told::signal(to, word, width, how), |_| ());
+        far.write(to, &Told::Signal { pe: to, word, width, how }, |_| ());
         far.flush();
     }
 
@@ -83,7 +83,7 @@ impl OneSided<'_> {
         operation: Atomic,
     ) -> u64 {
         self.assert_word(word, width);
-        let question = Question::Atomic { pe, word, width, operation: operation.into() };
+        let question = Question::Atomic { pe, word, width, operation };
         let answer = self.job.ask(far, pe, question, |_| ());
         answer.and_then(|words| words.first().copied()).unwrap_or(0)
     }

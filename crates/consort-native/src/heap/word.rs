@@ -13,7 +13,7 @@ use std::sync::atomic::{
 use consort_fabric::{Atomic, Signal};
 
 /// The size of a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// 4 bytes. Only the low 32 bits of operands count.
     Four,

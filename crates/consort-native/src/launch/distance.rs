@@ -51,18 +51,8 @@ impl Job {
     }
 
     /// How PEs, by their ranks in the world, lie on the processes that share no memory.
-    #[must_use]
-    pub fn nodes_of(&self, ranks: &[Rank]) -> Nodes {
+    pub(crate) fn nodes_of(&self, ranks: &[Rank]) -> Nodes {
         let process = |far: &Far| ranks.iter().map(|&pe| far.process(pe)).collect::<Vec<_>>();
         self.far().map_or(Nodes::One, |far| Nodes::of(&process(far)))
-    }
-
-    /// The fabric's capabilities in a team of these PEs, by their ranks in the world.
-    pub(crate) fn capabilities_in(&self, ranks: &[Rank]) -> Capabilities {
-        let pes = u32::try_from(ranks.len()).unwrap_or(u32::MAX);
-        match self.far() {
-            None => Self::capabilities_of(pes),
-            Some(_) => Self::capabilities_between(pes, self.nodes_of(ranks)),
-        }
     }
 }

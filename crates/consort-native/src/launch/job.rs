@@ -83,19 +83,12 @@ pub enum NoJob {
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Job {
-    /// Stands for the name of a call that has none.
-    pub(crate) const UNKNOWN_CALL: &str = "an unknown call";
-
     /// Sets up the shared state of a launch. The caller starts the threads.
     ///
     /// # Errors
     /// When the system provides no memory.
     pub fn new(config: Config) -> Result<Arc<Self>, HeapError> {
-        let form = Form::of(&config, 0)?;
-        let memory = config.memory;
-        let segment = form.make(&config, &|bytes| Segment::reserve(bytes, memory));
-        let segment = segment.ok_or(form.no_memory())?;
-        Self::over(config, &form, &segment, None, None).ok_or(form.no_memory())
+        Self::of_threads(config, None)
     }
 
     /// As [`Job::new`], in one of several processes that share no memory. The caller starts the
@@ -104,13 +97,19 @@ impl Job {
     /// # Errors
     /// As [`Job::new`].
     pub fn of_far(config: Config, far: Far) -> Result<Arc<Self>, HeapError> {
+        Self::of_threads(config, Some(far))
+    }
+
+    fn of_threads(config: Config, far: Option<Far>) -> Result<Arc<Self>, HeapError> {
         let form = Form::of(&config, 0)?;
         let memory = config.memory;
         let segment = form.make(&config, &|bytes| Segment::reserve(bytes, memory));
         let segment = segment.ok_or(form.no_memory())?;
-        // Each store for a peer may be one for a far PE, so all of them tell it.
-        Single::<Header>::new(&segment, 0).sleepers.let_senders_fence();
-        Self::over(config, &form, &segment, None, Some(far)).ok_or(form.no_memory())
+        if far.is_some() {
+            // Each store for a peer may be one for a far PE, so all of them tell it.
+            Single::<Header>::new(&segment, 0).sleepers.let_senders_fence();
+        }
+        Self::over(config, &form, &segment, None, far).ok_or(form.no_memory())
     }
 
     /// The way to far PEs, if there are any.

@@ -6,6 +6,9 @@ use super::job::Job;
 use crate::{inbox::geometry::SEQUENCE_BITS, team::memory::GroupMemory};
 
 impl Job {
+    /// Stands for the name of a call that has none.
+    pub(crate) const UNKNOWN_CALL: &str = "an unknown call";
+
     /// The name of the call whose name number is in `word`.
     pub(crate) fn name_of(&self, word: u64) -> String {
         let number = word >> SEQUENCE_BITS;

@@ -15,7 +15,7 @@ use std::{
     },
 };
 
-use consort_fabric::{Capabilities, Nodes, Rank};
+use consort_fabric::{Nodes, Rank};
 
 use super::memory::GroupMemory;
 use crate::{
@@ -184,11 +184,6 @@ impl Group {
     /// How the members lie on the processes that share no memory.
     pub fn nodes(&self) -> Nodes {
         self.job.nodes_of(&self.ranks)
-    }
-
-    /// The fabric's capabilities for calls of this team.
-    pub fn capabilities(&self) -> Capabilities {
-        self.job.capabilities_in(&self.ranks)
     }
 
     /// The word at an index.

@@ -1,6 +1,6 @@
 //! A described machine as a [`MachineModel`], the parameters of the algorithms' cost functions.
 
-use consort_fabric::{LINE_PAYLOAD_BYTES, MachineModel, NodeModel};
+use consort_fabric::{LINE_PAYLOAD_BYTES, MachineModel};
 
 use super::{Cluster, Coherent, Kind, Machine, MessageBuffers, State};
 use crate::costs::CALL_CYCLES;
@@ -93,6 +93,18 @@ fn cluster(machine: &Cluster, pes: u32) -> MachineModel {
     let crosses = pes > machine.pes_per_node;
     let gbps = if crosses { 1.0 / machine.gap_per_byte_ns } else { machine.inside.copy_gbps };
     let (gap_ns, overhead_ns) = (machine.gap_ns, machine.overhead_ns);
+    let copy_gbps = machine.inside.copy_gbps;
+    let inside = MachineModel {
+        transfer_ns: machine.inside.transfer_ns + machine.inside.overhead_ns,
+        next_line_ns: LINE_PAYLOAD_BYTES as f64 / copy_gbps,
+        overhead_ns: machine.inside.overhead_ns,
+        copy_gbps,
+        pull_gbps: copy_gbps,
+        switch_ns: 0.0,
+        serve_gbps: copy_gbps,
+        cores: pes,
+        inside: None,
+    };
     MachineModel {
         transfer_ns,
         next_line_ns: LINE_PAYLOAD_BYTES as f64 / gbps,
@@ -102,16 +114,7 @@ fn cluster(machine: &Cluster, pes: u32) -> MachineModel {
         switch_ns: 0.0,
         serve_gbps: gbps,
         cores: pes,
-        inside: crosses.then(|| NodeModel {
-            nodes: machine.placed(),
-            transfer_ns: machine.inside.transfer_ns + machine.inside.overhead_ns,
-            next_line_ns: LINE_PAYLOAD_BYTES as f64 / machine.inside.copy_gbps,
-            overhead_ns: machine.inside.overhead_ns,
-            copy_gbps: machine.inside.copy_gbps,
-            pull_gbps: machine.inside.copy_gbps,
-            serve_gbps: machine.inside.copy_gbps,
-            cores: pes,
-        }),
+        inside: crosses.then(|| (machine.placed(), Box::new(inside))),
     }
 }
 

@@ -41,9 +41,9 @@ impl Pes {
 
     /// Starts it for a program: several parts where PEs of this process share no memory.
     pub(super) fn start_program(self) -> Result<Vec<Arc<Ranks>>> {
-        if let Some((nodes, delays)) = self.loopback {
+        if let Some((nodes, seed)) = self.loopback {
             let (placement, here) = (self.place(None), self.pes);
-            let ends = Loopback::ends(nodes.count(self.pes.max(1)), delays);
+            let ends = Loopback::ends(nodes.count(self.pes.max(1)), seed);
             let whole = |end| Whole::Far(Box::new(Far::new(Box::new(end), nodes)), here);
             let start = |end| self.clone().start(placement.clone(), None, whole(end));
             return ends.into_iter().map(start).collect();
@@ -61,12 +61,13 @@ impl Pes {
 
     /// Starts it as one of the processes that an MPI has started.
     fn start_by_mpi(mut self, started: Started) -> Result<Arc<Ranks>> {
-        let transport = consort_mpi::transport().map_err(|error| Error::Mpi(error.to_string()))?;
-        let transport = transport.expect("an MPI has started this process");
         let each = each_of_environment()?;
         let processes = started.processes;
         self.pes = processes.saturating_mul(each);
         let nodes = if deals_in_turn()? { Nodes::InTurn(processes) } else { Nodes::Blocks(each) };
+        self.ensure_possible()?;
+        let transport = consort_mpi::begin(&started);
+        let transport = transport.map_err(|error| Error::Mpi(error.to_string()))?;
         let here = started.here.unwrap_or(processes).saturating_mul(each);
         // The launcher of the MPI says where processes run.
         self.pinning = Pinning::System;
@@ -104,6 +105,14 @@ impl Pes {
         self.start(placement, None, Whole::Threads)
     }
 
+    fn ensure_possible(&self) -> Result<()> {
+        match self.pes {
+            0 => Err(Error::NoPes),
+            1..=MOST_PES => Ok(()),
+            asked => Err(Error::TooManyPes { asked, most: MOST_PES }),
+        }
+    }
+
     /// Makes the job, and all else that its PEs begin with. Its PEs wait for `joining` for threads
     /// that join it; without that its threads are there.
     fn start(
@@ -112,12 +121,7 @@ impl Pes {
         joining: Option<Duration>,
         whole: Whole,
     ) -> Result<Arc<Ranks>> {
-        if self.pes == 0 {
-            return Err(Error::NoPes);
-        }
-        if self.pes > MOST_PES {
-            return Err(Error::TooManyPes { asked: self.pes, most: MOST_PES });
-        }
+        self.ensure_possible()?;
         let topology = Algorithms::here().topology();
         let algorithms = match &whole {
             Whole::Threads => Algorithms::here(),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use consort::{Delays, Pes};
+use consort::Pes;
 use consort_conformance::turns::alone;
 use consort_fabric::Nodes;
 use consort_native::Job;
@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(240);
 /// Runs programs of `count` cases on `pes` PEs, which lie on nodes of this form.
 fn conform(pes: u32, nodes: Nodes, count: usize) {
     let ended = alone(LIMIT, move || {
-        let launch = Pes::threads(pes).loopback(nodes, Delays::Random(pes.into()));
+        let launch = Pes::threads(pes).loopback(nodes, pes.into());
         let able = Job::capabilities_between(pes, nodes);
         play(launch, pes, able, count)
             .unwrap_or_else(|error| panic!("{pes} PEs on {nodes:?}: {error}"))

@@ -28,12 +28,13 @@ const SHAPES: [(u32, u32, &str); 4] =
 /// Cases of a suite.
 const CASES: usize = 100;
 
-/// How PE 1 ends, and what all are told.
-const ENDS: [(&str, &str); 4] = [
-    ("panic", "PE 1 failed: it panicked: on purpose"),
-    ("early", "PE 1 finished while PE "),
-    ("mismatch", "calls do not match at call 1: PE 0 called barrier() "),
-    ("exit", "process 1 exits in the midst of its program"),
+/// How many processes, how PE 1 ends, and what all are told. Of a mismatch between two PEs only one
+/// pair can be named.
+const ENDS: [(u32, &str, &str); 4] = [
+    (3, "panic", "PE 1 failed: it panicked: on purpose"),
+    (3, "early", "PE 1 finished while PE "),
+    (2, "mismatch", "calls do not match at call 1: PE 0 called barrier() "),
+    (3, "exit", "process 1 exits in the midst of its program"),
 ];
 
 fn main() -> ExitCode {
@@ -51,8 +52,10 @@ fn main() -> ExitCode {
             start(processes, each, placement, &["suite", &shape[0], &shape[1], placement], "")
         })
     });
-    let ends = ENDS.into_iter().map(|(end, text)| {
-        Trial::test(format!("ends::{end}"), move || start(3, 1, "blocks", &["end", end], text))
+    let ends = ENDS.into_iter().map(|(processes, end, text)| {
+        Trial::test(format!("ends::{end}"), move || {
+            start(processes, 1, "blocks", &["end", end], text)
+        })
     });
     let tests = suites.chain(ends).map(|test| test.with_ignored_flag(!is_here)).collect();
     // Jobs of many processes would make each other slow.
