@@ -8,13 +8,12 @@ use crate::output::print;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort mpi prepare                     for the MPI whose mpicc is in PATH
-  mpirun -n 4 target/release/program      then any program that calls Pes::from_env
-  CONSORT_MPICC=/opt/mpi/bin/mpicc consort mpi prepare
+  consort mpi prepare      for the MPI whose mpicc is in PATH
 
-A program does this by itself where it finds an mpicc. The result lies in the
-user's cache, or where CONSORT_CACHE says, which all machines of a job must see
-or have one of their own.";
+Then `mpirun -n 4 PROGRAM` starts any program that calls Pes::from_env. A
+program prepares the MPI by itself where it finds an mpicc. CONSORT_MPICC names
+another compiler. The result lies in the user's cache, or where CONSORT_CACHE
+says: all machines of a job must see it, or have one of their own.";
 
 /// Prepare the MPI of this machine for PEs on many machines
 #[derive(Args)]

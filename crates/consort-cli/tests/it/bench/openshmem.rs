@@ -25,9 +25,18 @@ fn page(oshrun: &str, options: &str) -> String {
 
 #[test]
 fn routines_are_timed_beside_those_of_another_library() {
-    let text = page("exec CONSORT run \"$@\"", "--json");
-    let figures: Vec<Value> =
-        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    // Each library is launched once. If the cores came to be nearer or farther in between, the two
+    // launches do not count together, and are made again.
+    let measure = || -> Vec<Value> {
+        let text = page("exec CONSORT run \"$@\"", "--json");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let of_other = |figures: &[Value]| {
+        figures.iter().filter(|figure| figure["peer"] == "A Library 7.1").count()
+    };
+    let mut tries = (0..10).map(|_| measure());
+    let figures =
+        tries.find(|figures| of_other(figures) > 1).expect("launches that count together");
     for figure in &figures {
         assert_eq!(keys(figure), BTreeSet::from(FIGURE));
         assert_eq!(
@@ -36,8 +45,7 @@ fn routines_are_timed_beside_those_of_another_library() {
         );
         assert!(figure["median_ns"].as_f64() > Some(0.0), "{figure}");
     }
-    let of_other = figures.iter().filter(|figure| figure["peer"] == "A Library 7.1").count();
-    assert_eq!((figures.len(), of_other), (2 * 16, 16));
+    assert_eq!((figures.len(), of_other(&figures)), (2 * 16, 16));
 }
 
 #[test]
