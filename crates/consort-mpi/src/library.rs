@@ -14,10 +14,13 @@ use libloading::Library;
 pub(crate) struct Shim {
     begin: extern "C" fn(*mut c_int, *mut c_int) -> c_int,
     open: extern "C" fn() -> c_int,
-    send: extern "C" fn(*const u64, c_int, c_int) -> *mut c_void,
-    probe: extern "C" fn(*mut c_int, *mut c_int, *mut c_int, *mut *mut c_void) -> c_int,
-    receive: extern "C" fn(*mut c_void, *mut u64, c_int) -> *mut c_void,
+    send: extern "C" fn(*const u64, c_int, c_int, c_int) -> *mut c_void,
+    receive: extern "C" fn(*mut u64, c_int) -> *mut c_void,
+    received: extern "C" fn(*mut c_void, *mut c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int,
+    push: unsafe extern "C" fn(*const c_void, c_int, c_int, c_int) -> *mut c_void,
+    pull: unsafe extern "C" fn(*mut c_void, c_int, c_int, c_int) -> *mut c_void,
     test: extern "C" fn(*mut c_void, *mut c_int) -> c_int,
+    cancel: extern "C" fn(*mut c_void),
     close: extern "C" fn(c_int) -> c_int,
     error: extern "C" fn(*mut c_char, c_int),
 }
@@ -25,12 +28,23 @@ pub(crate) struct Shim {
 /// A message in memory that is the MPI's until it is done. If nobody waits for that, it is never
 /// freed.
 pub(crate) struct Request {
-    request: *mut c_void,
+    request: Moving,
     words: ManuallyDrop<Vec<u64>>,
 }
 
+/// A message in memory that somebody else keeps until it is done.
+pub(crate) struct Moving(*mut c_void);
+
+/// Words that have been received.
+pub(crate) struct Received {
+    pub(crate) from: u32,
+    pub(crate) words: Vec<u64>,
+    /// Whether more words of the frame follow.
+    pub(crate) more: bool,
+}
+
 // SAFETY: a request is any thread's, one at a time, as the MPI is told with the level of threads.
-unsafe impl Send for Request {}
+unsafe impl Send for Moving {}
 
 /// A function of a library.
 macro_rules! function {
@@ -46,6 +60,11 @@ fn load(path: &Path) -> Result<&'static Library, String> {
     let library = unsafe { Library::new(path) };
     // An MPI must not be unloaded.
     Ok(Box::leak(Box::new(library.map_err(|error| error.to_string())?)))
+}
+
+/// A count or a rank as MPI has it.
+fn number(number: usize) -> Result<c_int, String> {
+    c_int::try_from(number).map_err(|_| "a message is too long for MPI".to_owned())
 }
 
 /// What `write` writes into so many bytes.
@@ -70,9 +89,12 @@ impl Shim {
             begin: function!(library, b"consort_mpi_begin"),
             open: function!(library, b"consort_mpi_open"),
             send: function!(library, b"consort_mpi_send"),
-            probe: function!(library, b"consort_mpi_probe"),
             receive: function!(library, b"consort_mpi_receive"),
+            received: function!(library, b"consort_mpi_received"),
+            push: function!(library, b"consort_mpi_push"),
+            pull: function!(library, b"consort_mpi_pull"),
             test: function!(library, b"consort_mpi_test"),
+            cancel: function!(library, b"consort_mpi_cancel"),
             close: function!(library, b"consort_mpi_close"),
             error: function!(library, b"consort_mpi_error"),
         })
@@ -105,48 +127,107 @@ impl Shim {
         self.result((self.open)(), ())
     }
 
-    /// Sends words to a process.
-    pub(crate) fn send(&self, to: u32, words: Vec<u64>) -> Result<Request, String> {
-        let [count, to] = [words.len(), to as usize].map(c_int::try_from);
-        let (Ok(count), Ok(to)) = (count, to) else {
-            return Err("a message is too long for MPI".to_owned());
-        };
-        let request = (self.send)(words.as_ptr(), count, to);
-        if request.is_null() {
-            return Err(self.last_error());
-        }
+    fn begun(&self, request: *mut c_void) -> Result<Moving, String> {
+        if request.is_null() { Err(self.last_error()) } else { Ok(Moving(request)) }
+    }
+
+    /// Sends words to a process, after which more of the frame follow or not.
+    pub(crate) fn send(&self, to: u32, words: Vec<u64>, more: bool) -> Result<Request, String> {
+        let (count, to) = (number(words.len())?, number(to as usize)?);
+        let request = self.begun((self.send)(words.as_ptr(), count, to, more.into()))?;
         Ok(Request { request, words: ManuallyDrop::new(words) })
     }
 
-    /// Begins to receive a message that has come, if one has; from a process.
-    pub(crate) fn receive(&self) -> Result<Option<(u32, Request)>, String> {
-        let (mut is_there, mut from, mut count) = (0, 0, 0);
-        let mut message = std::ptr::null_mut();
-        let status =
-            (self.probe)(&raw mut is_there, &raw mut from, &raw mut count, &raw mut message);
-        self.result(status, ())?;
-        if is_there == 0 {
-            return Ok(None);
-        }
-        let mut words = vec![0; count.unsigned_abs() as usize];
-        let request = (self.receive)(message, words.as_mut_ptr(), count);
-        if request.is_null() {
-            return Err(self.last_error());
-        }
-        Ok(Some((from.unsigned_abs(), Request { request, words: ManuallyDrop::new(words) })))
+    /// Begins to receive what comes next, into as many words.
+    pub(crate) fn receive(&self, mut words: Vec<u64>) -> Result<Request, String> {
+        let count = number(words.len())?;
+        let request = self.begun((self.receive)(words.as_mut_ptr(), count))?;
+        Ok(Request { request, words: ManuallyDrop::new(words) })
     }
 
-    /// The words of a message that is done, or the request again.
-    pub(crate) fn test(&self, request: Request) -> Result<Result<Vec<u64>, Request>, String> {
-        let mut is_done = 0;
-        let status = (self.test)(request.request, &raw mut is_done);
+    /// What has come, or the request again; in the latter's words.
+    pub(crate) fn received(
+        &self,
+        request: Request,
+    ) -> Result<Result<(Received, Vec<u64>), Request>, String> {
+        let (mut is_done, mut from, mut count, mut more) = (0, 0, 0, 0);
+        let status = (self.received)(
+            request.request.0,
+            &raw mut is_done,
+            &raw mut from,
+            &raw mut count,
+            &raw mut more,
+        );
         self.result(status, ())?;
-        let Request { words, .. } = request;
-        Ok(if is_done == 0 {
-            Err(Request { words, ..request })
-        } else {
-            Ok(ManuallyDrop::into_inner(words))
+        if is_done == 0 {
+            return Ok(Err(request));
+        }
+        let memory = ManuallyDrop::into_inner(request.words);
+        let words = memory.get(..count.unsigned_abs() as usize).unwrap_or(&memory).to_vec();
+        Ok(Ok((Received { from: from.unsigned_abs(), words, more: more != 0 }, memory)))
+    }
+
+    /// Sends bytes from where they are.
+    ///
+    /// # Safety
+    /// They must stay until the request is done.
+    pub(crate) unsafe fn push(
+        &self,
+        to: u32,
+        tag: u32,
+        (at, bytes): (*const u8, usize),
+    ) -> Result<Moving, String> {
+        let (count, to, tag) = (number(bytes)?, number(to as usize)?, number(tag as usize)?);
+        // SAFETY: the caller promises it.
+        self.begun(unsafe { (self.push)(at.cast(), count, to, tag) })
+    }
+
+    /// Receives bytes to where they belong.
+    ///
+    /// # Safety
+    /// That must stay, and be writable, until the request is done.
+    pub(crate) unsafe fn pull(
+        &self,
+        from: u32,
+        tag: u32,
+        (at, bytes): (*mut u8, usize),
+    ) -> Result<Moving, String> {
+        let (count, from, tag) = (number(bytes)?, number(from as usize)?, number(tag as usize)?);
+        // SAFETY: the caller promises it.
+        self.begun(unsafe { (self.pull)(at.cast(), count, from, tag) })
+    }
+
+    /// Whether a request is done, or the request again.
+    pub(crate) fn is_done(&self, request: Moving) -> Result<Option<Moving>, String> {
+        let mut is_done = 0;
+        let status = (self.test)(request.0, &raw mut is_done);
+        self.result(status, ())?;
+        Ok((is_done == 0).then_some(request))
+    }
+
+    /// Frees the words of a request that is done, or returns the request.
+    pub(crate) fn is_sent(
+        &self,
+        Request { request, words }: Request,
+    ) -> Result<Option<Request>, String> {
+        Ok(match self.is_done(request)? {
+            Some(request) => Some(Request { request, words }),
+            None => {
+                drop(ManuallyDrop::into_inner(words));
+                None
+            }
         })
+    }
+
+    /// Ends a receipt to which nothing is sent.
+    pub(crate) fn cancel(&self, request: Moving) {
+        (self.cancel)(request.0);
+    }
+
+    /// Ends a receipt of words.
+    pub(crate) fn cancel_words(&self, Request { request, words }: Request) {
+        self.cancel(request);
+        drop(ManuallyDrop::into_inner(words));
     }
 
     /// Ends a job, with all processes; or ends all processes.

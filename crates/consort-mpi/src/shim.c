@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static MPI_Comm all = MPI_COMM_NULL;
+/* Frames, and long data. */
+static MPI_Comm all = MPI_COMM_NULL, bulk = MPI_COMM_NULL;
 static int last = MPI_SUCCESS;
 static int is_over = 0;
 
@@ -57,51 +58,81 @@ int consort_mpi_begin(int *rank, int *processes)
 int consort_mpi_open(void)
 {
     return failed(MPI_Comm_dup(MPI_COMM_WORLD, &all)) ||
-           failed(MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN));
+           failed(MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN)) ||
+           failed(MPI_Comm_dup(all, &bulk)) ||
+           failed(MPI_Comm_set_errhandler(bulk, MPI_ERRORS_RETURN));
 }
 
-void *consort_mpi_send(const uint64_t *words, int count, int to)
+static void *begun(MPI_Request *request, int error)
 {
-    MPI_Request *request = malloc(sizeof *request);
-    if (request && failed(MPI_Isend(words, count, MPI_UINT64_T, to, 0, all, request))) {
+    if (!request || failed(error)) {
         free(request);
         return NULL;
     }
     return request;
 }
 
-/* Whether a message has come, from whom, and of how many words. It is then to be received. */
-int consort_mpi_probe(int *is_there, int *from, int *count, void **message)
-{
-    MPI_Message found;
-    MPI_Message *kept;
-    MPI_Status status;
-    if (failed(MPI_Improbe(MPI_ANY_SOURCE, 0, all, is_there, &found, &status)))
-        return 1;
-    if (!*is_there)
-        return 0;
-    kept = malloc(sizeof *kept);
-    if (!kept)
-        return 2;
-    *kept = found;
-    *message = kept;
-    *from = status.MPI_SOURCE;
-    return failed(MPI_Get_count(&status, MPI_UINT64_T, count));
-}
-
-/* Receives a message that was probed. */
-void *consort_mpi_receive(void *message, uint64_t *words, int count)
+/* Sends words; what a receiver gets with them says whether more of the same frame follow. */
+void *consort_mpi_send(const uint64_t *words, int count, int to, int more)
 {
     MPI_Request *request = malloc(sizeof *request);
     int error = MPI_ERR_NO_MEM;
     if (request)
-        error = MPI_Imrecv(words, count, MPI_UINT64_T, message, request);
-    free(message);
-    if (failed(error)) {
-        free(request);
-        return NULL;
-    }
-    return request;
+        error = MPI_Isend(words, count, MPI_UINT64_T, to, more, all, request);
+    return begun(request, error);
+}
+
+/* Receives the next words from any process, up to so many. */
+void *consort_mpi_receive(uint64_t *words, int count)
+{
+    MPI_Request *request = malloc(sizeof *request);
+    int error = MPI_ERR_NO_MEM;
+    if (request)
+        error = MPI_Irecv(words, count, MPI_UINT64_T, MPI_ANY_SOURCE, MPI_ANY_TAG, all, request);
+    return begun(request, error);
+}
+
+/* Whether words have been received: from whom, how many, and whether more follow. The request is
+ * gone then. */
+int consort_mpi_received(void *request, int *is_done, int *from, int *count, int *more)
+{
+    MPI_Status status;
+    if (failed(MPI_Test(request, is_done, &status)))
+        return 1;
+    if (!*is_done)
+        return 0;
+    free(request);
+    *from = status.MPI_SOURCE;
+    *more = status.MPI_TAG;
+    return failed(MPI_Get_count(&status, MPI_UINT64_T, count));
+}
+
+/* Sends bytes from where they are. */
+void *consort_mpi_push(const void *bytes, int count, int to, int tag)
+{
+    MPI_Request *request = malloc(sizeof *request);
+    int error = MPI_ERR_NO_MEM;
+    if (request)
+        error = MPI_Isend(bytes, count, MPI_BYTE, to, tag, bulk, request);
+    return begun(request, error);
+}
+
+/* Receives bytes to where they belong. */
+void *consort_mpi_pull(void *bytes, int count, int from, int tag)
+{
+    MPI_Request *request = malloc(sizeof *request);
+    int error = MPI_ERR_NO_MEM;
+    if (request)
+        error = MPI_Irecv(bytes, count, MPI_BYTE, from, tag, bulk, request);
+    return begun(request, error);
+}
+
+/* Ends a receipt to which nothing is sent. */
+void consort_mpi_cancel(void *request)
+{
+    if (!failed(MPI_Cancel(request)))
+        failed(MPI_Wait(request, MPI_STATUS_IGNORE));
+    free(request);
 }
 
 /* Whether a request is done, which is then gone. */
@@ -122,7 +153,7 @@ int consort_mpi_close(int all_end)
         MPI_Abort(MPI_COMM_WORLD, 1);
         return 1;
     }
-    return failed(MPI_Comm_free(&all));
+    return failed(MPI_Comm_free(&bulk)) || failed(MPI_Comm_free(&all));
 }
 
 /* The last error, and the library's version. */

@@ -1,15 +1,18 @@
-//! Frames over MPI's messages.
+//! Frames over MPI's messages, and transfers.
 //!
-//! A frame is one message. MPI keeps the order of the messages of a pair, and so does this: a long
-//! message may be complete after a short one that came later, which then waits for it.
+//! Receipts from any process wait in a ring, in which MPI fills them in order. A frame is one
+//! message, or several if it is longer than a receipt's words. Transfers are messages too, from the
+//! memory of one process to that of another.
 
-use std::collections::VecDeque;
+#![expect(unsafe_code, reason = "passes on what callers promise of their memory")]
 
-use consort_native::{Frame, Lost, Transport};
+use std::collections::{HashMap, VecDeque};
+
+use consort_native::{Frame, Lost, Region, Transfer, Transport};
 
 use super::{
     environment::Started,
-    library::{Request, Shim},
+    library::{Moving, Received, Request, Shim},
     prepare::{NoShim, find},
 };
 
@@ -42,19 +45,28 @@ pub(crate) struct Mpi {
     processes: u32,
     /// Frames that MPI may still read.
     sent: VecDeque<Request>,
-    /// Frames that MPI still writes, and those behind one, in the order in which they have come.
-    come: VecDeque<(u32, State)>,
+    /// Receipts, in the order in which MPI fills them.
+    receipts: VecDeque<Request>,
+    /// By process, the beginning of a frame of several messages.
+    begun: Vec<Frame>,
+    /// Frames that have come.
+    come: VecDeque<(u32, Frame)>,
+    /// The messages of each transfer that are not done.
+    transfers: HashMap<Transfer, Vec<Moving>>,
+    /// The number of the next transfer.
+    next: Transfer,
 }
 
-/// A frame that has come.
-enum State {
-    /// It is not complete.
-    Begun(Request),
-    Done(Frame),
-}
-
-/// More than so many words that are on their way are waited for.
+/// The words of a receipt. MPIs send as many at once over most networks.
+const WORDS: usize = 2048;
+/// The receipts that wait.
+const RECEIPTS: usize = 16;
+/// More than so many frames that are on their way are looked after by each receipt, ...
+const MANY_SENT: usize = 16;
+/// ... and more than so many are waited for.
 const MOST_SENT: usize = 256;
+/// MPI counts bytes up to 2^31 - 1. A transfer of more is several messages.
+const MOST_BYTES: usize = 1 << 30;
 
 impl Mpi {
     /// Begins a job of all processes.
@@ -66,13 +78,25 @@ impl Mpi {
             return Err(NoMpi::Mixed { started: started.processes, known: processes });
         }
         shim.open().map_err(NoMpi::Failed)?;
-        Ok(Self { shim, rank, processes, sent: VecDeque::new(), come: VecDeque::new() })
+        let receipts = (0..RECEIPTS).map(|_| shim.receive(vec![0; WORDS]));
+        let receipts = receipts.collect::<Result<_, _>>().map_err(NoMpi::Failed)?;
+        Ok(Self {
+            shim,
+            rank,
+            processes,
+            sent: VecDeque::new(),
+            receipts,
+            begun: (0..processes).map(|_| Frame::new()).collect(),
+            come: VecDeque::new(),
+            transfers: HashMap::new(),
+            next: 0,
+        })
     }
 
     /// Frees the frames that MPI has sent.
     fn clear(&mut self) -> Result<(), Lost> {
         while let Some(request) = self.sent.pop_front() {
-            if let Err(request) = self.shim.test(request).map_err(Lost)? {
+            if let Some(request) = self.shim.is_sent(request).map_err(Lost)? {
                 self.sent.push_front(request);
                 break;
             }
@@ -80,36 +104,69 @@ impl Mpi {
         Ok(())
     }
 
-    /// Takes what has come.
-    fn look(&mut self) -> Result<(), Lost> {
-        while let Some((from, request)) = self.shim.receive().map_err(Lost)? {
-            self.come.push_back((from, State::Begun(request)));
+    /// Takes what has come next; returns whether anything has.
+    fn look(&mut self) -> Result<bool, Lost> {
+        let Some(receipt) = self.receipts.pop_front() else { return Ok(false) };
+        let (Received { from, words, more }, memory) =
+            match self.shim.received(receipt).map_err(Lost)? {
+                Ok(received) => received,
+                Err(receipt) => {
+                    self.receipts.push_front(receipt);
+                    return Ok(false);
+                }
+            };
+        self.receipts.push_back(self.shim.receive(memory).map_err(Lost)?);
+        let begun = self.begun.get_mut(from as usize);
+        let begun = begun.ok_or_else(|| Lost(format!("there is no process {from}")))?;
+        if more || !begun.is_empty() {
+            begun.extend(words);
+            if !more {
+                self.come.push_back((from, std::mem::take(begun)));
+            }
+        } else {
+            self.come.push_back((from, words));
+        }
+        Ok(true)
+    }
+
+    fn send_words(&mut self, to: u32, words: Vec<u64>, more: bool) -> Result<(), Lost> {
+        self.sent.push_back(self.shim.send(to, words, more).map_err(Lost)?);
+        // Peers that wait for each other still take what has come.
+        while self.sent.len() > MOST_SENT {
+            self.clear()?;
+            self.look()?;
         }
         Ok(())
     }
 
-    /// The next frame that is complete, and before which none of its sender is not.
-    fn next(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
-        let mut behind = Vec::new();
-        for at in 0..self.come.len() {
-            let (from, state) = self.come.remove(at).ok_or_else(|| Lost("a frame".to_owned()))?;
-            let state = match state {
-                State::Begun(request) => match self.shim.test(request).map_err(Lost)? {
-                    Ok(frame) => State::Done(frame),
-                    Err(request) => State::Begun(request),
-                },
-                done @ State::Done(_) => done,
-            };
-            match state {
-                State::Done(frame) if !behind.contains(&from) => return Ok(Some((from, frame))),
-                other => {
-                    behind.push(from);
-                    self.come.insert(at, (from, other));
+    /// Begins the messages of a transfer.
+    fn transfer(
+        &mut self,
+        region: Region,
+        begin: impl Fn(&Shim, (*mut u8, usize)) -> Result<Moving, String>,
+    ) -> Result<Transfer, Lost> {
+        let mut messages = Vec::new();
+        for piece in pieces(region) {
+            match begin(&self.shim, piece) {
+                Ok(message) => messages.push(message),
+                Err(error) => {
+                    if !messages.is_empty() {
+                        self.shim.close(false); // nobody waits for those that have begun
+                    }
+                    return Err(Lost(error));
                 }
             }
         }
-        Ok(None)
+        self.next += 1;
+        self.transfers.insert(self.next, messages);
+        Ok(self.next)
     }
+}
+
+/// The messages of a transfer between this region and another: where each begins, and its length.
+fn pieces(region: Region) -> impl Iterator<Item = (*mut u8, usize)> {
+    let begins = (0..region.bytes().max(1)).step_by(MOST_BYTES);
+    begins.map(move |at| (region.at().wrapping_add(at), MOST_BYTES.min(region.bytes() - at)))
 }
 
 impl Transport for Mpi {
@@ -122,19 +179,50 @@ impl Transport for Mpi {
     }
 
     fn send(&mut self, to: u32, frame: Frame) -> Result<(), Lost> {
-        self.sent.push_back(self.shim.send(to, frame).map_err(Lost)?);
-        // Peers that wait for each other still take what has come.
-        while self.sent.len() > MOST_SENT {
-            self.clear()?;
-            self.look()?;
+        let mut rest = frame;
+        while rest.len() > WORDS {
+            let after = rest.split_off(WORDS);
+            self.send_words(to, rest, true)?;
+            rest = after;
         }
-        Ok(())
+        self.send_words(to, rest, false)
     }
 
     fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
-        self.clear()?;
-        self.look()?;
-        self.next()
+        if self.sent.len() > MANY_SENT {
+            self.clear()?;
+        }
+        while self.come.is_empty() && self.look()? {}
+        Ok(self.come.pop_front())
+    }
+
+    unsafe fn push(&mut self, to: u32, tag: u32, source: Region) -> Result<Transfer, Lost> {
+        // SAFETY: the caller promises that the region stays.
+        self.transfer(source, |shim, (at, bytes)| unsafe {
+            shim.push(to, tag, (at.cast_const(), bytes))
+        })
+    }
+
+    unsafe fn pull(&mut self, from: u32, tag: u32, target: Region) -> Result<Transfer, Lost> {
+        // SAFETY: the caller promises that the region stays, and may be written.
+        self.transfer(target, |shim, piece| unsafe { shim.pull(from, tag, piece) })
+    }
+
+    fn is_done(&mut self, transfer: Transfer) -> Result<bool, Lost> {
+        let Some(messages) = self.transfers.get_mut(&transfer) else { return Ok(true) };
+        while let Some(message) = messages.pop() {
+            if let Some(message) = self.shim.is_done(message).map_err(Lost)? {
+                messages.push(message);
+                return Ok(false);
+            }
+        }
+        self.transfers.remove(&transfer);
+        Ok(true)
+    }
+
+    fn cancel(&mut self, transfer: Transfer) {
+        let messages = self.transfers.remove(&transfer).unwrap_or_default();
+        messages.into_iter().for_each(|message| self.shim.cancel(message));
     }
 
     fn is_flushed(&mut self) -> Result<bool, Lost> {
@@ -143,6 +231,9 @@ impl Transport for Mpi {
     }
 
     fn close(&mut self, all_end: bool) {
+        if all_end {
+            self.receipts.drain(..).for_each(|receipt| self.shim.cancel_words(receipt));
+        }
         self.shim.close(all_end);
     }
 }

@@ -62,7 +62,7 @@ pub use endpoint::identity::Endpoint;
 pub use far::{
     link::Far,
     loopback::Loopback,
-    transport::{Frame, Lost, Transport},
+    transport::{Frame, Lost, Region, TAGS, Transfer, Transport},
 };
 pub use heap::{block::Block, one_sided::OneSided, word::Width};
 pub use host::{affinity, cores::Cores, topology, usage};

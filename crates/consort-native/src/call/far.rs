@@ -20,6 +20,8 @@ use crate::{
         deliver::{append_memory, memory_of},
         link::Far,
         packet::{Exposure, Place, Question, Told},
+        transfers::{LONG_GET, LONG_PUT, Wanted},
+        transport::Transfer,
     },
     memory::{extent::Extent, region::Memory},
 };
@@ -70,12 +72,18 @@ impl Call<'_> {
     }
 
     #[cold]
-    pub(super) fn put_far(&self, remote: &Remote, at: usize, source: Memory) {
+    pub(super) fn put_far(&self, remote: &Remote, at: usize, source: Memory) -> Moved<'_> {
         let at = Self::offset(remote, at, source.bytes);
         let (far, pe, place) = self.place_of(remote);
-        let told = Told::Put { place, at, bytes: source.bytes };
-        far.write(pe, &told, |frame| append_memory(frame, source));
         self.exposed.store(self.exposed.load(Relaxed) | UNSENT, Relaxed);
+        if source.bytes < LONG_PUT {
+            let told = Told::Put { place, at, bytes: source.bytes };
+            far.write(pe, &told, |frame| append_memory(frame, source));
+            return Moved::Now(Ok(()));
+        }
+        // SAFETY: the source is the call's until the put has ended or is dropped.
+        let transfer = unsafe { far.push(pe, (place, at), source) };
+        Moved::Put(Put { call: self, far, transfer, is_new: true })
     }
 
     #[cold]
@@ -88,9 +96,22 @@ impl Call<'_> {
     ) -> Moved<'_> {
         let at = Self::offset(remote, at, target.bytes);
         let (far, pe, place) = self.place_of(remote);
-        let id = far.ask(pe, Question::Get { place, at, bytes: target.bytes }, |_| ());
+        let bytes = target.bytes;
+        let source = if bytes < LONG_GET {
+            Source::Answer(far.ask(pe, Question::Get { place, at, bytes }, |_| ()))
+        } else {
+            let words = if left.is_some() { bytes.div_ceil(8) } else { 0 };
+            let mut kept = vec![0_u64; words];
+            let into = match left {
+                Some(_) => Memory::private(kept.as_mut_ptr().cast(), bytes),
+                None => target,
+            };
+            // SAFETY: the target is the call's until the get has ended or is dropped, and what is
+            // kept is the get's.
+            Source::Pulled(unsafe { far.want(pe, (place, at), into) }, kept)
+        };
         self.begin_receive();
-        Moved::Get(Get { call: self, far, id, target, left, is_new: true })
+        Moved::Get(Get { call: self, far, source, target, left, is_new: true })
     }
 
     /// Ready when the far PEs have done all that was put, if anything was.
@@ -120,16 +141,34 @@ impl Call<'_> {
 pub(super) enum Moved<'f> {
     Now(Op),
     Get(Get<'f>),
+    Put(Put<'f>),
     Settled(Settled<'f>),
+}
+
+/// Where the bytes of a get come from.
+enum Source {
+    /// The answer to a question.
+    Answer(u64),
+    /// A transfer, into the target or into what is kept. `None` once it has ended.
+    Pulled(Option<Wanted>, Vec<u64>),
 }
 
 /// Ready when bytes of a far PE have arrived, and are copied or combined.
 pub(super) struct Get<'f> {
     call: &'f Call<'f>,
     far: &'f Far,
-    id: u64,
+    source: Source,
     target: Memory,
     left: Option<Memory>,
+    is_new: bool,
+}
+
+/// Ready when bytes for a far PE have left.
+pub(super) struct Put<'f> {
+    call: &'f Call<'f>,
+    far: &'f Far,
+    /// `None` once it has ended.
+    transfer: Option<Transfer>,
     is_new: bool,
 }
 
@@ -153,6 +192,7 @@ impl Future for Moved<'_> {
         match &mut *self {
             Self::Now(done) => Poll::Ready(*done),
             Self::Get(get) => get.poll_far(),
+            Self::Put(put) => put.poll_far(),
             Self::Settled(settled) => settled.poll_far(),
         }
     }
@@ -161,13 +201,30 @@ impl Future for Moved<'_> {
 impl Get<'_> {
     #[cold]
     fn poll_far(&mut self) -> Poll<Op> {
-        let Some(answer) = self.far.answer(self.id) else {
-            return self.call.pending_unwatched(std::mem::take(&mut self.is_new));
+        let is_new = std::mem::take(&mut self.is_new);
+        let bytes = self.target.bytes;
+        let answer;
+        let data = match &mut self.source {
+            Source::Answer(id) => match self.far.answer(*id) {
+                Some(words) => {
+                    answer = words;
+                    memory_of(&answer, bytes)
+                }
+                None => return self.call.pending_unwatched(is_new),
+            },
+            Source::Pulled(wanted, kept) => {
+                if wanted.is_none_or(|wanted| !self.far.has_ended(&wanted)) {
+                    return self.call.pending_unwatched(is_new);
+                }
+                *wanted = None;
+                memory_of(kept, bytes)
+            }
         };
-        let data = memory_of(&answer, self.target.bytes).expect("an answer is as long as asked");
-        match self.left {
-            Some(left) => self.call.combine_now(self.target, left, data),
-            None => self.target.copy_from(data),
+        match (self.left, data) {
+            (Some(left), Some(data)) => self.call.combine_now(self.target, left, data),
+            (None, Some(data)) => self.target.copy_from(data),
+            (None, None) => {} // it was pulled into its place
+            (Some(_), None) => panic!("what is combined is kept"),
         }
         self.call.end_far_receive();
         Poll::Ready(Ok(()))
@@ -176,7 +233,30 @@ impl Get<'_> {
 
 impl Drop for Get<'_> {
     fn drop(&mut self) {
-        self.far.forget(self.id);
+        match &self.source {
+            Source::Answer(id) => self.far.forget(*id),
+            Source::Pulled(Some(wanted), _) => self.call.job.finish(self.far, wanted),
+            Source::Pulled(None, _) => {}
+        }
+    }
+}
+
+impl Put<'_> {
+    #[cold]
+    fn poll_far(&mut self) -> Poll<Op> {
+        if self.transfer.is_none_or(|transfer| !self.far.is_pushed(transfer)) {
+            return self.call.pending_unwatched(std::mem::take(&mut self.is_new));
+        }
+        self.transfer = None;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Drop for Put<'_> {
+    fn drop(&mut self) {
+        if let Some(transfer) = self.transfer {
+            self.call.job.finish_push(self.far, transfer);
+        }
     }
 }
 

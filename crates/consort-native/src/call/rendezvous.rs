@@ -77,7 +77,7 @@ impl Call<'_> {
             self.unstage(staging);
         }
         if let Some(far) = self.job.far() {
-            far.end_exposures(self.group.number(), self.rank, self.position);
+            self.job.end_far_exposures(far, self.group.number(), self.rank, self.position);
             far.flush();
         }
     }
@@ -290,7 +290,7 @@ impl Rendezvous for Call<'_> {
                     self.unstage(staging);
                 }
                 if let Some(far) = self.job.far() {
-                    far.end_exposures(group.number(), self.rank, position);
+                    self.job.end_far_exposures(far, group.number(), self.rank, position);
                 }
             })
         })

@@ -1,7 +1,7 @@
 //! Gets from and puts to a peer's memory.
 
 use std::{
-    future::{Future, ready},
+    future::Future,
     sync::atomic::{
         Ordering::{Relaxed, Release, SeqCst},
         fence,
@@ -38,15 +38,14 @@ impl Call<'_> {
     }
 
     #[inline(always)]
-    fn put_now(&self, remote: &Remote, at: usize, source: Span) -> Op {
+    fn put_now(&self, remote: &Remote, at: usize, source: Span) -> Moved<'_> {
         assert!(remote.kind != RemoteKind::Source, "an exposed source is never written");
         let source = self.resolve(source);
         if remote.is_far() {
-            self.put_far(remote, at, source);
-            return Ok(());
+            return self.put_far(remote, at, source);
         }
         let target = remote.part(at, source.bytes);
-        self.accessing(remote, || target.copy_from(source))
+        Moved::Now(self.accessing(remote, || target.copy_from(source)))
     }
 }
 
@@ -147,7 +146,7 @@ impl Rma for Call<'_> {
 
     #[inline(always)]
     fn put(&self, remote: &Remote, at: usize, source: Span) -> impl Future<Output = Op> {
-        ready(self.put_now(remote, at, source))
+        self.put_now(remote, at, source)
     }
 
     #[inline(always)]
@@ -160,7 +159,7 @@ impl Rma for Call<'_> {
         how: Signal,
     ) -> impl Future<Output = Op> {
         let put = self.put_now(remote, at, source);
-        if put.is_ok() {
+        if !matches!(put, Moved::Now(Err(_))) {
             let to = self.group.in_world(remote.owner);
             OneSided::new(self.job, self.group.in_world(self.rank)).signal(
                 to,
@@ -169,7 +168,7 @@ impl Rma for Call<'_> {
                 how,
             );
         }
-        ready(put)
+        put
     }
 
     #[inline(always)]

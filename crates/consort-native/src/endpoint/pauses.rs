@@ -13,6 +13,7 @@ use super::{
     identity::{Endpoint, Pe},
 };
 use crate::{
+    far::link::Far,
     progress::{
         deadlock,
         executor::Idle,
@@ -21,6 +22,9 @@ use crate::{
     },
     state::sleepers::Sleeper,
 };
+
+/// How long a wait in a job with far PEs yields before it sleeps.
+const FAR_YIELDS: Duration = Duration::from_millis(1);
 
 /// What happens when a wait has lasted for its limit.
 enum Expiry<'e> {
@@ -177,7 +181,7 @@ impl Pauses<'_> {
         self.look_around(waited);
         self.expire(waited);
         match (config.waiting, &mut self.paused) {
-            (Waiting::SpinYieldPark, Some(yields)) if yields.are_over(waited) => {
+            (Waiting::SpinYieldPark, Some(yields)) if is_to_sleep(self.endpoint, yields, waited) => {
                 self.rest(waited);
                 0
             }
@@ -206,6 +210,32 @@ impl Pauses<'_> {
     }
 }
 
+/// Whether it is time to sleep. A wait for far PEs is patient, whatever earlier waits were like:
+/// what they send wakes nobody.
+fn is_to_sleep(endpoint: &Endpoint, yields: &Yields, waited: Duration) -> bool {
+    match endpoint.job.far() {
+        None => yields.are_over(waited),
+        Some(_) => waited >= FAR_YIELDS,
+    }
+}
+
+impl Pauses<'_> {
+    /// A pause in a job with far PEs. The first one sends what they may wait for; each other one
+    /// looks for what they have sent, and then yields, since a look takes as long.
+    fn pause_far(&mut self, far: &Far) -> u32 {
+        if self.spun == 0 {
+            far.flush_now();
+        } else if self.endpoint.poll_operations() {
+            self.pause_alone();
+        } else {
+            self.compare_calls();
+            thread::yield_now();
+        }
+        self.spun = self.spun.saturating_add(1);
+        self.polls
+    }
+}
+
 impl Idle for Pauses<'_> {
     #[cold]
     #[inline(never)]
@@ -213,6 +243,9 @@ impl Idle for Pauses<'_> {
         let Pe { engine, patience, .. } = &*self.endpoint.pe;
         if engine.is_idle() {
             return self.pause_alone();
+        }
+        if let Some(far) = self.endpoint.job.far() {
+            return self.pause_far(far);
         }
         if !self.endpoint.poll_operations() {
             // The helper thread polls the operations, perhaps for long. Only a PE that has itself

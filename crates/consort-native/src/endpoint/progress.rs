@@ -59,6 +59,15 @@ impl Endpoint {
         }
     }
 
+    /// As [`Self::progress`], for a PE that begins a call. If all that there is to poll are the far
+    /// PEs, it does so only when no PE has looked for them for a while.
+    pub fn begin_call(&self) {
+        match self.job.far() {
+            Some(far) if self.pe.engine.has_only(1) && !far.is_due() => self.one_sided().settle(),
+            _ => self.progress(),
+        }
+    }
+
     /// Polls all operations once, unless the helper thread does; returns whether this PE did.
     pub(super) fn poll_operations(&self) -> bool {
         self.pe.engine.poll().unwrap_or_else(|panic| {

@@ -78,7 +78,11 @@ impl Endpoint {
     pub(super) fn polls(&self) -> u32 {
         let Pe { engine, patience, .. } = &*self.pe;
         let polls = patience.get().polls();
-        if engine.is_idle() { polls } else { POLLS_PER_PROGRESS.min(polls) }
+        match () {
+            () if engine.is_idle() => polls,
+            () if self.job.far().is_some() => 0, // the first pause sends
+            () => POLLS_PER_PROGRESS.min(polls),
+        }
     }
 
     /// Waits until a word of this PE's own heap satisfies `until`, and returns it; or for `limit`,

@@ -19,18 +19,20 @@ use crate::{
 };
 
 impl Job {
-    /// Delivers the packets of a frame. `None` if it is not one of this library.
-    pub(super) fn deliver_all(
-        &self,
-        far: &Far,
-        link: &mut Link,
-        from: u32,
-        frame: &[u64],
-    ) -> Option<()> {
-        let mut rest = frame;
-        while !rest.is_empty() {
-            let (told, data) = packet::take(&mut rest)?;
-            self.deliver(far, link, from, &told, data)?;
+    /// Delivers what has come from a process, up to what must wait for what it puts. `None` if a
+    /// packet is not one of this library.
+    pub(super) fn deliver_from(&self, far: &Far, link: &mut Link, from: u32) -> Option<()> {
+        while let Some((frame, delivered)) = link.next_frame(from) {
+            let mut rest = frame.get(delivered..)?;
+            while !rest.is_empty() {
+                let delivered = frame.len() - rest.len();
+                let (told, data) = packet::take(&mut rest)?;
+                if link.is_pulling(from) && !matches!(told, Told::Coming { .. }) {
+                    link.stall(from, frame, delivered);
+                    return Some(());
+                }
+                self.deliver(far, link, from, &told, data)?;
+            }
         }
         Some(())
     }
@@ -78,6 +80,15 @@ impl Job {
             }
             Told::Ended {} => link.ended += 1,
             Told::Closes {} => link.closing += 1,
+            Told::Wanted { place, at, bytes, tag } => {
+                let source = self.memory_at(far, link, place, at, bytes, false);
+                link.push_wanted(from, tag, place, source);
+            }
+            Told::Coming { place, at, bytes, tag } => {
+                let target = self.memory_at(far, link, place, at, bytes, true);
+                link.pull_coming(from, tag, place, bytes, target);
+            }
+            Told::Refused { tag } => link.refuse(from, tag),
             Told::Answer { id } => link.keep_answer(id, data),
             Told::Asks { id, question } => {
                 let answer = self.answer(far, link, question, data)?;

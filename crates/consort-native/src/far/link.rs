@@ -3,7 +3,10 @@
 use std::{
     collections::{HashMap, HashSet},
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError, TryLockError},
+    sync::{
+        Mutex, MutexGuard, PoisonError, TryLockError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use consort_fabric::{Nodes, Rank};
@@ -11,9 +14,10 @@ use consort_fabric::{Nodes, Rank};
 use super::{
     exposed::{Exposed, Exposures},
     packet::{self, Exposure, Question, Told},
+    transfers::Transfers,
     transport::{Frame, Lost, Transport},
 };
-use crate::memory::region::Memory;
+use crate::{memory::region::Memory, system::clock};
 
 /// The words of a frame that is sent without waiting for more packets.
 const FULL: usize = 1024;
@@ -23,8 +27,13 @@ pub struct Far {
     /// How the PEs lie on the processes.
     nodes: Nodes,
     own: u32,
+    /// When a thread has looked last, in nanoseconds.
+    looked_ns: AtomicU64,
     link: Mutex<Link>,
 }
+
+/// A PE that begins a call looks if no thread has for so long, in nanoseconds.
+const DUE_NS: u64 = 20_000;
 
 /// How often a process's memory was written.
 #[derive(Clone, Copy, Default)]
@@ -38,6 +47,8 @@ pub(super) struct Link {
     pub(super) transport: Box<dyn Transport>,
     /// By process, the packets that wait to be sent.
     outboxes: Vec<Frame>,
+    /// The processes for which packets wait.
+    unsent: Vec<u32>,
     /// The number of the next question.
     next: u64,
     /// The questions that were asked, and their answers once they are there.
@@ -47,6 +58,7 @@ pub(super) struct Link {
     /// The groups that all PEs of this process have left.
     pub(super) left: HashSet<u64>,
     pub(super) exposures: Exposures,
+    pub(super) transfers: Transfers,
     /// By process, how often its memory was written, and how many of these are surely done.
     written: Vec<Written>,
     /// The questions whether a process is done, and how often it was written before.
@@ -75,12 +87,14 @@ impl Far {
         let own = transport.rank();
         let link = Link {
             outboxes: (0..processes).map(|_| Frame::new()).collect(),
+            unsent: Vec::new(),
             transport,
             next: 0,
             answers: HashMap::new(),
             early: HashMap::new(),
             left: HashSet::new(),
             exposures: Exposures::default(),
+            transfers: Transfers::new(processes),
             written: vec![Written::default(); processes as usize],
             whether_done: HashMap::new(),
             ended: 0,
@@ -89,13 +103,23 @@ impl Far {
             is_closing: false,
             is_closed: false,
         };
-        Self { nodes, own, link: Mutex::new(link) }
+        Self { nodes, own, looked_ns: AtomicU64::new(0), link: Mutex::new(link) }
     }
 
     /// How the PEs lie on the processes.
     #[must_use]
     pub fn nodes(&self) -> Nodes {
         self.nodes
+    }
+
+    /// Whether no thread has looked for a while.
+    pub(crate) fn is_due(&self) -> bool {
+        clock::now_ns().saturating_sub(self.looked_ns.load(Relaxed)) > DUE_NS
+    }
+
+    /// Notes that a thread looks.
+    pub(super) fn note_look(&self) {
+        self.looked_ns.store(clock::now_ns(), Relaxed);
     }
 
     /// The number of this process.
@@ -135,21 +159,18 @@ impl Far {
     pub(crate) fn write(&self, to: Rank, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
         let process = self.process(to);
         let mut link = self.link();
-        link.written[process as usize].times += 1;
+        link.count_write(process);
         link.tell(process, told, data);
     }
 
-    /// Asks the process of a PE a question; returns its number.
+    /// Asks the process of a PE a question, at the next flush at the latest; returns its number.
     pub(crate) fn ask(
         &self,
         to: Rank,
         question: Question,
         data: impl FnOnce(&mut Vec<u64>),
     ) -> u64 {
-        let mut link = self.link();
-        let id = link.ask(self.process(to), question, data);
-        link.flush();
-        id
+        self.link().ask(self.process(to), question, data)
     }
 
     /// Asks all processes whose memory was written whether that is done, unless it surely is;
@@ -165,7 +186,6 @@ impl Far {
                 ids.push(id);
             }
         }
-        link.flush();
         ids
     }
 
@@ -187,13 +207,21 @@ impl Far {
         self.link().flush();
     }
 
+    /// As [`Self::flush`], unless another thread has the link, which sends all when it is done.
+    pub(crate) fn flush_now(&self) {
+        if let Some(mut link) = self.try_link() {
+            link.flush();
+        }
+    }
+
     /// Lets a far PE access memory, until the exposures of the owner's call end.
     pub(crate) fn expose(&self, exposure: Exposure, memory: Memory, is_target: bool) {
         self.link().exposures.add(exposure, Exposed { memory, is_target });
     }
 
-    /// Ends all exposures of a member of a group in its call at a window position.
-    pub(crate) fn end_exposures(&self, group: u64, owner: Rank, position: usize) {
+    /// Ends all exposures of a member of a group in its call at a window position. Transfers may
+    /// still need their memory.
+    pub(super) fn end_exposures(&self, group: u64, owner: Rank, position: usize) {
         self.link().exposures.end(group, owner, position);
     }
 }
@@ -205,10 +233,18 @@ impl Link {
             return; // all have ended, and need nothing more
         }
         let outbox = &mut self.outboxes[to as usize];
+        if outbox.is_empty() {
+            self.unsent.push(to);
+        }
         packet::append(outbox, told, data);
         if outbox.len() >= FULL {
             self.send(to);
         }
+    }
+
+    /// Counts a write to a process's memory.
+    pub(super) fn count_write(&mut self, process: u32) {
+        self.written[process as usize].times += 1;
     }
 
     /// Tells all other processes something, at once.
@@ -241,7 +277,7 @@ impl Link {
 
     /// Sends all that waits.
     pub(super) fn flush(&mut self) {
-        for to in 0..self.transport.processes() {
+        while let Some(to) = self.unsent.pop() {
             self.send(to);
         }
     }
@@ -265,7 +301,11 @@ impl Link {
 
     /// Whether all that was sent has left.
     pub(super) fn is_flushed(&mut self) -> bool {
-        self.is_closed || self.transport.is_flushed().unwrap_or(true)
+        self.is_closed || self.has_pushed() && self.transport.is_flushed().unwrap_or(true)
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// Ends the transport: all processes have ended, or this one does not wait for them.

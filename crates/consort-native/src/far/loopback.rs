@@ -5,8 +5,10 @@
 //! senders whose next frame is due, the receiver draws one. So frames of different pairs overtake
 //! each other, while those of one pair keep their order.
 
+#![expect(unsafe_code, reason = "copies between regions whose users vouch for them")]
+
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -15,7 +17,8 @@ use std::{
 
 use consort_fabric::splitmix64;
 
-use super::transport::{Frame, Lost, Transport};
+use super::transport::{Frame, Lost, Region, Transfer, Transport};
+use crate::memory::region::Memory;
 
 /// The most looks of a receiver before a frame is due.
 const MOST_LOOKS: u64 = 4;
@@ -24,6 +27,8 @@ const MOST_LOOKS: u64 = 4;
 struct Network {
     processes: u32,
     pairs: Vec<Mutex<VecDeque<Late>>>,
+    /// By sender, receiver and tag, what was pushed.
+    pushed: Mutex<HashMap<(u32, u32, u32), VecDeque<Vec<u8>>>>,
     /// By process, how often it has found nothing.
     looks: Vec<AtomicU64>,
     closed: Vec<AtomicBool>,
@@ -40,6 +45,18 @@ pub struct Loopback {
     network: Arc<Network>,
     rank: u32,
     random: u64,
+    pulls: HashMap<Transfer, Pull>,
+    /// The number of the next transfer.
+    next: Transfer,
+}
+
+/// A transfer to this process that is not done.
+struct Pull {
+    from: u32,
+    tag: u32,
+    target: Region,
+    /// The looks at it that find nothing.
+    delay: u64,
 }
 
 impl Loopback {
@@ -50,6 +67,7 @@ impl Loopback {
         let network = Arc::new(Network {
             processes,
             pairs: (0..count * count).map(|_| Mutex::default()).collect(),
+            pushed: Mutex::default(),
             looks: (0..count).map(|_| AtomicU64::new(0)).collect(),
             closed: (0..count).map(|_| AtomicBool::new(false)).collect(),
         });
@@ -57,6 +75,8 @@ impl Loopback {
             network: Arc::clone(&network),
             rank,
             random: seed << 8 ^ u64::from(rank),
+            pulls: HashMap::new(),
+            next: 0,
         };
         (0..processes).map(end).collect()
     }
@@ -73,6 +93,15 @@ impl Loopback {
 
     fn looks(&self, process: u32) -> &AtomicU64 {
         &self.network.looks[process as usize]
+    }
+
+    fn pushed(&self) -> MutexGuard<'_, HashMap<(u32, u32, u32), VecDeque<Vec<u8>>>> {
+        self.network.pushed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn number(&mut self) -> Transfer {
+        self.next += 1;
+        self.next
     }
 
     /// Whether the next frame of a sender is due.
@@ -111,6 +140,40 @@ impl Transport for Loopback {
         let from = due[usize::try_from(drawn).unwrap_or(0)];
         let late = self.pair(from, self.rank).pop_front();
         Ok(late.map(|Late { frame, .. }| (from, frame)))
+    }
+
+    unsafe fn push(&mut self, to: u32, tag: u32, source: Region) -> Result<Transfer, Lost> {
+        let mut bytes = vec![0; source.bytes()];
+        Memory::private(bytes.as_mut_ptr(), bytes.len()).copy_from(source.0);
+        self.pushed().entry((self.rank, to, tag)).or_default().push_back(bytes);
+        Ok(self.number())
+    }
+
+    unsafe fn pull(&mut self, from: u32, tag: u32, target: Region) -> Result<Transfer, Lost> {
+        let (transfer, delay) = (self.number(), self.draw(MOST_LOOKS + 1));
+        self.pulls.insert(transfer, Pull { from, tag, target, delay });
+        Ok(transfer)
+    }
+
+    fn is_done(&mut self, transfer: Transfer) -> Result<bool, Lost> {
+        let Some(pull) = self.pulls.get_mut(&transfer) else { return Ok(true) };
+        if pull.delay > 0 {
+            pull.delay -= 1;
+            return Ok(false);
+        }
+        let Pull { from, tag, target, .. } = *pull;
+        let arrived = self.pushed().get_mut(&(from, self.rank, tag)).and_then(VecDeque::pop_front);
+        if let Some(mut bytes) = arrived {
+            target.0.copy_from(Memory::private(bytes.as_mut_ptr(), bytes.len()));
+        } else if !self.network.closed[from as usize].load(Relaxed) {
+            return Ok(false);
+        }
+        self.pulls.remove(&transfer);
+        Ok(true)
+    }
+
+    fn cancel(&mut self, transfer: Transfer) {
+        self.pulls.remove(&transfer);
     }
 
     fn is_flushed(&mut self) -> Result<bool, Lost> {

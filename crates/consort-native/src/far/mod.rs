@@ -14,6 +14,7 @@
 //! | `deliver` | what a packet does in the process that it arrives in |
 //! | `progress` | sending and delivering, and waits for answers |
 //! | `home` | what the process of PE 0 decides for all: blocks, numbers of groups, names |
+//! | `transfers` | long data, which goes from memory to memory |
 //! | `exposed` | buffers that are exposed to far PEs |
 
 pub(crate) mod deliver;
@@ -23,4 +24,5 @@ pub(crate) mod link;
 pub(crate) mod loopback;
 pub(crate) mod packet;
 mod progress;
+pub(crate) mod transfers;
 pub(crate) mod transport;

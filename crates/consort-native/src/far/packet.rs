@@ -207,6 +207,12 @@ fields! {
         Asks { id: u64, question: Question } = 11,
         /// The process sends nothing more.
         Closes {} = 12,
+        /// Bytes of some memory are wanted: the process pulls them.
+        Wanted { place: Place, at: usize, bytes: usize, tag: u32 } = 13,
+        /// Bytes for some memory come: the process pushes them.
+        Coming { place: Place, at: usize, bytes: usize, tag: u32 } = 14,
+        /// What was wanted is not there.
+        Refused { tag: u32 } = 15,
     }
 
     /// What a process asks another.

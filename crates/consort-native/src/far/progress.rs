@@ -22,10 +22,16 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const YIELDS: Duration = Duration::from_micros(200);
 
 /// The pauses of a thread between looks.
-struct Looks(Option<Instant>);
+#[derive(Default)]
+pub(super) struct Looks(Option<Instant>);
 
 impl Looks {
-    fn pause(&mut self) {
+    /// How long it has waited.
+    pub(super) fn waited(&self) -> Duration {
+        self.0.map_or(Duration::ZERO, |begun| begun.elapsed())
+    }
+
+    pub(super) fn pause(&mut self) {
         let waited = self.0.get_or_insert_with(Instant::now).elapsed();
         if waited < YIELDS { thread::yield_now() } else { thread::sleep(nap_after(waited)) }
     }
@@ -44,16 +50,17 @@ impl Job {
     #[cold]
     fn serve_far(&self, far: &Far) {
         let Some(mut link) = far.try_link() else { return };
+        far.note_look();
         link.flush();
+        for from in link.take_stalled() {
+            self.deliver_or_fail(far, &mut link, from);
+        }
         loop {
             match link.receive() {
                 Ok(None) => break,
                 Ok(Some((from, frame))) => {
-                    if self.deliver_all(far, &mut link, from, &frame).is_none() {
-                        let reason = "its process sent what another does not understand";
-                        self.fail_for(far, &mut link, from, reason.to_owned());
-                        break;
-                    }
+                    link.keep_frame(from, frame);
+                    self.deliver_or_fail(far, &mut link, from);
                 }
                 Err(lost) => {
                     let reason = format!("its process cannot reach another: {lost}");
@@ -64,6 +71,16 @@ impl Job {
             }
         }
         link.flush(); // answers
+    }
+
+    /// Delivers what has come from a process.
+    fn deliver_or_fail(&self, far: &Far, link: &mut Link, from: u32) {
+        if self.deliver_from(far, link, from).is_none() {
+            let reason = "its process sent what another does not understand";
+            self.fail_for(far, link, from, reason.to_owned());
+        }
+        link.note_stalled(from);
+        link.take_woken().into_iter().for_each(|pe| self.wake(pe));
     }
 
     /// Fails the job, with the link locked, for what a process has done; its first PE is named.
@@ -77,7 +94,7 @@ impl Job {
 
     /// The answer to a question of a thread that waits for it; `None` if the job fails before.
     pub(crate) fn await_answer(&self, far: &Far, id: u64) -> Option<Vec<u64>> {
-        let mut looks = Looks(None);
+        let mut looks = Looks::default();
         loop {
             self.serve();
             if let Some(answer) = far.answer(id) {
@@ -122,7 +139,7 @@ impl Job {
     /// Then each process says that it sends nothing more, and waits until all have said so: what
     /// came before, it has received.
     pub(crate) fn part(&self, far: &Far) {
-        let (mut looks, mut since_failure) = (Looks(None), None);
+        let (mut looks, mut since_failure) = (Looks::default(), None);
         loop {
             self.serve();
             if self.is_poisoned() {

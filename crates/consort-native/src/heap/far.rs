@@ -4,6 +4,8 @@
 //! Gets and atomics are questions, for whose answers the caller waits. In a job that has failed
 //! they return what was there before, or 0.
 
+#![expect(unsafe_code, reason = "transfers keep the memory of their callers")]
+
 use consort_fabric::{Atomic, Rank, Signal};
 
 use super::{one_sided::OneSided, word::Width};
@@ -12,12 +14,10 @@ use crate::{
         deliver::{append_memory, memory_of},
         link::Far,
         packet::{Place, Question, Told},
+        transfers::{LONG_GET, LONG_PUT},
     },
     memory::region::Memory,
 };
-
-/// Bytes that are asked for in one question.
-const PIECE: usize = 256 << 10;
 
 impl OneSided<'_> {
     fn assert_inside(&self, at: usize, bytes: usize) {
@@ -33,8 +33,15 @@ impl OneSided<'_> {
     #[cold]
     pub(super) fn put_far(&self, far: &Far, to: Rank, at: usize, source: Memory) {
         self.assert_inside(at, source.bytes);
-        let told = Told::Put { place: Place::Heap { pe: to }, at, bytes: source.bytes };
-        far.write(to, &told, |frame| append_memory(frame, source));
+        let place = Place::Heap { pe: to };
+        if source.bytes < LONG_PUT {
+            let told = Told::Put { place, at, bytes: source.bytes };
+            return far.write(to, &told, |frame| append_memory(frame, source));
+        }
+        // SAFETY: the caller's memory stays until this returns.
+        if let Some(transfer) = unsafe { far.push(to, (place, at), source) } {
+            self.job.finish_push(far, transfer);
+        }
     }
 
     #[cold]
@@ -45,19 +52,20 @@ impl OneSided<'_> {
         parts: impl Iterator<Item = (usize, Memory)>,
     ) {
         let place = Place::Heap { pe: from };
-        let pieces = parts.flat_map(|(at, target)| {
-            self.assert_inside(at, target.bytes);
-            (0..target.bytes).step_by(PIECE).map(move |done| {
-                let bytes = PIECE.min(target.bytes - done);
-                (at + done, target.part(done, bytes))
-            })
-        });
-        let asked: Vec<(u64, Memory)> = pieces
-            .map(|(at, target)| {
-                let bytes = target.bytes;
-                (far.ask(from, Question::Get { place, at, bytes }, |_| ()), target)
-            })
-            .collect();
+        let (mut asked, mut wanted) = (Vec::new(), Vec::new());
+        let parts: Vec<(usize, Memory)> = parts.collect();
+        // Nothing may panic while a transfer is under way.
+        parts.iter().for_each(|(at, target)| self.assert_inside(*at, target.bytes));
+        for (at, target) in parts {
+            let bytes = target.bytes;
+            if bytes < LONG_GET {
+                asked.push((far.ask(from, Question::Get { place, at, bytes }, |_| ()), target));
+            } else {
+                // SAFETY: the caller's memory stays until this returns.
+                wanted.extend(unsafe { far.want(from, (place, at), target) });
+            }
+        }
+        wanted.iter().for_each(|wanted| self.job.finish(far, wanted));
         for (id, target) in asked {
             if let Some(answer) = self.job.await_answer(far, id) {
                 let data = memory_of(&answer, target.bytes);

@@ -80,6 +80,11 @@ impl Engine {
         self.under_way.is_zero()
     }
 
+    /// Whether there are so many operations.
+    pub(crate) fn has_only(&self, operations: usize) -> bool {
+        self.under_way.get() == operations
+    }
+
     /// Adds a future to the operations. Until the future is dropped, `also` counts it.
     ///
     /// # Safety

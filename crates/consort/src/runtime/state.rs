@@ -190,7 +190,7 @@ impl State {
             return Err(Error::Reentrant);
         }
         let inside = Inside(&self.presence);
-        self.endpoint.progress();
+        self.endpoint.begin_call();
         if self.endpoint.engine().is_idle() {
             self.presence.set(INSIDE);
         }
