@@ -67,6 +67,15 @@ impl Nodes {
         forms.into_iter().find(|&form| is(form)).unwrap_or_default()
     }
 
+    /// The first form by which the PEs of a team of `pes` lie in the same way.
+    ///
+    /// # Panics
+    /// As [`Nodes::count`].
+    #[must_use]
+    pub fn of_team(self, pes: u32) -> Self {
+        Self::of(&(0..pes).map(|pe| self.node(pe)).collect::<Vec<_>>())
+    }
+
     /// The number of nodes of a team of `pes` PEs.
     ///
     /// # Panics

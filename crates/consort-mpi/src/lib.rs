@@ -24,10 +24,13 @@ pub use prepare::{NoShim, Prepared, prepare};
 pub use transport::NoMpi;
 
 /// This process's end of a transport over the MPI that has started it. All processes call this
-/// equally often.
+/// equally often, with settings of the same names.
 ///
 /// # Errors
-/// When there is no shim for that MPI, or it fails.
-pub fn begin(started: &Started) -> Result<Box<dyn Transport>, NoMpi> {
-    Ok(Box::new(transport::Mpi::begin(started)?))
+/// When there is no shim for that MPI, or it fails, or a setting is not the same in all processes.
+pub fn begin(
+    started: &Started,
+    settings: &[(&'static str, u64)],
+) -> Result<Box<dyn Transport>, NoMpi> {
+    Ok(Box::new(transport::Mpi::begin(started, settings)?))
 }

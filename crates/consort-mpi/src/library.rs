@@ -14,6 +14,7 @@ use libloading::Library;
 pub(crate) struct Shim {
     begin: extern "C" fn(*mut c_int, *mut c_int) -> c_int,
     open: extern "C" fn() -> c_int,
+    agree: extern "C" fn(u64, *mut c_int) -> c_int,
     send: extern "C" fn(*const u64, c_int, c_int, c_int) -> *mut c_void,
     receive: extern "C" fn(*mut u64, c_int) -> *mut c_void,
     received: extern "C" fn(*mut c_void, *mut c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int,
@@ -88,6 +89,7 @@ impl Shim {
         Ok(Self {
             begin: function!(library, b"consort_mpi_begin"),
             open: function!(library, b"consort_mpi_open"),
+            agree: function!(library, b"consort_mpi_agree"),
             send: function!(library, b"consort_mpi_send"),
             receive: function!(library, b"consort_mpi_receive"),
             received: function!(library, b"consort_mpi_received"),
@@ -125,6 +127,13 @@ impl Shim {
     /// Begins a job, with all processes.
     pub(crate) fn open(&self) -> Result<(), String> {
         self.result((self.open)(), ())
+    }
+
+    /// Whether all processes have the same value. All processes ask.
+    pub(crate) fn agrees(&self, value: u64) -> Result<bool, String> {
+        let mut is_same = 0;
+        self.result((self.agree)(value, &raw mut is_same), ())?;
+        Ok(is_same != 0)
     }
 
     fn begun(&self, request: *mut c_void) -> Result<Moving, String> {

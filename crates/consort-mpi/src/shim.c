@@ -63,6 +63,17 @@ int consort_mpi_open(void)
            failed(MPI_Comm_set_errhandler(bulk, MPI_ERRORS_RETURN));
 }
 
+/* Whether all processes pass the same value. */
+int consort_mpi_agree(uint64_t value, int *is_same)
+{
+    uint64_t least = 0, most = 0;
+    if (failed(MPI_Allreduce(&value, &least, 1, MPI_UINT64_T, MPI_MIN, all)) ||
+        failed(MPI_Allreduce(&value, &most, 1, MPI_UINT64_T, MPI_MAX, all)))
+        return 1;
+    *is_same = least == most;
+    return 0;
+}
+
 static void *begun(MPI_Request *request, int error)
 {
     if (!request || failed(error)) {

@@ -36,6 +36,9 @@ pub enum NoMpi {
         /// Those that the library knows.
         known: u32,
     },
+    /// A setting is not the same in all processes.
+    #[error("the {0} must be the same in all processes, and is not")]
+    Differs(&'static str),
 }
 
 /// A process's end.
@@ -70,7 +73,10 @@ const MOST_BYTES: usize = 1 << 30;
 
 impl Mpi {
     /// Begins a job of all processes.
-    pub(crate) fn begin(started: &Started) -> Result<Self, NoMpi> {
+    pub(crate) fn begin(
+        started: &Started,
+        settings: &[(&'static str, u64)],
+    ) -> Result<Self, NoMpi> {
         let shim = find(started.flavor)?;
         let shim = Shim::load(&shim).map_err(NoShim::Load)?;
         let [rank, processes] = shim.begin().map_err(NoMpi::Failed)?;
@@ -78,6 +84,12 @@ impl Mpi {
             return Err(NoMpi::Mixed { started: started.processes, known: processes });
         }
         shim.open().map_err(NoMpi::Failed)?;
+        for &(name, value) in settings {
+            if !shim.agrees(value).map_err(NoMpi::Failed)? {
+                shim.close(true);
+                return Err(NoMpi::Differs(name));
+            }
+        }
         let receipts = (0..RECEIPTS).map(|_| shim.receive(vec![0; WORDS]));
         let receipts = receipts.collect::<Result<_, _>>().map_err(NoMpi::Failed)?;
         Ok(Self {

@@ -4,7 +4,7 @@ use std::{
     fmt,
     path::PathBuf,
     str::FromStr,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
 };
 
 use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
@@ -21,9 +21,9 @@ pub struct Algorithms {
     cores: u32,
     model: MachineModel,
     fabric: Fabric,
-    /// How they lie on processes that share no memory, if they do.
+    /// Those of one team, if it lies on the processes of an MPI in another way than the world.
     nodes: Option<Nodes>,
-    identity: LazyLock<Identity, fn() -> Identity>,
+    identity: OnceLock<Identity>,
 }
 
 /// What PEs are, as far as algorithms depend on it.
@@ -34,39 +34,56 @@ pub enum Fabric {
     Threads,
     /// Processes of one machine.
     Processes,
+    /// PEs of the processes that an MPI starts.
+    Mpi(ProcessShape),
+}
+
+/// How PEs lie on the processes of an MPI. Those of one process are its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ProcessShape {
+    /// The PEs of each process, of which there is at least one.
+    pub pes_each: u32,
+    /// Whether ranks are dealt to the processes in turn, or those of a process follow each other.
+    pub in_turn: bool,
+}
+
+impl ProcessShape {
+    /// Each process is one PE.
+    pub const SINGLE: Self = Self { pes_each: 1, in_turn: false };
+
+    /// How many processes PEs lie on.
+    #[must_use]
+    pub fn processes(self, pes: u32) -> u32 {
+        pes.div_ceil(self.pes_each.max(1))
+    }
+
+    /// The processes of the PEs of a world of so many.
+    pub(crate) fn nodes(self, pes: u32) -> Nodes {
+        if self.in_turn && self.pes_each > 1 {
+            Nodes::InTurn(self.processes(pes).max(1))
+        } else {
+            Nodes::Blocks(self.pes_each.max(1))
+        }
+    }
 }
 
 /// What it takes to find memory for a copy of a private buffer. (Measured on AMD Zen 4.)
 const STAGING_NS: f64 = 100.0;
 
-/// One of each fabric.
-static ALL: LazyLock<[Algorithms; 2]> = LazyLock::new(|| {
-    let topology = Arc::new(Topology::discover());
-    let of = |fabric, identity: fn() -> Identity| {
-        let cores = u32::try_from(topology.usable_cores()).unwrap_or(u32::MAX);
-        let (topology, model) = (Arc::clone(&topology), MachineModel::typical(cores));
-        let (nodes, identity) = (None, LazyLock::new(identity));
-        Algorithms { topology, cores, model, fabric, nodes, identity }
-    };
-    [
-        of(Fabric::Threads, || Algorithms::of(Fabric::Threads).named()),
-        of(Fabric::Processes, || Algorithms::of(Fabric::Processes).named()),
-    ]
-});
+/// One of each fabric, and of each other form of nodes that a team has had. They are kept for ever.
+static ALL: Mutex<Vec<&'static Algorithms>> = Mutex::new(Vec::new());
 
-/// One for each form of nodes that a team has had. They are kept for ever.
-static BETWEEN: Mutex<Vec<&'static Algorithms>> = Mutex::new(Vec::new());
+/// This machine's topology, read once.
+static TOPOLOGY: LazyLock<Arc<Topology>> = LazyLock::new(|| Arc::new(Topology::discover()));
 
 impl Fabric {
-    /// All of them.
-    pub const EVERY: [Self; 2] = [Self::Threads, Self::Processes];
-
     /// The name, on the command line and in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Threads => "threads",
             Self::Processes => "processes",
+            Self::Mpi(_) => "mpi",
         }
     }
 
@@ -74,12 +91,12 @@ impl Fabric {
     fn suffix(self) -> String {
         match self {
             Self::Threads => String::new(),
-            Self::Processes => format!("; {}", self.name()),
+            _ => format!("; {self}"),
         }
     }
 
     /// The path of the wisdom for such PEs, where `path` is that for threads: it has their name
-    /// before the extension, as in `wisdom.processes.toml`.
+    /// before the extension, as in `wisdom.processes.toml` and `wisdom.mpi-2.toml`.
     #[must_use]
     pub fn path_of_wisdom(self, path: PathBuf) -> PathBuf {
         if self == Self::Threads {
@@ -88,27 +105,46 @@ impl Fabric {
         let extension = path.extension();
         let extension =
             extension.map_or_else(String::new, |text| format!(".{}", text.to_string_lossy()));
-        path.with_extension(format!("{}{extension}", self.name()))
+        path.with_extension(format!("{}{extension}", self.to_string().replace(':', "-")))
     }
 }
 
 impl fmt::Display for Fabric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        match self {
+            Self::Mpi(ProcessShape { pes_each: each @ 2.., in_turn }) => {
+                let order = if *in_turn { ":in-turn" } else { "" };
+                f.pad(&format!("mpi:{each}{order}"))
+            }
+            _ => f.pad(self.name()),
+        }
     }
 }
 
 /// A text that names no [`Fabric`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no fabric: use threads or processes")]
+#[error(
+    "`{0}` is no fabric: use threads, processes or mpi; mpi:2 is with 2 PEs a process, and \
+     mpi:2:in-turn if ranks are dealt to the processes in turn"
+)]
 pub struct UnknownFabric(String);
 
 impl FromStr for Fabric {
     type Err = UnknownFabric;
 
     fn from_str(text: &str) -> Result<Self, UnknownFabric> {
-        let named = Self::EVERY.into_iter().find(|fabric| fabric.name() == text);
-        named.ok_or_else(|| UnknownFabric(text.to_owned()))
+        let unknown = || UnknownFabric(text.to_owned());
+        let words: Vec<&str> = text.split(':').collect();
+        let (each, in_turn) = match words[..] {
+            ["threads"] => return Ok(Self::Threads),
+            ["processes"] => return Ok(Self::Processes),
+            ["mpi"] => ("1", false),
+            ["mpi", each] => (each, false),
+            ["mpi", each, "in-turn"] => (each, true),
+            _ => return Err(unknown()),
+        };
+        let pes_each = each.parse().ok().filter(|&each| each > 0).ok_or_else(unknown)?;
+        Ok(Self::Mpi(ProcessShape { pes_each, in_turn: in_turn && pes_each > 1 }))
     }
 }
 
@@ -122,55 +158,58 @@ impl Algorithms {
     /// The algorithms of such PEs. The machine and the affinity mask are read at the first call.
     #[must_use]
     pub fn of(fabric: Fabric) -> &'static Self {
-        let [threads, processes] = &*ALL;
-        match fabric {
-            Fabric::Threads => threads,
-            Fabric::Processes => processes,
-        }
+        Self::kept(fabric, None)
     }
 
-    /// The algorithms of PEs that lie on processes like this, which share no memory.
-    pub(crate) fn between(nodes: Nodes) -> &'static Self {
-        let mut all = BETWEEN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = all.iter().find(|known| known.nodes == Some(nodes)) {
+    fn kept(fabric: Fabric, nodes: Option<Nodes>) -> &'static Self {
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |one: &&&Self| one.fabric == fabric && one.nodes == nodes;
+        if let Some(known) = all.iter().find(is_it) {
             return known;
         }
-        let Self { topology, cores, model, fabric, .. } = Self::here();
-        let identity: fn() -> Identity = || {
-            let machine = Self::here().topology.machine_key();
-            Identity::new(&(machine + "; mpi"), Self::here())
-        };
-        let kept: &'static Self = Box::leak(Box::new(Self {
-            topology: Arc::clone(topology),
-            cores: *cores,
-            model: model.clone().between(nodes),
-            fabric: *fabric,
-            nodes: Some(nodes),
-            identity: LazyLock::new(identity),
-        }));
+        let topology = Arc::clone(&TOPOLOGY);
+        let cores = u32::try_from(topology.usable_cores()).unwrap_or(u32::MAX);
+        let model = MachineModel::typical(cores);
+        let identity = OnceLock::new();
+        let kept: &'static Self =
+            Box::leak(Box::new(Self { topology, cores, model, fabric, nodes, identity }));
         all.push(kept);
         kept
     }
 
     /// Whether the PEs share no memory.
     pub(crate) fn is_between(&self) -> bool {
+        matches!(self.fabric, Fabric::Mpi(_))
+    }
+
+    /// The algorithms of the same PEs in a team of so many that lies on nodes like this.
+    pub(crate) fn on(&'static self, nodes: Nodes, pes: u32) -> &'static Self {
+        match self.fabric {
+            Fabric::Mpi(shape) if shape.nodes(pes).of_team(pes) == nodes.of_team(pes) => {
+                Self::of(self.fabric)
+            }
+            Fabric::Mpi(_) => Self::kept(self.fabric, Some(nodes)),
+            _ => self,
+        }
+    }
+
+    /// Whether they are those of a team that lies on processes in another way than a world.
+    pub(crate) fn is_of_part(&self) -> bool {
         self.nodes.is_some()
     }
 
-    /// The algorithms of the same PEs in a team that lies on nodes like this.
-    pub(crate) fn on(&'static self, nodes: Nodes) -> &'static Self {
-        if self.nodes.is_some() { Self::between(nodes) } else { self }
+    /// The nodes of a team of `pes`, if its PEs share no memory.
+    fn nodes(&self, pes: u32) -> Option<Nodes> {
+        match self.fabric {
+            Fabric::Mpi(shape) => Some(self.nodes.unwrap_or_else(|| shape.nodes(pes))),
+            _ => None,
+        }
     }
 
     /// What the PEs are.
     #[must_use]
     pub fn fabric(&self) -> Fabric {
         self.fabric
-    }
-
-    fn named(&self) -> Identity {
-        let machine = self.topology.machine_key();
-        Identity::new(&(machine + &self.fabric.suffix()), self)
     }
 
     /// The number of usable cores.
@@ -182,7 +221,10 @@ impl Algorithms {
     /// The identity of this machine and library. Wisdom with the same identity may be used.
     #[must_use]
     pub fn identity(&self) -> &Identity {
-        &self.identity
+        self.identity.get_or_init(|| {
+            let machine = self.topology.machine_key();
+            Identity::new(&(machine + &self.fabric.suffix()), self)
+        })
     }
 
     /// What the PEs can do in a call. A PE has one message buffer, for blocking calls only.
@@ -193,7 +235,7 @@ impl Algorithms {
     }
 
     fn capabilities_of(&self, pes: u32) -> Capabilities {
-        match self.nodes {
+        match self.nodes(pes) {
             None => Job::capabilities_of(pes),
             Some(nodes) => Job::capabilities_between(pes, nodes),
         }
@@ -223,6 +265,9 @@ impl Catalog for Algorithms {
     }
 
     fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
+        if let Some(nodes) = self.nodes(query.pes) {
+            return estimate_ns(query, candidate, &self.model.clone().between(nodes));
+        }
         estimate_ns(query, candidate, &self.model) + self.staging_ns(query, candidate)
     }
 

@@ -32,7 +32,7 @@ mod value;
 
 pub use bytemuck;
 
-pub use algorithms::{Algorithms, Fabric, UnknownFabric};
+pub use algorithms::{Algorithms, Fabric, ProcessShape, UnknownFabric};
 pub use async_broadcasts::AsyncBroadcasts;
 pub use barrier::{Barrier, BarrierWaitResult, Member};
 pub use consort_collectives::PlanError;

@@ -1,15 +1,19 @@
 //! Starts what is configured: the job, and all else that its PEs begin with.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+    time::Duration,
+};
 
-use consort_fabric::Nodes;
 use consort_mpi::Started;
 use consort_native::{Binding, Config, Cores, Far, Loopback, Member, Waiting, affinity::CpuId};
 
 use super::{MOST_PES, Pes, Pinning};
 use crate::{
     Algorithms, Error, Result,
-    algorithms::Fabric,
+    algorithms::{Fabric, ProcessShape},
     launch::{deals_in_turn, each_of_environment, memory_of_environment, pes_of_environment},
     ranks::{Placement, Ranks},
     runtime::selection::Choices,
@@ -22,8 +26,8 @@ enum Whole {
     /// Processes, of which this is one.
     Processes(Arc<Member>),
     /// Threads of this process, and PEs that share no memory with it; so many in all are on this
-    /// machine.
-    Far(Box<Far>, u32),
+    /// machine. A world of them has this shape.
+    Far(Box<Far>, u32, ProcessShape),
 }
 
 impl Pes {
@@ -44,7 +48,9 @@ impl Pes {
         if let Some((nodes, seed)) = self.loopback {
             let (placement, here) = (self.place(None), self.pes);
             let ends = Loopback::ends(nodes.count(self.pes.max(1)), seed);
-            let whole = |end| Whole::Far(Box::new(Far::new(Box::new(end), nodes)), here);
+            let whole = |end| {
+                Whole::Far(Box::new(Far::new(Box::new(end), nodes)), here, ProcessShape::SINGLE)
+            };
             let start = |end| self.clone().start(placement.clone(), None, whole(end));
             return ends.into_iter().map(start).collect();
         }
@@ -64,14 +70,39 @@ impl Pes {
         let each = each_of_environment()?;
         let processes = started.processes;
         self.pes = processes.saturating_mul(each);
-        let nodes = if deals_in_turn()? { Nodes::InTurn(processes) } else { Nodes::Blocks(each) };
+        let shape = ProcessShape { pes_each: each, in_turn: deals_in_turn()? && each > 1 };
         self.ensure_possible()?;
-        let transport = consort_mpi::begin(&started);
+        let transport = consort_mpi::begin(&started, &self.settings(shape));
         let transport = transport.map_err(|error| Error::Mpi(error.to_string()))?;
         let here = started.here.unwrap_or(processes).saturating_mul(each);
         // The launcher of the MPI says where processes run.
         self.pinning = Pinning::System;
-        self.start(None, None, Whole::Far(Box::new(Far::new(transport, nodes)), here))
+        let far = Far::new(transport, shape.nodes(self.pes));
+        self.start(None, None, Whole::Far(Box::new(far), here, shape))
+    }
+
+    /// What all processes of an MPI must have in common, by name.
+    fn settings(&self, shape: ProcessShape) -> Vec<(&'static str, u64)> {
+        let hash = |value: &dyn Fn(&mut DefaultHasher)| {
+            let mut hasher = DefaultHasher::new();
+            value(&mut hasher);
+            hasher.finish()
+        };
+        let algorithms = Algorithms::of(Fabric::Mpi(shape));
+        let wisdom = self.wisdom.content(algorithms, self.arrival);
+        let forced: BTreeMap<String, String> =
+            self.forced.iter().map(|(what, by)| (what.to_string(), by.to_string())).collect();
+        vec![
+            ("version of Consort", hash(&|h| env!("CARGO_PKG_VERSION").hash(h))),
+            ("PEs of a process", shape.pes_each.into()),
+            ("placement", shape.in_turn.into()),
+            ("bytes of the heap", self.heap_bytes as u64),
+            ("alignment of the heap", self.heap_align as u64),
+            ("bytes of statics", self.statics_bytes as u64),
+            ("wisdom", hash(&|h| wisdom.hash(h))),
+            ("algorithms that are forced", hash(&|h| forced.hash(h))),
+            ("refinement", self.online.map_or(0, f64::to_bits)),
+        ]
     }
 
     /// This process as one of the PEs, if it is to be and is.
@@ -126,7 +157,9 @@ impl Pes {
         let algorithms = match &whole {
             Whole::Threads => Algorithms::here(),
             Whole::Processes(_) => Algorithms::of(Fabric::Processes),
-            Whole::Far(far, _) => Algorithms::between(far.nodes()),
+            Whole::Far(far, _, shape) => {
+                Algorithms::of(Fabric::Mpi(*shape)).on(far.nodes(), self.pes)
+            }
         };
         // All processes decide by one number, whatever each of them may use.
         let cores = match &whole {
@@ -155,7 +188,7 @@ impl Pes {
             ..
         } = self;
         let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
-        let here = if let Whole::Far(_, here) = whole { here } else { pes };
+        let here = if let Whole::Far(_, here, _) = whole { here } else { pes };
         let config = Config {
             pes,
             here,
@@ -174,7 +207,7 @@ impl Pes {
         let job = match whole {
             Whole::Threads => consort_native::Job::new(config)?,
             Whole::Processes(member) => consort_native::Job::of_processes(config, &member)?,
-            Whole::Far(far, _) => consort_native::Job::of_far(config, *far)?,
+            Whole::Far(far, ..) => consort_native::Job::of_far(config, *far)?,
         };
         let mut choices = Choices::new(algorithms, self.wisdom, self.arrival, self.pes)?;
         if let Some(share) = self.online {

@@ -71,9 +71,13 @@ impl Choices {
         let (pes, nodes) = (u32::try_from(group.size()).unwrap_or(u32::MAX), group.nodes());
         let Launched { source, arrival, tables } = &*self.source;
         let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let table = || source.table(self.algorithms, pes, *arrival).ok().flatten();
+        let algorithms = self.algorithms.on(nodes, pes);
+        if algorithms.is_of_part() {
+            // Wisdom is of teams that lie on the processes as a world does.
+            return Self { algorithms, wisdom: None, ..self.clone() };
+        }
+        let table = || source.table(algorithms, pes, *arrival).ok().flatten();
         let wisdom = tables.entry(pes).or_insert_with(table);
-        let algorithms = self.algorithms.on(nodes);
         Self { algorithms, wisdom: wisdom.clone(), ..self.clone() }
     }
 

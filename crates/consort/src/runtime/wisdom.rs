@@ -50,6 +50,27 @@ type Files = HashMap<(PathBuf, Arrival, Fabric), Read>;
 static FILES: LazyLock<Mutex<Files>> = LazyLock::new(Mutex::default);
 
 impl Source {
+    /// The file for these algorithms, and whether the program names it; `None` if there is none.
+    fn path(&self, algorithms: &Algorithms, arrival: Arrival) -> Option<(PathBuf, bool)> {
+        match self {
+            Self::Nothing => None,
+            Self::Named(path) => Some((path.clone(), true)),
+            // It is of teams that lie on processes as a world does.
+            Self::Default if algorithms.is_of_part() => None,
+            // Without a home directory there is no default path.
+            Self::Default => {
+                let path = default_path(arrival).ok()?;
+                Some((algorithms.fabric().path_of_wisdom(path), false))
+            }
+        }
+    }
+
+    /// What is in the file; nothing if there is none.
+    pub(crate) fn content(&self, algorithms: &Algorithms, arrival: Arrival) -> Vec<u8> {
+        let path = self.path(algorithms, arrival);
+        path.and_then(|(path, _)| fs::read(path).ok()).unwrap_or_default()
+    }
+
     /// The wisdom for teams of `pes` PEs with this arrival at calls; `None` if there is none.
     ///
     /// # Errors
@@ -60,17 +81,7 @@ impl Source {
         pes: u32,
         arrival: Arrival,
     ) -> Result<Option<Arc<Table>>> {
-        let (path, is_named) = match self {
-            Self::Nothing => return Ok(None),
-            Self::Named(path) => (path.clone(), true),
-            // Nothing tunes PEs that share no memory.
-            Self::Default if algorithms.is_between() => return Ok(None),
-            // Without a home directory there is no default path.
-            Self::Default => match default_path(arrival) {
-                Ok(path) => (algorithms.fabric().path_of_wisdom(path), false),
-                Err(_) => return Ok(None),
-            },
-        };
+        let Some((path, is_named)) = self.path(algorithms, arrival) else { return Ok(None) };
         let stamp = match fs::metadata(&path) {
             Ok(metadata) => (metadata.modified().ok(), metadata.len()),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => return Ok(None),
