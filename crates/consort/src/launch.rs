@@ -8,6 +8,7 @@ use consort_native::{Failure, Origin};
 
 use crate::{
     Error,
+    algorithms::ProcessShape,
     pe::Ending,
     ranks::{Ranks, failed_by},
     results::{Failed, Program},
@@ -103,17 +104,22 @@ pub(crate) fn pes_of_environment() -> Result<Option<u32>, Error> {
 const EACH: &str = "CONSORT_PES_PER_PROCESS";
 
 /// The number of PEs of each process that an MPI starts; one if the environment gives none.
-pub(crate) fn each_of_environment() -> Result<u32, Error> {
+fn each_of_environment() -> Result<u32, Error> {
     let Ok(text) = env::var(EACH) else { return Ok(1) };
     let each = text.trim().parse().ok().filter(|&each| each > 0);
     each.ok_or(Error::PesOfProcess(text))
+}
+
+/// How PEs lie on the processes that an MPI starts, by the environment.
+pub(crate) fn shape_of_environment() -> Result<ProcessShape, Error> {
+    Ok(ProcessShape { pes_each: each_of_environment()?, in_turn: deals_in_turn()? })
 }
 
 /// The environment variable that says how PEs lie on the processes that an MPI starts.
 const PLACEMENT: &str = "CONSORT_PLACEMENT";
 
 /// Whether PEs are dealt to the processes in turn; otherwise those of a process follow each other.
-pub(crate) fn deals_in_turn() -> Result<bool, Error> {
+fn deals_in_turn() -> Result<bool, Error> {
     match env::var(PLACEMENT).as_deref() {
         Err(_) | Ok("blocks") => Ok(false),
         Ok("in-turn") => Ok(true),

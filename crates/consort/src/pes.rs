@@ -11,6 +11,7 @@ use consort_tuner::Arrival;
 
 use crate::{
     Algorithms, Error, Job, Pe, Pool, Result,
+    algorithms::ProcessShape,
     launch::launch,
     results::{collect, one_for_each},
     runtime::wisdom::Source,
@@ -62,6 +63,7 @@ pub struct Pes {
     first_step: u64,
     memory: Option<Origin>,
     loopback: Option<(Nodes, u64)>,
+    shape: Option<ProcessShape>,
 }
 
 /// Who decides where PEs run.
@@ -97,6 +99,7 @@ impl Pes {
             first_step: 1,
             memory: None,
             loopback: None,
+            shape: None,
         }
     }
 
@@ -248,6 +251,14 @@ impl Pes {
     #[must_use]
     pub fn memory(mut self, memory: Origin) -> Self {
         self.memory = Some(memory);
+        self
+    }
+
+    /// How the PEs lie on the processes that an MPI has started, for [`Pes::from_env`], whatever
+    /// `CONSORT_PES_PER_PROCESS` and `CONSORT_PLACEMENT` say. The same in all processes.
+    #[must_use]
+    pub fn on_processes(mut self, shape: ProcessShape) -> Self {
+        self.shape = Some(shape);
         self
     }
 

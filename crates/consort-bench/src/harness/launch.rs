@@ -1,7 +1,7 @@
 //! Launches the PEs of a session: threads of this process, or processes.
 //!
-//! Processes are this program, started again by its own `run` as `session FILE`. The file has the
-//! session, and PE 0 prints the outcome, both as JSON.
+//! Processes are this program, started again by its own `run`, or by an MPI's `mpirun`, as
+//! `session FILE`. The file has the session, and PE 0 prints the outcome, both as JSON.
 
 use std::{
     env,
@@ -28,7 +28,7 @@ use crate::{
     asked::optional,
     environment::Switches,
     peers::{
-        commands,
+        commands, mpi,
         threads::{Peer, peers},
     },
 };
@@ -89,7 +89,7 @@ impl Session {
                 let pes = Pes::threads(self.pes);
                 Ok(self.run_in(pes, choices, conditions, stop)?.1)
             }
-            Fabric::Processes => {
+            Fabric::Processes | Fabric::Mpi(_) => {
                 let order = Order {
                     session: self.clone(),
                     choices: choices.clone(),
@@ -125,8 +125,10 @@ impl Session {
             pes = pes.waiting(waiting);
         }
         let libraries = self.libraries();
-        // Before a PE is bound to its core, which is the only one that it may use then.
-        let fits = Topology::discover().placement(self.pes as usize).is_some();
+        // Before a PE is bound to its core, which is the only one that it may use then. PEs that an
+        // MPI starts share no memory, in which a transfer between cores could be timed.
+        let is_here = !matches!(self.fabric, Fabric::Mpi(_));
+        let fits = is_here && Topology::discover().placement(self.pes as usize).is_some();
         let results = pes.run(|pe| {
             let shared = Shared::new(pe, self.mode, fits)?;
             Member::new((self, conditions), &shared, &libraries, stop, pe).run(pe)
@@ -141,7 +143,7 @@ impl Session {
             // that PE 0 decides, in the same order and on buffers of the same lengths.
             #[expect(unsafe_code, reason = "peers trust their callers to match")]
             Fabric::Threads => unsafe { peers(self.pes) },
-            Fabric::Processes => Vec::new(),
+            Fabric::Processes | Fabric::Mpi(_) => Vec::new(),
         }
     }
 
@@ -175,8 +177,14 @@ impl Order {
         let file = File::create(&path).context("no temporary file")?;
         serde_json::to_writer(file, self)?;
         let program = env::current_exe().context("this program cannot be found")?;
-        let mut command = Command::new(&program);
-        command.args(["run", "--bind", "core", "-n", &self.session.pes.to_string()]);
+        let mut command = match self.session.fabric {
+            Fabric::Mpi(shape) => mpi::launcher(shape.processes(self.session.pes), stop)?,
+            _ => {
+                let mut command = Command::new(&program);
+                command.args(["run", "--bind", "core", "-n", &self.session.pes.to_string()]);
+                command
+            }
+        };
         command.arg(&program).arg("session").arg(&path);
         let printed = commands::output(&mut command, Duration::MAX, stop)?;
         serde_json::from_str(&printed).context("the processes do not say what they measured")
@@ -193,7 +201,10 @@ pub fn take_part(path: &Path) -> anyhow::Result<Option<String>> {
     let order: Order = serde_json::from_reader(BufReader::new(file))
         .with_context(|| format!("{} has no session", path.display()))?;
     let Order { session, choices, conditions } = order;
-    let pes = Pes::from_env(session.pes);
+    let mut pes = Pes::from_env(session.pes);
+    if let Fabric::Mpi(shape) = session.fabric {
+        pes = pes.on_processes(shape);
+    }
     let stop = AtomicBool::new(false);
     let (rank, measured) = session.run_in(pes, &choices, &conditions, &stop)?;
     Ok(if rank == Rank(0) { Some(serde_json::to_string(&measured)?) } else { None })

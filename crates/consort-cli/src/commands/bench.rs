@@ -139,7 +139,8 @@ impl Bench {
         let of_openmp = |&library| openmp::rows(library, what, pes, sizes, stop);
         let mut libraries: Vec<_> = options.openmp.iter().map(of_openmp).collect();
         if options.mpi {
-            let rows = mpi::rows(what, pes, sizes, &self.mpi, stop);
+            let is_between = matches!(self.fabric, Fabric::Mpi(_));
+            let rows = mpi::rows(what, (pes, !is_between), sizes, &self.mpi, stop);
             libraries.extend(rows.into_iter().map(|row| vec![row]));
         }
         Programs::new(pes, self.budget, libraries)

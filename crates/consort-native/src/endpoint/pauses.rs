@@ -181,7 +181,9 @@ impl Pauses<'_> {
         self.look_around(waited);
         self.expire(waited);
         match (config.waiting, &mut self.paused) {
-            (Waiting::SpinYieldPark, Some(yields)) if is_to_sleep(self.endpoint, yields, waited) => {
+            (Waiting::SpinYieldPark, Some(yields))
+                if is_to_sleep(self.endpoint, yields, waited) =>
+            {
                 self.rest(waited);
                 0
             }

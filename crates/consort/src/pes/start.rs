@@ -14,7 +14,7 @@ use super::{MOST_PES, Pes, Pinning};
 use crate::{
     Algorithms, Error, Result,
     algorithms::{Fabric, ProcessShape},
-    launch::{deals_in_turn, each_of_environment, memory_of_environment, pes_of_environment},
+    launch::{memory_of_environment, pes_of_environment, shape_of_environment},
     ranks::{Placement, Ranks},
     runtime::selection::Choices,
 };
@@ -67,10 +67,10 @@ impl Pes {
 
     /// Starts it as one of the processes that an MPI has started.
     fn start_by_mpi(mut self, started: Started) -> Result<Arc<Ranks>> {
-        let each = each_of_environment()?;
+        let shape = self.shape.map_or_else(shape_of_environment, Ok)?;
+        let each = shape.pes_each.max(1);
         let processes = started.processes;
         self.pes = processes.saturating_mul(each);
-        let shape = ProcessShape { pes_each: each, in_turn: deals_in_turn()? && each > 1 };
         self.ensure_possible()?;
         let transport = consort_mpi::begin(&started, &self.settings(shape));
         let transport = transport.map_err(|error| Error::Mpi(error.to_string()))?;

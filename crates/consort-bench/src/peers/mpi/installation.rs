@@ -13,7 +13,6 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use consort_native::topology::Topology;
 
 use crate::peers::commands::{Compiled, PATIENCE, in_path, output};
 
@@ -64,22 +63,28 @@ impl Mpi {
         Compiled::new(&mut compile, source, stop)
     }
 
-    /// Runs `pes` processes of a program, bound to cores if they fit, and returns the output.
+    /// Runs so many processes of a program, each bound to a core or not, and returns the output.
     ///
     /// # Errors
     /// When it fails, with its message, or is killed past the limit or by `stop`.
     pub(super) fn run(
         &self,
         program: &Compiled,
-        pes: u32,
+        (pes, bound): (u32, bool),
         arguments: &[String],
         limit: Duration,
         stop: &AtomicBool,
     ) -> Result<String> {
-        let bound = pes as usize <= Topology::discover().usable_cores();
-        let mut run = command(&self.mpirun, &self.mpirun);
-        run.args(self.launcher.arguments(bound)).arg("-n").arg(pes.to_string());
+        let mut run = self.launcher(pes, bound);
         output(run.arg(&program.path).args(arguments), limit, stop)
+    }
+
+    /// The command that starts so many processes of the program that its further arguments name,
+    /// bound to cores or not.
+    pub(super) fn launcher(&self, processes: u32, bound: bool) -> Command {
+        let mut run = command(&self.mpirun, &self.mpirun);
+        run.args(self.launcher.arguments(bound)).arg("-n").arg(processes.to_string());
+        run
     }
 }
 

@@ -8,4 +8,15 @@ mod installation;
 mod program;
 mod rows;
 
+use std::{path::Path, process::Command, sync::atomic::AtomicBool};
+
 pub use rows::rows;
+
+/// The command by which the mpirun in `PATH` starts so many processes of a program, which is then
+/// to be added with its arguments.
+///
+/// # Errors
+/// When there is none, or it does not start.
+pub(crate) fn launcher(processes: u32, stop: &AtomicBool) -> anyhow::Result<Command> {
+    Ok(installation::Mpi::find(Path::new("mpirun"), stop)?.launcher(processes, false))
+}

@@ -10,6 +10,7 @@
 use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::{Result, ensure};
+use consort_native::topology::Topology;
 
 use super::installation::Mpi;
 use crate::peers::{commands::Compiled, printed::Printed};
@@ -48,11 +49,14 @@ pub(super) struct Program {
     program: Compiled,
     collective: &'static str,
     pes: u32,
+    /// Whether each process has a core.
+    bound: bool,
 }
 
 impl Program {
     /// Compiles the program for `collective`, one of its own, with the MPI of this `mpirun` (a
-    /// path, or a name to find in `PATH`), for `pes` processes of this machine. `stop` ends that.
+    /// path, or a name to find in `PATH`), for `pes` processes, which are on one machine or anywhere.
+    /// `stop` ends that.
     ///
     /// # Errors
     /// When MPI cannot do it at one of these sizes, or does not exist or is not complete. The
@@ -60,7 +64,7 @@ impl Program {
     pub(super) fn new(
         mpirun: &Path,
         collective: &'static str,
-        pes: u32,
+        (pes, on_one_machine): (u32, bool),
         sizes: &[u64],
         stop: &AtomicBool,
     ) -> Result<Self> {
@@ -81,7 +85,8 @@ impl Program {
         }
         let mpi = Mpi::find(mpirun, stop)?;
         let program = mpi.compile(PROGRAM, stop)?;
-        Ok(Self { mpi, program, collective, pes })
+        let bound = on_one_machine && pes as usize <= Topology::discover().usable_cores();
+        Ok(Self { mpi, program, collective, pes, bound })
     }
 
     /// Launches it: figures of these sizes. `stop` ends that.
@@ -98,7 +103,8 @@ impl Program {
         let mut arguments = vec![self.collective.to_owned()];
         arguments.extend(numbers.into_iter().chain(sizes.iter().map(u64::to_string)));
         let limit = Duration::from_secs(limit_seconds as u64) + LAUNCHING;
-        let output = self.mpi.run(&self.program, self.pes, &arguments, limit, stop)?;
+        let output =
+            self.mpi.run(&self.program, (self.pes, self.bound), &arguments, limit, stop)?;
         let printed = Printed::read(&output, sizes)?;
         Ok(Printed { library: printed.library.as_deref().map(short), ..printed })
     }
@@ -130,7 +136,7 @@ mod tests {
         let (mpirun, never) = (Path::new("mpirun"), AtomicBool::new(false));
         for collective in COLLECTIVES {
             let sizes = if collective == "barrier" { &[0][..] } else { &[8, 1024] };
-            let mut program = match Program::new(mpirun, collective, 2, sizes, &never) {
+            let mut program = match Program::new(mpirun, collective, (2, true), sizes, &never) {
                 Ok(program) => program,
                 Err(why) => {
                     eprintln!("skipped: {why:#}");
@@ -147,7 +153,7 @@ mod tests {
 
     fn refusal(mpirun: &str, collective: &'static str, bytes: u64) -> String {
         let never = AtomicBool::new(false);
-        let refused = Program::new(Path::new(mpirun), collective, 2, &[bytes], &never);
+        let refused = Program::new(Path::new(mpirun), collective, (2, true), &[bytes], &never);
         refused.err().expect("it is refused").to_string()
     }
 

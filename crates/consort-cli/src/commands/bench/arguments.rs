@@ -23,6 +23,7 @@ Examples:
   consort bench broadcast --bytes 8,8k,1M         times, beside the machine's limits
   consort bench all_reduce --peers libgomp,mpi    beside OpenMP's reduction and MPI alone
   consort bench barrier --fabric processes        PEs as consort run starts them, beside MPI's
+  consort bench all_reduce --fabric mpi --pes 2   PEs as an MPI's mpirun starts them
   consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
   consort bench all_to_all --all-algorithms       every algorithm that can serve
   consort bench counted-all-to-all --bytes 8,4k   by counting puts, by flags and by a barrier
@@ -56,7 +57,9 @@ pub(crate) struct Bench {
     /// or queue (under all of them, without locks, and of crossbeam)
     #[arg(value_name = "WHAT")]
     pub(super) what: What,
-    /// What the PEs of a collective are: threads, or processes as `consort run` starts them
+    /// What the PEs of a collective are: threads; processes as `consort run` starts them; or mpi,
+    /// processes that the mpirun in PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if
+    /// ranks are dealt to them in turn
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     pub(super) fabric: Fabric,
     /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]

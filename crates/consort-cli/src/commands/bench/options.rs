@@ -51,6 +51,17 @@ impl Options {
             !bench.rewrite || bench.mode == Mode::Latency,
             "--rewrite is for calls that are timed alone: add --mode latency"
         );
+        if let Fabric::Mpi(shape) = bench.fabric {
+            ensure!(
+                bench.mode == Mode::Throughput,
+                "--mode latency needs a clock that all PEs share: leave it out with --fabric mpi"
+            );
+            let each = shape.pes_each;
+            ensure!(
+                pes.is_multiple_of(each),
+                "--pes {pes}: with {each} PEs a process it must be a multiple of {each}"
+            );
+        }
         for candidate in &bench.algorithm {
             describe(what, &candidate.algorithm)?.check(candidate)?;
         }

@@ -1,6 +1,6 @@
 //! The tables for people: one for each size and class of the transfer, within 100 columns.
 
-use consort::{Arrival, Candidate, Collective, Fabric, SyncModes};
+use consort::{Arrival, Candidate, Collective, Fabric, ProcessShape, SyncModes};
 use consort_bench::{
     harness::{Figure, Mode, Run, SKEW_NS},
     limits::{Limit, MOST_BYTES},
@@ -63,7 +63,13 @@ fn heading(run: &Run) -> String {
         }
         None => format!("on {}, unpinned", counted(*cores, "usable core")),
     };
-    let are = if *fabric == Fabric::Processes { " that are processes," } else { "" };
+    let are = match fabric {
+        Fabric::Threads => "",
+        Fabric::Processes => " that are processes,",
+        Fabric::Mpi(ProcessShape { pes_each: 1, .. }) => " that are processes of an MPI,",
+        Fabric::Mpi(ProcessShape { in_turn: false, .. }) => " of an MPI's processes in blocks,",
+        Fabric::Mpi(_) => " of an MPI's processes in turn,",
+    };
     let mut text = output::wrapped(&format!(
         "{what}, {}{are} {placement}, waiting by {waiting}",
         counted(*pes, "PE")

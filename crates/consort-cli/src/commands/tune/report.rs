@@ -118,22 +118,28 @@ impl Story<'_> {
             (true, false, Fabric::Threads) => {
                 "Every program of yours on this machine uses it from now on.\n".to_owned()
             }
-            (true, true, Fabric::Processes) => {
-                "Programs under `consort run` use it while CONSORT_WISDOM is what it is.\n"
-                    .to_owned()
+            (true, true, fabric) => {
+                let launcher = launcher(fabric);
+                format!("Programs under `{launcher}` use it while CONSORT_WISDOM is what it is.\n")
             }
-            (true, false, Fabric::Processes) => {
-                "Every program that you start by `consort run` uses it from now on.\n".to_owned()
+            (true, false, fabric) => {
+                let launcher = launcher(fabric);
+                format!("Every program that you start by `{launcher}` uses it from now on.\n")
             }
             (false, _, Fabric::Threads) => {
                 format!("Programs use it with CONSORT_WISDOM={path} or Pes::wisdom.\n")
             }
-            (false, _, Fabric::Processes) => {
-                "Programs under `consort run` use it by Pes::wisdom.\n".to_owned()
+            (false, _, fabric) => {
+                format!("Programs under `{}` use it by Pes::wisdom.\n", launcher(fabric))
             }
         };
         text + "`consort explain` shows how a choice was won.\n"
     }
+}
+
+/// What starts programs whose PEs are no threads.
+fn launcher(fabric: Fabric) -> &'static str {
+    if matches!(fabric, Fabric::Mpi(_)) { "mpirun" } else { "consort run" }
 }
 
 /// A table of the choices against the thread library and simpler algorithms.
