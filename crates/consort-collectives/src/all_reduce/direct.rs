@@ -55,7 +55,8 @@ impl Algorithm for Direct {
         let block = candidate.parameter("block_bytes").unwrap_or(16384) as f64;
         // From the second pass on, a long block is no longer in the core's nearest caches.
         let again = if block > 65536.0 { (others - 1.0) * bytes / model.copy_gbps } else { 0.0 };
-        let blocks = (bytes / block).ceil() * model.overhead_ns * others;
+        let each = model.get_ns + model.overhead_ns;
+        let blocks = (bytes / block).ceil() * each * others;
         let work = others * model.pulled_ns(bytes, others) + again + blocks;
         let turns = model.pes_a_core(query.pes);
         Exposed::cost_ns(query, model) + work * turns

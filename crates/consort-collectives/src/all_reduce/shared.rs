@@ -35,8 +35,8 @@ impl Algorithm for Shared {
         Shares::new(setting, wanted).map_err(Self::incapable)
     }
 
-    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
-        Shares::cost_ns(query, model)
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        Shares::cost_ns(query, candidate, model)
     }
 
     #[inline(always)]

@@ -164,7 +164,8 @@ impl ExposedBlocks {
     #[must_use]
     pub fn cost_ns(query: &Query, model: &MachineModel) -> f64 {
         let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
-        let work = others * (bytes / model.pull_gbps + model.overhead_ns) + bytes / model.copy_gbps;
+        let work = others * (bytes / model.pull_gbps + model.get_ns + model.overhead_ns)
+            + bytes / model.copy_gbps;
         Exposed::cost_ns(query, model) + work * model.pes_a_core(query.pes)
     }
 

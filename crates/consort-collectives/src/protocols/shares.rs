@@ -10,7 +10,7 @@
 //! of all buffers.
 
 use consort_fabric::{
-    CallSpec, MachineModel, Op, OperatorClass, Place, Query, Rank, Rendezvous, Span,
+    CallSpec, Candidate, MachineModel, Op, OperatorClass, Place, Query, Rank, Rendezvous, Span,
 };
 
 use crate::Setting;
@@ -80,14 +80,18 @@ impl Shares {
     /// The model's estimate, in nanoseconds: each byte of a result is read from every other PE, and
     /// written to every other PE; own bytes are copied.
     #[must_use]
-    pub fn cost_ns(query: &Query, model: &MachineModel) -> f64 {
+    pub fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
         let cores = model.cores_of(query.pes);
         let moved = 2.0 * bytes * (pes - 1.0) / model.pull_gbps + bytes / model.copy_gbps;
+        let block = candidate.parameter("block_bytes").unwrap_or(16384) as f64;
+        let blocks = (bytes / pes / block).ceil().max(1.0);
+        // Puts are complete when their owners have answered.
+        let gets = (blocks * (pes - 1.0) + 1.0) * model.get_ns;
         let exposures = 4.0 * (pes - 2.0).max(0.0) * model.next_line_ns;
         // A signal that the buffers are exposed, one that they are detached, and the way to the
         // next call.
-        model.hops_ns(3.0, query.pes) + exposures + moved / cores
+        model.hops_ns(3.0, query.pes) + exposures + gets + moved / cores
     }
 
     /// Whether results replace contributions.

@@ -26,7 +26,8 @@ pub fn cost_ns(query: &Query, copies: f64, model: &MachineModel) -> f64 {
     let rendezvous =
         Access::cost_ns(&Query { symmetric: false, ..*query }, Direction::Neither, model);
     let turns = model.pes_a_core(query.pes);
-    let work = copies * (bytes / model.pull_gbps + model.overhead_ns) + bytes / model.copy_gbps;
+    let work = copies * (bytes / model.pull_gbps + model.get_ns + model.overhead_ns)
+        + bytes / model.copy_gbps;
     rendezvous + work * turns
 }
 

@@ -78,7 +78,8 @@ impl Algorithm for Direct {
         let block = candidate.parameter("block_bytes").unwrap_or(16384) as f64;
         // From the second pass on, a long block is no longer in the core's nearest caches.
         let again = if block > 65536.0 { (passes - 1.0) * bytes / model.copy_gbps } else { 0.0 };
-        let blocks = (bytes / block).ceil() * model.overhead_ns * passes;
+        let each = model.get_ns + model.overhead_ns;
+        let blocks = (bytes / block).ceil() * each * passes;
         let combining = passes * bytes / model.pull_gbps + again + blocks;
         let said = query.sync.entry == SyncMode::Mine || query.sync.exit == SyncMode::Mine;
         if query.symmetric && !said && (query.pes > 2 || query.sync == SyncModes::LOOSE) {

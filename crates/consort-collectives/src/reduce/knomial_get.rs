@@ -155,7 +155,8 @@ impl Algorithm for KnomialGet {
         let further = (all / bytes.max(1.0)).ceil().max(1.0) - 1.0;
         let hop = model.hops_ns(1.0, query.pes);
         // Even a few bytes take part of a transfer.
-        let pass = (bytes / model.pull_gbps).max(model.transfer_ns / 2.0) + model.overhead_ns;
+        let pass = (bytes / model.pull_gbps).max(model.transfer_ns / 2.0);
+        let pass = pass + model.get_ns + model.overhead_ns;
         let copy = bytes / model.copy_gbps;
         // Besides the signals on the way up, one hop a level: the acknowledgement, and the way to
         // the next call. So a tree of one level has three hops, as `direct`. In a row of Loose

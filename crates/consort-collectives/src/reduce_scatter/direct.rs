@@ -56,7 +56,8 @@ impl Algorithm for Direct {
         let piece = candidate.parameter("piece_bytes").unwrap_or(16384) as f64;
         // From the second pass on, a long piece is no longer in the core's nearest caches.
         let again = if piece > 65536.0 { (others - 1.0) * bytes / model.copy_gbps } else { 0.0 };
-        let pieces = (bytes / piece).ceil() * model.overhead_ns * others;
+        let each = model.get_ns + model.overhead_ns;
+        let pieces = (bytes / piece).ceil() * each * others;
         // All PEs combine in the order of the ranks, so all read one PE's source at a time.
         let work = others * model.pulled_ns(bytes, others) + again + pieces;
         let turns = model.pes_a_core(query.pes);

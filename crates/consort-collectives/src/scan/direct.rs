@@ -65,7 +65,8 @@ impl Algorithm for Direct {
         let piece = candidate.parameter("piece_bytes").unwrap_or(16384) as f64;
         // From the second pass on, a long piece is no longer in the core's nearest caches.
         let again = if piece > 65536.0 { (others - 1.0) * bytes / model.copy_gbps } else { 0.0 };
-        let pieces = (bytes / piece).ceil() * model.overhead_ns * others;
+        let each = model.get_ns + model.overhead_ns;
+        let pieces = (bytes / piece).ceil() * each * others;
         // All PEs read PE 0's source first; on average half of the others read a PE's source.
         let work = others * model.pulled_ns(bytes, others / 2.0) + again + pieces;
         // `work` is that of the last PE. On average PEs do half of it, so a core does half of it

@@ -43,8 +43,8 @@ impl Algorithm for Shared {
         Ok(Schedule { shares, is_inclusive: setting.call.collective == Collective::Scan })
     }
 
-    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
-        Shares::cost_ns(query, model)
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        Shares::cost_ns(query, candidate, model)
     }
 
     #[inline(always)]

@@ -23,7 +23,7 @@ use crate::{
     state::sleepers::Sleeper,
 };
 
-/// How long a wait in a job with far PEs yields before it sleeps.
+/// How long a wait in a job with far PEs yields, once nothing comes, before it sleeps.
 const FAR_YIELDS: Duration = Duration::from_millis(1);
 
 /// What happens when a wait has lasted for its limit.
@@ -207,17 +207,17 @@ impl Pauses<'_> {
             yields.note_sleep();
         }
         // What a far PE sends wakes nobody before a thread has looked for it.
-        let most = if job.far().is_some() { nap_after(waited) } else { SLEEP };
+        let most = job.far().map_or(SLEEP, |far| nap_after(waited.min(far.silence())));
         sleeper.sleep(most.min(left));
     }
 }
 
 /// Whether it is time to sleep. A wait for far PEs is patient, whatever earlier waits were like:
-/// what they send wakes nobody.
+/// what they send wakes nobody. A call may have many such waits.
 fn is_to_sleep(endpoint: &Endpoint, yields: &Yields, waited: Duration) -> bool {
     match endpoint.job.far() {
         None => yields.are_over(waited),
-        Some(_) => waited >= FAR_YIELDS,
+        Some(far) => waited >= FAR_YIELDS && far.silence() >= FAR_YIELDS,
     }
 }
 

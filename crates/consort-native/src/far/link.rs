@@ -7,6 +7,7 @@ use std::{
         Mutex, MutexGuard, PoisonError, TryLockError,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
+    time::Duration,
 };
 
 use consort_fabric::{Nodes, Rank};
@@ -27,8 +28,9 @@ pub struct Far {
     /// How the PEs lie on the processes.
     nodes: Nodes,
     own: u32,
-    /// When a thread has looked last, in nanoseconds.
+    /// When a thread has looked last, and when it has last found something, in nanoseconds.
     looked_ns: AtomicU64,
+    heard_ns: AtomicU64,
     link: Mutex<Link>,
 }
 
@@ -103,7 +105,8 @@ impl Far {
             is_closing: false,
             is_closed: false,
         };
-        Self { nodes, own, looked_ns: AtomicU64::new(0), link: Mutex::new(link) }
+        let [looked_ns, heard_ns] = [0; 2].map(AtomicU64::new);
+        Self { nodes, own, looked_ns, heard_ns, link: Mutex::new(link) }
     }
 
     /// How the PEs lie on the processes.
@@ -120,6 +123,16 @@ impl Far {
     /// Notes that a thread looks.
     pub(super) fn note_look(&self) {
         self.looked_ns.store(clock::now_ns(), Relaxed);
+    }
+
+    /// Notes that something has come.
+    pub(super) fn note_arrival(&self) {
+        self.heard_ns.store(clock::now_ns(), Relaxed);
+    }
+
+    /// For how long nothing has come.
+    pub(crate) fn silence(&self) -> Duration {
+        Duration::from_nanos(clock::now_ns().saturating_sub(self.heard_ns.load(Relaxed)))
     }
 
     /// The number of this process.

@@ -59,6 +59,7 @@ impl Job {
             match link.receive() {
                 Ok(None) => break,
                 Ok(Some((from, frame))) => {
+                    far.note_arrival();
                     link.keep_frame(from, frame);
                     self.deliver_or_fail(far, &mut link, from);
                 }
