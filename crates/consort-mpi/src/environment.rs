@@ -54,7 +54,7 @@ impl fmt::Display for Flavor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::OpenMpi => "Open MPI",
-            Self::Mpich => "MPICH",
+            Self::Mpich => "MPICH or Intel MPI",
         })
     }
 }

@@ -1,7 +1,8 @@
 //! Compiles the shim by an MPI's own compiler, and finds it again.
 //!
-//! A shim lies in the user's cache, or where `CONSORT_CACHE` says, by its MPI's flavor and a hash
-//! of its source. It appears there at once, whole, so processes that all find none may all make it.
+//! A shim lies in the user's cache, or where `CONSORT_CACHE` says, by its MPI's flavor, and hashes
+//! of its source and of its compiler's path: MPIs do not share one. It appears there at once,
+//! whole, so processes that all find none may all make it.
 
 use std::{
     env, fs,
@@ -50,7 +51,10 @@ pub enum NoShim {
         error: io::Error,
     },
     /// The compiler has failed.
-    #[error("`{compiler}` cannot compile what Consort needs of MPI:\n{output}")]
+    #[error(
+        "`{compiler}` cannot compile what Consort needs of MPI; if `mpirun` is that of another, \
+         name its compiler in CONSORT_MPICC:\n{output}"
+    )]
     Compiler {
         /// Its name.
         compiler: String,
@@ -79,7 +83,10 @@ pub enum NoShim {
         error: io::Error,
     },
     /// What was compiled cannot be loaded.
-    #[error("what was compiled for MPI cannot be loaded: {0}")]
+    #[error(
+        "what was compiled for MPI cannot be loaded; if the MPI was replaced, \
+         `consort mpi prepare` compiles it again: {0}"
+    )]
     Load(String),
 }
 
@@ -100,17 +107,51 @@ fn folder() -> Result<PathBuf, NoShim> {
     Ok(base.cache_dir().join("consort"))
 }
 
-/// The file of the shim of an MPI.
-fn file(folder: &Path, flavor: Flavor) -> PathBuf {
+fn hash(what: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (SOURCE, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
-    folder.join(format!("mpi-{}-{:016x}.so", flavor.name(), hasher.finish()))
+    what.hash(&mut hasher);
+    hasher.finish()
 }
 
-/// The shim of the MPI that has started this process: one that is there, or else a new one.
+/// What the names of the shims of a flavor begin with.
+fn beginning(flavor: Flavor) -> String {
+    format!("mpi-{}-{:016x}-", flavor.name(), hash((SOURCE, env!("CARGO_PKG_VERSION"))))
+}
+
+/// The file of the shim that a compiler makes.
+fn file(folder: &Path, flavor: Flavor, compiler: &Path) -> PathBuf {
+    folder.join(format!("{}{:016x}.so", beginning(flavor), hash(compiler)))
+}
+
+/// Where a compiler is, if it is there.
+fn place(compiler: &str) -> Option<PathBuf> {
+    let folders = if compiler.contains('/') {
+        vec![PathBuf::new()]
+    } else {
+        env::split_paths(&env::var_os("PATH")?).collect()
+    };
+    let mut places = folders.into_iter().map(|folder| folder.join(compiler));
+    places.find(|place| place.is_file())?.canonicalize().ok()
+}
+
+/// The newest shim of a flavor.
+fn newest(folder: &Path, flavor: Flavor) -> Option<PathBuf> {
+    let shims = fs::read_dir(folder).ok()?.filter_map(Result::ok).filter(|entry| {
+        entry.file_name().to_str().is_some_and(|name| name.starts_with(&beginning(flavor)))
+    });
+    let dated = shims.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry)));
+    dated.max_by_key(|(made, _)| *made).map(|(_, entry)| entry.path())
+}
+
+/// The shim of the MPI that has started this process: one that is there, or else a new one. Where
+/// there is no compiler, the newest has to do.
 pub(crate) fn find(started: Flavor) -> Result<PathBuf, NoShim> {
-    let path = file(&folder()?, started);
-    if path.exists() {
+    let folder = folder()?;
+    let there = match place(&compiler()) {
+        Some(compiler) => Some(file(&folder, started, &compiler)).filter(|path| path.exists()),
+        None => newest(&folder, started),
+    };
+    if let Some(path) = there {
         return Ok(path);
     }
     let Prepared { path, flavor, .. } = prepare()?;
@@ -119,6 +160,12 @@ pub(crate) fn find(started: Flavor) -> Result<PathBuf, NoShim> {
     } else {
         Err(NoShim::Mixed { started, compiler: compiler(), found: flavor })
     }
+}
+
+/// The folder that Intel's compiler needs as its root: that of Python's package does not know it,
+/// and a variable that is set may be of another.
+fn intel_root(compiler: &Path) -> Option<&Path> {
+    compiler.parent()?.parent().filter(|root| root.join("lib/libmpi.so").exists())
 }
 
 /// Compiles the shim by the MPI's compiler, and keeps it where programs find it.
@@ -135,6 +182,10 @@ pub fn prepare() -> Result<Prepared, NoShim> {
     let compiler = compiler();
     let mut command = Command::new(&compiler);
     command.args(["-O2", "-shared", "-fPIC", "-o"]).arg(&target).arg(&source);
+    let place = place(&compiler).unwrap_or_else(|| PathBuf::from(&compiler));
+    if let Some(root) = intel_root(&place) {
+        command.env("I_MPI_ROOT", root);
+    }
     let output = match command.output() {
         Ok(output) => output,
         Err(error) => return Err(NoShim::NoCompiler { compiler, error }),
@@ -145,7 +196,41 @@ pub fn prepare() -> Result<Prepared, NoShim> {
     }
     let version = super::library::version(&target).map_err(NoShim::Load)?;
     let flavor = Flavor::of_version(&version);
-    let path = file(&folder, flavor);
+    let path = file(&folder, flavor, &place);
     fs::rename(&target, &path).map_err(no_cache)?;
     Ok(Prepared { path, flavor, version })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mpis_do_not_share_a_shim() {
+        let [one, other] = ["/one/bin/mpicc", "/other/bin/mpicc"].map(Path::new);
+        let file = |flavor, compiler| file(Path::new("/cache"), flavor, compiler);
+        assert_eq!(file(Flavor::Mpich, one), file(Flavor::Mpich, one));
+        assert_ne!(file(Flavor::Mpich, one), file(Flavor::Mpich, other));
+        assert_ne!(file(Flavor::Mpich, one), file(Flavor::OpenMpi, one));
+    }
+
+    #[test]
+    fn without_a_compiler_the_newest_shim_has_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(newest(folder.path(), Flavor::Mpich), None);
+        let shim = file(folder.path(), Flavor::Mpich, Path::new("/bin/mpicc"));
+        fs::write(&shim, "").unwrap();
+        assert_eq!(newest(folder.path(), Flavor::Mpich), Some(shim));
+        assert_eq!(newest(folder.path(), Flavor::OpenMpi), None);
+    }
+
+    #[test]
+    fn the_root_of_intels_compiler_is_above_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let compiler = folder.path().join("bin/mpicc");
+        assert_eq!(intel_root(&compiler), None);
+        fs::create_dir(folder.path().join("lib")).unwrap();
+        fs::write(folder.path().join("lib/libmpi.so"), "").unwrap();
+        assert_eq!(intel_root(&compiler), Some(folder.path()));
+    }
 }

@@ -25,6 +25,8 @@ static void finish(void)
         fprintf(stderr, "consort: process %d exits in the midst of its program\n", rank);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    /* MPICH 4.0 over UCX often hangs if a process ends far earlier than another. */
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
 }
 

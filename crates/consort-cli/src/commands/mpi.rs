@@ -34,8 +34,8 @@ impl Mpi {
     /// Runs the command.
     pub(crate) fn run(self) -> Result<()> {
         let What::Prepare = self.what;
-        let Prepared { path, flavor, version } = prepare()?;
+        let Prepared { path, version, .. } = prepare()?;
         let version = version.lines().next().unwrap_or_default();
-        print(&format!("{flavor}: {version}\nprepared: {}\n", path.display()))
+        print(&format!("{version}\nprepared: {}\n", path.display()))
     }
 }
