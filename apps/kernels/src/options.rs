@@ -1,0 +1,44 @@
+//! The options of all applications.
+
+use std::path::PathBuf;
+
+use consort::Pes;
+
+/// The options that all applications have.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Common {
+    /// PEs, if the program is started alone: threads of it. `consort run` and `mpirun` say their
+    /// own number
+    #[arg(short = 'n', long, value_name = "PES", default_value_t = 4)]
+    pub pes: u32,
+
+    /// Verify the result by other means, and fail if it is wrong
+    #[arg(long)]
+    pub check: bool,
+
+    /// Runs of which all times are told
+    #[arg(long, value_name = "RUNS", default_value_t = 3,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+
+    /// Write a picture of what each PE does when in the last run
+    #[arg(long, value_name = "FILE.svg")]
+    pub timeline: Option<PathBuf>,
+
+    /// Give each PE a second thread, which moves its nonblocking calls on while it computes
+    #[arg(long)]
+    pub helpers: bool,
+
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Common {
+    /// The PEs that run the application.
+    #[must_use]
+    pub fn launch(&self) -> Pes {
+        let pes = Pes::from_env(self.pes);
+        if self.helpers { pes.helper_threads() } else { pes }
+    }
+}
