@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use consort::Pes;
+use anyhow::Result;
+use consort::{Pe, Pes};
 
 /// The options that all applications have.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,10 +36,17 @@ pub struct Common {
 }
 
 impl Common {
-    /// The PEs that run the application.
-    #[must_use]
-    pub fn launch(&self) -> Pes {
+    /// Runs an application on its PEs, and returns what the first of this process with a result
+    /// has.
+    ///
+    /// # Errors
+    /// Those of `program`, and of [`Pes::run`].
+    pub fn run<R: Send>(
+        &self,
+        program: impl Fn(&Pe) -> Result<Option<R>> + Sync,
+    ) -> Result<Option<R>> {
         let pes = Pes::from_env(self.pes);
-        if self.helpers { pes.helper_threads() } else { pes }
+        let pes = if self.helpers { pes.helper_threads() } else { pes };
+        Ok(pes.try_run(program)?.into_iter().find_map(|(_, result)| result))
     }
 }

@@ -1,6 +1,6 @@
 //! What an application prints.
 
-use std::fs;
+use std::{fs, process::ExitCode};
 
 use anyhow::{Context, Result};
 
@@ -27,6 +27,19 @@ pub struct Report {
     check: Option<String>,
     #[serde(skip)]
     timeline: Option<Timeline>,
+}
+
+/// Prints the report of an application, or the error that it ended with, and gives its exit status.
+#[must_use]
+pub fn conclude(ended: Result<Option<Report>>, common: &Common) -> ExitCode {
+    let printed = ended.and_then(|report| report.map_or(Ok(()), |report| report.print(common)));
+    match printed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// The middle of some times.
@@ -74,10 +87,7 @@ impl Report {
     }
 
     /// Prints the report, and writes the picture where `common` wants it.
-    ///
-    /// # Errors
-    /// When the picture cannot be written.
-    pub fn print(&self, common: &Common) -> Result<()> {
+    fn print(&self, common: &Common) -> Result<()> {
         if common.json {
             println!("{}", serde_json::to_string(self).context("the report in JSON")?);
         } else {

@@ -1,10 +1,16 @@
 //! The command `summa`.
 
+use std::process::ExitCode;
+
 use anyhow::{Result, bail};
-use clap::Parser;
+use clap::{Parser, builder::RangedU64ValueParser};
 use consort::{Pe, Rank};
 use consort_apps_kernels::{
-    dense::dense, grid::Shape, measure::measure, options::Common, report::Report,
+    dense::dense,
+    grid::Shape,
+    measure::measure,
+    options::Common,
+    report::{Report, conclude},
 };
 use consort_apps_summa::{Mode, Problem, Summa, Wrong, check};
 
@@ -26,7 +32,7 @@ struct Arguments {
 
     /// Rows and columns of all matrices
     #[arg(long, value_name = "N", default_value_t = 1024,
-          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..1 << 20))]
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..1 << 20))]
     size: usize,
 
     /// Rows of A, its columns, and columns of B, instead of a size
@@ -35,7 +41,7 @@ struct Arguments {
 
     /// Rows and columns of a block
     #[arg(long, value_name = "B", default_value_t = 128,
-          value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..1 << 20))]
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..1 << 20))]
     block: usize,
 
     /// Rows and columns of the grid of PEs, as in 2x3 [default: the squarest]
@@ -96,11 +102,8 @@ fn program(pe: &Pe, arguments: &Arguments) -> Result<Option<Report>> {
     }))
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let results = arguments.common.launch().try_run(|pe| program(pe, &arguments))?;
-    for report in results.into_iter().filter_map(|(_, report)| report) {
-        report.print(&arguments.common)?;
-    }
-    Ok(())
+    let ended = arguments.common.run(|pe| program(pe, &arguments));
+    conclude(ended, &arguments.common)
 }

@@ -58,7 +58,7 @@ impl Timeline {
         let whole = self.end_ns() as f64 * self.pes.len() as f64;
         let of = |activity| {
             let spans = self.pes.iter().flatten().filter(|span| span.activity == activity);
-            spans.map(|span| (span.to_ns - span.from_ns) as f64).sum::<f64>() / whole
+            spans.map(|span| span.to_ns - span.from_ns).sum::<u64>() as f64 / whole
         };
         let [compute, communicate, wait] = Activity::ALL.map(of);
         Shares { compute, communicate, wait }
