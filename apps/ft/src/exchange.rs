@@ -45,46 +45,64 @@ impl Blocks<'_> {
     }
 }
 
-/// An exchange among the PEs of a team.
+/// The planes that each PE of a team exchanges.
+#[derive(Clone, Copy)]
 pub(crate) struct Planes<'p> {
     pub(crate) team: Team<'p>,
-    /// The planes of each PE.
+    /// Their number.
     pub(crate) planes: usize,
     /// Elements of a block.
     pub(crate) block: usize,
 }
 
+impl Planes<'_> {
+    /// The blocks of a plane of a message.
+    fn blocks<'m>(&self, message: &'m mut [Complex64], plane: usize) -> Blocks<'m> {
+        let planes = message.len() / (self.team.size() as usize * self.block);
+        Blocks { message, planes, plane, block: self.block }
+    }
+}
+
 /// A message under way, its first plane and the number of its planes.
 type Message<'p> = (Request<'p, Vec<Complex64>>, usize, usize);
 
-impl<'p> Planes<'p> {
+/// Exchanges planes, in memory that it keeps for the next time.
+pub(crate) struct Exchanger {
+    exchange: Exchange,
+    spare: Vec<Vec<Complex64>>,
+}
+
+impl Exchanger {
+    pub(crate) fn new(exchange: Exchange) -> Self {
+        Self { exchange, spare: Vec::new() }
+    }
+
     /// Exchanges all planes. `compute` fills the blocks of a plane, and `take` uses those that have
     /// come. Collective.
     ///
     /// # Errors
     /// See [`Team`].
-    pub(crate) fn exchange(
-        &self,
-        exchange: Exchange,
+    pub(crate) fn run<'p>(
+        &mut self,
+        all: Planes<'p>,
         recorder: &Recorder,
         mut compute: impl FnMut(usize, &mut Blocks<'_>),
         mut take: impl FnMut(usize, &mut Blocks<'_>),
     ) -> Result<()> {
-        let together = match exchange {
-            Exchange::Whole => return self.whole(recorder, compute, take),
+        let together = match self.exchange {
+            Exchange::Whole => return self.whole(all, recorder, compute, take),
             Exchange::Slabs => 1,
             Exchange::PackedSlabs { planes } => planes,
         };
         let mut under_way: VecDeque<Message<'p>> = VecDeque::new();
-        let mut spare = Vec::new();
-        for first in (0..self.planes).step_by(together) {
-            let planes = together.min(self.planes - first);
-            let mut message = self.message(spare.pop().unwrap_or_default(), planes);
+        for first in (0..all.planes).step_by(together) {
+            let planes = together.min(all.planes - first);
+            let mut message = recorder.communicate(|| self.message(all, planes));
             for plane in 0..planes {
-                recorder.compute(|| compute(first + plane, &mut self.blocks(&mut message, plane)));
-                recorder.communicate(|| self.team.progress())?;
+                recorder.compute(|| compute(first + plane, &mut all.blocks(&mut message, plane)));
+                recorder.communicate(|| all.team.progress())?;
             }
-            let request = recorder.communicate(|| self.team.start_all_to_all(message))?;
+            let request = recorder.communicate(|| all.team.start_all_to_all(message))?;
             under_way.push_back((request, first, planes));
             while let Some(mut message) = under_way.pop_front() {
                 let is_full = under_way.len() >= UNDER_WAY;
@@ -92,58 +110,57 @@ impl<'p> Planes<'p> {
                     under_way.push_front(message);
                     break;
                 }
-                spare.push(self.receive(message, recorder, &mut take)?);
+                self.receive(all, message, recorder, &mut take)?;
             }
         }
         while let Some(message) = under_way.pop_front() {
-            self.receive(message, recorder, &mut take)?;
+            self.receive(all, message, recorder, &mut take)?;
         }
         Ok(())
     }
 
     fn whole(
-        &self,
+        &mut self,
+        all: Planes<'_>,
         recorder: &Recorder,
         mut compute: impl FnMut(usize, &mut Blocks<'_>),
         mut take: impl FnMut(usize, &mut Blocks<'_>),
     ) -> Result<()> {
-        let mut message = self.message(Vec::new(), self.planes);
+        let mut message = recorder.communicate(|| self.message(all, all.planes));
         recorder.compute(|| {
-            (0..self.planes)
-                .for_each(|plane| compute(plane, &mut self.blocks(&mut message, plane)));
+            (0..all.planes).for_each(|plane| compute(plane, &mut all.blocks(&mut message, plane)));
         });
-        let mut received = self.message(Vec::new(), self.planes);
-        recorder.communicate(|| self.team.all_to_all_slice(&message, &mut received))?;
+        let mut received = recorder.communicate(|| self.message(all, all.planes));
+        recorder.communicate(|| all.team.all_to_all_slice(&message, &mut received))?;
         recorder.compute(|| {
-            (0..self.planes).for_each(|plane| take(plane, &mut self.blocks(&mut received, plane)));
+            (0..all.planes).for_each(|plane| take(plane, &mut all.blocks(&mut received, plane)));
         });
+        self.spare.extend([message, received]);
         Ok(())
     }
 
-    /// Waits for a message and takes its planes. Returns its memory, to be used again.
+    /// Waits for a message and takes its planes.
     fn receive(
-        &self,
-        (request, first, planes): Message<'p>,
+        &mut self,
+        all: Planes<'_>,
+        (request, first, planes): Message<'_>,
         recorder: &Recorder,
         take: &mut impl FnMut(usize, &mut Blocks<'_>),
-    ) -> Result<Vec<Complex64>> {
+    ) -> Result<()> {
         let mut received = recorder.wait(|| request.wait())?;
         recorder.compute(|| {
             for plane in 0..planes {
-                take(first + plane, &mut self.blocks(&mut received, plane));
+                take(first + plane, &mut all.blocks(&mut received, plane));
             }
         });
-        Ok(received)
+        self.spare.push(received);
+        Ok(())
     }
 
-    /// A message of so many planes, in memory that was used before.
-    fn message(&self, mut memory: Vec<Complex64>, planes: usize) -> Vec<Complex64> {
-        memory.resize(self.team.size() as usize * planes * self.block, Complex64::ZERO);
+    /// A message of so many planes.
+    fn message(&mut self, all: Planes<'_>, planes: usize) -> Vec<Complex64> {
+        let mut memory = self.spare.pop().unwrap_or_default();
+        memory.resize(all.team.size() as usize * planes * all.block, Complex64::ZERO);
         memory
-    }
-
-    fn blocks<'m>(&self, message: &'m mut [Complex64], plane: usize) -> Blocks<'m> {
-        let planes = message.len() / (self.team.size() as usize * self.block);
-        Blocks { message, planes, plane, block: self.block }
     }
 }

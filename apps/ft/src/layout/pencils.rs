@@ -11,14 +11,16 @@ use consort_apps_kernels::{Complex64, recorder::Recorder, rows::Direction};
 
 use super::{Parts, Region, Transforms};
 use crate::{
-    exchange::{Blocks, Exchange, Planes},
+    exchange::{Blocks, Exchange, Exchanger, Planes},
     transpose::transpose,
 };
 
 pub(crate) struct Pencils<'p> {
     grid: Grid<'p>,
     extents: [usize; 3],
-    exchange: Exchange,
+    exchanger: Exchanger,
+    /// Between exchanges, by z, x, y.
+    turned: Vec<Complex64>,
     forward: Transforms,
     inverse: Transforms,
 }
@@ -58,7 +60,8 @@ impl<'p> Pencils<'p> {
     ) -> Result<Self> {
         let forward = Transforms::new(extents, Direction::Forward);
         let inverse = Transforms::new(extents, Direction::Inverse);
-        Ok(Self { grid: world.cartesian(rows)?, extents, exchange, forward, inverse })
+        let (grid, exchanger) = (world.cartesian(rows)?, Exchanger::new(exchange));
+        Ok(Self { grid, extents, exchanger, turned: Vec::new(), forward, inverse })
     }
 
     /// The PEs of a row and of a column of the grid.
@@ -84,11 +87,12 @@ impl Parts for Pencils<'_> {
         let (own_x, row_y, column_y, own_z) = (x / across, y / across, y / down, z / down);
         let Transforms { x: along_x, y: along_y, z: along_z } = &mut self.forward;
 
-        let mut turned = vec![Complex64::ZERO; own_z * own_x * y];
+        let turned = &mut self.turned;
+        turned.resize(own_z * own_x * y, Complex64::ZERO);
         let mut plane = vec![Complex64::ZERO; row_y * x];
         let planes = Planes { team: self.grid.row, planes: own_z, block: own_x * row_y };
-        planes.exchange(
-            self.exchange,
+        self.exchanger.run(
+            planes,
             recorder,
             |own, blocks| {
                 plane.copy_from_slice(&space[own * row_y * x..][..row_y * x]);
@@ -97,15 +101,15 @@ impl Parts for Pencils<'_> {
             },
             |own, blocks| {
                 let row = |at| (own * own_x + at) * y;
-                join((&mut turned, row), (across, row_y), blocks);
+                join((&mut *turned, row), (across, row_y), blocks);
             },
         )?;
 
         let mut spectrum = vec![Complex64::ZERO; own_x * column_y * z];
         let mut plane = vec![Complex64::ZERO; own_z * y];
         let planes = Planes { team: self.grid.column, planes: own_x, block: column_y * own_z };
-        planes.exchange(
-            self.exchange,
+        self.exchanger.run(
+            planes,
             recorder,
             |own, blocks| {
                 for (at, row) in plane.chunks_exact_mut(y).enumerate() {
@@ -134,11 +138,12 @@ impl Parts for Pencils<'_> {
         let (own_x, row_y, column_y, own_z) = (x / across, y / across, y / down, z / down);
         let Transforms { x: along_x, y: along_y, z: along_z } = &mut self.inverse;
 
-        let mut turned = vec![Complex64::ZERO; own_z * own_x * y];
+        let turned = &mut self.turned;
+        turned.resize(own_z * own_x * y, Complex64::ZERO);
         let mut plane = vec![Complex64::ZERO; column_y * z];
         let planes = Planes { team: self.grid.column, planes: own_x, block: own_z * column_y };
-        planes.exchange(
-            self.exchange,
+        self.exchanger.run(
+            planes,
             recorder,
             |own, blocks| {
                 plane.copy_from_slice(&spectrum[own * column_y * z..][..column_y * z]);
@@ -147,13 +152,13 @@ impl Parts for Pencils<'_> {
             },
             |own, blocks| {
                 let row = |at| (at * own_x + own) * y;
-                join((&mut turned, row), (down, column_y), blocks);
+                join((&mut *turned, row), (down, column_y), blocks);
             },
         )?;
 
         let planes = Planes { team: self.grid.row, planes: own_z, block: row_y * own_x };
-        planes.exchange(
-            self.exchange,
+        self.exchanger.run(
+            planes,
             recorder,
             |own, blocks| {
                 let plane = &mut turned[own * own_x * y..][..own_x * y];

@@ -9,14 +9,16 @@ use consort_apps_kernels::{Complex64, recorder::Recorder, rows::Direction};
 
 use super::{Parts, Region, Transforms};
 use crate::{
-    exchange::{Exchange, Planes},
+    exchange::{Exchange, Exchanger, Planes},
     transpose::transpose,
 };
 
 pub(crate) struct Slabs<'p> {
     team: Team<'p>,
     extents: [usize; 3],
-    exchange: Exchange,
+    exchanger: Exchanger,
+    /// Between exchanges, by z, x, y.
+    turned: Vec<Complex64>,
     forward: Transforms,
     inverse: Transforms,
 }
@@ -26,7 +28,8 @@ impl<'p> Slabs<'p> {
     pub(crate) fn new(team: Team<'p>, extents: [usize; 3], exchange: Exchange) -> Self {
         let forward = Transforms::new(extents, Direction::Forward);
         let inverse = Transforms::new(extents, Direction::Inverse);
-        Self { team, extents, exchange, forward, inverse }
+        let exchanger = Exchanger::new(exchange);
+        Self { team, extents, exchanger, turned: Vec::new(), forward, inverse }
     }
 }
 
@@ -49,8 +52,8 @@ impl Parts for Slabs<'_> {
         let mut plane = vec![Complex64::ZERO; x * y];
         let planes = Planes { team: self.team, planes: own_z, block: own_x * y };
         let (along_x, along_y) = (&mut self.forward.x, &mut self.forward.y);
-        planes.exchange(
-            self.exchange,
+        self.exchanger.run(
+            planes,
             recorder,
             |own, blocks| {
                 plane.copy_from_slice(&space[own * x * y..][..x * y]);
@@ -81,13 +84,13 @@ impl Parts for Slabs<'_> {
         let [x, y, z] = self.extents;
         let pes = self.team.size() as usize;
         let (own_x, own_z) = (x / pes, z / pes);
-        // By z, x, y.
-        let mut turned = vec![Complex64::ZERO; own_z * x * y];
+        let turned = &mut self.turned;
+        turned.resize(own_z * x * y, Complex64::ZERO);
         let mut plane = vec![Complex64::ZERO; y * z];
         let planes = Planes { team: self.team, planes: own_x, block: own_z * y };
         let Transforms { x: along_x, y: along_y, z: along_z } = &mut self.inverse;
-        planes.exchange(
-            self.exchange,
+        self.exchanger.run(
+            planes,
             recorder,
             |own, blocks| {
                 plane.copy_from_slice(&spectrum[own * y * z..][..y * z]);
