@@ -19,12 +19,12 @@
 //! Cost: N³/3 operations over all PEs; a PE receives about N² (1/R + 1/C) / 2 elements in a grid of
 //! R by C.
 
+mod board;
 mod check;
 mod panel;
 
-use consort::{Grid, Team};
+use consort::Team;
 use consort_apps_kernels::{
-    cyclic::Cyclic,
     dense::{NotPositiveDefinite, View, ViewMut, dense},
     entries::definite,
     grid::Shape,
@@ -34,6 +34,7 @@ use consort_apps_kernels::{
 
 pub use check::{Wrong, check};
 
+use board::Board;
 use panel::{Ahead, Panel};
 
 /// When panels are factored and broadcast.
@@ -77,10 +78,7 @@ pub enum Error {
 
 /// A PE's part of the factorization.
 pub struct Cholesky<'p> {
-    world: Team<'p>,
-    grid: Grid<'p>,
-    rows: Cyclic,
-    columns: Cyclic,
+    board: Board<'p>,
 }
 
 impl<'p> Cholesky<'p> {
@@ -89,17 +87,14 @@ impl<'p> Cholesky<'p> {
     /// # Errors
     /// See [`Team::cartesian`].
     pub fn new(world: Team<'p>, problem: Problem) -> consort::Result<Self> {
-        let Problem { order: len, block, shape } = problem;
-        let grid = world.cartesian(shape.rows)?;
-        let rows = Cyclic { len, block, parts: shape.rows, own: grid.column.rank() };
-        let columns = Cyclic { len, block, parts: shape.columns, own: grid.row.rank() };
-        Ok(Self { world, grid, rows, columns })
+        let Problem { order, block, shape } = problem;
+        Ok(Self { board: Board::new(world, (order, block), shape)? })
     }
 
     /// The matrix to be factored.
     #[must_use]
     pub fn matrix(&self) -> Matrix {
-        Matrix::new(self.rows, self.columns, |i, j| definite(self.rows.len, i, j))
+        Matrix::new(self.board.rows, self.board.columns, |i, j| definite(self.board.rows.len, i, j))
     }
 
     /// Factors `a`, whose lower triangle becomes L. What lies above the diagonal is undefined then.
@@ -108,30 +103,30 @@ impl<'p> Cholesky<'p> {
     /// # Errors
     /// [`Error::NotPositiveDefinite`] on the PE that finds it, and see [`Team`].
     pub fn factor(&self, a: &mut Matrix, mode: Mode, recorder: &Recorder) -> Result<(), Error> {
-        let blocks = self.rows.blocks();
+        let blocks = self.board.rows.blocks();
         self.factor_panel(a, 0, recorder)?;
         let mut panel = self.broadcast(a, 0, recorder)?;
         for step in 0..blocks.saturating_sub(1) {
             let next = step + 1;
             panel = match mode {
                 Mode::Blocking => {
-                    for column in self.columns.own_blocks(next) {
+                    for column in self.board.columns.own_blocks(next) {
                         self.update(a, &panel, column, recorder);
                     }
                     self.factor_panel(a, next, recorder)?;
                     self.broadcast(a, next, recorder)?
                 }
                 Mode::Ahead => {
-                    if self.columns.owns(next) {
+                    if self.board.columns.owns(next) {
                         self.update(a, &panel, next, recorder);
                     }
                     self.factor_panel(a, next, recorder)?;
-                    let mut ahead = Ahead::start(self, a, next, recorder)?;
-                    for column in self.columns.own_blocks(next + 1) {
+                    let mut ahead = Ahead::start(&self.board, a, next, recorder)?;
+                    for column in self.board.columns.own_blocks(next + 1) {
                         self.update(a, &panel, column, recorder);
-                        ahead = recorder.communicate(|| ahead.progress(self))?;
+                        ahead = recorder.communicate(|| ahead.progress(&self.board))?;
                     }
-                    ahead.wait(self, recorder)?
+                    ahead.wait(&self.board, recorder)?
                 }
             };
         }
@@ -140,49 +135,48 @@ impl<'p> Cholesky<'p> {
 
     /// Factors the diagonal block of this step and solves for the blocks below.
     fn factor_panel(&self, a: &mut Matrix, step: usize, recorder: &Recorder) -> Result<(), Error> {
-        if !self.columns.owns(step) {
+        if !self.board.columns.owns(step) {
             return Ok(());
         }
-        let (width, columns) = (self.rows.width(step), self.columns.range(step));
+        let (width, columns) = (self.board.rows.width(step), self.board.columns.range(step));
         let mut diagonal = vec![0.0; width * width];
-        if self.rows.owns(step) {
+        if self.board.rows.owns(step) {
             recorder.compute(|| {
                 let mut a = a.view_mut();
-                let mut block = a.part(self.rows.range(step), columns.clone());
+                let mut block = a.part(self.board.rows.range(step), columns.clone());
                 let whole = block.part(0..width, 0..width);
                 let before = |error: NotPositiveDefinite| NotPositiveDefinite {
-                    order: step * self.rows.block + error.order,
+                    order: step * self.board.rows.block + error.order,
                 };
                 dense().factor(whole).map_err(before)?;
-                pack(block.view(), &mut diagonal);
+                block.view().copy_to(&mut diagonal);
                 Ok::<_, Error>(())
             })?;
         }
-        if step + 1 == self.rows.blocks() {
+        if step + 1 == self.board.rows.blocks() {
             return Ok(());
         }
-        let root = self.rows.owner(step);
-        recorder.communicate(|| self.grid.column.broadcast_slice(&mut diagonal, root))?;
+        let root = self.board.rows.owner(step);
+        recorder.communicate(|| self.board.grid.column.broadcast_slice(&mut diagonal, root))?;
         recorder.compute(|| {
             let mut a = a.view_mut();
-            let below: ViewMut<'_> = a.part(self.below(step), columns);
+            let below: ViewMut<'_> = a.part(self.board.below(step), columns);
             dense().solve(View::new(&diagonal, (width, width), width), below);
         });
         Ok(())
     }
 
-    /// The own rows below the diagonal block of a step.
-    fn below(&self, step: usize) -> std::ops::Range<usize> {
-        self.rows.before(step + 1)..self.rows.own_len()
-    }
-
     /// Subtracts from a block column of `a` what `panel` contributes, on and below the diagonal.
     fn update(&self, a: &mut Matrix, panel: &Panel, column: usize, recorder: &Recorder) {
         recorder.compute(|| {
-            let rows = self.rows.before(column)..self.rows.own_len();
+            let rows = self.board.rows.before(column)..self.board.rows.own_len();
             let mut a = a.view_mut();
-            let part = a.part(rows.clone(), self.columns.range(column));
-            dense().subtract_product(part, panel.rows(self, rows), panel.facing(self, column));
+            let part = a.part(rows.clone(), self.board.columns.range(column));
+            dense().subtract_product(
+                part,
+                panel.rows(&self.board, rows),
+                panel.facing(&self.board, column),
+            );
         });
     }
 
@@ -194,24 +188,18 @@ impl<'p> Cholesky<'p> {
         recorder: &Recorder,
     ) -> Result<Panel, consort::Error> {
         recorder.communicate(|| {
-            let mut panel = Panel::own_rows(self, a, step);
+            let mut panel = Panel::own_rows(&self.board, a, step);
             if !panel.rows.is_empty() {
-                self.grid.row.broadcast_slice(&mut panel.rows, self.columns.owner(step))?;
+                self.board
+                    .grid
+                    .row
+                    .broadcast_slice(&mut panel.rows, self.board.columns.owner(step))?;
             }
-            for (root, mut piece) in panel.pieces(self) {
-                self.grid.column.broadcast_slice(&mut piece, root)?;
+            for (root, mut piece) in panel.pieces(&self.board) {
+                self.board.grid.column.broadcast_slice(&mut piece, root)?;
                 panel.facing[root.index()] = piece;
             }
             Ok(panel)
         })
-    }
-}
-
-/// Copies a part of a matrix into memory where its columns follow each other.
-fn pack(from: View<'_>, to: &mut [f64]) {
-    if from.rows() > 0 {
-        for (column, to) in to.chunks_exact_mut(from.rows()).enumerate() {
-            to.copy_from_slice(from.column(column));
-        }
     }
 }

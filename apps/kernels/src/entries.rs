@@ -36,11 +36,12 @@ mod tests {
 
     #[test]
     fn entries_are_all_integers_from_minus_8_to_7() {
+        let integers: [f64; 16] = std::array::from_fn(|index| index as f64 - 8.0);
         let mut counts = [0; 16];
         for (row, column) in (0..64).flat_map(|row| (0..64).map(move |column| (row, column))) {
-            let entry = entry(1, row, column);
-            let index = (0..16).find(|&index| f64::from(index) - 8.0 == entry);
-            counts[index.expect("an integer of the range") as usize] += 1;
+            let drawn = entry(1, row, column);
+            let index = integers.iter().position(|&integer| integer == drawn);
+            counts[index.expect("an integer of the range")] += 1;
         }
         assert!(counts.iter().all(|count| (150..360).contains(count)), "{counts:?}");
     }

@@ -129,11 +129,11 @@ impl<'p> Summa<'p> {
         b.resize(self.b.columns.own_len() * width, 0.0);
         if self.a.columns.owns(step) {
             let panel = self.a.view().part(0..self.a.rows.own_len(), self.a.columns.range(step));
-            copy(panel, &mut a);
+            panel.copy_to(&mut a);
         }
         if self.b.rows.owns(step) {
             let panel = self.b.view().part(self.b.rows.range(step), 0..self.b.columns.own_len());
-            copy(panel, &mut b);
+            panel.copy_to(&mut b);
         }
         [a, b]
     }
@@ -188,14 +188,5 @@ impl<'p> Summa<'p> {
             }
         }
         Ok(())
-    }
-}
-
-/// Copies a part of a matrix into memory where its columns follow each other.
-fn copy(from: View<'_>, to: &mut [f64]) {
-    if from.rows() > 0 {
-        for (column, to) in to.chunks_exact_mut(from.rows()).enumerate() {
-            to.copy_from_slice(from.column(column));
-        }
     }
 }

@@ -75,6 +75,17 @@ impl<'m> View<'m> {
         &self.data[extent(&(0..self.rows), &(column..column + 1), self.stride)]
     }
 
+    /// Copies the elements to where its columns follow each other.
+    ///
+    /// # Panics
+    /// When the lengths differ.
+    pub fn copy_to(&self, to: &mut [f64]) {
+        assert_eq!(to.len(), self.rows * self.columns, "the elements of a part");
+        for (column, to) in to.chunks_exact_mut(self.rows.max(1)).enumerate() {
+            to.copy_from_slice(self.column(column));
+        }
+    }
+
     /// A part of this part.
     ///
     /// # Panics
