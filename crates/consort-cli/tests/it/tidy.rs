@@ -46,6 +46,11 @@ fn read_folder(folder: &Path, prefix: &str, tree: &mut Tree) {
     }
 }
 
+/// The path below one of the folders of packages: crates, tests of all of them, applications.
+fn inside(path: &str) -> Option<&str> {
+    ["crates/", "tests/", "apps/"].iter().find_map(|folder| path.strip_prefix(folder))
+}
+
 /// A tree for showing that a check complains.
 fn tree<const N: usize>(files: [(&str, &str); N]) -> Tree {
     files.map(|(path, text)| (path.to_owned(), text.to_owned())).into()

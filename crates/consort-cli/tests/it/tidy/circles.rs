@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Tree, assert_none, assert_one, tree, workspace};
+use super::{Tree, assert_none, assert_one, inside, tree, workspace};
 
 /// All crates.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 12] = [
+    "cholesky",
     "consort",
     "consort-bench",
     "consort-cli",
@@ -18,6 +19,9 @@ const CRATES: [&str; 8] = [
     "consort-native",
     "consort-sim",
     "consort-tuner",
+    "ft",
+    "kernels",
+    "summa",
 ];
 
 /// A module by the parts of its path; the root of the crate has none.
@@ -25,9 +29,9 @@ type Module = Vec<String>;
 
 /// The texts of a crate's modules, without tests and comments.
 fn modules(tree: &Tree, name: &str) -> BTreeMap<Module, String> {
-    let prefix = format!("crates/{name}/src/");
+    let prefix = format!("{name}/src/");
     let module = |(path, text): (&String, &String)| {
-        let path = path.strip_prefix(&prefix)?.strip_suffix(".rs")?;
+        let path = inside(path)?.strip_prefix(&prefix)?.strip_suffix(".rs")?;
         let mut parts: Module = path.split('/').map(str::to_owned).collect();
         parts.pop_if(|last| ["mod", "lib", "main"].contains(&last.as_str()));
         let text = text.split("#[cfg(test)]").next().unwrap_or(text);

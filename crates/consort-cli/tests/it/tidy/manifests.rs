@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, env, process::Command};
 
 use toml::{Table, Value};
 
-use super::{Tree, assert_none, assert_one, root, tree, workspace};
+use super::{Tree, assert_none, assert_one, inside, root, tree, workspace};
 
 /// What a crate of ours may import of ours, and what its tests may besides.
 struct Imports {
@@ -27,7 +27,7 @@ const EVERYTHING: &[&str] = &[
     "consort-tuner",
 ];
 
-const IMPORTS: [Imports; 13] = [
+const IMPORTS: [Imports; 17] = [
     Imports { name: "consort-fabric", normal: &[], tests_besides: &[] },
     Imports {
         name: "consort-collectives",
@@ -88,12 +88,20 @@ const IMPORTS: [Imports; 13] = [
         normal: &["consort-fabric", "consort-collectives"],
         tests_besides: EVERYTHING,
     },
+    Imports { name: "kernels", normal: &["consort"], tests_besides: &[] },
+    Imports { name: "summa", normal: APPLICATION, tests_besides: &[] },
+    Imports { name: "cholesky", normal: APPLICATION, tests_besides: &[] },
+    Imports { name: "ft", normal: APPLICATION, tests_besides: &[] },
 ];
 
-/// The folders of the crates, and of the package of tests, with their manifests.
+/// What an application may import: what any program of a user may, and what they all share.
+const APPLICATION: &[&str] = &["consort", "consort-apps-kernels"];
+
+/// The folders of the crates, of the package of tests and of the applications, with their
+/// manifests.
 fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, Table)> {
     tree.iter().filter_map(|(path, text)| {
-        let inside = path.strip_prefix("crates/").or_else(|| path.strip_prefix("tests/"))?;
+        let inside = inside(path)?;
         let folder = inside.strip_suffix("/Cargo.toml")?;
         Some((folder, text.parse().expect("a manifest in TOML")))
     })

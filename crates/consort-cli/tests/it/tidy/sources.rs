@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Tree, assert_none, assert_one, tree, workspace};
+use super::{Tree, assert_none, assert_one, inside, tree, workspace};
 
 const DOC_LINES_MAX: usize = 30;
 const COLUMNS_MAX: usize = 100;
@@ -18,10 +18,9 @@ const FORBIDDEN_WORDS: [&str; 6] = [
     concat!("allow(dead", "_code"),
 ];
 
-/// The path inside its crate of each file of a crate, or of the package of tests.
+/// The path inside its package of each file of one.
 fn in_crate(path: &str) -> Option<&str> {
-    let inside = path.strip_prefix("crates/").or_else(|| path.strip_prefix("tests/"))?;
-    Some(inside.split_once('/')?.1)
+    Some(inside(path)?.split_once('/')?.1)
 }
 
 /// The Rust files of the crates.

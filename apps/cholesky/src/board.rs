@@ -1,0 +1,29 @@
+//! The checkerboard: the grid of PEs, and how the matrix lies on it.
+
+use std::ops::Range;
+
+use consort::{Grid, Result, Team};
+use consort_apps_kernels::{cyclic::Cyclic, grid::Shape};
+
+/// A PE's place on the checkerboard.
+pub(crate) struct Board<'p> {
+    pub(crate) world: Team<'p>,
+    pub(crate) grid: Grid<'p>,
+    pub(crate) rows: Cyclic,
+    pub(crate) columns: Cyclic,
+}
+
+impl<'p> Board<'p> {
+    /// Deals the blocks of a matrix of this order to a grid.
+    pub(crate) fn new(world: Team<'p>, (len, block): (usize, usize), shape: Shape) -> Result<Self> {
+        let grid = world.cartesian(shape.rows)?;
+        let rows = Cyclic { len, block, parts: shape.rows, own: grid.column.rank() };
+        let columns = Cyclic { len, block, parts: shape.columns, own: grid.row.rank() };
+        Ok(Self { world, grid, rows, columns })
+    }
+
+    /// The own rows below the diagonal block of a step.
+    pub(crate) fn below(&self, step: usize) -> Range<usize> {
+        self.rows.before(step + 1)..self.rows.own_len()
+    }
+}

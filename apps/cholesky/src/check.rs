@@ -1,0 +1,89 @@
+//! Checks a factor by entries of the matrix that are computed anew.
+//!
+//! The residual is that of A x - L (Lᵀ x) for random x, or of A - L Lᵀ for small orders, relative to
+//! the norms, the order and the precision, as LAPACK's own tests have it. It should be about 1 or
+//! less; 30 is their limit.
+
+use consort::{Max, Result, Sum, Team};
+use consort_apps_kernels::{
+    entries::{definite, hash},
+    matrix::Matrix,
+};
+
+/// The largest residual that passes.
+const LIMIT: f64 = 30.0;
+
+/// Vectors that are tried.
+const VECTORS: u64 = 3;
+
+/// The largest order whose A - L Lᵀ is computed.
+const SMALL: usize = 300;
+
+/// A factor that is wrong.
+#[derive(Clone, Copy, Debug)]
+pub struct Wrong {
+    /// Its residual.
+    pub residual: f64,
+}
+
+/// The entries of L, which lie on and below the diagonal.
+fn lower(l: &Matrix) -> impl Iterator<Item = (usize, usize, f64)> {
+    l.entries().filter(|(row, column, _)| row >= column)
+}
+
+/// Computes the residual of a factor. Returns what was done, or what is wrong. Collective.
+///
+/// # Errors
+/// See [`Team`].
+pub fn check(world: Team<'_>, l: &Matrix) -> Result<Result<String, Wrong>> {
+    let order = l.rows.len;
+    let scale = order as f64 * f64::EPSILON;
+    let norm = |row| (0..order).map(|column| definite(order, row, column).abs()).sum();
+    let norm = world.all_reduce(world.share(order).map(norm).fold(0.0, f64::max), Max)?;
+    let mut residual = 0.0_f64;
+    for vector in 0..VECTORS {
+        let x = |row| f64::from((hash((vector << 40) + row as u64) >> 56) as u8) / 255.0;
+        let x: Vec<f64> = (0..order).map(x).collect();
+        let mut transposed = vec![0.0; order];
+        lower(l).for_each(|(row, column, entry)| transposed[column] += entry * x[row]);
+        world.all_reduce_in_place(&mut transposed, Sum)?;
+        let mut product = vec![0.0; order];
+        lower(l).for_each(|(row, column, entry)| product[row] += entry * transposed[column]);
+        world.all_reduce_in_place(&mut product, Sum)?;
+        let expected = |row| -> f64 {
+            (0..order).map(|column| definite(order, row, column) * x[column]).sum()
+        };
+        let off = world.share(order).map(|row| (expected(row) - product[row]).abs());
+        residual = larger(residual, largest(off) / (norm * scale));
+    }
+    let is_small = order <= SMALL;
+    if is_small {
+        let mut whole = vec![0.0; order * order];
+        lower(l).for_each(|(row, column, entry)| whole[row * order + column] = entry);
+        world.all_reduce_in_place(&mut whole, Sum)?;
+        let row = |row: usize| &whole[row * order..][..order];
+        let off = |i| -> f64 {
+            let product =
+                |j| -> f64 { row(i).iter().zip(row(j)).map(|(one, other)| one * other).sum() };
+            (0..order).map(|j| (definite(order, i, j) - product(j)).abs()).sum()
+        };
+        residual = larger(residual, largest(world.share(order).map(off)) / (norm * scale));
+    }
+    let residual = world.all_reduce(residual, larger)?;
+    let what = if is_small { "A - L L^T" } else { "A x - L (L^T x) for random x" };
+    if residual < LIMIT {
+        Ok(Ok(format!("relative residual of {what}: {residual:.4}, limit {LIMIT}")))
+    } else {
+        Ok(Err(Wrong { residual }))
+    }
+}
+
+/// The larger of two numbers, or the one that is none.
+fn larger(one: f64, other: f64) -> f64 {
+    if one.is_nan() || one > other { one } else { other }
+}
+
+/// The largest of some numbers, or one that is none.
+fn largest(numbers: impl Iterator<Item = f64>) -> f64 {
+    numbers.fold(0.0, larger)
+}

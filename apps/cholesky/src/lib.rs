@@ -1,0 +1,205 @@
+//! The Cholesky factorization A = L Lᵀ of a matrix that lies on a checkerboard of PEs.
+//!
+//! Source: Choi et al. (1996), "Design and implementation of the ScaLAPACK LU, QR, and Cholesky
+//! factorization routines": right-looking, square blocks dealt to a grid of PEs in both dimensions.
+//! Step k has four parts:
+//!
+//! 1. the owner of the diagonal block factors it and broadcasts the factor along its column;
+//! 2. the column solves for the blocks below: they and the factor are *panel* k of L;
+//! 3. each row of the grid gets its rows of the panel from the PE in that column;
+//! 4. each column of the grid gets the blocks that face its own columns, transposed in the product,
+//!    from the PEs whose rows they are;
+//!
+//! and each PE subtracts products of both from its part of the blocks to the right.
+//!
+//! With [`Mode::Ahead`] block column k + 1 is updated first, panel k + 1 is factored and its
+//! broadcasts are started, and only then is the rest updated by panel k, block column by block
+//! column; calls progress between them.
+//!
+//! Cost: N³/3 operations over all PEs; a PE receives about N² (1/R + 1/C) / 2 elements in a grid of
+//! R by C.
+
+mod board;
+mod check;
+mod panel;
+
+use consort::Team;
+use consort_apps_kernels::{
+    dense::{NotPositiveDefinite, View, ViewMut, dense},
+    entries::definite,
+    grid::Shape,
+    matrix::Matrix,
+    recorder::Recorder,
+};
+
+pub use check::{Wrong, check};
+
+use board::Board;
+use panel::{Ahead, Panel};
+
+/// When panels are factored and broadcast.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Before they are needed, by blocking calls.
+    Blocking,
+    /// While the update by the panel before is under way, by nonblocking calls.
+    Ahead,
+}
+
+/// The order of the matrix, and its distribution.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem {
+    /// Rows and columns.
+    pub order: usize,
+    /// Rows and columns of a block.
+    pub block: usize,
+    /// The grid of PEs.
+    pub shape: Shape,
+}
+
+impl Problem {
+    /// The operations of the factorization.
+    #[must_use]
+    pub fn flops(&self) -> f64 {
+        (self.order as f64).powi(3) / 3.0
+    }
+}
+
+/// Why there is no factor.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The matrix has none.
+    #[error(transparent)]
+    NotPositiveDefinite(#[from] NotPositiveDefinite),
+    /// A call has failed.
+    #[error(transparent)]
+    Call(#[from] consort::Error),
+}
+
+/// A PE's part of the factorization.
+pub struct Cholesky<'p> {
+    board: Board<'p>,
+}
+
+impl<'p> Cholesky<'p> {
+    /// Forms the teams of the grid. Collective.
+    ///
+    /// # Errors
+    /// See [`Team::cartesian`].
+    pub fn new(world: Team<'p>, problem: Problem) -> consort::Result<Self> {
+        let Problem { order, block, shape } = problem;
+        Ok(Self { board: Board::new(world, (order, block), shape)? })
+    }
+
+    /// The matrix to be factored.
+    #[must_use]
+    pub fn matrix(&self) -> Matrix {
+        Matrix::new(self.board.rows, self.board.columns, |i, j| definite(self.board.rows.len, i, j))
+    }
+
+    /// Factors `a`, whose lower triangle becomes L. What lies above the diagonal is undefined then.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`Error::NotPositiveDefinite`] on the PE that finds it, and see [`Team`].
+    pub fn factor(&self, a: &mut Matrix, mode: Mode, recorder: &Recorder) -> Result<(), Error> {
+        let blocks = self.board.rows.blocks();
+        self.factor_panel(a, 0, recorder)?;
+        let mut panel = self.broadcast(a, 0, recorder)?;
+        for step in 0..blocks.saturating_sub(1) {
+            let next = step + 1;
+            panel = match mode {
+                Mode::Blocking => {
+                    for column in self.board.columns.own_blocks(next) {
+                        self.update(a, &panel, column, recorder);
+                    }
+                    self.factor_panel(a, next, recorder)?;
+                    self.broadcast(a, next, recorder)?
+                }
+                Mode::Ahead => {
+                    if self.board.columns.owns(next) {
+                        self.update(a, &panel, next, recorder);
+                    }
+                    self.factor_panel(a, next, recorder)?;
+                    let mut ahead = Ahead::start(&self.board, a, next, recorder)?;
+                    for column in self.board.columns.own_blocks(next + 1) {
+                        self.update(a, &panel, column, recorder);
+                        ahead = recorder.communicate(|| ahead.progress(&self.board))?;
+                    }
+                    ahead.wait(&self.board, recorder)?
+                }
+            };
+        }
+        Ok(())
+    }
+
+    /// Factors the diagonal block of this step and solves for the blocks below.
+    fn factor_panel(&self, a: &mut Matrix, step: usize, recorder: &Recorder) -> Result<(), Error> {
+        if !self.board.columns.owns(step) {
+            return Ok(());
+        }
+        let (width, columns) = (self.board.rows.width(step), self.board.columns.range(step));
+        let mut diagonal = vec![0.0; width * width];
+        if self.board.rows.owns(step) {
+            recorder.compute(|| {
+                let mut a = a.view_mut();
+                let mut block = a.part(self.board.rows.range(step), columns.clone());
+                let whole = block.part(0..width, 0..width);
+                let before = |error: NotPositiveDefinite| NotPositiveDefinite {
+                    order: step * self.board.rows.block + error.order,
+                };
+                dense().factor(whole).map_err(before)?;
+                block.view().copy_to(&mut diagonal);
+                Ok::<_, Error>(())
+            })?;
+        }
+        if step + 1 == self.board.rows.blocks() {
+            return Ok(());
+        }
+        let root = self.board.rows.owner(step);
+        recorder.communicate(|| self.board.grid.column.broadcast_slice(&mut diagonal, root))?;
+        recorder.compute(|| {
+            let mut a = a.view_mut();
+            let below: ViewMut<'_> = a.part(self.board.below(step), columns);
+            dense().solve(View::new(&diagonal, (width, width), width), below);
+        });
+        Ok(())
+    }
+
+    /// Subtracts from a block column of `a` what `panel` contributes, on and below the diagonal.
+    fn update(&self, a: &mut Matrix, panel: &Panel, column: usize, recorder: &Recorder) {
+        recorder.compute(|| {
+            let rows = self.board.rows.before(column)..self.board.rows.own_len();
+            let mut a = a.view_mut();
+            let part = a.part(rows.clone(), self.board.columns.range(column));
+            dense().subtract_product(
+                part,
+                panel.rows(&self.board, rows),
+                panel.facing(&self.board, column),
+            );
+        });
+    }
+
+    /// Panel `step`, by blocking broadcasts.
+    fn broadcast(
+        &self,
+        a: &Matrix,
+        step: usize,
+        recorder: &Recorder,
+    ) -> Result<Panel, consort::Error> {
+        recorder.communicate(|| {
+            let mut panel = Panel::own_rows(&self.board, a, step);
+            if !panel.rows.is_empty() {
+                self.board
+                    .grid
+                    .row
+                    .broadcast_slice(&mut panel.rows, self.board.columns.owner(step))?;
+            }
+            for (root, mut piece) in panel.pieces(&self.board) {
+                self.board.grid.column.broadcast_slice(&mut piece, root)?;
+                panel.facing[root.index()] = piece;
+            }
+            Ok(panel)
+        })
+    }
+}

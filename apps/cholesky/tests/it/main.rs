@@ -1,0 +1,103 @@
+//! The factorization on threads: both modes, orders that blocks do not divide, and the command.
+
+use std::process::Command;
+
+use consort::{Pe, Pes};
+use consort_apps_cholesky::{Cholesky, Error, Mode, Problem, check};
+use consort_apps_kernels::{dense::NotPositiveDefinite, grid::Shape, recorder::Recorder};
+
+const MODES: [Mode; 2] = [Mode::Blocking, Mode::Ahead];
+
+/// Factors in both modes, which have to give the same and pass the check.
+fn factors(pes: u32, shape: Shape, order: usize, block: usize) {
+    let problem = Problem { order, block, shape };
+    let program = |pe: &Pe| {
+        let cholesky = Cholesky::new(pe.world(), problem)?;
+        let mut factors = Vec::new();
+        for mode in MODES {
+            let mut a = cholesky.matrix();
+            cholesky.factor(&mut a, mode, &Recorder::begin())?;
+            let right = check(pe.world(), &a)?;
+            assert!(right.is_ok(), "{problem:?}, {mode:?}: {right:?}");
+            let lower = a.entries().filter(|(row, column, _)| row >= column);
+            factors.push(lower.collect::<Vec<_>>());
+        }
+        assert_eq!(factors[0], factors[1], "{problem:?}");
+        Ok::<_, Error>(())
+    };
+    Pes::threads(pes).try_run(program).expect("a program that succeeds");
+}
+
+#[test]
+fn factors_are_right_in_both_modes() {
+    for pes in [1, 2, 4] {
+        let shape = Shape::squarest(pes);
+        factors(pes, shape, 64, 17);
+        factors(pes, shape, 131, 12);
+        factors(pes, shape, 256, 48);
+    }
+    factors(2, Shape { rows: 1, columns: 2 }, 400, 64); // by random vectors alone
+}
+
+#[test]
+fn grids_need_not_be_square_nor_full() {
+    factors(6, Shape { rows: 3, columns: 2 }, 150, 9);
+    factors(6, Shape { rows: 2, columns: 3 }, 150, 9);
+    factors(4, Shape { rows: 4, columns: 1 }, 100, 7);
+    factors(4, Shape { rows: 1, columns: 4 }, 90, 100);
+    factors(4, Shape { rows: 2, columns: 2 }, 1, 8);
+}
+
+#[test]
+fn a_wrong_factor_is_found() {
+    for order in [40, 350] {
+        let problem = Problem { order, block: 16, shape: Shape { rows: 1, columns: 2 } };
+        let program = |pe: &Pe| {
+            let cholesky = Cholesky::new(pe.world(), problem)?;
+            let mut a = cholesky.matrix();
+            cholesky.factor(&mut a, Mode::Ahead, &Recorder::begin())?;
+            if pe.world().rank().0 == 1 {
+                a.view_mut().data()[order - 1] += 1e-3; // of column 16
+            }
+            assert!(check(pe.world(), &a)?.is_err_and(|wrong| wrong.residual > 30.0));
+            Ok::<_, Error>(())
+        };
+        Pes::threads(2).try_run(program).expect("a program that succeeds");
+    }
+}
+
+#[test]
+fn a_matrix_without_a_factor_is_refused() {
+    let problem = Problem { order: 50, block: 8, shape: Shape { rows: 2, columns: 2 } };
+    for mode in MODES {
+        let program = |pe: &Pe| {
+            let cholesky = Cholesky::new(pe.world(), problem)?;
+            let mut a = cholesky.matrix();
+            let places: Vec<_> = a.entries().map(|(row, column, _)| (row, column)).collect();
+            let bad = places.iter().position(|&place| place == (30, 30));
+            if let Some(bad) = bad {
+                a.view_mut().data()[bad] = -1.0;
+            }
+            cholesky.factor(&mut a, mode, &Recorder::begin())
+        };
+        match Pes::threads(4).try_run(program) {
+            Err(Error::NotPositiveDefinite(NotPositiveDefinite { order: 31 })) => {}
+            other => panic!("{mode:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_command_checks_and_refuses() {
+    let cholesky = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_cholesky")).args(arguments).output();
+        let output = output.expect("the command starts");
+        let texts =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"));
+        (output.status.success(), texts)
+    };
+    let (done, [out, error]) = cholesky(&["-n", "2", "--size", "90", "--block", "32", "--check"]);
+    assert!(done && out.contains("residual of A - L L^T"), "{out}{error}");
+    let (done, [_, error]) = cholesky(&["-n", "2", "--size", "0"]);
+    assert!(!done && error.contains("--size"), "{error}");
+}

@@ -1,0 +1,54 @@
+//! What all layouts have: the region of each PE, and the transforms between them.
+
+use std::ops::Range;
+
+use consort::Result;
+use consort_apps_kernels::{
+    Complex64,
+    recorder::Recorder,
+    rows::{Direction, Rows, rows},
+};
+
+/// The points of a PE, by their ranges along x, y and z.
+#[derive(Clone, Debug)]
+pub(crate) struct Region(pub(crate) [Range<usize>; 3]);
+
+impl Region {
+    pub(crate) fn points(&self) -> usize {
+        self.0.iter().map(Range::len).product()
+    }
+}
+
+/// A layout of the array.
+pub(crate) trait Parts {
+    /// The own points in space.
+    fn space(&self) -> Region;
+
+    /// The own points of the transformed array.
+    fn spectrum(&self) -> Region;
+
+    /// Transforms the array. Collective.
+    fn forward(&mut self, space: &[Complex64], recorder: &Recorder) -> Result<Vec<Complex64>>;
+
+    /// Transforms the array back. Collective.
+    fn inverse(
+        &mut self,
+        spectrum: &[Complex64],
+        space: &mut [Complex64],
+        recorder: &Recorder,
+    ) -> Result<()>;
+}
+
+/// The transforms of rows along each dimension, in one direction.
+pub(crate) struct Transforms {
+    pub(crate) x: Box<dyn Rows>,
+    pub(crate) y: Box<dyn Rows>,
+    pub(crate) z: Box<dyn Rows>,
+}
+
+impl Transforms {
+    pub(crate) fn new([x, y, z]: [usize; 3], direction: Direction) -> Self {
+        let [x, y, z] = [x, y, z].map(|len| rows(len, direction));
+        Self { x, y, z }
+    }
+}

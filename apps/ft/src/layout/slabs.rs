@@ -1,0 +1,120 @@
+//! The layout in one dimension: each PE has some planes, and one exchange transposes the array.
+//!
+//! Forward, a plane of constant z is transformed along x and y, and leaves at once; what has come
+//! is transformed along z. Back, a plane of constant x is transformed along z and leaves; its rows
+//! are transformed along y where they arrive, and along x when all have.
+
+use consort::{Result, Team};
+use consort_apps_kernels::{Complex64, recorder::Recorder, rows::Direction};
+
+use super::{Parts, Region, Transforms};
+use crate::{
+    exchange::{Exchange, Exchanger, Planes},
+    transpose::transpose,
+};
+
+pub(crate) struct Slabs<'p> {
+    team: Team<'p>,
+    extents: [usize; 3],
+    exchanger: Exchanger,
+    /// Between exchanges, by z, x, y.
+    turned: Vec<Complex64>,
+    forward: Transforms,
+    inverse: Transforms,
+}
+
+impl<'p> Slabs<'p> {
+    /// The layout for PEs whose number divides the extents along x and z.
+    pub(crate) fn new(team: Team<'p>, extents: [usize; 3], exchange: Exchange) -> Self {
+        let forward = Transforms::new(extents, Direction::Forward);
+        let inverse = Transforms::new(extents, Direction::Inverse);
+        let exchanger = Exchanger::new(exchange);
+        Self { team, extents, exchanger, turned: Vec::new(), forward, inverse }
+    }
+}
+
+impl Parts for Slabs<'_> {
+    fn space(&self) -> Region {
+        let [x, y, z] = self.extents;
+        Region([0..x, 0..y, self.team.share(z)])
+    }
+
+    fn spectrum(&self) -> Region {
+        let [x, y, z] = self.extents;
+        Region([self.team.share(x), 0..y, 0..z])
+    }
+
+    fn forward(&mut self, space: &[Complex64], recorder: &Recorder) -> Result<Vec<Complex64>> {
+        let [x, y, z] = self.extents;
+        let pes = self.team.size() as usize;
+        let (own_x, own_z) = (x / pes, z / pes);
+        let mut spectrum = vec![Complex64::ZERO; own_x * y * z];
+        let mut plane = vec![Complex64::ZERO; x * y];
+        let planes = Planes { team: self.team, planes: own_z, block: own_x * y };
+        let (along_x, along_y) = (&mut self.forward.x, &mut self.forward.y);
+        self.exchanger.run(
+            planes,
+            recorder,
+            |own, blocks| {
+                plane.copy_from_slice(&space[own * x * y..][..x * y]);
+                along_x.transform(&mut plane);
+                for pe in 0..pes {
+                    let block = blocks.of(pe);
+                    transpose((&plane, x), pe * own_x..(pe + 1) * own_x, block);
+                    along_y.transform(block);
+                }
+            },
+            |own, blocks| {
+                for pe in 0..pes {
+                    let row = spectrum[pe * own_z + own..].iter_mut().step_by(z);
+                    row.zip(blocks.of(pe)).for_each(|(to, from)| *to = *from);
+                }
+            },
+        )?;
+        recorder.compute(|| self.forward.z.transform(&mut spectrum));
+        Ok(spectrum)
+    }
+
+    fn inverse(
+        &mut self,
+        spectrum: &[Complex64],
+        space: &mut [Complex64],
+        recorder: &Recorder,
+    ) -> Result<()> {
+        let [x, y, z] = self.extents;
+        let pes = self.team.size() as usize;
+        let (own_x, own_z) = (x / pes, z / pes);
+        let turned = &mut self.turned;
+        turned.resize(own_z * x * y, Complex64::ZERO);
+        let mut plane = vec![Complex64::ZERO; y * z];
+        let planes = Planes { team: self.team, planes: own_x, block: own_z * y };
+        let Transforms { x: along_x, y: along_y, z: along_z } = &mut self.inverse;
+        self.exchanger.run(
+            planes,
+            recorder,
+            |own, blocks| {
+                plane.copy_from_slice(&spectrum[own * y * z..][..y * z]);
+                along_z.transform(&mut plane);
+                for pe in 0..pes {
+                    transpose((&plane, z), pe * own_z..(pe + 1) * own_z, blocks.of(pe));
+                }
+            },
+            |own, blocks| {
+                for pe in 0..pes {
+                    let block = blocks.of(pe);
+                    along_y.transform(block);
+                    for (at, row) in block.chunks_exact(y).enumerate() {
+                        turned[(at * x + pe * own_x + own) * y..][..y].copy_from_slice(row);
+                    }
+                }
+            },
+        )?;
+        recorder.compute(|| {
+            for (from, to) in turned.chunks_exact(x * y).zip(space.chunks_exact_mut(x * y)) {
+                transpose((from, y), 0..y, to);
+                along_x.transform(to);
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! The command `ft`.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, ensure};
+use clap::{Parser, ValueEnum, builder::RangedU64ValueParser};
+use consort::{Pe, Rank};
+use consort_apps_ft::{Class, Exchange, Ft, Layout, ensure_even, error};
+use consort_apps_kernels::{
+    grid::Shape,
+    measure::measure,
+    options::Common,
+    report::{Report, conclude},
+    rows::library,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  ft -n 4 --class S --check                      four threads, the smallest class
+  ft -n 4 --class A --exchange whole             nothing overlaps
+  ft -n 4 --class A --exchange packed-slabs --pack 16
+  ft -n 4 --layout pencils --grid 2x2 --check    two exchanges
+  ft -n 4 --timeline ft.svg                      a picture of what each PE does
+  consort run -n 4 ft --class A                  PEs that are processes
+  mpirun -n 4 ft --class A                       the same under an MPI, on many machines";
+
+/// The largest relative error of a checksum, as the benchmark has it.
+const LIMIT: f64 = 1e-12;
+
+/// FT of the NAS Parallel Benchmarks
+#[derive(Parser)]
+#[command(version, after_help = EXAMPLES, max_term_width = 100)]
+struct Arguments {
+    #[command(flatten)]
+    common: Common,
+
+    /// The size: 64x64x64, 128x128x32, 256x256x128 or 512x256x256 points
+    #[arg(long, value_name = "CLASS", default_value = "S", value_parser = class)]
+    class: Class,
+
+    /// How the array lies on the PEs
+    #[arg(long, value_enum, default_value_t = Kind::Slabs)]
+    layout: Kind,
+
+    /// Rows and columns of the grid of PEs for pencils, as in 2x3 [default: the squarest]
+    #[arg(long, value_name = "RxC")]
+    grid: Option<Shape>,
+
+    /// When planes travel
+    #[arg(long, value_enum, default_value_t = Travel::PackedSlabs)]
+    exchange: Travel,
+
+    /// Planes of a message of packed slabs
+    #[arg(long, value_name = "PLANES", default_value_t = 8,
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..1 << 20))]
+    pack: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// In planes, with one exchange
+    Slabs,
+    /// In rows on a grid of PEs, with two exchanges
+    Pencils,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Travel {
+    /// All together, when all are computed
+    Whole,
+    /// Each by itself, when it is computed
+    Slabs,
+    /// Some together, when they are computed
+    PackedSlabs,
+}
+
+fn class(name: &str) -> Result<Class> {
+    let class = Class::ALL.into_iter().find(|class| class.name.eq_ignore_ascii_case(name));
+    class.ok_or_else(|| anyhow::anyhow!("the classes are S, W, A and B"))
+}
+
+/// The program of a PE. PE 0 has the report.
+fn program(pe: &Pe, arguments: &Arguments) -> Result<Option<Report>> {
+    let (world, common, class) = (pe.world(), &arguments.common, arguments.class);
+    let (layout, layout_name) = match arguments.layout {
+        Kind::Slabs => (Layout::Slabs, "slabs".to_owned()),
+        Kind::Pencils => {
+            let shape = Shape::of(arguments.grid, world.size())?;
+            (Layout::Pencils(shape), format!("pencils on a grid {shape}"))
+        }
+    };
+    ensure_even(&class, layout, world.size())?;
+    let (exchange, exchange_name) = match arguments.exchange {
+        Travel::Whole => (Exchange::Whole, "whole".to_owned()),
+        Travel::Slabs => (Exchange::Slabs, "slabs".to_owned()),
+        Travel::PackedSlabs => {
+            let planes = arguments.pack;
+            (Exchange::PackedSlabs { planes }, format!("packed-slabs of {planes}"))
+        }
+    };
+    let mut ft = Ft::new(world, class, layout, exchange)?;
+    let initial = ft.initial();
+    let measured = measure(
+        world,
+        common.repeat,
+        || initial.clone(),
+        |space, recorder| ft.solve(space, recorder),
+    )?;
+    let check = if common.check {
+        let error = error(&class, &measured.result);
+        ensure!(error < LIMIT, "the checksums are wrong: their relative error is {error:e}");
+        let iterations = class.checksums.len();
+        Some(format!("{iterations} published checksums, relative error {error:.1e}"))
+    } else {
+        None
+    };
+    let is_first = world.rank() == Rank(0);
+    Ok(is_first.then(|| {
+        let text = format!("class {}, {layout_name}", class.name);
+        let machine = (library(), world.size());
+        let texts = (text, format!("exchange {exchange_name}"));
+        Report::new("ft", texts, machine, class.flops(), measured).checked(check)
+    }))
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let ended = arguments.common.run(|pe| program(pe, &arguments));
+    conclude(ended, &arguments.common)
+}

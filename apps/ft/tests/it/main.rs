@@ -1,0 +1,70 @@
+//! The benchmark on threads: class S in all layouts and exchanges, and the command.
+
+use std::process::Command;
+
+use consort::Pes;
+use consort_apps_ft::{Class, Exchange, Ft, Layout, Uneven, ensure_even, error};
+use consort_apps_kernels::{grid::Shape, recorder::Recorder};
+
+const EXCHANGES: [Exchange; 3] =
+    [Exchange::Whole, Exchange::Slabs, Exchange::PackedSlabs { planes: 5 }];
+
+/// Solves class S by each exchange, which have to give the same and the published checksums.
+fn solve(pes: u32, layout: Layout) {
+    let [class, ..] = Class::ALL;
+    assert_eq!(ensure_even(&class, layout, pes), Ok(()));
+    let program = |pe: &consort::Pe| {
+        let mut all = Vec::new();
+        for exchange in EXCHANGES {
+            let mut ft = Ft::new(pe.world(), class, layout, exchange)?;
+            let checksums = ft.solve(ft.initial(), &Recorder::begin())?;
+            let error = error(&class, &checksums);
+            assert!(error < 1e-12, "{pes} PEs, {layout:?}, {exchange:?}: {error}");
+            all.push(checksums);
+        }
+        assert!(all.iter().all(|one| *one == all[0]), "{pes} PEs, {layout:?}");
+        Ok(())
+    };
+    Pes::threads(pes).run(program).expect("a program that succeeds");
+}
+
+#[test]
+fn slabs_give_the_published_checksums() {
+    [1, 2, 4].into_iter().for_each(|pes| solve(pes, Layout::Slabs));
+}
+
+#[test]
+fn pencils_give_the_published_checksums() {
+    for (rows, columns) in [(1, 1), (1, 2), (2, 1), (2, 2)] {
+        solve(rows * columns, Layout::Pencils(Shape { rows, columns }));
+    }
+}
+
+#[test]
+fn uneven_shares_are_refused() {
+    let [_, w, ..] = Class::ALL;
+    let refused =
+        |layout, pes| ensure_even(&w, layout, pes).map_err(|error: Uneven| error.to_string());
+    assert_eq!(refused(Layout::Slabs, 32), Ok(()));
+    let along_z = refused(Layout::Slabs, 64).expect_err("more PEs than planes");
+    assert!(along_z.starts_with("64 PEs cannot share the 32 points along z"), "{along_z}");
+    let shape = Shape { rows: 3, columns: 2 };
+    assert!(refused(Layout::Pencils(shape), 6).is_err_and(|error| error.contains("along y")));
+}
+
+#[test]
+fn the_command_checks_and_refuses() {
+    let ft = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_ft")).args(arguments).output();
+        let output = output.expect("the command starts");
+        let texts =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"));
+        (output.status.success(), texts)
+    };
+    let (done, [out, error]) = ft(&["-n", "2", "--check", "--repeat", "1"]);
+    assert!(done && out.contains("6 published checksums"), "{out}{error}");
+    let (done, [_, error]) = ft(&["-n", "3"]);
+    assert!(!done && error.contains("cannot share the 64 points"), "{error}");
+    let (done, [_, error]) = ft(&["--class", "Z"]);
+    assert!(!done && error.contains("S, W, A and B"), "{error}");
+}

@@ -1,0 +1,93 @@
+//! The shape of a grid of PEs.
+
+use std::{fmt, str::FromStr};
+
+/// Rows and columns of a grid of PEs, which is filled row by row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The number of rows.
+    pub rows: u32,
+    /// The number of columns.
+    pub columns: u32,
+}
+
+/// A text that is no shape of a grid.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("`{0}` is no grid: give rows and columns, as in 2x3")]
+pub struct NoShape(String);
+
+/// A grid that has more or fewer places than there are PEs.
+#[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
+#[error(
+    "a grid of {shape} has {} places, and there are {pes} PEs: {} would do",
+    u64::from(shape.rows) * u64::from(shape.columns),
+    Shape::squarest(*pes)
+)]
+pub struct Misfit {
+    shape: Shape,
+    pes: u32,
+}
+
+impl Shape {
+    /// The grid of `pes` PEs that is nearest to a square, no higher than wide.
+    #[must_use]
+    pub fn squarest(pes: u32) -> Self {
+        let divides = |rows: &u32| pes.is_multiple_of(*rows);
+        let rows = (1..=pes.isqrt()).rev().find(divides).unwrap_or(1);
+        Self { rows, columns: pes / rows }
+    }
+
+    /// The given shape, or the squarest, of `pes` PEs.
+    ///
+    /// # Errors
+    /// [`Misfit`] when the given shape has another number of places.
+    pub fn of(given: Option<Self>, pes: u32) -> Result<Self, Misfit> {
+        let shape = given.unwrap_or_else(|| Self::squarest(pes));
+        match shape.rows.checked_mul(shape.columns) {
+            Some(places) if places == pes => Ok(shape),
+            _ => Err(Misfit { shape, pes }),
+        }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.rows, self.columns)
+    }
+}
+
+impl FromStr for Shape {
+    type Err = NoShape;
+
+    fn from_str(text: &str) -> Result<Self, NoShape> {
+        let parsed = text.split_once('x').and_then(|(rows, columns)| {
+            let shape = Self { rows: rows.parse().ok()?, columns: columns.parse().ok()? };
+            (shape.rows > 0 && shape.columns > 0).then_some(shape)
+        });
+        parsed.ok_or_else(|| NoShape(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Shape;
+
+    #[test]
+    fn the_squarest_grid_has_all_pes() {
+        let shapes = [1, 2, 4, 6, 7, 12, 16].map(|pes| Shape::squarest(pes).to_string());
+        assert_eq!(shapes, ["1x1", "1x2", "2x2", "2x3", "1x7", "3x4", "4x4"]);
+    }
+
+    #[test]
+    fn shapes_are_parsed_and_have_to_fit() {
+        let shape = "2x3".parse().expect("a shape");
+        assert_eq!(shape, Shape { rows: 2, columns: 3 });
+        for text in ["", "2", "0x3", "2x", "2x3x4", "-1x2"] {
+            assert!(text.parse::<Shape>().is_err(), "{text}");
+        }
+        assert_eq!(Shape::of(Some(shape), 6), Ok(shape));
+        let refused = Shape::of(Some(shape), 4).expect_err("six places");
+        let said = "a grid of 2x3 has 6 places, and there are 4 PEs: 2x2 would do";
+        assert_eq!(refused.to_string(), said);
+    }
+}

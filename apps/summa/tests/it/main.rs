@@ -1,0 +1,90 @@
+//! SUMMA on threads: both modes, extents that blocks do not divide, and the command.
+
+use std::process::Command;
+
+use consort::Pes;
+use consort_apps_kernels::{grid::Shape, recorder::Recorder};
+use consort_apps_summa::{Mode, Problem, Summa, check};
+
+const MODES: [Mode; 2] = [Mode::Blocking, Mode::Overlap];
+
+/// The products in both modes, if they are right: the own parts of each PE.
+fn products(pes: u32, shape: Shape, [rows, inner, columns]: [usize; 3], block: usize) {
+    let problem = Problem { rows, inner, columns, block, shape };
+    let program = |pe: &consort::Pe| {
+        let summa = Summa::new(pe.world(), problem)?;
+        let mut products = Vec::new();
+        for mode in MODES {
+            let mut c = summa.zeros();
+            summa.multiply(&mut c, mode, &Recorder::begin())?;
+            let right = check(pe.world(), &problem, &c)?;
+            assert!(right.is_ok(), "{problem:?}, {mode:?}: {right:?}");
+            products.push(c.entries().collect::<Vec<_>>());
+        }
+        assert_eq!(products[0], products[1], "{problem:?}");
+        Ok(())
+    };
+    Pes::threads(pes).run(program).expect("a program that succeeds");
+}
+
+#[test]
+fn products_are_right_in_both_modes() {
+    for pes in [1, 2, 4] {
+        let shape = Shape::squarest(pes);
+        products(pes, shape, [64; 3], 17);
+        products(pes, shape, [101, 150, 77], 20);
+        products(pes, shape, [256; 3], 48);
+    }
+}
+
+#[test]
+fn grids_need_not_be_square_nor_full() {
+    products(6, Shape { rows: 3, columns: 2 }, [100, 50, 64], 9);
+    products(4, Shape { rows: 4, columns: 1 }, [70, 3, 90], 16);
+    products(4, Shape { rows: 1, columns: 4 }, [5, 40, 2], 64); // most PEs have nothing
+}
+
+#[test]
+fn a_wrong_product_is_found() {
+    for extent in [40, 350] {
+        let shape = Shape { rows: 1, columns: 2 };
+        let (rows, inner, columns) = (extent, extent, extent);
+        let problem = Problem { rows, inner, columns, block: 16, shape };
+        let program = |pe: &consort::Pe| {
+            let summa = Summa::new(pe.world(), problem)?;
+            let mut c = summa.zeros();
+            summa.multiply(&mut c, Mode::Overlap, &Recorder::begin())?;
+            if pe.world().rank().0 == 1 {
+                c.view_mut().data()[7] += 1.0;
+            }
+            let wrong = check(pe.world(), &problem, &c)?;
+            assert!(wrong.is_err_and(|wrong| wrong.differences > 0));
+            Ok(())
+        };
+        Pes::threads(2).run(program).expect("a program that succeeds");
+    }
+}
+
+#[test]
+fn the_command_checks_and_refuses() {
+    let summa = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_summa")).args(arguments).output();
+        let output = output.expect("the command starts");
+        let texts =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"));
+        (output.status.success(), texts)
+    };
+    let folder = std::env::temp_dir();
+    let file = folder.join(format!("summa-{}.svg", std::process::id()));
+    let picture = file.to_str().expect("a name in UTF-8");
+    let sized = ["-n", "2", "--size", "90", "--block", "32", "--check", "--timeline", picture];
+    let (done, [out, error]) = summa(&sized);
+    assert!(done && out.contains("exactly"), "{out}{error}");
+    let svg = std::fs::read_to_string(&file).expect("a picture");
+    std::fs::remove_file(file).expect("removed");
+    assert!(svg.starts_with("<svg") && svg.contains("PE 1"));
+    let (done, [out, _]) = summa(&["-n", "2", "--size", "50", "--json", "--repeat", "1"]);
+    assert!(done && out.starts_with("{\"application\":\"summa\""), "{out}");
+    let (done, [_, error]) = summa(&["-n", "4", "--grid", "3x2"]);
+    assert!(!done && error.contains("6 places, and there are 4 PEs: 2x2"), "{error}");
+}
