@@ -280,3 +280,41 @@ impl Catalog for Algorithms {
         fingerprint(&call, candidate, self.capabilities(&call))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fabrics_have_names() {
+        let shape = |pes_each, in_turn| Fabric::Mpi(ProcessShape { pes_each, in_turn });
+        for (fabric, name) in [
+            (Fabric::Threads, "threads"),
+            (Fabric::Processes, "processes"),
+            (Fabric::Mpi(ProcessShape::SINGLE), "mpi"),
+            (shape(2, false), "mpi:2"),
+            (shape(4, true), "mpi:4:in-turn"),
+        ] {
+            assert_eq!((fabric.to_string().as_str(), name.parse()), (name, Ok(fabric)));
+        }
+        assert_eq!("mpi:1:in-turn".parse(), Ok(Fabric::Mpi(ProcessShape::SINGLE)));
+        for name in ["", "mpi:", "mpi:0", "mpi:two", "mpi:2:blocks", "mpi:2:in-turn:", "thread"] {
+            assert!(name.parse::<Fabric>().is_err(), "{name}");
+        }
+        let path = shape(2, true).path_of_wisdom("a/wisdom.toml".into());
+        assert_eq!(path, PathBuf::from("a/wisdom.mpi-2-in-turn.toml"));
+    }
+
+    /// Wisdom of worlds of a shape serves the teams that lie on the processes in the same way.
+    #[test]
+    fn parts_of_a_world_that_lie_otherwise_are_told_apart() {
+        let world = Algorithms::of(Fabric::Mpi(ProcessShape { pes_each: 2, in_turn: false }));
+        assert!(!world.on(Nodes::Blocks(2), 4).is_of_part());
+        assert!(!world.on(Nodes::One, 2).is_of_part(), "both PEs of a process");
+        for nodes in [Nodes::Blocks(1), Nodes::InTurn(2)] {
+            assert!(world.on(nodes, 4).is_of_part(), "{nodes:?}");
+        }
+        assert!(!Algorithms::here().on(Nodes::One, 4).is_of_part());
+        assert_ne!(world.identity(), Algorithms::of(Fabric::Mpi(ProcessShape::SINGLE)).identity());
+    }
+}

@@ -23,12 +23,15 @@ use crate::memory::region::Memory;
 /// The most looks of a receiver before a frame is due.
 const MOST_LOOKS: u64 = 4;
 
+/// Data on its way, by sender, receiver and tag.
+type Pushed = HashMap<(u32, u32, u32), VecDeque<Vec<u8>>>;
+
 /// Frames on their way, by sender and receiver.
 struct Network {
     processes: u32,
     pairs: Vec<Mutex<VecDeque<Late>>>,
-    /// By sender, receiver and tag, what was pushed.
-    pushed: Mutex<HashMap<(u32, u32, u32), VecDeque<Vec<u8>>>>,
+    /// What was pushed and is not pulled yet.
+    pushed: Mutex<Pushed>,
     /// By process, how often it has found nothing.
     looks: Vec<AtomicU64>,
     closed: Vec<AtomicBool>,
@@ -95,7 +98,7 @@ impl Loopback {
         &self.network.looks[process as usize]
     }
 
-    fn pushed(&self) -> MutexGuard<'_, HashMap<(u32, u32, u32), VecDeque<Vec<u8>>>> {
+    fn pushed(&self) -> MutexGuard<'_, Pushed> {
         self.network.pushed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use consort::{Error, Pes, Rank, Signal, Sum, Until};
+use consort::{Candidate, Collective, Error, Pes, Rank, Signal, Sum, Until};
 use consort_conformance::turns::alone;
 use consort_fabric::Nodes;
 
@@ -67,4 +67,55 @@ fn what_needs_shared_memory_is_refused() {
         pe.world().barrier()
     });
     refused.expect("no PE fails");
+}
+
+/// A PE that fails while long data moves between the memory of others leaves none of them waiting.
+#[test]
+fn failures_end_transfers() {
+    for seed in 0..10 {
+        let ended = alone(LIMIT, move || {
+            let pes = Pes::threads(4).loopback(Nodes::Blocks(1), seed);
+            pes.force(Collective::Broadcast, Candidate::new("direct")).run(|pe| {
+                let world = pe.world();
+                let mut data = vec![1_u64; 10_000];
+                for call in 0..8 {
+                    assert!((world.rank(), call) != (Rank(1), 5), "on purpose");
+                    world.broadcast_slice(&mut data, Rank(call % 4))?;
+                }
+                Ok(())
+            })
+        });
+        assert!(matches!(ended, Err(Error::PeFailed { rank: Rank(1), .. })), "{ended:?}");
+    }
+}
+
+/// What follows a long put finds it complete, whichever of them travels faster.
+#[test]
+fn what_is_said_after_a_put_comes_after_it() {
+    for seed in 0..10 {
+        let ended = Pes::threads(2).loopback(Nodes::Blocks(1), seed).run(|pe| {
+            let world = pe.world();
+            let memory = world.symmetric::<u64>(20_000)?;
+            for round in 1..=5 {
+                if world.rank() == Rank(0) {
+                    memory.put_signal(
+                        Rank(1),
+                        1,
+                        &vec![round; 19_000],
+                        &memory,
+                        0,
+                        Signal::Set(round),
+                    )?;
+                } else {
+                    memory.wait_until(0, Until::Equals(round))?;
+                    let mut came = vec![0; 19_000];
+                    memory.get(Rank(1), 1, &mut came)?;
+                    assert!(came.iter().all(|&word| word == round), "round {round}");
+                }
+                world.barrier()?;
+            }
+            Ok(())
+        });
+        ended.expect("no PE fails");
+    }
 }

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Error, Pes, Rank, Result, Sum};
+use consort::{Candidate, Collective, Error, Pes, Rank, Result, Sum};
 use consort_fabric::Nodes;
 use consort_native::Job;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -30,11 +30,13 @@ const CASES: usize = 100;
 
 /// How many processes, how PE 1 ends, and what all are told. Of a mismatch between two PEs only one
 /// pair can be named.
-const ENDS: [(u32, &str, &str); 4] = [
+const ENDS: [(u32, &str, &str); 6] = [
     (3, "panic", "PE 1 failed: it panicked: on purpose"),
     (3, "early", "PE 1 finished while PE "),
     (2, "mismatch", "calls do not match at call 1: PE 0 called barrier() "),
     (3, "exit", "process 1 exits in the midst of its program"),
+    (3, "long", "PE 1 failed: it panicked: on purpose"),
+    (2, "settings", "the bytes of the heap must be the same in all processes, and is not"),
 ];
 
 fn main() -> ExitCode {
@@ -137,7 +139,34 @@ fn suite(processes: u32, each: u32, placement: &str) -> Result<()> {
     Ok(())
 }
 
+/// How it ends that one process has a larger heap.
+fn end_by_settings() -> Result<()> {
+    let rank =
+        ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].into_iter().find_map(|name| env::var(name).ok());
+    let bytes = if rank.as_deref() == Some("0") { 1 << 20 } else { 2 << 20 };
+    Pes::from_env(1).heap_bytes(bytes).run(|pe| pe.world().barrier()).map(drop)
+}
+
+/// How it ends that a PE fails while long data moves.
+fn end_by_long() -> Result<()> {
+    let ended = Pes::from_env(1).force(Collective::Broadcast, Candidate::new("direct")).run(|pe| {
+        let world = pe.world();
+        let mut data = vec![1_u64; 1 << 20];
+        for call in 0..10 {
+            assert!((world.rank(), call) != (Rank(1), 7), "on purpose");
+            world.broadcast_slice(&mut data, Rank(call % 3))?;
+        }
+        Ok(())
+    });
+    ended.map(drop)
+}
+
 fn end_by(end: &str) -> Result<()> {
+    match end {
+        "settings" => return end_by_settings(),
+        "long" => return end_by_long(),
+        _ => {}
+    }
     let ended = Pes::from_env(1).run(|pe| {
         let world = pe.world();
         world.barrier()?;

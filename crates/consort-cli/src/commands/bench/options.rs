@@ -260,6 +260,11 @@ mod tests {
         assert_eq!(of("barrier --fabric processes"), (0, 0, true));
         assert_eq!(of("barrier --fabric processes --peers none"), (0, 0, false));
         assert!(refused("barrier --fabric processes --peers std").contains("between threads"));
+        assert_eq!(of("barrier --fabric mpi:2 --pes 4"), (0, 0, true));
+        let mode = refused("barrier --fabric mpi --pes 2 --mode latency");
+        assert!(mode.contains("a clock that all PEs share"), "{mode}");
+        let pes = refused("barrier --fabric mpi:2 --pes 3");
+        assert!(pes.contains("a multiple of 2"), "{pes}");
         let names = "std, hurdles, libgomp, libomp, mpi, none";
         assert!(refused("barrier --peers rayon").contains(names));
         assert!(refused("barrier --peers std --mpi /usr/bin/mpirun").contains("add mpi"));
