@@ -7,7 +7,7 @@
 #include <fftw3-mpi.h>
 #include <math.h>
 
-#include "common.h"
+#include "driver.h"
 
 static const struct class {
     char name;

@@ -2,7 +2,7 @@
  *
  *     mpirun -n 4 ./pdgemm SIZE BLOCK GRID_ROWS GRID_COLUMNS RUNS
  */
-#include "common.h"
+#include "driver.h"
 #include "scalapack.h"
 
 int main(int argc, char **argv)

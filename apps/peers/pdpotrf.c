@@ -4,7 +4,7 @@
  */
 #include <math.h>
 
-#include "common.h"
+#include "driver.h"
 #include "scalapack.h"
 
 static double definite(int order, int i, int j)

@@ -1,8 +1,8 @@
 //! Checks a factor by entries of the matrix that are computed anew.
 //!
-//! The residual is that of A x - L (Lᵀ x) for random x, or of A - L Lᵀ for small orders, relative to
-//! the norms, the order and the precision, as LAPACK's own tests have it. It should be about 1 or
-//! less; 30 is their limit.
+//! The residual is that of A x - L (Lᵀ x) for random x, or of A - L Lᵀ for small orders, relative
+//! to the norms, the order and the precision, as LAPACK's own tests have it. It should be about 1
+//! or less; 30 is their limit.
 
 use consort::{Max, Result, Sum, Team};
 use consort_apps_kernels::{

@@ -19,8 +19,8 @@
 //! Cost: N³/3 operations over all PEs; a PE receives about N² (1/R + 1/C) / 2 elements in a grid of
 //! R by C.
 
-mod board;
 mod check;
+mod checkerboard;
 mod panel;
 
 use consort::Team;
@@ -34,7 +34,7 @@ use consort_apps_kernels::{
 
 pub use check::{Wrong, check};
 
-use board::Board;
+use checkerboard::Checkerboard;
 use panel::{Ahead, Panel};
 
 /// When panels are factored and broadcast.
@@ -78,7 +78,7 @@ pub enum Error {
 
 /// A PE's part of the factorization.
 pub struct Cholesky<'p> {
-    board: Board<'p>,
+    checkerboard: Checkerboard<'p>,
 }
 
 impl<'p> Cholesky<'p> {
@@ -88,13 +88,15 @@ impl<'p> Cholesky<'p> {
     /// See [`Team::cartesian`].
     pub fn new(world: Team<'p>, problem: Problem) -> consort::Result<Self> {
         let Problem { order, block, shape } = problem;
-        Ok(Self { board: Board::new(world, (order, block), shape)? })
+        Ok(Self { checkerboard: Checkerboard::new(world, (order, block), shape)? })
     }
 
     /// The matrix to be factored.
     #[must_use]
     pub fn matrix(&self) -> Matrix {
-        Matrix::new(self.board.rows, self.board.columns, |i, j| definite(self.board.rows.len, i, j))
+        Matrix::new(self.checkerboard.rows, self.checkerboard.columns, |i, j| {
+            definite(self.checkerboard.rows.len, i, j)
+        })
     }
 
     /// Factors `a`, whose lower triangle becomes L. What lies above the diagonal is undefined then.
@@ -103,30 +105,30 @@ impl<'p> Cholesky<'p> {
     /// # Errors
     /// [`Error::NotPositiveDefinite`] on the PE that finds it, and see [`Team`].
     pub fn factor(&self, a: &mut Matrix, mode: Mode, recorder: &Recorder) -> Result<(), Error> {
-        let blocks = self.board.rows.blocks();
+        let blocks = self.checkerboard.rows.blocks();
         self.factor_panel(a, 0, recorder)?;
         let mut panel = self.broadcast(a, 0, recorder)?;
         for step in 0..blocks.saturating_sub(1) {
             let next = step + 1;
             panel = match mode {
                 Mode::Blocking => {
-                    for column in self.board.columns.own_blocks(next) {
+                    for column in self.checkerboard.columns.own_blocks(next) {
                         self.update(a, &panel, column, recorder);
                     }
                     self.factor_panel(a, next, recorder)?;
                     self.broadcast(a, next, recorder)?
                 }
                 Mode::Ahead => {
-                    if self.board.columns.owns(next) {
+                    if self.checkerboard.columns.owns(next) {
                         self.update(a, &panel, next, recorder);
                     }
                     self.factor_panel(a, next, recorder)?;
-                    let mut ahead = Ahead::start(&self.board, a, next, recorder)?;
-                    for column in self.board.columns.own_blocks(next + 1) {
+                    let mut ahead = Ahead::start(&self.checkerboard, a, next, recorder)?;
+                    for column in self.checkerboard.columns.own_blocks(next + 1) {
                         self.update(a, &panel, column, recorder);
-                        ahead = recorder.communicate(|| ahead.progress(&self.board))?;
+                        ahead = recorder.communicate(|| ahead.progress(&self.checkerboard))?;
                     }
-                    ahead.wait(&self.board, recorder)?
+                    ahead.wait(&self.checkerboard, recorder)?
                 }
             };
         }
@@ -135,32 +137,34 @@ impl<'p> Cholesky<'p> {
 
     /// Factors the diagonal block of this step and solves for the blocks below.
     fn factor_panel(&self, a: &mut Matrix, step: usize, recorder: &Recorder) -> Result<(), Error> {
-        if !self.board.columns.owns(step) {
+        if !self.checkerboard.columns.owns(step) {
             return Ok(());
         }
-        let (width, columns) = (self.board.rows.width(step), self.board.columns.range(step));
+        let (width, columns) =
+            (self.checkerboard.rows.width(step), self.checkerboard.columns.range(step));
         let mut diagonal = vec![0.0; width * width];
-        if self.board.rows.owns(step) {
+        if self.checkerboard.rows.owns(step) {
             recorder.compute(|| {
                 let mut a = a.view_mut();
-                let mut block = a.part(self.board.rows.range(step), columns.clone());
+                let mut block = a.part(self.checkerboard.rows.range(step), columns.clone());
                 let whole = block.part(0..width, 0..width);
                 let before = |error: NotPositiveDefinite| NotPositiveDefinite {
-                    order: step * self.board.rows.block + error.order,
+                    order: step * self.checkerboard.rows.block + error.order,
                 };
                 dense().factor(whole).map_err(before)?;
                 block.view().copy_to(&mut diagonal);
                 Ok::<_, Error>(())
             })?;
         }
-        if step + 1 == self.board.rows.blocks() {
+        if step + 1 == self.checkerboard.rows.blocks() {
             return Ok(());
         }
-        let root = self.board.rows.owner(step);
-        recorder.communicate(|| self.board.grid.column.broadcast_slice(&mut diagonal, root))?;
+        let root = self.checkerboard.rows.owner(step);
+        recorder
+            .communicate(|| self.checkerboard.grid.column.broadcast_slice(&mut diagonal, root))?;
         recorder.compute(|| {
             let mut a = a.view_mut();
-            let below: ViewMut<'_> = a.part(self.board.below(step), columns);
+            let below: ViewMut<'_> = a.part(self.checkerboard.below(step), columns);
             dense().solve(View::new(&diagonal, (width, width), width), below);
         });
         Ok(())
@@ -169,13 +173,13 @@ impl<'p> Cholesky<'p> {
     /// Subtracts from a block column of `a` what `panel` contributes, on and below the diagonal.
     fn update(&self, a: &mut Matrix, panel: &Panel, column: usize, recorder: &Recorder) {
         recorder.compute(|| {
-            let rows = self.board.rows.before(column)..self.board.rows.own_len();
+            let rows = self.checkerboard.rows.before(column)..self.checkerboard.rows.own_len();
             let mut a = a.view_mut();
-            let part = a.part(rows.clone(), self.board.columns.range(column));
+            let part = a.part(rows.clone(), self.checkerboard.columns.range(column));
             dense().subtract_product(
                 part,
-                panel.rows(&self.board, rows),
-                panel.facing(&self.board, column),
+                panel.rows(&self.checkerboard, rows),
+                panel.facing(&self.checkerboard, column),
             );
         });
     }
@@ -188,16 +192,16 @@ impl<'p> Cholesky<'p> {
         recorder: &Recorder,
     ) -> Result<Panel, consort::Error> {
         recorder.communicate(|| {
-            let mut panel = Panel::own_rows(&self.board, a, step);
+            let mut panel = Panel::own_rows(&self.checkerboard, a, step);
             if !panel.rows.is_empty() {
-                self.board
+                self.checkerboard
                     .grid
                     .row
-                    .broadcast_slice(&mut panel.rows, self.board.columns.owner(step))?;
+                    .broadcast_slice(&mut panel.rows, self.checkerboard.columns.owner(step))?;
             }
-            for (root, mut piece) in panel.pieces(&self.board) {
-                self.board.grid.column.broadcast_slice(&mut piece, root)?;
-                panel.facing[root.index()] = piece;
+            for (root, mut blocks) in panel.to_broadcast(&self.checkerboard) {
+                self.checkerboard.grid.column.broadcast_slice(&mut blocks, root)?;
+                panel.facing[root.index()] = blocks;
             }
             Ok(panel)
         })

@@ -1,3 +1,5 @@
+//! The kernels of this build, by their definitions.
+
 use super::{NotPositiveDefinite, View, ViewMut, dense};
 
 /// A matrix whose columns have room below.

@@ -1,7 +1,7 @@
 /* What the drivers share: the entries that the applications fill their matrices with, and the
  * result, one JSON object on a line. */
-#ifndef PEERS_COMMON_H
-#define PEERS_COMMON_H
+#ifndef PEERS_DRIVER_H
+#define PEERS_DRIVER_H
 
 #include <mpi.h>
 #include <stdint.h>

@@ -6,14 +6,14 @@ use consort::{Grid, Result, Team};
 use consort_apps_kernels::{cyclic::Cyclic, grid::Shape};
 
 /// A PE's place on the checkerboard.
-pub(crate) struct Board<'p> {
+pub(crate) struct Checkerboard<'p> {
     pub(crate) world: Team<'p>,
     pub(crate) grid: Grid<'p>,
     pub(crate) rows: Cyclic,
     pub(crate) columns: Cyclic,
 }
 
-impl<'p> Board<'p> {
+impl<'p> Checkerboard<'p> {
     /// Deals the blocks of a matrix of this order to a grid.
     pub(crate) fn new(world: Team<'p>, (len, block): (usize, usize), shape: Shape) -> Result<Self> {
         let grid = world.cartesian(shape.rows)?;
