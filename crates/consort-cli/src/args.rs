@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::builder::{
     PathBufValueParser, PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser,
 };
-use consort::MOST_PES;
+use consort::{MOST_PES, ProcessShape};
 use consort_bench::{harness::Mode, units};
 
 /// Reads whether calls are timed in a row or each alone.
@@ -141,6 +141,19 @@ pub(crate) fn counts(most: usize) -> impl TypedValueParser<Value = usize> {
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     seconds.ok_or_else(|| "use a number of seconds, as in 2 or 0.5".to_owned())
+}
+
+/// Checks that PEs fill the processes of an MPI.
+///
+/// # Errors
+/// When the last process would have fewer PEs than the others.
+pub(crate) fn check_processes(shape: ProcessShape, pes: u32) -> Result<()> {
+    let each = shape.pes_each;
+    ensure!(
+        pes.is_multiple_of(each),
+        "--pes {pes}: with {each} PEs a process it must be a multiple of {each}"
+    );
+    Ok(())
 }
 
 #[cfg(test)]

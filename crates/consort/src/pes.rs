@@ -254,23 +254,6 @@ impl Pes {
         self
     }
 
-    /// How the PEs lie on the processes that an MPI has started, for [`Pes::from_env`], whatever
-    /// `CONSORT_PES_PER_PROCESS` and `CONSORT_PLACEMENT` say. The same in all processes.
-    #[must_use]
-    pub fn on_processes(mut self, shape: ProcessShape) -> Self {
-        self.shape = Some(shape);
-        self
-    }
-
-    /// Lets the PEs lie on nodes like this, between which only messages move, in this process.
-    /// Their delays are drawn from a seed. For tests of PEs that share no memory.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn loopback(mut self, nodes: Nodes, seed: u64) -> Self {
-        self.loopback = Some((nodes, seed));
-        self
-    }
-
     /// Chooses algorithms by the model alone, and ignores all wisdom. `CONSORT_RECORD` ignores the
     /// job, since tuning changes nothing for it.
     #[must_use]

@@ -25,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use consort::{Algorithms, Arrival, Collective, Fabric, MOST_PES, SyncModes};
 use consort_bench::{
     asked::describe,
@@ -61,6 +61,7 @@ Examples:
   consort tune --check --sample 20            how good are the choices?
   consort tune --record calls.toml            what a program calls, as it has recorded
   consort tune --fabric processes             for programs under consort run
+  consort tune --fabric mpi --pes 2           for programs of two processes under mpirun
 
 A program records its calls when it is run as CONSORT_RECORD=calls.toml ./program.
 
@@ -70,8 +71,9 @@ Ctrl-C keeps what is found; the next run goes on from there.";
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tune {
-    /// What PEs are: threads, or processes as `consort run` starts them, whose wisdom has a file of
-    /// its own
+    /// What PEs are: threads; processes as `consort run` starts them; or mpi, processes that the
+    /// mpirun in PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to them
+    /// in turn. Each has a file of its own
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     fabric: Fabric,
     /// How hard to try: estimate, measure, patient or exhaustive
@@ -131,6 +133,7 @@ impl Tune {
     /// When wisdom cannot be read or written, or measuring fails.
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival, self.fabric)?;
+        self.check_processes()?;
         let most = if self.record.is_empty() { self.grid().pes.into_iter().max() } else { None };
         let measurement = Measurement::begin(most.unwrap_or(u32::MAX), interrupt::stop_flag()?);
         let mut meter = Meter::new(self.budget);
@@ -141,6 +144,17 @@ impl Tune {
         };
         meter.finish();
         result
+    }
+
+    /// Checks the sizes of teams on the processes of an MPI: nothing here says how large they are.
+    fn check_processes(&self) -> Result<()> {
+        let Fabric::Mpi(shape) = self.fabric else { return Ok(()) };
+        ensure!(
+            !self.pes.is_empty() || !self.record.is_empty(),
+            "--fabric {}: say by --pes how many PEs your programs have",
+            self.fabric
+        );
+        self.pes.iter().try_for_each(|&pes| args::check_processes(shape, pes))
     }
 
     /// The identity of the wisdom to tune.

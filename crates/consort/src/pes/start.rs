@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use consort_fabric::Nodes;
 use consort_mpi::Started;
 use consort_native::{Binding, Config, Cores, Far, Loopback, Member, Waiting, affinity::CpuId};
 
@@ -28,6 +29,26 @@ enum Whole {
     /// Threads of this process, and PEs that share no memory with it; so many in all are on this
     /// machine. A world of them has this shape.
     Far(Box<Far>, u32, ProcessShape),
+}
+
+/// Where PEs lie.
+impl Pes {
+    /// How the PEs lie on the processes that an MPI has started, for [`Pes::from_env`], whatever
+    /// `CONSORT_PES_PER_PROCESS` and `CONSORT_PLACEMENT` say. The same in all processes.
+    #[must_use]
+    pub fn on_processes(mut self, shape: ProcessShape) -> Self {
+        self.shape = Some(shape);
+        self
+    }
+
+    /// Lets the PEs lie on nodes like this, between which only messages move, in this process.
+    /// Their delays are drawn from a seed. For tests of PEs that share no memory.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn loopback(mut self, nodes: Nodes, seed: u64) -> Self {
+        self.loopback = Some((nodes, seed));
+        self
+    }
 }
 
 impl Pes {

@@ -14,6 +14,7 @@ use consort_collectives::describe;
 use consort_tuner::Catalog;
 
 use super::arguments::{Bench, Buffers};
+use crate::args;
 
 /// Sizes unless others are asked for.
 const SIZES_BYTES: [usize; 3] = [8, 8 << 10, 1 << 20];
@@ -56,11 +57,7 @@ impl Options {
                 bench.mode == Mode::Throughput,
                 "--mode latency needs a clock that all PEs share: leave it out with --fabric mpi"
             );
-            let each = shape.pes_each;
-            ensure!(
-                pes.is_multiple_of(each),
-                "--pes {pes}: with {each} PEs a process it must be a multiple of {each}"
-            );
+            args::check_processes(shape, pes)?;
         }
         for candidate in &bench.algorithm {
             describe(what, &candidate.algorithm)?.check(candidate)?;
