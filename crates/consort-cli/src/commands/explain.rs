@@ -257,6 +257,9 @@ fn text(
             if *fabric != Fabric::Threads {
                 tune += &format!(" --fabric {fabric}");
             }
+            if matches!(fabric, Fabric::Mpi(_)) {
+                tune += &format!(" --pes {}", selected.query.pes);
+            }
             format!("  wisdom: none in use; `{tune}` makes it\n")
         }
         Place::Machine(name) => {

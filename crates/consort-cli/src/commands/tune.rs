@@ -72,8 +72,8 @@ Ctrl-C keeps what is found; the next run goes on from there.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tune {
     /// What PEs are: threads; processes as `consort run` starts them; or mpi, processes that the
-    /// mpirun in PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to them
-    /// in turn. Each has a file of its own
+    /// mpirun in PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to
+    /// them in turn. Each has a file of its own
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     fabric: Fabric,
     /// How hard to try: estimate, measure, patient or exhaustive

@@ -138,7 +138,19 @@ fn processes_have_wisdom_of_their_own() {
     assert!(shown.out.contains("not used here"), "{}", shown.out);
     let checked = place.run(&format!("{words} --check"));
     assert!([Some(0), Some(3)].contains(&checked.status), "{}{}", checked.out, checked.err);
-    place.run("tune --fabric ranks").misused("use threads or processes");
+    place.run("tune --fabric ranks").misused("use threads, processes or mpi");
+}
+
+/// A machine without an MPI can tell what its processes would choose, and how to tune for them.
+#[test]
+fn processes_of_an_mpi_have_wisdom_for_each_shape() {
+    let place = Place::new();
+    let explained = place.run("explain all_reduce --pes 4 --fabric mpi:2").succeeds();
+    assert!(explained.out.contains("two_level"), "{}", explained.out);
+    let advice = "consort tune --fabric mpi:2 --pes 4";
+    assert!(explained.out.contains(advice), "{}", explained.out);
+    place.run("tune --fabric mpi").fails(&["say by --pes how many PEs your programs have"]);
+    place.run("tune --fabric mpi:2 --pes 3").fails(&["it must be a multiple of 2"]);
 }
 
 #[test]

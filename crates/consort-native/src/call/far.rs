@@ -83,7 +83,7 @@ impl Call<'_> {
         }
         // SAFETY: the source is the call's until the put has ended or is dropped.
         let transfer = unsafe { far.push(pe, (place, at), source) };
-        Moved::Put(Put { call: self, far, transfer, is_new: true })
+        Moved::Put(Put { call: self, far, transfer, looked: Looked::default() })
     }
 
     #[cold]
@@ -111,7 +111,7 @@ impl Call<'_> {
             Source::Pulled(unsafe { far.want(pe, (place, at), into) }, kept)
         };
         self.begin_receive();
-        Moved::Get(Get { call: self, far, source, target, left, is_new: true })
+        Moved::Get(Get { call: self, far, source, target, left, looked: Looked::default() })
     }
 
     /// Ready when the far PEs have done all that was put, if anything was.
@@ -122,7 +122,7 @@ impl Call<'_> {
                 call: self,
                 far,
                 ids: far.ask_whether_done(),
-                is_new: true,
+                looked: Looked::default(),
             }),
             None => Moved::Now(Ok(())),
         }
@@ -145,6 +145,24 @@ pub(super) enum Moved<'f> {
     Settled(Settled<'f>),
 }
 
+/// The last look of this process of which a wait has seen the outcome; `None` before its first
+/// poll.
+#[derive(Default)]
+struct Looked(Option<u64>);
+
+impl Looked {
+    /// Whether the wait has not been polled yet.
+    fn is_new(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether this is the first poll, or the process has looked since.
+    fn is_worth_a_test(&mut self, far: &Far) -> bool {
+        let last = Some(far.last_look());
+        std::mem::replace(&mut self.0, last) != last
+    }
+}
+
 /// Where the bytes of a get come from.
 enum Source {
     /// The answer to a question.
@@ -160,7 +178,7 @@ pub(super) struct Get<'f> {
     source: Source,
     target: Memory,
     left: Option<Memory>,
-    is_new: bool,
+    looked: Looked,
 }
 
 /// Ready when bytes for a far PE have left.
@@ -169,7 +187,7 @@ pub(super) struct Put<'f> {
     far: &'f Far,
     /// `None` once it has ended.
     transfer: Option<Transfer>,
-    is_new: bool,
+    looked: Looked,
 }
 
 // SAFETY: as for `Receive` in `waits`: the memory belongs to the call, and a target is not exposed
@@ -181,7 +199,7 @@ pub(super) struct Settled<'f> {
     call: &'f Call<'f>,
     far: &'f Far,
     ids: Vec<u64>,
-    is_new: bool,
+    looked: Looked,
 }
 
 impl Future for Moved<'_> {
@@ -201,7 +219,10 @@ impl Future for Moved<'_> {
 impl Get<'_> {
     #[cold]
     fn poll_far(&mut self) -> Poll<Op> {
-        let is_new = std::mem::take(&mut self.is_new);
+        let is_new = self.looked.is_new();
+        if !self.looked.is_worth_a_test(self.far) {
+            return self.call.pending_unwatched(is_new);
+        }
         let bytes = self.target.bytes;
         let answer;
         let data = match &mut self.source {
@@ -244,8 +265,10 @@ impl Drop for Get<'_> {
 impl Put<'_> {
     #[cold]
     fn poll_far(&mut self) -> Poll<Op> {
-        if self.transfer.is_none_or(|transfer| !self.far.is_pushed(transfer)) {
-            return self.call.pending_unwatched(std::mem::take(&mut self.is_new));
+        let is_new = self.looked.is_new();
+        let is_done = |transfer| self.far.is_pushed(transfer);
+        if !self.looked.is_worth_a_test(self.far) || !self.transfer.is_some_and(is_done) {
+            return self.call.pending_unwatched(is_new);
         }
         self.transfer = None;
         Poll::Ready(Ok(()))
@@ -263,11 +286,14 @@ impl Drop for Put<'_> {
 impl Settled<'_> {
     #[cold]
     fn poll_far(&mut self) -> Poll<Op> {
-        self.ids.retain(|&id| self.far.answer(id).is_none());
+        let is_new = self.looked.is_new();
+        if self.looked.is_worth_a_test(self.far) {
+            self.ids.retain(|&id| self.far.answer(id).is_none());
+        }
         if self.ids.is_empty() {
             return Poll::Ready(Ok(()));
         }
-        self.call.pending_unwatched(std::mem::take(&mut self.is_new))
+        self.call.pending_unwatched(is_new)
     }
 }
 

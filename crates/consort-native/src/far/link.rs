@@ -125,6 +125,12 @@ impl Far {
         self.looked_ns.store(clock::now_ns(), Relaxed);
     }
 
+    /// When a thread has looked last: what waits for a far PE is worth a test after each look,
+    /// which takes as long as the test.
+    pub(crate) fn last_look(&self) -> u64 {
+        self.looked_ns.load(Relaxed)
+    }
+
     /// Notes that something has come.
     pub(super) fn note_arrival(&self) {
         self.heard_ns.store(clock::now_ns(), Relaxed);

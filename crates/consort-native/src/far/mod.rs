@@ -14,7 +14,8 @@
 //! | `deliver` | what a packet does in the process that it arrives in |
 //! | `progress` | sending and delivering, and waits for answers |
 //! | `home` | what the process of PE 0 decides for all: blocks, numbers of groups, names |
-//! | `transfers` | long data, which goes from memory to memory |
+//! | `transfers` | what goes on with long data, which goes from memory to memory |
+//! | `moves` | begins transfers, and waits for them |
 //! | `exposed` | buffers that are exposed to far PEs |
 
 pub(crate) mod deliver;
@@ -22,6 +23,7 @@ mod exposed;
 mod home;
 pub(crate) mod link;
 pub(crate) mod loopback;
+mod moves;
 pub(crate) mod packet;
 mod progress;
 pub(crate) mod transfers;

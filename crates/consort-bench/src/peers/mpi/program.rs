@@ -55,8 +55,8 @@ pub(super) struct Program {
 
 impl Program {
     /// Compiles the program for `collective`, one of its own, with the MPI of this `mpirun` (a
-    /// path, or a name to find in `PATH`), for `pes` processes, which are on one machine or anywhere.
-    /// `stop` ends that.
+    /// path, or a name to find in `PATH`), for `pes` processes, which are on one machine or
+    /// anywhere. `stop` ends that.
     ///
     /// # Errors
     /// When MPI cannot do it at one of these sizes, or does not exist or is not complete. The

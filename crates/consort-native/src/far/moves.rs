@@ -1,0 +1,261 @@
+//! Begins transfers of long data, and waits for them: `transfers` says how.
+
+#![expect(unsafe_code, reason = "transfers keep memory that their calls vouch for")]
+
+use std::time::Duration;
+
+use consort_fabric::Rank;
+
+use super::{
+    link::{Far, Link},
+    packet::{Exposure, Place, Told},
+    progress::Looks,
+    transfers::{Inbound, Moving, Wanted},
+    transport::{Frame, Region, Transfer},
+};
+use crate::{launch::job::Job, memory::region::Memory};
+
+/// How long a process waits for its transfers in a job that has failed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Link {
+    /// Whether a transfer is done; it is known no more then.
+    fn is_done(&mut self, transfer: Transfer) -> bool {
+        // Who cannot be reached any more accesses nothing.
+        self.transport.is_done(transfer).unwrap_or(true)
+    }
+
+    fn are_pushed(&mut self, of: impl Fn(&Place) -> bool) -> bool {
+        let mut pushes = std::mem::take(&mut self.transfers.pushes);
+        let mut is_left = false;
+        pushes.retain(|push| {
+            let is_kept = !of(&push.place) || !self.is_done(push.transfer);
+            is_left |= is_kept && of(&push.place);
+            is_kept
+        });
+        self.transfers.pushes = pushes;
+        !is_left
+    }
+
+    /// Whether nothing is being pushed.
+    pub(super) fn has_pushed(&mut self) -> bool {
+        self.are_pushed(|_| true)
+    }
+
+    /// Whether no transfer reads or writes what a member of a group has exposed in its call at a
+    /// window position.
+    fn are_still(&mut self, group: u64, owner: Rank, position: usize) -> bool {
+        let is_of_call = |place: &Place| match place {
+            Place::Exposed { exposure: Exposure { group: g, owner: o, position: p, .. } } => {
+                (*g, *o, *p) == (group, owner, position)
+            }
+            Place::Heap { .. } => false,
+        };
+        let mut is_pulled = true;
+        for process in self.transfers.stalled.clone() {
+            self.end_pulls(process);
+            let pulls = &self.transfers.inbound[process as usize].pulls;
+            is_pulled &= !pulls.iter().any(|pull| is_of_call(&pull.place));
+        }
+        is_pulled && self.are_pushed(is_of_call)
+    }
+
+    /// Forgets the pulls from a process that are done.
+    fn end_pulls(&mut self, process: u32) {
+        let mut pulls = std::mem::take(&mut self.transfers.inbound[process as usize].pulls);
+        pulls.retain(|pull| {
+            let is_done = self.is_done(pull.transfer);
+            if let (true, Place::Heap { pe }) = (is_done, pull.place) {
+                self.transfers.woken.push(pe);
+            }
+            !is_done
+        });
+        self.transfers.inbound[process as usize].pulls = pulls;
+    }
+
+    /// Whether a pull that was asked for has ended: it is done, or was refused.
+    fn has_ended(&mut self, wanted: &Wanted) -> bool {
+        if self.is_done(wanted.transfer) {
+            return true;
+        }
+        let is_refused = self.transfers.refused.remove(&(wanted.process, wanted.tag));
+        if is_refused {
+            self.transport.cancel(wanted.transfer);
+        }
+        is_refused
+    }
+
+    /// Keeps a frame until it is delivered.
+    pub(super) fn keep_frame(&mut self, from: u32, frame: Frame) {
+        self.transfers.inbound[from as usize].frames.push_back((frame, 0));
+    }
+
+    /// The next frame from a process, and the words of it that were delivered.
+    pub(super) fn next_frame(&mut self, from: u32) -> Option<(Frame, usize)> {
+        self.transfers.inbound[from as usize].frames.pop_front()
+    }
+
+    /// Keeps the rest of a frame until what a process puts before has come.
+    pub(super) fn stall(&mut self, from: u32, frame: Frame, delivered: usize) {
+        self.transfers.inbound[from as usize].frames.push_front((frame, delivered));
+    }
+
+    /// Whether what a process has put is still coming.
+    pub(super) fn is_pulling(&mut self, from: u32) -> bool {
+        if self.transfers.inbound[from as usize].pulls.is_empty() {
+            return false;
+        }
+        self.end_pulls(from);
+        !self.transfers.inbound[from as usize].pulls.is_empty()
+    }
+
+    /// The PEs that may wait for what has been pulled into their heaps.
+    pub(super) fn take_woken(&mut self) -> Vec<Rank> {
+        std::mem::take(&mut self.transfers.woken)
+    }
+
+    /// The processes from which something has come that was not delivered.
+    pub(super) fn take_stalled(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.transfers.stalled)
+    }
+
+    /// Notes whether something has come from a process that was not delivered.
+    pub(super) fn note_stalled(&mut self, from: u32) {
+        let Inbound { pulls, frames } = &self.transfers.inbound[from as usize];
+        let is_left = !pulls.is_empty() || !frames.is_empty();
+        if is_left && !self.transfers.stalled.contains(&from) {
+            self.transfers.stalled.push(from);
+        }
+    }
+
+    /// A process refuses a pull.
+    pub(super) fn refuse(&mut self, process: u32, tag: u32) {
+        self.transfers.refused.insert((process, tag));
+    }
+
+    /// Pushes memory to a process that pulls it, or refuses if there is none.
+    pub(super) fn push_wanted(&mut self, to: u32, tag: u32, place: Place, source: Option<Memory>) {
+        // SAFETY: the memory of a heap lives as long as the job, and of an exposure until its call
+        // ends, which waits for its transfers.
+        let pushed =
+            source.and_then(|source| unsafe { self.transport.push(to, tag, Region(source)) }.ok());
+        match pushed {
+            Some(transfer) => {
+                self.transfers.pushes.push(Moving { transfer, place, _kept: Vec::new() });
+            }
+            None => self.tell(to, &Told::Refused { tag }, |_| ()),
+        }
+    }
+
+    /// Pulls what a process puts into some memory, or into nowhere.
+    pub(super) fn pull_coming(
+        &mut self,
+        from: u32,
+        tag: u32,
+        place: Place,
+        bytes: usize,
+        target: Option<Memory>,
+    ) {
+        let mut kept = Vec::new();
+        let target = target.unwrap_or_else(|| {
+            kept.resize(bytes.div_ceil(8), 0_u64);
+            Memory::private(kept.as_mut_ptr().cast(), bytes)
+        });
+        // SAFETY: as in `push_wanted`; what is kept lives as long as the transfer.
+        if let Ok(transfer) = unsafe { self.transport.pull(from, tag, Region(target)) } {
+            let inbound = &mut self.transfers.inbound[from as usize];
+            inbound.pulls.push(Moving { transfer, place, _kept: kept });
+        }
+    }
+}
+
+impl Far {
+    /// Begins to get memory of a far PE. `None` if it cannot be reached.
+    ///
+    /// # Safety
+    /// The target must stay valid, and be writable, until [`Far::has_ended`] or [`Job::finish`].
+    pub(crate) unsafe fn want(
+        &self,
+        from: Rank,
+        (place, at): (Place, usize),
+        target: Memory,
+    ) -> Option<Wanted> {
+        let process = self.process(from);
+        let mut link = self.link();
+        let tag = link.transfers.tag(process, 0);
+        // SAFETY: the caller promises it.
+        let transfer = unsafe { link.transport.pull(process, tag, Region(target)) }.ok()?;
+        let told = Told::Wanted { place, at, bytes: target.bytes, tag };
+        link.tell(process, &told, |_| ());
+        Some(Wanted { process, tag, transfer })
+    }
+
+    /// Begins to put memory into that of a far PE. `None` if it cannot be reached.
+    ///
+    /// # Safety
+    /// The source must stay valid until [`Far::is_pushed`] or [`Job::finish_push`].
+    pub(crate) unsafe fn push(
+        &self,
+        to: Rank,
+        (place, at): (Place, usize),
+        source: Memory,
+    ) -> Option<Transfer> {
+        let process = self.process(to);
+        let mut link = self.link();
+        link.count_write(process);
+        let tag = link.transfers.tag(process, 1);
+        link.tell(process, &Told::Coming { place, at, bytes: source.bytes, tag }, |_| ());
+        link.flush();
+        // SAFETY: the caller promises it.
+        unsafe { link.transport.push(process, tag, Region(source)) }.ok()
+    }
+
+    /// Whether a get has ended. It is known no more then.
+    pub(crate) fn has_ended(&self, wanted: &Wanted) -> bool {
+        self.link().has_ended(wanted)
+    }
+
+    /// Whether a put has left its source. It is known no more then.
+    pub(crate) fn is_pushed(&self, transfer: Transfer) -> bool {
+        self.link().is_done(transfer)
+    }
+}
+
+impl Job {
+    /// Waits until a get has ended.
+    pub(crate) fn finish(&self, far: &Far, wanted: &Wanted) {
+        self.await_link(far, |link| link.has_ended(wanted));
+    }
+
+    /// Waits until a put has left its source.
+    pub(crate) fn finish_push(&self, far: &Far, transfer: Transfer) {
+        self.await_link(far, |link| link.is_done(transfer));
+    }
+
+    /// Ends what a member of a group has exposed in its call at a window position, when no transfer
+    /// needs it any more.
+    pub(crate) fn end_far_exposures(&self, far: &Far, group: u64, owner: Rank, position: usize) {
+        far.end_exposures(group, owner, position);
+        if !far.link().are_still(group, owner, position) {
+            self.await_link(far, |link| link.are_still(group, owner, position));
+        }
+    }
+
+    /// Waits for something that other processes bring about, whatever fails. If they do not, in a
+    /// job that has failed, the transport ends: it accesses nothing any more then.
+    fn await_link(&self, far: &Far, is_so: impl Fn(&mut Link) -> bool) {
+        let mut looks = Looks::default();
+        loop {
+            self.serve();
+            let mut link = far.link();
+            if link.is_closed() || is_so(&mut link) {
+                return;
+            }
+            if self.is_poisoned() && looks.waited() > PATIENCE {
+                link.close(false);
+            }
+            drop(link);
+            looks.pause();
+        }
+    }
+}
