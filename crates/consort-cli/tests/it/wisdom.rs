@@ -133,22 +133,20 @@ fn processes_have_wisdom_of_their_own() {
     assert!(explained.out.contains("wisdom: none in use"), "{}", explained.out);
     let shown = place.run("wisdom show --fabric processes").succeeds();
     assert!(!shown.out.contains("not used here"), "{}", shown.out);
-    let path = place.path("wisdom.processes.toml");
-    let shown = place.run(&format!("wisdom show --wisdom {}", path.display())).succeeds();
+    let path = place.path("wisdom.processes.toml").display().to_string();
+    let shown = place.run(&format!("wisdom show --wisdom {path}")).succeeds();
     assert!(shown.out.contains("not used here"), "{}", shown.out);
     let checked = place.run(&format!("{words} --check"));
     assert!([Some(0), Some(3)].contains(&checked.status), "{}{}", checked.out, checked.err);
     place.run("tune --fabric ranks").misused("use threads, processes or mpi");
 }
 
-/// A machine without an MPI can tell what its processes would choose, and how to tune for them.
+/// Without an MPI too it is told what its processes choose, and how to tune for them.
 #[test]
 fn processes_of_an_mpi_have_wisdom_for_each_shape() {
     let place = Place::new();
-    let explained = place.run("explain all_reduce --pes 4 --fabric mpi:2").succeeds();
-    assert!(explained.out.contains("two_level"), "{}", explained.out);
-    let advice = "consort tune --fabric mpi:2 --pes 4";
-    assert!(explained.out.contains(advice), "{}", explained.out);
+    let told = place.run("explain all_reduce --pes 4 --fabric mpi:2").succeeds().out;
+    assert!(told.contains("two_level") && told.contains("tune --fabric mpi:2 --pes 4"), "{told}");
     place.run("tune --fabric mpi").fails(&["say by --pes how many PEs your programs have"]);
     place.run("tune --fabric mpi:2 --pes 3").fails(&["it must be a multiple of 2"]);
 }
