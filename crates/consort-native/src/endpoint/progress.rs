@@ -44,6 +44,10 @@ impl Endpoint {
         // Packets of different pairs overtake each other. So what was put is complete before the
         // messages of a call tell of it.
         self.one_sided().settle();
+        self.progress_operations();
+    }
+
+    fn progress_operations(&self) {
         self.poll_operations();
         let visits = self.visits.get().wrapping_add(1);
         self.visits.set(visits);
@@ -59,12 +63,19 @@ impl Endpoint {
         }
     }
 
-    /// As [`Self::progress`], for a PE that begins a call. If all that there is to poll are the far
-    /// PEs, it does so only when no PE has looked for them for a while.
+    /// As [`Self::progress`], for a PE that begins a call.
     pub fn begin_call(&self) {
+        self.one_sided().settle();
+        self.begin_one_sided();
+    }
+
+    /// As [`Self::begin_call`], for an operation before which nothing that was put need be complete.
+    /// If all that there is to poll are the far PEs, it does so only when no PE has looked for them
+    /// for a while.
+    pub fn begin_one_sided(&self) {
         match self.job.far() {
-            Some(far) if self.pe.engine.has_only(1) && !far.is_due() => self.one_sided().settle(),
-            _ => self.progress(),
+            Some(far) if self.pe.engine.has_only(1) && !far.is_due() => {}
+            _ => self.progress_operations(),
         }
     }
 

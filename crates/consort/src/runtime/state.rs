@@ -174,14 +174,23 @@ impl State {
     pub(crate) fn go_inside(&self) -> Result<Inside<'_>> {
         match self.presence.replace(INSIDE) {
             0 => Ok(Inside(&self.presence)),
-            before => self.go_inside_from(before),
+            before => self.go_inside_from(before, Endpoint::begin_call),
+        }
+    }
+
+    /// As [`Self::go_inside`], for an operation on memory, which may pass what was put before.
+    #[inline(always)]
+    pub(crate) fn go_inside_one_sided(&self) -> Result<Inside<'_>> {
+        match self.presence.replace(INSIDE) {
+            0 => Ok(Inside(&self.presence)),
+            before => self.go_inside_from(before, Endpoint::begin_one_sided),
         }
     }
 
     /// Enters a call when a flag is set: the PE is in a call already, operations may be pending, or
     /// a panic has dropped asynchronous broadcasts.
     #[cold]
-    fn go_inside_from(&self, before: u8) -> Result<Inside<'_>> {
+    fn go_inside_from(&self, before: u8, begin: fn(&Endpoint)) -> Result<Inside<'_>> {
         self.presence.set(before | INSIDE);
         if before & ABANDONED != 0 {
             self.fail_abandoned();
@@ -190,7 +199,7 @@ impl State {
             return Err(Error::Reentrant);
         }
         let inside = Inside(&self.presence);
-        self.endpoint.begin_call();
+        begin(&self.endpoint);
         if self.endpoint.engine().is_idle() {
             self.presence.set(INSIDE);
         }
@@ -292,6 +301,13 @@ impl<'p> Hold<'p> {
     pub(crate) fn enter(&self) -> Result<Inside<'p>> {
         self.ensure_alive()?;
         self.state.go_inside()
+    }
+
+    /// As [`Self::enter`], for an operation on memory, which may pass what was put before.
+    #[inline]
+    pub(crate) fn enter_one_sided(&self) -> Result<Inside<'p>> {
+        self.ensure_alive()?;
+        self.state.go_inside_one_sided()
     }
 
     /// Frees the team's plans and memory, once all its PEs have agreed to.

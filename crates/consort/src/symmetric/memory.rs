@@ -204,7 +204,7 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
 
     #[inline(always)]
     pub(super) fn run<R>(&self, operation: impl FnOnce(&Area<'_, T>) -> Result<R>) -> Result<R> {
-        let _inside = self.state.enter()?;
+        let _inside = self.state.enter_one_sided()?;
         self.state.ensure_sound()?;
         operation(&self.area())
     }
