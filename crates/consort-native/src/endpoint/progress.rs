@@ -69,9 +69,9 @@ impl Endpoint {
         self.begin_one_sided();
     }
 
-    /// As [`Self::begin_call`], for an operation before which nothing that was put need be complete.
-    /// If all that there is to poll are the far PEs, it does so only when no PE has looked for them
-    /// for a while.
+    /// As [`Self::begin_call`], for an operation before which nothing that was put need be
+    /// complete. If all that there is to poll are the far PEs, it does so only when no PE has
+    /// looked for them for a while.
     pub fn begin_one_sided(&self) {
         match self.job.far() {
             Some(far) if self.pe.engine.has_only(1) && !far.is_due() => {}
