@@ -154,7 +154,7 @@ impl Shim {
         Ok(Request { request, words: ManuallyDrop::new(words) })
     }
 
-    /// What has come, or the request again; in the latter's words.
+    /// What has come, and the memory for the next receipt; or the request again.
     pub(crate) fn received(
         &self,
         request: Request,

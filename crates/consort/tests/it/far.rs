@@ -9,6 +9,10 @@ use consort_fabric::Nodes;
 /// What a job may take whose PEs are told of a failure.
 const LIMIT: Duration = Duration::from_secs(10);
 
+/// The same where long data moves: less than the time after which a process gives up in a job that
+/// has failed. All pulls end because their owners refuse them.
+const LIMIT_OF_TRANSFERS: Duration = Duration::from_secs(5);
+
 /// Four PEs on two nodes.
 fn four() -> Pes {
     Pes::threads(4).loopback(Nodes::Blocks(2), 1)
@@ -72,8 +76,8 @@ fn what_needs_shared_memory_is_refused() {
 /// A PE that fails while long data moves between the memory of others leaves none of them waiting.
 #[test]
 fn failures_end_transfers() {
-    for seed in 0..10 {
-        let ended = alone(LIMIT, move || {
+    for seed in 0..100 {
+        let ended = alone(LIMIT_OF_TRANSFERS, move || {
             let pes = Pes::threads(4).loopback(Nodes::Blocks(1), seed);
             pes.force(Collective::Broadcast, Candidate::new("direct")).run(|pe| {
                 let world = pe.world();

@@ -10,6 +10,8 @@ mod rows;
 
 use std::{path::Path, process::Command, sync::atomic::AtomicBool};
 
+use anyhow::Context;
+
 pub use rows::rows;
 
 /// The command by which the mpirun in `PATH` starts so many processes of a program, which is then
@@ -18,5 +20,7 @@ pub use rows::rows;
 /// # Errors
 /// When there is none, or it does not start.
 pub(crate) fn launcher(processes: u32, stop: &AtomicBool) -> anyhow::Result<Command> {
-    Ok(installation::Mpi::find(Path::new("mpirun"), stop)?.launcher(processes, false))
+    let found = installation::Mpi::find(Path::new("mpirun"), stop);
+    let found = found.context("--fabric mpi starts them by the mpirun in PATH")?;
+    Ok(found.launcher(processes, false))
 }
