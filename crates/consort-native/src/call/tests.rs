@@ -10,7 +10,7 @@ use std::{
     task::{Context, Waker},
 };
 
-use consort_fabric::{Channel, Messages, PAIRWISE_BYTES, Rank, Rendezvous, Rma, Span};
+use consort_fabric::{Channel, Messages, Nodes, PAIRWISE_BYTES, Rank, Rendezvous, Rma, Span};
 
 use super::{
     operands::{Buffer, Operands},
@@ -33,6 +33,7 @@ fn job() -> Arc<Job> {
         pes: 2,
         waiting: Waiting::SpinYield,
         here: 2,
+        nodes: Nodes::One,
         cores: 2,
         heap_bytes: HEAP_BYTES,
         heap_align: 0,

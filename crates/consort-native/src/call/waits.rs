@@ -289,7 +289,7 @@ mod tests {
         task::Waker,
     };
 
-    use consort_fabric::{Local, Rank};
+    use consort_fabric::{Local, Nodes, Rank};
 
     use super::*;
     use crate::{
@@ -306,6 +306,7 @@ mod tests {
             pes: 2,
             waiting: Waiting::SpinYield,
             here: 2,
+            nodes: Nodes::One,
             cores: 2,
             heap_bytes: 4096,
             heap_align: 0,

@@ -11,11 +11,9 @@ use super::{
 };
 use crate::{
     heap::{one_sided::OneSided, word::Width},
-    inbox::geometry::Geometry,
     launch::job::Job,
     memory::{extent::Extent, region::Memory},
     segment::part::Words,
-    team::memory::GroupMemory,
 };
 
 impl Job {
@@ -113,7 +111,7 @@ impl Job {
     /// The words of a group that a PE of this process is in.
     fn words_of(&self, group: u64) -> Option<Words> {
         let (at, pes) = self.directory()?.group(group)?;
-        Some(Words::new(&self.segment, at, Geometry::of(pes).words))
+        Some(Words::new(&self.segment, at, self.geometry(pes).words))
     }
 
     /// Stores what a far PE has stored, in the same places.
@@ -127,11 +125,11 @@ impl Job {
 
     /// Counts a detach, as a PE does that has attached a buffer.
     fn count_detach(&self, at: usize, pes: usize, owner: Rank, position: usize) -> Option<()> {
-        let geometry = Geometry::of(pes);
+        let memory = self.group_memory(at, pes);
+        let geometry = memory.geometry;
         if owner.index() >= pes || position >= geometry.window {
             return None;
         }
-        let memory = GroupMemory::new(&self.segment, at, pes);
         let count = geometry.exposure_counts + position * geometry.per_count;
         memory.member(owner, count).fetch_add(1, Release); // pairs with `await_detached`
         self.wake(memory.in_world(owner)?);
@@ -144,7 +142,7 @@ impl Job {
         if member.index() >= pes {
             return None;
         }
-        let memory = GroupMemory::new(&self.segment, at, pes);
+        let memory = self.group_memory(at, pes);
         let published = memory.geometry.credits;
         // Backwards: who finds that a member has finished finds where, too.
         let words = (0..published).rev().map(|word| memory.member(member, word).load(Acquire));

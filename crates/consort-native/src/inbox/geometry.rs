@@ -1,7 +1,7 @@
 //! The layout of a group's memory: the inboxes of its members, and the words that each member
 //! publishes.
 
-use consort_fabric::{Capabilities, Rank};
+use consort_fabric::{Capabilities, Nodes, Rank};
 
 use super::line::Line;
 use crate::host::pairwise::pairwise_bytes;
@@ -17,6 +17,10 @@ pub(crate) const EXPOSURES: u32 = 2;
 
 /// Bytes of a PE's message buffer: two chunks that stay in a core's own caches.
 pub(crate) const BUFFER_BYTES: usize = 64 << 10;
+
+/// Lines of a call between far PEs, at least: a message is the longer before it is divided, and its
+/// parts wait for each other's ways.
+const FAR_LINES: usize = 2048;
 
 /// The layout of a group's memory: inboxes, and each member's published words.
 ///
@@ -40,7 +44,8 @@ pub(crate) struct Geometry {
     pub(crate) window: usize,
     /// The bits of a call's number that are its window position.
     position_mask: usize,
-    /// The lines of one call.
+    /// The lines of one call, for calls between near PEs and for those between far ones.
+    near_lines: usize,
     pub(crate) lines: usize,
     /// Lines from one call to the next: one more, so that equal channels of successive calls fall
     /// into different cache sets.
@@ -100,9 +105,10 @@ pub(crate) const fn recent(call: u64) -> usize {
 
 impl Geometry {
     /// Small teams get room for long messages; large ones a line for each peer, and a shorter
-    /// window.
-    pub(crate) fn of(pes: usize) -> Self {
-        let lines = (4 * pes).max(256);
+    /// window. The PEs of the job lie on `nodes`.
+    pub(crate) fn of(pes: usize, nodes: Nodes) -> Self {
+        let near_lines = (4 * pes).max(256);
+        let lines = if nodes == Nodes::One { near_lines } else { near_lines.max(FAR_LINES) };
         let window = if pes <= 64 { 64 } else { 16 };
         debug_assert!(2 * window <= RECENT_CALLS, "recent calls are two windows");
         let stride = lines + 1;
@@ -127,6 +133,7 @@ impl Geometry {
         Self {
             window,
             position_mask: window - 1,
+            near_lines,
             lines,
             stride,
             first_short_slot,
@@ -161,16 +168,18 @@ impl Geometry {
         call as usize & self.position_mask
     }
 
-    pub(crate) fn capabilities(&self) -> Capabilities {
+    /// The capabilities of a group whose members lie on nodes like this.
+    pub(crate) fn capabilities(&self, nodes: Nodes) -> Capabilities {
+        let lines = if nodes == Nodes::One { self.near_lines } else { self.lines };
         Capabilities {
-            inbox_channels: u32::try_from(self.lines).unwrap_or(u32::MAX),
-            scratch_bytes: self.lines * size_of::<Line>(),
+            inbox_channels: u32::try_from(lines).unwrap_or(u32::MAX),
+            scratch_bytes: lines * size_of::<Line>(),
             buffer_bytes: BUFFER_BYTES,
             exposes: true,
             buffered: true,
             pairwise_bytes: pairwise_bytes(),
             counts: true,
-            nodes: consort_fabric::Nodes::One,
+            nodes,
         }
     }
 }

@@ -3,9 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::job::Job;
-use crate::{
-    directory::call_names::NoNumber, inbox::geometry::SEQUENCE_BITS, team::memory::GroupMemory,
-};
+use crate::{directory::call_names::NoNumber, inbox::geometry::SEQUENCE_BITS};
 
 /// The number of a call's name, held by a plan.
 pub struct CallNumber {
@@ -27,7 +25,7 @@ impl CallNumber {
         let directory = job.directory().ok_or(NoNumber { most: 0 })?;
         let recent = |note: &mut dyn FnMut(u64)| {
             for (at, pes) in directory.groups() {
-                let group = GroupMemory::new(&job.segment, at, pes);
+                let group = job.group_memory(at, pes);
                 let words = group.members().flat_map(|member| group.all_recent(member));
                 words.for_each(|word| note(word >> SEQUENCE_BITS));
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use consort_fabric::Rank;
+use consort_fabric::{Nodes, Rank};
 
 use crate::{progress::policy::Waiting, segment::origin::Origin};
 
@@ -15,6 +15,8 @@ pub struct Config {
     pub waiting: Waiting,
     /// PEs on this machine.
     pub here: u32,
+    /// How the PEs lie on nodes that share no memory.
+    pub nodes: Nodes,
     /// Usable cores of this machine.
     pub cores: u32,
     /// Bytes of symmetric memory a PE.

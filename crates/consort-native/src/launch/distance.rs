@@ -3,7 +3,7 @@
 use consort_fabric::{Capabilities, Nodes, Rank};
 
 use super::job::Job;
-use crate::far::link::Far;
+use crate::{far::link::Far, inbox::geometry::Geometry, team::memory::GroupMemory};
 
 impl Job {
     /// The PEs that threads of this process run.
@@ -46,8 +46,18 @@ impl Job {
     /// The fabric's capabilities in a team of far PEs, which lie on nodes like this.
     #[must_use]
     pub fn capabilities_between(pes: u32, nodes: Nodes) -> Capabilities {
-        let near = Self::capabilities_of(pes);
-        Capabilities { buffer_bytes: 0, counts: false, nodes, ..near }
+        let between = Geometry::of(pes as usize, nodes).capabilities(nodes);
+        Capabilities { buffer_bytes: 0, counts: false, ..between }
+    }
+
+    /// The layout of the memory of a group of so many PEs.
+    pub(crate) fn geometry(&self, pes: usize) -> Geometry {
+        Geometry::of(pes, self.config().nodes)
+    }
+
+    /// The memory of a group of so many PEs, at an offset of the segment.
+    pub(crate) fn group_memory(&self, at: usize, pes: usize) -> GroupMemory {
+        GroupMemory::new(&self.segment, at, pes, self.geometry(pes))
     }
 
     /// How PEs, by their ranks in the world, lie on the processes that share no memory.

@@ -36,7 +36,7 @@ impl Form {
     pub(super) fn of(config: &Config, staging_bytes: usize) -> Result<Self, HeapError> {
         let pes = config.pes as usize;
         let no_memory = HeapError::System { heap: config.heap_bytes, pes };
-        let group_bytes = Geometry::of(pes).bytes().next_multiple_of(PAGE);
+        let group_bytes = Geometry::of(pes, config.nodes).bytes().next_multiple_of(PAGE);
         let heap_bytes = config.heap_bytes.checked_next_multiple_of(BLOCK_ALIGN);
         let heap_bytes = heap_bytes.ok_or(no_memory)?;
         let align = config.heap_align.max(PAGE);
@@ -99,7 +99,8 @@ impl Form {
         let locked = directory.lock(header.poison.flag())?;
         let world = locked.found_group(config.pes as usize, group_bytes).ok()?;
         let everybody: Vec<Rank> = (0..config.pes).map(Rank).collect();
-        GroupMemory::new(segment, world.at, everybody.len()).introduce(&everybody);
+        let geometry = Geometry::of(everybody.len(), config.nodes);
+        GroupMemory::new(segment, world.at, everybody.len(), geometry).introduce(&everybody);
         Some(())
     }
 }

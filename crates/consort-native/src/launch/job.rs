@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use consort_fabric::{Capabilities, Rank};
+use consort_fabric::{Capabilities, Nodes, Rank};
 
 use super::{
     config::Config,
@@ -97,7 +97,7 @@ impl Job {
     /// # Errors
     /// As [`Job::new`].
     pub fn of_far(config: Config, far: Far) -> Result<Arc<Self>, HeapError> {
-        Self::of_threads(config, Some(far))
+        Self::of_threads(Config { nodes: far.nodes(), ..config }, Some(far))
     }
 
     fn of_threads(config: Config, far: Option<Far>) -> Result<Arc<Self>, HeapError> {
@@ -307,7 +307,7 @@ impl Job {
     /// The fabric's capabilities in a team of `pes` PEs.
     #[must_use]
     pub fn capabilities_of(pes: u32) -> Capabilities {
-        Geometry::of(pes as usize).capabilities()
+        Geometry::of(pes as usize, Nodes::One).capabilities(Nodes::One)
     }
 
     /// The scope of the futexes at which PEs sleep.

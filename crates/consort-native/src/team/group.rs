@@ -101,7 +101,7 @@ pub struct Group {
 impl Group {
     /// The group at `place` for its member `rank`. `ranks` are all members' ranks in the world.
     pub(crate) fn new(job: &Arc<Job>, place: GroupPlace, ranks: Box<[Rank]>, rank: Rank) -> Self {
-        let memory = GroupMemory::new(&job.segment, place.at, ranks.len());
+        let memory = job.group_memory(place.at, ranks.len());
         let own_sites = job.sites.join(place.number, rank);
         let first = place.at + memory.geometry.member(rank, RECENT) * size_of::<LineWord>();
         let own_recent = Words::new(&job.segment, first, RECENT_CALLS);
@@ -113,7 +113,7 @@ impl Group {
 
     /// A group without memory, for a member that has left its group.
     pub(crate) fn none(job: &Arc<Job>, ranks: Box<[Rank]>, rank: Rank) -> Self {
-        let memory = GroupMemory::none(&job.segment, ranks.len());
+        let memory = GroupMemory::none(&job.segment, ranks.len(), job.geometry(ranks.len()));
         let (own_recent, own_sites) = (Words::new(&job.segment, 0, 0), Arc::default());
         let (job, number, pairs) = (Arc::clone(job), u64::MAX, Box::default());
         Self { job, number, rank, ranks, memory, pairs, own_recent, own_sites }
@@ -130,7 +130,7 @@ impl Group {
         ranks: Box<[Rank]>,
         rank: Rank,
     ) -> Result<Self, NoGroup> {
-        let bytes = Geometry::of(ranks.len()).bytes();
+        let bytes = job.geometry(ranks.len()).bytes();
         let place = match job.far() {
             Some(far) => job.join_far(far, forming, &ranks, bytes)?,
             None => job.directory().ok_or(NoGroup)?.join(forming, ranks.len(), bytes)?,

@@ -33,16 +33,15 @@ pub(crate) struct GroupMemory {
 
 impl GroupMemory {
     /// The memory of a group of `pes` members, at offset `at` of the segment.
-    pub(crate) fn new(segment: &Arc<Segment>, at: usize, pes: usize) -> Self {
-        let geometry = Geometry::of(pes);
+    pub(crate) fn new(segment: &Arc<Segment>, at: usize, pes: usize, geometry: Geometry) -> Self {
         let words = |count| Words::new(segment, at, count);
         Self { geometry, pes, words: words(geometry.words), inboxes: words(geometry.first_member) }
     }
 
     /// The memory of no group: any access panics.
-    pub(crate) fn none(segment: &Arc<Segment>, pes: usize) -> Self {
+    pub(crate) fn none(segment: &Arc<Segment>, pes: usize, geometry: Geometry) -> Self {
         let words = || Words::new(segment, 0, 0);
-        Self { geometry: Geometry::of(pes), pes, words: words(), inboxes: words() }
+        Self { geometry, pes, words: words(), inboxes: words() }
     }
 
     /// A word that a member publishes.
@@ -161,6 +160,8 @@ fn is_before(word: u64, other: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use consort_fabric::Nodes;
+
     use super::*;
     use crate::segment::origin::Origin;
 
@@ -168,9 +169,10 @@ mod tests {
     /// already be that call's.
     #[test]
     fn a_call_is_found_until_the_next_one_may_have_taken_its_place() {
-        let bytes = Geometry::of(2).bytes();
-        let segment = Segment::reserve(bytes, Origin::Private).expect("memory of a group");
-        let memory = GroupMemory::new(&Arc::new(segment), 0, 2);
+        let geometry = Geometry::of(2, Nodes::One);
+        let segment = Segment::reserve(geometry.bytes(), Origin::Private);
+        let segment = segment.expect("memory of a group");
+        let memory = GroupMemory::new(&Arc::new(segment), 0, 2, geometry);
         let (rank, calls) = (Rank(1), RECENT_CALLS as u64);
         let word = |call: u64| 7 << SEQUENCE_BITS | (call + 1);
         assert_eq!(memory.recent_index(rank, word(0)), None);

@@ -213,6 +213,7 @@ impl Pes {
         let config = Config {
             pes,
             here,
+            nodes: Nodes::One,
             waiting,
             cores,
             heap_bytes,
