@@ -14,7 +14,7 @@ use libloading::Library;
 pub(crate) struct Shim {
     begin: extern "C" fn(*mut c_int, *mut c_int) -> c_int,
     open: extern "C" fn() -> c_int,
-    agree: extern "C" fn(u64, *mut c_int) -> c_int,
+    gather: extern "C" fn(*const u64, c_int, *mut u64) -> c_int,
     send: extern "C" fn(*const u64, c_int, c_int, c_int) -> *mut c_void,
     receive: extern "C" fn(*mut u64, c_int) -> *mut c_void,
     received: extern "C" fn(*mut c_void, *mut c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int,
@@ -89,7 +89,7 @@ impl Shim {
         Ok(Self {
             begin: function!(library, b"consort_mpi_begin"),
             open: function!(library, b"consort_mpi_open"),
-            agree: function!(library, b"consort_mpi_agree"),
+            gather: function!(library, b"consort_mpi_gather"),
             send: function!(library, b"consort_mpi_send"),
             receive: function!(library, b"consort_mpi_receive"),
             received: function!(library, b"consort_mpi_received"),
@@ -129,11 +129,11 @@ impl Shim {
         self.result((self.open)(), ())
     }
 
-    /// Whether all processes have the same value. All processes ask.
-    pub(crate) fn agrees(&self, value: u64) -> Result<bool, String> {
-        let mut is_same = 0;
-        self.result((self.agree)(value, &raw mut is_same), ())?;
-        Ok(is_same != 0)
+    /// Words of so many processes, which are all, and pass as many each.
+    pub(crate) fn gather(&self, words: &[u64], processes: u32) -> Result<Vec<u64>, String> {
+        let mut gathered = vec![0; words.len() * processes as usize];
+        let count = number(words.len())?;
+        self.result((self.gather)(words.as_ptr(), count, gathered.as_mut_ptr()), gathered)
     }
 
     fn begun(&self, request: *mut c_void) -> Result<Moving, String> {

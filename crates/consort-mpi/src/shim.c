@@ -65,15 +65,11 @@ int consort_mpi_open(void)
            failed(MPI_Comm_set_errhandler(bulk, MPI_ERRORS_RETURN));
 }
 
-/* Whether all processes pass the same value. */
-int consort_mpi_agree(uint64_t value, int *is_same)
+/* Words of all processes, as many of each. */
+int consort_mpi_gather(const uint64_t *words, int count, uint64_t *gathered)
 {
-    uint64_t least = 0, most = 0;
-    if (failed(MPI_Allreduce(&value, &least, 1, MPI_UINT64_T, MPI_MIN, all)) ||
-        failed(MPI_Allreduce(&value, &most, 1, MPI_UINT64_T, MPI_MAX, all)))
-        return 1;
-    *is_same = least == most;
-    return 0;
+    return failed(
+        MPI_Allgather(words, count, MPI_UINT64_T, gathered, count, MPI_UINT64_T, all));
 }
 
 static void *begun(MPI_Request *request, int error)

@@ -42,7 +42,7 @@ pub enum NoMpi {
 }
 
 /// A process's end.
-pub(crate) struct Mpi {
+pub struct Mpi {
     shim: Shim,
     rank: u32,
     processes: u32,
@@ -72,11 +72,11 @@ const MOST_SENT: usize = 256;
 const MOST_BYTES: usize = 1 << 30;
 
 impl Mpi {
-    /// Begins a job of all processes.
-    pub(crate) fn begin(
-        started: &Started,
-        settings: &[(&'static str, u64)],
-    ) -> Result<Self, NoMpi> {
+    /// Begins a job of the processes that an MPI has started. All of them call this equally often.
+    ///
+    /// # Errors
+    /// When there is no shim for that MPI, or it fails.
+    pub fn begin(started: &Started) -> Result<Self, NoMpi> {
         let shim = find(started.flavor)?;
         let shim = Shim::load(&shim).map_err(NoShim::Load)?;
         let [rank, processes] = shim.begin().map_err(NoMpi::Failed)?;
@@ -84,12 +84,6 @@ impl Mpi {
             return Err(NoMpi::Mixed { started: started.processes, known: processes });
         }
         shim.open().map_err(NoMpi::Failed)?;
-        for &(name, value) in settings {
-            if !shim.agrees(value).map_err(NoMpi::Failed)? {
-                shim.close(true);
-                return Err(NoMpi::Differs(name));
-            }
-        }
         let receipts = (0..RECEIPTS).map(|_| shim.receive(vec![0; WORDS]));
         let receipts = receipts.collect::<Result<_, _>>().map_err(NoMpi::Failed)?;
         Ok(Self {
@@ -103,6 +97,30 @@ impl Mpi {
             transfers: HashMap::new(),
             next: 0,
         })
+    }
+
+    /// Words of all processes, in the order of their ranks. Each calls it with as many.
+    ///
+    /// # Errors
+    /// When MPI fails.
+    pub fn gather(&self, words: &[u64]) -> Result<Vec<u64>, NoMpi> {
+        self.shim.gather(words, self.processes).map_err(NoMpi::Failed)
+    }
+
+    /// Ends the job if a setting is not the same in all processes, which have settings of the same
+    /// names.
+    ///
+    /// # Errors
+    /// Then, and when MPI fails.
+    pub fn ensure_same(&mut self, settings: &[(&'static str, u64)]) -> Result<(), NoMpi> {
+        let own: Vec<u64> = settings.iter().map(|&(_, value)| value).collect();
+        let all = self.gather(&own)?;
+        let differs = |&at: &usize| all.chunks(own.len()).any(|one| one[at] != all[at]);
+        if let Some(at) = (0..own.len()).find(differs) {
+            self.close(true);
+            return Err(NoMpi::Differs(settings[at].0));
+        }
+        Ok(())
     }
 
     /// Frees the frames that MPI has sent.

@@ -72,6 +72,7 @@ pub use launch::{
     config::Config,
     failure::{Failure, Members},
     job::{Job, NoJob},
+    memory::{FileAt, JobMemory, SharedFile},
     panic::{Panic, discard, panic_reason},
     sites::Site,
 };

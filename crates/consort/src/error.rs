@@ -127,6 +127,9 @@ pub enum Error {
     /// `CONSORT_PLACEMENT` names no placement.
     #[error("CONSORT_PLACEMENT is `{0}`: use blocks or in-turn")]
     Placement(String),
+    /// `CONSORT_SHARING` does not say which processes share memory.
+    #[error("CONSORT_SHARING is `{0}`: use machine or process")]
+    Sharing(String),
     /// The process was started by an MPI that cannot be used.
     #[error("{0}")]
     Mpi(String),

@@ -10,6 +10,7 @@ use crate::{
     Error,
     algorithms::ProcessShape,
     pe::Ending,
+    pes::Sharing,
     ranks::{Ranks, failed_by},
     results::{Failed, Program},
 };
@@ -108,6 +109,18 @@ fn each_of_environment() -> Result<u32, Error> {
     let Ok(text) = env::var(EACH) else { return Ok(1) };
     let each = text.trim().parse().ok().filter(|&each| each > 0);
     each.ok_or(Error::PesOfProcess(text))
+}
+
+/// The environment variable that says which processes of an MPI share memory.
+const SHARING: &str = "CONSORT_SHARING";
+
+/// Which processes that an MPI starts share memory, by the environment.
+pub(crate) fn sharing_of_environment() -> Result<Sharing, Error> {
+    match env::var(SHARING).as_deref() {
+        Err(_) | Ok("machine") => Ok(Sharing::Machine),
+        Ok("process") => Ok(Sharing::Process),
+        Ok(text) => Err(Error::Sharing(text.to_owned())),
+    }
 }
 
 /// How PEs lie on the processes that an MPI starts, by the environment.

@@ -221,7 +221,7 @@ pub use error::{Error, Result, TeamError};
 pub use job::{Job, Joined};
 pub use nonblocking::{Overlap, Planned, Request};
 pub use pe::Pe;
-pub use pes::{MOST_PES, Pes};
+pub use pes::{MOST_PES, Pes, Sharing};
 pub use pieces::{pieces, pieces_mut};
 /// Plain data: any bytes are a value, and there is no padding.
 ///

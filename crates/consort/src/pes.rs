@@ -1,6 +1,9 @@
 //! The configuration of a job, and the ways to run programs on it.
 
+mod ground;
 mod languages;
+mod loopback;
+mod processes;
 mod start;
 
 use std::{fmt, path::PathBuf, time::Duration};
@@ -62,8 +65,19 @@ pub struct Pes {
     online: Option<f64>,
     first_step: u64,
     memory: Option<Origin>,
-    loopback: Option<(Nodes, u64)>,
+    loopback: Option<([Nodes; 2], u64)>,
     shape: Option<ProcessShape>,
+    sharing: Option<Sharing>,
+}
+
+/// Which of the processes that an MPI has started share memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Sharing {
+    /// Those of one machine.
+    #[default]
+    Machine,
+    /// None: messages go between any two, by the MPI. For measurements of that, and for tests.
+    Process,
 }
 
 /// Who decides where PEs run.
@@ -100,6 +114,7 @@ impl Pes {
             memory: None,
             loopback: None,
             shape: None,
+            sharing: None,
         }
     }
 

@@ -14,7 +14,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use consort::{Candidate, Collective, Error, Fabric, Pes, Rank};
+use consort::{Candidate, Collective, Error, Fabric, Pes, Rank, Sharing};
 use consort_native::topology::Topology;
 use serde::{Deserialize, Serialize};
 
@@ -203,7 +203,7 @@ pub fn take_part(path: &Path) -> anyhow::Result<Option<String>> {
     let Order { session, choices, conditions } = order;
     let mut pes = Pes::from_env(session.pes);
     if let Fabric::Mpi(shape) = session.fabric {
-        pes = pes.on_processes(shape);
+        pes = pes.on_processes(shape).sharing(Sharing::Process);
     }
     let stop = AtomicBool::new(false);
     let (rank, measured) = session.run_in(pes, &choices, &conditions, &stop)?;

@@ -11,8 +11,8 @@
 //! The second row is implemented by `state::accessing`. A private buffer is passed by its address,
 //! which is only valid within the process; shared memory is passed by its offset in the segment.
 //!
-//! If the PEs are processes, a private buffer is staged (`heap::staging`): what is exposed is a
-//! copy in shared memory.
+//! If PEs of other processes share memory with this one, a private buffer is staged
+//! (`heap::staging`): what is exposed to them is a copy in shared memory.
 
 use std::{
     future::{Future, ready},
@@ -73,7 +73,7 @@ impl Call<'_> {
             }
             self.drain();
         }
-        if let Some(staging) = self.job.staging() {
+        if let Some(staging) = self.staging() {
             self.unstage(staging);
         }
         if let Some(far) = self.job.far() {
@@ -85,6 +85,19 @@ impl Call<'_> {
 
 /// Private buffers where peers of other processes reach them.
 impl Call<'_> {
+    /// Where this PE exposes private buffers to near PEs of other processes.
+    fn staging(&self) -> Option<&Staging> {
+        self.job.staging(self.group.in_world(self.rank))
+    }
+
+    /// Where a span is staged that this PE exposes to a peer, if it must be: its owner and all
+    /// peers use a target in one place.
+    fn staging_for(&self, to: Rank, span: Span) -> Option<&Staging> {
+        let staging = self.staging().filter(|_| self.is_private(span))?;
+        let is_read = span.place == Place::Source;
+        (!is_read || self.job.is_apart(self.group.in_world(to))).then_some(staging)
+    }
+
     fn call_key(&self) -> CallKey {
         (self.group.number(), self.position)
     }
@@ -155,7 +168,7 @@ impl Call<'_> {
             return (at, bytes, Some(Extent::exposed(at, bytes)));
         }
         let find = |staging: &Staging| staging.find(self.call_key(), self.whole_target());
-        let staged = self.job.staging().and_then(find).expect("it is marked as staged");
+        let staged = self.staging().and_then(find).expect("it is marked as staged");
         (self.staged_memory(staged).at, bytes, Some(Extent::WORDS))
     }
 
@@ -183,12 +196,12 @@ impl Drop for Call<'_> {
 
 impl Rendezvous for Call<'_> {
     fn expose(&self, to: Rank, exposure: u32, span: Span) -> impl Future<Output = Op> {
-        let staged = match self.job.staging() {
-            Some(staging) if self.is_private(span) => match self.stage(staging, span) {
+        let staged = match self.staging_for(to, span) {
+            Some(staging) => match self.stage(staging, span) {
                 Some(staged) => Some(staged),
                 None => return ready(Err(self.has_no_room(span))),
             },
-            _ => None,
+            None => None,
         };
         let memory = staged.unwrap_or_else(|| self.resolve(span));
         let (kind, mark) = match span.place {
@@ -286,7 +299,7 @@ impl Rendezvous for Call<'_> {
             let is_over = detached == group.exposed(position);
             is_over.then(|| {
                 group.free_exposures(position);
-                if let Some(staging) = self.job.staging() {
+                if let Some(staging) = self.staging() {
                     self.unstage(staging);
                 }
                 if let Some(far) = self.job.far() {

@@ -13,7 +13,7 @@ use crate::{
     heap::{one_sided::OneSided, word::Width},
     launch::job::Job,
     memory::{extent::Extent, region::Memory},
-    segment::part::Words,
+    team::memory::GroupMemory,
 };
 
 impl Job {
@@ -44,16 +44,16 @@ impl Job {
         data: &[u64],
     ) -> Option<()> {
         match *told {
-            Told::Words { group, to, at } => match self.words_of(group) {
-                Some(words) => self.store(&words, to, at, data)?,
+            Told::Words { group, to, at } => match self.memory_of_group(link, group) {
+                Some(memory) => self.store(&memory, to, at, data)?,
                 None if link.left.contains(&group) => {}
                 None => {
                     link.early.entry(group).or_default().push((*told, data.to_vec()));
                 }
             },
             Told::Detached { group, owner, position } => {
-                if let Some((at, pes)) = self.directory()?.group(group) {
-                    self.count_detach(at, pes, owner, position)?;
+                if let Some(memory) = self.memory_of_group(link, group) {
+                    self.count_detach(&memory, owner, position)?;
                 }
             }
             Told::Show { group, member } => self.show(link, from, group, member)?,
@@ -96,27 +96,33 @@ impl Job {
         Some(())
     }
 
-    /// Delivers what has arrived for a group before a PE of this process has joined it.
+    /// Notes that a PE of this process has joined a group, and delivers what has arrived for it
+    /// before one has.
     pub(crate) fn deliver_early(&self, far: &Far, group: u64) {
         let mut link = far.link();
+        link.join(group);
         let early = link.early.remove(&group).unwrap_or_default();
         for (told, data) in early {
-            if let (Told::Words { to, at, .. }, Some(words)) = (told, self.words_of(group)) {
+            let memory = self.memory_of_group(&link, group);
+            if let (Told::Words { to, at, .. }, Some(memory)) = (told, memory) {
                 // What is out of range is of no PE of this library.
-                let _ = self.store(&words, to, at, &data);
+                let _ = self.store(&memory, to, at, &data);
             }
         }
     }
 
-    /// The words of a group that a PE of this process is in.
-    fn words_of(&self, group: u64) -> Option<Words> {
+    /// The memory of a group that a PE of this process is in. It stays while the link is locked.
+    fn memory_of_group(&self, link: &Link, group: u64) -> Option<GroupMemory> {
+        if !link.is_in(group) {
+            return None;
+        }
         let (at, pes) = self.directory()?.group(group)?;
-        Some(Words::new(&self.segment, at, self.geometry(pes).words))
+        Some(self.group_memory(at, pes))
     }
 
     /// Stores what a far PE has stored, in the same places.
-    fn store(&self, words: &Words, to: Rank, at: usize, data: &[u64]) -> Option<()> {
-        let places = words.get(at..at.checked_add(data.len())?)?;
+    fn store(&self, memory: &GroupMemory, to: Rank, at: usize, data: &[u64]) -> Option<()> {
+        let places = memory.part(at, data.len())?;
         for (place, &value) in places.iter().zip(data) {
             place.store(value, Release); // pairs with the acquire of the wait for it
         }
@@ -124,10 +130,9 @@ impl Job {
     }
 
     /// Counts a detach, as a PE does that has attached a buffer.
-    fn count_detach(&self, at: usize, pes: usize, owner: Rank, position: usize) -> Option<()> {
-        let memory = self.group_memory(at, pes);
+    fn count_detach(&self, memory: &GroupMemory, owner: Rank, position: usize) -> Option<()> {
         let geometry = memory.geometry;
-        if owner.index() >= pes || position >= geometry.window {
+        if !memory.has(owner) || position >= geometry.window {
             return None;
         }
         let count = geometry.exposure_counts + position * geometry.per_count;
@@ -138,11 +143,10 @@ impl Job {
 
     /// Sends the words that a member of a group publishes, but those that its peers write.
     fn show(&self, link: &mut Link, from: u32, group: u64, member: Rank) -> Option<()> {
-        let Some((at, pes)) = self.directory()?.group(group) else { return Some(()) };
-        if member.index() >= pes {
+        let Some(memory) = self.memory_of_group(link, group) else { return Some(()) };
+        if !memory.has(member) {
             return None;
         }
-        let memory = self.group_memory(at, pes);
         let published = memory.geometry.credits;
         // Backwards: who finds that a member has finished finds where, too.
         let words = (0..published).rev().map(|word| memory.member(member, word).load(Acquire));
@@ -201,7 +205,7 @@ impl Job {
 
     /// Part of the heap of a PE of this process.
     fn near_heap(&self, far: &Far, pe: Rank, at: usize, bytes: usize) -> Option<Memory> {
-        let is_here = pe.0 < self.config().pes && !far.is_far(pe);
+        let is_here = pe.0 < self.config().pes && far.is_own(pe);
         let is_inside = at.checked_add(bytes).is_some_and(|end| end <= self.memory_bytes());
         (is_here && is_inside).then(|| {
             let at = self.heap(pe).wrapping_add(at);

@@ -1,6 +1,6 @@
 //! What the process of PE 0 decides for all: the places of blocks in the heaps, the numbers of
-//! groups, and those of the names of calls. Its directory has their entries; the directory of each
-//! process has the places of groups in its own segment.
+//! groups, and those of the names of calls. Its directory has their entries, which the processes
+//! that share it use directly; each directory has the places of groups in its own segment.
 
 use consort_fabric::Rank;
 
@@ -31,7 +31,7 @@ const TOO_MANY: u64 = 2;
 const NO_GROUP: u64 = u64::MAX;
 
 impl Job {
-    /// Whether this process decides.
+    /// Whether this process shares the directory that decides.
     fn is_home(far: &Far) -> bool {
         !far.is_far(HOME)
     }
@@ -153,7 +153,7 @@ impl Job {
         }
     }
 
-    /// The group that is being formed, for one of its PEs of this process. `ranks` are all PEs, by
+    /// The group that is being formed, for one of its PEs. `ranks` are all PEs, by
     /// their ranks in the world.
     pub(crate) fn join_far(
         &self,
@@ -175,11 +175,10 @@ impl Job {
     /// Leaves a group.
     pub(crate) fn leave_far(&self, far: &Far, group: u64) {
         let mut link = far.link();
-        if let Some(directory) = self.directory()
-            && directory.leave(group)
-        {
-            link.left.insert(group);
-            link.early.remove(&group);
+        // Nothing is stored in its memory any more then, which another process may give back.
+        link.leave(group);
+        if let Some(directory) = self.directory() {
+            directory.leave(group);
         }
     }
 }

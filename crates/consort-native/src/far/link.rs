@@ -26,8 +26,12 @@ const FULL: usize = 1024;
 /// A process's end.
 pub struct Far {
     /// How the PEs lie on the processes.
-    nodes: Nodes,
+    processes: Nodes,
     own: u32,
+    /// How they lie on nodes: those of one node share memory, those of different ones are far.
+    nodes: Nodes,
+    own_node: u32,
+    has_far: bool,
     /// When a thread has looked last, and when it has last found something, in nanoseconds.
     looked_ns: AtomicU64,
     heard_ns: AtomicU64,
@@ -57,6 +61,8 @@ pub(super) struct Link {
     answers: HashMap<u64, Option<Vec<u64>>>,
     /// By group, what has arrived before a PE of this process has joined it.
     pub(super) early: HashMap<u64, Vec<(Told, Vec<u64>)>>,
+    /// By group, how many PEs of this process have joined it and not left it.
+    joined: HashMap<u64, u32>,
     /// The groups that all PEs of this process have left.
     pub(super) left: HashSet<u64>,
     pub(super) exposures: Exposures,
@@ -82,11 +88,14 @@ impl fmt::Debug for Far {
 }
 
 impl Far {
-    /// This process's end, by a transport, of a job whose PEs lie on the processes like this.
+    /// This process's end, by a transport, of a job of so many PEs, which lie on the processes and
+    /// on nodes like this. The PEs of a process are on one node.
     #[must_use]
-    pub fn new(transport: Box<dyn Transport>, nodes: Nodes) -> Self {
+    pub fn new(transport: Box<dyn Transport>, pes: u32, [by_process, nodes]: [Nodes; 2]) -> Self {
         let processes = transport.processes();
         let own = transport.rank();
+        let here = by_process.members(own, pes);
+        let own_node = nodes.node(here.first);
         let link = Link {
             outboxes: (0..processes).map(|_| Frame::new()).collect(),
             unsent: Vec::new(),
@@ -94,6 +103,7 @@ impl Far {
             next: 0,
             answers: HashMap::new(),
             early: HashMap::new(),
+            joined: HashMap::from([(0, here.count)]),
             left: HashSet::new(),
             exposures: Exposures::default(),
             transfers: Transfers::new(processes),
@@ -106,13 +116,27 @@ impl Far {
             is_closed: false,
         };
         let [looked_ns, heard_ns] = [0; 2].map(AtomicU64::new);
-        Self { nodes, own, looked_ns, heard_ns, link: Mutex::new(link) }
+        Self {
+            processes: by_process,
+            own,
+            nodes,
+            own_node,
+            has_far: nodes.count(pes) > 1,
+            looked_ns,
+            heard_ns,
+            link: Mutex::new(link),
+        }
+    }
+
+    /// Whether any PE is far.
+    #[inline]
+    pub(crate) fn has_far(&self) -> bool {
+        self.has_far
     }
 
     /// How the PEs lie on the processes.
-    #[must_use]
-    pub fn nodes(&self) -> Nodes {
-        self.nodes
+    pub(super) fn processes(&self) -> Nodes {
+        self.processes
     }
 
     /// Whether no thread has looked for a while.
@@ -147,13 +171,18 @@ impl Far {
     }
 
     /// The process of a PE, by its rank in the world.
-    pub(crate) fn process(&self, pe: Rank) -> u32 {
-        self.nodes.node(pe.0)
+    pub(super) fn process(&self, pe: Rank) -> u32 {
+        self.processes.node(pe.0)
+    }
+
+    /// Whether a PE, by its rank in the world, is of this process.
+    pub(crate) fn is_own(&self, pe: Rank) -> bool {
+        self.process(pe) == self.own
     }
 
     /// Whether a PE, by its rank in the world, shares no memory with this process.
     pub(crate) fn is_far(&self, pe: Rank) -> bool {
-        self.process(pe) != self.own
+        self.nodes.node(pe.0) != self.own_node
     }
 
     pub(super) fn link(&self) -> MutexGuard<'_, Link> {
@@ -246,6 +275,27 @@ impl Far {
 }
 
 impl Link {
+    /// Whether a PE of this process is in a group.
+    pub(super) fn is_in(&self, group: u64) -> bool {
+        self.joined.contains_key(&group)
+    }
+
+    /// Notes that a PE of this process has joined a group.
+    pub(super) fn join(&mut self, group: u64) {
+        *self.joined.entry(group).or_default() += 1;
+    }
+
+    /// Notes that a PE of this process has left a group.
+    pub(super) fn leave(&mut self, group: u64) {
+        let Some(joined) = self.joined.get_mut(&group) else { return };
+        *joined -= 1;
+        if *joined == 0 {
+            self.joined.remove(&group);
+            self.left.insert(group);
+            self.early.remove(&group);
+        }
+    }
+
     /// Tells a process something, at the next flush at the latest.
     pub(super) fn tell(&mut self, to: u32, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
         if self.is_closing {

@@ -86,7 +86,7 @@ impl Job {
 
     /// Fails the job, with the link locked, for what a process has done; its first PE is named.
     fn fail_for(&self, far: &Far, link: &mut Link, process: u32, reason: String) {
-        let rank = Rank(far.nodes().members(process, self.config().pes).first);
+        let rank = Rank(far.processes().members(process, self.config().pes).first);
         let words = reason::encode(&Failure::Pe { rank, reason });
         if self.claim(&words) {
             link.tell_all(&Told::Failed {}, &words);
@@ -142,7 +142,7 @@ impl Job {
     pub(crate) fn part(&self, far: &Far) {
         let (mut looks, mut since_failure) = (Looks::default(), None);
         loop {
-            self.serve();
+            self.serve_far(far);
             if self.is_poisoned() {
                 since_failure.get_or_insert_with(Instant::now);
             }

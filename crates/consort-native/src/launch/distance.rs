@@ -10,9 +10,9 @@ impl Job {
     #[must_use]
     pub fn here(&self) -> Vec<Rank> {
         let all = (0..self.config().pes).map(Rank);
-        match (self.own(), self.far()) {
+        match (self.own(), self.link()) {
             (Some(own), _) => vec![own],
-            (None, Some(far)) => all.filter(|&pe| !far.is_far(pe)).collect(),
+            (None, Some(link)) => all.filter(|&pe| link.is_own(pe)).collect(),
             (None, None) => all.collect(),
         }
     }
@@ -60,9 +60,15 @@ impl Job {
         GroupMemory::new(&self.segment, at, pes, self.geometry(pes))
     }
 
-    /// How PEs, by their ranks in the world, lie on the processes that share no memory.
+    /// Whether a near PE is of another process, which does not reach this one's private memory.
+    #[cold]
+    pub(crate) fn is_apart(&self, pe: Rank) -> bool {
+        self.link().is_none_or(|link| !link.is_own(pe) && !link.is_far(pe))
+    }
+
+    /// How PEs, by their ranks in the world, lie on nodes that share no memory.
     pub(crate) fn nodes_of(&self, ranks: &[Rank]) -> Nodes {
-        let process = |far: &Far| ranks.iter().map(|&pe| far.process(pe)).collect::<Vec<_>>();
-        self.far().map_or(Nodes::One, |far| Nodes::of(&process(far)))
+        let nodes = self.config().nodes;
+        Nodes::of(&ranks.iter().map(|pe| nodes.node(pe.0)).collect::<Vec<_>>())
     }
 }

@@ -7,8 +7,8 @@ impl Job {
     /// Says that this process's programs have ended, well unless the job has failed, if the PEs are
     /// processes.
     pub fn end(&self) {
-        if let Some(far) = self.far() {
-            return self.tell_end(far);
+        if let Some(link) = self.link() {
+            return self.tell_end(link);
         }
         if let Some(joined) = &self.joined {
             joined.end();
@@ -28,8 +28,8 @@ impl Job {
     /// Waits until the programs of all PEs have ended well, if they are processes. Returns when the
     /// job has failed, too.
     pub fn await_end(&self) {
-        if let Some(far) = self.far() {
-            return self.part(far);
+        if let Some(link) = self.link() {
+            return self.part(link);
         }
         if let Some(joined) = &self.joined {
             let test = || (joined.have_all_ended() || self.is_poisoned()).then_some(());

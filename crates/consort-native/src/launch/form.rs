@@ -4,7 +4,10 @@ use std::sync::{Arc, atomic::Ordering::Relaxed};
 
 use consort_fabric::Rank;
 
-use super::{config::Config, layout::Parts};
+use super::{
+    config::Config,
+    layout::{self, Parts},
+};
 use crate::{
     directory::{
         blocks::{BLOCK_ALIGN, HeapError},
@@ -69,6 +72,15 @@ impl Form {
         let segment = Arc::new(self.parts.reserve(self.group_bytes, reserve)?);
         self.fill(config, &segment)?;
         Some(segment)
+    }
+
+    /// As [`Form::make`], with room for copies of private buffers.
+    pub(super) fn make_staged(
+        config: &Config,
+        reserve: &dyn Fn(usize) -> Option<Segment>,
+    ) -> Option<Arc<Segment>> {
+        let make = |bytes| Self::of(config, bytes).ok()?.make(config, reserve);
+        layout::reserve_staging(config.pes, make)
     }
 
     /// Advises the sizes of a segment's pages, in each process that maps it.

@@ -16,7 +16,8 @@ use super::{
     config::Config,
     failure::Failure,
     form::Form,
-    layout::{self, Parts},
+    layout::Parts,
+    memory::{JobMemory, SharedFile},
     panic::{Panic, panic_reason},
     reason,
     sites::Sites,
@@ -60,10 +61,13 @@ pub struct Job {
     number: u64,
     /// If the PEs are processes, the launch that they are in.
     pub(super) joined: Option<Joined>,
-    /// Then also the memory in which this process exposes private buffers.
-    staging: Option<Staging>,
-    /// If PEs of other processes are far, the way to them.
-    far: Option<Far>,
+    /// If PEs of other processes are near, by the PEs of this one, the memory in which they expose
+    /// private buffers.
+    staging: Box<[Option<Staging>]>,
+    /// If PEs are those of processes with a transport between them, this process's end.
+    link: Option<Far>,
+    /// The file in which other processes find the segment.
+    _file: Option<SharedFile>,
     /// The PEs below this one are near: all, or none if some are far.
     pub(super) near: u32,
 }
@@ -88,34 +92,34 @@ impl Job {
     /// # Errors
     /// When the system provides no memory.
     pub fn new(config: Config) -> Result<Arc<Self>, HeapError> {
-        Self::of_threads(config, None)
+        let memory = JobMemory::reserve(config)?;
+        let no_memory = memory.form.no_memory();
+        Self::over(memory, None, None).ok_or(no_memory)
     }
 
-    /// As [`Job::new`], in one of several processes that share no memory. The caller starts the
-    /// threads of the PEs that are near.
+    /// As [`Job::new`], in one of several processes with a transport between them. The caller
+    /// starts the threads of the PEs that are this process's.
     ///
     /// # Errors
     /// As [`Job::new`].
-    pub fn of_far(config: Config, far: Far) -> Result<Arc<Self>, HeapError> {
-        Self::of_threads(Config { nodes: far.nodes(), ..config }, Some(far))
-    }
-
-    fn of_threads(config: Config, far: Option<Far>) -> Result<Arc<Self>, HeapError> {
-        let form = Form::of(&config, 0)?;
-        let memory = config.memory;
-        let segment = form.make(&config, &|bytes| Segment::reserve(bytes, memory));
-        let segment = segment.ok_or(form.no_memory())?;
-        if far.is_some() {
+    pub fn linked(memory: JobMemory, link: Far) -> Result<Arc<Self>, HeapError> {
+        if link.has_far() {
             // Each store for a peer may be one for a far PE, so all of them tell it.
-            Single::<Header>::new(&segment, 0).sleepers.let_senders_fence();
+            Single::<Header>::new(&memory.segment, 0).sleepers.let_senders_fence();
         }
-        Self::over(config, &form, &segment, None, far).ok_or(form.no_memory())
+        let no_memory = memory.form.no_memory();
+        Self::over(memory, None, Some(link)).ok_or(no_memory)
     }
 
     /// The way to far PEs, if there are any.
     #[inline]
     pub(crate) fn far(&self) -> Option<&Far> {
-        self.far.as_ref()
+        self.link.as_ref().filter(|link| link.has_far())
+    }
+
+    /// This process's end of a transport, if there is one.
+    pub(super) fn link(&self) -> Option<&Far> {
+        self.link.as_ref()
     }
 
     /// The state of this process's next launch, which its launcher's other processes share: the
@@ -127,16 +131,12 @@ impl Job {
         let config =
             Config { pes: member.pes(), here: member.pes(), memory: Origin::Shared, ..config };
         let no_memory = Form::of(&config, 0)?.no_memory();
-        let begun = member.begin(&config, |map| {
-            layout::reserve_staging(config.pes, |bytes| {
-                Form::of(&config, bytes).ok()?.make(&config, map)
-            })
-        })?;
+        let begun = member.begin(&config, |map| Form::make_staged(&config, map))?;
         let (segment, joined) = begun.ok_or(no_memory)?;
         let form = Form::found(&config, &segment)?;
         form.advise(&config, &segment);
-        let job =
-            Self::over(config, &form, &segment, Some(joined), None).ok_or(form.no_memory())?;
+        let memory = JobMemory { config, form, segment, file: None };
+        let job = Self::over(memory, Some(joined), None).ok_or(no_memory)?;
         // The launcher fails the jobs that it finds: for a process that ended before, here.
         if let Some((rank, reason)) = job.joined.as_ref().and_then(Joined::missed) {
             job.poison(&Failure::Pe { rank, reason });
@@ -145,43 +145,47 @@ impl Job {
     }
 
     /// The job in a segment that is filled.
-    fn over(
-        config: Config,
-        form: &Form,
-        segment: &Arc<Segment>,
-        joined: Option<Joined>,
-        far: Option<Far>,
-    ) -> Option<Arc<Self>> {
-        let Form { parts, heap_bytes, .. } = *form;
-        let header = Single::<Header>::new(segment, 0);
-        let directory = Directory::new(segment, parts.directory, heap_bytes, parts.ground);
+    fn over(memory: JobMemory, joined: Option<Joined>, link: Option<Far>) -> Option<Arc<Self>> {
+        let JobMemory { config, form: Form { parts, heap_bytes, .. }, segment, file } = memory;
+        let header = Single::<Header>::new(&segment, 0);
+        let directory = Directory::new(&segment, parts.directory, heap_bytes, parts.ground);
         let world = directory.lock(header.poison.flag())?.group_place(0)?;
-        let staging = joined.as_ref().map(|joined| {
-            let at = parts.staging + joined.member.rank().index() * parts.staging_bytes;
-            Staging::new(segment, at..at + parts.staging_bytes)
-        });
+        let staging = |pe: Rank| {
+            let at = parts.staging + pe.index() * parts.staging_bytes;
+            let is_here = match (&joined, &link) {
+                (Some(joined), _) => joined.member.rank() == pe,
+                (None, Some(link)) => link.is_own(pe),
+                (None, None) => false,
+            };
+            is_here.then(|| Staging::new(&segment, at..at + parts.staging_bytes))
+        };
+        let staged = if parts.staging_bytes > 0 { config.pes } else { 0 };
+        let staging = (0..staged).map(Rank).map(staging).collect();
+        let has_far = link.as_ref().is_some_and(Far::has_far);
         let pes = config.pes;
         Some(Arc::new(Self {
-            states: Part::new(segment, parts.states, config.pes as usize),
+            states: Part::new(&segment, parts.states, config.pes as usize),
             config: Config { heap_bytes, ..config },
             parts,
             header,
-            segment: Arc::clone(segment),
+            segment,
             directory,
             world,
             sites: Sites::default(),
             number: NEXT.fetch_add(1, Relaxed),
             joined,
             staging,
-            near: if far.is_some() { 0 } else { pes },
-            far,
+            near: if has_far { 0 } else { pes },
+            link,
+            _file: file,
         }))
     }
 
-    /// The memory in which private buffers are exposed, if the PEs are processes.
+    /// The memory in which a PE of this process exposes private buffers, if PEs of other processes
+    /// are near.
     #[inline]
-    pub(crate) fn staging(&self) -> Option<&Staging> {
-        self.staging.as_ref()
+    pub(crate) fn staging(&self, pe: Rank) -> Option<&Staging> {
+        self.staging.get(pe.index())?.as_ref()
     }
 
     /// The PE that this process is, if the PEs are processes.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `config` | the configuration |
 //! | `layout`, `form` | the layout of the segment; what it begins with |
+//! | `memory` | the segment, alone or shared with processes of the machine |
 //! | `job` | the segment as one process sees it |
 //! | `distance` | which PEs are near, and which are far |
 //! | `naming` | the names of calls, for errors |
@@ -20,6 +21,7 @@ pub(crate) mod failure;
 mod form;
 pub(crate) mod job;
 pub(crate) mod layout;
+pub(crate) mod memory;
 mod naming;
 pub(crate) mod panic;
 pub(crate) mod reason;

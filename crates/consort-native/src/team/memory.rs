@@ -44,6 +44,16 @@ impl GroupMemory {
         Self { geometry, pes, words: words(), inboxes: words() }
     }
 
+    /// So many words from one on, if they are there.
+    pub(crate) fn part(&self, at: usize, words: usize) -> Option<&[LineWord]> {
+        self.words.get(at..at.checked_add(words)?)
+    }
+
+    /// Whether there is a member of this rank.
+    pub(crate) fn has(&self, rank: Rank) -> bool {
+        rank.index() < self.pes
+    }
+
     /// A word that a member publishes.
     #[inline(always)]
     pub(crate) fn member(&self, rank: Rank, word: usize) -> &LineWord {

@@ -1,21 +1,18 @@
 //! Starts what is configured: the job, and all else that its PEs begin with.
 
-use std::{
-    collections::BTreeMap,
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use consort_fabric::Nodes;
 use consort_mpi::Started;
-use consort_native::{Binding, Config, Cores, Far, Loopback, Member, Waiting, affinity::CpuId};
+use consort_native::{Binding, Config, Cores, Member, Waiting, affinity::CpuId};
 
-use super::{MOST_PES, Pes, Pinning};
+use super::{MOST_PES, Pes, Pinning, Sharing, loopback::End, processes::Processes};
 use crate::{
     Algorithms, Error, Result,
     algorithms::{Fabric, ProcessShape},
-    launch::{memory_of_environment, pes_of_environment, shape_of_environment},
+    launch::{
+        memory_of_environment, pes_of_environment, shape_of_environment, sharing_of_environment,
+    },
     ranks::{Placement, Ranks},
     runtime::selection::Choices,
 };
@@ -26,9 +23,10 @@ enum Whole {
     Threads,
     /// Processes, of which this is one.
     Processes(Arc<Member>),
-    /// Threads of this process, and PEs that share no memory with it; so many in all are on this
-    /// machine. A world of them has this shape.
-    Far(Box<Far>, u32, ProcessShape),
+    /// Threads of this process, and PEs of others that an MPI has started.
+    Mpi(Box<Processes>),
+    /// Threads of this process that are taken for those of several.
+    Loopback(End),
 }
 
 /// Where PEs lie.
@@ -41,12 +39,21 @@ impl Pes {
         self
     }
 
-    /// Lets the PEs lie on nodes like this, between which only messages move, in this process.
-    /// Their delays are drawn from a seed. For tests of PEs that share no memory.
+    /// Says which of the processes that an MPI has started share memory, for [`Pes::from_env`],
+    /// whatever `CONSORT_SHARING` says. The default is those of one machine.
+    #[must_use]
+    pub fn sharing(mut self, sharing: Sharing) -> Self {
+        self.sharing = Some(sharing);
+        self
+    }
+
+    /// Takes the PEs for those of several processes on several nodes, on which they lie like this.
+    /// Between nodes only messages move, whose delays are drawn from a seed. For tests of PEs that
+    /// share no memory.
     #[doc(hidden)]
     #[must_use]
-    pub fn loopback(mut self, nodes: Nodes, seed: u64) -> Self {
-        self.loopback = Some((nodes, seed));
+    pub fn loopback(mut self, [processes, nodes]: [Nodes; 2], seed: u64) -> Self {
+        self.loopback = Some(([processes, nodes], seed));
         self
     }
 }
@@ -66,13 +73,11 @@ impl Pes {
 
     /// Starts it for a program: several parts where PEs of this process share no memory.
     pub(super) fn start_program(self) -> Result<Vec<Arc<Ranks>>> {
-        if let Some((nodes, seed)) = self.loopback {
-            let (placement, here) = (self.place(None), self.pes);
-            let ends = Loopback::ends(nodes.count(self.pes.max(1)), seed);
-            let whole = |end| {
-                Whole::Far(Box::new(Far::new(Box::new(end), nodes)), here, ProcessShape::SINGLE)
-            };
-            let start = |end| self.clone().start(placement.clone(), None, whole(end));
+        if let Some((forms, seed)) = self.loopback {
+            self.ensure_possible()?;
+            let placement = self.place(None);
+            let ends = End::all(self.pes, forms, seed)?;
+            let start = |end| self.clone().start(placement.clone(), None, Whole::Loopback(end));
             return ends.into_iter().map(start).collect();
         }
         if let Some(started) = self.started()? {
@@ -89,41 +94,14 @@ impl Pes {
     /// Starts it as one of the processes that an MPI has started.
     fn start_by_mpi(mut self, started: Started) -> Result<Arc<Ranks>> {
         let shape = self.shape.map_or_else(shape_of_environment, Ok)?;
-        let each = shape.pes_each.max(1);
-        let processes = started.processes;
-        self.pes = processes.saturating_mul(each);
+        let sharing = self.sharing.map_or_else(sharing_of_environment, Ok)?;
+        self.pes = started.processes.saturating_mul(shape.pes_each.max(1));
         self.ensure_possible()?;
-        let transport = consort_mpi::begin(&started, &self.settings(shape));
-        let transport = transport.map_err(|error| Error::Mpi(error.to_string()))?;
-        let here = started.here.unwrap_or(processes).saturating_mul(each);
+        let mut processes = Processes::begin(&started, shape, sharing)?;
+        processes.ensure_alike(&self, sharing)?;
         // The launcher of the MPI says where processes run.
         self.pinning = Pinning::System;
-        let far = Far::new(transport, shape.nodes(self.pes));
-        self.start(None, None, Whole::Far(Box::new(far), here, shape))
-    }
-
-    /// What all processes of an MPI must have in common, by name.
-    fn settings(&self, shape: ProcessShape) -> Vec<(&'static str, u64)> {
-        let hash = |value: &dyn Fn(&mut DefaultHasher)| {
-            let mut hasher = DefaultHasher::new();
-            value(&mut hasher);
-            hasher.finish()
-        };
-        let algorithms = Algorithms::of(Fabric::Mpi(shape));
-        let wisdom = self.wisdom.content(algorithms, self.arrival);
-        let forced: BTreeMap<String, String> =
-            self.forced.iter().map(|(what, by)| (what.to_string(), by.to_string())).collect();
-        vec![
-            ("version of Consort", hash(&|h| env!("CARGO_PKG_VERSION").hash(h))),
-            ("PEs of a process", shape.pes_each.into()),
-            ("placement", shape.in_turn.into()),
-            ("bytes of the heap", self.heap_bytes as u64),
-            ("alignment of the heap", self.heap_align as u64),
-            ("bytes of statics", self.statics_bytes as u64),
-            ("wisdom", hash(&|h| wisdom.hash(h))),
-            ("algorithms that are forced", hash(&|h| forced.hash(h))),
-            ("refinement", self.online.map_or(0, f64::to_bits)),
-        ]
+        self.start(None, None, Whole::Mpi(Box::new(processes)))
     }
 
     /// This process as one of the PEs, if it is to be and is.
@@ -178,13 +156,13 @@ impl Pes {
         let algorithms = match &whole {
             Whole::Threads => Algorithms::here(),
             Whole::Processes(_) => Algorithms::of(Fabric::Processes),
-            Whole::Far(far, _, shape) => {
-                Algorithms::of(Fabric::Mpi(*shape)).on(far.nodes(), self.pes)
-            }
+            Whole::Mpi(processes) => processes.algorithms(),
+            Whole::Loopback(end) => end.algorithms(self.pes),
         };
         // All processes decide by one number, whatever each of them may use.
         let cores = match &whole {
             Whole::Processes(member) => member.cores() as usize,
+            Whole::Mpi(processes) => processes.cores,
             _ => topology.usable_cores(),
         };
         let waiting = self.waiting.unwrap_or_default();
@@ -209,7 +187,7 @@ impl Pes {
             ..
         } = self;
         let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
-        let here = if let Whole::Far(_, here, _) = whole { here } else { pes };
+        let here = if let Whole::Mpi(processes) = &whole { processes.here } else { pes };
         let config = Config {
             pes,
             here,
@@ -229,7 +207,8 @@ impl Pes {
         let job = match whole {
             Whole::Threads => consort_native::Job::new(config)?,
             Whole::Processes(member) => consort_native::Job::of_processes(config, &member)?,
-            Whole::Far(far, ..) => consort_native::Job::of_far(config, *far)?,
+            Whole::Mpi(processes) => processes.job(config)?,
+            Whole::Loopback(end) => end.job(config)?,
         };
         let mut choices = Choices::new(algorithms, self.wisdom, self.arrival, self.pes)?;
         if let Some(share) = self.online {

@@ -15,7 +15,7 @@ const LIMIT_OF_TRANSFERS: Duration = Duration::from_secs(5);
 
 /// Four PEs on two nodes.
 fn four() -> Pes {
-    Pes::threads(4).loopback(Nodes::Blocks(2), 1)
+    Pes::threads(4).loopback([Nodes::Blocks(2); 2], 1)
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn what_needs_shared_memory_is_refused() {
 fn failures_end_transfers() {
     for seed in 0..100 {
         let ended = alone(LIMIT_OF_TRANSFERS, move || {
-            let pes = Pes::threads(4).loopback(Nodes::Blocks(1), seed);
+            let pes = Pes::threads(4).loopback([Nodes::Blocks(1); 2], seed);
             pes.force(Collective::Broadcast, Candidate::new("direct")).run(|pe| {
                 let world = pe.world();
                 let mut data = vec![1_u64; 10_000];
@@ -97,7 +97,7 @@ fn failures_end_transfers() {
 #[test]
 fn what_is_said_after_a_put_comes_after_it() {
     for seed in 0..10 {
-        let ended = Pes::threads(2).loopback(Nodes::Blocks(1), seed).run(|pe| {
+        let ended = Pes::threads(2).loopback([Nodes::Blocks(1); 2], seed).run(|pe| {
             let world = pe.world();
             let memory = world.symmetric::<u64>(20_000)?;
             for round in 1..=5 {

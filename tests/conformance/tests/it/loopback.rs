@@ -1,5 +1,6 @@
-//! The suite on PEs that share no memory: parts of this process, between which frames of packets
-//! are delayed and overtake each other.
+//! The suite on PEs of which some share no memory: parts of this process, which are taken for
+//! processes. Those of one node map one segment. Between nodes frames of packets are delayed and
+//! overtake each other.
 
 use std::time::Duration;
 
@@ -13,32 +14,39 @@ use crate::public::{CALLS, play};
 /// What one number of PEs may take; the suite is faster.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// Runs programs of `count` cases on `pes` PEs, which lie on nodes of this form.
-fn conform(pes: u32, nodes: Nodes, count: usize) {
+/// Runs programs of `count` cases on `pes` PEs, which lie on processes and on nodes of these forms.
+fn conform(pes: u32, forms: [Nodes; 2], count: usize) {
     let ended = alone(LIMIT, move || {
-        let launch = Pes::threads(pes).loopback(nodes, pes.into());
-        let able = Job::capabilities_between(pes, nodes);
+        let launch = Pes::threads(pes).loopback(forms, pes.into());
+        let able = match forms {
+            [_, Nodes::One] => Job::capabilities_of(pes),
+            [_, nodes] => Job::capabilities_between(pes, nodes),
+        };
         play(launch, pes, able, count)
-            .unwrap_or_else(|error| panic!("{pes} PEs on {nodes:?}: {error}"))
+            .unwrap_or_else(|error| panic!("{pes} PEs on {forms:?}: {error}"))
     });
     assert_eq!(ended.len(), pes as usize);
     assert!(ended.iter().all(|&(_, programs)| programs >= count / CALLS));
 }
 
 macro_rules! conforms {
-    ($($name:ident: $pes:literal PEs on $nodes:expr, $count:literal cases;)*) => {$(
+    ($($name:ident: $pes:literal PEs on $forms:expr, $count:literal cases;)*) => {$(
         #[test]
         fn $name() {
-            conform($pes, $nodes, $count);
+            conform($pes, $forms, $count);
         }
     )*};
 }
 
 conforms! {
-    two: 2 PEs on Nodes::Blocks(1), 200 cases;
-    three: 3 PEs on Nodes::Blocks(2), 200 cases;
-    four: 4 PEs on Nodes::Blocks(2), 200 cases;
-    four_in_turn: 4 PEs on Nodes::InTurn(2), 200 cases;
-    five: 5 PEs on Nodes::InTurn(3), 100 cases;
-    six: 6 PEs on Nodes::Blocks(2), 100 cases;
+    two: 2 PEs on [Nodes::Blocks(1); 2], 200 cases;
+    three: 3 PEs on [Nodes::Blocks(2); 2], 200 cases;
+    four: 4 PEs on [Nodes::Blocks(2); 2], 200 cases;
+    four_in_turn: 4 PEs on [Nodes::InTurn(2); 2], 200 cases;
+    five: 5 PEs on [Nodes::InTurn(3); 2], 100 cases;
+    six: 6 PEs on [Nodes::Blocks(2); 2], 100 cases;
+    processes_on_two_nodes: 4 PEs on [Nodes::Blocks(1), Nodes::Blocks(2)], 200 cases;
+    processes_on_nodes_in_turn: 5 PEs on [Nodes::Blocks(1), Nodes::InTurn(2)], 100 cases;
+    threads_in_processes_on_nodes: 6 PEs on [Nodes::Blocks(2), Nodes::Blocks(4)], 100 cases;
+    processes_on_one_node: 4 PEs on [Nodes::Blocks(2), Nodes::One], 200 cases;
 }

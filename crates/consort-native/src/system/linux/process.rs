@@ -3,14 +3,15 @@
 #![expect(unsafe_code, reason = "takes descriptors by their numbers")]
 
 use std::{
-    fs::File,
+    fs::{self, File},
+    hash::{DefaultHasher, Hash, Hasher},
     io,
     os::fd::{AsRawFd, FromRawFd},
 };
 
 use rustix::{
     fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create},
-    process::{Resource, getrlimit},
+    process::{Resource, geteuid, getrlimit},
 };
 
 /// A file in memory, without a name, which only this process and those that inherit it know. Nobody
@@ -35,7 +36,23 @@ pub(crate) fn inherited(number: i32, from: u32) -> io::Result<File> {
         // SAFETY: it has just been opened, and nothing else knows it.
         return Ok(unsafe { File::from_raw_fd(copy) });
     }
-    File::options().read(true).write(true).open(format!("/proc/{from}/fd/{number}"))
+    file_of(from, number.unsigned_abs())
+}
+
+/// The file that a process has under a number.
+pub(crate) fn file_of(process: u32, number: u32) -> io::Result<File> {
+    File::options().read(true).write(true).open(format!("/proc/{process}/fd/{number}"))
+}
+
+/// A number for what processes must have in common to find each other's files; another one on
+/// another machine, as far as that can be told.
+pub(crate) fn place() -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    fs::read("/proc/sys/kernel/random/boot_id").ok()?.hash(&mut hasher);
+    fs::read_link("/proc/self/ns/pid").ok()?.hash(&mut hasher);
+    fs::read("/proc/sys/kernel/hostname").ok()?.hash(&mut hasher);
+    geteuid().as_raw().hash(&mut hasher);
+    Some(hasher.finish())
 }
 
 /// Makes a file at least as long as this. Not beyond the longest that the process may make one,

@@ -14,6 +14,14 @@ pub(crate) fn inherited(_: i32, _: u32) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+pub(crate) fn file_of(_: u32, _: u32) -> io::Result<File> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+pub(crate) fn place() -> Option<u64> {
+    None
+}
+
 pub(crate) fn extend(_: &File, _: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

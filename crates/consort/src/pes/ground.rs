@@ -1,0 +1,38 @@
+//! What the memory of a process lies in.
+
+use consort_native::{Config, JobMemory, SharedFile};
+
+use crate::Result;
+
+/// What the memory of a process lies in.
+pub(super) enum Ground {
+    /// It is its own.
+    Own,
+    /// A file that it fills, and others find.
+    Fills(SharedFile),
+    /// A file that another process fills.
+    Finds(SharedFile),
+}
+
+impl Ground {
+    /// The memory. All processes that share files meet in `meet`, before they find what is filled
+    /// and after they have filled it.
+    pub(super) fn memory(
+        self,
+        config: Config,
+        meet: impl FnOnce() -> Result<()>,
+    ) -> Result<JobMemory> {
+        match self {
+            Self::Own => Ok(JobMemory::reserve(config)?),
+            Self::Fills(file) => {
+                let memory = JobMemory::fill(config, file);
+                meet()?;
+                Ok(memory?)
+            }
+            Self::Finds(file) => {
+                meet()?;
+                Ok(JobMemory::filled(config, file)?)
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! PEs of this process that are taken for those of several.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::Arc,
+};
+
+use consort_fabric::Nodes;
+use consort_native::{Config, Far, FileAt, Job, Loopback, SharedFile};
+
+use super::ground::Ground;
+use crate::{
+    Algorithms, Error, Result,
+    algorithms::{Fabric, ProcessShape},
+};
+
+/// What is one process's.
+pub(super) struct End {
+    transport: Loopback,
+    forms: [Nodes; 2],
+    ground: Ground,
+}
+
+impl End {
+    /// Those of all processes, on which so many PEs lie in the first form, as on nodes in the
+    /// second.
+    pub(super) fn all(pes: u32, forms: [Nodes; 2], seed: u64) -> Result<Vec<Self>> {
+        let [processes, nodes] = forms;
+        let count = processes.count(pes);
+        let mut known: HashMap<u32, FileAt> = HashMap::new();
+        let ground = |process| {
+            if nodes.count(pes) == count {
+                return Ok(Ground::Own);
+            }
+            match known.entry(nodes.node(processes.members(process, pes).first)) {
+                Entry::Occupied(at) => SharedFile::find(*at.get()).map(Ground::Finds),
+                Entry::Vacant(place) => SharedFile::new().map(|file| {
+                    place.insert(file.at());
+                    Ground::Fills(file)
+                }),
+            }
+        };
+        let grounds: Result<Vec<Ground>, _> = (0..count).map(ground).collect();
+        let grounds = grounds.map_err(|error| Error::Mpi(error.to_string()))?;
+        let ends = Loopback::ends(count, seed).into_iter().zip(grounds);
+        Ok(ends.map(|(transport, ground)| Self { transport, forms, ground }).collect())
+    }
+
+    pub(super) fn algorithms(&self, pes: u32) -> &'static Algorithms {
+        let [_, nodes] = self.forms;
+        match nodes.count(pes) {
+            1 => Algorithms::of(Fabric::Processes),
+            _ => Algorithms::of(Fabric::Mpi(ProcessShape::SINGLE)).on(nodes, pes),
+        }
+    }
+
+    pub(super) fn job(self, config: Config) -> Result<Arc<Job>> {
+        let Self { transport, forms, ground } = self;
+        let [_, nodes] = forms;
+        let pes = config.pes;
+        let config = Config { nodes, ..config };
+        let memory = ground.memory(config, || Ok(()))?;
+        Ok(Job::linked(memory, Far::new(Box::new(transport), pes, forms))?)
+    }
+}

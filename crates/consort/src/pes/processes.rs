@@ -1,0 +1,211 @@
+//! The processes that an MPI has started: which of them share memory, and what each begins with.
+
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+use consort_fabric::Nodes;
+use consort_mpi::{Mpi, NoMpi, Started};
+use consort_native::{
+    Config, Far, FileAt, Job, SharedFile, Transport,
+    affinity::{self, CpuId},
+};
+
+use super::{Pes, Sharing, ground::Ground};
+use crate::{
+    Algorithms, Error, Result,
+    algorithms::{Fabric, ProcessShape},
+};
+
+/// Words that processes tell each other before those with the processors that they may use, and
+/// those.
+const TOLD: usize = 4;
+const MASK: usize = 16;
+
+/// The processes, as one of them sees them.
+pub(super) struct Processes {
+    mpi: Mpi,
+    pes: u32,
+    shape: ProcessShape,
+    /// How the PEs lie on what shares memory.
+    nodes: Nodes,
+    ground: Ground,
+    /// The PEs on this machine, and its cores that their processes may use.
+    pub(super) here: u32,
+    pub(super) cores: usize,
+}
+
+fn failed(error: NoMpi) -> Error {
+    Error::Mpi(error.to_string())
+}
+
+/// A number for each process's place, in the order in which places come; `None` if some process
+/// has none.
+fn machines(places: &[u64]) -> Option<Vec<u32>> {
+    let mut known = Vec::new();
+    let number = |place: &u64| {
+        let at = known.iter().position(|one| one == place).unwrap_or_else(|| {
+            known.push(*place);
+            known.len() - 1
+        });
+        u32::try_from(at).ok().filter(|_| *place != 0)
+    };
+    places.iter().map(number).collect()
+}
+
+/// The processors that this process may use, one a bit.
+fn mask() -> [u64; MASK] {
+    let mut mask = [0; MASK];
+    for CpuId(cpu) in affinity::allowed_to_process() {
+        if let Some(word) = mask.get_mut(cpu as usize / 64) {
+            *word |= 1 << (cpu % 64);
+        }
+    }
+    mask
+}
+
+/// The cores that processes may use together: as many as one may use, more if others may use other
+/// processors.
+fn cores_of<'t>(told: impl Iterator<Item = &'t [u64]> + Clone) -> usize {
+    let count = |mask: &[u64]| mask.iter().map(|word| word.count_ones()).sum::<u32>().max(1);
+    let mut union = [0; MASK];
+    for words in told.clone() {
+        union.iter_mut().zip(&words[TOLD..]).for_each(|(all, own)| *all |= own);
+    }
+    let first = told.into_iter().next().map_or(&[][..], |words| words);
+    let cores = first.get(1).map_or(1, |&cores| low(cores));
+    let own = first.get(TOLD..).map_or(1, count);
+    (cores * count(&union) / own).max(1) as usize
+}
+
+/// A number that was told in a word.
+fn low(word: u64) -> u32 {
+    u32::try_from(word).unwrap_or(0)
+}
+
+/// Whether any two processes are on one machine.
+fn are_shared(machines: &[u32]) -> bool {
+    machines.iter().zip(0..).any(|(&machine, process)| machine != process)
+}
+
+impl Processes {
+    /// Begins a job of all processes, each of which calls this.
+    pub(super) fn begin(started: &Started, shape: ProcessShape, sharing: Sharing) -> Result<Self> {
+        let mpi = Mpi::begin(started).map_err(failed)?;
+        let (rank, processes) = (mpi.rank() as usize, started.processes as usize);
+        let each = shape.pes_each.max(1);
+        let pes = started.processes.saturating_mul(each);
+        // Where each process is, what it may use, and a file that those of its machine find.
+        let place = SharedFile::place().filter(|_| sharing == Sharing::Machine);
+        let file = place.and_then(|_| SharedFile::new().ok());
+        let at = file.as_ref().map(SharedFile::at);
+        let cores = Algorithms::here().topology().usable_cores();
+        let mut own = vec![place.unwrap_or(0), cores as u64];
+        own.extend(at.map_or([0, 0], |at| [at.process.into(), at.descriptor.into()]));
+        own.extend(mask());
+        let all = mpi.gather(&own).map_err(failed)?;
+        let told: Vec<&[u64]> = all.chunks(own.len()).collect();
+        let places: Vec<u64> = told.iter().map(|words| words[0]).collect();
+        let apart = Self {
+            mpi,
+            pes,
+            shape,
+            nodes: if processes == 1 { Nodes::One } else { shape.nodes(pes) },
+            ground: Ground::Own,
+            here: started.here.unwrap_or(started.processes).saturating_mul(each),
+            cores,
+        };
+        let Some(machines) = machines(&places).filter(|machines| are_shared(machines)) else {
+            return Ok(apart);
+        };
+        let on_own = |&other: &usize| machines[other] == machines[rank];
+        let neighbours: Vec<usize> = (0..processes).filter(on_own).collect();
+        let first = neighbours[0];
+        let at = FileAt { process: low(told[first][2]), descriptor: low(told[first][3]) };
+        let ground = match (first == rank, file) {
+            (true, Some(file)) => Some(Ground::Fills(file)),
+            (true, None) => None,
+            (false, _) => SharedFile::find(at).ok().map(Ground::Finds),
+        };
+        let by_process = shape.nodes(pes);
+        let on_machines: Vec<u32> =
+            (0..pes).map(|pe| machines[by_process.node(pe) as usize]).collect();
+        let nodes = Nodes::of(&on_machines);
+        // Machines on which PEs lie in another form are not known as such.
+        let is_form = on_machines.iter().zip(0..).all(|(&machine, pe)| nodes.node(pe) == machine);
+        let found = apart.mpi.gather(&[u64::from(ground.is_some())]).map_err(failed)?;
+        let (Some(ground), true) = (ground, is_form && !found.contains(&0)) else {
+            tracing::warn!(
+                "processes of one machine share no memory: they do not find each other's"
+            );
+            return Ok(apart);
+        };
+        Ok(Self {
+            nodes,
+            ground,
+            here: u32::try_from(neighbours.len()).unwrap_or(u32::MAX).saturating_mul(each),
+            cores: cores_of(neighbours.iter().map(|&process| told[process])),
+            ..apart
+        })
+    }
+
+    /// What the PEs are: on one machine they are as processes of its own.
+    fn fabric(&self) -> Fabric {
+        let (is_one, is_apart) =
+            (self.nodes.count(self.pes) == 1, matches!(self.ground, Ground::Own));
+        match self.nodes {
+            _ if is_one && is_apart => Fabric::Threads,
+            _ if is_one => Fabric::Processes,
+            _ if is_apart => Fabric::Mpi(self.shape),
+            Nodes::InTurn(nodes) => {
+                Fabric::Mpi(ProcessShape { pes_each: self.pes.div_ceil(nodes), in_turn: true })
+            }
+            nodes => {
+                let pes_each = nodes.members(0, self.pes).count;
+                Fabric::Mpi(ProcessShape { pes_each, in_turn: false })
+            }
+        }
+    }
+
+    /// Their algorithms.
+    pub(super) fn algorithms(&self) -> &'static Algorithms {
+        Algorithms::of(self.fabric()).on(self.nodes, self.pes)
+    }
+
+    /// Ends the job unless all processes are configured alike.
+    pub(super) fn ensure_alike(&mut self, pes: &Pes, sharing: Sharing) -> Result<()> {
+        let hash = |value: &dyn Fn(&mut DefaultHasher)| {
+            let mut hasher = DefaultHasher::new();
+            value(&mut hasher);
+            hasher.finish()
+        };
+        let wisdom = pes.wisdom.content(Algorithms::of(self.fabric()), pes.arrival);
+        let forced: BTreeMap<String, String> =
+            pes.forced.iter().map(|(what, by)| (what.to_string(), by.to_string())).collect();
+        let settings = [
+            ("version of Consort", hash(&|h| env!("CARGO_PKG_VERSION").hash(h))),
+            ("PEs of a process", self.shape.pes_each.into()),
+            ("placement", self.shape.in_turn.into()),
+            ("sharing of memory", hash(&|h| sharing.hash(h))),
+            ("bytes of the heap", pes.heap_bytes as u64),
+            ("alignment of the heap", pes.heap_align as u64),
+            ("bytes of statics", pes.statics_bytes as u64),
+            ("way of waiting", hash(&|h| pes.waiting.hash(h))),
+            ("wisdom", hash(&|h| wisdom.hash(h))),
+            ("algorithms that are forced", hash(&|h| forced.hash(h))),
+            ("refinement", pes.online.map_or(0, f64::to_bits)),
+        ];
+        self.mpi.ensure_same(&settings).map_err(failed)
+    }
+
+    /// The job. All processes make it.
+    pub(super) fn job(self, config: Config) -> Result<Arc<Job>> {
+        let Self { mpi, pes, shape, nodes, ground, .. } = self;
+        let config = Config { nodes, ..config };
+        let memory = ground.memory(config, || mpi.gather(&[1]).map(drop).map_err(failed))?;
+        let far = Far::new(Box::new(mpi), pes, [shape.nodes(pes), nodes]);
+        Ok(Job::linked(memory, far)?)
+    }
+}
