@@ -57,8 +57,10 @@ impl Config {
     }
 
     /// Whether senders fence for each message, rather than threads that are about to sleep: where
-    /// PEs sleep often.
+    /// PEs sleep often, and where senders look after each message anyway, since it may be for a far
+    /// PE.
     pub(crate) fn senders_fence(&self) -> bool {
-        self.waiting == Waiting::SpinYieldPark && !self.fits()
+        let sleep_often = self.waiting == Waiting::SpinYieldPark && !self.fits();
+        sleep_often || self.nodes != Nodes::One
     }
 }

@@ -103,10 +103,6 @@ impl Job {
     /// # Errors
     /// As [`Job::new`].
     pub fn linked(memory: JobMemory, link: Far) -> Result<Arc<Self>, HeapError> {
-        if link.has_far() {
-            // Each store for a peer may be one for a far PE, so all of them tell it.
-            Single::<Header>::new(&memory.segment, 0).sleepers.let_senders_fence();
-        }
         let no_memory = memory.form.no_memory();
         Self::over(memory, None, Some(link)).ok_or(no_memory)
     }

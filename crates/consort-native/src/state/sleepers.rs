@@ -48,7 +48,7 @@ impl Sleepers {
         Self(AtomicU32::new(0))
     }
 
-    /// Lets senders fence for each message. For the thread that makes the job.
+    /// Lets senders fence for each message. For the thread that makes the job, before any sleeps.
     pub fn let_senders_fence(&self) {
         self.0.store(1, Relaxed);
     }

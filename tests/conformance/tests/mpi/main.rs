@@ -21,9 +21,18 @@ use crate::public::{CALLS, play};
 /// The most that a job may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Processes, PEs of each, and how the PEs are placed.
-const SHAPES: [(u32, u32, &str); 4] =
-    [(2, 1, "blocks"), (3, 1, "blocks"), (2, 2, "blocks"), (2, 2, "in-turn")];
+/// Processes, PEs of each, how the PEs are placed, and what shares memory. On one machine all
+/// processes share it, and on several those of each, if they are dealt to them in turn or in
+/// blocks.
+const SHAPES: [(u32, u32, &str, &str); 7] = [
+    (2, 1, "blocks", "process"),
+    (3, 1, "blocks", "process"),
+    (2, 2, "blocks", "process"),
+    (2, 2, "in-turn", "process"),
+    (4, 1, "blocks", "machine"),
+    (2, 2, "blocks", "machine"),
+    (4, 2, "in-turn", "machine"),
+];
 
 /// Cases of a suite.
 const CASES: usize = 100;
@@ -47,16 +56,19 @@ fn main() -> ExitCode {
         return run(program, rest);
     }
     let is_here = ["mpirun", "mpicc"].into_iter().all(is_installed);
-    let suites = SHAPES.into_iter().map(|(processes, each, placement)| {
-        let name = format!("suite::{processes}_processes_of_{each}_{placement}");
+    let suites = SHAPES.into_iter().map(|(processes, each, placement, sharing)| {
+        let name = format!("suite::{processes}_processes_of_{each}_{placement}_by_{sharing}");
         Trial::test(name, move || {
-            let shape = [processes.to_string(), each.to_string(), placement.to_owned()];
-            start(processes, each, placement, &["suite", &shape[0], &shape[1], placement], "")
+            let shape = [processes.to_string(), each.to_string()];
+            let program = ["suite", &shape[0], &shape[1], placement, sharing];
+            start(processes, each, [placement, sharing], &program, "")
         })
     });
-    let ends = ENDS.into_iter().map(|(processes, end, text)| {
-        Trial::test(format!("ends::{end}"), move || {
-            start(processes, 1, "blocks", &["end", end], text)
+    let ends = ["process", "machine"].into_iter().flat_map(|sharing| {
+        ENDS.into_iter().map(move |(processes, end, text)| {
+            Trial::test(format!("ends::{end}_by_{sharing}"), move || {
+                start(processes, 1, ["blocks", sharing], &["end", end], text)
+            })
         })
     });
     let tests = suites.chain(ends).map(|test| test.with_ignored_flag(!is_here)).collect();
@@ -78,7 +90,7 @@ fn is_installed(program: &str) -> bool {
 fn start(
     processes: u32,
     each: u32,
-    placement: &str,
+    [placement, sharing]: [&str; 2],
     program: &[&str],
     text: &str,
 ) -> Result<(), Failed> {
@@ -91,6 +103,7 @@ fn start(
     }
     command.args(["-n", &processes.to_string()]).arg(env::current_exe()?).args(program);
     command.env("CONSORT_PES_PER_PROCESS", each.to_string()).env("CONSORT_PLACEMENT", placement);
+    command.env("CONSORT_SHARING", sharing);
     let begun = Instant::now();
     let waits = thread::spawn(move || command.output());
     while !waits.is_finished() {
@@ -112,9 +125,15 @@ fn start(
 /// What a process does.
 fn run(program: &str, rest: &[String]) -> ExitCode {
     let ended = match (program, rest) {
-        ("suite", [processes, each, placement]) => {
+        ("suite", [processes, each, placement, sharing]) => {
             let number = |text: &String| text.parse::<u32>().expect("a number");
-            suite(number(processes), number(each), placement)
+            let by_process = match &placement[..] {
+                "blocks" => Nodes::Blocks(number(each)),
+                _ => Nodes::InTurn(number(processes)),
+            };
+            // How many machines there are is not known here: what serves on any number.
+            let nodes = if sharing == "process" { by_process } else { Nodes::One };
+            suite(number(processes), number(each), nodes)
         }
         ("end", [end]) => end_by(end),
         _ => panic!("no program"),
@@ -128,9 +147,8 @@ fn run(program: &str, rest: &[String]) -> ExitCode {
     }
 }
 
-fn suite(processes: u32, each: u32, placement: &str) -> Result<()> {
+fn suite(processes: u32, each: u32, nodes: Nodes) -> Result<()> {
     let pes = processes * each;
-    let nodes = if placement == "blocks" { Nodes::Blocks(each) } else { Nodes::InTurn(processes) };
     let able = Job::capabilities_between(pes, nodes);
     let played = play(Pes::from_env(1), pes, able, CASES)?;
     let here: Vec<Rank> = played.iter().map(|&(rank, _)| rank).collect();
