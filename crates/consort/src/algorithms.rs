@@ -67,6 +67,16 @@ impl ProcessShape {
     }
 }
 
+/// Which of the processes that an MPI has started share memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Sharing {
+    /// Those of one machine.
+    #[default]
+    Machine,
+    /// None: messages go between any two, by the MPI. For measurements of that, and for tests.
+    Process,
+}
+
 /// What it takes to find memory for a copy of a private buffer. (Measured on AMD Zen 4.)
 const STAGING_NS: f64 = 100.0;
 

@@ -8,9 +8,8 @@ use consort_native::{Failure, Origin};
 
 use crate::{
     Error,
-    algorithms::ProcessShape,
+    algorithms::{ProcessShape, Sharing},
     pe::Ending,
-    pes::Sharing,
     ranks::{Ranks, failed_by},
     results::{Failed, Program},
 };

@@ -32,7 +32,7 @@ mod value;
 
 pub use bytemuck;
 
-pub use algorithms::{Algorithms, Fabric, ProcessShape, UnknownFabric};
+pub use algorithms::{Algorithms, Fabric, ProcessShape, Sharing, UnknownFabric};
 pub use async_broadcasts::AsyncBroadcasts;
 pub use barrier::{Barrier, BarrierWaitResult, Member};
 pub use consort_collectives::PlanError;
@@ -221,7 +221,7 @@ pub use error::{Error, Result, TeamError};
 pub use job::{Job, Joined};
 pub use nonblocking::{Overlap, Planned, Request};
 pub use pe::Pe;
-pub use pes::{MOST_PES, Pes, Sharing};
+pub use pes::{MOST_PES, Pes};
 pub use pieces::{pieces, pieces_mut};
 /// Plain data: any bytes are a value, and there is no padding.
 ///

@@ -14,7 +14,7 @@ use consort_tuner::Arrival;
 
 use crate::{
     Algorithms, Error, Job, Pe, Pool, Result,
-    algorithms::ProcessShape,
+    algorithms::{ProcessShape, Sharing},
     launch::launch,
     results::{collect, one_for_each},
     runtime::wisdom::Source,
@@ -68,16 +68,6 @@ pub struct Pes {
     loopback: Option<([Nodes; 2], u64)>,
     shape: Option<ProcessShape>,
     sharing: Option<Sharing>,
-}
-
-/// Which of the processes that an MPI has started share memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Sharing {
-    /// Those of one machine.
-    #[default]
-    Machine,
-    /// None: messages go between any two, by the MPI. For measurements of that, and for tests.
-    Process,
 }
 
 /// Who decides where PEs run.

@@ -13,10 +13,10 @@ use consort_native::{
     affinity::{self, CpuId},
 };
 
-use super::{Pes, Sharing, ground::Ground};
+use super::{Pes, ground::Ground};
 use crate::{
     Algorithms, Error, Result,
-    algorithms::{Fabric, ProcessShape},
+    algorithms::{Fabric, ProcessShape, Sharing},
 };
 
 /// Words that processes tell each other before those with the processors that they may use, and

@@ -6,10 +6,10 @@ use consort_fabric::Nodes;
 use consort_mpi::Started;
 use consort_native::{Binding, Config, Cores, Member, Waiting, affinity::CpuId};
 
-use super::{MOST_PES, Pes, Pinning, Sharing, loopback::End, processes::Processes};
+use super::{MOST_PES, Pes, Pinning, loopback::End, processes::Processes};
 use crate::{
     Algorithms, Error, Result,
-    algorithms::{Fabric, ProcessShape},
+    algorithms::{Fabric, ProcessShape, Sharing},
     launch::{
         memory_of_environment, pes_of_environment, shape_of_environment, sharing_of_environment,
     },
