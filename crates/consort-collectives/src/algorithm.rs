@@ -268,11 +268,20 @@ pub trait Visitor {
     fn visit<A: Algorithm>(self) -> Self::Output;
 }
 
-/// Makes a collective's registry of its algorithms' files. Where `Any` is asked for, it is an
-/// algorithm of one of these files, but not of those after it, which are made of such.
+/// Makes a collective's registry of its algorithms' files, and of algorithms that it shares with
+/// other collectives. Where `Any` is asked for, it is one of these algorithms, but not of the files
+/// after it, which are made of such.
 macro_rules! registry {
-    ($($file:ident: $($algorithm:ident)+),*; Any; $($of_any:ident: $of:ident),* $(,)?) => {
-        $crate::algorithm::registry! { $($file: $($algorithm)+,)* $($of_any: $of),* }
+    (
+        $($file:ident: $($algorithm:ident)+),*;
+        $(use $shared:ident;)*
+        Any;
+        $($of_any:ident: $of:ident),* $(,)?
+    ) => {
+        $crate::algorithm::registry! {
+            $($file: $($algorithm)+,)* $($of_any: $of),*;
+            $(use $shared;)*
+        }
 
         /// A schedule of one of the algorithms.
         #[derive(Debug)]
@@ -281,6 +290,10 @@ macro_rules! registry {
                 #[doc = concat!("Of [`", stringify!($algorithm), "`].")]
                 $algorithm(Box<<$algorithm as $crate::Algorithm>::Schedule>),
             )+)*
+            $(
+                #[doc = concat!("Of [`", stringify!($shared), "`].")]
+                $shared(Box<<$shared as $crate::Algorithm>::Schedule>),
+            )*
         }
 
         impl $crate::algorithm::AnySchedule for Any {
@@ -293,6 +306,10 @@ macro_rules! registry {
                         let schedule = <$algorithm as $crate::Algorithm>::schedule;
                         schedule(setting, candidate).map(Box::new).map(Self::$algorithm)
                     })+)*
+                    $(<$shared as $crate::Algorithm>::NAME => {
+                        let schedule = <$shared as $crate::Algorithm>::schedule;
+                        schedule(setting, candidate).map(Box::new).map(Self::$shared)
+                    })*
                     name => {
                         let own: Vec<&str> =
                             vec![$($(<$algorithm as $crate::Algorithm>::NAME),+),*];
@@ -310,6 +327,9 @@ macro_rules! registry {
                     $($(Self::$algorithm(schedule) => {
                         <$algorithm as $crate::Algorithm>::steps(schedule)
                     })+)*
+                    $(Self::$shared(schedule) => {
+                        <$shared as $crate::Algorithm>::steps(schedule)
+                    })*
                 }
             }
 
@@ -322,6 +342,9 @@ macro_rules! registry {
                     $($(<$algorithm as $crate::Algorithm>::NAME => {
                         <$algorithm as $crate::Algorithm>::cost_ns(query, candidate, model)
                     })+)*
+                    $(<$shared as $crate::Algorithm>::NAME => {
+                        <$shared as $crate::Algorithm>::cost_ns(query, candidate, model)
+                    })*
                     _ => f64::INFINITY,
                 }
             }
@@ -334,11 +357,14 @@ macro_rules! registry {
                     $($(Self::$algorithm(schedule) => {
                         Box::pin(<$algorithm as $crate::Algorithm>::run(f, schedule))
                     })+)*
+                    $(Self::$shared(schedule) => {
+                        Box::pin(<$shared as $crate::Algorithm>::run(f, schedule))
+                    })*
                 }
             }
         }
     };
-    ($($file:ident: $($algorithm:ident)+),* $(,)?) => {
+    ($($file:ident: $($algorithm:ident)+),* $(,)? $(; $(use $shared:ident;)*)?) => {
         $(
             #[allow(missing_docs, reason = "the head of the file says what the algorithm is")]
             pub mod $file;
@@ -346,7 +372,10 @@ macro_rules! registry {
         )*
 
         /// The algorithms of this collective.
-        pub const NAMES: &[&str] = &[$($(<$algorithm as $crate::Algorithm>::NAME),+),*];
+        pub const NAMES: &[&str] = &[
+            $($(<$algorithm as $crate::Algorithm>::NAME,)+)*
+            $($(<$shared as $crate::Algorithm>::NAME,)*)?
+        ];
 
         /// Does something with the algorithm called `name`, if there is one.
         pub fn visit<V: $crate::Visitor>(name: &str, visitor: V) -> Option<V::Output> {
@@ -354,6 +383,7 @@ macro_rules! registry {
                 $($(<$algorithm as $crate::Algorithm>::NAME => {
                     Some(visitor.visit::<$algorithm>())
                 })+)*
+                $($(<$shared as $crate::Algorithm>::NAME => Some(visitor.visit::<$shared>()),)*)?
                 _ => None,
             }
         }

@@ -174,6 +174,7 @@ mod tests {
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
             counts: true,
+            vendor: consort_fabric::Vendor::NONE,
             nodes: consort_fabric::Nodes::One,
         };
         let candidate: Candidate = candidate.parse().expect("a candidate");

@@ -27,9 +27,11 @@ pub mod scan;
 pub mod scatter;
 mod setting;
 pub mod trees;
+mod vendor;
 
 pub use algorithm::{Algorithm, Description, Direction, Parameter, PlanError, Visitor};
 pub use fingerprint::fingerprint;
 pub use plan::{EntryAndExit, Plan};
 pub use registry::{candidates, check, describe, estimate_ns, names, of_parts, serves, visit};
 pub use setting::Setting;
+pub use vendor::Vendor;

@@ -146,6 +146,7 @@ pub(crate) mod tests {
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
             counts: true,
+            vendor: consort_fabric::Vendor::NONE,
             nodes: consort_fabric::Nodes::One,
         };
         Setting::of(&query, capabilities)

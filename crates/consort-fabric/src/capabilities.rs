@@ -1,6 +1,6 @@
 //! The capabilities of a fabric.
 
-use crate::Nodes;
+use crate::{Nodes, Vendor};
 
 /// The capabilities of a fabric for a call. An algorithm that needs more cannot serve the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,4 +23,6 @@ pub struct Capabilities {
     pub counts: bool,
     /// How the PEs lie on nodes.
     pub nodes: Nodes,
+    /// Who takes part in collectives that the fabric itself has.
+    pub vendor: Vendor,
 }

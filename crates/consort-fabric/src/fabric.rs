@@ -13,17 +13,18 @@
 //! | [`Rma`] | gets and puts on memory that can be reached without a rendezvous |
 //! | [`Rendezvous`] | the same on private buffers, which their owners expose |
 //! | [`Counters`] | words to which several PEs add |
+//! | [`VendorCollectives`] | collectives that the fabric itself has |
 //!
 //! On shared memory, all operations but waits are ready at once. A wait may be pending, and never
 //! spins inside itself: only the executor spins, yields and parks.
 //!
 //! Every operation fails with [`Poisoned`] once the job has failed, and only then.
 
-use crate::{Counters, Messages, Rendezvous};
+use crate::{Counters, Messages, Rendezvous, VendorCollectives};
 #[cfg(doc)]
 use crate::{Local, Poisoned, Rma, Span};
 
 /// All parts of the fabric. A fabric implements the parts; this trait then follows.
-pub trait Fabric: Messages + Rendezvous + Counters {}
+pub trait Fabric: Messages + Rendezvous + Counters + VendorCollectives {}
 
-impl<F: Messages + Rendezvous + Counters> Fabric for F {}
+impl<F: Messages + Rendezvous + Counters + VendorCollectives> Fabric for F {}

@@ -31,6 +31,7 @@ mod span;
 pub mod statistics;
 mod sync;
 mod tuning;
+mod vendor;
 
 pub use call_spec::CallSpec;
 pub use capabilities::Capabilities;
@@ -59,3 +60,4 @@ pub use rma::{Rma, not_reached};
 pub use span::{Place, Span};
 pub use sync::{SyncMode, SyncModes, UnknownSyncModes};
 pub use tuning::{BadCandidate, Candidate, Collective, Query, UnknownCollective};
+pub use vendor::{Vendor, VendorCall, VendorCollectives};

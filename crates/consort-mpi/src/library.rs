@@ -8,6 +8,7 @@ use std::{
     path::Path,
 };
 
+use consort_fabric::VendorCall;
 use libloading::Library;
 
 /// The shim of an MPI. It stays loaded until the process ends.
@@ -18,6 +19,17 @@ pub(crate) struct Shim {
     send: extern "C" fn(*const u64, c_int, c_int, c_int) -> *mut c_void,
     receive: extern "C" fn(*mut u64, c_int) -> *mut c_void,
     received: extern "C" fn(*mut c_void, *mut c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int,
+    lead: extern "C" fn(c_int) -> c_int,
+    collect: unsafe extern "C" fn(
+        c_int,
+        c_int,
+        c_int,
+        c_int,
+        c_int,
+        c_int,
+        *const c_void,
+        *mut c_void,
+    ) -> *mut c_void,
     push: unsafe extern "C" fn(*const c_void, c_int, c_int, c_int) -> *mut c_void,
     pull: unsafe extern "C" fn(*mut c_void, c_int, c_int, c_int) -> *mut c_void,
     test: extern "C" fn(*mut c_void, *mut c_int) -> c_int,
@@ -25,6 +37,9 @@ pub(crate) struct Shim {
     close: extern "C" fn(c_int) -> c_int,
     error: extern "C" fn(*mut c_char, c_int),
 }
+
+/// Bytes of an element of each of [`VendorCall::DATATYPES`].
+const ELEMENT_BYTES: [usize; VendorCall::DATATYPES.len()] = [1, 1, 2, 2, 4, 4, 8, 8, 4, 8];
 
 /// A message in memory that is the MPI's until it is done. If nobody waits for that, it is never
 /// freed.
@@ -93,6 +108,8 @@ impl Shim {
             send: function!(library, b"consort_mpi_send"),
             receive: function!(library, b"consort_mpi_receive"),
             received: function!(library, b"consort_mpi_received"),
+            lead: function!(library, b"consort_mpi_lead"),
+            collect: function!(library, b"consort_mpi_collect"),
             push: function!(library, b"consort_mpi_push"),
             pull: function!(library, b"consort_mpi_pull"),
             test: function!(library, b"consort_mpi_test"),
@@ -174,6 +191,51 @@ impl Shim {
         let memory = ManuallyDrop::into_inner(request.words);
         let words = memory.get(..count.unsigned_abs() as usize).unwrap_or(&memory).to_vec();
         Ok(Ok((Received { from: from.unsigned_abs(), words, more: more != 0 }, memory)))
+    }
+
+    /// Says whether this process is the first of its node. All processes say so.
+    pub(crate) fn lead(&self, leads: bool) -> Result<(), String> {
+        self.result((self.lead)(leads.into()), ())
+    }
+
+    /// Begins a collective of the MPI's own.
+    ///
+    /// # Safety
+    /// The source and the target must stay until the request is done, and be as long as the call
+    /// says, which must be one that there is.
+    pub(crate) unsafe fn collect(
+        &self,
+        call: &VendorCall,
+        source: *const u8,
+        target: *mut u8,
+    ) -> Result<Moving, String> {
+        let place = |names: &[&str], name| names.iter().position(|known| *known == name);
+        let collective = VendorCall::COLLECTIVES.iter().position(|one| *one == call.collective);
+        let collective = collective.ok_or("the MPI has no such collective")?;
+        let (datatype, bytes, operator) = if call.collective.combines() {
+            let datatype = place(&VendorCall::DATATYPES, call.datatype);
+            let operator = place(&VendorCall::OPERATORS, call.operator);
+            let (Some(datatype), Some(operator)) = (datatype, operator) else {
+                return Err("the MPI has no such operator".to_owned());
+            };
+            (datatype + 1, ELEMENT_BYTES[datatype], operator)
+        } else {
+            (0, 1, 0) // bytes
+        };
+        let request = unsafe {
+            // SAFETY: the caller promises it.
+            (self.collect)(
+                number(collective)?,
+                call.leaders.into(),
+                number(call.root.index())?,
+                number(call.bytes / bytes)?,
+                number(datatype)?,
+                number(operator)?,
+                source.cast(),
+                target.cast(),
+            )
+        };
+        self.begun(request)
     }
 
     /// Sends bytes from where they are.

@@ -10,6 +10,8 @@
 
 /* Frames, and long data. */
 static MPI_Comm all = MPI_COMM_NULL, bulk = MPI_COMM_NULL;
+/* The MPI's own collectives: of all processes, and of the first of each node. */
+static MPI_Comm team = MPI_COMM_NULL, leaders = MPI_COMM_NULL;
 static int last = MPI_SUCCESS;
 static int is_over = 0;
 
@@ -70,6 +72,20 @@ int consort_mpi_gather(const uint64_t *words, int count, uint64_t *gathered)
 {
     return failed(
         MPI_Allgather(words, count, MPI_UINT64_T, gathered, count, MPI_UINT64_T, all));
+}
+
+/* Says whether this process takes part in the collectives of the first processes of the nodes. All
+ * processes say so, once. */
+int consort_mpi_lead(int leads)
+{
+    int rank, error;
+    MPI_Comm_rank(all, &rank);
+    error = failed(MPI_Comm_dup(all, &team)) ||
+            failed(MPI_Comm_set_errhandler(team, MPI_ERRORS_RETURN)) ||
+            failed(MPI_Comm_split(all, leads ? 0 : MPI_UNDEFINED, rank, &leaders));
+    if (!error && leads)
+        error = failed(MPI_Comm_set_errhandler(leaders, MPI_ERRORS_RETURN));
+    return error;
 }
 
 static void *begun(MPI_Request *request, int error)
@@ -136,6 +152,55 @@ void *consort_mpi_pull(void *bytes, int count, int from, int tag)
     return begun(request, error);
 }
 
+/* Begins a collective of all processes, or of the leaders. The numbers of collectives, types and
+ * operators are those of VendorCall. */
+void *consort_mpi_collect(int collective, int are_leaders, int root, int count, int type, int op,
+                          const void *source, void *target)
+{
+    static const MPI_Datatype types[] = {MPI_BYTE,    MPI_UINT8_T, MPI_INT8_T,   MPI_UINT16_T,
+                                         MPI_INT16_T, MPI_UINT32_T, MPI_INT32_T, MPI_UINT64_T,
+                                         MPI_INT64_T, MPI_FLOAT,   MPI_DOUBLE};
+    static const MPI_Op ops[] = {MPI_SUM,  MPI_PROD, MPI_BAND, MPI_BOR,
+                                 MPI_BXOR, MPI_MIN,  MPI_MAX};
+    MPI_Request *request = malloc(sizeof *request);
+    MPI_Comm comm = are_leaders ? leaders : team;
+    MPI_Datatype of = types[type];
+    MPI_Op by = ops[op];
+    int rank, error = MPI_ERR_NO_MEM;
+    if (!request)
+        return begun(request, error);
+    MPI_Comm_rank(comm, &rank);
+    switch (collective) {
+    case 0:
+        error = MPI_Ibarrier(comm, request);
+        break;
+    case 1:
+        error = MPI_Ibcast(rank == root ? (void *)source : target, count, of, root, comm, request);
+        break;
+    case 2:
+        error = MPI_Iscatter(source, count, of, target, count, of, root, comm, request);
+        break;
+    case 3:
+        error = MPI_Igather(source, count, of, target, count, of, root, comm, request);
+        break;
+    case 4:
+        error = MPI_Iallgather(source, count, of, target, count, of, comm, request);
+        break;
+    case 5:
+        error = MPI_Ialltoall(source, count, of, target, count, of, comm, request);
+        break;
+    case 6:
+        error = MPI_Ireduce(source, target, count, of, by, root, comm, request);
+        break;
+    case 7:
+        error = MPI_Iallreduce(source, target, count, of, by, comm, request);
+        break;
+    default:
+        error = MPI_ERR_ARG;
+    }
+    return begun(request, error);
+}
+
 /* Ends a receipt to which nothing is sent. */
 void consort_mpi_cancel(void *request)
 {
@@ -162,6 +227,10 @@ int consort_mpi_close(int all_end)
         MPI_Abort(MPI_COMM_WORLD, 1);
         return 1;
     }
+    if (leaders != MPI_COMM_NULL && failed(MPI_Comm_free(&leaders)))
+        return 1;
+    if (team != MPI_COMM_NULL && failed(MPI_Comm_free(&team)))
+        return 1;
     return failed(MPI_Comm_free(&bulk)) || failed(MPI_Comm_free(&all));
 }
 

@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use consort_fabric::VendorCall;
 use consort_native::{Frame, Lost, Region, Transfer, Transport};
 
 use super::{
@@ -105,6 +106,15 @@ impl Mpi {
     /// When MPI fails.
     pub fn gather(&self, words: &[u64]) -> Result<Vec<u64>, NoMpi> {
         self.shim.gather(words, self.processes).map_err(NoMpi::Failed)
+    }
+
+    /// Says whether this process is the first of those that share memory: those take part in
+    /// collectives of the MPI's own between nodes. All processes say so, once.
+    ///
+    /// # Errors
+    /// When MPI fails.
+    pub fn lead(&self, leads: bool) -> Result<(), NoMpi> {
+        self.shim.lead(leads).map_err(NoMpi::Failed)
     }
 
     /// Ends the job if a setting is not the same in all processes, which have settings of the same
@@ -236,6 +246,19 @@ impl Transport for Mpi {
     unsafe fn pull(&mut self, from: u32, tag: u32, target: Region) -> Result<Transfer, Lost> {
         // SAFETY: the caller promises that the region stays, and may be written.
         self.transfer(target, |shim, piece| unsafe { shim.pull(from, tag, piece) })
+    }
+
+    unsafe fn collect(
+        &mut self,
+        call: &VendorCall,
+        source: Region,
+        target: Region,
+    ) -> Result<Transfer, Lost> {
+        // SAFETY: the caller promises that both regions stay.
+        let begun = unsafe { self.shim.collect(call, source.at(), target.at()) };
+        self.next += 1;
+        self.transfers.insert(self.next, vec![begun.map_err(Lost)?]);
+        Ok(self.next)
     }
 
     fn is_done(&mut self, transfer: Transfer) -> Result<bool, Lost> {

@@ -9,6 +9,7 @@ mod remote;
 
 use consort_fabric::{
     Channel, Counters, Credits, Kernel, Layout, Local, Messages, Op, Place, Rank, Span, Step,
+    VendorCollectives,
 };
 
 use crate::{
@@ -277,6 +278,8 @@ impl Messages for Call<'_> {
         self.wait_for("wait", set).await
     }
 }
+
+impl VendorCollectives for Call<'_> {}
 
 impl Counters for Call<'_> {
     async fn count(&self, at: Rank, counter: u32, by: u64) -> Op<u64> {

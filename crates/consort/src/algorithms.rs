@@ -8,7 +8,7 @@ use std::{
 };
 
 use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
-use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Nodes, Query};
+use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Nodes, Query, Vendor};
 use consort_native::{Job, topology::Topology};
 use consort_tuner::{Catalog, Identity};
 
@@ -23,6 +23,8 @@ pub struct Algorithms {
     fabric: Fabric,
     /// Those of one team, if it lies on the processes of an MPI in another way than the world.
     nodes: Option<Nodes>,
+    /// Whether the fabric's own collectives are among them: they are the world's.
+    vendor: bool,
     identity: OnceLock<Identity>,
 }
 
@@ -168,12 +170,12 @@ impl Algorithms {
     /// The algorithms of such PEs. The machine and the affinity mask are read at the first call.
     #[must_use]
     pub fn of(fabric: Fabric) -> &'static Self {
-        Self::kept(fabric, None)
+        Self::kept(fabric, None, matches!(fabric, Fabric::Mpi(_)))
     }
 
-    fn kept(fabric: Fabric, nodes: Option<Nodes>) -> &'static Self {
+    fn kept(fabric: Fabric, nodes: Option<Nodes>, vendor: bool) -> &'static Self {
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |one: &&&Self| one.fabric == fabric && one.nodes == nodes;
+        let is_it = |one: &&&Self| (one.fabric, one.nodes, one.vendor) == (fabric, nodes, vendor);
         if let Some(known) = all.iter().find(is_it) {
             return known;
         }
@@ -182,7 +184,7 @@ impl Algorithms {
         let model = MachineModel::typical(cores);
         let identity = OnceLock::new();
         let kept: &'static Self =
-            Box::leak(Box::new(Self { topology, cores, model, fabric, nodes, identity }));
+            Box::leak(Box::new(Self { topology, cores, model, fabric, nodes, vendor, identity }));
         all.push(kept);
         kept
     }
@@ -196,11 +198,16 @@ impl Algorithms {
     pub(crate) fn on(&'static self, nodes: Nodes, pes: u32) -> &'static Self {
         match self.fabric {
             Fabric::Mpi(shape) if shape.nodes(pes).of_team(pes) == nodes.of_team(pes) => {
-                Self::of(self.fabric)
+                Self::kept(self.fabric, None, self.vendor)
             }
-            Fabric::Mpi(_) => Self::kept(self.fabric, Some(nodes)),
+            Fabric::Mpi(_) => Self::kept(self.fabric, Some(nodes), self.vendor),
             _ => self,
         }
+    }
+
+    /// The same without collectives of the fabric's own.
+    pub(crate) fn without_vendor(&'static self) -> &'static Self {
+        Self::kept(self.fabric, self.nodes, false)
     }
 
     /// Whether they are those of a team that lies on processes in another way than a world.
@@ -247,7 +254,11 @@ impl Algorithms {
     fn capabilities_of(&self, pes: u32) -> Capabilities {
         match self.nodes(pes) {
             None => Job::capabilities_of(pes),
-            Some(nodes) => Job::capabilities_between(pes, nodes),
+            Some(nodes) => {
+                let vendor =
+                    Vendor { team: self.vendor && nodes == Nodes::Blocks(1), leaders: self.vendor };
+                Capabilities { vendor, ..Job::capabilities_between(pes, nodes) }
+            }
         }
     }
 

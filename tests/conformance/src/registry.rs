@@ -77,6 +77,7 @@ fn nothing_is_left_out() {
         buffered: true,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
         counts: true,
+        vendor: consort_fabric::Vendor::NONE,
         nodes: consort_fabric::Nodes::One,
     };
     for collective in Collective::EVERY {

@@ -2,7 +2,7 @@
 
 pub mod vector;
 
-use crate::algorithm::registry;
+use crate::{Vendor, algorithm::registry};
 
 registry! {
     all_broadcast: AllBroadcast,
@@ -12,5 +12,6 @@ registry! {
     gather_broadcast: GatherBroadcast,
     neighbour_exchange: NeighbourExchange,
     recursive_doubling: RecursiveDoubling,
-    ring: Ring,
+    ring: Ring;
+    use Vendor;
 }

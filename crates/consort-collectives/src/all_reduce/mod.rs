@@ -7,7 +7,7 @@
 
 use consort_fabric::{Collective, Query};
 
-use crate::algorithm::registry;
+use crate::{Vendor, algorithm::registry};
 
 registry! {
     direct: Direct,
@@ -19,6 +19,7 @@ registry! {
     reduce_scatter_all_gather: ReduceScatterAllGather,
     ring: Ring,
     shared: Shared;
+    use Vendor;
     Any;
     two_level: TwoLevel,
 }

@@ -2,11 +2,12 @@
 
 pub mod vector;
 
-use crate::algorithm::registry;
+use crate::{Vendor, algorithm::registry};
 
 registry! {
     bruck: Bruck,
     direct: Direct,
     flat: Flat,
-    pairwise: Pairwise,
+    pairwise: Pairwise;
+    use Vendor;
 }

@@ -2,12 +2,13 @@
 
 use consort_fabric::{Candidate, Channel, Fabric, Op, Rank};
 
-use crate::{Algorithm, Direction, PlanError, Setting, algorithm::registry};
+use crate::{Algorithm, Direction, PlanError, Setting, Vendor, algorithm::registry};
 
 registry! {
     central: Central,
     dissemination: Dissemination,
     knomial: Flat Knomial;
+    use Vendor;
     Any;
     two_level: TwoLevel,
 }

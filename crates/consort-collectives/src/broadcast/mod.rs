@@ -5,7 +5,7 @@
 //! chunks from message buffer to message buffer; `direct` and `shared` copy between the callers'
 //! buffers.
 
-use crate::algorithm::registry;
+use crate::{Vendor, algorithm::registry};
 
 registry! {
     direct: Direct,
@@ -13,6 +13,7 @@ registry! {
     oc_bcast: OcBcast,
     scatter_allgather: ScatterAllgather,
     shared: Shared;
+    use Vendor;
     Any;
     two_level: TwoLevel,
 }

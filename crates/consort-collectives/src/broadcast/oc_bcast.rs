@@ -168,6 +168,7 @@ mod tests {
         buffered: false,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
         counts: true,
+        vendor: consort_fabric::Vendor::NONE,
         nodes: consort_fabric::Nodes::One,
     };
 

@@ -4,7 +4,7 @@ use std::future::Future;
 
 use consort_fabric::{
     Channel, Counters, Fabric, Local, Messages, Op, Place, Rank, Rendezvous, Rma, Signal, Span,
-    Step,
+    Step, VendorCall, VendorCollectives,
 };
 
 /// How a part sees the call: who takes part, and where its buffers are.
@@ -20,6 +20,9 @@ pub trait View {
     fn own(&self, span: Span) -> Span;
     /// The same on a peer, by its rank in the part.
     fn of(&self, peer: Rank, span: Span) -> Span;
+    /// Whether those who take part are the first PEs of the nodes, if the fabric itself has
+    /// collectives for them.
+    const ARE_LEADERS: bool;
 }
 
 /// The fabric for a part of a call, as it sees the call.
@@ -76,6 +79,8 @@ impl<const IS_SECOND: bool> InTurn<IS_SECOND> {
 }
 
 impl<const IS_SECOND: bool> View for InTurn<IS_SECOND> {
+    const ARE_LEADERS: bool = false;
+
     #[inline(always)]
     fn rank(&self, in_team: Rank) -> Rank {
         in_team
@@ -272,5 +277,12 @@ impl<F: Fabric, V: View> Counters for Part<'_, F, V> {
 
     fn arrive(&self, at: Rank, counter: u32, pes: u64) -> impl Future<Output = Op<bool>> {
         self.f.arrive(self.peer(at), counter, pes)
+    }
+}
+
+impl<F: Fabric, V: View> VendorCollectives for Part<'_, F, V> {
+    fn vendor(&self, call: VendorCall) -> impl Future<Output = Op> {
+        let (source, target) = (self.own(call.source), self.own(call.target));
+        self.f.vendor(VendorCall { source, target, leaders: V::ARE_LEADERS, ..call })
     }
 }

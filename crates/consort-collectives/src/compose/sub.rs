@@ -23,6 +23,8 @@ pub(crate) struct Buffers {
 }
 
 impl View for Sub {
+    const ARE_LEADERS: bool = true;
+
     fn rank(&self, _: Rank) -> Rank {
         Rank(self.own)
     }

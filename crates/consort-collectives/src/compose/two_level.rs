@@ -25,7 +25,7 @@ use std::{fmt::Debug, marker::PhantomData};
 
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, Fabric, MachineModel, Nodes, Op, OperatorClass,
-    Place, Query, Rank, Ranks, SyncMode, SyncModes,
+    Place, Query, Rank, Ranks, SyncMode, SyncModes, Vendor,
 };
 
 use super::{
@@ -139,6 +139,10 @@ impl<L: Levels + Debug> TwoLevel<L> {
             scratch_bytes: if is_up { half } else { setting.capabilities.scratch_bytes },
             exposes: setting.capabilities.exposes && !is_up,
             nodes: Nodes::One,
+            vendor: Vendor {
+                team: setting.capabilities.vendor.leaders && level == 1 && ranks.first == 0,
+                leaders: false,
+            },
             ..setting.capabilities
         };
         let call = CallSpec {

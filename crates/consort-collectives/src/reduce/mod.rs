@@ -5,7 +5,7 @@
 //! callers' buffers. An operator need only be associative: if it is not commutative, all algorithms
 //! combine in the order of the ranks, or refuse.
 
-use crate::algorithm::registry;
+use crate::{Vendor, algorithm::registry};
 
 pub(crate) use direct::combine_in_order;
 
@@ -14,6 +14,7 @@ registry! {
     knomial: Chain Flat Knomial,
     knomial_get: KnomialGet,
     shared: Shared;
+    use Vendor;
     Any;
     two_level: TwoLevel,
 }

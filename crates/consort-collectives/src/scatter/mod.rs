@@ -2,10 +2,11 @@
 
 pub mod vector;
 
-use crate::algorithm::registry;
+use crate::{Vendor, algorithm::registry};
 
 registry! {
     direct: Direct,
     knomial: Flat Knomial,
-    oc_bcast: OcBcast,
+    oc_bcast: OcBcast;
+    use Vendor;
 }

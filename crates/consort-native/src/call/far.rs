@@ -9,7 +9,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use consort_fabric::{Op, Rank};
+use consort_fabric::{Op, Poisoned, Rank, VendorCall, VendorCollectives};
 
 use super::{
     remote::{Remote, RemoteKind},
@@ -21,8 +21,9 @@ use crate::{
         link::Far,
         packet::{Exposure, Place, Question, Told},
         transfers::{LONG_GET, LONG_PUT, Wanted},
-        transport::Transfer,
+        transport::{Lost, Transfer},
     },
+    launch::failure::Failure,
     memory::{extent::Extent, region::Memory},
 };
 
@@ -83,7 +84,7 @@ impl Call<'_> {
         }
         // SAFETY: the source is the call's until the put has ended or is dropped.
         let transfer = unsafe { far.push(pe, (place, at), source) };
-        Moved::Put(Put { call: self, far, transfer, looked: Looked::default() })
+        Moved::Sent(Sent { call: self, far, transfer, looked: Looked::default() })
     }
 
     #[cold]
@@ -114,6 +115,27 @@ impl Call<'_> {
         Moved::Get(Get { call: self, far, source, target, left, looked: Looked::default() })
     }
 
+    /// Begins a collective of the transport's.
+    #[cold]
+    pub(super) fn collect_far(&self, call: VendorCall) -> Moved<'_> {
+        let far = self.job.far().expect("only a transport has collectives of its own");
+        let (source, target) = (self.resolve(call.source), self.resolve_writable(call.target));
+        // SAFETY: both are the call's until the collective has ended or is dropped.
+        match unsafe { far.collect(&call, source, target) } {
+            Ok(transfer) => Moved::Sent(Sent {
+                call: self,
+                far,
+                transfer: Some(transfer),
+                looked: Looked::default(),
+            }),
+            Err(Lost(reason)) => {
+                let rank = self.group.in_world(self.rank);
+                self.job.poison(&Failure::Pe { rank, reason });
+                Moved::Now(Err(Poisoned))
+            }
+        }
+    }
+
     /// Ready when the far PEs have done all that was put, if anything was.
     #[cold]
     pub(super) fn settle_far(&self) -> Moved<'_> {
@@ -137,11 +159,17 @@ impl Call<'_> {
     }
 }
 
+impl VendorCollectives for Call<'_> {
+    fn vendor(&self, call: VendorCall) -> impl Future<Output = Op> {
+        self.collect_far(call)
+    }
+}
+
 /// A copy to or from a peer's memory: done at once if it is near.
 pub(super) enum Moved<'f> {
     Now(Op),
     Get(Get<'f>),
-    Put(Put<'f>),
+    Sent(Sent<'f>),
     Settled(Settled<'f>),
 }
 
@@ -181,8 +209,9 @@ pub(super) struct Get<'f> {
     looked: Looked,
 }
 
-/// Ready when bytes for a far PE have left.
-pub(super) struct Put<'f> {
+/// Ready when a transfer is done: bytes for a far PE have left, or a collective of the transport's
+/// has ended.
+pub(super) struct Sent<'f> {
     call: &'f Call<'f>,
     far: &'f Far,
     /// `None` once it has ended.
@@ -210,7 +239,7 @@ impl Future for Moved<'_> {
         match &mut *self {
             Self::Now(done) => Poll::Ready(*done),
             Self::Get(get) => get.poll_far(),
-            Self::Put(put) => put.poll_far(),
+            Self::Sent(sent) => sent.poll_far(),
             Self::Settled(settled) => settled.poll_far(),
         }
     }
@@ -262,7 +291,7 @@ impl Drop for Get<'_> {
     }
 }
 
-impl Put<'_> {
+impl Sent<'_> {
     #[cold]
     fn poll_far(&mut self) -> Poll<Op> {
         let is_new = self.looked.is_new();
@@ -275,7 +304,7 @@ impl Put<'_> {
     }
 }
 
-impl Drop for Put<'_> {
+impl Drop for Sent<'_> {
     fn drop(&mut self) {
         if let Some(transfer) = self.transfer {
             self.call.job.finish_push(self.far, transfer);

@@ -4,14 +4,14 @@
 
 use std::time::Duration;
 
-use consort_fabric::Rank;
+use consort_fabric::{Rank, VendorCall};
 
 use super::{
     link::{Far, Link},
     packet::{Exposure, Place, Told},
     progress::Looks,
     transfers::{Inbound, Moving, Wanted},
-    transport::{Frame, Region, Transfer},
+    transport::{Frame, Lost, Region, Transfer},
 };
 use crate::{launch::job::Job, memory::region::Memory};
 
@@ -208,6 +208,26 @@ impl Far {
         link.flush();
         // SAFETY: the caller promises it.
         unsafe { link.transport.push(process, tag, Region(source)) }.ok()
+    }
+
+    /// Begins a collective of the transport's.
+    ///
+    /// # Errors
+    /// When it has none, or cannot begin it.
+    ///
+    /// # Safety
+    /// Both places must stay valid, and the target writable, until [`Far::is_pushed`] or
+    /// [`Job::finish_push`].
+    pub(crate) unsafe fn collect(
+        &self,
+        call: &VendorCall,
+        source: Memory,
+        target: Memory,
+    ) -> Result<Transfer, Lost> {
+        let mut link = self.link();
+        link.flush();
+        // SAFETY: the caller promises it.
+        unsafe { link.transport.collect(call, Region(source), Region(target)) }
     }
 
     /// Whether a get has ended. It is known no more then.

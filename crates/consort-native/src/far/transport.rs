@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use consort_fabric::VendorCall;
+
 use crate::memory::region::Memory;
 
 /// A frame: packets, one after the other.
@@ -91,6 +93,23 @@ pub trait Transport: Send {
     /// # Safety
     /// The region must stay valid, and may be written, until the transfer is done.
     unsafe fn pull(&mut self, from: u32, tag: u32, target: Region) -> Result<Transfer, Lost>;
+
+    /// Begins a collective of its own, in which all processes take part, or the first of each node.
+    ///
+    /// # Errors
+    /// When it has none, or a process cannot be reached.
+    ///
+    /// # Safety
+    /// Both regions must stay valid, and the target may be written, until the transfer is done.
+    unsafe fn collect(
+        &mut self,
+        call: &VendorCall,
+        source: Region,
+        target: Region,
+    ) -> Result<Transfer, Lost> {
+        let _ = (source, target);
+        Err(Lost(format!("the transport has no {} of its own", call.collective)))
+    }
 
     /// Whether a transfer is done. It is known no more then.
     ///

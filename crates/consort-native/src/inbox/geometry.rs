@@ -1,7 +1,7 @@
 //! The layout of a group's memory: the inboxes of its members, and the words that each member
 //! publishes.
 
-use consort_fabric::{Capabilities, Nodes, Rank};
+use consort_fabric::{Capabilities, Nodes, Rank, Vendor};
 
 use super::line::Line;
 use crate::host::pairwise::pairwise_bytes;
@@ -179,6 +179,7 @@ impl Geometry {
             buffered: true,
             pairwise_bytes: pairwise_bytes(),
             counts: true,
+            vendor: Vendor::NONE,
             nodes,
         }
     }

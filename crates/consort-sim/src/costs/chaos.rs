@@ -41,6 +41,7 @@ impl Chaos {
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
             counts: true,
+            vendor: consort_fabric::Vendor::NONE,
             nodes: self.nodes,
         }
     }

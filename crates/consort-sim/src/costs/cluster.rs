@@ -82,6 +82,7 @@ impl Cluster {
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
             counts: true,
+            vendor: consort_fabric::Vendor::NONE,
             nodes: self.machine.placed(),
         }
     }

@@ -139,6 +139,7 @@ impl Coherent {
             buffered: true,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
             counts: true,
+            vendor: consort_fabric::Vendor::NONE,
             nodes: consort_fabric::Nodes::One,
         }
     }

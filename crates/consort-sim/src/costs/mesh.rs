@@ -157,6 +157,7 @@ impl Mesh {
             buffered: false,
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
             counts: true,
+            vendor: consort_fabric::Vendor::NONE,
             nodes: consort_fabric::Nodes::One,
         }
     }

@@ -50,7 +50,10 @@ impl End {
         let [_, nodes] = self.forms;
         match nodes.count(pes) {
             1 => Algorithms::of(Fabric::Processes),
-            _ => Algorithms::of(Fabric::Mpi(ProcessShape::SINGLE)).on(nodes, pes),
+            _ => {
+                let algorithms = Algorithms::of(Fabric::Mpi(ProcessShape::SINGLE)).on(nodes, pes);
+                algorithms.without_vendor()
+            }
         }
     }
 

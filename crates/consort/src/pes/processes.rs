@@ -32,6 +32,8 @@ pub(super) struct Processes {
     /// How the PEs lie on what shares memory.
     nodes: Nodes,
     ground: Ground,
+    /// Whether it is the first of those that share memory with it.
+    leads: bool,
     /// The PEs on this machine, and its cores that their processes may use.
     pub(super) here: u32,
     pub(super) cores: usize,
@@ -93,6 +95,13 @@ fn are_shared(machines: &[u32]) -> bool {
 impl Processes {
     /// Begins a job of all processes, each of which calls this.
     pub(super) fn begin(started: &Started, shape: ProcessShape, sharing: Sharing) -> Result<Self> {
+        let begun = Self::meet(started, shape, sharing)?;
+        begun.mpi.lead(begun.leads).map_err(failed)?;
+        Ok(begun)
+    }
+
+    /// Finds out which processes share memory.
+    fn meet(started: &Started, shape: ProcessShape, sharing: Sharing) -> Result<Self> {
         let mpi = Mpi::begin(started).map_err(failed)?;
         let (rank, processes) = (mpi.rank() as usize, started.processes as usize);
         let each = shape.pes_each.max(1);
@@ -114,6 +123,7 @@ impl Processes {
             shape,
             nodes: if processes == 1 { Nodes::One } else { shape.nodes(pes) },
             ground: Ground::Own,
+            leads: true,
             here: started.here.unwrap_or(started.processes).saturating_mul(each),
             cores,
         };
@@ -145,6 +155,7 @@ impl Processes {
         Ok(Self {
             nodes,
             ground,
+            leads: first == rank,
             here: u32::try_from(neighbours.len()).unwrap_or(u32::MAX).saturating_mul(each),
             cores: cores_of(neighbours.iter().map(|&process| told[process])),
             ..apart

@@ -71,7 +71,7 @@ impl Choices {
         let (pes, nodes) = (u32::try_from(group.size()).unwrap_or(u32::MAX), group.nodes());
         let Launched { source, arrival, tables } = &*self.source;
         let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let algorithms = self.algorithms.on(nodes, pes);
+        let algorithms = self.algorithms.on(nodes, pes).without_vendor();
         if algorithms.is_of_part() {
             // Wisdom is of teams that lie on the processes as a world does.
             return Self { algorithms, wisdom: None, ..self.clone() };

@@ -122,6 +122,7 @@ fn toy(pes: u32, lines: u32, buffered: bool) -> Capabilities {
         buffered,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
         counts: pes % 5 != 4,
+        vendor: consort_fabric::Vendor::NONE,
         nodes: match pes % 3 {
             0 => Nodes::One,
             1 => Nodes::InTurn(3),

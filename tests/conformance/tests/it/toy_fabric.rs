@@ -8,7 +8,7 @@ use std::{future::Future, pin::Pin};
 use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, visit};
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Channel, Counters, Fabric, Kernel, Layout, Local, Messages,
-    Op, Place, Rank, Rendezvous, Rma, Signal, Span, Step, not_reached,
+    Op, Place, Rank, Rendezvous, Rma, Signal, Span, Step, VendorCollectives, not_reached,
 };
 
 use crate::toy_world::World;
@@ -303,6 +303,8 @@ impl Rendezvous for Call<'_> {
         Ok(())
     }
 }
+
+impl VendorCollectives for Call<'_> {}
 
 impl Counters for Call<'_> {
     async fn count(&self, at: Rank, counter: u32, by: u64) -> Op<u64> {

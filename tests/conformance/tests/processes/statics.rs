@@ -10,6 +10,7 @@ use std::{
 };
 
 use consort::{Atomic, Rank, Until};
+use consort_fabric::Nodes;
 use consort_native::{Config, Job, Member, OneSided, Origin, Statics, Waiting, Width};
 use libtest_mimic::{Failed, Trial};
 
@@ -51,6 +52,7 @@ pub(crate) fn run() -> ExitCode {
         pes,
         waiting: Waiting::SpinYieldPark,
         here: 2,
+        nodes: Nodes::One,
         cores: member.cores(),
         heap_bytes: 4096,
         heap_align: 0,

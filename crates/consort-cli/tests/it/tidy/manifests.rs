@@ -63,7 +63,11 @@ const IMPORTS: [Imports; 17] = [
         ],
         tests_besides: &["consort-conformance"],
     },
-    Imports { name: "consort-mpi", normal: &["consort-native"], tests_besides: &[] },
+    Imports {
+        name: "consort-mpi",
+        normal: &["consort-fabric", "consort-native"],
+        tests_besides: &[],
+    },
     Imports {
         name: "consort-shmem",
         normal: &["consort", "consort-fabric", "consort-native"],

@@ -32,6 +32,7 @@ pub(crate) fn setting(
         buffered,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
         counts: true,
+        vendor: consort_fabric::Vendor::NONE,
         nodes: consort_fabric::Nodes::One,
     };
     let call = CallSpec { element_bytes: 1, ..CallSpec::from(&query) };

@@ -1,0 +1,75 @@
+//! A collective that the fabric itself has: of the hardware, or of a vendor's library.
+//!
+//! Idea: such a collective may know what this library does not, such as a network's own trees. It
+//! is a candidate like any other, and tuning takes it where it is faster (the hardware and vendor
+//! collectives of Nishtala, Zheng, Hargrove and Yelick 2011, section 3). Over an MPI it is the
+//! MPI's.
+//!
+//! Protocol: one call on the callers' buffers. It needs elements and an operator that libraries
+//! have too, and PEs among which the fabric has collectives; in two levels those may be the leaders
+//! of the nodes.
+//!
+//! Cost: not known. The model takes it to cost twice what a good algorithm does, so it is only
+//! chosen where it has been measured.
+
+use consort_fabric::{
+    CallSpec, Candidate, Fabric, MachineModel, Op, Query, Span, SyncMode, VendorCall,
+};
+
+use crate::{Algorithm, Parameter, PlanError, Setting};
+
+/// See the head of the file.
+#[derive(Debug)]
+pub struct Vendor;
+
+impl Algorithm for Vendor {
+    const NAME: &'static str = "vendor";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = VendorCall;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<VendorCall, PlanError> {
+        Self::check_names(candidate)?;
+        let CallSpec { collective, pes, root, bytes, datatype, operator, .. } = setting.call;
+        if !setting.capabilities.vendor.team {
+            return Err(Self::incapable("these PEs have no collectives of the fabric's own"));
+        }
+        if setting.call.nonblocking {
+            return Err(Self::incapable("other calls may overtake it"));
+        }
+        if setting.call.symmetric && setting.call.sync.entry == SyncMode::None {
+            return Err(Self::incapable("it serves a PE only while that is in the call"));
+        }
+        if i32::try_from(bytes.saturating_mul(pes as usize)).is_err() {
+            return Err(Self::incapable("libraries count up to 2^31 - 1"));
+        }
+        if collective.combines() && !VendorCall::combines(datatype, operator) {
+            let why = format!("libraries do not combine {datatype} by {operator} as this one does");
+            return Err(Self::incapable(why));
+        }
+        let is_root = setting.rank == root;
+        let blocks = |count: u32| count as usize * bytes;
+        let source = Span::source(0, blocks(collective.source_blocks(pes, is_root)));
+        let target = Span::target(0, blocks(collective.target_blocks(pes, is_root)));
+        Ok(VendorCall {
+            collective,
+            leaders: false,
+            root,
+            source,
+            target,
+            bytes,
+            datatype,
+            operator,
+        })
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let hops = f64::from(query.pes.max(2)).log2().ceil();
+        let data = query.bytes as f64 / model.pull_gbps;
+        2.0 * (model.hops_ns(hops, query.pes) + data * hops)
+    }
+
+    #[inline(always)]
+    fn run<F: Fabric>(f: &F, call: &VendorCall) -> impl Future<Output = Op> {
+        f.vendor(*call)
+    }
+}
