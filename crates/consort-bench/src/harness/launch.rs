@@ -158,12 +158,7 @@ impl Session {
 
     /// Enough symmetric memory for the buffers of all works.
     fn heap_bytes(&self, conditions: &Conditions) -> usize {
-        let buffers = |work: &Work| {
-            let collective = work.query.collective;
-            let blocks =
-                collective.source_blocks(self.pes, true) + collective.target_blocks(self.pes, true);
-            conditions.buffers * (blocks as usize * work.bytes() + 8192)
-        };
+        let buffers = |work: &Work| work.heap_bytes(self.pes, conditions.buffers);
         let shared = Shared::heap_bytes(self.mode);
         self.work.iter().map(buffers).sum::<usize>() + shared + (1 << 20)
     }

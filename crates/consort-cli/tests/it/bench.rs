@@ -3,6 +3,7 @@
 mod critical_sections;
 mod openmp;
 mod openshmem;
+mod point_to_point;
 mod processes;
 mod region;
 
@@ -268,7 +269,7 @@ fn bad_input_is_refused_with_advice() {
     let refused = [
         ("bench", 2, "WHAT"),
         ("bench shuffle", 2, "use barrier, broadcast"),
-        ("bench shuffle", 2, "or counted-put, bundle, counted-all-to-all, stencil"),
+        ("bench shuffle", 2, "or put-signal, put-rate, put-bandwidth, counted-put, bundle"),
         ("bench counted-put --pes 3", 1, "has two PEs"),
         ("bench bundle --bytes 32", 1, "up to 24 bytes"),
         ("bench stencil --pes 1", 1, "2 to 1024"),

@@ -32,7 +32,7 @@ fn processes_are_measured_as_threads_are() {
 #[test]
 fn what_processes_do_not_have_is_refused() {
     for (line, why) in [
-        ("bench stencil --fabric processes", "only collectives take it"),
+        ("bench stencil --fabric processes", "only collectives and put-signal"),
         ("bench scan --fabric processes --peers std", "it is between threads"),
     ] {
         let refused = consort(line);
