@@ -181,7 +181,7 @@ impl Order {
             }
         };
         command.arg(&program).arg("session").arg(&path);
-        let printed = commands::output(&mut command, Duration::MAX, stop)?;
+        let printed = commands::output_of_processes(&mut command, Duration::MAX, stop)?;
         serde_json::from_str(&printed).context("the processes do not say what they measured")
     }
 }

@@ -45,6 +45,32 @@ pub(crate) fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) 
     failure.map_or(Ok(printed), Err)
 }
 
+/// As [`output`], of a launcher: what several of its processes complain of alike is said once.
+///
+/// # Errors
+/// As those of [`output`].
+pub(crate) fn output_of_processes(
+    command: &mut Command,
+    limit: Duration,
+    stop: &AtomicBool,
+) -> Result<String> {
+    output(command, limit, stop).map_err(|error| anyhow!(each_line_once(&format!("{error:#}"))))
+}
+
+/// A text without the lines that repeat an earlier one. Lines without words only part others, and
+/// stay where they part any.
+fn each_line_once(text: &str) -> String {
+    let mut lines: Vec<&str> = Vec::new();
+    for line in text.lines().map(str::trim_end) {
+        let has_words = line.contains(char::is_alphanumeric);
+        let repeats = if has_words { lines.contains(&line) } else { lines.last() == Some(&line) };
+        if !repeats {
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
+}
+
 /// As [`output`], and what a command has printed that fails by itself.
 ///
 /// # Errors
@@ -200,6 +226,19 @@ mod tests {
         });
         assert_eq!(why, "sh was killed by an interrupt");
         assert!(ends(&pid));
+    }
+
+    #[test]
+    fn what_all_processes_complain_of_is_said_once() {
+        let text = "error: no heap\nerror: no heap \n-----\nOne failed.\n\n-----\nerror: no heap\n\
+                    -----\nerror: no MPI";
+        let once = "error: no heap\n-----\nOne failed.\n\n-----\nerror: no MPI";
+        assert_eq!(each_line_once(text), once);
+        let mut launcher = Command::new("sh");
+        launcher.args(["-c", "for rank in 0 1 2; do echo error: no heap >&2; done; exit 3"]);
+        let never = AtomicBool::new(false);
+        let failed = output_of_processes(&mut launcher, Duration::from_secs(30), &never);
+        assert_eq!(failed.unwrap_err().to_string().matches("no heap").count(), 1);
     }
 
     #[test]

@@ -93,6 +93,8 @@ impl Pes {
         let processes = started.processes;
         self.pes = processes.saturating_mul(each);
         self.ensure_possible()?;
+        // What is wrong on all processes is found before MPI begins: nobody waits for others then.
+        self.memory = Some(self.memory.map_or_else(memory_of_environment, Ok)?);
         let transport = consort_mpi::begin(&started, &self.settings(shape));
         let transport = transport.map_err(|error| Error::Mpi(error.to_string()))?;
         let here = started.here.unwrap_or(processes).saturating_mul(each);
