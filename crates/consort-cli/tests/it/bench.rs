@@ -1,6 +1,7 @@
 //! `consort bench`, from the outside, with the smallest budgets.
 
 mod critical_sections;
+mod mpi;
 mod openmp;
 mod openshmem;
 mod point_to_point;
