@@ -1,8 +1,6 @@
 //! Commands of the system, such as compilers and launchers, which peers in C need.
 
 use std::{
-    env,
-    ffi::OsStr,
     fs::{self, File},
     io::{Read, Seek},
     os::unix::process::CommandExt,
@@ -14,6 +12,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
+pub(super) use consort_mpi::find_program;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tempfile::TempDir;
 
@@ -22,12 +21,6 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// The time in which a program that is asked to end may end what it has started elsewhere, as MPI's
 /// launchers do.
 const FAREWELL: Duration = Duration::from_secs(1);
-
-/// The program of this name in a folder of `PATH`.
-pub(super) fn in_path(name: &OsStr) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
-}
 
 /// What a command has printed, and how it failed, if it did.
 pub(super) struct Ended {
