@@ -176,7 +176,10 @@ impl Order {
             Fabric::Mpi(shape) => mpi::launcher(shape.processes(self.session.pes), stop)?,
             _ => {
                 let mut command = Command::new(&program);
-                command.args(["run", "--bind", "core", "-n", &self.session.pes.to_string()]);
+                command.args(["run", "-n", &self.session.pes.to_string()]);
+                if Topology::discover().placement(self.session.pes as usize).is_some() {
+                    command.args(["--bind", "core"]);
+                }
                 command
             }
         };

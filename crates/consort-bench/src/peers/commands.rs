@@ -21,10 +21,13 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// The time in which a program that is asked to end may end what it has started elsewhere, as MPI's
 /// launchers do.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// What the command's warnings begin with.
+const WARNING: &str = "warning: ";
 
-/// What a command has printed, and how it failed, if it did.
+/// What a command has printed, to its standard output and error, and how it failed, if it did.
 pub(super) struct Ended {
     pub(super) printed: String,
+    complaint: String,
     pub(super) failure: Option<anyhow::Error>,
 }
 
@@ -34,11 +37,12 @@ pub(super) struct Ended {
 /// # Errors
 /// When it does not start, fails, or is killed, with its message.
 pub(crate) fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<String> {
-    let Ended { printed, failure } = ended(command, limit, stop)?;
+    let Ended { printed, failure, .. } = ended(command, limit, stop)?;
     failure.map_or(Ok(printed), Err)
 }
 
 /// As [`output`], of a launcher: what several of its processes complain of alike is said once.
+/// Their warnings, in lines that begin as this command's own, are passed on if they succeed.
 ///
 /// # Errors
 /// As those of [`output`].
@@ -47,7 +51,14 @@ pub(crate) fn output_of_processes(
     limit: Duration,
     stop: &AtomicBool,
 ) -> Result<String> {
-    output(command, limit, stop).map_err(|error| anyhow!(each_line_once(&format!("{error:#}"))))
+    let Ended { printed, complaint, failure } = ended(command, limit, stop)?;
+    if let Some(error) = failure {
+        bail!(each_line_once(&error.to_string()));
+    }
+    for warning in each_line_once(&complaint).lines().filter_map(|it| it.strip_prefix(WARNING)) {
+        tracing::warn!("{warning}");
+    }
+    Ok(printed)
 }
 
 /// A text without the lines that repeat an earlier one. Lines without words only part others, and
@@ -95,7 +106,7 @@ pub(super) fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -
         let why = if complaint.trim().is_empty() { &printed } else { &complaint };
         anyhow!("{program} failed ({status}):\n{}", why.trim())
     });
-    Ok(Ended { printed, failure })
+    Ok(Ended { printed, complaint, failure })
 }
 
 fn is_set(stop: &AtomicBool) -> bool {

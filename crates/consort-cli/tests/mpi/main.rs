@@ -46,6 +46,7 @@ fn main() -> ExitCode {
     let others = [
         Trial::test("bench::in_turn", in_turn),
         Trial::test("tune::wisdom_is_found_again", wisdom_is_found_again),
+        Trial::test("bench::warned_once", warned_once),
         Trial::test("ends::killed", killed),
     ];
     let tests = benches.chain(refused).chain(others);
@@ -120,6 +121,17 @@ fn in_turn() -> Tested {
     let says = |words: &str| page.replace('\n', " ").contains(words);
     ensure(says("4 PEs of an MPI's processes in turn, placed by the launcher"), &page)?;
     ensure(!says("not measured"), &page)
+}
+
+/// All processes find that wisdom cannot be used, in each launch, and it is said once.
+fn warned_once() -> Tested {
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("wisdom.mpi.toml"), "nonsense")?;
+    let line = "bench barrier --fabric mpi --pes 3 --budget 1 --no-mpi";
+    let Output { status, stderr, .. } = consort(&folder, line).output()?;
+    let said = String::from_utf8_lossy(&stderr);
+    let times = said.matches("warning: wisdom is not used: ").count();
+    ensure(status.success() && times == 1, &format!("{status}, {times}x: {said}"))
 }
 
 /// What was tuned is in a file, which serves a call of such PEs and of no others.

@@ -1,6 +1,6 @@
 //! Collectives between processes.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs, process::Command};
 
 use serde_json::Value;
 
@@ -27,6 +27,21 @@ fn processes_are_measured_as_threads_are() {
     }
     let page = stdout("bench scan --bytes 8 --fabric processes --budget 0");
     assert!(page.contains("2 PEs that are processes"), "{page}");
+}
+
+/// All processes find the same, in each launch; more of them than cores is nothing to warn of.
+#[test]
+fn what_all_processes_warn_of_is_said_once() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("wisdom.processes.toml"), "nonsense").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    command.args(["bench", "barrier", "--fabric", "processes", "--pes", "3", "--budget", "0.2"]);
+    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml")).env("PATH", "");
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.matches("warning: wisdom is not used: ").count(), 1, "{said}");
+    assert!(!said.contains("--bind"), "{said}");
 }
 
 #[test]
