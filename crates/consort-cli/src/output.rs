@@ -41,9 +41,10 @@ pub(crate) fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Prints a line to standard error. It is no error if nobody reads that.
+/// Prints a line to standard error, at once, since other processes may write there too. It is no
+/// error if nobody reads that.
 pub(crate) fn complain(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Writes JSON objects, one per line, to a file or, as `-`, to standard output.

@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | `environment` | what the launchers of MPIs tell their processes |
 //! | `shim.c` | what is needed of MPI |
-//! | `prepare` | compiles the shim, and finds it again |
+//! | `prepare` | finds an MPI's compiler, compiles the shim by it, and finds that again |
 //! | `library` | the shim's functions |
 //! | `transport` | frames over them |
 
@@ -18,5 +18,5 @@ mod prepare;
 mod transport;
 
 pub use environment::{Flavor, Started};
-pub use prepare::{NoShim, Prepared, prepare};
+pub use prepare::{NoShim, Prepared, find_program, intel_root, prepare};
 pub use transport::{Mpi, NoMpi};

@@ -41,15 +41,15 @@ pub(crate) struct Shim {
 /// Bytes of an element of each of [`VendorCall::DATATYPES`].
 const ELEMENT_BYTES: [usize; VendorCall::DATATYPES.len()] = [1, 1, 2, 2, 4, 4, 8, 8, 4, 8];
 
-/// A message in memory that is the MPI's until it is done. If nobody waits for that, it is never
-/// freed.
-pub(crate) struct Request {
-    request: Moving,
+/// A request about words that are the MPI's until it is done. If nobody waits for that, they are
+/// never freed.
+pub(crate) struct WordsRequest {
+    request: Request,
     words: ManuallyDrop<Vec<u64>>,
 }
 
-/// A message in memory that somebody else keeps until it is done.
-pub(crate) struct Moving(*mut c_void);
+/// A request about memory that somebody else keeps until it is done.
+pub(crate) struct Request(*mut c_void);
 
 /// Words that have been received.
 pub(crate) struct Received {
@@ -60,7 +60,7 @@ pub(crate) struct Received {
 }
 
 // SAFETY: a request is any thread's, one at a time, as the MPI is told with the level of threads.
-unsafe impl Send for Moving {}
+unsafe impl Send for Request {}
 
 /// A function of a library.
 macro_rules! function {
@@ -153,29 +153,34 @@ impl Shim {
         self.result((self.gather)(words.as_ptr(), count, gathered.as_mut_ptr()), gathered)
     }
 
-    fn begun(&self, request: *mut c_void) -> Result<Moving, String> {
-        if request.is_null() { Err(self.last_error()) } else { Ok(Moving(request)) }
+    fn begun(&self, request: *mut c_void) -> Result<Request, String> {
+        if request.is_null() { Err(self.last_error()) } else { Ok(Request(request)) }
     }
 
     /// Sends words to a process, after which more of the frame follow or not.
-    pub(crate) fn send(&self, to: u32, words: Vec<u64>, more: bool) -> Result<Request, String> {
+    pub(crate) fn send(
+        &self,
+        to: u32,
+        words: Vec<u64>,
+        more: bool,
+    ) -> Result<WordsRequest, String> {
         let (count, to) = (number(words.len())?, number(to as usize)?);
         let request = self.begun((self.send)(words.as_ptr(), count, to, more.into()))?;
-        Ok(Request { request, words: ManuallyDrop::new(words) })
+        Ok(WordsRequest { request, words: ManuallyDrop::new(words) })
     }
 
     /// Begins to receive what comes next, into as many words.
-    pub(crate) fn receive(&self, mut words: Vec<u64>) -> Result<Request, String> {
+    pub(crate) fn receive(&self, mut words: Vec<u64>) -> Result<WordsRequest, String> {
         let count = number(words.len())?;
         let request = self.begun((self.receive)(words.as_mut_ptr(), count))?;
-        Ok(Request { request, words: ManuallyDrop::new(words) })
+        Ok(WordsRequest { request, words: ManuallyDrop::new(words) })
     }
 
     /// What has come, and the memory for the next receipt; or the request again.
     pub(crate) fn received(
         &self,
-        request: Request,
-    ) -> Result<Result<(Received, Vec<u64>), Request>, String> {
+        request: WordsRequest,
+    ) -> Result<Result<(Received, Vec<u64>), WordsRequest>, String> {
         let (mut is_done, mut from, mut count, mut more) = (0, 0, 0, 0);
         let status = (self.received)(
             request.request.0,
@@ -208,7 +213,7 @@ impl Shim {
         call: &VendorCall,
         source: *const u8,
         target: *mut u8,
-    ) -> Result<Moving, String> {
+    ) -> Result<Request, String> {
         let place = |names: &[&str], name| names.iter().position(|known| *known == name);
         let collective = VendorCall::COLLECTIVES.iter().position(|one| *one == call.collective);
         let collective = collective.ok_or("the MPI has no such collective")?;
@@ -247,7 +252,7 @@ impl Shim {
         to: u32,
         tag: u32,
         (at, bytes): (*const u8, usize),
-    ) -> Result<Moving, String> {
+    ) -> Result<Request, String> {
         let (count, to, tag) = (number(bytes)?, number(to as usize)?, number(tag as usize)?);
         // SAFETY: the caller promises it.
         self.begun(unsafe { (self.push)(at.cast(), count, to, tag) })
@@ -262,14 +267,14 @@ impl Shim {
         from: u32,
         tag: u32,
         (at, bytes): (*mut u8, usize),
-    ) -> Result<Moving, String> {
+    ) -> Result<Request, String> {
         let (count, from, tag) = (number(bytes)?, number(from as usize)?, number(tag as usize)?);
         // SAFETY: the caller promises it.
         self.begun(unsafe { (self.pull)(at.cast(), count, from, tag) })
     }
 
     /// Whether a request is done, or the request again.
-    pub(crate) fn is_done(&self, request: Moving) -> Result<Option<Moving>, String> {
+    pub(crate) fn is_done(&self, request: Request) -> Result<Option<Request>, String> {
         let mut is_done = 0;
         let status = (self.test)(request.0, &raw mut is_done);
         self.result(status, ())?;
@@ -279,10 +284,10 @@ impl Shim {
     /// Frees the words of a request that is done, or returns the request.
     pub(crate) fn is_sent(
         &self,
-        Request { request, words }: Request,
-    ) -> Result<Option<Request>, String> {
+        WordsRequest { request, words }: WordsRequest,
+    ) -> Result<Option<WordsRequest>, String> {
         Ok(match self.is_done(request)? {
-            Some(request) => Some(Request { request, words }),
+            Some(request) => Some(WordsRequest { request, words }),
             None => {
                 drop(ManuallyDrop::into_inner(words));
                 None
@@ -291,12 +296,12 @@ impl Shim {
     }
 
     /// Ends a receipt to which nothing is sent.
-    pub(crate) fn cancel(&self, request: Moving) {
+    pub(crate) fn cancel(&self, request: Request) {
         (self.cancel)(request.0);
     }
 
     /// Ends a receipt of words.
-    pub(crate) fn cancel_words(&self, Request { request, words }: Request) {
+    pub(crate) fn cancel_words(&self, WordsRequest { request, words }: WordsRequest) {
         self.cancel(request);
         drop(ManuallyDrop::into_inner(words));
     }

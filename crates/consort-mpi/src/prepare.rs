@@ -123,15 +123,19 @@ fn file(folder: &Path, flavor: Flavor, compiler: &Path) -> PathBuf {
     folder.join(format!("{}{:016x}.so", beginning(flavor), hash(compiler)))
 }
 
-/// Where a compiler is, if it is there.
+/// Where a program is, if it is there: at its path, or a bare name in a folder of `PATH`.
+#[must_use]
+pub fn find_program(name: &Path) -> Option<PathBuf> {
+    if name.components().count() > 1 {
+        return name.is_file().then(|| name.to_owned());
+    }
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
+}
+
+/// Where a compiler is, behind all links, if it is there.
 fn place(compiler: &str) -> Option<PathBuf> {
-    let folders = if compiler.contains('/') {
-        vec![PathBuf::new()]
-    } else {
-        env::split_paths(&env::var_os("PATH")?).collect()
-    };
-    let mut places = folders.into_iter().map(|folder| folder.join(compiler));
-    places.find(|place| place.is_file())?.canonicalize().ok()
+    find_program(Path::new(compiler))?.canonicalize().ok()
 }
 
 /// The newest shim of a flavor.
@@ -162,9 +166,11 @@ pub(crate) fn find(started: Flavor) -> Result<PathBuf, NoShim> {
     }
 }
 
-/// The folder that Intel's compiler needs as its root: that of Python's package does not know it,
-/// and a variable that is set may be of another.
-fn intel_root(compiler: &Path) -> Option<&Path> {
+/// The folder that Intel's compiler needs as its root. The compiler of Python's package does not
+/// know its own, and a variable that is set may be of another, activated MPI. Only installations
+/// with the library in `lib` have the folder above `bin` as their root.
+#[must_use]
+pub fn intel_root(compiler: &Path) -> Option<&Path> {
     compiler.parent()?.parent().filter(|root| root.join("lib/libmpi.so").exists())
 }
 
@@ -212,6 +218,17 @@ mod tests {
         assert_eq!(file(Flavor::Mpich, one), file(Flavor::Mpich, one));
         assert_ne!(file(Flavor::Mpich, one), file(Flavor::Mpich, other));
         assert_ne!(file(Flavor::Mpich, one), file(Flavor::OpenMpi, one));
+    }
+
+    #[test]
+    fn programs_are_at_their_path_or_in_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("mpicc");
+        assert_eq!(find_program(&program), None);
+        fs::write(&program, "").unwrap();
+        assert_eq!(find_program(&program), Some(program));
+        assert!(find_program(Path::new("sh")).is_some_and(|shell| shell.ends_with("sh")));
+        assert_eq!(find_program(Path::new("a-program-that-nobody-has")), None);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use consort_native::{Frame, Lost, Region, Transfer, Transport};
 
 use super::{
     environment::Started,
-    library::{Moving, Received, Request, Shim},
+    library::{Received, Request, Shim, WordsRequest},
     prepare::{NoShim, find},
 };
 
@@ -48,15 +48,15 @@ pub struct Mpi {
     rank: u32,
     processes: u32,
     /// Frames that MPI may still read.
-    sent: VecDeque<Request>,
+    sent: VecDeque<WordsRequest>,
     /// Receipts, in the order in which MPI fills them.
-    receipts: VecDeque<Request>,
+    receipts: VecDeque<WordsRequest>,
     /// By process, the beginning of a frame of several messages.
     begun: Vec<Frame>,
     /// Frames that have come.
     come: VecDeque<(u32, Frame)>,
     /// The messages of each transfer that are not done.
-    transfers: HashMap<Transfer, Vec<Moving>>,
+    transfers: HashMap<Transfer, Vec<Request>>,
     /// The number of the next transfer.
     next: Transfer,
 }
@@ -183,7 +183,7 @@ impl Mpi {
     fn transfer(
         &mut self,
         region: Region,
-        begin: impl Fn(&Shim, (*mut u8, usize)) -> Result<Moving, String>,
+        begin: impl Fn(&Shim, (*mut u8, usize)) -> Result<Request, String>,
     ) -> Result<Transfer, Lost> {
         let mut messages = Vec::new();
         for piece in pieces(region) {

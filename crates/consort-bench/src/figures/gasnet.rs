@@ -130,7 +130,7 @@ fn moving() -> impl Iterator<Item = Collective> {
 }
 
 fn collective(pair: &Pair) -> Collective {
-    pair.one.work.query.collective
+    pair.one.work.query().expect("a pair is of calls").collective
 }
 
 fn any(_: &str) -> bool {
@@ -225,7 +225,6 @@ pub fn transfers(experiment: &Experiment<'_>) -> Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::By;
 
     #[test]
     fn puts_and_rendezvous_are_told_apart() {
@@ -234,11 +233,8 @@ mod tests {
         let query = Query { symmetric: false, ..query };
         let names = |fit: &dyn Fn(&str) -> bool| {
             let work = measure::likely(&query, fit).into_iter();
-            let name = |work: Work| match work.by {
-                By::Consort(Some(candidate)) => candidate.algorithm,
-                other => panic!("{other:?}"),
-            };
-            work.map(name).collect::<Vec<String>>()
+            let name = |work: Work| work.candidate().map(|(_, by)| by.algorithm.clone());
+            work.map(|work| name(work).expect("an algorithm")).collect::<Vec<String>>()
         };
         let put = names(&|name| !BY_GET.contains(&name));
         assert!(!put.is_empty() && put.iter().all(|name| name != RENDEZVOUS), "{put:?}");

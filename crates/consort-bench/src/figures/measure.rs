@@ -10,7 +10,7 @@ use consort_tuner::Catalog;
 use super::experiment::Experiment;
 use crate::{
     asked::sums,
-    harness::{By, Conditions, Mode, Rounds, Session, Work, samples},
+    harness::{Conditions, Mode, Rounds, Session, Work, samples},
 };
 
 /// The number of candidates of each group that are measured again.
@@ -29,10 +29,7 @@ pub(super) struct Best {
 impl Best {
     /// The algorithm.
     pub(super) fn name(&self) -> String {
-        match &self.work.by {
-            By::Consort(Some(candidate)) => candidate.to_string(),
-            _ => String::new(),
-        }
+        self.work.candidate().map(|(_, candidate)| candidate.to_string()).unwrap_or_default()
     }
 }
 
@@ -51,7 +48,7 @@ impl Pair {
 
     /// Bytes of a block.
     pub(super) fn bytes(&self) -> u64 {
-        self.one.work.query.bytes
+        self.one.work.bytes() as u64
     }
 }
 

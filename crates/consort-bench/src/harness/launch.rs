@@ -158,12 +158,7 @@ impl Session {
 
     /// Enough symmetric memory for the buffers of all works.
     fn heap_bytes(&self, conditions: &Conditions) -> usize {
-        let buffers = |work: &Work| {
-            let collective = work.query.collective;
-            let blocks =
-                collective.source_blocks(self.pes, true) + collective.target_blocks(self.pes, true);
-            conditions.buffers * (blocks as usize * work.bytes() + 8192)
-        };
+        let buffers = |work: &Work| work.heap_bytes(self.pes, conditions.buffers);
         let shared = Shared::heap_bytes(self.mode);
         self.work.iter().map(buffers).sum::<usize>() + shared + (1 << 20)
     }
@@ -181,12 +176,15 @@ impl Order {
             Fabric::Mpi(shape) => mpi::launcher(shape.processes(self.session.pes), stop)?,
             _ => {
                 let mut command = Command::new(&program);
-                command.args(["run", "--bind", "core", "-n", &self.session.pes.to_string()]);
+                command.args(["run", "-n", &self.session.pes.to_string()]);
+                if Topology::discover().placement(self.session.pes as usize).is_some() {
+                    command.args(["--bind", "core"]);
+                }
                 command
             }
         };
         command.arg(&program).arg("session").arg(&path);
-        let printed = commands::output(&mut command, Duration::MAX, stop)?;
+        let printed = commands::output_of_processes(&mut command, Duration::MAX, stop)?;
         serde_json::from_str(&printed).context("the processes do not say what they measured")
     }
 }

@@ -165,9 +165,9 @@ impl<'m, 'p> Member<'m, 'p> {
             self.choose_freely();
             return Err(error);
         }
-        let algorithm = match work.by {
-            By::Consort(_) => self.world.served_by(work.query.collective),
-            By::Peer(_) => None,
+        let algorithm = match work {
+            Work::Call(query, By::Consort(_)) => self.world.served_by(query.collective),
+            _ => None,
         };
         if self.agree(u64::from(first.elapsed() >= LONG))? != 0 {
             return Ok((Fitting { calls: 1, before: 0 }, algorithm));
@@ -223,10 +223,7 @@ impl<'m, 'p> Member<'m, 'p> {
     /// Forces the work's algorithm. A change drops all plans, so nothing is done if it is in force
     /// already.
     fn serve(&mut self, work: &Work) {
-        let wanted = match &work.by {
-            By::Consort(Some(candidate)) => Some((work.query.collective, candidate.clone())),
-            _ => None,
-        };
+        let wanted = work.candidate().map(|(collective, by)| (collective, by.clone()));
         if self.forced != wanted {
             self.choose_freely();
             if let Some((collective, candidate)) = &wanted {

@@ -1,7 +1,7 @@
 //! Measures many kinds of work in one launch, in turn, together with the limits at that moment.
 //!
 //! 1. `work`: the calls of Consort and of its peers that are timed; `values`: collectives of
-//!    values;
+//!    values; [`Pattern`]: operations between two PEs; [`Communication`]: either;
 //! 2. `session`: one launch that times several kinds of work, block by block; `launch` starts it,
 //!    and each PE, a thread or a process, is a `member`, which times blocks by a `clock`; what they
 //!    share is in `shared`;
@@ -12,10 +12,12 @@
 
 mod arrival;
 mod clock;
+mod communication;
 pub mod comparison;
 mod figure;
 mod launch;
 mod member;
+mod point_to_point;
 mod rounds;
 mod run;
 mod session;
@@ -25,10 +27,12 @@ mod work;
 mod workbench;
 
 pub use arrival::SKEW_NS;
+pub use communication::Communication;
 pub use figure::{Figure, hundredths};
 pub use launch::{Choices, SessionError, take_part};
+pub use point_to_point::Pattern;
 pub use rounds::{Collected, Rounds, is_sure, of_class, samples, sizes_bytes};
-pub use run::{Run, limits_of};
+pub use run::Run;
 pub use session::{Block, Conditions, Measured, Mode, Session, Timing, block_time};
 pub use work::{By, Work};
 pub use workbench::{Native, entry_and_exit_barrier};

@@ -1,11 +1,12 @@
 //! The figures of a run of sessions: one for each kind of work and class of the transfer.
 
-use consort::{Arrival, Collective, Fabric, Waiting};
+use consort::{Arrival, Fabric, Waiting};
 use consort_fabric::statistics::{Summary, launches};
 use consort_native::topology::Topology;
 use consort_tuner::TransferClass;
 
 use super::{
+    communication::Communication,
     figure::{Figure, hundredths},
     rounds::{Collected, of_class},
     session::{Conditions, Mode, Session, Timing, by_launch},
@@ -21,8 +22,8 @@ use crate::{
 pub struct Run {
     /// What the PEs are.
     pub fabric: Fabric,
-    /// The collective.
-    pub what: Collective,
+    /// What is timed.
+    pub what: Communication,
     /// The number of PEs.
     pub pes: u32,
     /// Single calls, or calls in a row.
@@ -35,21 +36,22 @@ pub struct Run {
     pub waiting: Waiting,
     /// The number of usable cores.
     pub usable_cores: usize,
-    /// The processor of each PE, where each has one.
+    /// The processor of each PE, where each has one. The launcher of an MPI places PEs itself.
     pub cpus: Option<Vec<u32>>,
 }
 
 impl Run {
     /// A run of this session on this machine.
     pub fn new(
-        what: Collective,
+        what: Communication,
         session: &Session,
         conditions: Conditions,
         symmetric: bool,
         waiting: Waiting,
     ) -> Run {
         let topology = Topology::discover();
-        let cpus = topology.placement(session.pes as usize);
+        let is_here = !matches!(session.fabric, Fabric::Mpi(_));
+        let cpus = topology.placement(session.pes as usize).filter(|_| is_here);
         Run {
             fabric: session.fabric,
             what,
@@ -68,15 +70,9 @@ impl Run {
         self.mode == Mode::Latency && self.conditions.rewrite
     }
 
-    /// The limits whose shares a collective's bandwidth is shown as. Data that is not rewritten may
-    /// come from a core's own cache.
+    /// The limits whose shares the bandwidth is shown as.
     pub fn share_limits(&self) -> &'static [Limit] {
-        match self.what {
-            Collective::Barrier => &[],
-            what if what.combines() => &[Limit::Combine, Limit::PullCombine],
-            _ if self.rewrites() => &[Limit::Pull],
-            _ => &[Limit::Copy],
-        }
+        self.what.share_limits(self.rewrites())
     }
 
     /// A figure without times.
@@ -97,23 +93,30 @@ impl Run {
     pub fn figures(&self, work: &Work, timing: &Timing, limits: &Limits) -> Vec<Figure> {
         let bytes = Some(work.bytes()).filter(|&bytes| bytes > 0);
         let blank = Figure { bytes, ..self.blank() };
-        let blank = match &work.by {
-            By::Consort(candidate) => {
+        let waiting = Some(self.waiting.to_string());
+        let blank = match work {
+            Work::Call(query, By::Consort(candidate)) => {
                 let served = timing.algorithm.as_ref().or(candidate.as_ref());
                 Figure {
                     algorithm: served.map(|served| served.algorithm.clone()),
                     params: served.map(|served| served.parameters.clone()),
-                    sync: Some(work.query.sync.to_string()),
-                    waiting: Some(self.waiting.to_string()),
+                    sync: Some(query.sync.to_string()),
+                    waiting,
                     chosen: candidate.is_none(),
                     ..blank
                 }
             }
-            By::Peer(index) => Figure {
+            Work::Call(_, By::Peer(index)) => Figure {
                 fabric: "threads".into(),
                 // A barrier before and one after: all PEs enter and leave together.
                 sync: Some("strict".to_owned()),
                 peer: names().get(*index).map(|&name| name.to_owned()),
+                ..blank
+            },
+            Work::PointToPoint(pattern, _) => Figure {
+                algorithm: Some(pattern.operations().to_owned()),
+                params: pattern.parameters(),
+                waiting,
                 ..blank
             },
         };
@@ -184,7 +187,7 @@ impl Run {
         ns: f64,
         gbps: impl Fn(Limit) -> Option<f64>,
     ) -> Vec<(Limit, f64)> {
-        let moved = bytes_moved(self.what, self.pes, bytes);
+        let moved = self.what.bytes_moved(self.pes, bytes);
         self.share_limits()
             .iter()
             .filter_map(|&limit| Some((limit, moved / ns / gbps(limit)?)))
@@ -196,7 +199,7 @@ impl Run {
         let mut figures = Vec::new();
         let classes = [Some(TransferClass::Near), Some(TransferClass::Far)];
         for &bytes in sizes {
-            for &limit in limits_of(self.what) {
+            for &limit in self.what.limits() {
                 for class in classes {
                     let Some(gbps) = collected.limits.summary(limit, bytes, class) else {
                         continue;
@@ -227,38 +230,9 @@ impl Run {
     }
 }
 
-/// The bytes that a core has to move sequentially. The copies to several receivers are concurrent.
-/// Combining takes one operation fewer than there are contributions.
-fn bytes_moved(what: Collective, pes: u32, bytes: usize) -> f64 {
-    let others = pes.saturating_sub(1);
-    let times = match what.regular() {
-        Collective::Barrier => 0,
-        Collective::Broadcast | Collective::Scatter | Collective::Gather => 1,
-        // Every PE has to receive as many blocks, or to combine them. In an all-reduce or a scan
-        // the partial results can be divided among all PEs.
-        Collective::AllGather
-        | Collective::AllToAll
-        | Collective::Reduce
-        | Collective::AllReduce
-        | Collective::ReduceScatter => others,
-        Collective::Scan | Collective::ExclusiveScan => 1.min(others),
-        vector => unreachable!("{vector} is not regular"),
-    };
-    f64::from(times) * bytes as f64
-}
-
-/// The limits of bandwidth that apply to a collective.
-pub fn limits_of(what: Collective) -> &'static [Limit] {
-    match what {
-        Collective::Barrier => &[],
-        what if what.combines() => &[Limit::Copy, Limit::Pull, Limit::Combine, Limit::PullCombine],
-        _ => &[Limit::Copy, Limit::Pull],
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use consort::{Candidate, SyncModes};
+    use consort::{Candidate, Collective, SyncModes};
 
     use super::{super::session::Block, *};
     use crate::asked::sums;
@@ -292,7 +266,7 @@ mod tests {
     fn setting(what: Collective, mode: Mode) -> Run {
         Run {
             fabric: Fabric::Threads,
-            what,
+            what: Communication::Collective(what),
             pes: 3,
             mode,
             conditions: Conditions::default(),
@@ -374,7 +348,5 @@ mod tests {
         let setting = setting(Collective::Reduce, Mode::Latency);
         let shares = setting.shares(8192, 8192.0, |limit| (limit == Limit::Combine).then_some(4.0));
         assert_eq!(shares, [(Limit::Combine, 0.5)]);
-        assert_eq!(bytes_moved(Collective::Broadcast, 3, 64), 64.0);
-        assert_eq!(bytes_moved(Collective::Reduce, 1, 64), 0.0);
     }
 }

@@ -1,4 +1,5 @@
-//! The kinds of work that are timed: calls of Consort and of its peers.
+//! The kinds of work that are timed: calls of Consort and of its peers, and operations between two
+//! PEs.
 
 use std::cell::{Cell, RefCell};
 
@@ -6,7 +7,10 @@ use consort::{Candidate, Collective, Query, Rank, Result, Sum, Symmetric, SyncMo
 
 use serde::{Deserialize, Serialize};
 
-use super::values;
+use super::{
+    point_to_point::{Pair, Pattern},
+    values,
+};
 use crate::{
     asked::{Asked, optional},
     peers::threads::Peer,
@@ -14,12 +18,11 @@ use crate::{
 
 /// One kind of work, timed as a whole.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Work {
-    /// The call, on blocks of whole doubles.
-    #[serde(with = "Asked")]
-    pub query: Query,
-    /// The library that serves it.
-    pub by: By,
+pub enum Work {
+    /// A call of a collective, on blocks of whole doubles, and the library that serves it.
+    Call(#[serde(with = "Asked")] Query, By),
+    /// Operations between two PEs, by messages of so many bytes.
+    PointToPoint(Pattern, usize),
 }
 
 /// The library that serves a call.
@@ -31,8 +34,14 @@ pub enum By {
     Peer(usize),
 }
 
-/// One PE's buffers for one work, which are used in turn.
-pub struct Bench<'p> {
+/// One PE's memory for one work.
+pub(super) enum Bench<'p> {
+    Call(CallBench<'p>),
+    PointToPoint(Pair<'p>),
+}
+
+/// One PE's buffers for calls, which are used in turn.
+pub(super) struct CallBench<'p> {
     team: Team<'p>,
     buffers: Vec<Buffers<'p>>,
     turn: Cell<usize>,
@@ -46,7 +55,7 @@ enum Buffers<'p> {
     Symmetric(Symmetric<'p, f64>, Symmetric<'p, f64>),
 }
 
-impl Bench<'_> {
+impl CallBench<'_> {
     #[inline]
     fn current(&self) -> &Buffers<'_> {
         &self.buffers[self.turn.get()]
@@ -62,56 +71,76 @@ impl Bench<'_> {
 impl Work {
     /// A call as in `query`, served by `candidate`.
     pub fn of(query: &Query, candidate: &Candidate) -> Self {
-        Self { query: *query, by: By::Consort(Some(candidate.clone())) }
+        Self::Call(*query, By::Consort(Some(candidate.clone())))
     }
 
     /// The same call by a thread library, whose buffers are slices.
     pub fn of_peer(query: &Query, index: usize) -> Self {
-        Self { query: Query { symmetric: false, ..*query }, by: By::Peer(index) }
+        Self::Call(Query { symmetric: false, ..*query }, By::Peer(index))
     }
 
-    /// Bytes of a block.
+    /// The call of a collective.
+    pub fn query(&self) -> Option<&Query> {
+        match self {
+            Self::Call(query, _) => Some(query),
+            Self::PointToPoint(..) => None,
+        }
+    }
+
+    /// The call by an algorithm of Consort, if one is named.
+    pub fn candidate(&self) -> Option<(Collective, &Candidate)> {
+        match self {
+            Self::Call(query, By::Consort(Some(candidate))) => Some((query.collective, candidate)),
+            _ => None,
+        }
+    }
+
+    /// Bytes of a block, or of a message.
     pub fn bytes(&self) -> usize {
-        usize::try_from(self.query.bytes).unwrap_or(usize::MAX)
+        match self {
+            Self::Call(query, _) => block_bytes(query),
+            Self::PointToPoint(_, bytes) => *bytes,
+        }
     }
 
     /// Whether both works can use the same buffers.
     pub fn shares(&self, other: &Self) -> bool {
-        let buffers = |work: &Self| {
-            let Query { collective, bytes, symmetric, .. } = work.query;
-            (collective, bytes, symmetric)
-        };
-        buffers(self) == buffers(other)
+        match (self, other) {
+            (Self::Call(one, _), Self::Call(other, _)) => {
+                let buffers = |&Query { collective, bytes, symmetric, .. }: &Query| {
+                    (collective, bytes, symmetric)
+                };
+                buffers(one) == buffers(other)
+            }
+            _ => self == other,
+        }
     }
 
-    /// Buffers for this work on one PE, `count` of them in turn. Collective.
-    pub fn prepare<'p>(&self, team: Team<'p>, count: usize) -> Result<Bench<'p>> {
-        let (len, collective) = (self.bytes() / size_of::<f64>(), self.query.collective);
-        let lengths = |is_root| {
-            let blocks = [
-                collective.source_blocks(team.size(), is_root),
-                collective.target_blocks(team.size(), is_root),
-            ];
-            blocks.map(|blocks| blocks as usize * len)
-        };
-        let [source_len, target_len] = lengths(team.rank() == Rank(0));
-        let slice = |len: usize| RefCell::new(vec![1.5; len]);
-        let [most_source, most_target] = lengths(true);
-        let is_symmetric = self.query.symmetric && collective != Collective::Barrier;
-        let buffers = (0..count.max(1)).map(|_| {
-            Ok(if is_symmetric {
-                Buffers::Symmetric(team.symmetric(most_source)?, team.symmetric(most_target)?)
-            } else {
-                Buffers::Slices(slice(source_len), slice(target_len))
-            })
-        });
-        let buffers = buffers.collect::<Result<_>>()?;
-        let contents = vec![1.5; if is_symmetric { source_len } else { 0 }];
-        Ok(Bench { team, buffers, turn: Cell::new(0), contents })
+    /// Bytes of symmetric memory for a job of so many PEs, with `count` buffers in turn.
+    pub(super) fn heap_bytes(&self, pes: u32, count: usize) -> usize {
+        match self {
+            Self::Call(Query { collective, .. }, _) => {
+                let blocks =
+                    collective.source_blocks(pes, true) + collective.target_blocks(pes, true);
+                count * (blocks as usize * self.bytes() + 8192)
+            }
+            Self::PointToPoint(pattern, bytes) => pattern.heap_bytes(*bytes) + 8192,
+        }
+    }
+
+    /// Memory for this work on one PE, `count` buffers in turn. Collective.
+    pub(super) fn prepare<'p>(&self, team: Team<'p>, count: usize) -> Result<Bench<'p>> {
+        Ok(match self {
+            Self::Call(query, _) => Bench::Call(buffers(query, team, count)?),
+            Self::PointToPoint(pattern, bytes) => {
+                Bench::PointToPoint(pattern.prepare(team, *bytes)?)
+            }
+        })
     }
 
     /// Rewrites this PE's contribution to the next call.
-    pub fn rewrite(&self, bench: &Bench<'_>) -> Result<()> {
+    pub(super) fn rewrite(&self, bench: &Bench<'_>) -> Result<()> {
+        let Bench::Call(bench) = bench else { return Ok(()) };
         match bench.current() {
             Buffers::Symmetric(source, _) if !bench.contents.is_empty() => {
                 source.put(bench.team.rank(), 0, &bench.contents)?;
@@ -124,46 +153,85 @@ impl Work {
 
     /// Makes one call.
     #[inline]
-    pub fn call(&self, bench: &Bench<'_>, peers: &[Box<dyn Peer>]) -> Result<()> {
-        let buffers = bench.current();
-        bench.advance();
-        let Query { collective, sync, .. } = self.query;
-        match self.by {
-            By::Consort(_) => {
-                let len = self.bytes() / size_of::<f64>();
-                let team = bench.team.with(sync);
-                match buffers {
-                    _ if collective == Collective::Barrier => team.barrier(),
-                    Buffers::Symmetric(source, target) => {
-                        team.collective_symmetric(collective, source, target, Sum, Rank(0))
-                    }
-                    Buffers::Slices(source, target) => {
-                        let (source, mut target) = (source.borrow(), target.borrow_mut());
-                        if sync.exit == SyncMode::None {
-                            values::call(&team, collective, &source, &mut target, len)
-                        } else {
-                            team.collective_slice(collective, &source, &mut target, Sum, Rank(0))
-                        }
+    pub(super) fn call(&self, bench: &Bench<'_>, peers: &[Box<dyn Peer>]) -> Result<()> {
+        match (self, bench) {
+            (Self::Call(query, by), Bench::Call(bench)) => call(query, by, bench, peers),
+            (Self::PointToPoint(pattern, _), Bench::PointToPoint(pair)) => pair.call(*pattern),
+            _ => unreachable!("the memory was prepared for another work"),
+        }
+    }
+}
+
+fn block_bytes(query: &Query) -> usize {
+    usize::try_from(query.bytes).unwrap_or(usize::MAX)
+}
+
+/// Buffers for calls on one PE, `count` of them in turn. Collective.
+fn buffers<'p>(query: &Query, team: Team<'p>, count: usize) -> Result<CallBench<'p>> {
+    let (len, collective) = (block_bytes(query) / size_of::<f64>(), query.collective);
+    let lengths = |is_root| {
+        let blocks = [
+            collective.source_blocks(team.size(), is_root),
+            collective.target_blocks(team.size(), is_root),
+        ];
+        blocks.map(|blocks| blocks as usize * len)
+    };
+    let [source_len, target_len] = lengths(team.rank() == Rank(0));
+    let slice = |len: usize| RefCell::new(vec![1.5; len]);
+    let [most_source, most_target] = lengths(true);
+    let is_symmetric = query.symmetric && collective != Collective::Barrier;
+    let buffers = (0..count.max(1)).map(|_| {
+        Ok(if is_symmetric {
+            Buffers::Symmetric(team.symmetric(most_source)?, team.symmetric(most_target)?)
+        } else {
+            Buffers::Slices(slice(source_len), slice(target_len))
+        })
+    });
+    let buffers = buffers.collect::<Result<_>>()?;
+    let contents = vec![1.5; if is_symmetric { source_len } else { 0 }];
+    Ok(CallBench { team, buffers, turn: Cell::new(0), contents })
+}
+
+#[inline]
+fn call(query: &Query, by: &By, bench: &CallBench<'_>, peers: &[Box<dyn Peer>]) -> Result<()> {
+    let buffers = bench.current();
+    bench.advance();
+    let Query { collective, sync, .. } = *query;
+    match by {
+        By::Consort(_) => {
+            let len = block_bytes(query) / size_of::<f64>();
+            let team = bench.team.with(sync);
+            match buffers {
+                _ if collective == Collective::Barrier => team.barrier(),
+                Buffers::Symmetric(source, target) => {
+                    team.collective_symmetric(collective, source, target, Sum, Rank(0))
+                }
+                Buffers::Slices(source, target) => {
+                    let (source, mut target) = (source.borrow(), target.borrow_mut());
+                    if sync.exit == SyncMode::None {
+                        values::call(&team, collective, &source, &mut target, len)
+                    } else {
+                        team.collective_slice(collective, &source, &mut target, Sum, Rank(0))
                     }
                 }
             }
-            By::Peer(index) => {
-                let peer = &*peers[index];
-                let rank = bench.team.rank().0;
-                match buffers {
-                    Buffers::Slices(source, target) if collective != Collective::Barrier => {
-                        peer.collective(
-                            collective,
-                            rank,
-                            0,
-                            &source.borrow(),
-                            &mut target.borrow_mut(),
-                        );
-                    }
-                    _ => peer.barrier(rank),
+        }
+        By::Peer(index) => {
+            let peer = &*peers[*index];
+            let rank = bench.team.rank().0;
+            match buffers {
+                Buffers::Slices(source, target) if collective != Collective::Barrier => {
+                    peer.collective(
+                        collective,
+                        rank,
+                        0,
+                        &source.borrow(),
+                        &mut target.borrow_mut(),
+                    );
                 }
-                Ok(())
+                _ => peer.barrier(rank),
             }
+            Ok(())
         }
     }
 }

@@ -120,7 +120,7 @@ impl Native {
         budget: Duration,
     ) -> Result<Vec<Timing>, SessionError> {
         // Besides its blocks a launch takes time for itself, and to warm up each work.
-        let key = work.first().map(|first| (first.query, work.len()));
+        let key = work.first().and_then(Work::query).map(|&query| (query, work.len()));
         let more = key.and_then(|key| self.more.get(&key).copied()).unwrap_or_default();
         let budget = budget.saturating_sub(more);
         let (fabric, mode) = (self.algorithms.fabric(), Mode::Throughput);

@@ -1,8 +1,6 @@
 //! Commands of the system, such as compilers and launchers, which peers in C need.
 
 use std::{
-    env,
-    ffi::OsStr,
     fs::{self, File},
     io::{Read, Seek},
     os::unix::process::CommandExt,
@@ -14,6 +12,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
+pub(super) use consort_mpi::find_program;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tempfile::TempDir;
 
@@ -22,16 +21,13 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 /// The time in which a program that is asked to end may end what it has started elsewhere, as MPI's
 /// launchers do.
 const FAREWELL: Duration = Duration::from_secs(1);
+/// What the command's warnings begin with.
+const WARNING: &str = "warning: ";
 
-/// The program of this name in a folder of `PATH`.
-pub(super) fn in_path(name: &OsStr) -> Option<PathBuf> {
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
-}
-
-/// What a command has printed, and how it failed, if it did.
+/// What a command has printed, to its standard output and error, and how it failed, if it did.
 pub(super) struct Ended {
     pub(super) printed: String,
+    complaint: String,
     pub(super) failure: Option<anyhow::Error>,
 }
 
@@ -41,8 +37,42 @@ pub(super) struct Ended {
 /// # Errors
 /// When it does not start, fails, or is killed, with its message.
 pub(crate) fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<String> {
-    let Ended { printed, failure } = ended(command, limit, stop)?;
+    let Ended { printed, failure, .. } = ended(command, limit, stop)?;
     failure.map_or(Ok(printed), Err)
+}
+
+/// As [`output`], of a launcher: what several of its processes complain of alike is said once.
+/// Their warnings, in lines that begin as this command's own, are passed on if they succeed.
+///
+/// # Errors
+/// As those of [`output`].
+pub(crate) fn output_of_processes(
+    command: &mut Command,
+    limit: Duration,
+    stop: &AtomicBool,
+) -> Result<String> {
+    let Ended { printed, complaint, failure } = ended(command, limit, stop)?;
+    if let Some(error) = failure {
+        bail!(each_line_once(&error.to_string()));
+    }
+    for warning in each_line_once(&complaint).lines().filter_map(|it| it.strip_prefix(WARNING)) {
+        tracing::warn!("{warning}");
+    }
+    Ok(printed)
+}
+
+/// A text without the lines that repeat an earlier one. Lines without words only part others, and
+/// stay where they part any.
+fn each_line_once(text: &str) -> String {
+    let mut lines: Vec<&str> = Vec::new();
+    for line in text.lines().map(str::trim_end) {
+        let has_words = line.contains(char::is_alphanumeric);
+        let repeats = if has_words { lines.contains(&line) } else { lines.last() == Some(&line) };
+        if !repeats {
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
 }
 
 /// As [`output`], and what a command has printed that fails by itself.
@@ -76,7 +106,7 @@ pub(super) fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -
         let why = if complaint.trim().is_empty() { &printed } else { &complaint };
         anyhow!("{program} failed ({status}):\n{}", why.trim())
     });
-    Ok(Ended { printed, failure })
+    Ok(Ended { printed, complaint, failure })
 }
 
 fn is_set(stop: &AtomicBool) -> bool {
@@ -200,6 +230,19 @@ mod tests {
         });
         assert_eq!(why, "sh was killed by an interrupt");
         assert!(ends(&pid));
+    }
+
+    #[test]
+    fn what_all_processes_complain_of_is_said_once() {
+        let text = "error: no heap\nerror: no heap \n-----\nOne failed.\n\n-----\nerror: no heap\n\
+                    -----\nerror: no MPI";
+        let once = "error: no heap\n-----\nOne failed.\n\n-----\nerror: no MPI";
+        assert_eq!(each_line_once(text), once);
+        let mut launcher = Command::new("sh");
+        launcher.args(["-c", "for rank in 0 1 2; do echo error: no heap >&2; done; exit 3"]);
+        let never = AtomicBool::new(false);
+        let failed = output_of_processes(&mut launcher, Duration::from_secs(30), &never);
+        assert_eq!(failed.unwrap_err().to_string().matches("no heap").count(), 1);
     }
 
     #[test]

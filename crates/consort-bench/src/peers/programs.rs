@@ -16,12 +16,12 @@ use std::{
 };
 
 use anyhow::Result;
-use consort::Collective;
+use consort::{Collective, Fabric};
 use consort_native::{affinity::CpuId, topology::Topology};
 
 use super::printed::Printed;
 use crate::{
-    harness::{Block, Figure, Mode, Run, Timing, is_sure},
+    harness::{Block, Communication, Figure, Mode, Run, Timing, is_sure},
     limits::{Limits, readings_agree, transfer_ns},
     units::in_a_line,
 };
@@ -124,14 +124,18 @@ fn with_classes(timing: &Timing) -> Timing {
     timing
 }
 
-/// A figure without times of a program's collective. `what` the program calls the PEs is `fabric`.
-pub(super) fn blank(what: Collective, pes: u32, fabric: &'static str, peer: String) -> Figure {
+/// A figure without times of a program. What the program calls the PEs is `fabric`.
+pub(super) fn blank(what: Communication, pes: u32, fabric: &'static str, peer: String) -> Figure {
     let fits = Topology::discover().placement(pes as usize).is_some();
     Figure {
         fabric: fabric.into(),
         peer: Some(peer),
-        // When a call returns, its buffers belong to the caller again.
-        sync: Some(if what == Collective::Barrier { "strict" } else { "mine" }.to_owned()),
+        sync: match what {
+            Communication::Collective(Collective::Barrier) => Some("strict".to_owned()),
+            // When a call returns, its buffers belong to the caller again.
+            Communication::Collective(_) => Some("mine".to_owned()),
+            Communication::PointToPoint(_) => None,
+        },
         placement: if fits { "bound to cores" } else { "unbound" }.to_owned(),
         is_program: true,
         ..Figure::of(what.name(), pes, Mode::Throughput)
@@ -146,8 +150,13 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// The rows of all libraries, in a run of `pes` PEs with this budget.
-    pub fn new(pes: u32, budget: Duration, libraries: Vec<Vec<Row>>) -> Programs {
+    /// The rows of all libraries, in a run of `pes` PEs with this budget. Where the launcher of an
+    /// MPI places PEs, no transfer between two cores says how near they are.
+    pub fn new(
+        (fabric, pes): (Fabric, u32),
+        budget: Duration,
+        libraries: Vec<Vec<Row>>,
+    ) -> Programs {
         let is_there = |rows: &&Vec<Row>| rows.iter().any(|row| row.program.is_ok());
         let of_each = budget.div_f64(2.0 * libraries.iter().filter(is_there).count().max(1) as f64);
         let shared = |mut rows: Vec<Row>| {
@@ -156,7 +165,8 @@ impl Programs {
             rows
         };
         let rows = libraries.into_iter().flat_map(shared).collect();
-        let cpus = Topology::discover().placement(pes as usize);
+        let is_here = !matches!(fabric, Fabric::Mpi(_));
+        let cpus = Topology::discover().placement(pes as usize).filter(|_| is_here);
         Programs { rows, cpus: cpus.and_then(|cpus| cpus.first_chunk().copied()) }
     }
 
@@ -212,11 +222,13 @@ mod tests {
     use std::{cell::Cell, rc::Rc};
 
     use anyhow::anyhow;
-    use consort::{Fabric, Waiting};
+    use consort::{ProcessShape, Waiting};
     use consort_tuner::TransferClass;
 
     use super::*;
     use crate::harness::{Conditions, Session};
+
+    const REDUCE: Communication = Communication::Collective(Collective::Reduce);
 
     fn run() -> Run {
         let session = Session {
@@ -228,11 +240,11 @@ mod tests {
             budget: Duration::ZERO,
         };
         let conditions = Conditions::default();
-        Run::new(Collective::Reduce, &session, conditions, false, Waiting::SpinYield)
+        Run::new(REDUCE, &session, conditions, false, Waiting::SpinYield)
     }
 
     fn row(launch: impl Fn(&[u64], &AtomicBool) -> Result<Printed> + 'static) -> Row {
-        let blank = blank(Collective::Reduce, 2, "threads", "a library".to_owned());
+        let blank = blank(REDUCE, 2, "threads", "a library".to_owned());
         Row::new(blank, &[8, 64], launch)
     }
 
@@ -284,7 +296,8 @@ mod tests {
             count.set(count.get() + 1);
             if count.get() > 1 { Err(anyhow!("it\nhangs")) } else { Ok(printed(1.0)) }
         });
-        let mut programs = Programs::new(1, Duration::from_secs(60), vec![vec![fails]]);
+        let mut programs =
+            Programs::new((Fabric::Threads, 1), Duration::from_secs(60), vec![vec![fails]]);
         for share in [0.5, 0.6, 0.7] {
             programs.launch(share, &AtomicBool::new(false));
         }
@@ -295,6 +308,12 @@ mod tests {
         assert_eq!((figure.absent.as_deref(), figure.median_ns), (Some("it hangs"), None));
     }
 
+    #[test]
+    fn no_transfer_is_read_where_a_launcher_places_pes() {
+        let fabric = Fabric::Mpi(ProcessShape::SINGLE);
+        assert!(Programs::new((fabric, 2), Duration::ZERO, Vec::new()).cpus.is_none());
+    }
+
     /// Of a run of 4 s two libraries have 1 s each, and the rows of one halves of it.
     #[test]
     fn launches_keep_to_their_share_of_the_budget() {
@@ -302,7 +321,8 @@ mod tests {
         let mut alone = rows();
         alone.truncate(1);
         let none = vec![Row::absent(Figure::default(), &[], "it is not here".to_owned())];
-        let mut programs = Programs::new(1, Duration::from_secs(4), vec![none, alone, rows()]);
+        let libraries = vec![none, alone, rows()];
+        let mut programs = Programs::new((Fabric::Threads, 1), Duration::from_secs(4), libraries);
         programs.rows.remove(0);
         let budgets: Vec<f64> = programs.rows.iter().map(|row| row.budget.as_secs_f64()).collect();
         assert_eq!(budgets, [1.0, 0.5, 0.5]);

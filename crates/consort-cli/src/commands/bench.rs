@@ -1,4 +1,5 @@
-//! `consort bench`: times a collective here, together with the machine's limits and its peers.
+//! `consort bench`: times a collective, or operations of one PE on the memory of another, together
+//! with the machine's limits and its peers.
 //!
 //! All algorithms, sizes and peers are timed in turn in one launch after another, with readings of
 //! the limits in between, so that all of them see the same changes of the machine. MPI and OpenMP
@@ -31,9 +32,9 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use consort::{Collective, Fabric};
+use consort::Fabric;
 use consort_bench::{
-    harness::{Rounds, Run, Session, limits_of},
+    harness::{Communication, Pattern, Rounds, Run, Session},
     peers::{mpi, openmp, programs::Programs},
 };
 
@@ -58,13 +59,14 @@ impl Bench {
         {
             bail!("{option}: only lock, delegate, counter, stack and queue take it");
         }
-        if !matches!(self.what, What::Collective(_)) && self.fabric != Fabric::Threads {
-            bail!("--fabric: only collectives take it");
+        if !matches!(self.what, What::Communication(_)) && self.fabric != Fabric::Threads {
+            let names = Pattern::EVERY.map(Pattern::name).join(", ");
+            bail!("--fabric: only collectives and {names} take it");
         }
         let most = self.pes.iter().copied().max().unwrap_or(u32::MAX);
         let measurement = &Measurement::begin(most, interrupt::stop_flag()?);
         let measured = match self.what {
-            What::Collective(what) => self.collective(what, measurement),
+            What::Communication(what) => self.communication(what, measurement),
             What::Counting(workload) => counting::run(self, workload, measurement),
             What::Online => online::run(self, measurement),
             What::Overlap => overlap::run(self, measurement),
@@ -84,8 +86,9 @@ impl Bench {
         Ok(interrupt::ending(&measurement.stop))
     }
 
-    /// Measures a collective. Returns what takes its time, whatever the budget.
-    fn collective(&self, what: Collective, measurement: &Measurement) -> Result<String> {
+    /// Measures a collective, or operations between two PEs. Returns what takes its time, whatever
+    /// the budget.
+    fn communication(&self, what: Communication, measurement: &Measurement) -> Result<String> {
         let stop = &*measurement.stop;
         let options = Options::of(self, what)?;
         let mut programs = self.programs(what, &options, stop);
@@ -93,7 +96,7 @@ impl Bench {
         let rounds = Rounds {
             session: Session { budget, ..options.session.clone() },
             conditions: options.conditions,
-            limits: limits_of(what),
+            limits: what.limits(),
             sizes_bytes: &options.bulk_bytes,
             stop,
         };
@@ -134,15 +137,18 @@ impl Bench {
     }
 
     /// The programs to compare with; `stop` ends their compilers.
-    fn programs(&self, what: Collective, options: &Options, stop: &AtomicBool) -> Programs {
+    fn programs(&self, what: Communication, options: &Options, stop: &AtomicBool) -> Programs {
         let (pes, sizes) = (options.session.pes, &options.sizes_bytes);
-        let of_openmp = |&library| openmp::rows(library, what, pes, sizes, stop);
-        let mut libraries: Vec<_> = options.openmp.iter().map(of_openmp).collect();
+        let mut libraries = Vec::new();
+        if let Communication::Collective(what) = what {
+            let of_openmp = |&library| openmp::rows(library, what, pes, sizes, stop);
+            libraries.extend(options.openmp.iter().map(of_openmp));
+        }
         if options.mpi {
             let is_between = matches!(self.fabric, Fabric::Mpi(_));
             let rows = mpi::rows(what, (pes, !is_between), sizes, &self.mpi, stop);
             libraries.extend(rows.into_iter().map(|row| vec![row]));
         }
-        Programs::new(pes, self.budget, libraries)
+        Programs::new((self.fabric, pes), self.budget, libraries)
     }
 }

@@ -1,10 +1,13 @@
-//! `consort bench` and `consort reproduce`, from the outside, with the smallest budgets.
+//! `consort bench`, from the outside, with the smallest budgets.
 
 mod critical_sections;
+mod mpi;
 mod openmp;
 mod openshmem;
+mod point_to_point;
 mod processes;
 mod region;
+mod reproduce;
 
 use std::{
     collections::BTreeSet,
@@ -85,20 +88,6 @@ const FIGURE: [&str; 24] = [
 
 /// What each object says of the circumstances.
 const CONTEXT: [&str; 7] = ["machine", "date", "version", "commit", "load", "busy", "interrupted"];
-
-const QUANTITY: [&str; 11] = [
-    "claim",
-    "machine",
-    "quantity",
-    "unit",
-    "paper",
-    "model",
-    "simulated",
-    "native",
-    "rel_error",
-    "holds",
-    "context",
-];
 
 #[test]
 fn every_collective_prints_figures_with_exactly_the_keys() {
@@ -268,7 +257,7 @@ fn bad_input_is_refused_with_advice() {
     let refused = [
         ("bench", 2, "WHAT"),
         ("bench shuffle", 2, "use barrier, broadcast"),
-        ("bench shuffle", 2, "or counted-put, bundle, counted-all-to-all, stencil"),
+        ("bench shuffle", 2, "or put-signal, put-rate, put-bandwidth, counted-put, bundle"),
         ("bench counted-put --pes 3", 1, "has two PEs"),
         ("bench bundle --bytes 32", 1, "up to 24 bytes"),
         ("bench stencil --pes 1", 1, "2 to 1024"),
@@ -305,95 +294,5 @@ fn bad_input_is_refused_with_advice() {
         let complaint = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{line}: {complaint}");
         assert!(complaint.contains(part), "{line}: {complaint}");
-    }
-}
-
-#[test]
-fn a_reproduction_prints_quantities_with_exactly_the_keys() {
-    let objects = objects("reproduce H6 --pes 4 --budget 0 --json -");
-    assert_eq!(objects.len(), 20, "four columns of five radices");
-    for object in &objects {
-        assert_eq!(keys(object), BTreeSet::from(QUANTITY));
-        assert!(object["native"].is_number() && object["simulated"].is_number());
-    }
-    let paper = objects.iter().find(|object| {
-        object["machine"] == "niagara2-x4" && object["quantity"] == "reduce 8 kB strict radix 4"
-    });
-    assert_eq!(paper.unwrap()["paper"], 1774.0);
-}
-
-#[test]
-fn claims_have_figures_for_people() {
-    for (claim, part) in [
-        ("H1", "logarithmic"),
-        ("h3", "Strict over Loose"),
-        ("H5", "flat is best"),
-        ("g1", "median"),
-    ] {
-        let page = stdout(&format!("reproduce {claim} --pes 3 --budget 0"));
-        assert!(page.contains(part) && page.contains("Here: 3 PEs"), "{page}");
-        assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
-    }
-}
-
-#[test]
-fn several_claims_come_one_after_the_other() {
-    let page = stdout("reproduce H5 h1 --pes 3 --budget 0");
-    let claims: Vec<&str> = page.lines().filter(|line| line.contains(": ")).collect();
-    let at = |claim: &str| claims.iter().position(|line| line.starts_with(claim));
-    assert!(at("H5: ") < at("H1: ") && at("H5: ").is_some(), "{page}");
-    let objects = objects("reproduce H5 H1 --pes 3 --budget 0 --json -");
-    let of = |claim: &str| objects.iter().filter(|object| object["claim"] == claim).count();
-    assert!(of("H5") > 0 && of("H1") > 0, "{objects:?}");
-}
-
-/// The simulated messages; which algorithms are there, and what wins, is not for a test.
-#[test]
-fn messages_of_dissemination_are_as_many_as_the_paper_says() {
-    let objects = objects("reproduce G6 --pes 4 --budget 0 --json -");
-    let messages: Vec<&Value> =
-        objects.iter().filter(|object| object["unit"] == "messages").collect();
-    assert!(messages.len() >= 3, "{objects:?}");
-    for object in messages {
-        // Those of an all-gather that wrap around are two.
-        let wraps = object["quantity"].as_str().is_some_and(|what| what.starts_with("all_gather"));
-        let range = if wraps { 0.0..=0.2 } else { 0.0..=0.0 };
-        let error = object["rel_error"].as_f64();
-        assert!(error.is_some_and(|error| range.contains(&error)), "{object}");
-    }
-    assert!(objects.iter().any(|object| object["native"].is_number()));
-    assert!(objects.iter().any(|object| object["machine"] == "scc"));
-}
-
-#[test]
-fn every_collective_is_compared_in_modes_addresses_and_transfers() {
-    for claim in ["G1", "G4", "G5"] {
-        let objects = objects(&format!("reproduce {claim} --pes 3 --budget 0 --json -"));
-        for collective in ["broadcast", "gather", "all_to_all", "reduce", "scan"] {
-            let of = |object: &&Value| {
-                object["quantity"].as_str().is_some_and(|what| what.starts_with(collective))
-            };
-            // Of a transfer by put there may be no algorithm.
-            let found = objects.iter().filter(of).count();
-            assert!(found > 0 || claim == "G5", "{claim}, {collective}: {objects:?}");
-        }
-        for object in &objects {
-            assert_eq!(keys(object), BTreeSet::from(QUANTITY));
-            assert!(object["native"].as_f64() > Some(0.0), "{object}");
-        }
-    }
-}
-
-#[test]
-fn counting_puts_are_set_beside_what_they_replace() {
-    for (claim, part) in [("P3", "ping-pong"), ("P4", "put, barrier over"), ("P5", "stencil")] {
-        let text = stdout(&format!("reproduce {claim} --budget 0 --json -"));
-        if text.trim().is_empty() {
-            continue; // every block was disturbed
-        }
-        assert!(text.contains(part) && text.contains("flag over counted put"), "{text}");
-        let first: Value = serde_json::from_str(text.lines().next().expect("a line")).unwrap();
-        assert_eq!(keys(&first), BTreeSet::from(QUANTITY));
-        assert_eq!(first["paper"].is_number(), claim == "P3", "{first}");
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Each line of a block marked `sh`, and each line after `$ ` of one marked `console`, is run, in
 //! order, in a fresh folder for each document, with wisdom of its own, and with the program in C
-//! that the document names. After a line `# takes long` a command is only compared with its help.
-//! What is not about the command is skipped, by list.
+//! that the document names. After a comment `# takes long` a command is only compared with its
+//! help. What is not about the command is skipped, by list.
 
 use std::{
     env, fs,
@@ -59,7 +59,7 @@ fn command_lines(text: &str) -> Vec<Line> {
         }
         let (Some("sh" | "console"), false) = (language, line.is_empty()) else { continue };
         if continued.is_none() && line.starts_with('#') {
-            takes_long = line == "# takes long";
+            takes_long |= line == "# takes long";
             continue;
         }
         let command = match (&continued, language) {
@@ -89,6 +89,7 @@ fn command_lines_are_found() {
 consort topology
 
 # takes long
+# needs mpirun
 consort tune \\
     --budget 5
 consort bench
@@ -104,9 +105,9 @@ consort::run();
     let line = |number, text: &str, takes_long| Line { number, text: text.to_owned(), takes_long };
     let expected = [
         line(3, "consort topology", false),
-        line(6, "consort tune --budget 5", true),
-        line(8, "consort bench", false),
-        line(12, "consort wisdom", false),
+        line(7, "consort tune --budget 5", true),
+        line(9, "consort bench", false),
+        line(13, "consort wisdom", false),
     ];
     assert_eq!(command_lines(text), expected);
 }

@@ -97,6 +97,8 @@ impl Pes {
         let sharing = self.sharing.map_or_else(sharing_of_environment, Ok)?;
         self.pes = started.processes.saturating_mul(shape.pes_each.max(1));
         self.ensure_possible()?;
+        // What is wrong on all processes is found before MPI begins: nobody waits for others then.
+        self.memory = Some(self.memory.map_or_else(memory_of_environment, Ok)?);
         let mut processes = Processes::begin(&started, shape, sharing)?;
         processes.ensure_alike(&self, sharing)?;
         // The launcher of the MPI says where processes run.

@@ -5,7 +5,6 @@
 
 use std::{
     env,
-    ffi::OsStr,
     path::{self, Path, PathBuf},
     process::Command,
     sync::atomic::AtomicBool,
@@ -13,8 +12,9 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use consort_mpi::intel_root;
 
-use crate::peers::commands::{Compiled, PATIENCE, in_path, output};
+use crate::peers::commands::{Compiled, PATIENCE, find_program, output};
 
 /// A library that compiles and starts programs.
 pub(super) struct Mpi {
@@ -28,7 +28,7 @@ impl Mpi {
     /// # Errors
     /// When it does not exist, does not start, or has no compiler.
     pub(super) fn find(mpirun: &Path, stop: &AtomicBool) -> Result<Mpi> {
-        let found = find(mpirun).with_context(|| {
+        let found = find_program(mpirun).with_context(|| {
             format!(
                 "no {} here: install an MPI (ci/install-mpis does, or take a package `openmpi` \
                  or `mpich`, the system's or Python's), or name the mpirun of another",
@@ -146,27 +146,12 @@ fn command(program: &Path, mpirun: &Path) -> Command {
     command
 }
 
-/// The folder that Intel's `mpicc` needs as its root. The `mpicc` of the Python package does not
-/// know its own root, and a variable that is set may be of another, activated MPI. Only
-/// installations with the library in `lib` have the folder above `bin` as their root.
-fn intel_root(mpicc: &Path) -> Option<&Path> {
-    mpicc.parent()?.parent().filter(|root| root.join("lib/libmpi.so").exists())
-}
-
 /// The `mpicc` in the folder of `mpirun`, or in that of the target of its link, or else in `PATH`.
 fn compiler(mpirun: &Path) -> Option<PathBuf> {
     let linked = mpirun.canonicalize().ok();
     let beside = [Some(mpirun), linked.as_deref()];
     let mut beside = beside.into_iter().flatten().map(|mpirun| mpirun.with_file_name("mpicc"));
-    beside.find(|mpicc| mpicc.is_file()).or_else(|| in_path(OsStr::new("mpicc")))
-}
-
-/// A path as it is; a bare name is found in `PATH`.
-fn find(program: &Path) -> Option<PathBuf> {
-    if program.components().count() > 1 {
-        return program.is_file().then(|| program.to_owned());
-    }
-    in_path(program.as_os_str())
+    beside.find(|mpicc| mpicc.is_file()).or_else(|| find_program(Path::new("mpicc")))
 }
 
 #[cfg(test)]
@@ -193,16 +178,6 @@ mod tests {
         let (_, path) = command.get_envs().find(|(name, _)| *name == "PATH").unwrap();
         let first = env::split_paths(path.unwrap()).next();
         assert_eq!(first.as_deref(), mpirun.parent());
-    }
-
-    #[test]
-    fn the_root_of_intels_compiler_is_above_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let mpicc = folder.path().join("bin/mpicc");
-        assert_eq!(intel_root(&mpicc), None);
-        fs::create_dir(folder.path().join("lib")).unwrap();
-        fs::write(folder.path().join("lib/libmpi.so"), "").unwrap();
-        assert_eq!(intel_root(&mpicc), Some(folder.path()));
     }
 
     #[test]

@@ -1,8 +1,8 @@
-/* Times one collective of whatever MPI compiles this.
+/* Times one collective, or messages between ranks 0 and 1, of whatever MPI compiles this.
  *
- *     mpi_bench COLLECTIVE BUDGET_SECONDS LIMIT_SECONDS BYTES...
+ *     mpi_bench WORK BUDGET_SECONDS LIMIT_SECONDS BYTES...
  *
- * COLLECTIVE is a name of the table below. BYTES is a block, which is, of
+ * WORK is a name of the table below. BYTES is a message or a block, which is, of
  *
  *     broadcast, reduce, all_reduce, scan    the whole buffer of a rank
  *     all_gather, gather                     what each rank contributes
@@ -11,6 +11,9 @@
  *
  * and of vector variants the same, all pieces being as long, so that buffers with a part for each
  * rank have as many times BYTES. What is reduced is the sum of doubles.
+ *
+ * A call is a round trip of a message, or some messages to rank 1, each to a place of its own, and
+ * an empty one back, so that rank 0 knows that all have arrived, as after a quiet.
  *
  * Calls are made in a row, in blocks of about 2 ms, from root 0, on one buffer that is reused.
  * A sample is the maximum over the ranks of their local time for a block, divided by its calls.
@@ -27,12 +30,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_BLOCKS = 2000, MIN_BLOCKS = 5, TRIES = 3 };
+enum { MAX_BLOCKS = 2000, MIN_BLOCKS = 5, TRIES = 3, MAX_MESSAGES = 64 };
 
 static const double WARM_UP_SECONDS = 0.01, BLOCK_SECONDS = 0.002, RETRY_SECONDS = 0.1;
 
 static void *buffer, *target;
-static int bytes;
+static int bytes, rank;
 
 static void barrier(void)
 {
@@ -108,36 +111,73 @@ static void all_to_all_vector(void)
                   MPI_COMM_WORLD);
 }
 
-static const struct collective {
+static void round_trip(void)
+{
+    if (rank == 0)
+        MPI_Send(buffer, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+    if (rank < 2)
+        MPI_Recv(target, bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 1)
+        MPI_Send(buffer, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+}
+
+static void messages(void);
+
+static const struct work {
     const char *name;
     void (*call)(void);
     /* Whether the buffer and the target have a block for each rank, on some rank at least. */
     int parts_in_buffer, parts_in_target;
-} collectives[] = {
-    {"barrier", barrier, 0, 0},
-    {"broadcast", broadcast, 0, 0},
-    {"reduce", reduce, 0, 0},
-    {"all_reduce", all_reduce, 0, 0},
-    {"all_gather", all_gather, 0, 1},
-    {"all_to_all", exchange, 1, 1},
-    {"scatter", scatter, 1, 0},
-    {"gather", gather, 0, 1},
-    {"reduce_scatter", reduce_scatter, 1, 0},
-    {"scan", scan, 0, 0},
-    {"scatter_vector", scatter_vector, 1, 0},
-    {"gather_vector", gather_vector, 0, 1},
-    {"all_gather_vector", all_gather_vector, 0, 1},
-    {"all_to_all_vector", all_to_all_vector, 1, 1},
+    /* The messages of a call in one direction; 0 of a collective. */
+    int messages;
+} works[] = {
+    {"barrier", barrier, 0, 0, 0},
+    {"broadcast", broadcast, 0, 0, 0},
+    {"reduce", reduce, 0, 0, 0},
+    {"all_reduce", all_reduce, 0, 0, 0},
+    {"all_gather", all_gather, 0, 1, 0},
+    {"all_to_all", exchange, 1, 1, 0},
+    {"scatter", scatter, 1, 0, 0},
+    {"gather", gather, 0, 1, 0},
+    {"reduce_scatter", reduce_scatter, 1, 0, 0},
+    {"scan", scan, 0, 0, 0},
+    {"scatter_vector", scatter_vector, 1, 0, 0},
+    {"gather_vector", gather_vector, 0, 1, 0},
+    {"all_gather_vector", all_gather_vector, 0, 1, 0},
+    {"all_to_all_vector", all_to_all_vector, 1, 1, 0},
+    {"put-signal", round_trip, 0, 0, 1},
+    {"put-rate", messages, 0, 0, 64},
+    {"put-bandwidth", messages, 0, 0, 16},
 };
 
 /* Chosen once: comparing names takes as long as a call may. */
-static const struct collective *collective;
+static const struct work *work;
 
-static const struct collective *named(const char *name)
+static void messages(void)
 {
-    for (size_t i = 0; i < sizeof collectives / sizeof collectives[0]; i++)
-        if (!strcmp(name, collectives[i].name))
-            return &collectives[i];
+    MPI_Request requests[MAX_MESSAGES];
+    char nothing;
+    if (rank > 1)
+        return;
+    for (int i = 0; i < work->messages; i++) {
+        if (rank == 0)
+            MPI_Isend(buffer, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, &requests[i]);
+        else
+            MPI_Irecv((char *)target + (size_t)i * (size_t)bytes, bytes, MPI_BYTE, 0, 0,
+                      MPI_COMM_WORLD, &requests[i]);
+    }
+    MPI_Waitall(work->messages, requests, MPI_STATUSES_IGNORE);
+    if (rank == 0)
+        MPI_Recv(&nothing, 0, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+        MPI_Send(&nothing, 0, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+}
+
+static const struct work *named(const char *name)
+{
+    for (size_t i = 0; i < sizeof works / sizeof works[0]; i++)
+        if (!strcmp(name, works[i].name))
+            return &works[i];
     return NULL;
 }
 
@@ -157,7 +197,7 @@ static double block(int calls)
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
     for (int i = 0; i < calls; i++)
-        collective->call();
+        work->call();
     double local = MPI_Wtime() - start, slowest;
     MPI_Allreduce(&local, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return slowest;
@@ -175,7 +215,7 @@ static double tried(int calls)
     return fastest;
 }
 
-static void figure(int rank, double budget_seconds)
+static void figure(double budget_seconds)
 {
     static double samples[MAX_BLOCKS];
     /* All ranks decide by the same maxima, so that they agree on every number of calls. */
@@ -205,14 +245,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: too few arguments\n", argv[0]);
         return 2;
     }
-    collective = named(argv[1]);
-    if (!collective) {
-        fprintf(stderr, "%s: no collective %s\n", argv[0], argv[1]);
+    work = named(argv[1]);
+    if (!work) {
+        fprintf(stderr, "%s: no work %s\n", argv[0], argv[1]);
         return 2;
     }
     MPI_Init(&argc, &argv);
     alarm((unsigned)atoi(argv[3]));
-    int rank, ranks, length;
+    int ranks, length;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -222,8 +262,9 @@ int main(int argc, char **argv)
         printf("library %s\n", version);
     for (int i = 4; i < argc; i++) {
         bytes = atoi(argv[i]);
-        buffer = filled((size_t)bytes * (size_t)(collective->parts_in_buffer ? ranks : 1));
-        target = filled((size_t)bytes * (size_t)(collective->parts_in_target ? ranks : 1));
+        int messages = work->messages ? work->messages : 1;
+        buffer = filled((size_t)bytes * (size_t)(work->parts_in_buffer ? ranks : 1));
+        target = filled((size_t)bytes * (size_t)(work->parts_in_target ? ranks : messages));
         counts = filled((size_t)ranks * sizeof *counts);
         places = filled((size_t)ranks * sizeof *places);
         if (!buffer || !target || !counts || !places) {
@@ -234,7 +275,7 @@ int main(int argc, char **argv)
             counts[piece] = bytes;
             places[piece] = piece * bytes;
         }
-        figure(rank, atof(argv[2]));
+        figure(atof(argv[2]));
         free(buffer);
         free(target);
         free(counts);

@@ -16,8 +16,8 @@ use super::installation::Mpi;
 use crate::peers::{commands::Compiled, printed::Printed};
 
 const PROGRAM: &str = include_str!("mpi_bench.c");
-/// The collectives that the program times, by the names in its table.
-const COLLECTIVES: [&str; 14] = [
+/// What the program times, by the names in its table.
+const WORK: [&str; 17] = [
     "barrier",
     "broadcast",
     "reduce",
@@ -32,6 +32,9 @@ const COLLECTIVES: [&str; 14] = [
     "gather_vector",
     "all_gather_vector",
     "all_to_all_vector",
+    "put-signal",
+    "put-rate",
+    "put-bandwidth",
 ];
 /// Those of them that sum doubles.
 const SUMS: [&str; 4] = ["reduce", "all_reduce", "reduce_scatter", "scan"];
@@ -43,50 +46,46 @@ const LIMIT_SECONDS: usize = 30;
 /// What its launcher is granted above that.
 const LAUNCHING: Duration = Duration::from_secs(30);
 
-/// The program for one collective, compiled by an MPI.
+/// The program for one kind of work, compiled by an MPI.
 pub(super) struct Program {
     mpi: Mpi,
     program: Compiled,
-    collective: &'static str,
+    work: &'static str,
     pes: u32,
     /// Whether each process has a core.
     bound: bool,
 }
 
 impl Program {
-    /// Compiles the program for `collective`, one of its own, with the MPI of this `mpirun` (a
-    /// path, or a name to find in `PATH`), for `pes` processes, which are on one machine or
-    /// anywhere. `stop` ends that.
+    /// Compiles the program for `work`, one of its own, with the MPI of this `mpirun` (a path, or a
+    /// name to find in `PATH`), for `pes` processes, which are on one machine or anywhere. `stop`
+    /// ends that.
     ///
     /// # Errors
     /// When MPI cannot do it at one of these sizes, or does not exist or is not complete. The
     /// message contains the remedy.
     pub(super) fn new(
         mpirun: &Path,
-        collective: &'static str,
+        work: &'static str,
         (pes, on_one_machine): (u32, bool),
         sizes: &[u64],
         stop: &AtomicBool,
     ) -> Result<Self> {
-        ensure!(
-            COLLECTIVES.contains(&collective),
-            "no MPI benchmark of {collective}: there are {}",
-            COLLECTIVES.join(", ")
-        );
+        ensure!(WORK.contains(&work), "no MPI benchmark of {work}: there are {}", WORK.join(", "));
         for &bytes in sizes {
             ensure!(
                 i32::try_from(bytes).is_ok(),
                 "MPI counts to 2^31 - 1: {bytes} bytes are too many"
             );
             ensure!(
-                !SUMS.contains(&collective) || bytes % 8 == 0,
-                "a {collective} is of whole doubles: {bytes} bytes is no multiple of 8"
+                !SUMS.contains(&work) || bytes % 8 == 0,
+                "a {work} is of whole doubles: {bytes} bytes is no multiple of 8"
             );
         }
         let mpi = Mpi::find(mpirun, stop)?;
         let program = mpi.compile(PROGRAM, stop)?;
         let bound = on_one_machine && pes as usize <= Topology::discover().usable_cores();
-        Ok(Self { mpi, program, collective, pes, bound })
+        Ok(Self { mpi, program, work, pes, bound })
     }
 
     /// Launches it: figures of these sizes. `stop` ends that.
@@ -100,7 +99,7 @@ impl Program {
     fn timed(&self, sizes: &[u64], budget_seconds: f64, stop: &AtomicBool) -> Result<Printed> {
         let limit_seconds = LIMIT_SECONDS * (1 + sizes.len());
         let numbers = [budget_seconds.to_string(), limit_seconds.to_string()];
-        let mut arguments = vec![self.collective.to_owned()];
+        let mut arguments = vec![self.work.to_owned()];
         arguments.extend(numbers.into_iter().chain(sizes.iter().map(u64::to_string)));
         let limit = Duration::from_secs(limit_seconds as u64) + LAUNCHING;
         let output =
@@ -122,6 +121,7 @@ fn short(version: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::Pattern;
 
     #[test]
     fn libraries_have_short_names() {
@@ -132,11 +132,11 @@ mod tests {
 
     /// Uses the MPI in `PATH`, if there is one that compiles. To test another, put it first there.
     #[test]
-    fn every_collective_has_figures() {
+    fn all_work_has_figures() {
         let (mpirun, never) = (Path::new("mpirun"), AtomicBool::new(false));
-        for collective in COLLECTIVES {
-            let sizes = if collective == "barrier" { &[0][..] } else { &[8, 1024] };
-            let mut program = match Program::new(mpirun, collective, (2, true), sizes, &never) {
+        for work in WORK {
+            let sizes = if work == "barrier" { &[0][..] } else { &[8, 1024] };
+            let mut program = match Program::new(mpirun, work, (2, true), sizes, &never) {
                 Ok(program) => program,
                 Err(why) => {
                     eprintln!("skipped: {why:#}");
@@ -144,16 +144,27 @@ mod tests {
                 }
             };
             let printed = program.timed(sizes, 0.0, &never).unwrap();
-            assert!(printed.library.is_some(), "{collective}: {printed:?}");
-            program.collective = "shuffle";
+            assert!(printed.library.is_some(), "{work}: {printed:?}");
+            program.work = "shuffle";
             let error = program.timed(sizes, 0.0, &never).unwrap_err().to_string();
-            assert!(error.contains("no collective shuffle"), "{error}");
+            assert!(error.contains("no work shuffle"), "{error}");
         }
     }
 
-    fn refusal(mpirun: &str, collective: &'static str, bytes: u64) -> String {
+    /// A call of both sides has as many messages.
+    #[test]
+    fn the_program_has_as_many_messages_as_consort() {
+        for pattern in Pattern::EVERY {
+            let begins = format!("    {{\"{}\", ", pattern.name());
+            let ends = format!(", 0, 0, {}}},", pattern.messages().unwrap_or(1));
+            let is_entry = |line: &str| line.starts_with(&begins) && line.ends_with(&ends);
+            assert!(PROGRAM.lines().any(is_entry), "{pattern:?}");
+        }
+    }
+
+    fn refusal(mpirun: &str, work: &'static str, bytes: u64) -> String {
         let never = AtomicBool::new(false);
-        let refused = Program::new(Path::new(mpirun), collective, (2, true), &[bytes], &never);
+        let refused = Program::new(Path::new(mpirun), work, (2, true), &[bytes], &never);
         refused.err().expect("it is refused").to_string()
     }
 
@@ -167,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_mpi_cannot_do_is_refused() {
-        let refused = |collective, bytes| refusal("/nowhere/mpirun", collective, bytes);
+        let refused = |work, bytes| refusal("/nowhere/mpirun", work, bytes);
         assert!(refused("reduce", 12).contains("no multiple of 8"));
         assert!(refused("broadcast", 1 << 31).contains("2^31"));
         assert!(refused("shuffle", 8).contains("no MPI benchmark of shuffle"));

@@ -5,10 +5,9 @@ use std::{
     sync::atomic::AtomicBool,
 };
 
-use consort::Collective;
-
 use super::program::Program;
 use crate::{
+    harness::{Communication, Figure},
     peers::programs::{Row, blank},
     units::in_a_line,
 };
@@ -17,7 +16,7 @@ use crate::{
 /// in `PATH` is used. Processes on one machine are bound to its cores if they fit. `stop` ends the
 /// compiler.
 pub fn rows(
-    what: Collective,
+    what: Communication,
     (pes, on_one_machine): (u32, bool),
     sizes_bytes: &[usize],
     mpiruns: &[PathBuf],
@@ -25,21 +24,32 @@ pub fn rows(
 ) -> Vec<Row> {
     let in_path = [PathBuf::from("mpirun")];
     let mpiruns = if mpiruns.is_empty() { &in_path } else { mpiruns };
-    let sizes: Vec<u64> = match what {
-        Collective::Barrier => vec![0],
-        _ => sizes_bytes.iter().map(|&bytes| bytes as u64).collect(),
+    let sizes: Vec<u64> = match what.is_barrier() {
+        true => vec![0],
+        false => sizes_bytes.iter().map(|&bytes| bytes as u64).collect(),
     };
     mpiruns.iter().map(|mpirun| row(what, (pes, on_one_machine), &sizes, mpirun, stop)).collect()
 }
 
 fn row(
-    what: Collective,
+    what: Communication,
     (pes, on_one_machine): (u32, bool),
     sizes: &[u64],
     mpirun: &Path,
     stop: &AtomicBool,
 ) -> Row {
-    let blank = blank(what, pes, "processes", mpirun.display().to_string());
+    let mut blank = blank(what, pes, "processes", mpirun.display().to_string());
+    if !on_one_machine {
+        blank.placement = "unbound".to_owned();
+    }
+    let blank = match what {
+        Communication::PointToPoint(pattern) => Figure {
+            algorithm: Some(pattern.operations_of_mpi().to_owned()),
+            params: pattern.parameters(),
+            ..blank
+        },
+        Communication::Collective(_) => blank,
+    };
     match Program::new(mpirun, what.name(), (pes, on_one_machine), sizes, stop) {
         Ok(program) => Row::new(blank, sizes, move |sizes, stop| program.launch(sizes, stop)),
         Err(error) => Row::absent(blank, sizes, in_a_line(&error)),

@@ -5,13 +5,13 @@
 //! thread has a core, they are bound to the cores of the caller's list. All else is as the
 //! compiler's library does it, or as its variables in the environment say.
 
-use std::{ffi::OsStr, process::Command, sync::atomic::AtomicBool, time::Duration};
+use std::{path::Path, process::Command, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::{Context, Result};
 use consort_native::affinity::CpuId;
 
 use crate::peers::{
-    commands::{Compiled, PATIENCE, in_path, output},
+    commands::{Compiled, PATIENCE, find_program, output},
     printed::Printed,
 };
 
@@ -99,7 +99,7 @@ impl OpenMp {
     pub fn compile(library: Library, stop: &AtomicBool) -> Result<Self> {
         let (name, packages) = (library.compiler(), library.packages());
         let advice = || format!("on Debian, {packages} would bring it");
-        let compiler = in_path(OsStr::new(name))
+        let compiler = find_program(Path::new(name))
             .with_context(|| format!("no {name} in PATH: {}", advice()))?;
         let program = Compiled::new(Command::new(compiler).args(OPTIONS), SOURCE, stop)
             .with_context(|| format!("{name} makes no program with OpenMP ({})", advice()))?;

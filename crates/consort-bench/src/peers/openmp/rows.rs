@@ -12,7 +12,7 @@ use consort_native::topology::Topology;
 
 use super::program::{Launch, Library, OpenMp};
 use crate::{
-    harness::block_time,
+    harness::{Communication, block_time},
     peers::{
         printed::Printed,
         programs::{Row, blank},
@@ -41,7 +41,7 @@ pub fn rows(
     sizes_bytes: &[usize],
     stop: &AtomicBool,
 ) -> Vec<Row> {
-    let blank = |name: String| blank(what, pes, "threads", name);
+    let blank = |name| blank(Communication::Collective(what), pes, "threads", name);
     let absent = |why| vec![Row::absent(blank(library.name().to_owned()), &[], why)];
     if !serves(what) {
         return absent(format!("OpenMP has no {what}, but barrier, reduce and all_reduce"));

@@ -9,7 +9,6 @@
 use std::{
     collections::BTreeMap,
     env,
-    ffi::OsStr,
     path::{Path, PathBuf},
     process::Command,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -20,7 +19,7 @@ use anyhow::{Context as _, Result, ensure};
 use consort_fabric::statistics::Summary;
 use consort_tuner::TransferClass;
 
-use super::commands::{Compiled, PATIENCE, ended, in_path, output};
+use super::commands::{Compiled, PATIENCE, ended, find_program, output};
 use crate::{
     harness::{Figure, Mode},
     page::Page,
@@ -79,7 +78,7 @@ impl Library {
     /// Another one, that of `PATH`.
     fn other(stop: &AtomicBool) -> Result<Self> {
         let find = |name: &str| {
-            let found = in_path(OsStr::new(name));
+            let found = find_program(Path::new(name));
             found.with_context(|| format!("no {name} in PATH (on Debian: openmpi-bin)"))
         };
         let (launcher, oshcc) = (find("oshrun")?, find("oshcc")?);

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, SyncModes, Waiting};
 use consort_bench::{
-    harness::Mode,
+    harness::{Communication, Mode, Pattern},
     workloads::{counting::Workload, critical_sections::Subject},
 };
 use consort_tuner::TransferClass;
@@ -26,6 +26,9 @@ Examples:
   consort bench all_reduce --fabric mpi --pes 2   PEs as an MPI's mpirun starts them
   consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
   consort bench all_to_all --all-algorithms       every algorithm that can serve
+  consort bench put-signal --fabric processes     a round trip, beside MPI_Send and MPI_Recv
+  consort bench put-rate --fabric mpi             64 small puts, beside MPI_Isend and MPI_Irecv
+  consort bench put-bandwidth --bytes 64k,1M      large puts, beside the same
   consort bench counted-all-to-all --bytes 8,4k   by counting puts, by flags and by a barrier
   consort bench stencil                           a pipeline, by counting puts and by flags
   consort bench online                            what refining choices gains and costs
@@ -44,8 +47,10 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct Bench {
-    /// The work to time: a collective such as barrier or all_reduce (sums of doubles); a program
-    /// with counting puts: counted-put (a ping-pong), bundle (the same beside loops written by
+    /// The work to time: a collective such as barrier or all_reduce (sums of doubles); operations
+    /// of one PE on the memory of another, beside messages of MPI: put-signal (a round trip),
+    /// put-rate (64 puts and a quiet) or put-bandwidth (16 puts and a quiet); a program with
+    /// counting puts: counted-put (a ping-pong), bundle (the same beside loops written by
     /// hand that send data and count as one), counted-all-to-all or stencil (Synch_p2p);
     /// online (choices refined while a program runs), overlap (computation during a nonblocking
     /// broadcast), look-up (look-ups of choices in wisdom), region (parallel regions and
@@ -57,12 +62,12 @@ pub(crate) struct Bench {
     /// or queue (under all of them, without locks, and of crossbeam)
     #[arg(value_name = "WHAT")]
     pub(super) what: What,
-    /// What the PEs of a collective are: threads; processes as `consort run` starts them; or mpi,
-    /// processes that the mpirun in PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if
-    /// ranks are dealt to them in turn
+    /// What the PEs are, of a collective or of operations of one PE on another's memory: threads;
+    /// processes as `consort run` starts them; or mpi, processes that the mpirun in PATH starts,
+    /// mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to them in turn
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     pub(super) fabric: Fabric,
-    /// Sizes of a block, such as 8,8k,1M [default: 8,8k,1M]
+    /// Sizes of a block or a message, such as 8,8k,1M [default: 8,8k,1M of a collective]
     #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
     pub(super) bytes: Vec<usize>,
     /// Number of PEs; of region several, as in 2,8 [default: one for each usable core, two at
@@ -194,8 +199,8 @@ impl Bench {
 /// The kinds of work to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    /// A collective.
-    Collective(Collective),
+    /// A collective, or operations of one PE on the memory of another.
+    Communication(Communication),
     /// A program with counting puts and with the operations that they replace.
     Counting(Workload),
     /// Choices that are refined while a program runs.
@@ -230,14 +235,20 @@ impl FromStr for What {
         if let Some(subject) = Subject::EVERY.into_iter().find(|one| one.name() == text) {
             return Ok(Self::CriticalSections(subject));
         }
-        text.parse().map(Self::Counting).or_else(|others| {
-            let collective = text.parse().map(Self::Collective);
-            collective.map_err(|error| {
-                format!(
-                    "{error}, or {others}, online, overlap, look-up, region, sharing, \
-                     openshmem, lock, delegate, counter, stack, queue"
-                )
-            })
+        let point_to_point = match text.parse::<Pattern>() {
+            Ok(pattern) => return Ok(Self::Communication(Communication::PointToPoint(pattern))),
+            Err(names) => names,
+        };
+        let counting = match text.parse() {
+            Ok(workload) => return Ok(Self::Counting(workload)),
+            Err(names) => names,
+        };
+        let collective = text.parse::<Collective>().map(Communication::Collective);
+        collective.map(Self::Communication).map_err(|error| {
+            format!(
+                "{error}, or {point_to_point}, {counting}, online, overlap, look-up, region, \
+                 sharing, openshmem, lock, delegate, counter, stack, queue"
+            )
         })
     }
 }

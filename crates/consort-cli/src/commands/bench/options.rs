@@ -1,10 +1,10 @@
 //! Checks the arguments and makes a list of work of them.
 
 use anyhow::{Result, bail, ensure};
-use consort::{Algorithms, Candidate, Collective, Fabric, MOST_PES, SyncMode, SyncModes};
+use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, MOST_PES, SyncMode, SyncModes};
 use consort_bench::{
     asked::sums,
-    harness::{By, Conditions, Mode, Session, Work, sizes_bytes},
+    harness::{By, Communication, Conditions, Mode, Pattern, Session, Work, sizes_bytes},
     peers::{
         openmp::{self, Library},
         threads,
@@ -44,7 +44,14 @@ const MPI: &str = "mpi";
 const NO_PEER: &str = "none";
 
 impl Options {
-    pub(super) fn of(bench: &Bench, what: Collective) -> Result<Options> {
+    pub(super) fn of(bench: &Bench, what: Communication) -> Result<Options> {
+        match what {
+            Communication::Collective(what) => Self::of_collective(bench, what),
+            Communication::PointToPoint(pattern) => Self::of_pair(bench, pattern),
+        }
+    }
+
+    fn of_collective(bench: &Bench, what: Collective) -> Result<Options> {
         let pes = bench.pes()?;
         ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: there may be 1 to {MOST_PES} PEs");
         ensure!(bench.fresh > 0, "--fresh 0: at least one buffer is needed");
@@ -64,10 +71,43 @@ impl Options {
         }
         let syncs = syncs(bench, what)?;
         let symmetric = symmetric(bench, &syncs)?;
-        let Peers { threads, openmp, mpi } = peers(bench, what)?;
-        let work = work(bench, what, pes, &syncs, symmetric, &threads)?;
+        let peers = peers(bench, Communication::Collective(what))?;
+        let work = work(bench, what, pes, &syncs, symmetric, &peers.threads)?;
+        Ok(Self::new(bench, pes, work, symmetric, peers))
+    }
+
+    /// Of operations between two PEs.
+    fn of_pair(bench: &Bench, pattern: Pattern) -> Result<Options> {
+        let name = pattern.name();
+        let is_usual = bench.fresh == 1 && !bench.rewrite && bench.buffers.is_none();
+        let algorithms = bench.all_algorithms || !bench.algorithm.is_empty();
+        let is_apart = bench.mode == Mode::Latency || bench.arrival == Arrival::Skewed;
+        ensure!(
+            is_usual && !algorithms && !is_apart && bench.sync.is_empty(),
+            "{name} takes sizes, fabric, waiting, MPI, budget and class alone"
+        );
+        let pes = bench.pes_or(2)?;
+        ensure!(pes == 2, "--pes {pes}: {name} is between 2 PEs");
+        if let Fabric::Mpi(shape) = bench.fabric {
+            ensure!(
+                shape.pes_each == 1,
+                "--fabric {}: {name} is between 2 processes, of one PE each",
+                bench.fabric
+            );
+        }
+        let [usual, most] = pattern.bytes();
+        if let Some(bytes) = bench.bytes.iter().find(|&&bytes| bytes > most) {
+            bail!("--bytes {bytes}: a message of {name} has at most {most} bytes");
+        }
+        let sizes = if bench.bytes.is_empty() { &[usual] } else { &bench.bytes[..] };
+        let work = sizes.iter().map(|&bytes| Work::PointToPoint(pattern, bytes)).collect();
+        let peers = peers(bench, Communication::PointToPoint(pattern))?;
+        Ok(Self::new(bench, pes, work, true, peers))
+    }
+
+    fn new(bench: &Bench, pes: u32, work: Vec<Work>, symmetric: bool, peers: Peers) -> Options {
         let sizes = sizes_bytes(&work);
-        Ok(Options {
+        Options {
             bulk_bytes: sizes.iter().copied().filter(|&bytes| bytes >= LEAST_BULK_BYTES).collect(),
             sizes_bytes: sizes,
             session: Session {
@@ -84,9 +124,9 @@ impl Options {
                 rewrite: bench.rewrite,
             },
             symmetric,
-            mpi,
-            openmp,
-        })
+            mpi: peers.mpi,
+            openmp: peers.openmp,
+        }
     }
 }
 
@@ -98,19 +138,25 @@ struct Peers {
     mpi: bool,
 }
 
-fn peers(bench: &Bench, what: Collective) -> Result<Peers> {
+fn peers(bench: &Bench, what: Communication) -> Result<Peers> {
     let names = threads::names();
     let of_openmp = Library::EVERY.map(Library::name);
     let known = [&names[..], &of_openmp, &[MPI, NO_PEER]].concat();
     if let Some(unknown) = bench.peers.iter().find(|name| !known.contains(&name.as_str())) {
         bail!("--peers {unknown}: there are {}", known.join(", "));
     }
-    // Libraries of threads are no peers of processes.
-    let is_threads = bench.fabric == Fabric::Threads;
-    if let Some(name) = bench.peers.iter().find(|name| ![MPI, NO_PEER].contains(&name.as_str()))
-        && !is_threads
-    {
-        bail!("--peers {name}: it is between threads; beside processes there is {MPI}");
+    // Libraries of threads are no peers of processes, and have no operations on others' memory.
+    let collective = match what {
+        Communication::Collective(what) if bench.fabric == Fabric::Threads => Some(what),
+        _ => None,
+    };
+    if let Some(name) = bench.peers.iter().find(|name| ![MPI, NO_PEER].contains(&name.as_str())) {
+        let pattern = matches!(what, Communication::PointToPoint(_));
+        ensure!(!pattern, "--peers {name}: it has collectives alone; beside {what} there is {MPI}");
+        ensure!(
+            collective.is_some(),
+            "--peers {name}: it is between threads; beside processes there is {MPI}"
+        );
     }
     let is_named = |name: &str| bench.peers.iter().any(|asked| asked == name);
     let is_asked = |name: &str| bench.peers.is_empty() || is_named(name);
@@ -118,10 +164,12 @@ fn peers(bench: &Bench, what: Collective) -> Result<Peers> {
         bench.mpi.is_empty() || is_asked(MPI),
         "--mpi names an MPI library, which --peers leaves out: add {MPI} to it"
     );
-    let serves = is_threads && bench.peers.is_empty() && openmp::serves(what);
+    let serves = bench.peers.is_empty() && collective.is_some_and(openmp::serves);
     let of_openmp = |library: &Library| serves || is_named(library.name());
     Ok(Peers {
-        threads: (0..names.len()).filter(|&index| is_threads && is_asked(names[index])).collect(),
+        threads: (0..names.len())
+            .filter(|&index| collective.is_some() && is_asked(names[index]))
+            .collect(),
         openmp: Library::EVERY.into_iter().filter(of_openmp).collect(),
         mpi: is_asked(MPI) && !bench.no_mpi,
     })
@@ -179,7 +227,7 @@ fn work(
             } else {
                 bench.algorithm.iter().cloned().map(Some).collect()
             };
-            work.extend(asked.into_iter().map(|by| Work { query, by: By::Consort(by) }));
+            work.extend(asked.into_iter().map(|by| Work::Call(query, By::Consort(by))));
         }
         let query = query(SyncModes::STRICT);
         work.extend(peers.iter().map(|&index| Work::of_peer(&query, index)));
@@ -202,7 +250,7 @@ mod tests {
     fn options(words: &str) -> Result<Options> {
         let words = ["bench"].into_iter().chain(words.split_whitespace());
         let bench = Line::try_parse_from(words)?.bench;
-        let What::Collective(what) = bench.what else { panic!("a collective") };
+        let What::Communication(what) = bench.what else { panic!("no other workload") };
         Options::of(&bench, what)
     }
 
@@ -219,7 +267,7 @@ mod tests {
         .unwrap();
         assert_eq!(options.sizes_bytes, [8, 8192]);
         assert!(options.symmetric);
-        let ours = |work: &&Work| matches!(work.by, By::Consort(_));
+        let ours = |work: &&Work| matches!(work, Work::Call(_, By::Consort(_)));
         assert_eq!(options.session.work.iter().filter(ours).count(), 2 * 2 * 2);
         let peers = 2 * threads::names().len();
         assert_eq!(options.session.work.len(), 8 + peers);
@@ -229,11 +277,8 @@ mod tests {
     fn all_algorithms_are_those_that_can_serve() {
         let options = options("barrier --all-algorithms --pes 2").unwrap();
         let named = |name: &str| {
-            options
-                .session
-                .work
-                .iter()
-                .any(|work| matches!(&work.by, By::Consort(Some(by)) if by.algorithm == name))
+            let mut candidates = options.session.work.iter().filter_map(Work::candidate);
+            candidates.any(|(_, candidate)| candidate.algorithm == name)
         };
         assert!(named("flat") && named("dissemination") && !named("direct"));
     }
@@ -242,8 +287,9 @@ mod tests {
     fn peers_are_those_that_are_asked_for() {
         let of = |words: &str| {
             let options = options(words).unwrap();
-            let peers = options.session.work.iter().filter(|work| matches!(work.by, By::Peer(_)));
-            (peers.count(), options.openmp.len(), options.mpi)
+            let is_peer = |work: &&Work| matches!(work, Work::Call(_, By::Peer(_)));
+            let peers = options.session.work.iter().filter(is_peer).count();
+            (peers, options.openmp.len(), options.mpi)
         };
         let (threads, openmp) = (threads::names().len(), Library::EVERY.len());
         assert_eq!(of("barrier"), (threads, openmp, true));
@@ -256,6 +302,9 @@ mod tests {
         assert_eq!(of("broadcast --bytes 8 --peers libomp"), (0, 1, false), "so it says why");
         assert_eq!(of("barrier --fabric processes"), (0, 0, true));
         assert_eq!(of("barrier --fabric processes --peers none"), (0, 0, false));
+        assert_eq!(of("put-rate"), (0, 0, true), "threads have no puts");
+        assert_eq!(of("put-signal --fabric mpi --peers none"), (0, 0, false));
+        assert!(refused("put-rate --peers std").contains("beside put-rate there is mpi"));
         assert!(refused("barrier --fabric processes --peers std").contains("between threads"));
         assert_eq!(of("barrier --fabric mpi:2 --pes 4"), (0, 0, true));
         let mode = refused("barrier --fabric mpi --pes 2 --mode latency");
@@ -265,6 +314,41 @@ mod tests {
         let names = "std, hurdles, libgomp, libomp, mpi, none";
         assert!(refused("barrier --peers rayon").contains(names));
         assert!(refused("barrier --peers std --mpi /usr/bin/mpirun").contains("add mpi"));
+    }
+
+    #[test]
+    fn puts_are_between_two_pes() {
+        let sizes = |words: &str| {
+            let Options { session, sizes_bytes, .. } = options(words).unwrap();
+            assert_eq!((session.pes, session.work.len()), (2, sizes_bytes.len()), "{words}");
+            sizes_bytes
+        };
+        assert_eq!(sizes("put-signal"), [8]);
+        assert_eq!(sizes("put-rate --bytes 8,1k --fabric processes"), [8, 1024]);
+        assert_eq!(sizes("put-bandwidth --fabric mpi --pes 2"), [1 << 20]);
+        for (words, why) in [
+            ("put-rate --pes 3", "--pes 3: put-rate is between 2 PEs"),
+            ("put-rate --fabric mpi --pes 3", "--pes 3: put-rate is between 2 PEs"),
+            ("put-rate --pes 2,4", "use one number"),
+            ("put-signal --fabric mpi:2 --pes 2", "between 2 processes, of one PE each"),
+            ("put-rate --bytes 128k", "put-rate has at most 65536 bytes"),
+        ] {
+            let error = refused(words);
+            assert!(error.contains(why), "{words}: {error}");
+        }
+        for beyond in [
+            "--sync strict",
+            "--mode latency",
+            "--arrival skewed",
+            "--fresh 2",
+            "--rewrite",
+            "--buffers private",
+            "--algorithm flat",
+            "--all-algorithms",
+        ] {
+            let error = refused(&format!("put-signal {beyond}"));
+            assert!(error.contains("put-signal takes sizes, fabric"), "{beyond}: {error}");
+        }
     }
 
     #[test]

@@ -1,15 +1,18 @@
 //! The tables for people: one for each size and class of the transfer, within 100 columns.
 
-use consort::{Arrival, Candidate, Collective, Fabric, ProcessShape, SyncModes};
+mod heading;
+
+use consort::{Candidate, SyncModes};
 use consort_bench::{
-    harness::{Figure, Mode, Run, SKEW_NS},
+    harness::{Communication, Figure, Pattern, Run},
     limits::{Limit, MOST_BYTES},
-    units::{self, counted},
+    units,
 };
 use consort_fabric::statistics::launches;
 use consort_tuner::TransferClass;
 
 use crate::output;
+use heading::heading;
 
 /// The whole report.
 pub(super) fn page(run: &Run, figures: &[Figure]) -> String {
@@ -53,60 +56,6 @@ pub(super) fn page(run: &Run, figures: &[Figure]) -> String {
     text
 }
 
-/// The settings that all figures have in common.
-fn heading(run: &Run) -> String {
-    let Run { fabric, what, pes, waiting, usable_cores: cores, .. } = run;
-    let placement = match &run.cpus {
-        Some(cpus) => {
-            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
-            format!("one a core (cpu {})", cpus.join(", "))
-        }
-        None => format!("on {}, unpinned", counted(*cores, "usable core")),
-    };
-    let are = match fabric {
-        Fabric::Threads => "",
-        Fabric::Processes => " that are processes,",
-        Fabric::Mpi(ProcessShape { pes_each: 1, .. }) => " that are processes of an MPI,",
-        Fabric::Mpi(ProcessShape { in_turn: false, .. }) => " of an MPI's processes in blocks,",
-        Fabric::Mpi(_) => " of an MPI's processes in turn,",
-    };
-    let mut text = output::wrapped(&format!(
-        "{what}, {}{are} {placement}, waiting by {waiting}",
-        counted(*pes, "PE")
-    ));
-    let calls = match run.mode {
-        Mode::Throughput => "calls in a row (throughput), the time of the slowest PE",
-        Mode::Latency => "each call alone (latency), from the first start to the last end",
-    };
-    text += &output::wrapped(calls);
-    text += &output::wrapped(&match (run.conditions.arrival, run.mode) {
-        (Arrival::Together, _) => "all PEs come to a call together".to_owned(),
-        (Arrival::Skewed, Mode::Throughput) => format!(
-            "skewed by random work of up to {SKEW_NS} ns before each call, which is subtracted"
-        ),
-        (Arrival::Skewed, Mode::Latency) => format!(
-            "skewed by random work of up to {SKEW_NS} ns before each call: counts from the last \
-             start"
-        ),
-    });
-    if *what != Collective::Barrier {
-        let memory = if run.symmetric { "symmetric memory" } else { "private slices" };
-        let turns = match run.conditions.buffers {
-            1 => "one buffer, reused".to_owned(),
-            count => format!("{count} buffers in turn"),
-        };
-        let rewritten = if run.rewrites() { "rewritten before each call" } else { "not rewritten" };
-        text += &output::wrapped(&format!("{memory}, {turns}, {rewritten}"));
-    }
-    if run.cpus.is_none() {
-        text += &output::wrapped(&format!(
-            "{pes} PEs share {cores} cores: the times are the scheduler's, more than the \
-             algorithm's"
-        ));
-    }
-    text
-}
-
 /// The size, the class, and the machine's limits for these.
 fn title(
     run: &Run,
@@ -144,13 +93,15 @@ fn title(
 }
 
 fn table(run: &Run, figures: &[&Figure]) -> String {
-    let with_sync = run.what != Collective::Barrier;
+    let with_sync = matches!(run.what, Communication::Collective(_)) && !run.what.is_barrier();
+    let speed = speed(run);
     let bulk = figures.iter().any(|figure| !figure.shares.is_empty());
     let shares = if bulk { run.share_limits() } else { &[] };
     let mut header = vec!["algorithm"];
     header.extend(with_sync.then_some("sync"));
     header.extend(["blocks", "median", "± %", "p99"]);
     header.extend((!bulk).then_some("transfers"));
+    header.extend(speed.map(|(unit, _)| unit));
     header.extend(shares.iter().map(|&limit| column(limit)));
     let numbers: Vec<usize> = (if with_sync { 2 } else { 1 }..header.len()).collect();
     let mut table = output::table(header);
@@ -164,6 +115,10 @@ fn table(run: &Run, figures: &[&Figure]) -> String {
         }));
         row.push(figure.p99_ns.map_or("-".to_owned(), output::time));
         row.extend((!bulk).then(|| figure.ratio_to_limit.map_or("-".to_owned(), output::ratio)));
+        row.extend(speed.map(|(_, amount)| {
+            let bytes = figure.bytes.unwrap_or(0);
+            figure.median_ns.map_or("-".to_owned(), |ns| format!("{:.2}", amount(run, bytes) / ns))
+        }));
         row.extend(shares.iter().map(|wanted| {
             let share = figure.shares.iter().find(|(limit, _)| limit == wanted);
             share.map_or("-".to_owned(), |(_, share)| format!("{share:.2}"))
@@ -171,6 +126,22 @@ fn table(run: &Run, figures: &[&Figure]) -> String {
         table.add_row(row);
     }
     output::finish(table, &numbers)
+}
+
+/// What a call does, of blocks of so many bytes.
+type Amount = fn(&Run, usize) -> f64;
+
+/// The speed that calls are rated by: its unit, and how much of it a call would be in a nanosecond.
+fn speed(run: &Run) -> Option<(&'static str, Amount)> {
+    match run.what {
+        Communication::PointToPoint(Pattern::PutRate) => {
+            Some(("messages/us", |run, _| 1000.0 * run.what.bytes_moved(run.pes, 1)))
+        }
+        Communication::PointToPoint(Pattern::PutBandwidth) => {
+            Some(("GB/s", |run, bytes| run.what.bytes_moved(run.pes, bytes)))
+        }
+        _ => None,
+    }
 }
 
 /// The ratio of the strictest modes to the loosest, each with its fastest algorithm, if both are
@@ -234,13 +205,14 @@ fn notes(run: &Run, figures: &[&Figure]) -> String {
     }
     let is_threads = |one: &&Figure| one.fabric == "threads" && !one.is_ours();
     let mut libraries = figures.iter().filter(|one| !one.is_limit() && !one.is_program);
-    if run.what != Collective::Barrier && libraries.any(is_threads) {
+    if !run.what.is_barrier() && libraries.any(is_threads) {
         text += &output::wrapped(
             "The figures of libraries that have barriers alone are of a barrier, loads of the \
              other PEs' data, and a barrier.",
         );
     }
-    if figures.iter().any(|figure| figure.is_program) {
+    let of_collective = matches!(run.what, Communication::Collective(_));
+    if of_collective && figures.iter().any(|figure| figure.is_program) {
         text += &output::wrapped(
             "The figures of MPI and OpenMP, by programs in C, are of calls in a row, on one buffer \
              that is not rewritten.",
@@ -273,15 +245,15 @@ fn discarded(figures: &[&Figure]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use consort::Waiting;
-    use consort_bench::harness::Conditions;
+    use consort::{Collective, Fabric, Waiting};
+    use consort_bench::harness::{Conditions, Mode};
 
     use super::*;
 
-    fn run() -> Run {
+    pub(super) fn run() -> Run {
         Run {
             fabric: Fabric::Threads,
-            what: Collective::Broadcast,
+            what: Communication::Collective(Collective::Broadcast),
             pes: 2,
             mode: Mode::Latency,
             conditions: Conditions::default(),
@@ -354,7 +326,7 @@ mod tests {
             let says = (text.contains(loads), text.contains(in_a_row));
             assert_eq!(says, (says_loads, says_in_a_row), "{text}");
         }
-        let barriers = Run { what: Collective::Barrier, ..run() };
+        let barriers = Run { what: Communication::Collective(Collective::Barrier), ..run() };
         assert!(!page(&barriers, &[peer("hurdles", false)]).contains(loads));
     }
 
@@ -370,15 +342,5 @@ mod tests {
         let line = strictest_over_loosest(&[&slower, &loose, &strict, &mine]);
         assert_eq!(line, "The strictest modes take 4.20x of the loosest.\n");
         assert_eq!(strictest_over_loosest(&[&loose, &mine]), "");
-    }
-
-    #[test]
-    fn the_heading_says_how_it_was_measured() {
-        let text = heading(&run());
-        for part in ["one a core (cpu 0, 1)", "spin-yield", "latency", "reused", "rewritten"] {
-            assert!(text.contains(part), "{part}: {text}");
-        }
-        let shared = heading(&Run { cpus: None, pes: 16, ..run() });
-        assert!(shared.contains("16 PEs share 2 cores"), "{shared}");
     }
 }

@@ -1,6 +1,6 @@
 //! Collectives between processes.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fs, process::Command};
 
 use serde_json::Value;
 
@@ -29,10 +29,25 @@ fn processes_are_measured_as_threads_are() {
     assert!(page.contains("2 PEs that are processes"), "{page}");
 }
 
+/// All processes find the same, in each launch; more of them than cores is nothing to warn of.
+#[test]
+fn what_all_processes_warn_of_is_said_once() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("wisdom.processes.toml"), "nonsense").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    command.args(["bench", "barrier", "--fabric", "processes", "--pes", "3", "--budget", "0.2"]);
+    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml")).env("PATH", "");
+    let output = command.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert_eq!(said.matches("warning: wisdom is not used: ").count(), 1, "{said}");
+    assert!(!said.contains("--bind"), "{said}");
+}
+
 #[test]
 fn what_processes_do_not_have_is_refused() {
     for (line, why) in [
-        ("bench stencil --fabric processes", "only collectives take it"),
+        ("bench stencil --fabric processes", "only collectives and put-signal"),
         ("bench scan --fabric processes --peers std", "it is between threads"),
     ] {
         let refused = consort(line);

@@ -79,6 +79,7 @@ const IMPORTS: [Imports; 17] = [
             "consort",
             "consort-collectives",
             "consort-fabric",
+            "consort-mpi",
             "consort-native",
             "consort-sim",
             "consort-sync",

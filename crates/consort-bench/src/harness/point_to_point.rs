@@ -1,0 +1,185 @@
+//! Point-to-point communication: operations of PE 0 on the memory of PE 1.
+//!
+//! | pattern | a call | MPI's |
+//! | --- | --- | --- |
+//! | put-signal | a put with a signal, awaited; one back | `MPI_Send`, `MPI_Recv`; both back |
+//! | put-rate | 64 puts, and a quiet | 64 `MPI_Isend`, 64 `MPI_Irecv`, an empty answer |
+//! | put-bandwidth | 16 puts, and a quiet | 16 of both, an empty answer |
+//!
+//! The answer says what a quiet says: that all has arrived. Each message has a place of its own at
+//! its target, and all come from one source. PE 1 has no part in puts: it waits in the barrier at
+//! the end of a block.
+
+use std::{cell::Cell, collections::BTreeMap, str::FromStr};
+
+use consort::{Rank, Result, Signal, Symmetric, Team, Until};
+use serde::{Deserialize, Serialize};
+
+/// Operations between two PEs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Pattern {
+    /// The round trip of a put with a signal.
+    PutSignal,
+    /// Many small puts.
+    PutRate,
+    /// Some large puts.
+    PutBandwidth,
+}
+
+impl Pattern {
+    /// All patterns.
+    pub const EVERY: [Self; 3] = [Self::PutSignal, Self::PutRate, Self::PutBandwidth];
+
+    /// The name, on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PutSignal => "put-signal",
+            Self::PutRate => "put-rate",
+            Self::PutBandwidth => "put-bandwidth",
+        }
+    }
+
+    /// The messages of a call, if they all go in one direction.
+    pub const fn messages(self) -> Option<u32> {
+        match self {
+            Self::PutSignal => None,
+            Self::PutRate => Some(64),
+            Self::PutBandwidth => Some(16),
+        }
+    }
+
+    /// The messages of a call, as a parameter in results.
+    pub(crate) fn parameters(self) -> Option<BTreeMap<String, u64>> {
+        self.messages().map(|messages| [("messages".to_owned(), messages.into())].into())
+    }
+
+    /// The operations of a call.
+    pub const fn operations(self) -> &'static str {
+        match self {
+            Self::PutSignal => "put_signal, wait_until",
+            Self::PutRate | Self::PutBandwidth => "put, quiet",
+        }
+    }
+
+    /// What programs of MPI do in their place.
+    pub const fn operations_of_mpi(self) -> &'static str {
+        match self {
+            Self::PutSignal => "MPI_Send, MPI_Recv",
+            Self::PutRate | Self::PutBandwidth => "MPI_Isend, MPI_Irecv",
+        }
+    }
+
+    /// The default size of a message, and the largest.
+    pub const fn bytes(self) -> [usize; 2] {
+        match self {
+            Self::PutSignal => [8, 64 << 20],
+            Self::PutRate => [8, 64 << 10],
+            Self::PutBandwidth => [1 << 20, 64 << 20],
+        }
+    }
+
+    /// Bytes of symmetric memory that its calls need, with messages of so many bytes.
+    pub(super) fn heap_bytes(self, bytes: usize) -> usize {
+        self.messages().unwrap_or(1) as usize * bytes + size_of::<u64>()
+    }
+
+    /// Memory for calls with messages of so many bytes, which are whole words. Collective.
+    pub(super) fn prepare(self, team: Team<'_>, bytes: usize) -> Result<Pair<'_>> {
+        let words = bytes / size_of::<u64>();
+        Ok(Pair {
+            me: team.rank(),
+            target: team.symmetric(self.messages().unwrap_or(1) as usize * words)?,
+            trips: team.symmetric(1)?,
+            source: vec![1; words],
+            tripped: Cell::new(0),
+        })
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let found = Self::EVERY.into_iter().find(|one| one.name() == text);
+        found.ok_or_else(|| Self::EVERY.map(Self::name).join(", "))
+    }
+}
+
+/// What a PE keeps for the calls of a pattern.
+pub(super) struct Pair<'p> {
+    me: Rank,
+    target: Symmetric<'p, u64>,
+    /// The number of messages that have come, of round trips.
+    trips: Symmetric<'p, u64>,
+    source: Vec<u64>,
+    tripped: Cell<u64>,
+}
+
+impl Pair<'_> {
+    /// This PE's part in a call.
+    #[inline]
+    pub(super) fn call(&self, pattern: Pattern) -> Result<()> {
+        match (pattern.messages(), self.me) {
+            (None, Rank(0)) => {
+                self.send(Rank(1))?;
+                self.receive()
+            }
+            (None, Rank(1)) => {
+                self.receive()?;
+                self.send(Rank(0))
+            }
+            (Some(messages), Rank(0)) => {
+                for message in 0..messages as usize {
+                    self.target.put(Rank(1), message * self.source.len(), &self.source)?;
+                }
+                self.target.quiet()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn send(&self, to: Rank) -> Result<()> {
+        self.target.put_signal(to, 0, &self.source, &self.trips, 0, Signal::Add(1))
+    }
+
+    fn receive(&self) -> Result<()> {
+        self.tripped.set(self.tripped.get() + 1);
+        self.trips.wait_until(0, Until::AtLeast(self.tripped.get())).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use consort::Pes;
+
+    use super::*;
+
+    #[test]
+    fn all_messages_of_a_call_arrive() {
+        for pattern in Pattern::EVERY {
+            let words = Pes::threads(2).run(|pe| {
+                let world = pe.world();
+                let pair = pattern.prepare(world, 24)?;
+                for _ in 0..3 {
+                    pair.call(pattern)?;
+                }
+                world.barrier()?;
+                pair.target.to_vec()
+            });
+            let words = words.unwrap();
+            let all = 3 * pattern.messages().unwrap_or(1) as usize;
+            assert_eq!(words[1].1, vec![1; all], "{pattern:?}");
+            let came_back = if pattern == Pattern::PutSignal { 1 } else { 0 };
+            assert_eq!(words[0].1, vec![came_back; all], "{pattern:?}");
+        }
+    }
+
+    #[test]
+    fn names_are_read() {
+        for pattern in Pattern::EVERY {
+            assert_eq!(pattern.name().parse(), Ok(pattern));
+        }
+        let known = "put-signal, put-rate, put-bandwidth".to_owned();
+        assert_eq!("put".parse::<Pattern>(), Err(known));
+    }
+}

@@ -1,0 +1,117 @@
+//! The lines above the tables: what was timed, of whom, and how.
+
+use consort::{Arrival, Fabric, ProcessShape};
+use consort_bench::{
+    harness::{Communication, Mode, Pattern, Run, SKEW_NS},
+    units::counted,
+};
+
+use crate::output;
+
+/// The settings that all figures have in common.
+pub(super) fn heading(run: &Run) -> String {
+    let Run { fabric, what, pes, waiting, usable_cores: cores, .. } = run;
+    let is_placed = matches!(fabric, Fabric::Mpi(_));
+    let placement = match &run.cpus {
+        _ if is_placed => "placed by the launcher".to_owned(),
+        Some(cpus) => {
+            let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
+            format!("one a core (cpu {})", cpus.join(", "))
+        }
+        None => format!("on {}, unpinned", counted(*cores, "usable core")),
+    };
+    let are = match fabric {
+        Fabric::Threads => "",
+        Fabric::Processes => " that are processes,",
+        Fabric::Mpi(ProcessShape { pes_each: 1, .. }) => " that are processes of an MPI,",
+        Fabric::Mpi(ProcessShape { in_turn: false, .. }) => " of an MPI's processes in blocks,",
+        Fabric::Mpi(_) => " of an MPI's processes in turn,",
+    };
+    let mut text = output::wrapped(&format!(
+        "{what}, {}{are} {placement}, waiting by {waiting}",
+        counted(*pes, "PE")
+    ));
+    let calls = match run.mode {
+        Mode::Throughput => "calls in a row (throughput), the time of the slowest PE",
+        Mode::Latency => "each call alone (latency), from the first start to the last end",
+    };
+    text += &output::wrapped(calls);
+    text += &arrival(run);
+    text += &data(run);
+    if run.cpus.is_none() && !is_placed {
+        text += &output::wrapped(&format!(
+            "{pes} PEs share {cores} cores: the times are the scheduler's, more than the \
+             algorithm's"
+        ));
+    }
+    text
+}
+
+/// How the PEs come to a call.
+fn arrival(run: &Run) -> String {
+    if matches!(run.what, Communication::PointToPoint(_)) {
+        return String::new();
+    }
+    output::wrapped(&match (run.conditions.arrival, run.mode) {
+        (Arrival::Together, _) => "all PEs come to a call together".to_owned(),
+        (Arrival::Skewed, Mode::Throughput) => format!(
+            "skewed by random work of up to {SKEW_NS} ns before each call, which is subtracted"
+        ),
+        (Arrival::Skewed, Mode::Latency) => format!(
+            "skewed by random work of up to {SKEW_NS} ns before each call: counts from the last \
+             start"
+        ),
+    })
+}
+
+/// What a call moves, and where that lies.
+fn data(run: &Run) -> String {
+    let text = match run.what {
+        what if what.is_barrier() => return String::new(),
+        Communication::Collective(_) => {
+            let memory = if run.symmetric { "symmetric memory" } else { "private slices" };
+            let turns = match run.conditions.buffers {
+                1 => "one buffer, reused".to_owned(),
+                count => format!("{count} buffers in turn"),
+            };
+            let is_rewritten = run.rewrites();
+            let rewritten =
+                if is_rewritten { "rewritten before each call" } else { "not rewritten" };
+            format!("{memory}, {turns}, {rewritten}")
+        }
+        Communication::PointToPoint(Pattern::PutSignal) => format!(
+            "a call is a round trip, of a put with a signal; of MPI, by {}",
+            Pattern::PutSignal.operations_of_mpi()
+        ),
+        Communication::PointToPoint(pattern) => format!(
+            "a call is {messages} puts and a quiet; of MPI, {messages} messages by {}, and an \
+             empty one back",
+            pattern.operations_of_mpi(),
+            messages = pattern.messages().unwrap_or(1),
+        ),
+    };
+    output::wrapped(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::tests::run, *};
+
+    #[test]
+    fn the_heading_says_how_it_was_measured() {
+        let text = heading(&run());
+        for part in ["one a core (cpu 0, 1)", "spin-yield", "latency", "reused", "rewritten"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let shared = heading(&Run { cpus: None, pes: 16, ..run() });
+        assert!(shared.contains("16 PEs share 2 cores"), "{shared}");
+        let what = Communication::PointToPoint(Pattern::PutRate);
+        let puts = heading(&Run { what, ..run() }).replace('\n', " ");
+        assert!(puts.contains("a call is 64 puts and a quiet; of MPI, 64 messages"), "{puts}");
+        assert!(!puts.contains("together"), "{puts}");
+        let fabric = Fabric::Mpi(ProcessShape::SINGLE);
+        let placed = heading(&Run { fabric, cpus: None, ..run() });
+        let is_known = placed.contains("share") || placed.contains("one a core");
+        assert!(placed.contains("placed by the launcher") && !is_known, "{placed}");
+    }
+}

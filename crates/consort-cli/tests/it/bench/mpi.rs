@@ -1,0 +1,75 @@
+//! `--fabric mpi` of `bench` and `tune`, where there is no MPI, or one whose launcher fails.
+
+use std::ffi::OsStr;
+
+use super::{consort_in, folder_with};
+
+const BENCH: &str = "bench put-rate --fabric mpi --budget 0 --no-mpi";
+const TUNE: &str = "tune --fabric mpi --pes 2 --collective barrier --budget 0.5";
+
+/// What the command complains of with the programs of these folders, in a line.
+fn complaint(path: &OsStr, line: &str) -> String {
+    let output = consort_in(path, line);
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(1), "{line}: {said}");
+    said.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+/// The same, with a stand-in for Open MPI's launcher that runs this script instead of a program.
+fn with_launcher(script: &str, line: &str) -> String {
+    let version = "if test \"$1\" = --version; then echo 'mpirun (Open MPI) 4.1.4'; exit; fi";
+    let launcher = folder_with("mpirun", &format!("{version}\n{script}"));
+    // Its compiler is not used.
+    let compiler = folder_with("mpicc", "exit 1");
+    let folders = [launcher.path(), compiler.path()];
+    complaint(&std::env::join_paths(folders).expect("folders without a colon"), line)
+}
+
+#[test]
+fn a_missing_launcher_is_told_with_advice() {
+    for line in [BENCH, TUNE] {
+        let said = complaint(OsStr::new(""), line);
+        let why = "--fabric mpi starts them by the mpirun in PATH: no mpirun here: install an MPI";
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn a_session_that_dies_is_told_and_ends_the_measurement() {
+    for line in [BENCH, TUNE] {
+        let said = with_launcher("echo 'rank 1 was killed' >&2; exit 137", line);
+        assert!(said.contains("mpirun failed (exit status: 137): rank 1 was killed"), "{said}");
+        let said = with_launcher("kill -9 $$", line);
+        assert!(said.contains("mpirun failed (signal: 9 (SIGKILL))"), "{said}");
+    }
+}
+
+#[test]
+fn what_all_processes_complain_of_is_said_once() {
+    let alike = "for rank in 0 1 2; do echo 'error: no network' >&2; done";
+    let said = with_launcher(&format!("{alike}; echo 'error: no memory' >&2; exit 1"), BENCH);
+    assert!(said.contains("(exit status: 1): error: no network error: no memory"), "{said}");
+}
+
+#[test]
+fn a_session_without_an_outcome_is_told() {
+    for line in [BENCH, TUNE] {
+        let said = with_launcher("echo hello", line);
+        assert!(said.contains("the processes do not say what they measured"), "{said}");
+    }
+}
+
+#[test]
+fn shapes_that_cannot_be_are_refused_before_anything_starts() {
+    for (line, why) in [
+        ("bench put-rate --fabric mpi --pes 3", "--pes 3: put-rate is between 2 PEs"),
+        ("bench put-signal --fabric mpi:2 --pes 2", "put-signal is between 2 processes"),
+        ("bench barrier --fabric mpi:2 --pes 3", "--pes 3: with 2 PEs a process"),
+        ("tune --fabric mpi:2 --pes 3", "--pes 3: with 2 PEs a process"),
+        ("tune --fabric mpi", "say by --pes how many PEs"),
+        ("bench stencil --fabric mpi", "only collectives and put-signal, put-rate, put-bandwidth"),
+    ] {
+        let said = complaint(OsStr::new(""), line);
+        assert!(said.contains(why), "{line}: {said}");
+    }
+}

@@ -1,0 +1,199 @@
+//! `consort bench` and `consort tune` on processes that the `mpirun` in `PATH` starts, with the
+//! smallest budgets. On a machine without an MPI the tests are listed as ignored.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, ExitCode, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The most that a command may take.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Measurements, the name in their figures, and how many PEs they have.
+const BENCHES: [(&str, &str, u64); 6] = [
+    ("put-signal", "put-signal", 2),
+    ("put-rate --bytes 8,64", "put-rate", 2),
+    ("put-bandwidth --bytes 64k --pes 2", "put-bandwidth", 2),
+    ("barrier --pes 3", "barrier", 3),
+    ("all_reduce --pes 2 --bytes 8", "all_reduce", 2),
+    ("broadcast --pes 4 --bytes 8", "broadcast", 4),
+];
+
+/// Settings that all processes refuse alike, and what they say of them.
+const REFUSED: [(&str, &str, &str); 2] = [
+    ("CONSORT_SEGMENT", "odd", "`odd` is no origin of shared state"),
+    ("CONSORT_CACHE", "/proc/nowhere", "what was compiled for MPI cannot be kept in /proc/nowhere"),
+];
+
+type Tested = Result<(), Failed>;
+
+fn main() -> ExitCode {
+    let is_here = ["mpirun", "mpicc"].into_iter().all(is_installed);
+    let benches = BENCHES.into_iter().map(|(what, name, pes)| {
+        Trial::test(format!("bench::{}", what.replace(' ', "_")), move || bench(what, name, pes))
+    });
+    let refused = REFUSED.into_iter().map(|(setting, value, why)| {
+        let name = format!("ends::{}", setting.to_lowercase());
+        Trial::test(name, move || is_refused_once(setting, value, why))
+    });
+    let others = [
+        Trial::test("bench::in_turn", in_turn),
+        Trial::test("tune::wisdom_is_found_again", wisdom_is_found_again),
+        Trial::test("bench::warned_once", warned_once),
+        Trial::test("ends::killed", killed),
+    ];
+    let tests = benches.chain(refused).chain(others);
+    let tests = tests.map(|test| test.with_ignored_flag(!is_here)).collect();
+    // Jobs of many processes would make each other slow.
+    let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+fn is_installed(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// The command in an empty folder, with wisdom of its own.
+fn consort(folder: &TempDir, line: &str) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg(LIMIT.as_secs().to_string()).arg(env!("CARGO_BIN_EXE_consort"));
+    command.args(line.split_whitespace()).current_dir(folder);
+    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml"));
+    // The file of a session tells its processes from those of others.
+    command.env("TMPDIR", folder.path());
+    command
+}
+
+/// Its standard output, if it ends well.
+fn printed(folder: &TempDir, line: &str) -> Result<String, Failed> {
+    let Output { status, stdout, stderr } = consort(folder, line).output()?;
+    let said = String::from_utf8_lossy(&stderr);
+    if !status.success() {
+        return Err(format!("{line}: {status}: {said}").into());
+    }
+    Ok(String::from_utf8(stdout)?)
+}
+
+/// Its standard error and its status, if it fails.
+fn complaint(mut command: Command) -> Result<(String, Option<i32>), Failed> {
+    let Output { status, stdout, stderr } = command.output()?;
+    if status.success() {
+        return Err(format!("it ended well: {}", String::from_utf8_lossy(&stdout)).into());
+    }
+    Ok((String::from_utf8_lossy(&stderr).into_owned(), status.code()))
+}
+
+/// Fails unless this holds.
+fn ensure(holds: bool, otherwise: &str) -> Tested {
+    if holds { Ok(()) } else { Err(otherwise.into()) }
+}
+
+/// The figures have times, ours and those of the MPI, and no class: nobody knows where the
+/// processes are.
+fn bench(what: &str, name: &str, pes: u64) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let text = printed(&folder, &format!("bench {what} --fabric mpi --budget 0 --json"))?;
+    let figures: Vec<Value> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let is_timed = |one: &&Value| one["median_ns"].as_f64() > Some(0.0);
+    for figure in &figures {
+        ensure(figure["bench"] == name && figure["pes"] == pes, &text)?;
+        ensure(figure["c2c_class"].is_null() && figure["placement"] != "bound to cores", &text)?;
+    }
+    let (ours, peers): (Vec<&Value>, Vec<&Value>) =
+        figures.iter().filter(is_timed).partition(|one| one["peer"].is_null());
+    ensure(!ours.is_empty() && ours.iter().all(|one| one["fabric"] == "mpi"), &text)?;
+    ensure(peers.len() == ours.len() && peers.iter().all(|one| one["peer"] != "mpirun"), &text)
+}
+
+/// Four PEs of two processes, whose ranks are dealt in turn.
+fn in_turn() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let page = printed(&folder, "bench barrier --fabric mpi:2:in-turn --pes 4 --budget 0")?;
+    let says = |words: &str| page.replace('\n', " ").contains(words);
+    ensure(says("4 PEs of an MPI's processes in turn, placed by the launcher"), &page)?;
+    ensure(!says("not measured"), &page)
+}
+
+/// All processes find that wisdom cannot be used, in each launch, and it is said once.
+fn warned_once() -> Tested {
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("wisdom.mpi.toml"), "nonsense")?;
+    let line = "bench barrier --fabric mpi --pes 3 --budget 1 --no-mpi";
+    let Output { status, stderr, .. } = consort(&folder, line).output()?;
+    let said = String::from_utf8_lossy(&stderr);
+    let times = said.matches("warning: wisdom is not used: ").count();
+    ensure(status.success() && times == 1, &format!("{status}, {times}x: {said}"))
+}
+
+/// What was tuned is in a file, which serves a call of such PEs and of no others.
+fn wisdom_is_found_again() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let line = "tune --fabric mpi --pes 2 --collective barrier --budget 1 --json";
+    let outcome: Value = serde_json::from_str(&printed(&folder, line)?)?;
+    let explained = printed(&folder, "explain barrier --fabric mpi --pes 2 --json")?;
+    let choice: Value = serde_json::from_str(&explained)?;
+    ensure(choice["origin"] == "exact", &format!("{choice}\nafter\n{outcome}"))?;
+    let of_threads = printed(&folder, "explain barrier --pes 2 --json")?;
+    let choice: Value = serde_json::from_str(&of_threads)?;
+    ensure(choice["origin"] == "model", &of_threads)
+}
+
+/// All processes complain, and it is said once.
+fn is_refused_once(setting: &str, value: &str, why: &str) -> Tested {
+    let folder = tempfile::tempdir()?;
+    for line in [
+        "bench barrier --fabric mpi --pes 4 --budget 0 --no-mpi",
+        "tune --fabric mpi --pes 4 --collective barrier --budget 0.5",
+    ] {
+        let mut command = consort(&folder, line);
+        command.env(setting, value);
+        let (said, status) = complaint(command)?;
+        let times = said.matches(why).count();
+        ensure(status == Some(1) && times == 1, &format!("{line}: {status:?}, {times}x: {said}"))?;
+        ensure(said.contains("mpirun failed") && !said.contains("in the midst"), &said)?;
+    }
+    Ok(())
+}
+
+/// A process of a session that is killed ends the measurement, which names what has failed.
+fn killed() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let mut command = consort(&folder, "bench barrier --fabric mpi --pes 2 --budget 60 --no-mpi");
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let measures = command.spawn()?;
+    let begun = Instant::now();
+    while !kill_a_session_of(folder.path())? {
+        ensure(begun.elapsed() < LIMIT, "no session has begun")?;
+        thread::sleep(Duration::from_millis(5));
+    }
+    let Output { status, stderr, .. } = measures.wait_with_output()?;
+    let said = String::from_utf8_lossy(&stderr);
+    ensure(begun.elapsed() < LIMIT / 4, "it took long to end")?;
+    ensure(status.code() == Some(1) && said.contains("mpirun failed"), &format!("{status}: {said}"))
+}
+
+/// Kills a process of a session whose file is in this folder; returns whether there was one.
+fn kill_a_session_of(folder: &Path) -> Result<bool, Failed> {
+    for entry in fs::read_dir("/proc")?.filter_map(Result::ok) {
+        let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = words.split(|byte| *byte == 0).collect();
+        let folder = folder.as_os_str().as_encoded_bytes();
+        // The launcher has the same words behind its own options.
+        if let [_, b"session", file, ..] = words[..]
+            && file.starts_with(folder)
+        {
+            let pid = entry.file_name();
+            return Ok(Command::new("kill").arg("-9").arg(pid).status()?.success());
+        }
+    }
+    Ok(false)
+}
