@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::{Parser, ValueEnum, builder::RangedU64ValueParser};
-use consort::{Pe, Rank};
-use consort_apps_ft::{Class, Exchange, Ft, Layout, ensure_even, error};
+use consort::Pe;
+use consort_apps_ft::{Class, Exchange, Ft, Layout, check, ensure_even};
 use consort_apps_kernels::{
     grid::Shape,
     measure::measure,
@@ -23,9 +23,6 @@ Examples:
   ft -n 4 --timeline ft.svg                      a picture of what each PE does
   consort run -n 4 ft --class A                  PEs that are processes
   mpirun -n 4 ft --class A                       the same under an MPI, on many machines";
-
-/// The largest relative error of a checksum, as the benchmark has it.
-const LIMIT: f64 = 1e-12;
 
 /// FT of the NAS Parallel Benchmarks
 #[derive(Parser)]
@@ -79,8 +76,8 @@ fn class(name: &str) -> Result<Class> {
     class.ok_or_else(|| anyhow::anyhow!("the classes are S, W, A and B"))
 }
 
-/// The program of a PE. PE 0 has the report.
-fn program(pe: &Pe, arguments: &Arguments) -> Result<Option<Report>> {
+/// The program of a PE, and its report.
+fn program(pe: &Pe, arguments: &Arguments) -> Result<Report> {
     let (world, common, class) = (pe.world(), &arguments.common, arguments.class);
     let (layout, layout_name) = match arguments.layout {
         Kind::Slabs => (Layout::Slabs, "slabs".to_owned()),
@@ -106,21 +103,10 @@ fn program(pe: &Pe, arguments: &Arguments) -> Result<Option<Report>> {
         || initial.clone(),
         |space, recorder| ft.solve(space, recorder),
     )?;
-    let check = if common.check {
-        let error = error(&class, &measured.result);
-        ensure!(error < LIMIT, "the checksums are wrong: their relative error is {error:e}");
-        let iterations = class.checksums.len();
-        Some(format!("{iterations} published checksums, relative error {error:.1e}"))
-    } else {
-        None
-    };
-    let is_first = world.rank() == Rank(0);
-    Ok(is_first.then(|| {
-        let text = format!("class {}, {layout_name}", class.name);
-        let machine = (library(), world.size());
-        let texts = (text, format!("exchange {exchange_name}"));
-        Report::new("ft", texts, machine, class.flops(), measured).checked(check)
-    }))
+    let checked = common.checked(|| Ok(check(&class, &measured.result)))?;
+    let text = format!("class {}, {layout_name}", class.name);
+    let (texts, machine) = ((text, format!("exchange {exchange_name}")), (library(), world.size()));
+    Ok(Report::new("ft", texts, machine, class.flops(), measured).checked(checked))
 }
 
 fn main() -> ExitCode {

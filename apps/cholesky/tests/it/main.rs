@@ -3,10 +3,10 @@
 use std::process::Command;
 
 use consort::{Pe, Pes};
-use consort_apps_cholesky::{Cholesky, Error, Mode, Problem, check};
-use consort_apps_kernels::{dense::NotPositiveDefinite, grid::Shape, recorder::Recorder};
-
-const MODES: [Mode; 2] = [Mode::Blocking, Mode::Ahead];
+use consort_apps_cholesky::{Cholesky, Error, Problem, check};
+use consort_apps_kernels::{
+    dense::NotPositiveDefinite, grid::Shape, mode::Mode, recorder::Recorder,
+};
 
 /// Factors in both modes, which have to give the same and pass the check.
 fn factors(pes: u32, shape: Shape, order: usize, block: usize) {
@@ -14,7 +14,7 @@ fn factors(pes: u32, shape: Shape, order: usize, block: usize) {
     let program = |pe: &Pe| {
         let cholesky = Cholesky::new(pe.world(), problem)?;
         let mut factors = Vec::new();
-        for mode in MODES {
+        for mode in Mode::ALL {
             let mut a = cholesky.matrix();
             cholesky.factor(&mut a, mode, &Recorder::begin())?;
             let right = check(pe.world(), &a)?;
@@ -55,7 +55,7 @@ fn a_wrong_factor_is_found() {
         let program = |pe: &Pe| {
             let cholesky = Cholesky::new(pe.world(), problem)?;
             let mut a = cholesky.matrix();
-            cholesky.factor(&mut a, Mode::Ahead, &Recorder::begin())?;
+            cholesky.factor(&mut a, Mode::Overlap, &Recorder::begin())?;
             if pe.world().rank().0 == 1 {
                 a.view_mut().data()[order - 1] += 1e-3; // of column 16
             }
@@ -69,7 +69,7 @@ fn a_wrong_factor_is_found() {
 #[test]
 fn a_matrix_without_a_factor_is_refused() {
     let problem = Problem { order: 50, block: 8, shape: Shape { rows: 2, columns: 2 } };
-    for mode in MODES {
+    for mode in Mode::ALL {
         let program = |pe: &Pe| {
             let cholesky = Cholesky::new(pe.world(), problem)?;
             let mut a = cholesky.matrix();

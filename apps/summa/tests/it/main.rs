@@ -3,10 +3,8 @@
 use std::process::Command;
 
 use consort::Pes;
-use consort_apps_kernels::{grid::Shape, recorder::Recorder};
-use consort_apps_summa::{Mode, Problem, Summa, check};
-
-const MODES: [Mode; 2] = [Mode::Blocking, Mode::Overlap];
+use consort_apps_kernels::{grid::Shape, mode::Mode, recorder::Recorder};
+use consort_apps_summa::{Problem, Summa, check};
 
 /// The products in both modes, if they are right: the own parts of each PE.
 fn products(pes: u32, shape: Shape, [rows, inner, columns]: [usize; 3], block: usize) {
@@ -14,7 +12,7 @@ fn products(pes: u32, shape: Shape, [rows, inner, columns]: [usize; 3], block: u
     let program = |pe: &consort::Pe| {
         let summa = Summa::new(pe.world(), problem)?;
         let mut products = Vec::new();
-        for mode in MODES {
+        for mode in Mode::ALL {
             let mut c = summa.zeros();
             summa.multiply(&mut c, mode, &Recorder::begin())?;
             let right = check(pe.world(), &problem, &c)?;
