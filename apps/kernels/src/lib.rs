@@ -15,11 +15,13 @@
 //! | [`options`] | the options of all applications |
 //! | [`measure`] | timed runs of an application |
 //! | [`report`] | what an application prints |
+//! | [`command`] | the commands of the applications, as their tests run them |
 //!
 //! Kernels are written in Rust by default. The features `cblas` and `fftw` take those of the
 //! system's OpenBLAS and FFTW, so that a comparison with a peer has one kernel on both sides.
 
 pub mod check;
+pub mod command;
 pub mod cyclic;
 pub mod dense;
 pub mod entries;
