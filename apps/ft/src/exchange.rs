@@ -21,7 +21,7 @@ pub enum Exchange {
     Slabs,
     /// Some planes together, likewise.
     PackedSlabs {
-        /// The planes of a message.
+        /// The planes of a message, at least one.
         planes: usize,
     },
 }

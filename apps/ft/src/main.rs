@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum, builder::RangedU64ValueParser};
 use consort::Pe;
 use consort_apps_ft::{Class, Exchange, Ft, Layout, check, ensure_even};
@@ -23,6 +23,9 @@ Examples:
   ft -n 4 --timeline ft.svg                      a picture of what each PE does
   consort run -n 4 ft --class A                  PEs that are processes
   mpirun -n 4 ft --class A                       the same under an MPI, on many machines";
+
+/// Planes of a message, unless a number is given.
+const PACK: usize = 8;
 
 /// FT of the NAS Parallel Benchmarks
 #[derive(Parser)]
@@ -47,10 +50,10 @@ struct Arguments {
     #[arg(long, value_enum, default_value_t = Travel::PackedSlabs)]
     exchange: Travel,
 
-    /// Planes of a message of packed slabs
-    #[arg(long, value_name = "PLANES", default_value_t = 8,
+    /// Planes of a message of packed slabs [default: 8]
+    #[arg(long, value_name = "PLANES",
           value_parser = RangedU64ValueParser::<usize>::new().range(1..1 << 20))]
-    pack: usize,
+    pack: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -80,7 +83,10 @@ fn class(name: &str) -> Result<Class> {
 fn program(pe: &Pe, arguments: &Arguments) -> Result<Report> {
     let (world, common, class) = (pe.world(), &arguments.common, arguments.class);
     let (layout, layout_name) = match arguments.layout {
-        Kind::Slabs => (Layout::Slabs, "slabs".to_owned()),
+        Kind::Slabs => {
+            ensure!(arguments.grid.is_none(), "--grid is for --layout pencils");
+            (Layout::Slabs, "slabs".to_owned())
+        }
         Kind::Pencils => {
             let shape = Shape::of(arguments.grid, world.size())?;
             (Layout::Pencils(shape), format!("pencils on a grid {shape}"))
@@ -91,10 +97,12 @@ fn program(pe: &Pe, arguments: &Arguments) -> Result<Report> {
         Travel::Whole => (Exchange::Whole, "whole".to_owned()),
         Travel::Slabs => (Exchange::Slabs, "slabs".to_owned()),
         Travel::PackedSlabs => {
-            let planes = arguments.pack;
+            let planes = arguments.pack.unwrap_or(PACK);
             (Exchange::PackedSlabs { planes }, format!("packed-slabs of {planes}"))
         }
     };
+    let is_packed = matches!(exchange, Exchange::PackedSlabs { .. });
+    ensure!(is_packed || arguments.pack.is_none(), "--pack is for --exchange packed-slabs");
     let mut ft = Ft::new(world, class, layout, exchange)?;
     let initial = ft.initial();
     let measured = measure(

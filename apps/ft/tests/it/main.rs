@@ -62,6 +62,10 @@ fn the_command_checks_and_refuses() {
     assert!(!done && error.contains("cannot share the 64 points"), "{error}");
     let (done, [_, error]) = ft(&["--class", "Z"]);
     assert!(!done && error.contains("S, W, A and B"), "{error}");
+    let (done, [_, error]) = ft(&["--grid", "2x2"]);
+    assert!(!done && error.contains("--grid is for --layout pencils"), "{error}");
+    let (done, [_, error]) = ft(&["--exchange", "whole", "--pack", "2"]);
+    assert!(!done && error.contains("--pack is for --exchange packed-slabs"), "{error}");
 }
 
 #[test]
