@@ -6,6 +6,7 @@
 
 use consort::{Max, Result, Sum, Team};
 use consort_apps_kernels::{
+    check::{larger, largest},
     entries::{definite, hash},
     matrix::Matrix,
 };
@@ -20,7 +21,8 @@ const VECTORS: u64 = 3;
 const SMALL: usize = 300;
 
 /// A factor that is wrong.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the factor is wrong: its residual is {residual:e}")]
 pub struct Wrong {
     /// Its residual.
     pub residual: f64,
@@ -76,14 +78,4 @@ pub fn check(world: Team<'_>, l: &Matrix) -> Result<Result<String, Wrong>> {
     } else {
         Ok(Err(Wrong { residual }))
     }
-}
-
-/// The larger of two numbers, or the one that is none.
-fn larger(one: f64, other: f64) -> f64 {
-    if one.is_nan() || one > other { one } else { other }
-}
-
-/// The largest of some numbers, or one that is none.
-fn largest(numbers: impl Iterator<Item = f64>) -> f64 {
-    numbers.fold(0.0, larger)
 }

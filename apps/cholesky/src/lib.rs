@@ -12,7 +12,7 @@
 //!
 //! and each PE subtracts products of both from its part of the blocks to the right.
 //!
-//! With [`Mode::Ahead`] block column k + 1 is updated first, panel k + 1 is factored and its
+//! With [`Mode::Overlap`] block column k + 1 is updated first, panel k + 1 is factored and its
 //! broadcasts are started, and only then is the rest updated by panel k, block column by block
 //! column; calls progress between them.
 //!
@@ -29,6 +29,7 @@ use consort_apps_kernels::{
     entries::definite,
     grid::Shape,
     matrix::Matrix,
+    mode::Mode,
     recorder::Recorder,
 };
 
@@ -36,15 +37,6 @@ pub use check::{Wrong, check};
 
 use checkerboard::Checkerboard;
 use panel::{Ahead, Panel};
-
-/// When panels are factored and broadcast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Before they are needed, by blocking calls.
-    Blocking,
-    /// While the update by the panel before is under way, by nonblocking calls.
-    Ahead,
-}
 
 /// The order of the matrix, and its distribution.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +110,7 @@ impl<'p> Cholesky<'p> {
                     self.factor_panel(a, next, recorder)?;
                     self.broadcast(a, next, recorder)?
                 }
-                Mode::Ahead => {
+                Mode::Overlap => {
                     if self.checkerboard.columns.owns(next) {
                         self.update(a, &panel, next, recorder);
                     }

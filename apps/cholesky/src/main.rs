@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use clap::{Parser, builder::RangedU64ValueParser};
-use consort::{Pe, Rank};
-use consort_apps_cholesky::{Cholesky, Mode, Problem, Wrong, check};
+use anyhow::Result;
+use clap::Parser;
+use consort::Pe;
+use consort_apps_cholesky::{Cholesky, Problem, check};
 use consort_apps_kernels::{
     dense::dense,
     grid::Shape,
     measure::measure,
-    options::Common,
+    options::{BlockCyclic, Common},
     report::{Report, conclude},
 };
 
@@ -30,35 +30,16 @@ struct Arguments {
     #[command(flatten)]
     common: Common,
 
-    /// Rows and columns of the matrix
-    #[arg(long, value_name = "N", default_value_t = 1024,
-          value_parser = RangedU64ValueParser::<usize>::new().range(1..1 << 20))]
-    size: usize,
-
-    /// Rows and columns of a block
-    #[arg(long, value_name = "B", default_value_t = 128,
-          value_parser = RangedU64ValueParser::<usize>::new().range(1..1 << 20))]
-    block: usize,
-
-    /// Rows and columns of the grid of PEs, as in 2x3 [default: the squarest]
-    #[arg(long, value_name = "RxC")]
-    grid: Option<Shape>,
-
-    /// Factor and broadcast a panel while the one before it updates the rest (default)
-    #[arg(long, conflicts_with = "blocking")]
-    overlap: bool,
-
-    /// Factor and broadcast panels when they are needed, by blocking calls
-    #[arg(long)]
-    blocking: bool,
+    #[command(flatten)]
+    matrices: BlockCyclic,
 }
 
-/// The program of a PE. PE 0 has the report.
-fn program(pe: &Pe, arguments: &Arguments) -> Result<Option<Report>> {
-    let (world, common) = (pe.world(), &arguments.common);
-    let shape = Shape::of(arguments.grid, world.size())?;
-    let problem = Problem { order: arguments.size, block: arguments.block, shape };
-    let mode = if arguments.blocking { Mode::Blocking } else { Mode::Ahead };
+/// The program of a PE, and its report.
+fn program(pe: &Pe, arguments: &Arguments) -> Result<Report> {
+    let (world, common, matrices) = (pe.world(), &arguments.common, &arguments.matrices);
+    let (order, block, mode) = (matrices.size, matrices.block, matrices.mode());
+    let shape = Shape::of(matrices.grid, world.size())?;
+    let problem = Problem { order, block, shape };
     let cholesky = Cholesky::new(world, problem)?;
     let measured = measure(
         world,
@@ -66,21 +47,10 @@ fn program(pe: &Pe, arguments: &Arguments) -> Result<Option<Report>> {
         || cholesky.matrix(),
         |mut a, recorder| cholesky.factor(&mut a, mode, recorder).map(|()| a),
     )?;
-    let checked = match common.check.then(|| check(world, &measured.result)) {
-        None => None,
-        Some(checked) => match checked? {
-            Ok(words) => Some(words),
-            Err(Wrong { residual }) => bail!("the factor is wrong: its residual is {residual:e}"),
-        },
-    };
-    let is_first = world.rank() == Rank(0);
-    Ok(is_first.then(|| {
-        let text = format!("{}, block {}, grid {shape}", problem.order, problem.block);
-        let variant = if mode == Mode::Blocking { "blocking" } else { "overlap" };
-        let machine = (dense().name(), world.size());
-        let texts = (text, variant.to_owned());
-        Report::new("cholesky", texts, machine, problem.flops(), measured).checked(checked)
-    }))
+    let checked = common.checked(|| check(world, &measured.result))?;
+    let text = format!("{order}, block {block}, grid {shape}");
+    let (texts, machine) = ((text, mode.name().to_owned()), (dense().name(), world.size()));
+    Ok(Report::new("cholesky", texts, machine, problem.flops(), measured).checked(checked))
 }
 
 fn main() -> ExitCode {

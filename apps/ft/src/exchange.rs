@@ -21,7 +21,7 @@ pub enum Exchange {
     Slabs,
     /// Some planes together, likewise.
     PackedSlabs {
-        /// The planes of a message.
+        /// The planes of a message, at least one.
         planes: usize,
     },
 }
@@ -63,13 +63,16 @@ impl Planes<'_> {
     }
 }
 
+/// What a message is sent from, and what comes from the others.
+type Buffers = (Vec<Complex64>, Vec<Complex64>);
+
 /// A message under way, its first plane and the number of its planes.
-type Message<'p> = (Request<'p, Vec<Complex64>>, usize, usize);
+type Message<'p> = (Request<'p, Buffers>, usize, usize);
 
 /// Exchanges planes, in memory that it keeps for the next time.
 pub(crate) struct Exchanger {
     exchange: Exchange,
-    spare: Vec<Vec<Complex64>>,
+    spare: Vec<Buffers>,
 }
 
 impl Exchanger {
@@ -97,12 +100,13 @@ impl Exchanger {
         let mut under_way: VecDeque<Message<'p>> = VecDeque::new();
         for first in (0..all.planes).step_by(together) {
             let planes = together.min(all.planes - first);
-            let mut message = recorder.communicate(|| self.message(all, planes));
+            let (mut sent, received) = recorder.communicate(|| self.buffers(all, planes));
             for plane in 0..planes {
-                recorder.compute(|| compute(first + plane, &mut all.blocks(&mut message, plane)));
+                recorder.compute(|| compute(first + plane, &mut all.blocks(&mut sent, plane)));
                 recorder.communicate(|| all.team.progress())?;
             }
-            let request = recorder.communicate(|| all.team.start_all_to_all(message))?;
+            let request =
+                recorder.communicate(|| all.team.start_all_to_all_into(sent, received))?;
             under_way.push_back((request, first, planes));
             while let Some(mut message) = under_way.pop_front() {
                 let is_full = under_way.len() >= UNDER_WAY;
@@ -126,16 +130,15 @@ impl Exchanger {
         mut compute: impl FnMut(usize, &mut Blocks<'_>),
         mut take: impl FnMut(usize, &mut Blocks<'_>),
     ) -> Result<()> {
-        let mut message = recorder.communicate(|| self.message(all, all.planes));
+        let (mut sent, mut received) = recorder.communicate(|| self.buffers(all, all.planes));
         recorder.compute(|| {
-            (0..all.planes).for_each(|plane| compute(plane, &mut all.blocks(&mut message, plane)));
+            (0..all.planes).for_each(|plane| compute(plane, &mut all.blocks(&mut sent, plane)));
         });
-        let mut received = recorder.communicate(|| self.message(all, all.planes));
-        recorder.communicate(|| all.team.all_to_all_slice(&message, &mut received))?;
+        recorder.communicate(|| all.team.all_to_all_slice(&sent, &mut received))?;
         recorder.compute(|| {
             (0..all.planes).for_each(|plane| take(plane, &mut all.blocks(&mut received, plane)));
         });
-        self.spare.extend([message, received]);
+        self.spare.push((sent, received));
         Ok(())
     }
 
@@ -147,20 +150,22 @@ impl Exchanger {
         recorder: &Recorder,
         take: &mut impl FnMut(usize, &mut Blocks<'_>),
     ) -> Result<()> {
-        let mut received = recorder.wait(|| request.wait())?;
+        let (sent, mut received) = recorder.wait(|| request.wait())?;
         recorder.compute(|| {
             for plane in 0..planes {
                 take(first + plane, &mut all.blocks(&mut received, plane));
             }
         });
-        self.spare.push(received);
+        self.spare.push((sent, received));
         Ok(())
     }
 
-    /// A message of so many planes.
-    fn message(&mut self, all: Planes<'_>, planes: usize) -> Vec<Complex64> {
-        let mut memory = self.spare.pop().unwrap_or_default();
-        memory.resize(all.team.size() as usize * planes * all.block, Complex64::ZERO);
-        memory
+    /// The buffers of a message of so many planes.
+    fn buffers(&mut self, all: Planes<'_>, planes: usize) -> Buffers {
+        let (mut sent, mut received) = self.spare.pop().unwrap_or_default();
+        let len = all.team.size() as usize * planes * all.block;
+        sent.resize(len, Complex64::ZERO);
+        received.resize(len, Complex64::ZERO);
+        (sent, received)
     }
 }

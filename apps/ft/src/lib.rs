@@ -8,6 +8,7 @@
 //! | module | what |
 //! | --- | --- |
 //! | `classes` | sizes, and published checksums |
+//! | `check` | compares checksums with those |
 //! | `random` | the initial array |
 //! | `layout` | slabs and pencils: how the array lies on the PEs, and its transforms |
 //! | `exchange` | how planes travel between PEs |
@@ -15,6 +16,7 @@
 //!
 //! The time is that of the first transform and of all iterations. The initial array is not in it.
 
+mod check;
 mod classes;
 mod exchange;
 mod layout;
@@ -26,6 +28,7 @@ use std::f64::consts::PI;
 use consort::{Result, Sum, Team};
 use consort_apps_kernels::{Complex64, grid::Shape, recorder::Recorder};
 
+pub use check::{Wrong, check};
 pub use classes::Class;
 pub use exchange::Exchange;
 
@@ -165,13 +168,4 @@ fn evolve(spectrum: &mut [Complex64], Region([x, y, z]): &Region, factors: &[Vec
             }
         }
     }
-}
-
-/// The largest relative error of the checksums.
-#[must_use]
-pub fn error(class: &Class, checksums: &[[f64; 2]]) -> f64 {
-    assert_eq!(checksums.len(), class.checksums.len(), "a checksum of each iteration");
-    let pairs = checksums.iter().flatten().zip(class.checksums.iter().flatten());
-    let errors = pairs.map(|(found, published)| ((found - published) / published).abs());
-    errors.fold(0.0, |one: f64, other| if one.is_nan() || one > other { one } else { other })
 }

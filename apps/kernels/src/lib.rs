@@ -8,21 +8,27 @@
 //! | [`matrix`] | a PE's part of a distributed matrix |
 //! | [`entries`] | the values that matrices are filled with |
 //! | [`grid`] | the shape of a grid of PEs |
+//! | [`mode`] | when panels of a matrix are broadcast |
+//! | [`check`] | the largest of some errors |
 //! | [`recorder`] | what a PE does when |
 //! | [`timeline`] | the same of all PEs, as a picture |
 //! | [`options`] | the options of all applications |
 //! | [`measure`] | timed runs of an application |
 //! | [`report`] | what an application prints |
+//! | [`command`] | the commands of the applications, as their tests run them |
 //!
 //! Kernels are written in Rust by default. The features `cblas` and `fftw` take those of the
 //! system's OpenBLAS and FFTW, so that a comparison with a peer has one kernel on both sides.
 
+pub mod check;
+pub mod command;
 pub mod cyclic;
 pub mod dense;
 pub mod entries;
 pub mod grid;
 pub mod matrix;
 pub mod measure;
+pub mod mode;
 pub mod options;
 pub mod recorder;
 pub mod report;

@@ -1,9 +1,12 @@
 //! The options of all applications.
 
-use std::path::PathBuf;
+use std::{error::Error, ops::RangeInclusive, path::PathBuf};
 
 use anyhow::Result;
-use consort::{Pe, Pes};
+use clap::builder::RangedU64ValueParser;
+use consort::{Pe, Pes, Rank};
+
+use crate::{grid::Shape, mode::Mode};
 
 /// The options that all applications have.
 #[derive(Clone, Debug, clap::Args)]
@@ -35,18 +38,68 @@ pub struct Common {
     pub json: bool,
 }
 
+/// The options of applications on matrices whose blocks are dealt to a grid of PEs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct BlockCyclic {
+    /// Rows and columns of the matrices
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = extent())]
+    pub size: usize,
+
+    /// Rows and columns of a block
+    #[arg(long, value_name = "B", default_value_t = 128, value_parser = extent())]
+    pub block: usize,
+
+    /// Rows and columns of the grid of PEs, as in 2x3 [default: the squarest]
+    #[arg(long, value_name = "RxC")]
+    pub grid: Option<Shape>,
+
+    /// Broadcast panels while those before them are used (default)
+    #[arg(long, conflicts_with = "blocking")]
+    pub overlap: bool,
+
+    /// Broadcast panels when they are needed, by blocking calls
+    #[arg(long)]
+    pub blocking: bool,
+}
+
+/// Extents of matrices.
+pub const EXTENTS: RangeInclusive<usize> = 1..=(1 << 20) - 1;
+
+fn extent() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(*EXTENTS.start() as u64..=*EXTENTS.end() as u64)
+}
+
+impl BlockCyclic {
+    /// When panels are broadcast.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        if self.blocking { Mode::Blocking } else { Mode::Overlap }
+    }
+}
+
 impl Common {
-    /// Runs an application on its PEs, and returns what the first of this process with a result
-    /// has.
+    /// Runs an application on its PEs. Returns what PE 0 returns, if it is one of this process.
     ///
     /// # Errors
     /// Those of `program`, and of [`Pes::run`].
-    pub fn run<R: Send>(
-        &self,
-        program: impl Fn(&Pe) -> Result<Option<R>> + Sync,
-    ) -> Result<Option<R>> {
+    pub fn run<R: Send>(&self, program: impl Fn(&Pe) -> Result<R> + Sync) -> Result<Option<R>> {
         let pes = Pes::from_env(self.pes);
         let pes = if self.helpers { pes.helper_threads() } else { pes };
-        Ok(pes.try_run(program)?.into_iter().find_map(|(_, result)| result))
+        let results = pes.try_run(program)?.into_iter();
+        Ok(results.filter(|&(rank, _)| rank == Rank(0)).map(|(_, result)| result).next())
+    }
+
+    /// Checks a result if that is wanted, and returns what the check says.
+    ///
+    /// # Errors
+    /// Those of the check, among them what is wrong with the result.
+    pub fn checked<W: Error + Send + Sync + 'static>(
+        &self,
+        check: impl FnOnce() -> consort::Result<Result<String, W>>,
+    ) -> Result<Option<String>> {
+        if !self.check {
+            return Ok(None);
+        }
+        Ok(Some(check()??))
     }
 }

@@ -23,7 +23,8 @@ const VECTORS: u64 = 3;
 const SMALL: usize = 300;
 
 /// A product that is wrong.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("the product is wrong: {differences} comparisons fail")]
 pub struct Wrong {
     /// Rows of C x and entries of C that differ, over all PEs.
     pub differences: usize,

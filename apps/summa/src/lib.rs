@@ -22,6 +22,7 @@ use consort_apps_kernels::{
     entries::entry,
     grid::Shape,
     matrix::Matrix,
+    mode::Mode,
     recorder::Recorder,
 };
 
@@ -29,15 +30,6 @@ pub use check::{Wrong, check};
 
 /// Blocks of columns that are multiplied between two polls of the nonblocking calls.
 const STRIP_BLOCKS: usize = 1;
-
-/// When panels are broadcast.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// By blocking calls, before they are needed.
-    Blocking,
-    /// By nonblocking calls, while the panels before them are multiplied.
-    Overlap,
-}
 
 /// The extents of the matrices, and how they are distributed.
 #[derive(Clone, Copy, Debug)]

@@ -219,7 +219,7 @@ pub use counter::Counter;
 pub use displacements::{Displacements, DisplacementsError};
 pub use error::{Error, Result, TeamError};
 pub use job::{Job, Joined};
-pub use nonblocking::{Overlap, Planned, Request};
+pub use nonblocking::{Overlap, Planned, Request, Source};
 pub use pe::Pe;
 pub use pes::{MOST_PES, Pes};
 pub use pieces::{pieces, pieces_mut};

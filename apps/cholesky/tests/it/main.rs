@@ -1,12 +1,12 @@
 //! The factorization on threads: both modes, orders that blocks do not divide, and the command.
 
-use std::process::Command;
-
 use consort::{Pe, Pes};
-use consort_apps_cholesky::{Cholesky, Error, Mode, Problem, check};
-use consort_apps_kernels::{dense::NotPositiveDefinite, grid::Shape, recorder::Recorder};
+use consort_apps_cholesky::{Cholesky, Error, Problem, check};
+use consort_apps_kernels::{
+    command::Application, dense::NotPositiveDefinite, grid::Shape, mode::Mode, recorder::Recorder,
+};
 
-const MODES: [Mode; 2] = [Mode::Blocking, Mode::Ahead];
+const CHOLESKY: Application = Application(env!("CARGO_BIN_EXE_cholesky"));
 
 /// Factors in both modes, which have to give the same and pass the check.
 fn factors(pes: u32, shape: Shape, order: usize, block: usize) {
@@ -14,7 +14,7 @@ fn factors(pes: u32, shape: Shape, order: usize, block: usize) {
     let program = |pe: &Pe| {
         let cholesky = Cholesky::new(pe.world(), problem)?;
         let mut factors = Vec::new();
-        for mode in MODES {
+        for mode in Mode::ALL {
             let mut a = cholesky.matrix();
             cholesky.factor(&mut a, mode, &Recorder::begin())?;
             let right = check(pe.world(), &a)?;
@@ -55,7 +55,7 @@ fn a_wrong_factor_is_found() {
         let program = |pe: &Pe| {
             let cholesky = Cholesky::new(pe.world(), problem)?;
             let mut a = cholesky.matrix();
-            cholesky.factor(&mut a, Mode::Ahead, &Recorder::begin())?;
+            cholesky.factor(&mut a, Mode::Overlap, &Recorder::begin())?;
             if pe.world().rank().0 == 1 {
                 a.view_mut().data()[order - 1] += 1e-3; // of column 16
             }
@@ -69,7 +69,7 @@ fn a_wrong_factor_is_found() {
 #[test]
 fn a_matrix_without_a_factor_is_refused() {
     let problem = Problem { order: 50, block: 8, shape: Shape { rows: 2, columns: 2 } };
-    for mode in MODES {
+    for mode in Mode::ALL {
         let program = |pe: &Pe| {
             let cholesky = Cholesky::new(pe.world(), problem)?;
             let mut a = cholesky.matrix();
@@ -89,15 +89,29 @@ fn a_matrix_without_a_factor_is_refused() {
 
 #[test]
 fn the_command_checks_and_refuses() {
-    let cholesky = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_cholesky")).args(arguments).output();
-        let output = output.expect("the command starts");
-        let texts =
-            [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"));
-        (output.status.success(), texts)
-    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let cholesky = |arguments: &[&str]| CHOLESKY.run(arguments, folder.path());
     let (done, [out, error]) = cholesky(&["-n", "2", "--size", "90", "--block", "32", "--check"]);
     assert!(done && out.contains("residual of A - L L^T"), "{out}{error}");
     let (done, [_, error]) = cholesky(&["-n", "2", "--size", "0"]);
     assert!(!done && error.contains("--size"), "{error}");
+    let (done, [_, error]) = cholesky(&["--overlap", "--blocking"]);
+    assert!(!done && error.contains("cannot be used with"), "{error}");
+}
+
+#[test]
+fn the_examples_of_its_help_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let smaller = [("--size", "200")];
+    CHOLESKY.try_examples(&smaller, include_str!("../../README.md"), folder.path());
+}
+
+#[test]
+fn it_is_compared_without_its_peer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = ["--size", "64", "--blocks", "16,32"];
+    let (done, [out, error]) = CHOLESKY.compare("pdpotrf", &options, folder.path());
+    let rows: Vec<_> = out.lines().filter(|line| line.starts_with("cholesky ")).collect();
+    assert!(done && rows.len() == 2, "{out}{error}");
+    assert!(rows[0].contains(" overlap ") && rows[1].contains(" blocking "), "{out}");
 }

@@ -7,6 +7,6 @@ mod parts;
 mod pencils;
 mod slabs;
 
-pub(crate) use parts::{Parts, Region, Transforms};
+pub(crate) use parts::{Parts, Plan, Region, Transforms};
 pub(crate) use pencils::Pencils;
 pub(crate) use slabs::Slabs;

@@ -1,4 +1,4 @@
-//! What all layouts have: the region of each PE, and the transforms between them.
+//! What all layouts have: the region of each PE, and what transforms need.
 
 use std::ops::Range;
 
@@ -8,6 +8,8 @@ use consort_apps_kernels::{
     recorder::Recorder,
     rows::{Direction, Rows, rows},
 };
+
+use crate::exchange::{Exchange, Exchanger};
 
 /// The points of a PE, by their ranges along x, y and z.
 #[derive(Clone, Debug)]
@@ -47,8 +49,31 @@ pub(crate) struct Transforms {
 }
 
 impl Transforms {
-    pub(crate) fn new([x, y, z]: [usize; 3], direction: Direction) -> Self {
-        let [x, y, z] = [x, y, z].map(|len| rows(len, direction));
+    fn new(extents: [usize; 3], direction: Direction) -> Self {
+        let [x, y, z] = extents.map(|len| rows(len, direction));
         Self { x, y, z }
+    }
+}
+
+/// What the transforms of any layout need.
+pub(crate) struct Plan {
+    /// The points along x, y and z.
+    pub(crate) extents: [usize; 3],
+    pub(crate) exchanger: Exchanger,
+    /// The array between two steps, by z, x, y.
+    pub(crate) turned: Vec<Complex64>,
+    pub(crate) forward: Transforms,
+    pub(crate) inverse: Transforms,
+}
+
+impl Plan {
+    pub(crate) fn new(extents: [usize; 3], exchange: Exchange) -> Self {
+        Self {
+            extents,
+            exchanger: Exchanger::new(exchange),
+            turned: Vec::new(),
+            forward: Transforms::new(extents, Direction::Forward),
+            inverse: Transforms::new(extents, Direction::Inverse),
+        }
     }
 }

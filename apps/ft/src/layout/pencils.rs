@@ -7,22 +7,17 @@
 //! y.
 
 use consort::{Grid, Result, Team};
-use consort_apps_kernels::{Complex64, recorder::Recorder, rows::Direction};
+use consort_apps_kernels::{Complex64, recorder::Recorder};
 
-use super::{Parts, Region, Transforms};
+use super::{Parts, Plan, Region, Transforms};
 use crate::{
-    exchange::{Blocks, Exchange, Exchanger, Planes},
+    exchange::{Blocks, Exchange, Planes},
     transpose::transpose,
 };
 
 pub(crate) struct Pencils<'p> {
     grid: Grid<'p>,
-    extents: [usize; 3],
-    exchanger: Exchanger,
-    /// Between exchanges, by z, x, y.
-    turned: Vec<Complex64>,
-    forward: Transforms,
-    inverse: Transforms,
+    plan: Plan,
 }
 
 /// Sends each PE of a team its part of a plane's columns, as rows.
@@ -58,10 +53,7 @@ impl<'p> Pencils<'p> {
         extents: [usize; 3],
         exchange: Exchange,
     ) -> Result<Self> {
-        let forward = Transforms::new(extents, Direction::Forward);
-        let inverse = Transforms::new(extents, Direction::Inverse);
-        let (grid, exchanger) = (world.cartesian(rows)?, Exchanger::new(exchange));
-        Ok(Self { grid, extents, exchanger, turned: Vec::new(), forward, inverse })
+        Ok(Self { grid: world.cartesian(rows)?, plan: Plan::new(extents, exchange) })
     }
 
     /// The PEs of a row and of a column of the grid.
@@ -72,26 +64,26 @@ impl<'p> Pencils<'p> {
 
 impl Parts for Pencils<'_> {
     fn space(&self) -> Region {
-        let [x, y, z] = self.extents;
+        let [x, y, z] = self.plan.extents;
         Region([0..x, self.grid.row.share(y), self.grid.column.share(z)])
     }
 
     fn spectrum(&self) -> Region {
-        let [x, y, z] = self.extents;
+        let [x, y, z] = self.plan.extents;
         Region([self.grid.row.share(x), self.grid.column.share(y), 0..z])
     }
 
     fn forward(&mut self, space: &[Complex64], recorder: &Recorder) -> Result<Vec<Complex64>> {
-        let [x, y, z] = self.extents;
+        let [x, y, z] = self.plan.extents;
         let (across, down) = self.pes();
         let (own_x, row_y, column_y, own_z) = (x / across, y / across, y / down, z / down);
-        let Transforms { x: along_x, y: along_y, z: along_z } = &mut self.forward;
+        let Transforms { x: along_x, y: along_y, z: along_z } = &mut self.plan.forward;
 
-        let turned = &mut self.turned;
+        let turned = &mut self.plan.turned;
         turned.resize(own_z * own_x * y, Complex64::ZERO);
         let mut plane = vec![Complex64::ZERO; row_y * x];
         let planes = Planes { team: self.grid.row, planes: own_z, block: own_x * row_y };
-        self.exchanger.run(
+        self.plan.exchanger.run(
             planes,
             recorder,
             |own, blocks| {
@@ -108,7 +100,7 @@ impl Parts for Pencils<'_> {
         let mut spectrum = vec![Complex64::ZERO; own_x * column_y * z];
         let mut plane = vec![Complex64::ZERO; own_z * y];
         let planes = Planes { team: self.grid.column, planes: own_x, block: column_y * own_z };
-        self.exchanger.run(
+        self.plan.exchanger.run(
             planes,
             recorder,
             |own, blocks| {
@@ -133,16 +125,16 @@ impl Parts for Pencils<'_> {
         space: &mut [Complex64],
         recorder: &Recorder,
     ) -> Result<()> {
-        let [x, y, z] = self.extents;
+        let [x, y, z] = self.plan.extents;
         let (across, down) = self.pes();
         let (own_x, row_y, column_y, own_z) = (x / across, y / across, y / down, z / down);
-        let Transforms { x: along_x, y: along_y, z: along_z } = &mut self.inverse;
+        let Transforms { x: along_x, y: along_y, z: along_z } = &mut self.plan.inverse;
 
-        let turned = &mut self.turned;
+        let turned = &mut self.plan.turned;
         turned.resize(own_z * own_x * y, Complex64::ZERO);
         let mut plane = vec![Complex64::ZERO; column_y * z];
         let planes = Planes { team: self.grid.column, planes: own_x, block: own_z * column_y };
-        self.exchanger.run(
+        self.plan.exchanger.run(
             planes,
             recorder,
             |own, blocks| {
@@ -157,7 +149,7 @@ impl Parts for Pencils<'_> {
         )?;
 
         let planes = Planes { team: self.grid.row, planes: own_z, block: row_y * own_x };
-        self.exchanger.run(
+        self.plan.exchanger.run(
             planes,
             recorder,
             |own, blocks| {

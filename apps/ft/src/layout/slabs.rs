@@ -5,54 +5,46 @@
 //! are transformed along y where they arrive, and along x when all have.
 
 use consort::{Result, Team};
-use consort_apps_kernels::{Complex64, recorder::Recorder, rows::Direction};
+use consort_apps_kernels::{Complex64, recorder::Recorder};
 
-use super::{Parts, Region, Transforms};
+use super::{Parts, Plan, Region, Transforms};
 use crate::{
-    exchange::{Exchange, Exchanger, Planes},
+    exchange::{Exchange, Planes},
     transpose::transpose,
 };
 
 pub(crate) struct Slabs<'p> {
     team: Team<'p>,
-    extents: [usize; 3],
-    exchanger: Exchanger,
-    /// Between exchanges, by z, x, y.
-    turned: Vec<Complex64>,
-    forward: Transforms,
-    inverse: Transforms,
+    plan: Plan,
 }
 
 impl<'p> Slabs<'p> {
     /// The layout for PEs whose number divides the extents along x and z.
     pub(crate) fn new(team: Team<'p>, extents: [usize; 3], exchange: Exchange) -> Self {
-        let forward = Transforms::new(extents, Direction::Forward);
-        let inverse = Transforms::new(extents, Direction::Inverse);
-        let exchanger = Exchanger::new(exchange);
-        Self { team, extents, exchanger, turned: Vec::new(), forward, inverse }
+        Self { team, plan: Plan::new(extents, exchange) }
     }
 }
 
 impl Parts for Slabs<'_> {
     fn space(&self) -> Region {
-        let [x, y, z] = self.extents;
+        let [x, y, z] = self.plan.extents;
         Region([0..x, 0..y, self.team.share(z)])
     }
 
     fn spectrum(&self) -> Region {
-        let [x, y, z] = self.extents;
+        let [x, y, z] = self.plan.extents;
         Region([self.team.share(x), 0..y, 0..z])
     }
 
     fn forward(&mut self, space: &[Complex64], recorder: &Recorder) -> Result<Vec<Complex64>> {
-        let [x, y, z] = self.extents;
+        let [x, y, z] = self.plan.extents;
         let pes = self.team.size() as usize;
         let (own_x, own_z) = (x / pes, z / pes);
         let mut spectrum = vec![Complex64::ZERO; own_x * y * z];
         let mut plane = vec![Complex64::ZERO; x * y];
         let planes = Planes { team: self.team, planes: own_z, block: own_x * y };
-        let (along_x, along_y) = (&mut self.forward.x, &mut self.forward.y);
-        self.exchanger.run(
+        let (along_x, along_y) = (&mut self.plan.forward.x, &mut self.plan.forward.y);
+        self.plan.exchanger.run(
             planes,
             recorder,
             |own, blocks| {
@@ -71,7 +63,7 @@ impl Parts for Slabs<'_> {
                 }
             },
         )?;
-        recorder.compute(|| self.forward.z.transform(&mut spectrum));
+        recorder.compute(|| self.plan.forward.z.transform(&mut spectrum));
         Ok(spectrum)
     }
 
@@ -81,15 +73,15 @@ impl Parts for Slabs<'_> {
         space: &mut [Complex64],
         recorder: &Recorder,
     ) -> Result<()> {
-        let [x, y, z] = self.extents;
+        let [x, y, z] = self.plan.extents;
         let pes = self.team.size() as usize;
         let (own_x, own_z) = (x / pes, z / pes);
-        let turned = &mut self.turned;
+        let turned = &mut self.plan.turned;
         turned.resize(own_z * x * y, Complex64::ZERO);
         let mut plane = vec![Complex64::ZERO; y * z];
         let planes = Planes { team: self.team, planes: own_x, block: own_z * y };
-        let Transforms { x: along_x, y: along_y, z: along_z } = &mut self.inverse;
-        self.exchanger.run(
+        let Transforms { x: along_x, y: along_y, z: along_z } = &mut self.plan.inverse;
+        self.plan.exchanger.run(
             planes,
             recorder,
             |own, blocks| {

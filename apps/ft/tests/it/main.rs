@@ -1,13 +1,13 @@
 //! The benchmark on threads: class S in all layouts and exchanges, and the command.
 
-use std::process::Command;
-
 use consort::Pes;
-use consort_apps_ft::{Class, Exchange, Ft, Layout, Uneven, ensure_even, error};
-use consort_apps_kernels::{grid::Shape, recorder::Recorder};
+use consort_apps_ft::{Class, Exchange, Ft, Layout, Uneven, check, ensure_even};
+use consort_apps_kernels::{command::Application, grid::Shape, recorder::Recorder};
 
 const EXCHANGES: [Exchange; 3] =
     [Exchange::Whole, Exchange::Slabs, Exchange::PackedSlabs { planes: 5 }];
+
+const FT: Application = Application(env!("CARGO_BIN_EXE_ft"));
 
 /// Solves class S by each exchange, which have to give the same and the published checksums.
 fn solve(pes: u32, layout: Layout) {
@@ -18,8 +18,8 @@ fn solve(pes: u32, layout: Layout) {
         for exchange in EXCHANGES {
             let mut ft = Ft::new(pe.world(), class, layout, exchange)?;
             let checksums = ft.solve(ft.initial(), &Recorder::begin())?;
-            let error = error(&class, &checksums);
-            assert!(error < 1e-12, "{pes} PEs, {layout:?}, {exchange:?}: {error}");
+            let right = check(&class, &checksums);
+            assert!(right.is_ok(), "{pes} PEs, {layout:?}, {exchange:?}: {right:?}");
             all.push(checksums);
         }
         assert!(all.iter().all(|one| *one == all[0]), "{pes} PEs, {layout:?}");
@@ -54,17 +54,33 @@ fn uneven_shares_are_refused() {
 
 #[test]
 fn the_command_checks_and_refuses() {
-    let ft = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_ft")).args(arguments).output();
-        let output = output.expect("the command starts");
-        let texts =
-            [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"));
-        (output.status.success(), texts)
-    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let ft = |arguments: &[&str]| FT.run(arguments, folder.path());
     let (done, [out, error]) = ft(&["-n", "2", "--check", "--repeat", "1"]);
     assert!(done && out.contains("6 published checksums"), "{out}{error}");
     let (done, [_, error]) = ft(&["-n", "3"]);
     assert!(!done && error.contains("cannot share the 64 points"), "{error}");
     let (done, [_, error]) = ft(&["--class", "Z"]);
     assert!(!done && error.contains("S, W, A and B"), "{error}");
+    let (done, [_, error]) = ft(&["--grid", "2x2"]);
+    assert!(!done && error.contains("--grid is for --layout pencils"), "{error}");
+    let (done, [_, error]) = ft(&["--exchange", "whole", "--pack", "2"]);
+    assert!(!done && error.contains("--pack is for --exchange packed-slabs"), "{error}");
+}
+
+#[test]
+fn the_examples_of_its_help_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    FT.try_examples(&[("--class", "S")], include_str!("../../README.md"), folder.path());
+}
+
+#[test]
+fn it_is_compared_without_its_peer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (done, [out, error]) = FT.compare("fftw_mpi", &["--class", "S"], folder.path());
+    let rows: Vec<_> = out.lines().filter(|line| line.starts_with("ft ")).collect();
+    assert!(done && rows.len() == 3, "{out}{error}");
+    for (row, exchange) in rows.into_iter().zip(["whole", "slabs", "packed-slabs"]) {
+        assert!(row.contains(&format!(" {exchange} ")), "{out}");
+    }
 }

@@ -11,7 +11,7 @@ mod native;
 mod view;
 
 pub use kernels::{Dense, NotPositiveDefinite};
-pub use view::{View, ViewMut};
+pub use view::{Part, View, ViewMut};
 
 /// The kernels of this build.
 #[must_use]

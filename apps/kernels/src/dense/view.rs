@@ -1,24 +1,21 @@
 //! Parts of matrices that are stored by columns.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
+
+/// A part of a matrix, whose elements lie in `D`: a [`View`] or a [`ViewMut`].
+#[derive(Clone, Copy, Debug)]
+pub struct Part<D> {
+    data: D,
+    rows: usize,
+    columns: usize,
+    stride: usize,
+}
 
 /// A part of a matrix.
-#[derive(Clone, Copy, Debug)]
-pub struct View<'m> {
-    data: &'m [f64],
-    rows: usize,
-    columns: usize,
-    stride: usize,
-}
+pub type View<'m> = Part<&'m [f64]>;
 
 /// A part of a matrix that may be changed.
-#[derive(Debug)]
-pub struct ViewMut<'m> {
-    data: &'m mut [f64],
-    rows: usize,
-    columns: usize,
-    stride: usize,
-}
+pub type ViewMut<'m> = Part<&'m mut [f64]>;
 
 /// The elements of a slice that lie in a part, from the first to the last.
 fn extent(rows: &Range<usize>, columns: &Range<usize>, stride: usize) -> Range<usize> {
@@ -34,13 +31,13 @@ fn assert_fits(len: usize, rows: usize, columns: usize, stride: usize) {
     assert!(end <= len, "a matrix of {rows} by {columns} needs {end} elements, not {len}");
 }
 
-impl<'m> View<'m> {
+impl<D: Deref<Target = [f64]>> Part<D> {
     /// The matrix in `data` whose columns begin `stride` elements apart.
     ///
     /// # Panics
     /// When its columns overlap or `data` is too short.
     #[must_use]
-    pub fn new(data: &'m [f64], (rows, columns): (usize, usize), stride: usize) -> Self {
+    pub fn new(data: D, (rows, columns): (usize, usize), stride: usize) -> Self {
         assert_fits(data.len(), rows, columns, stride);
         Self { data, rows, columns, stride }
     }
@@ -62,7 +59,9 @@ impl<'m> View<'m> {
     pub fn stride(&self) -> usize {
         self.stride
     }
+}
 
+impl<'m> View<'m> {
     /// The elements from the first to the last, with what lies between columns.
     #[must_use]
     pub fn data(&self) -> &'m [f64] {
@@ -98,35 +97,7 @@ impl<'m> View<'m> {
     }
 }
 
-impl<'m> ViewMut<'m> {
-    /// As [`View::new`].
-    ///
-    /// # Panics
-    /// As there.
-    #[must_use]
-    pub fn new(data: &'m mut [f64], (rows, columns): (usize, usize), stride: usize) -> Self {
-        assert_fits(data.len(), rows, columns, stride);
-        Self { data, rows, columns, stride }
-    }
-
-    /// The number of rows.
-    #[must_use]
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// The number of columns.
-    #[must_use]
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-
-    /// The distance of columns.
-    #[must_use]
-    pub fn stride(&self) -> usize {
-        self.stride
-    }
-
+impl ViewMut<'_> {
     /// The elements from the first to the last, with what lies between columns.
     #[must_use]
     pub fn data(&mut self) -> &mut [f64] {

@@ -1,12 +1,10 @@
 //! SUMMA on threads: both modes, extents that blocks do not divide, and the command.
 
-use std::process::Command;
-
 use consort::Pes;
-use consort_apps_kernels::{grid::Shape, recorder::Recorder};
-use consort_apps_summa::{Mode, Problem, Summa, check};
+use consort_apps_kernels::{command::Application, grid::Shape, mode::Mode, recorder::Recorder};
+use consort_apps_summa::{Problem, Summa, check};
 
-const MODES: [Mode; 2] = [Mode::Blocking, Mode::Overlap];
+const SUMMA: Application = Application(env!("CARGO_BIN_EXE_summa"));
 
 /// The products in both modes, if they are right: the own parts of each PE.
 fn products(pes: u32, shape: Shape, [rows, inner, columns]: [usize; 3], block: usize) {
@@ -14,7 +12,7 @@ fn products(pes: u32, shape: Shape, [rows, inner, columns]: [usize; 3], block: u
     let program = |pe: &consort::Pe| {
         let summa = Summa::new(pe.world(), problem)?;
         let mut products = Vec::new();
-        for mode in MODES {
+        for mode in Mode::ALL {
             let mut c = summa.zeros();
             summa.multiply(&mut c, mode, &Recorder::begin())?;
             let right = check(pe.world(), &problem, &c)?;
@@ -67,24 +65,36 @@ fn a_wrong_product_is_found() {
 
 #[test]
 fn the_command_checks_and_refuses() {
-    let summa = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_summa")).args(arguments).output();
-        let output = output.expect("the command starts");
-        let texts =
-            [output.stdout, output.stderr].map(|text| String::from_utf8(text).expect("UTF-8"));
-        (output.status.success(), texts)
-    };
-    let folder = std::env::temp_dir();
-    let file = folder.join(format!("summa-{}.svg", std::process::id()));
-    let picture = file.to_str().expect("a name in UTF-8");
-    let sized = ["-n", "2", "--size", "90", "--block", "32", "--check", "--timeline", picture];
+    let folder = tempfile::tempdir().expect("a folder");
+    let summa = |arguments: &[&str]| SUMMA.run(arguments, folder.path());
+    let sized = ["-n", "2", "--size", "90", "--block", "32", "--check", "--timeline", "all.svg"];
     let (done, [out, error]) = summa(&sized);
     assert!(done && out.contains("exactly"), "{out}{error}");
-    let svg = std::fs::read_to_string(&file).expect("a picture");
-    std::fs::remove_file(file).expect("removed");
+    let svg = std::fs::read_to_string(folder.path().join("all.svg")).expect("a picture");
     assert!(svg.starts_with("<svg") && svg.contains("PE 1"));
     let (done, [out, _]) = summa(&["-n", "2", "--size", "50", "--json", "--repeat", "1"]);
     assert!(done && out.starts_with("{\"application\":\"summa\""), "{out}");
     let (done, [_, error]) = summa(&["-n", "4", "--grid", "3x2"]);
     assert!(!done && error.contains("6 places, and there are 4 PEs: 2x2"), "{error}");
+    let (done, [_, error]) = summa(&["--size", "64", "--extents", "1,2,3"]);
+    assert!(!done && error.contains("cannot be used with"), "{error}");
+    let (done, [_, error]) = summa(&["--extents", "1,2,0"]);
+    assert!(!done && error.contains("from 1 to 1048575"), "{error}");
+}
+
+#[test]
+fn the_examples_of_its_help_work() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let smaller = [("--size", "200")];
+    SUMMA.try_examples(&smaller, include_str!("../../README.md"), folder.path());
+}
+
+#[test]
+fn it_is_compared_without_its_peer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = ["--size", "64", "--blocks", "16,32"];
+    let (done, [out, error]) = SUMMA.compare("pdgemm", &options, folder.path());
+    let rows: Vec<_> = out.lines().filter(|line| line.starts_with("summa ")).collect();
+    assert!(done && rows.len() == 2, "{out}{error}");
+    assert!(rows[0].contains(" overlap ") && rows[1].contains(" blocking "), "{out}");
 }

@@ -363,7 +363,7 @@ pub(crate) const fn planned_len(collective: Collective, len: usize) -> usize {
 
 /// The length of a block, from the lengths of the buffers that this PE uses.
 #[inline]
-fn block_len(
+pub(crate) fn block_len(
     collective: Collective,
     (contributed, received): (u32, u32),
     pes: u32,

@@ -9,7 +9,9 @@
 //! | `starts` | a team's calls, which own their data |
 //! | `vector` | a team's vector variants, which own their data |
 //! | `places` | a team's calls in the memory that peers reach |
-//! | `overlap` | calls that borrow their data, within a scope |
+//! | `overlap` | a scope, in which calls borrow their data |
+//! | `source` | what calls of a scope read |
+//! | `borrowed` | a scope's calls |
 //! | `planned` | calls that are planned once and started many times |
 //!
 //! A call gets its number when it is started, so all PEs of a team start and make its calls in one
@@ -19,11 +21,13 @@
 //! operation completes by itself, at the latest when the PE's program returns.
 
 mod alarm;
+mod borrowed;
 mod buffers;
 mod overlap;
 mod places;
 mod planned;
 mod request;
+mod source;
 mod starts;
 mod vector;
 
@@ -40,6 +44,7 @@ use consort_native::{Operands, Site, Tally};
 pub use overlap::Overlap;
 pub use planned::Planned;
 pub use request::Request;
+pub use source::Source;
 
 use buffers::{Buffers, Combine, OwnedLayout};
 use request::Completion;

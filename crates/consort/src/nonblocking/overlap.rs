@@ -10,6 +10,10 @@
 //! | returns | waits for its calls as a blocking call does |
 //! | panics | fails the job, so that its calls end at once; then waits for them |
 //!
+//! A request gives borrows back when its call is complete on this PE: an operation passes them on
+//! after its view of the call has been dropped, as a blocking call returns then. Those of a request
+//! that is lost, and of a call that fails, are gone until the scope ends.
+//!
 //! The closure's result and the payloads of panics, in it or in operators of its calls, are values
 //! of the program, and dropping them may panic. So all of them are kept until the last operation
 //! has been dropped.
@@ -21,30 +25,36 @@ use std::{
     thread,
 };
 
-use consort_fabric::{Collective, Operator, Pod, Rank};
+use consort_fabric::{Collective, Pod, Rank};
 use consort_native::{Buffer, Job, Operands, Panic, Tally, discard};
 
 use super::{
     Kind, Request,
-    buffers::{Buffers, Combine, Nothing, With},
+    buffers::{Buffers, Combine},
+    source::Source,
 };
-#[cfg(doc)]
-use crate::Error;
-use crate::{Result, Team};
+use crate::{Result, Team, collectives::block_len};
 
 /// The borrowed buffers and the operator of a call.
-struct Borrowed<'s, T, C> {
-    source: &'s [T],
+struct Borrowed<'s, T, S, C> {
+    source: S,
     target: &'s mut [T],
+    /// Whether this PE contributes the source, and receives the target.
+    uses: [bool; 2],
     combine: C,
 }
 
-impl<T: Pod + Send + std::marker::Sync, C: Combine<T>> Buffers for Borrowed<'_, T, C> {
+impl<T: Pod + Send, S: Source<T>, C: Combine<T>> Buffers for Borrowed<'_, T, S, C> {
     fn operands<'c>(&'c mut self, _: &'c Job) -> Operands<'c> {
+        let [contributes, receives] = self.uses;
         Operands {
             kernel: self.combine.combination().map(|(kernel, _)| kernel),
-            source: Buffer::source(self.source),
-            target: Buffer::target(self.target),
+            source: if contributes {
+                Buffer::source(self.source.elements())
+            } else {
+                Buffer::ABSENT
+            },
+            target: if receives { Buffer::target(self.target) } else { Buffer::ABSENT },
             layouts: None,
         }
     }
@@ -52,20 +62,45 @@ impl<T: Pod + Send + std::marker::Sync, C: Combine<T>> Buffers for Borrowed<'_, 
 
 /// A scope for nonblocking calls on borrowed data; from [`Team::overlap`].
 ///
+/// A call holds its borrows until the scope ends, but its request gives them back when the call is
+/// complete. A source that is borrowed as `&` may be read meanwhile; one that is borrowed as `&mut`
+/// comes back to be filled again:
+///
 /// ```
 /// use consort::{Pes, Sum};
 ///
 /// Pes::threads(2).run(|pe| {
-///     let world = pe.world();
-///     let (own, mut sums) = ([world.rank().0; 100], [0; 100]);
-///     let largest = world.overlap(|scope| {
-///         let call = scope.start_all_reduce(&own, &mut sums, Sum)?;
-///         let largest = own.iter().max(); // while the call goes on; it reads `own` as well
-///         call.wait()?;
-///         Ok(largest)
-///     })?;
-///     assert_eq!((largest, sums[99]), (Some(&world.rank().0), 1));
-///     Ok(())
+///     let (mut own, mut sums) = ([1; 100], [0; 100]);
+///     pe.world().overlap(|scope| {
+///         let call = scope.start_all_reduce(&mut own, &mut sums, Sum)?;
+///         let (own, sums) = call.wait()?;
+///         assert_eq!(sums[99], 2);
+///         own.fill(2);
+///         let (_, sums) = scope.start_all_reduce(own, sums, Sum)?.wait()?;
+///         assert_eq!(sums[99], 4);
+///         Ok(())
+///     })
+/// })?;
+/// # Ok::<(), consort::Error>(())
+/// ```
+///
+/// Until then nobody else can touch it. With one more line this does not compile:
+///
+/// ```compile_fail,E0499
+/// use consort::{Pes, Sum};
+///
+/// Pes::threads(2).run(|pe| {
+///     let (mut own, mut sums) = ([1; 100], [0; 100]);
+///     pe.world().overlap(|scope| {
+///         let call = scope.start_all_reduce(&mut own, &mut sums, Sum)?;
+///         own.fill(3);
+///         let (own, sums) = call.wait()?;
+///         assert_eq!(sums[99], 2);
+///         own.fill(2);
+///         let (_, sums) = scope.start_all_reduce(own, sums, Sum)?.wait()?;
+///         assert_eq!(sums[99], 4);
+///         Ok(())
+///     })
 /// })?;
 /// # Ok::<(), consort::Error>(())
 /// ```
@@ -78,9 +113,8 @@ pub struct Overlap<'scope, 'env: 'scope> {
 
 /// # Nonblocking collectives on borrowed slices
 impl<'p> Team<'p> {
-    /// Runs `body`, which may start calls on slices that it borrows until the end of the scope, and
-    /// then waits until all these calls are complete. Local, but the calls that `body` starts are
-    /// collective.
+    /// Runs `body`, which may start calls on slices that it borrows for the scope, and then waits
+    /// until all these calls are complete. Local, but the calls that `body` starts are collective.
     ///
     /// It blocks, so do not use it in `async` code: use calls that own their data there.
     ///
@@ -97,7 +131,9 @@ impl<'p> Team<'p> {
     ///     let (mut one, mut other) = ([world.rank().0; 100], [world.rank().0; 100]);
     ///     world.overlap(|scope| {
     ///         scope.start_broadcast(&mut one, Rank(1))?;
-    ///         scope.start_broadcast(&mut other, Rank(2))?.wait()
+    ///         let other = scope.start_broadcast(&mut other, Rank(2))?.wait()?;
+    ///         assert_eq!(other[0], 2);
+    ///         Ok(())
     ///     })?;
     ///     assert_eq!((one[0], other[0]), (1, 2));
     ///     Ok(())
@@ -135,7 +171,12 @@ impl<'p> Team<'p> {
     }
 }
 
-impl<'scope, 'env> Overlap<'scope, 'env> {
+impl<'scope> Overlap<'scope, '_> {
+    /// This PE's rank in the team of the scope.
+    pub(super) fn rank(&self) -> Rank {
+        self.team.rank()
+    }
+
     /// Waits until all operations have been dropped, and returns the payloads of their panics. It
     /// holds the outcome of the closure until then, and catches all panics.
     fn end<R>(&self, outcome: Result<R, Panic>) -> (Result<R, Panic>, Vec<Panic>) {
@@ -162,100 +203,36 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         }
     }
 
-    /// Starts a broadcast of the root's `data` into every PE's. See [`Team::start_broadcast`].
-    ///
-    /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
+    /// Starts a call, whose operation owns the borrows and passes them to `finish` at its end.
     #[track_caller]
-    pub fn start_broadcast<T: Pod + Send + std::marker::Sync>(
+    pub(super) fn start<T, S, C, B>(
         &'scope self,
-        data: &'scope mut [T],
-        root: Rank,
-    ) -> Result<Request<'scope, ()>> {
-        let kind = Kind::of(Collective::Broadcast, Some(root), data.len());
-        let (source, target): (&[T], &mut [T]) =
-            if self.team.rank() == root { (data, &mut []) } else { (&[], data) };
-        self.start(kind, Borrowed { source, target, combine: Nothing })
-    }
-
-    /// Starts a reduction to the root's `target`. Other PEs' `target` is not touched. See
-    /// [`Team::start_reduce`].
-    ///
-    /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`] on the root, [`Error::BorrowedSlice`] with exit
-    /// mode None, and see [`Team`].
-    #[track_caller]
-    pub fn start_reduce<T: Pod + Send + std::marker::Sync, O: Operator<T> + Send + 'scope>(
-        &'scope self,
-        source: &'scope [T],
-        target: &'scope mut [T],
-        operator: O,
-        root: Rank,
-    ) -> Result<Request<'scope, ()>> {
-        let kind = Kind::of(Collective::Reduce, Some(root), source.len());
-        self.start(kind, Borrowed { source, target, combine: With(operator) })
-    }
-
-    /// Starts a reduction to every PE's `target`. See [`Team::start_all_reduce`].
-    ///
-    /// # Errors
-    /// [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
-    #[track_caller]
-    pub fn start_all_reduce<T: Pod + Send + std::marker::Sync, O: Operator<T> + Send + 'scope>(
-        &'scope self,
-        source: &'scope [T],
-        target: &'scope mut [T],
-        operator: O,
-    ) -> Result<Request<'scope, ()>> {
-        let kind = Kind::of(Collective::AllReduce, None, source.len());
-        self.start(kind, Borrowed { source, target, combine: With(operator) })
-    }
-
-    /// Starts any collective but a barrier, on blocks of `len` elements. See
-    /// [`Team::collective_slice`].
-    ///
-    /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None,
-    /// and see [`Team`].
-    #[track_caller]
-    pub fn start_collective<T: Pod + Send + std::marker::Sync, O: Operator<T> + Send + 'scope>(
-        &'scope self,
-        collective: Collective,
-        len: usize,
-        (source, target): (&'scope [T], &'scope mut [T]),
-        operator: O,
-        root: Rank,
-    ) -> Result<Request<'scope, ()>> {
-        let kind = Kind::of(collective, collective.is_rooted().then_some(root), len);
-        if collective.combines() {
-            self.start(kind, Borrowed { source, target, combine: With(operator) })
-        } else {
-            self.start(kind, Borrowed { source, target, combine: Nothing })
-        }
-    }
-
-    #[track_caller]
-    fn start<T: Pod + Send + std::marker::Sync, C: Combine<T> + 'scope>(
-        &'scope self,
-        kind: Kind,
-        buffers: Borrowed<'scope, T, C>,
-    ) -> Result<Request<'scope, ()>> {
+        (collective, root): (Collective, Option<Rank>),
+        (source, target): (S, &'scope mut [T]),
+        combine: C,
+        finish: impl FnOnce(S, &'scope mut [T]) -> B + Send + 'scope,
+    ) -> Result<Request<'scope, B>>
+    where
+        T: Pod + Send,
+        S: Source<T> + 'scope,
+        C: Combine<T> + 'scope,
+        B: Send + 'scope,
+    {
         let team: Team<'scope> = self.team;
         team.refuse_borrowed()?;
-        let (contributed, received) =
-            team.check_blocks(kind, buffers.source.len(), buffers.target.len())?;
-        let Borrowed { source, target, combine } = buffers;
+        let blocks = team.blocks(collective, root == Some(team.rank()));
+        let (given, len) = (source.elements().len(), target.len());
+        let kind =
+            Kind::of(collective, root, block_len(collective, blocks, team.size(), given, len)?);
         let (ready, layouts) = (team.nonblocking_plan::<T>(kind, &combine)?, team.even::<T>(kind));
-        let buffers = Borrowed {
-            source: if contributed > 0 { source } else { &[] },
-            target: if received > 0 { target } else { &mut [] },
-            combine,
-        };
+        let uses = [blocks.0 > 0, blocks.1 > 0];
+        let buffers = Borrowed { source, target, uses, combine };
+        let finish = |buffers: Borrowed<'scope, T, S, C>| finish(buffers.source, buffers.target);
         // SAFETY: all that the buffers borrow lives until the end of the scope, which waits until
         // its operations have been dropped; see `Team::overlap`.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
-            team.launch(ready, buffers, layouts, |_| (), Some(&self.operations), Location::caller())
+            team.launch(ready, buffers, layouts, finish, Some(&self.operations), Location::caller())
         }
     }
 }

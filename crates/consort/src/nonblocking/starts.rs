@@ -179,8 +179,8 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
-    /// Starts an all-to-all of `source`, which has one block for each PE. See
-    /// [`Team::all_to_all_slice`] and [`Team::start_barrier`].
+    /// Starts an all-to-all of `source`, which has one block for each PE, and allocates the result.
+    /// See [`Team::all_to_all_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
     /// [`Error::Blocks`], and see [`Team`].
@@ -188,6 +188,41 @@ impl<'p> Team<'p> {
     pub fn start_all_to_all<T: Pod + Send>(&self, source: Vec<T>) -> Result<Request<'p, Vec<T>>> {
         let kind = Kind::of(Collective::AllToAll, None, source.len() / self.size() as usize);
         self.start_on(kind, source, Nothing, |_, target| target)
+    }
+
+    /// Starts an all-to-all from `source` into `target`, and gives both back when it is complete:
+    /// a program that keeps them allocates nothing for its data. Both have one block for each PE,
+    /// all of one length. See [`Team::all_to_all_slice`] and [`Team::start_barrier`].
+    ///
+    /// # Errors
+    /// [`Error::Blocks`], and see [`Team`].
+    ///
+    /// ```
+    /// # use consort::Pes;
+    /// Pes::threads(2).run(|pe| {
+    ///     let world = pe.world();
+    ///     let (mut source, mut target) = (vec![0; 2], vec![0; 2]);
+    ///     for step in 1..=5 {
+    ///         source.fill(step * (world.rank().0 + 1)); // the vector that has come back
+    ///         let exchanged = world.start_all_to_all_into(source, target)?;
+    ///         // ... what needs neither ...
+    ///         (source, target) = exchanged.wait()?;
+    ///         assert_eq!(target, [step, 2 * step]);
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn start_all_to_all_into<T: Pod + Send>(
+        &self,
+        source: Vec<T>,
+        target: Vec<T>,
+    ) -> Result<Request<'p, (Vec<T>, Vec<T>)>> {
+        let kind = Kind::of(Collective::AllToAll, None, source.len() / self.size() as usize);
+        self.check_blocks(kind, source.len(), target.len())?;
+        let buffers = Owned { source, target, combine: Nothing };
+        self.start_checked(kind, buffers, |source, target| (source, target))
     }
 
     /// Starts a reduce-scatter of `source`, which has one block for each PE: PE `i` gets block `i`
@@ -287,8 +322,19 @@ impl<'p> Team<'p> {
         let target_len = (received as usize).saturating_mul(kind.len);
         let (contributed, _) = self.check_blocks(kind, source.len(), target_len)?;
         let source = if contributed > 0 { source } else { Vec::new() };
-        let ready = self.nonblocking_plan::<T>(kind, &combine)?;
         let buffers = Owned { source, target: blank(target_len), combine };
+        self.start_checked(kind, buffers, finish)
+    }
+
+    /// Starts a call on data that it owns, whose lengths the caller has checked.
+    #[track_caller]
+    fn start_checked<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(
+        &self,
+        kind: Kind,
+        buffers: Owned<T, C>,
+        finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
+    ) -> Result<Request<'p, B>> {
+        let ready = self.nonblocking_plan::<T>(kind, &buffers.combine)?;
         self.start_with(ready, buffers, self.even::<T>(kind), finish, Location::caller())
     }
 

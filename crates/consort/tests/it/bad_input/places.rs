@@ -91,7 +91,7 @@ fn nonblocking_calls() {
         let done = world.overlap(|scope| {
             place = next_line();
             let call = scope.start_all_reduce(&[1], Vec::leak(vec![0]), Sum)?;
-            call.wait()
+            call.wait().map(drop)
         });
         (place, done)
     });

@@ -54,6 +54,32 @@ fn nobody_waits_for_them() {
     .unwrap();
 }
 
+/// An all-to-all that owns its vectors gives back the same two.
+#[test]
+fn vectors_of_an_all_to_all_come_back() {
+    on(pes_of(3), |world| {
+        let me = u64::from(world.rank().0);
+        for len in [0, 1, 100, 20_000] {
+            let (mut source, mut target) = (vec![0; 3 * len], vec![0; 3 * len]);
+            let places = [source.as_ptr(), target.as_ptr()];
+            for step in 0..20 {
+                source.fill(100 * step + me);
+                let exchanged = world.start_all_to_all_into(source, target)?;
+                (source, target) = exchanged.wait()?;
+                assert_eq!([source.as_ptr(), target.as_ptr()], places);
+                source.fill(u64::MAX); // with which peers may be as far as before
+                let from = |at: usize| 100 * step + (at / len) as u64;
+                assert!(target.iter().enumerate().all(|(at, &x)| x == from(at)));
+            }
+        }
+        for lens in [[6, 7], [7, 7], [6, 3]] {
+            let error = world.start_all_to_all_into(vec![1; lens[0]], vec![1; lens[1]]).err();
+            assert!(matches!(error, Some(Error::Blocks { .. })), "{lens:?}: {error:?}");
+        }
+        Ok(())
+    });
+}
+
 #[test]
 fn a_request_is_tested_polled_and_taken_once() {
     on(pes_of(2), |world| {

@@ -5,7 +5,7 @@ use std::{
     time::Instant,
 };
 
-use consort::{Collective, Error, Rank, Result, Sum, SyncModes};
+use consort::{Collective, Error, Rank, Result, Sum, SyncModes, Team};
 use consort_conformance::turns::{LIMIT, alone};
 
 use crate::jobs::{SOON, on, pes_of};
@@ -24,8 +24,8 @@ fn borrowed_slices_are_there_when_the_scope_ends() {
                 scope.start_broadcast(&mut two, Rank(2))?;
                 scope.start_reduce(&source, &mut sum, scaled, Rank(1))?;
                 scope.start_all_reduce(&source, &mut sums, scaled)?;
-                let slices = (&source[..], &mut all[..]);
-                scope.start_collective(Collective::AllGather, len, slices, Sum, Rank(0))?;
+                let gather = Collective::AllGather;
+                scope.start_collective(gather, &source, &mut all, Sum, Rank(0))?;
                 world.all_reduce(1, Sum)
             })?;
             assert_eq!(here, 3);
@@ -38,11 +38,67 @@ fn borrowed_slices_are_there_when_the_scope_ends() {
         let loose = world.with(SyncModes::LOOSE);
         let error = loose.overlap(|scope| scope.start_broadcast(&mut target, Rank(0)).map(drop));
         assert!(matches!(error, Err(Error::BorrowedSlice(_))));
-        let error = world.overlap(|scope| {
-            let slices = (&source[..], &mut target[..]);
-            scope.start_collective(Collective::AllToAll, 2, slices, Sum, Rank(0)).map(drop)
-        });
+        let error = world.overlap(|scope| scope.start_all_to_all(&source, &mut target).map(drop));
         assert!(matches!(error, Err(Error::Blocks { contributed: 3, .. })), "{error:?}");
+        Ok(())
+    });
+}
+
+/// What a request gives back is changed at once, whoever has not ended the call yet.
+#[test]
+fn buffers_come_back_within_the_scope() {
+    let program = |world: Team<'_>| {
+        let me = u64::from(world.rank().0);
+        for len in [0, 1, 100, 20_000] {
+            let (mut table, mut source, mut target) =
+                (vec![0; len], vec![0; 3 * len], vec![0; 3 * len]);
+            world.overlap(|scope| {
+                let (mut table, mut source, mut target) =
+                    (&mut table[..], &mut source[..], &mut target[..]);
+                for step in 0..30 {
+                    let value = |from: u64, to: u64| 100 * step + 10 * from + to;
+                    let root = step % 3;
+                    table.fill(value(me, me));
+                    source.iter_mut().zip(0..).for_each(|(x, at)| *x = value(me, at / len as u64));
+                    let sent = scope.start_broadcast(table, Rank(root as u32))?;
+                    let exchanged = scope.start_all_to_all(source, target)?;
+                    (source, target) = exchanged.wait()?;
+                    source.fill(u64::MAX); // with which peers may be as far as before
+                    let blocks = target.iter().zip(0..);
+                    assert!(blocks.into_iter().all(|(&x, at)| x == value(at / len as u64, me)));
+                    target.fill(u64::MAX);
+                    table = sent.wait()?;
+                    assert_eq!((table.len(), source.len(), target.len()), (len, 3 * len, 3 * len));
+                    assert!(table.iter().all(|&x| x == value(root, root)));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    };
+    on(pes_of(3), program);
+    on(pes_of(3).helper_threads(), program);
+}
+
+/// A borrow whose request is lost stays with the call, which ends all the same.
+#[test]
+#[expect(clippy::mem_forget, reason = "what happens then is the question")]
+fn requests_that_are_lost_leave_the_borrows_to_the_scope() {
+    on(pes_of(3), |world| {
+        let me = world.rank().0;
+        for len in [1, 5000] {
+            let (mut source, mut forgotten) = (vec![me; 3 * len], vec![9; 3 * len]);
+            let (mut other, mut dropped) = (vec![me; len], vec![9; len]);
+            world.overlap(|scope| {
+                std::mem::forget(scope.start_all_to_all(&mut source, &mut forgotten)?);
+                drop(scope.start_all_reduce(&mut other, &mut dropped, Sum)?);
+                Ok(())
+            })?;
+            source.fill(7);
+            other.fill(7);
+            assert!(forgotten.iter().enumerate().all(|(at, &x)| x as usize == at / len));
+            assert_eq!(dropped, vec![3; len]);
+        }
         Ok(())
     });
 }
@@ -68,7 +124,7 @@ fn a_scope_that_fails_takes_its_calls_along() {
                     let request = scope.start_broadcast(&mut data, Rank(1))?;
                     assert!(world.rank() != Rank(2), "as planned");
                     // The scope of 2 ends this job, whoever has its data by then.
-                    request.wait().and_then(|()| world.barrier())
+                    request.wait().and_then(|_| world.barrier())
                 })
             }));
             data.fill(7); // nobody touches it any more

@@ -1,6 +1,6 @@
 //! Calls on borrowed slices, within a scope.
 
-use consort::{Collective, Error, Operator, Overlap, PlanError, Rank, Request, Result, Team};
+use consort::{Collective, Error, Operator, Overlap, PlanError, Rank, Result, Source, Team};
 
 use super::{
     calls::closure,
@@ -8,7 +8,7 @@ use super::{
     expect::Part,
     payloads::Payload,
     program::End,
-    starts::AnyRequest,
+    starts::{AnyRequest, Outcome},
 };
 
 /// How the body of a scope ends, where it does not return as it should.
@@ -52,7 +52,7 @@ pub(super) fn overlap<T: Datum>(team: Team<'_>, scope: &Scope<'_>) -> Result<Vec
         // The last one first.
         for (request, end) in requests.into_iter().zip(scope.ends).rev() {
             if let Some(request) = request {
-                Box::new(request).end(*end)?;
+                request.end(*end)?;
             }
         }
         Ok(served)
@@ -74,11 +74,11 @@ fn start<'s, T: Datum>(
     source: &'s mut Vec<T>,
     target: &'s mut Vec<T>,
     charge: Option<Payload>,
-) -> Result<Request<'s, ()>> {
+) -> Result<Box<dyn AnyRequest + 's>> {
     let root = part.call.root_rank(part.size);
     if part.call.collective == Collective::Broadcast {
         let data = if part.is_root() { source } else { target };
-        return overlap.start_broadcast(data, root);
+        return Ok(Box::new(overlap.start_broadcast(data, root)?));
     }
     if part.call.ordered {
         start_by(overlap, part, (source, target), closure::<T>(charge), root)
@@ -87,22 +87,72 @@ fn start<'s, T: Datum>(
     }
 }
 
-/// Half of the calls by the method of their name.
+/// Half of the calls by the method of their name, and half of the sources as exclusive borrows.
 fn start_by<'s, T: Datum, O: Operator<T> + Send + 's>(
     overlap: &'s Overlap<'s, '_>,
     part: Part<'_>,
-    (source, target): (&'s [T], &'s mut [T]),
+    (source, target): (&'s mut Vec<T>, &'s mut [T]),
     operator: O,
     root: Rank,
-) -> Result<Request<'s, ()>> {
+) -> Result<Box<dyn AnyRequest + 's>> {
+    let source_is_exclusive = part.call.seed & 2 == 0;
+    if source_is_exclusive {
+        started(overlap, part, (source, target), operator, root)
+    } else {
+        started(overlap, part, (&*source, target), operator, root)
+    }
+}
+
+fn started<'s, T: Datum, S: Source<T> + Outcome + 's, O: Operator<T> + Send + 's>(
+    scope: &'s Overlap<'s, '_>,
+    part: Part<'_>,
+    (source, target): (S, &'s mut [T]),
+    operator: O,
+    root: Rank,
+) -> Result<Box<dyn AnyRequest + 's>> {
     let call = part.call;
-    match call.collective {
-        Collective::Reduce if call.seed & 1 == 0 => {
-            overlap.start_reduce(source, target, operator, root)
-        }
-        Collective::AllReduce if call.seed & 1 == 0 => {
-            overlap.start_all_reduce(source, target, operator)
-        }
-        other => overlap.start_collective(other, call.len, (source, target), operator, root),
+    if call.seed & 1 == 1 {
+        let request = scope.start_collective(call.collective, source, target, operator, root)?;
+        return Ok(Box::new(request));
+    }
+    Ok(Box::new(match call.collective {
+        Collective::Scatter => scope.start_scatter(source, target, root)?,
+        Collective::Gather => scope.start_gather(source, target, root)?,
+        Collective::AllGather => scope.start_all_gather(source, target)?,
+        Collective::AllToAll => scope.start_all_to_all(source, target)?,
+        Collective::Reduce => scope.start_reduce(source, target, operator, root)?,
+        Collective::AllReduce => scope.start_all_reduce(source, target, operator)?,
+        Collective::ReduceScatter => scope.start_reduce_scatter(source, target, operator)?,
+        Collective::Scan => scope.start_scan(source, target, operator)?,
+        Collective::ExclusiveScan => scope.start_exclusive_scan(source, target, operator)?,
+        other => scope.start_collective(other, source, target, operator, root)?,
+    }))
+}
+
+/// What has come back may be changed at once: a source is, and a target holds the result.
+impl<S: Outcome, T: Datum> Outcome for (S, &mut [T]) {
+    fn found(self) -> Option<Vec<u8>> {
+        self.0.found();
+        None
+    }
+}
+
+impl<T: Datum> Outcome for &mut Vec<T> {
+    fn found(self) -> Option<Vec<u8>> {
+        self.fill(T::zeroed());
+        None
+    }
+}
+
+impl<T: Datum> Outcome for &Vec<T> {
+    fn found(self) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+/// The data of a broadcast, which is also what is to be checked.
+impl<T: Datum> Outcome for &mut [T] {
+    fn found(self) -> Option<Vec<u8>> {
+        None
     }
 }

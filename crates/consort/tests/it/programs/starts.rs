@@ -45,6 +45,13 @@ impl<T: Datum> Outcome for Option<Vec<T>> {
     }
 }
 
+/// Source and target.
+impl<T: Datum> Outcome for (Vec<T>, Vec<T>) {
+    fn found(self) -> Option<Vec<u8>> {
+        self.1.found()
+    }
+}
+
 /// A request for a call of any type.
 pub(super) trait AnyRequest {
     /// Brings it to an end; `None` where nobody gets its result.
@@ -153,6 +160,10 @@ fn start_moving<'p, T: Datum>(team: Team<'p>, part: Part<'_>) -> Result<Box<dyn 
         Collective::Scatter => Box::new(team.start_scatter(source, len, root)?),
         Collective::Gather => Box::new(team.start_gather(source, root)?),
         Collective::AllGather => Box::new(team.start_all_gather(source)?),
+        Collective::AllToAll if part.call.seed & 1 == 0 => {
+            let target = elements::<T>(&part.blank(), part.received() * len);
+            Box::new(team.start_all_to_all_into(source, target)?)
+        }
         Collective::AllToAll => Box::new(team.start_all_to_all(source)?),
         Collective::ScatterVector => {
             let given = blocks_of_root(part, &given);

@@ -1,0 +1,61 @@
+//! What a call of a scope reads, which its request gives back.
+//!
+//! The call holds the very reference, so nobody else uses it meanwhile if it is exclusive. Only
+//! references to slices, arrays and vectors are sources: they have the same elements each time.
+
+mod sealed {
+    /// A reference to elements that stay where they are.
+    pub trait Sealed<T> {
+        fn elements(&self) -> &[T];
+    }
+
+    /// Elements in a row.
+    pub trait Elements<T> {
+        fn all(&self) -> &[T];
+    }
+
+    impl<T> Elements<T> for [T] {
+        fn all(&self) -> &[T] {
+            self
+        }
+    }
+
+    impl<T, const N: usize> Elements<T> for [T; N] {
+        fn all(&self) -> &[T] {
+            self
+        }
+    }
+
+    impl<T> Elements<T> for Vec<T> {
+        fn all(&self) -> &[T] {
+            self
+        }
+    }
+
+    impl<T, D: Elements<T> + ?Sized> Sealed<T> for &D {
+        fn elements(&self) -> &[T] {
+            self.all()
+        }
+    }
+
+    impl<T, D: Elements<T> + ?Sized> Sealed<T> for &mut D {
+        fn elements(&self) -> &[T] {
+            self.all()
+        }
+    }
+}
+
+/// What a call in a scope reads: a slice, an array or a vector, borrowed as `&` or as `&mut`.
+///
+/// A shared borrow may be read by the program too while the call goes on. An exclusive one comes
+/// back when the call is complete, so the program can fill it for the next call. See
+/// [`Overlap`](super::Overlap).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no source of `{T}`",
+    note = "give a `&` or `&mut` of a slice, an array or a vector of the target's elements"
+)]
+pub trait Source<T>: Send + sealed::Sealed<T> {}
+
+impl<T, D: sealed::Elements<T> + Sync + ?Sized> Source<T> for &D {}
+
+impl<T, D: sealed::Elements<T> + Send + ?Sized> Source<T> for &mut D {}
