@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use consort_collectives::{Algorithm, Setting, describe, serves};
+use consort_collectives::{Algorithm, Setting, barrier::Synchronizer, describe, serves};
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, OperatorClass, Rank, SyncMode, SyncModes,
 };
@@ -125,7 +125,8 @@ impl Case {
     pub fn is_served(&self, pes: u32, capabilities: Capabilities) -> bool {
         let call = self.call(pes);
         let serves = |call, candidate| serves(&Setting::of(call, capabilities), candidate);
-        let around = !call.has_barrier() || serves(CallSpec::barrier(pes), &self.barrier);
+        let can_be = Synchronizer::can_be(&self.barrier);
+        let around = !call.has_barrier() || can_be && serves(CallSpec::barrier(pes), &self.barrier);
         around && self.kind.candidate.as_ref().is_none_or(|candidate| serves(call, candidate))
     }
 

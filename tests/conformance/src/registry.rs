@@ -1,6 +1,6 @@
 //! The algorithms of the registry with all values of their parameters.
 
-use consort_collectives::{Algorithm, Parameter, Visitor, names, of_parts, visit};
+use consort_collectives::{Algorithm, Parameter, Vendor, Visitor, names, of_parts, visit};
 use consort_fabric::{Candidate, Collective};
 
 /// Values off the grid of those that the tuner tries, where a range allows them.
@@ -35,7 +35,8 @@ pub(crate) fn of_algorithm<A: Algorithm>() -> Vec<Candidate> {
     all
 }
 
-/// Every candidate of a collective, whatever it can serve, those of several nodes too.
+/// Every candidate of a collective, whatever it can serve: those of several nodes too, and of the
+/// fabric's own.
 ///
 /// # Panics
 /// When a name of the registry is in no registry.
@@ -52,7 +53,7 @@ pub fn on_nodes(collective: Collective) -> Vec<Candidate> {
 #[must_use]
 pub fn everything(collective: Collective) -> Vec<Candidate> {
     let mut all = on_nodes(collective);
-    all.retain(|candidate| candidate.parts.is_empty());
+    all.retain(|one| one.parts.is_empty() && one.algorithm != Vendor::NAME);
     all
 }
 

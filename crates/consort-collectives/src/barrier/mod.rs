@@ -31,6 +31,14 @@ pub enum Synchronizer {
 }
 
 impl Synchronizer {
+    /// Whether a barrier can be the entry or exit barrier of another operation. Those of several
+    /// parts, and the fabric's own, cannot.
+    #[must_use]
+    pub fn can_be(candidate: &Candidate) -> bool {
+        let names = [Central::NAME, Flat::NAME, Knomial::NAME, Dissemination::NAME];
+        names.contains(&candidate.algorithm.as_str())
+    }
+
     /// The barrier that `candidate` names, in the channels and with the counter of `setting`,
     /// around an operation whose data moves in this direction.
     ///

@@ -78,8 +78,7 @@ impl Hold<'_> {
         name: &str,
     ) -> Result<Arc<dyn Ready>> {
         self.ensure_alive()?;
-        let barrier = CallSpec::barrier(call.pes);
-        let barrier = self.choices.borrow().select_within_library(&barrier);
+        let barrier = self.choices.borrow().select_around(call.pes);
         if let Some(outside) = outside
             && call.nonblocking
             && self.endpoint.job().config().helpers

@@ -5,6 +5,10 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use consort_collectives::{
+    Algorithm,
+    barrier::{Dissemination, Synchronizer},
+};
 use consort_fabric::{CallSpec, Candidate, Collective};
 use consort_native::Group;
 use consort_tuner::{Arrival, ChosenBy, Measured, Selector, Table};
@@ -131,6 +135,21 @@ impl Choices {
             selector.forced = None;
         }
         Self::selected(&selector, call).0
+    }
+
+    /// Selects the entry and exit barriers of calls of a team of so many: of the barriers that can
+    /// be such the one that is expected to be the fastest.
+    pub(crate) fn select_around(&self, pes: u32) -> Candidate {
+        let call = CallSpec::barrier(pes);
+        let first = self.select_within_library(&call);
+        if Synchronizer::can_be(&first) {
+            return first;
+        }
+        let mut selector = self.selector(call.collective);
+        selector.forced = None;
+        let mut others = selector.contestants(&call).into_iter();
+        let usual = || Candidate::new(Dissemination::NAME).with("radix", 2);
+        others.find(Synchronizer::can_be).unwrap_or_else(usual)
     }
 
     /// The candidate that serves a call, and the origin of that choice.

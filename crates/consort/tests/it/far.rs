@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use consort::{Candidate, Collective, Error, Pes, Rank, Signal, Sum, Until};
+use consort::{Candidate, Collective, Error, Pes, Rank, Signal, Sum, SyncModes, Until};
 use consort_conformance::turns::alone;
 use consort_fabric::Nodes;
 
@@ -61,6 +61,18 @@ fn failures_are_told_to_far_pes() {
         })
     });
     assert!(matches!(ended, Err(Error::PeFailed { rank: Rank(2), .. })), "{ended:?}");
+}
+
+/// A barrier in two levels is none of those that can be around other calls.
+#[test]
+fn barriers_around_calls_are_of_another_kind() {
+    let pes = four().force(Collective::Barrier, "two_level".parse().expect("a candidate"));
+    let ended = pes.run(|pe| {
+        let strict = pe.world().with(SyncModes::STRICT);
+        strict.barrier()?;
+        strict.broadcast(pe.world().rank().0, Rank(2))
+    });
+    assert!(ended.expect("no PE fails").into_iter().all(|(_, got)| got == 2));
 }
 
 #[test]
