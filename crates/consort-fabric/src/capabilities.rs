@@ -1,6 +1,6 @@
 //! The capabilities of a fabric.
 
-use crate::{Nodes, Vendor};
+use crate::Nodes;
 
 /// The capabilities of a fabric for a call. An algorithm that needs more cannot serve the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,4 +25,18 @@ pub struct Capabilities {
     pub nodes: Nodes,
     /// Who takes part in collectives that the fabric itself has.
     pub vendor: Vendor,
+}
+
+/// Who takes part in collectives that a fabric itself has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Vendor {
+    /// Whether the PEs of the team can.
+    pub team: bool,
+    /// Whether the first PEs of its nodes can.
+    pub leaders: bool,
+}
+
+impl Vendor {
+    /// Nobody.
+    pub const NONE: Self = Self { team: false, leaders: false };
 }

@@ -34,7 +34,7 @@ mod tuning;
 mod vendor;
 
 pub use call_spec::CallSpec;
-pub use capabilities::Capabilities;
+pub use capabilities::{Capabilities, Vendor};
 pub use channel::{Channel, LINE_PAYLOAD_BYTES, PAIRWISE_BYTES, Step};
 pub use counters::Counters;
 pub use credits::Credits;
@@ -60,4 +60,4 @@ pub use rma::{Rma, not_reached};
 pub use span::{Place, Span};
 pub use sync::{SyncMode, SyncModes, UnknownSyncModes};
 pub use tuning::{BadCandidate, Candidate, Collective, Query, UnknownCollective};
-pub use vendor::{Vendor, VendorCall, VendorCollectives};
+pub use vendor::{VendorCall, VendorCollectives};

@@ -4,21 +4,7 @@ use std::future::Future;
 
 use crate::{Collective, Local, Op, Rank, Span};
 
-/// Who takes part in collectives that a fabric itself has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Vendor {
-    /// Whether the PEs of the team can.
-    pub team: bool,
-    /// Whether the first PEs of its nodes can.
-    pub leaders: bool,
-}
-
-impl Vendor {
-    /// Nobody.
-    pub const NONE: Self = Self { team: false, leaders: false };
-}
-
-/// A call of such a collective. The first PE of those that take part has rank 0.
+/// A call of a collective that the fabric itself has. The first PE of those that take part has rank 0.
 #[derive(Clone, Copy, Debug)]
 pub struct VendorCall {
     /// The operation: one of [`VendorCall::COLLECTIVES`].

@@ -15,22 +15,22 @@ pub(super) enum Ground {
 }
 
 impl Ground {
-    /// The memory. All processes that share files meet in `meet`, before they find what is filled
-    /// and after they have filled it.
+    /// The memory. All processes that share files synchronize in `barrier`, before they find what is
+    /// filled and after they have filled it.
     pub(super) fn memory(
         self,
         config: Config,
-        meet: impl FnOnce() -> Result<()>,
+        barrier: impl FnOnce() -> Result<()>,
     ) -> Result<JobMemory> {
         match self {
             Self::Own => Ok(JobMemory::reserve(config)?),
             Self::Fills(file) => {
                 let memory = JobMemory::fill(config, file);
-                meet()?;
+                barrier()?;
                 Ok(memory?)
             }
             Self::Finds(file) => {
-                meet()?;
+                barrier()?;
                 Ok(JobMemory::filled(config, file)?)
             }
         }

@@ -95,13 +95,13 @@ fn are_shared(machines: &[u32]) -> bool {
 impl Processes {
     /// Begins a job of all processes, each of which calls this.
     pub(super) fn begin(started: &Started, shape: ProcessShape, sharing: Sharing) -> Result<Self> {
-        let begun = Self::meet(started, shape, sharing)?;
+        let begun = Self::find_nodes(started, shape, sharing)?;
         begun.mpi.lead(begun.leads).map_err(failed)?;
         Ok(begun)
     }
 
     /// Finds out which processes share memory.
-    fn meet(started: &Started, shape: ProcessShape, sharing: Sharing) -> Result<Self> {
+    fn find_nodes(started: &Started, shape: ProcessShape, sharing: Sharing) -> Result<Self> {
         let mpi = Mpi::begin(started).map_err(failed)?;
         let (rank, processes) = (mpi.rank() as usize, started.processes as usize);
         let each = shape.pes_each.max(1);

@@ -8,6 +8,7 @@ use std::{
 use consort_collectives::{
     Algorithm,
     barrier::{Dissemination, Synchronizer},
+    names,
 };
 use consort_fabric::{CallSpec, Candidate, Collective};
 use consort_native::Group;
@@ -142,8 +143,9 @@ impl Choices {
     pub(crate) fn select_around(&self, pes: u32) -> Candidate {
         let call = CallSpec::barrier(pes);
         let first = self.select_within_library(&call);
-        if Synchronizer::can_be(&first) {
-            return first;
+        let is_known = names(call.collective).contains(&first.algorithm.as_str());
+        if Synchronizer::can_be(&first) || !is_known {
+            return first; // what is not known is an error of the plan
         }
         let mut selector = self.selector(call.collective);
         selector.forced = None;
