@@ -4,7 +4,8 @@ use std::future::Future;
 
 use crate::{Collective, Local, Op, Rank, Span};
 
-/// A call of a collective that the fabric itself has. The first PE of those that take part has rank 0.
+/// A call of a collective that the fabric itself has. The first PE of those that take part has rank
+/// 0.
 #[derive(Clone, Copy, Debug)]
 pub struct VendorCall {
     /// The operation: one of [`VendorCall::COLLECTIVES`].

@@ -15,8 +15,8 @@ pub(super) enum Ground {
 }
 
 impl Ground {
-    /// The memory. All processes that share files synchronize in `barrier`, before they find what is
-    /// filled and after they have filled it.
+    /// The memory. All processes that share files synchronize in `barrier`, after they have filled
+    /// their files and before they find what is filled.
     pub(super) fn memory(
         self,
         config: Config,
