@@ -7,7 +7,7 @@ use consort_collectives::{Setting, names};
 use consort_conformance::{
     Case, Counts, Coverage, Member, Program, Side, Space, data::kernel, run,
 };
-use consort_fabric::{Capabilities, Collective, Nodes, Place, Rank, Span};
+use consort_fabric::{Capabilities, Collective, Nodes, Place, Rank, Span, Vendor};
 
 use crate::{
     simulated::listed,
@@ -122,7 +122,7 @@ fn toy(pes: u32, lines: u32, buffered: bool) -> Capabilities {
         buffered,
         pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
         counts: pes % 5 != 4,
-        vendor: consort_fabric::Vendor::NONE,
+        vendor: Vendor { team: pes % 4 != 1, leaders: pes % 5 != 3 },
         nodes: match pes % 3 {
             0 => Nodes::One,
             1 => Nodes::InTurn(3),

@@ -7,8 +7,9 @@ use std::{future::Future, pin::Pin};
 
 use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor, visit};
 use consort_fabric::{
-    CallSpec, Candidate, Capabilities, Channel, Counters, Fabric, Kernel, Layout, Local, Messages,
-    Op, Place, Rank, Rendezvous, Rma, Signal, Span, Step, VendorCollectives, not_reached,
+    CallSpec, Candidate, Capabilities, Channel, Collective, Counters, Fabric, Kernel, Layout,
+    Local, Messages, Op, Place, Rank, Rendezvous, Rma, Signal, Span, Step, VendorCall,
+    VendorCollectives, not_reached,
 };
 
 use crate::toy_world::World;
@@ -304,7 +305,46 @@ impl Rendezvous for Call<'_> {
     }
 }
 
-impl VendorCollectives for Call<'_> {}
+impl VendorCollectives for Call<'_> {
+    async fn vendor(&self, call: VendorCall) -> Op {
+        self.world.turn().await;
+        let (pes, nodes) = (self.world.pes, self.world.capabilities.nodes);
+        let (own, count) = match call.leaders {
+            true => (nodes.node(self.rank.0), nodes.count(pes)),
+            false => (self.rank.0, pes),
+        };
+        let key = (call.leaders, self.number);
+        let contribution = self.read(call.source);
+        self.world.contributed.borrow_mut().entry(key).or_default().insert(own, contribution);
+        let all = || {
+            let contributed = self.world.contributed.borrow();
+            contributed.get(&key).filter(|all| all.len() == count as usize).cloned()
+        };
+        let all = self.world.wait_for(all).await;
+        let block = |of: u32, index: u32| {
+            let at = index as usize * call.bytes;
+            all[&of][at..at + call.bytes].to_vec()
+        };
+        let result = match call.collective {
+            Collective::Broadcast => block(call.root.0, 0),
+            Collective::Scatter => block(call.root.0, own),
+            Collective::AllToAll => (0..count).flat_map(|from| block(from, own)).collect(),
+            Collective::Gather | Collective::AllGather => {
+                (0..count).flat_map(|from| block(from, 0)).collect()
+            }
+            Collective::Reduce | Collective::AllReduce => {
+                let kernel = self.kernel.expect("a call that combines has an operator");
+                (1..count).fold(block(0, 0), |mut left, from| {
+                    kernel.accumulate(&mut left, &block(from, 0));
+                    left
+                })
+            }
+            _ => Vec::new(), // a barrier
+        };
+        self.write(call.target, &result[..call.target.bytes]);
+        Ok(())
+    }
+}
 
 impl Counters for Call<'_> {
     async fn count(&self, at: Rank, counter: u32, by: u64) -> Op<u64> {

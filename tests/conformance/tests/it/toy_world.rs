@@ -28,6 +28,8 @@ pub(crate) struct World {
     /// How many buffers a PE has exposed that are not detached.
     pub(crate) undetached: RefCell<HashMap<(Rank, u64), u32>>,
     pub(crate) counters: RefCell<HashMap<(Rank, u32, u64), u64>>,
+    /// What has come to collectives of the fabric's own, by whether leaders make them.
+    pub(crate) contributed: RefCell<HashMap<(bool, u64), BTreeMap<u32, Vec<u8>>>>,
     /// How often anything has happened.
     events: Cell<u64>,
 }
@@ -51,6 +53,7 @@ impl World {
             exposed: RefCell::default(),
             undetached: RefCell::default(),
             counters: RefCell::default(),
+            contributed: RefCell::default(),
             events: Cell::new(0),
         }
     }
