@@ -101,10 +101,12 @@ impl Call<'_> {
         let source = if bytes < LONG_GET {
             Source::Answer(far.ask(pe, Question::Get { place, at, bytes }, |_| ()))
         } else {
-            let words = if left.is_some() { bytes.div_ceil(8) } else { 0 };
-            let mut kept = vec![0_u64; words];
+            let mut kept = Vec::new();
             let into = match left {
-                Some(_) => Memory::private(kept.as_mut_ptr().cast(), bytes),
+                Some(_) => {
+                    kept = far.buffer(bytes.div_ceil(8));
+                    Memory::private(kept.as_mut_ptr().cast(), bytes)
+                }
                 None => target,
             };
             // SAFETY: the target is the call's until the get has ended or is dropped, and what is
@@ -287,6 +289,9 @@ impl Drop for Get<'_> {
             Source::Answer(id) => self.far.forget(*id),
             Source::Pulled(Some(wanted), _) => self.call.job.finish(self.far, wanted),
             Source::Pulled(None, _) => {}
+        }
+        if let Source::Pulled(_, kept) = &mut self.source {
+            self.far.give_back(std::mem::take(kept));
         }
     }
 }

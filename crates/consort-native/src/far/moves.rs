@@ -190,6 +190,16 @@ impl Far {
         Some(Wanted { process, tag, transfer })
     }
 
+    /// A buffer of so many words, with anything in it.
+    pub(crate) fn buffer(&self, words: usize) -> Vec<u64> {
+        self.link().transfers.buffer(words)
+    }
+
+    /// Takes a buffer back.
+    pub(crate) fn give_back(&self, buffer: Vec<u64>) {
+        self.link().transfers.give_back(buffer);
+    }
+
     /// Begins to put memory into that of a far PE. `None` if it cannot be reached.
     ///
     /// # Safety

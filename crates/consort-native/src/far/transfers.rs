@@ -22,6 +22,9 @@ use super::{
 pub(crate) const LONG_GET: usize = 4 << 10;
 /// A put of so many bytes is a transfer: below, a copy costs less than a message more.
 pub(crate) const LONG_PUT: usize = 16 << 10;
+/// Spare buffers that are kept, at most.
+const MOST_SPARE: usize = 8;
+
 /// A pull that the process has asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
@@ -57,6 +60,8 @@ pub(super) struct Transfers {
     pub(super) refused: HashSet<(u32, u32)>,
     /// The PEs into whose heaps something has been pulled: they may wait for it.
     pub(super) woken: Vec<Rank>,
+    /// Buffers for what is combined when it has come, whose pages are there.
+    spare: Vec<Vec<u64>>,
 }
 
 impl Transfers {
@@ -68,6 +73,21 @@ impl Transfers {
             stalled: Vec::new(),
             refused: HashSet::new(),
             woken: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// A buffer of so many words, with anything in it.
+    pub(super) fn buffer(&mut self, words: usize) -> Vec<u64> {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        buffer.resize(words, 0);
+        buffer
+    }
+
+    /// Takes a buffer back.
+    pub(super) fn give_back(&mut self, buffer: Vec<u64>) {
+        if self.spare.len() < MOST_SPARE && buffer.capacity() > 0 {
+            self.spare.push(buffer);
         }
     }
 
