@@ -13,6 +13,9 @@ use consort_fabric::{Capabilities, Channel, Place, Rank, Span, Step};
 /// Messages that are sent and not taken, by receiver, call and channel.
 pub(crate) type Sent = BTreeMap<(Rank, u64, Channel), (Step, Vec<u8>)>;
 
+/// What has come to a collective, by who has contributed it.
+pub(crate) type Contributed = BTreeMap<u32, Vec<u8>>;
+
 /// What the PEs share. The last number of a key is a call's, but for memory.
 pub(crate) struct World {
     pub(crate) pes: u32,
@@ -29,7 +32,7 @@ pub(crate) struct World {
     pub(crate) undetached: RefCell<HashMap<(Rank, u64), u32>>,
     pub(crate) counters: RefCell<HashMap<(Rank, u32, u64), u64>>,
     /// What has come to collectives of the fabric's own, by whether leaders make them.
-    pub(crate) contributed: RefCell<HashMap<(bool, u64), BTreeMap<u32, Vec<u8>>>>,
+    pub(crate) contributed: RefCell<HashMap<(bool, u64), Contributed>>,
     /// How often anything has happened.
     events: Cell<u64>,
 }
