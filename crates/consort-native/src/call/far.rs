@@ -263,18 +263,22 @@ impl Get<'_> {
                 None => return self.call.pending_unwatched(is_new),
             },
             Source::Pulled(wanted, kept) => {
-                if wanted.is_none_or(|wanted| !self.far.has_ended(&wanted)) {
+                let has_come = wanted.and_then(|wanted| self.far.has_come(&wanted));
+                if has_come.is_some() {
+                    *wanted = None;
+                }
+                if has_come != Some(true) {
                     return self.call.pending_unwatched(is_new);
                 }
-                *wanted = None;
-                memory_of(kept, bytes)
+                if self.left.is_some() { memory_of(kept, bytes) } else { Some(self.target) }
             }
         };
-        match (self.left, data) {
-            (Some(left), Some(data)) => self.call.combine_now(self.target, left, data),
-            (None, Some(data)) => self.target.copy_from(data),
-            (None, None) => {} // it was pulled into its place
-            (Some(_), None) => panic!("what is combined is kept"),
+        // What has not come is of a call that has failed elsewhere, of which this process is told.
+        let Some(data) = data else { return self.call.pending_unwatched(is_new) };
+        match self.left {
+            Some(left) => self.call.combine_now(self.target, left, data),
+            None if data.at == self.target.at => {} // it was pulled into its place
+            None => self.target.copy_from(data),
         }
         self.call.end_far_receive();
         Poll::Ready(Ok(()))

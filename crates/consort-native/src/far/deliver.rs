@@ -169,11 +169,10 @@ impl Job {
         match question {
             Question::Done {} => Some(Vec::new()),
             Question::Get { place, at, bytes } => {
+                // What is not exposed any more was in a call that has failed: no words answer.
                 let source = self.memory_at(far, link, place, at, bytes, false);
-                let mut words = vec![0_u64; bytes.div_ceil(8)];
-                if let Some(source) = source {
-                    Memory::private(words.as_mut_ptr().cast(), bytes).copy_from(source);
-                }
+                let mut words = Vec::new();
+                source.into_iter().for_each(|source| append_memory(&mut words, source));
                 Some(words)
             }
             Question::Atomic { pe, word, width, operation } => {

@@ -66,6 +66,8 @@ pub(super) struct Link {
     /// The groups that all PEs of this process have left.
     pub(super) left: HashSet<u64>,
     pub(super) exposures: Exposures,
+    /// What a transfer has found out: a process cannot be reached any more.
+    pub(super) lost: Option<Lost>,
     pub(super) transfers: Transfers,
     /// By process, how often its memory was written, and how many of these are surely done.
     written: Vec<Written>,
@@ -106,6 +108,7 @@ impl Far {
             joined: HashMap::from([(0, here.count)]),
             left: HashSet::new(),
             exposures: Exposures::default(),
+            lost: None,
             transfers: Transfers::new(processes),
             written: vec![Written::default(); processes as usize],
             whether_done: HashMap::new(),
@@ -365,7 +368,11 @@ impl Link {
 
     /// The next frame that has arrived, and its sender.
     pub(super) fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
-        if self.is_closed { Ok(None) } else { self.transport.receive() }
+        match &self.lost {
+            _ if self.is_closed => Ok(None),
+            Some(lost) => Err(lost.clone()),
+            None => self.transport.receive(),
+        }
     }
 
     /// Whether all that was sent has left.

@@ -21,8 +21,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl Link {
     /// Whether a transfer is done; it is known no more then.
     fn is_done(&mut self, transfer: Transfer) -> bool {
-        // Who cannot be reached any more accesses nothing.
-        self.transport.is_done(transfer).unwrap_or(true)
+        self.transport.is_done(transfer).unwrap_or_else(|lost| {
+            self.lost.get_or_insert(lost); // the next receipt fails the job
+            true // who cannot be reached any more accesses nothing
+        })
+    }
+
+    /// Whether transfers that are done have moved their bytes.
+    fn is_sound(&self) -> bool {
+        self.lost.is_none() && !self.is_closed()
     }
 
     fn are_pushed(&mut self, of: impl Fn(&Place) -> bool) -> bool {
@@ -73,16 +80,17 @@ impl Link {
         self.transfers.inbound[process as usize].pulls = pulls;
     }
 
-    /// Whether a pull that was asked for has ended: it is done, or was refused.
-    fn has_ended(&mut self, wanted: &Wanted) -> bool {
+    /// Once a pull that was asked for has ended, whether what was wanted has come: else the job
+    /// fails.
+    fn has_come(&mut self, wanted: &Wanted) -> Option<bool> {
         if self.is_done(wanted.transfer) {
-            return true;
+            return Some(self.is_sound());
         }
         let is_refused = self.transfers.refused.remove(&(wanted.process, wanted.tag));
         if is_refused {
             self.transport.cancel(wanted.transfer);
         }
-        is_refused
+        is_refused.then_some(false)
     }
 
     /// Keeps a frame until it is delivered.
@@ -173,7 +181,8 @@ impl Far {
     /// Begins to get memory of a far PE. `None` if it cannot be reached.
     ///
     /// # Safety
-    /// The target must stay valid, and be writable, until [`Far::has_ended`] or [`Job::finish`].
+    /// The target must stay valid, and be writable, until [`Far::has_come`] or [`Job::finish`] says
+    /// that the get has ended.
     pub(crate) unsafe fn want(
         &self,
         from: Rank,
@@ -230,21 +239,23 @@ impl Far {
         unsafe { link.transport.collect(call, Region(source), Region(target)) }
     }
 
-    /// Whether a get has ended. It is known no more then.
-    pub(crate) fn has_ended(&self, wanted: &Wanted) -> bool {
-        self.link().has_ended(wanted)
+    /// Once a get has ended, whether what was wanted has come: else the job fails. It is known no
+    /// more then.
+    pub(crate) fn has_come(&self, wanted: &Wanted) -> Option<bool> {
+        self.link().has_come(wanted)
     }
 
-    /// Whether a put has left its source. It is known no more then.
+    /// Whether a put has left its source, or a collective has ended. It is known no more then.
     pub(crate) fn is_pushed(&self, transfer: Transfer) -> bool {
-        self.link().is_done(transfer)
+        let mut link = self.link();
+        link.is_done(transfer) && link.is_sound()
     }
 }
 
 impl Job {
     /// Waits until a get has ended.
     pub(crate) fn finish(&self, far: &Far, wanted: &Wanted) {
-        self.await_link(far, |link| link.has_ended(wanted));
+        self.await_link(far, |link| link.has_come(wanted).is_some());
     }
 
     /// Waits until a put has left its source.

@@ -227,7 +227,7 @@ fields! {
         Block { group: u64, number: u64, holders: usize, asked: usize } = 3,
         /// The number of a group that is being formed.
         Group { forming: Forming, pes: usize } = 4,
-        /// Bytes of some memory.
+        /// Bytes of some memory; nothing if there is no such memory.
         Get { place: Place, at: usize, bytes: usize } = 5,
         /// The old value of a word of a heap, before an operation.
         Atomic { pe: Rank, word: usize, width: Width, operation: Atomic } = 6,

@@ -52,6 +52,13 @@ impl<'j> OneSided<'j> {
         self.me
     }
 
+    /// The job if it has failed and has far PEs: they may not have answered.
+    #[inline]
+    #[must_use]
+    pub fn failed_far(&self) -> Option<&'j Job> {
+        Some(self.job).filter(|job| job.far().is_some() && job.is_poisoned())
+    }
+
     /// `bytes` of the heap of `pe`, from offset `at` on.
     ///
     /// # Panics

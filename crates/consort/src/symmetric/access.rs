@@ -170,7 +170,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     pub fn fence(&self) -> Result<()> {
         self.run(|area| {
             area.one_sided.fence();
-            Ok(())
+            area.ensure_answered()
         })
     }
 
@@ -181,7 +181,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     pub fn quiet(&self) -> Result<()> {
         self.run(|area| {
             area.one_sided.quiet();
-            Ok(())
+            area.ensure_answered()
         })
     }
 }

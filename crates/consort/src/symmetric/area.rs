@@ -66,6 +66,11 @@ impl<T: Element> Area<'_, T> {
         }
     }
 
+    /// Ensures that far PEs have answered what they were asked, as they do unless the job fails.
+    pub(super) fn ensure_answered(&self) -> Result<()> {
+        self.one_sided.failed_far().map_or(Ok(()), |job| Err(Error::of_job(job)))
+    }
+
     pub(super) fn put(&self, to: Rank, first: usize, data: &[T]) -> Result<()> {
         let (to, at) = (self.pe(to)?, self.at(first, data.len())?);
         self.one_sided.put(to, at, data);
@@ -75,7 +80,7 @@ impl<T: Element> Area<'_, T> {
     pub(super) fn get(&self, from: Rank, first: usize, data: &mut [T]) -> Result<()> {
         let (from, at) = (self.pe(from)?, self.at(first, data.len())?);
         self.one_sided.get(from, at, data);
-        Ok(())
+        self.ensure_answered()
     }
 
     pub(super) fn address(&self, pe: Rank, index: usize) -> Result<*mut T> {
@@ -93,7 +98,7 @@ impl<T: Element> Area<'_, T> {
     ) -> Result<()> {
         let (from, at) = (self.pe(from)?, self.at(first, data.len())?);
         self.one_sided.get_combine(from, at, data, &Kernel::new::<T, O>(operator));
-        Ok(())
+        self.ensure_answered()
     }
 
     pub(super) fn put_strided(
@@ -115,7 +120,7 @@ impl<T: Element> Area<'_, T> {
     ) -> Result<()> {
         let (from, at) = (self.pe(from)?, self.strided(first, stride, data.len(), data_stride)?);
         self.one_sided.get_strided(from, (at, stride), (data, data_stride));
-        Ok(())
+        self.ensure_answered()
     }
 
     pub(super) fn put_signal<W: Word>(
@@ -140,7 +145,9 @@ impl<W: Word> Area<'_, W> {
 
     pub(super) fn atomic(&self, at: Rank, index: usize, operation: Atomic) -> Result<W> {
         let (pe, (word, width)) = (self.pe(at)?, self.word(index)?);
-        Ok(W::from_bits(self.one_sided.atomic(pe, word, width, operation)))
+        let bits = self.one_sided.atomic(pe, word, width, operation);
+        self.ensure_answered()?;
+        Ok(W::from_bits(bits))
     }
 
     pub(super) fn signal(&self, to: Rank, index: usize, how: Signal) -> Result<()> {

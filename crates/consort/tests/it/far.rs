@@ -1,6 +1,9 @@
 //! PEs that share no memory, on nodes between which only messages move.
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+    time::Duration,
+};
 
 use consort::{Candidate, Collective, Error, Pes, Rank, Signal, Sum, SyncModes, Until};
 use consort_conformance::turns::alone;
@@ -133,5 +136,40 @@ fn what_is_said_after_a_put_comes_after_it() {
             Ok(())
         });
         ended.expect("no PE fails");
+    }
+}
+
+/// What a far PE has not sent, since the job has failed, is not taken for data.
+#[test]
+fn what_does_not_come_is_no_data() {
+    const TOLD: u64 = 77;
+    for (seed, words) in (0..500).flat_map(|seed| [(seed, 100), (seed, 10_000)]) {
+        let pes = Pes::threads(4).loopback([Nodes::Blocks(2); 2], seed);
+        let wrong = AtomicU32::new(0);
+        let is_told = |data: &[u64], told| {
+            wrong.fetch_add(u32::from(data.iter().any(|&word| word != told)), Relaxed);
+        };
+        let ended = pes.force(Collective::Broadcast, Candidate::new("direct")).run(|pe| {
+            let world = pe.world();
+            let me = world.rank().0;
+            let memory = world.symmetric::<u64>(words)?;
+            memory.put(world.rank(), 0, &vec![TOLD; words])?;
+            let mut data = vec![0; words];
+            for call in 1..20 {
+                assert!((me, call) != (1, 5 + seed % 4), "on purpose");
+                let root = u32::try_from(call % 4).expect("a rank");
+                data.fill(if me == root { call } else { 0 });
+                world.broadcast_slice(&mut data, Rank(root))?;
+                is_told(&data, call);
+            }
+            while seed % 2 == 0 {
+                memory.get(Rank((me + 2) % 4), 0, &mut data)?;
+                is_told(&data, TOLD);
+                is_told(&[memory.fetch_add(Rank((me + 2) % 4), 0, 0)?], TOLD);
+            }
+            Ok(())
+        });
+        assert_eq!(wrong.into_inner(), 0, "seed {seed}, {words} words");
+        assert!(matches!(ended, Err(Error::PeFailed { rank: Rank(1), .. })), "{ended:?}");
     }
 }
