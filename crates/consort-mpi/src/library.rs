@@ -9,6 +9,7 @@ use std::{
 };
 
 use consort_fabric::VendorCall;
+use consort_native::Region;
 use libloading::Library;
 
 /// The shim of an MPI. It stays loaded until the process ends.
@@ -40,6 +41,10 @@ pub(crate) struct Shim {
 
 /// Bytes of an element of each of [`VendorCall::DATATYPES`].
 const ELEMENT_BYTES: [usize; VendorCall::DATATYPES.len()] = [1, 1, 2, 2, 4, 4, 8, 8, 4, 8];
+
+/// The addresses of a source and of a target without bytes: MPIs take some numbers that are no
+/// addresses, such as Rust's of empty slices, for orders to them.
+static NOTHING: [u64; 2] = [0; 2];
 
 /// A request about words that are the MPI's until it is done. If nobody waits for that, they are
 /// never freed.
@@ -211,9 +216,13 @@ impl Shim {
     pub(crate) unsafe fn collect(
         &self,
         call: &VendorCall,
-        source: *const u8,
-        target: *mut u8,
+        [source, target]: [Region; 2],
     ) -> Result<Request, String> {
+        let address = |region: Region, nothing: &'static u64| match region.bytes() {
+            0 => (&raw const *nothing).cast_mut().cast(),
+            _ => region.at(),
+        };
+        let [source, target] = [address(source, &NOTHING[0]), address(target, &NOTHING[1])];
         let place = |names: &[&str], name| names.iter().position(|known| *known == name);
         let collective = VendorCall::COLLECTIVES.iter().position(|one| *one == call.collective);
         let collective = collective.ok_or("the MPI has no such collective")?;
@@ -236,7 +245,7 @@ impl Shim {
                 number(call.bytes / bytes)?,
                 number(datatype)?,
                 number(operator)?,
-                source.cast(),
+                source.cast_const().cast(),
                 target.cast(),
             )
         };

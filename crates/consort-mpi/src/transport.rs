@@ -255,7 +255,7 @@ impl Transport for Mpi {
         target: Region,
     ) -> Result<Transfer, Lost> {
         // SAFETY: the caller promises that both regions stay.
-        let begun = unsafe { self.shim.collect(call, source.at(), target.at()) };
+        let begun = unsafe { self.shim.collect(call, [source, target]) };
         self.next += 1;
         self.transfers.insert(self.next, vec![begun.map_err(Lost)?]);
         Ok(self.next)
