@@ -57,7 +57,8 @@ impl VendorCall {
         ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64"];
 
     /// The operators that libraries have. The smaller and the larger of two floats they choose in
-    /// another way where one is no number, or both are zero.
+    /// another way where one is no number, or both are zero. Sums of short integers that overflow
+    /// are the largest integer in some (Open MPI 4.1 with AVX).
     pub const OPERATORS: [&'static str; 7] =
         ["Sum", "Product", "BitAnd", "BitOr", "BitXor", "Min", "Max"];
 
@@ -65,8 +66,10 @@ impl VendorCall {
     #[must_use]
     pub fn combines(datatype: &str, operator: &str) -> bool {
         let is_float = matches!(datatype, "f32" | "f64");
+        let is_short = matches!(datatype, "u8" | "i8" | "u16" | "i16");
         let is_known = Self::DATATYPES.contains(&datatype) && Self::OPERATORS.contains(&operator);
-        is_known && (!is_float || matches!(operator, "Sum" | "Product"))
+        let is_arithmetic = matches!(operator, "Sum" | "Product");
+        is_known && (!is_float || is_arithmetic) && !(is_short && is_arithmetic)
     }
 }
 
@@ -91,6 +94,8 @@ mod tests {
         assert!(VendorCall::combines("f64", "Sum"));
         assert!(VendorCall::combines("i32", "Max"));
         assert!(!VendorCall::combines("f64", "Max"), "NaN and -0 differ");
+        assert!(VendorCall::combines("u8", "Max"));
+        assert!(!VendorCall::combines("u8", "Sum"), "some saturate");
         assert!(!VendorCall::combines("[f64; 2]", "Sum"));
         assert!(!VendorCall::combines("u64", "a closure"));
     }
