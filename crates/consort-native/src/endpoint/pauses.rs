@@ -21,6 +21,7 @@ use crate::{
         policy::Waiting,
     },
     state::sleepers::Sleeper,
+    team::telling::Asked,
 };
 
 /// How long a wait in a job with far PEs yields, once nothing comes, before it sleeps.
@@ -44,8 +45,9 @@ pub(super) struct Pauses<'e> {
     compared: Option<Instant>,
     /// The sleep that the PE has announced.
     announced: Option<Sleeper<'e>>,
-    /// Whether no peer was left at the last check that could send anything.
-    alone: bool,
+    /// If no peer was left at the last check that could send anything, what those that are far
+    /// were asked then.
+    alone: Option<Asked<'e>>,
     /// The call that it waits in, or waits for all PEs to leave; `None` outside of calls.
     call: Option<u64>,
     /// Whether it waits for a word that any PE may change.
@@ -68,7 +70,7 @@ impl<'e> Pauses<'e> {
             looked: 0,
             compared: None,
             announced: None,
-            alone: false,
+            alone: None,
             call,
             for_word: false,
             told: false,
@@ -144,11 +146,13 @@ impl Pauses<'_> {
             return;
         }
         // The second check: since the first, this PE has polled for all that a peer sent before it
-        // finished.
-        if self.alone {
+        // finished. That a far one has finished may be known from another process of this node.
+        if self.alone.as_mut().is_some_and(Asked::is_over) {
             return group.abandon();
         }
-        self.alone = !self.others_may_end_it() && group.is_alone();
+        if self.alone.is_none() && !self.others_may_end_it() && group.is_alone() {
+            self.alone = Some(group.ask_whether_there());
+        }
         if !self.others_may_end_it() {
             group.check_present(self.call, waited);
         }

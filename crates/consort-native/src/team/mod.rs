@@ -10,4 +10,4 @@
 pub(crate) mod group;
 mod matching;
 pub(crate) mod memory;
-mod telling;
+pub(crate) mod telling;

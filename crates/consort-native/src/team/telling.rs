@@ -5,7 +5,34 @@ use std::sync::atomic::Ordering::Relaxed;
 use consort_fabric::Rank;
 
 use super::group::Group;
-use crate::{far::packet::Told, inbox::geometry::LINE_WORDS};
+use crate::{
+    far::packet::{Question, Told},
+    inbox::geometry::LINE_WORDS,
+};
+
+/// What the processes of far members were asked. What they sent before has come with the answers.
+pub(crate) struct Asked<'g> {
+    group: &'g Group,
+    left: Vec<u64>,
+    /// Whether all had answered when this was last looked at.
+    is_over: bool,
+}
+
+impl Asked<'_> {
+    /// Whether all had answered before the last look, so that what came has been looked for since.
+    pub(crate) fn is_over(&mut self) -> bool {
+        let answer = |id| self.group.job.far().is_none_or(|far| far.answer(id).is_some());
+        self.left.retain(|&id| !answer(id));
+        std::mem::replace(&mut self.is_over, self.left.is_empty())
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        let Some(far) = self.group.job.far() else { return };
+        self.left.iter().for_each(|&id| far.forget(id));
+    }
+}
 
 impl Group {
     /// The index of the word with the credits that member `from` has given to member `to`.
@@ -33,6 +60,20 @@ impl Group {
                 true
             }
         }
+    }
+
+    /// Asks the processes of far members whether they are there.
+    #[cold]
+    pub(crate) fn ask_whether_there(&self) -> Asked<'_> {
+        let mut left = Vec::new();
+        if let Some(far) = self.job.far() {
+            let others = self.others().map(|peer| self.in_world(peer));
+            let ask = |peer| far.ask(peer, Question::Done {}, |_| ());
+            left.extend(others.filter(|&peer| far.is_far(peer)).map(ask));
+            far.flush();
+        }
+        let is_over = left.is_empty();
+        Asked { group: self, left, is_over }
     }
 
     /// Asks the processes of far members for the words that they publish.
