@@ -16,6 +16,7 @@ use super::{
     job::launch,
     judge::{Fault, judge},
     mutate::{Role, mutations},
+    program::Program,
 };
 
 /// What a program needs at most. The slowest mutation takes 700 ms.
@@ -25,6 +26,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 pub(super) struct Campaign {
     pub(super) name: &'static str,
     pub(super) is_mutated: bool,
+    /// Whether the PEs are on nodes.
+    pub(super) is_far: bool,
     /// How many are played unless said otherwise.
     pub(super) programs: u64,
 }
@@ -72,9 +75,14 @@ impl Campaign {
         assert!(faults.is_empty(), "{} programs:\n{}", faults.len(), faults.join("\n"));
     }
 
+    fn program(&self, seed: u64) -> Program {
+        let program = generate::program(seed);
+        if self.is_far { program.on_nodes() } else { program }
+    }
+
     /// A program for people to read.
     fn listing(&self, seed: u64) -> String {
-        let program = generate::program(seed);
+        let program = self.program(seed);
         let mut text = format!("{} program {seed}: {program}", self.name);
         if self.is_mutated {
             for mutation in mutations(&program) {
@@ -88,9 +96,9 @@ impl Campaign {
     fn play_one(&self, seed: u64) -> Option<Fault> {
         let title = format!("CONSORT_SEED={seed} {}", self.name);
         let is_mutated = self.is_mutated;
+        let program = self.program(seed);
         let played = catch_unwind(AssertUnwindSafe(|| {
             alone(LIMIT, move || {
-                let program = generate::program(seed);
                 let mutations = if is_mutated { mutations(&program) } else { Vec::new() };
                 let role = |pe| Role::of(&program, pe, &mutations);
                 let roles: Vec<_> = (0..program.pes).map(role).collect();

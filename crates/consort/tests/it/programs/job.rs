@@ -137,6 +137,9 @@ pub(super) fn launch(program: &Program, roles: &[Role], title: &str) -> Report {
     for (collective, candidate) in &program.forced {
         pes = pes.force(*collective, candidate.clone());
     }
+    if let Some(forms) = program.forms {
+        pes = pes.loopback(forms, program.seed);
+    }
     let all = Mutex::new(vec![State::Playing(0); program.pes as usize]);
     let states = States { title, all };
     let launched = catch_unwind(AssertUnwindSafe(|| {

@@ -11,6 +11,7 @@
 //! | `expect` | the oracle |
 //! | `play`, `calls`, `starts`, `overlaps`, `scenes` | a PE that plays a program |
 //! | `payloads`, `mutate`, `names`, `judge` | departures, and what may come of them |
+//! | `nodes` | programs whose PEs are on several nodes |
 //! | `job`, `campaign` | a launch; many of them |
 //!
 //! `CONSORT_SEED=N` plays one program alone and shows its steps, and `CONSORT_PROGRAMS=N` as many
@@ -26,6 +27,7 @@ mod job;
 mod judge;
 mod mutate;
 mod names;
+mod nodes;
 mod overlaps;
 mod payloads;
 mod play;
@@ -40,12 +42,17 @@ use program::{Form, Step};
 
 #[test]
 fn random_programs_come_to_what_they_must() {
-    Campaign { name: "random", is_mutated: false, programs: 120 }.play();
+    Campaign { name: "random", is_mutated: false, is_far: false, programs: 120 }.play();
+}
+
+#[test]
+fn random_programs_on_nodes_come_to_what_they_must() {
+    Campaign { name: "far", is_mutated: false, is_far: true, programs: 120 }.play();
 }
 
 #[test]
 fn mutated_programs_are_right_or_reported() {
-    Campaign { name: "mutated", is_mutated: true, programs: 120 }.play();
+    Campaign { name: "mutated", is_mutated: true, is_far: false, programs: 120 }.play();
 }
 
 #[test]

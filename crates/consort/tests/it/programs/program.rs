@@ -7,6 +7,7 @@
 use std::fmt;
 
 use consort::{Candidate, Collective, Rank, SyncModes, Waiting};
+use consort_fabric::Nodes;
 
 use super::{
     elements::Type,
@@ -23,6 +24,8 @@ pub(super) struct Program {
     pub(super) online: bool,
     pub(super) heap_bytes: usize,
     pub(super) forced: Vec<(Collective, Candidate)>,
+    /// How the PEs lie on processes, and on nodes, if they do.
+    pub(super) forms: Option<[Nodes; 2]>,
     /// The teams of each slot; the world is slot 0.
     pub(super) slots: Vec<Groups>,
     pub(super) steps: Vec<Step>,
@@ -273,6 +276,9 @@ impl fmt::Display for Program {
             "{pes} PEs, waiting {waiting:?}, helpers {helpers}, online {online}, {heap_bytes} \
              bytes of heap"
         )?;
+        if let Some([processes, nodes]) = self.forms {
+            writeln!(f, "on processes by {processes:?}, on nodes by {nodes:?}")?;
+        }
         for (collective, candidate) in &self.forced {
             writeln!(f, "{collective} by {candidate}")?;
         }

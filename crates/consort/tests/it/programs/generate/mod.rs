@@ -108,6 +108,7 @@ pub(super) fn program(seed: u64) -> Program {
         online,
         heap_bytes: if is_tight { TIGHT_BYTES } else { HEAP_BYTES },
         forced,
+        forms: None,
         slots: generator.slots.into_iter().map(|slot| slot.groups).collect(),
         steps: generator.steps,
     }
