@@ -169,7 +169,7 @@ impl Job {
         match question {
             Question::Done {} => Some(Vec::new()),
             Question::Get { place, at, bytes } => {
-                // What is not exposed any more was in a call that has failed: nothing is the answer.
+                // What is not exposed any more was in a call that has failed: no words answer.
                 let source = self.memory_at(far, link, place, at, bytes, false);
                 let mut words = Vec::new();
                 source.into_iter().for_each(|source| append_memory(&mut words, source));
