@@ -1,4 +1,4 @@
-//! `consort bench` and `consort tune` on processes that the `mpirun` in `PATH` starts, with the
+//! `consort bench`, `tune` and `run` on processes that the `mpirun` in `PATH` starts, with the
 //! smallest budgets. On a machine without an MPI the tests are listed as ignored.
 
 use std::{
@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         Trial::test("tune::wisdom_is_found_again", wisdom_is_found_again),
         Trial::test("bench::warned_once", warned_once),
         Trial::test("ends::killed", killed),
+        Trial::test("run::on_hosts", on_hosts),
     ];
     let tests = benches.chain(refused).chain(others);
     let tests = tests.map(|test| test.with_ignored_flag(!is_here)).collect();
@@ -160,6 +161,25 @@ fn is_refused_once(setting: &str, value: &str, why: &str) -> Tested {
         let times = said.matches(why).count();
         ensure(status == Some(1) && times == 1, &format!("{line}: {status:?}, {times}x: {said}"))?;
         ensure(said.contains("mpirun failed") && !said.contains("in the midst"), &said)?;
+    }
+    Ok(())
+}
+
+/// The program of README.md, two PEs in each process.
+fn on_hosts() -> Tested {
+    let build = ["build", "--quiet", "--package", "consort", "--example", "first"];
+    ensure(Command::new(env!("CARGO")).args(build).status()?.success(), "it is not built")?;
+    let consort = Path::new(env!("CARGO_BIN_EXE_consort"));
+    let program = consort.with_file_name("examples").join("first");
+    let folder = tempfile::tempdir()?;
+    for order in ["blocks", "in-turn"] {
+        let options = format!("--pes-per-process 2 --placement {order} --allow-run-as-root");
+        let line = format!("run -n 4 --hosts localhost {options} {}", program.display());
+        let text = printed(&folder, &line)?;
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        let all = ["PE 0: Some(12.0)", "PE 1: None", "PE 2: None", "PE 3: None"];
+        ensure(lines == all, &format!("{line}: {text}"))?;
     }
     Ok(())
 }
