@@ -1,5 +1,5 @@
-//! `consort bench`, `tune` and `run` on processes that the `mpirun` in `PATH` starts, with the
-//! smallest budgets. On a machine without an MPI the tests are listed as ignored.
+//! `consort bench`, `tune`, `topo` and `run` on processes that the `mpirun` in `PATH` starts, with
+//! the smallest budgets. On a machine without an MPI the tests are listed as ignored.
 
 use std::{
     fs,
@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Trial::test("bench::warned_once", warned_once),
         Trial::test("ends::killed", killed),
         Trial::test("run::on_hosts", on_hosts),
+        Trial::test("topo::places", places),
     ];
     let tests = benches.chain(refused).chain(others);
     let tests = tests.map(|test| test.with_ignored_flag(!is_here)).collect();
@@ -163,6 +164,23 @@ fn is_refused_once(setting: &str, value: &str, why: &str) -> Tested {
         ensure(said.contains("mpirun failed") && !said.contains("in the midst"), &said)?;
     }
     Ok(())
+}
+
+/// Ranks that are dealt in turn to two processes of this machine.
+fn places() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let line = "topo --fabric mpi:2:in-turn --pes 4 --budget 0.01 --json";
+    let text = printed(&folder, line)?;
+    let found: Value = serde_json::from_str(&text)?;
+    let all = |of: &str, key: &str| {
+        let all = found[of].as_array().into_iter().flatten();
+        all.map(|one| one[key].clone()).collect::<Vec<Value>>()
+    };
+    ensure(all("places", "process") == [0, 1, 0, 1], &text)?;
+    ensure(all("places", "machine") == [0; 4], &text)?;
+    let kinds = ["threads", "threads", "processes", "processes", "processes", "processes"];
+    ensure(all("distances", "between") == kinds, &text)?;
+    ensure(all("distances", "one_way_ns").iter().all(|ns| ns.as_f64() > Some(0.0)), &text)
 }
 
 /// The program of README.md, two PEs in each process.
