@@ -1,5 +1,5 @@
-//! `consort bench`, `tune`, `topo` and `run` on processes that the `mpirun` in `PATH` starts, with
-//! the smallest budgets. On a machine without an MPI the tests are listed as ignored.
+//! `consort bench`, `tune`, `topo`, `reproduce` and `run` on processes that the `mpirun` in `PATH`
+//! starts, with the smallest budgets. On a machine without an MPI the tests are listed as ignored.
 
 use std::{
     fs,
@@ -50,6 +50,8 @@ fn main() -> ExitCode {
         Trial::test("ends::killed", killed),
         Trial::test("run::on_hosts", on_hosts),
         Trial::test("topo::places", places),
+        Trial::test("reproduce::G7", || reproduces("G7", "over two, 4 PEs", 10)),
+        Trial::test("reproduce::F7", || reproduces("F7", "4 PEs", 16)),
     ];
     let tests = benches.chain(refused).chain(others);
     let tests = tests.map(|test| test.with_ignored_flag(!is_here)).collect();
@@ -181,6 +183,21 @@ fn places() -> Tested {
     let kinds = ["threads", "threads", "processes", "processes", "processes", "processes"];
     ensure(all("distances", "between") == kinds, &text)?;
     ensure(all("distances", "one_way_ns").iter().all(|ns| ns.as_f64() > Some(0.0)), &text)
+}
+
+/// A claim has as many figures, all measured, whose names have this part.
+fn reproduces(claim: &str, part: &str, count: usize) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let text = printed(&folder, &format!("reproduce {claim} --budget 0 --json"))?;
+    let figures: Vec<Value> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let is_measured = |one: &&Value| {
+        let name = one["quantity"].as_str().unwrap_or_default();
+        one["native"].as_f64() > Some(0.0) && (name.contains(part) || name.contains("median"))
+    };
+    let measured = figures.iter().filter(is_measured).count();
+    ensure(measured == count && figures.len() == count, &text)?;
+    let page = printed(&folder, &format!("reproduce {claim} --budget 0"))?;
+    ensure(page.contains("on 1 machine") && !page.contains("not measured"), &page)
 }
 
 /// The program of README.md, two PEs in each process.
