@@ -89,7 +89,7 @@ fn main() -> ExitCode {
     output::warnings::show();
     let done = |()| ExitCode::SUCCESS;
     let result = match command {
-        Command::Topo(topo) => topo.run().map(done),
+        Command::Topo(topo) => topo.run(),
         Command::Tune(tune) => tune.run(),
         Command::Explain(explain) => explain.run().map(done),
         Command::Wisdom(wisdom) => wisdom.run().map(done),

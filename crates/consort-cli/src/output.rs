@@ -8,6 +8,7 @@ pub(crate) mod svg;
 pub(crate) mod warnings;
 
 use std::{
+    ffi::OsStr,
     fs,
     io::{self, ErrorKind, IsTerminal, Write},
     path::{Path, PathBuf},
@@ -73,6 +74,16 @@ pub(crate) fn tell<T: Serialize>(
     text: impl FnOnce() -> String,
 ) -> Result<()> {
     json.map_or_else(|| print(&text()), |path| write_json_lines(path, objects))
+}
+
+/// A word as a shell reads it.
+pub(crate) fn quoted(word: &OsStr) -> String {
+    let text = word.to_string_lossy();
+    let is_plain = |one: char| one.is_alphanumeric() || "-_=+./,:@%^~".contains(one);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.into_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// The text with a line break at its end, broken between words where lines would be too long. All
@@ -187,5 +198,11 @@ mod tests {
         table.add_row(["word ".repeat(30), "word ".repeat(30)]);
         let text = finish(table, &[1]);
         assert!(text.lines().all(|line| line.chars().count() <= usize::from(COLUMNS)), "{text}");
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_read_them_otherwise() {
+        let all = ["-I/a/b", "a b", "it's", "", "-DX=\"y\""].map(|word| quoted(OsStr::new(word)));
+        assert_eq!(all, ["-I/a/b", "'a b'", r"'it'\''s'", "''", "'-DX=\"y\"'"]);
     }
 }

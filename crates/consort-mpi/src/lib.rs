@@ -6,6 +6,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
+//! | `launcher` | which launcher an `mpirun` is, and its options for hosts |
 //! | `environment` | what the launchers of MPIs tell their processes |
 //! | `shim.c` | what is needed of MPI |
 //! | `prepare` | finds an MPI's compiler, compiles the shim by it, and finds that again |
@@ -13,10 +14,12 @@
 //! | `transport` | frames over them |
 
 mod environment;
+mod launcher;
 mod library;
 mod prepare;
 mod transport;
 
 pub use environment::{Flavor, Started};
+pub use launcher::{Launcher, OnHosts};
 pub use prepare::{NoShim, Prepared, find_program, intel_root, prepare};
 pub use transport::{Mpi, NoMpi};

@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::Result;
+use consort::Fabric;
 use consort_native::topology::Topology;
 
 use crate::figures::{
@@ -66,7 +67,9 @@ impl Claim {
         if stop.load(Relaxed) {
             return Ok(None);
         }
-        let judged = (self.judge)(&Experiment { source, pes, cores, budget, stop, show });
+        let fabric = Fabric::Threads;
+        let experiment = Experiment { source, fabric, pes, whole, cores, budget, stop, show };
+        let judged = (self.judge)(&experiment);
         if stop.load(Relaxed) {
             // What lacks measurements may have failed for that.
             return Ok(None);

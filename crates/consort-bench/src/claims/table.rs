@@ -11,7 +11,7 @@ use crate::figures::{
         self,
         machines::{OPTERON, TILE, XEON as WESTMERE},
     },
-    modes,
+    mixture, modes,
     quantity::{at_least, at_most, bound},
     radix,
     scc::{self, machine::MACHINE as SCC},
@@ -21,6 +21,7 @@ const HOTPAR: &str = "Nishtala and Yelick 2009";
 const THESIS: &str = "Petrović 2015";
 const GASNET: &str = "Nishtala, Zheng, Hargrove and Yelick 2011";
 const BUNDLED: &str = "Dinan et al. 2014";
+const NOBODY: &str = "none";
 
 /// Finds a claim by its name, in upper or lower case.
 pub fn find(id: &str) -> Option<&'static Claim> {
@@ -478,6 +479,26 @@ pub const CLAIMS: &[Claim] = &[
         judge: dissemination::judge,
     },
     Claim {
+        id: "G7",
+        paper: GASNET,
+        about: "One PE of each node speaks for it through the network",
+        says: "collectives: two levels, in nodes and between them, beat one",
+        bounds: &[],
+        least_pes: 4,
+        place: Place::Here,
+        judge: gasnet::levels,
+    },
+    Claim {
+        id: "F7",
+        paper: NOBODY,
+        about: "A program runs on threads, on processes and on many machines, or some of each",
+        says: "collectives: the same calls on threads, processes and machines, in one team",
+        bounds: &[],
+        least_pes: 2,
+        place: Place::Here,
+        judge: mixture::judge,
+    },
+    Claim {
         id: "P3",
         paper: BUNDLED,
         about: "A counted put takes half the latency of put, fence and flag",
@@ -516,8 +537,23 @@ pub const CLAIMS: &[Claim] = &[
 
 #[cfg(test)]
 mod tests {
+    use std::{sync::atomic::AtomicBool, time::Duration};
+
     use super::*;
     use crate::figures::quantity::Bound;
+
+    /// An MPI would not start its processes in the time for all claims in brief.
+    #[test]
+    fn what_needs_an_mpi_is_not_done_in_brief() {
+        for id in ["G7", "F7"] {
+            let never = AtomicBool::new(false);
+            let evaluated =
+                find(id).unwrap().evaluate(None, Duration::ZERO, false, &never, &|_| ());
+            let (outcome, _) = evaluated.unwrap().unwrap();
+            let says = format!("`consort reproduce {id}` does it");
+            assert!(outcome.verdict.ends_with(&says), "{}", outcome.verdict);
+        }
+    }
 
     #[test]
     fn claims_and_bounds_have_names_of_their_own() {

@@ -2,17 +2,22 @@
 
 use std::sync::atomic::AtomicBool;
 
-use consort::Waiting;
+use consort::{Fabric, Waiting};
 
 use super::quantity::{Quantity, Source};
 use crate::{page::Page, units::counted};
 
 /// The settings of a claim's experiment.
+#[derive(Clone, Copy)]
 pub struct Experiment<'e> {
     /// The claim that it checks.
     pub source: Source,
+    /// What the PEs are.
+    pub fabric: Fabric,
     /// The number of PEs that was asked for.
     pub pes: Option<u32>,
+    /// Whether it is to have all figures, however long that takes.
+    pub whole: bool,
     /// The usable cores.
     pub cores: u32,
     /// The approximate measuring time.
@@ -33,6 +38,14 @@ pub struct Outcome {
     pub quantities: Vec<Quantity>,
 }
 
+impl Outcome {
+    /// That of an experiment that cannot be done, and why.
+    pub fn unmeasured(why: &str) -> Self {
+        let verdict = format!("not measured: {why}");
+        Self { verdict, page: Page::default(), quantities: Vec::new() }
+    }
+}
+
 impl Experiment<'_> {
     /// The numbers of PEs to run with: the one that was asked for, or one for each core, and those
     /// of `oversubscribed` that are more.
@@ -49,6 +62,10 @@ impl Experiment<'_> {
 
     /// A line on the placement of this many PEs on this machine.
     pub fn placement(&self, pes: u32) -> String {
+        if let Fabric::Mpi(shape) = self.fabric {
+            let each = shape.pes_each;
+            return format!("{pes} PEs, {each} in each process of an MPI, calls in a row");
+        }
         let cores = self.cores;
         let waiting = Waiting::default();
         if pes <= cores {

@@ -1,6 +1,6 @@
-//! G1, G4, G5 (Nishtala, Zheng, Hargrove and Yelick, "Tuning collective communication for
-//! Partitioned Global Address Space programming models", 2011): the effects of modes, addresses and
-//! transfers on each collective.
+//! G1, G4, G5, G7 (Nishtala, Zheng, Hargrove and Yelick, "Tuning collective communication for
+//! Partitioned Global Address Space programming models", 2011): the effects of modes, addresses,
+//! transfers and levels on each collective.
 //!
 //! Each experiment compares two ways of making the same call, at several sizes, with one PE for
 //! each core and the best of a few candidates for each way:
@@ -10,10 +10,17 @@
 //!   private slices, whose addresses are exchanged or whose data is copied (Local);
 //! - G5 (sections 3.3 and 5.2): data sent with its notification (signalling put), against a buffer
 //!   that its owner exposes and the receivers read and detach (rendezvous). As in the paper, a
-//!   barrier separates the calls.
+//!   barrier separates the calls;
+//! - G7 (section 3.1): one level, in which all PEs are alike, against two, in which one PE of each
+//!   process speaks for it. The processes are those of an MPI and share no memory, on whatever
+//!   machines it starts them.
 
-use anyhow::Result;
-use consort::{Collective, Query, SyncMode, SyncModes};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use consort::{
+    Algorithms, Candidate, Collective, Fabric, ProcessShape, Query, SyncMode, SyncModes,
+};
 use consort_fabric::statistics::median;
 
 use super::{
@@ -23,9 +30,9 @@ use super::{
 };
 use crate::{
     asked::sums,
-    harness::Work,
+    harness::{Work, places::Survey},
     page::Page,
-    units::{ratio, size},
+    units::{counted, in_a_line, ratio, size},
 };
 
 /// The paper's machine.
@@ -37,6 +44,13 @@ const TRANSFER_BYTES: [usize; 6] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10];
 
 /// The algorithm by which receivers read exposed buffers.
 const RENDEZVOUS: &str = "direct";
+/// Two levels, and the MPI's own collectives, which may have some of their own.
+const TWO_LEVELS: &str = "two_level";
+const OF_THE_MPI: &str = "vendor";
+/// PEs of a process of two levels.
+const PES_EACH: u32 = 2;
+const LEVELS: Fabric = Fabric::Mpi(ProcessShape { pes_each: PES_EACH, in_turn: false });
+const LEVEL_BYTES: [usize; 3] = [8, 1 << 10, 8 << 10];
 /// Algorithms that get from exposed buffers or from message buffers, and do not put.
 const BY_GET: [&str; 5] = [RENDEZVOUS, "shared", "oc_bcast", "knomial_get", "all_read"];
 
@@ -222,9 +236,85 @@ pub fn transfers(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(comparison.outcome(experiment, verdict, says, more))
 }
 
+/// G7. Runs the experiment and judges the claim.
+///
+/// # Errors
+/// When a job fails, or PEs do not fill processes.
+pub fn levels(experiment: &Experiment<'_>) -> Result<Outcome> {
+    if !experiment.whole {
+        let why = "an MPI takes seconds to start processes: `consort reproduce G7` does it";
+        return Ok(Outcome::unmeasured(why));
+    }
+    let fabric = LEVELS;
+    let pes = experiment.pes.unwrap_or(2 * PES_EACH);
+    ensure!(pes.is_multiple_of(PES_EACH), "--pes: each process has {PES_EACH} PEs");
+    let survey = Survey { fabric, pes, all: false, budget: Duration::ZERO };
+    let places = match survey.run(experiment.stop) {
+        Ok(found) => found.places,
+        Err(error) => return Ok(Outcome::unmeasured(&in_a_line(&error))),
+    };
+    let machines = places.iter().map(|place| place.machine).max().map_or(0, |most| most + 1);
+    let experiment = Experiment { fabric, pes: Some(pes), ..*experiment };
+    let what = "one level over two";
+    let comparison = Comparison::of(&experiment, what, &LEVEL_BYTES, |collective, pes, bytes| {
+        let query = sums(collective, SyncModes::MINE, pes, bytes, false);
+        [false, true].map(|two| of_levels(&query, two))
+    })?;
+    let mut ratios: Vec<f64> = comparison.pairs.iter().map(Pair::ratio).collect();
+    if ratios.is_empty() {
+        return Ok(comparison.outcome(&experiment, String::new(), "", []));
+    }
+    let middle = median(&mut ratios);
+    let network = if machines == 1 {
+        "; one machine is no network: name others to mpirun, as in its host file"
+    } else {
+        ""
+    };
+    let verdict = format!(
+        "on {}, one level takes {} of two in the median, and {} to {}{network}",
+        counted(machines, "machine"),
+        ratio(middle),
+        ratio(ratios[0]),
+        ratio(ratios[ratios.len() - 1]),
+    );
+    let says = "to minimize the network traffic, a representative of each node sends through the \
+                network; inside a node, data moves in shared memory (section 3.1).";
+    let more = [comparison.quantity(format!("{what}, median"), "ratio", middle)];
+    Ok(comparison.outcome(&experiment, verdict, says, more))
+}
+
+/// The finalists of one level, or of two.
+fn of_levels(query: &Query, two: bool) -> Vec<Work> {
+    let fit = |candidate: &Candidate| {
+        !names(candidate).iter().any(|name| name == OF_THE_MPI)
+            && (candidate.algorithm == TWO_LEVELS) == two
+    };
+    measure::likely_of(Algorithms::of(LEVELS), query, fit, names)
+}
+
+/// The algorithms of a candidate and of its parts.
+fn names(candidate: &Candidate) -> Vec<String> {
+    let parts = candidate.parts.iter().map(|part| part.algorithm.clone());
+    std::iter::once(candidate.algorithm.clone()).chain(parts).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The forms by the model that are measured: one of each is enough.
+    #[test]
+    fn levels_are_told_apart() {
+        let query = sums(Collective::AllReduce, SyncModes::MINE, 4, 8, false);
+        let work = |two| of_levels(&query, two).into_iter();
+        let name = |work: Work| work.candidate().map(|(_, by)| names(by)).expect("an algorithm");
+        let [one, two] = [false, true].map(|two| work(two).map(name).collect::<Vec<_>>());
+        assert!(!one.is_empty() && one.iter().all(|names| names[0] != TWO_LEVELS), "{one:?}");
+        assert!(two.len() == 3 && two.iter().all(|names| names[0] == TWO_LEVELS), "{two:?}");
+        assert!(two[0] != two[1] && two[1] != two[2] && two[0] != two[2], "{two:?}");
+        let mut all = one.iter().chain(&two).flatten();
+        assert!(all.all(|name| name != OF_THE_MPI), "{one:?} {two:?}");
+    }
 
     #[test]
     fn puts_and_rendezvous_are_told_apart() {

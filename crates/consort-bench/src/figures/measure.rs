@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use consort::{Algorithms, Candidate, Collective, Fabric, Query, SyncModes};
+use consort::{Algorithms, Candidate, Collective, Query, SyncModes};
 use consort_tuner::Catalog;
 
 use super::experiment::Experiment;
@@ -76,14 +76,25 @@ pub(super) fn barrier(pes: u32) -> Query {
 /// The finalists by the model among the algorithms whose names `fit`, each with its best
 /// parameters: with few PEs many values of a radix give the same tree.
 pub(super) fn likely(query: &Query, fit: impl Fn(&str) -> bool) -> Vec<Work> {
-    let here = Algorithms::here();
-    let cost = |candidate: &Candidate| here.estimate_ns(query, candidate);
-    let mut candidates = here.candidates(query);
-    candidates.retain(|candidate| fit(&candidate.algorithm));
+    let form = |candidate: &Candidate| vec![candidate.algorithm.clone()];
+    let fit = |candidate: &Candidate| fit(&candidate.algorithm);
+    likely_of(Algorithms::here(), query, fit, form)
+}
+
+/// The finalists by the model among the algorithms' candidates that `fit`, the best of each form.
+pub(super) fn likely_of(
+    algorithms: &Algorithms,
+    query: &Query,
+    fit: impl Fn(&Candidate) -> bool,
+    form: impl Fn(&Candidate) -> Vec<String>,
+) -> Vec<Work> {
+    let cost = |candidate: &Candidate| algorithms.estimate_ns(query, candidate);
+    let mut candidates = algorithms.candidates(query);
+    candidates.retain(fit);
     candidates.sort_by(|one, other| cost(one).total_cmp(&cost(other)));
     let mut likely: Vec<Candidate> = Vec::new();
     for candidate in candidates {
-        if likely.iter().all(|other| other.algorithm != candidate.algorithm) {
+        if likely.iter().all(|other| form(other) != form(&candidate)) {
             likely.push(candidate);
         }
     }
@@ -115,7 +126,7 @@ impl Experiment<'_> {
     ) -> Result<Vec<Option<f64>>> {
         let rounds = Rounds {
             session: Session {
-                fabric: Fabric::Threads,
+                fabric: self.fabric,
                 pes,
                 waiting: None,
                 work: work.to_vec(),

@@ -1,19 +1,7 @@
 //! Launches the PEs of a session: threads of this process, or processes.
-//!
-//! Processes are this program, started again by its own `run`, or by an MPI's `mpirun`, as
-//! `session FILE`. The file has the session, and PE 0 prints the outcome, both as JSON.
 
-use std::{
-    env,
-    fs::File,
-    io::BufReader,
-    path::Path,
-    process::Command,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use anyhow::Context as _;
 use consort::{Candidate, Collective, Error, Fabric, Pes, Rank, Sharing};
 use consort_native::topology::Topology;
 use serde::{Deserialize, Serialize};
@@ -22,15 +10,13 @@ use super::{
     member::Member,
     session::{Conditions, Measured, Session, Timing},
     shared::Shared,
+    started::{self, Task},
     work::Work,
 };
 use crate::{
     asked::optional,
     environment::Switches,
-    peers::{
-        commands, mpi,
-        threads::{Peer, peers},
-    },
+    peers::threads::{Peer, peers},
 };
 
 /// How calls choose their algorithms where the work names none, as entry and exit barriers.
@@ -66,7 +52,7 @@ pub enum SessionError {
 
 /// What the processes of a session read.
 #[derive(Deserialize, Serialize)]
-struct Order {
+pub(super) struct Order {
     session: Session,
     choices: Choices,
     conditions: Conditions,
@@ -95,7 +81,8 @@ impl Session {
                     choices: choices.clone(),
                     conditions: *conditions,
                 };
-                let measured = order.launch(stop);
+                let whole = (self.fabric, self.pes);
+                let measured = started::outcome(whole, &Task::<_, ()>::Time(order), stop);
                 // Relaxed: the flag publishes no other data.
                 if measured.is_err() && stop.load(Relaxed) {
                     return Ok(self.nothing());
@@ -165,45 +152,18 @@ impl Session {
 }
 
 impl Order {
-    /// Starts the processes, and returns what PE 0 prints.
-    fn launch(&self, stop: &AtomicBool) -> anyhow::Result<Measured> {
-        let folder = tempfile::tempdir().context("no temporary folder")?;
-        let path = folder.path().join("session.json");
-        let file = File::create(&path).context("no temporary file")?;
-        serde_json::to_writer(file, self)?;
-        let program = env::current_exe().context("this program cannot be found")?;
-        let mut command = match self.session.fabric {
-            Fabric::Mpi(shape) => mpi::launcher(shape.processes(self.session.pes), stop)?,
-            _ => {
-                let mut command = Command::new(&program);
-                command.args(["run", "-n", &self.session.pes.to_string()]);
-                if Topology::discover().placement(self.session.pes as usize).is_some() {
-                    command.args(["--bind", "core"]);
-                }
-                command
-            }
-        };
-        command.arg(&program).arg("session").arg(&path);
-        let printed = commands::output_of_processes(&mut command, Duration::MAX, stop)?;
-        serde_json::from_str(&printed).context("the processes do not say what they measured")
+    /// One process's part; that of PE 0 has the outcome.
+    ///
+    /// # Errors
+    /// When the job fails.
+    pub(super) fn take_part(self) -> Result<Option<Measured>, Error> {
+        let Self { session, choices, conditions } = self;
+        let mut pes = Pes::from_env(session.pes);
+        if let Fabric::Mpi(shape) = session.fabric {
+            pes = pes.on_processes(shape).sharing(Sharing::Process);
+        }
+        let stop = AtomicBool::new(false);
+        let (rank, measured) = session.run_in(pes, &choices, &conditions, &stop)?;
+        Ok((rank == Rank(0)).then_some(measured))
     }
-}
-
-/// Takes part in the session in the file at `path`, as a PE that is a process. PE 0 returns the
-/// outcome as JSON.
-///
-/// # Errors
-/// When the file has no session, or the job fails.
-pub fn take_part(path: &Path) -> anyhow::Result<Option<String>> {
-    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let order: Order = serde_json::from_reader(BufReader::new(file))
-        .with_context(|| format!("{} has no session", path.display()))?;
-    let Order { session, choices, conditions } = order;
-    let mut pes = Pes::from_env(session.pes);
-    if let Fabric::Mpi(shape) = session.fabric {
-        pes = pes.on_processes(shape).sharing(Sharing::Process);
-    }
-    let stop = AtomicBool::new(false);
-    let (rank, measured) = session.run_in(pes, &choices, &conditions, &stop)?;
-    Ok(if rank == Rank(0) { Some(serde_json::to_string(&measured)?) } else { None })
 }

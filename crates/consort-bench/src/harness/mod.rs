@@ -4,11 +4,12 @@
 //!    values; [`Pattern`]: operations between two PEs; [`Communication`]: either;
 //! 2. `session`: one launch that times several kinds of work, block by block; `launch` starts it,
 //!    and each PE, a thread or a process, is a `member`, which times blocks by a `clock`; what they
-//!    share is in `shared`;
+//!    share is in `shared`; `started`: PEs that are processes, and `part`, what each of them does;
 //! 3. `rounds`: sessions and readings of limits in turn, until the figures are precise or time is
 //!    up;
 //! 4. `run`: the results of a run, as a `figure` for each kind of work and class of the transfer;
-//! 5. `workbench`: the measurements for the tuner; [`comparison`]: the gain by tuning.
+//! 5. `workbench`: the measurements for the tuner; [`comparison`]: the gain by tuning;
+//! 6. [`places`]: where processes are, and how far from each other.
 
 mod arrival;
 mod clock;
@@ -17,11 +18,14 @@ pub mod comparison;
 mod figure;
 mod launch;
 mod member;
+mod part;
+pub mod places;
 mod point_to_point;
 mod rounds;
 mod run;
 mod session;
 mod shared;
+mod started;
 mod values;
 mod work;
 mod workbench;
@@ -29,7 +33,8 @@ mod workbench;
 pub use arrival::SKEW_NS;
 pub use communication::Communication;
 pub use figure::{Figure, hundredths};
-pub use launch::{Choices, SessionError, take_part};
+pub use launch::{Choices, SessionError};
+pub use part::take_part;
 pub use point_to_point::Pattern;
 pub use rounds::{Collected, Rounds, is_sure, of_class, samples, sizes_bytes};
 pub use run::Run;

@@ -13,7 +13,10 @@ use std::{
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::c_library::{CLibrary, SYSTEM, not_started};
+use crate::{
+    c_library::{CLibrary, SYSTEM, not_started},
+    output,
+};
 
 /// The examples of `consort cc`.
 pub(crate) const EXAMPLES: &str = "\
@@ -121,8 +124,8 @@ impl Cc {
                 bail!("{}", not_started(&program.to_string_lossy(), &error));
             }
         };
-        let words: Vec<String> = shown.into_iter().map(quoted).collect();
-        println!("{}", words.join(" "));
+        let words: Vec<String> = shown.into_iter().map(output::quoted).collect();
+        output::print(&(words.join(" ") + "\n"))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -136,16 +139,6 @@ fn links(arguments: &[OsString]) -> bool {
     };
     let is_unlinked = |argument: &OsString| UNLINKED.iter().any(|option| argument == option);
     arguments.iter().any(is_input) && !arguments.iter().any(is_unlinked)
-}
-
-/// A word as a shell reads it.
-fn quoted(word: &OsStr) -> String {
-    let text = word.to_string_lossy();
-    let is_plain = |one: char| one.is_alphanumeric() || "-_=+./,:@%^~".contains(one);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        return text.into_owned();
-    }
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -165,11 +158,5 @@ mod tests {
         ] {
             assert_eq!(links(&words(text)), is_linked, "{text}");
         }
-    }
-
-    #[test]
-    fn words_are_quoted_where_a_shell_would_read_them_otherwise() {
-        let all = ["-I/a/b", "a b", "it's", "", "-DX=\"y\""].map(|word| quoted(OsStr::new(word)));
-        assert_eq!(all, ["-I/a/b", "'a b'", r"'it'\''s'", "''", "'-DX=\"y\"'"]);
     }
 }

@@ -2,6 +2,12 @@
 //!
 //! Options end where the program begins: what follows is the program's. Some that other launchers
 //! have are taken too, as `-np`, so that their scripts run here.
+//!
+//! Here the processes are children of this command. On other machines an MPI starts them:
+//! `machines` has its command, and `hosts` the machines.
+
+mod hosts;
+mod machines;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -10,18 +16,24 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::{Args, CommandFactory as _, Parser};
 use consort::{Algorithms, MOST_PES};
 use consort_launch::{Binding, Launch};
 
 use crate::args;
+use machines::{Job, Machines};
+
+/// How long the other PEs go on when one has failed, unless that is said.
+const GRACE: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
   consort run -n 4 ./program --its-option   4 processes here, PEs 0 to 3
   consort run -n 4 --tag-output ./program   each line with its PE's rank
   consort run -n 8 --timeout 60 ./program   ended after a minute: status 124
+  consort run -n 4 --hosts a,b ./program    2 processes on each machine
+  consort run -n 8 --pes-per-process 4 --hosts a,b ./program
 
 The program is an OpenSHMEM program, compiled with `consort cc` or oshcc, or
 one that calls Pes::from_env of the Rust library. PE 0 reads standard input.
@@ -30,13 +42,18 @@ second later are killed. The exit status is the one given to
 shmem_global_exit; else that of the first PE that failed, or 128 and the
 number of the signal that killed it; 130 after Ctrl-C. Each process finds its
 rank in CONSORT_RANK, and their number in CONSORT_SIZE. `-np` is `-n`, as for
-other launchers.";
+other launchers.
 
-/// Run a program as several processes of this machine
+With --hosts the mpirun in PATH starts them, in place of this command: output,
+signals and exit status are its own. The program is then one that calls
+Pes::from_env; -n counts PEs, of which a process may have several. Variables
+CONSORT_* are passed on.";
+
+/// Run a program as several processes, here or on several machines
 #[derive(Args)]
 #[command(version, display_name = "consort run", after_help = EXAMPLES)]
 pub(crate) struct Run {
-    /// The number of processes, each of which is a PE
+    /// The number of PEs, each of which is a process
     #[arg(short = 'n', long, alias = "np", value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PES)))]
     pes: u32,
@@ -52,29 +69,17 @@ pub(crate) struct Run {
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     timeout: Option<Duration>,
     /// Let the other PEs go on for so many seconds when one has failed
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = args::seconds)]
-    grace: Duration,
+    /// [default: 1]
+    #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
+    grace: Option<Duration>,
     /// Set an environment variable of the processes, which have those of this command anyway
     #[arg(short = 'x', value_name = "NAME=VALUE")]
     variables: Vec<OsString>,
     #[command(flatten)]
-    elsewhere: Elsewhere,
+    machines: Machines,
     /// The program, and its arguments
     #[arg(trailing_var_arg = true, required = true)]
     program: Vec<OsString>,
-}
-
-/// Options of other launchers, which need nothing here or cannot be had.
-#[derive(Args)]
-struct Elsewhere {
-    #[arg(long, hide = true)]
-    oversubscribe: bool,
-    #[arg(long, hide = true)]
-    allow_run_as_root: bool,
-    #[arg(long, alias = "machinefile", hide = true)]
-    hostfile: Option<OsString>,
-    #[arg(short = 'H', long, hide = true)]
-    host: Option<String>,
 }
 
 /// [`Run`], as a command by itself.
@@ -83,22 +88,6 @@ struct Elsewhere {
 struct Alone {
     #[command(flatten)]
     run: Run,
-}
-
-impl Elsewhere {
-    /// Fails if other machines are asked for.
-    fn ensure_here(&self) -> Result<()> {
-        let is_here = |host: &str| {
-            let name = host.split(':').next().unwrap_or_default();
-            ["localhost", "127.0.0.1"].contains(&name)
-        };
-        let is_elsewhere = self.host.as_ref().is_some_and(|all| !all.split(',').all(is_here));
-        if self.hostfile.is_some() || is_elsewhere {
-            let option = if is_elsewhere { "--host" } else { "--hostfile" };
-            bail!("{option}: all PEs run on this machine, and on no other: leave the option out");
-        }
-        Ok(())
-    }
 }
 
 /// The arguments of this command, with `-n` for `-np` among those of `run`.
@@ -110,13 +99,16 @@ pub(crate) fn arguments(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let command = Alone::command();
     let takes_next = |word: &str| {
         let has_name = |option: &clap::Arg| match word.strip_prefix("--") {
-            Some(long) => option.get_long() == Some(long),
+            Some(long) => {
+                let aliases = option.get_all_aliases().unwrap_or_default();
+                option.get_long() == Some(long) || aliases.contains(&long)
+            }
             None => word
                 .strip_prefix('-')
                 .is_some_and(|short| option.get_short().is_some_and(|one| short.chars().eq([one]))),
         };
         let takes = |option: &clap::Arg| option.get_action().takes_values();
-        word == "--np" || command.get_opts().any(|option| has_name(option) && takes(option))
+        command.get_opts().any(|option| has_name(option) && takes(option))
     };
     let mut at = 2;
     while let Some(word) = all.get_mut(at).filter(|word| word.as_encoded_bytes().starts_with(b"-"))
@@ -135,7 +127,16 @@ pub(crate) fn arguments(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
 impl Run {
     /// Runs the command.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        self.elsewhere.ensure_here()?;
+        if let Some(hosts) = self.machines.hosts()? {
+            let job = Job {
+                pes: self.pes,
+                tags: self.tag_output,
+                refused: self.refused(),
+                variables: self.variables.iter().map(|text| with_value(text)).collect(),
+                program: &self.program,
+            };
+            return self.machines.start(&hosts, job);
+        }
         let mut words = self.program.into_iter();
         let program = words.next().unwrap_or_default();
         let binding = match self.bind.as_str() {
@@ -155,24 +156,39 @@ impl Run {
             pes: self.pes,
             cores,
             binding,
-            variables: self.variables.iter().filter_map(|text| variable(text)).collect(),
+            variables: self.variables.iter().filter_map(|text| set(text)).collect(),
             tags: self.tag_output,
             timeout: self.timeout,
-            grace: self.grace,
+            grace: self.grace.unwrap_or(GRACE),
             program,
             arguments: words.collect(),
         };
         Ok(ExitCode::from(consort_launch::run(&launch)?))
     }
+
+    /// The first option that is for processes of this machine alone.
+    fn refused(&self) -> Option<&'static str> {
+        let options = [
+            (self.bind == "core", "--bind core"),
+            (self.timeout.is_some(), "--timeout"),
+            (self.grace.is_some(), "--grace"),
+        ];
+        options.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
+    }
+}
+
+/// The name and the value of `NAME=VALUE`, or the name alone of a variable that is passed on.
+fn with_value(text: &OsStr) -> (OsString, Option<OsString>) {
+    let mut parts = text.as_bytes().splitn(2, |&byte| byte == b'=');
+    let mut part = || parts.next().map(|bytes| OsStr::from_bytes(bytes).to_owned());
+    (part().unwrap_or_default(), part())
 }
 
 /// The name and the value of `NAME=VALUE`; `None` for a name alone, whose variable the processes
 /// have as it is.
-fn variable(text: &OsStr) -> Option<(OsString, OsString)> {
-    let bytes = text.as_bytes();
-    let at = bytes.iter().position(|&byte| byte == b'=')?;
-    let part = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
-    Some((part(&bytes[..at]), part(&bytes[at + 1..])))
+fn set(text: &OsStr) -> Option<(OsString, OsString)> {
+    let (name, value) = with_value(text);
+    Some((name, value?))
 }
 
 #[cfg(test)]
@@ -187,6 +203,7 @@ mod tests {
             ("run --bind core -x A -np 2 ./x -np 3", "run --bind core -x A -n 2 ./x -np 3"),
             ("run --grace=1 -np 2", "run --grace=1 -n 2"),
             ("run --np 2 -np 3", "run --np 2 -n 3"),
+            ("run --host a,b -np 2 ./x", "run --host a,b -n 2 ./x"),
             ("run ./x -np 2", "run ./x -np 2"),
             ("run -- -np", "run -- -np"),
             ("cc -np", "cc -np"),
@@ -202,7 +219,7 @@ mod tests {
 
     #[test]
     fn variables_have_values() {
-        let read = |text: &str| variable(OsStr::new(text));
+        let read = |text: &str| set(OsStr::new(text));
         assert_eq!(read("A=b=c"), Some(("A".into(), "b=c".into())));
         assert_eq!(read("A="), Some(("A".into(), "".into())));
         assert_eq!(read("A"), None);

@@ -3,16 +3,21 @@
 //! The figures are the limits to which the benchmarks' ratios refer. They change within seconds on
 //! shared machines. So each pair of processors is read several times, spread over the whole run.
 //! The median is printed, and pairs that moved between near and far are named.
+//!
+//! Of PEs that are processes it shows `places`, and times of messages.
 
 mod heat;
 mod machine;
+mod places;
 mod text;
 
-use std::{io, path::PathBuf, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use consort::{Fabric, ProcessShape};
 use consort_bench::{
     environment::Switches,
+    harness::places::Survey,
     limits::survey::{self, Plan},
 };
 use consort_native::topology::Topology;
@@ -20,14 +25,31 @@ use consort_native::topology::Topology;
 use crate::{args, measurement::Measurement, output::progress::Progress};
 use machine::{Machine, Report};
 
-/// Show the processor, its caches, and how fast its cores reach each other.
+const EXAMPLES: &str = "\
+Examples:
+  consort topo                                  this machine
+  consort topo --fabric mpi:2 --pes 4           where two processes of an MPI are, with 2 PEs each
+  consort topo --fabric processes --budget 1    processes of this machine";
+
+/// Show the processor, its caches, and how fast its cores reach each other; or where the processes
+/// of an MPI are.
 #[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Topo {
+    /// Show this machine (threads), or PEs as `consort run` (processes) or the mpirun in PATH (mpi)
+    /// starts them; mpi:2 is with 2 PEs a process, and mpi:2:in-turn if ranks are dealt to the
+    /// processes in turn
+    #[arg(long, value_name = "FABRIC", default_value = "threads")]
+    fabric: Fabric,
+    /// The number of these PEs [default: those of two processes]
+    #[arg(long, value_name = "N", value_parser = args::pes)]
+    pes: Option<u32>,
     /// Write one JSON object, to the file or else to standard output (`-`)
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
         value_parser = args::writable())]
     json: Option<PathBuf>,
-    /// Measure between all processors, however many there are, not between a sample of 16
+    /// Measure between all processors, however many there are, not between a sample of 16; or
+    /// between all PEs
     #[arg(long)]
     all: bool,
     /// Seconds to measure for, in total; 0 to measure nothing
@@ -39,8 +61,25 @@ impl Topo {
     /// Reads, measures and prints.
     ///
     /// # Errors
-    /// When the output file cannot be written. An error of measuring is part of the output.
-    pub(crate) fn run(&self) -> Result<()> {
+    /// When the output file cannot be written, or PEs cannot be started. Another error of measuring
+    /// is part of the output.
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let shape = match self.fabric {
+            Fabric::Threads => {
+                ensure!(self.pes.is_none(), "--pes: only with --fabric processes or mpi");
+                return self.here().map(|()| ExitCode::SUCCESS);
+            }
+            Fabric::Processes => ProcessShape::SINGLE,
+            Fabric::Mpi(shape) => shape,
+        };
+        let pes = self.pes.unwrap_or(2 * shape.pes_each);
+        args::check_processes(shape, pes)?;
+        let survey = Survey { fabric: self.fabric, pes, all: self.all, budget: self.budget };
+        places::run(&survey, self.json.as_ref())
+    }
+
+    /// Shows this machine.
+    fn here(&self) -> Result<()> {
         // An interrupt ends it: it shows nothing of a half.
         let measurement = Measurement::begin(u32::MAX, Arc::default());
         let topology = Topology::discover();
@@ -107,7 +146,8 @@ mod tests {
     fn the_file_is_one_json_object() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("topo.json");
-        let topo = Topo { json: Some(path.clone()), all: false, budget: Duration::from_nanos(1) };
+        let mut topo = parse(&["--budget", "0.000000001"]).unwrap();
+        topo.json = Some(path.clone());
         topo.run().unwrap();
         let json = fs::read_to_string(path).unwrap();
         let object: serde_json::Value = serde_json::from_str(&json).unwrap();

@@ -120,6 +120,7 @@ fn each_object_and_each_table_says_where_and_when_it_was_measured() {
         "bench look-up --budget 0",
         "reproduce H5 --pes 3 --budget 0",
         "topo --budget 0",
+        "topo --fabric processes --budget 0",
         "tune --collective barrier --pes 2 --budget 0.5",
     ] {
         let objects = objects(&format!("{line} --json"));

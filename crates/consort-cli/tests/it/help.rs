@@ -6,7 +6,7 @@
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Output},
 };
 
@@ -15,12 +15,14 @@ use super::shmem;
 /// The commands of which every example is run; the others measure or simulate for long.
 const RUN: [&str; 4] = ["bench", "explain", "machines", "model"];
 
+/// The command, which finds an `mpirun` only where it starts a program by one.
 fn consort(words: &[&str], folder: &Path) -> Output {
+    let path = if words.contains(&"--hosts") { folder.join("mpi") } else { PathBuf::new() };
     Command::new(env!("CARGO_BIN_EXE_consort"))
         .args(words)
         .current_dir(folder)
         .env("CONSORT_WISDOM", folder.join("wisdom.toml"))
-        .env("PATH", "")
+        .env("PATH", path)
         .env("CC", "/bin/true")
         .env("CXX", "/bin/true")
         .output()
@@ -64,9 +66,12 @@ fn examples_parse_and_work() {
     let folder = tempfile::tempdir().expect("a folder");
     let described = consort(&["machines", "cluster", "--source"], folder.path()).stdout;
     fs::write(folder.path().join("mine.toml"), described).expect("a description");
-    let program = folder.path().join("program");
-    fs::write(&program, "#!/bin/sh\n").expect("the program that `run` is shown with");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("one's own file");
+    fs::create_dir(folder.path().join("mpi")).expect("one's own folder");
+    // What `run` is shown with.
+    for program in ["program", "mpi/mpirun"].map(|name| folder.path().join(name)) {
+        fs::write(&program, "#!/bin/sh\n").expect("one's own file");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("one's own file");
+    }
     shmem::build();
     let mut all = Vec::new();
     examples(&[], &mut all);

@@ -2,6 +2,7 @@
 //! left behind. The programs are shell scripts, which know nothing of Consort.
 
 mod endings;
+mod machines;
 mod options;
 mod streams;
 

@@ -1,5 +1,5 @@
-//! `consort bench` and `consort tune` on processes that the `mpirun` in `PATH` starts, with the
-//! smallest budgets. On a machine without an MPI the tests are listed as ignored.
+//! `consort bench`, `tune`, `topo`, `reproduce` and `run` on processes that the `mpirun` in `PATH`
+//! starts, with the smallest budgets. On a machine without an MPI the tests are listed as ignored.
 
 use std::{
     fs,
@@ -48,6 +48,10 @@ fn main() -> ExitCode {
         Trial::test("tune::wisdom_is_found_again", wisdom_is_found_again),
         Trial::test("bench::warned_once", warned_once),
         Trial::test("ends::killed", killed),
+        Trial::test("run::on_hosts", on_hosts),
+        Trial::test("topo::places", places),
+        Trial::test("reproduce::G7", || reproduces("G7", "over two, 4 PEs", 10)),
+        Trial::test("reproduce::F7", || reproduces("F7", "4 PEs", 16)),
     ];
     let tests = benches.chain(refused).chain(others);
     let tests = tests.map(|test| test.with_ignored_flag(!is_here)).collect();
@@ -160,6 +164,57 @@ fn is_refused_once(setting: &str, value: &str, why: &str) -> Tested {
         let times = said.matches(why).count();
         ensure(status == Some(1) && times == 1, &format!("{line}: {status:?}, {times}x: {said}"))?;
         ensure(said.contains("mpirun failed") && !said.contains("in the midst"), &said)?;
+    }
+    Ok(())
+}
+
+/// Ranks that are dealt in turn to two processes of this machine.
+fn places() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let line = "topo --fabric mpi:2:in-turn --pes 4 --budget 0.01 --json";
+    let text = printed(&folder, line)?;
+    let found: Value = serde_json::from_str(&text)?;
+    let all = |of: &str, key: &str| {
+        let all = found[of].as_array().into_iter().flatten();
+        all.map(|one| one[key].clone()).collect::<Vec<Value>>()
+    };
+    ensure(all("places", "process") == [0, 1, 0, 1], &text)?;
+    ensure(all("places", "machine") == [0; 4], &text)?;
+    let kinds = ["threads", "threads", "processes", "processes", "processes", "processes"];
+    ensure(all("distances", "between") == kinds, &text)?;
+    ensure(all("distances", "one_way_ns").iter().all(|ns| ns.as_f64() > Some(0.0)), &text)
+}
+
+/// A claim has as many figures, all measured, whose names have this part.
+fn reproduces(claim: &str, part: &str, count: usize) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let text = printed(&folder, &format!("reproduce {claim} --budget 0 --json"))?;
+    let figures: Vec<Value> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let is_measured = |one: &&Value| {
+        let name = one["quantity"].as_str().unwrap_or_default();
+        one["native"].as_f64() > Some(0.0) && (name.contains(part) || name.contains("median"))
+    };
+    let measured = figures.iter().filter(is_measured).count();
+    ensure(measured == count && figures.len() == count, &text)?;
+    let page = printed(&folder, &format!("reproduce {claim} --budget 0"))?;
+    ensure(page.contains("on 1 machine") && !page.contains("not measured"), &page)
+}
+
+/// The program of README.md, two PEs in each process.
+fn on_hosts() -> Tested {
+    let build = ["build", "--quiet", "--package", "consort", "--example", "first"];
+    ensure(Command::new(env!("CARGO")).args(build).status()?.success(), "it is not built")?;
+    let consort = Path::new(env!("CARGO_BIN_EXE_consort"));
+    let program = consort.with_file_name("examples").join("first");
+    let folder = tempfile::tempdir()?;
+    for order in ["blocks", "in-turn"] {
+        let options = format!("--pes-per-process 2 --placement {order} --allow-run-as-root");
+        let line = format!("run -n 4 --hosts localhost {options} {}", program.display());
+        let text = printed(&folder, &line)?;
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        let all = ["PE 0: Some(12.0)", "PE 1: None", "PE 2: None", "PE 3: None"];
+        ensure(lines == all, &format!("{line}: {text}"))?;
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use consort_mpi::intel_root;
+use consort_mpi::{Launcher, intel_root};
 
 use crate::peers::commands::{Compiled, PATIENCE, find_program, output};
 
@@ -37,7 +37,7 @@ impl Mpi {
         })?;
         let mpirun = path::absolute(&found).context("no current folder")?;
         let version = output(command(&mpirun, &mpirun).arg("--version"), PATIENCE, stop)?;
-        let launcher = Launcher::named(&version);
+        let launcher = Launcher::of_version(&version);
         let mpicc = compiler(&mpirun).with_context(|| {
             format!(
                 "{} has no mpicc beside it, and none is in PATH: install what this MPI needs to \
@@ -83,49 +83,27 @@ impl Mpi {
     /// bound to cores or not.
     pub(super) fn launcher(&self, processes: u32, bound: bool) -> Command {
         let mut run = command(&self.mpirun, &self.mpirun);
-        run.args(self.launcher.arguments(bound)).arg("-n").arg(processes.to_string());
+        run.args(here(self.launcher, bound)).arg("-n").arg(processes.to_string());
         run
     }
 }
 
-/// The launchers, by their options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Launcher {
-    OpenMpi,
-    /// MPICH's launcher.
-    Hydra,
-    /// Intel's launcher and others, which bind processes by themselves.
-    Other,
-}
-
-impl Launcher {
-    fn named(version: &str) -> Launcher {
-        if version.contains("Open MPI") || version.contains("OpenRTE") {
-            Launcher::OpenMpi
-        } else if version.contains("HYDRA") {
-            Launcher::Hydra
-        } else {
-            Launcher::Other
-        }
-    }
-
-    fn arguments(self, bound: bool) -> Vec<&'static str> {
-        let cores = if bound { "core" } else { "none" };
-        match self {
-            // It refuses to run as root, or with more processes than cores, without these options.
-            // It decides whether processes share cores by the cores of the machine, not by those
-            // that it may use.
-            Launcher::OpenMpi => {
-                let mut arguments =
-                    vec!["--allow-run-as-root", "--oversubscribe", "--bind-to", cores];
-                if !bound {
-                    arguments.extend(["--mca", "mpi_yield_when_idle", "1"]);
-                }
-                arguments
+/// A launcher's options for processes on whatever hosts it takes by itself, bound to cores or not.
+fn here(launcher: Launcher, bound: bool) -> Vec<&'static str> {
+    let cores = if bound { "core" } else { "none" };
+    match launcher {
+        // It refuses to run as root, or with more processes than cores, without these options.
+        // It decides whether processes share cores by the cores of the machine, not by those
+        // that it may use.
+        Launcher::OpenMpi => {
+            let mut arguments = vec!["--allow-run-as-root", "--oversubscribe", "--bind-to", cores];
+            if !bound {
+                arguments.extend(["--mca", "mpi_yield_when_idle", "1"]);
             }
-            Launcher::Hydra => vec!["-bind-to", cores],
-            Launcher::Other => Vec::new(),
+            arguments
         }
+        Launcher::Hydra => vec!["-bind-to", cores],
+        Launcher::Other => Vec::new(),
     }
 }
 
@@ -162,13 +140,9 @@ mod tests {
 
     #[test]
     fn launchers_get_their_options() {
-        assert_eq!(Launcher::named("mpirun (Open MPI) 5.0.11"), Launcher::OpenMpi);
-        assert_eq!(Launcher::named("mpiexec (OpenRTE) 4.1.4"), Launcher::OpenMpi);
-        assert_eq!(Launcher::named("HYDRA build details:"), Launcher::Hydra);
-        assert_eq!(Launcher::named("Intel(R) MPI Library for Linux* OS"), Launcher::Other);
-        assert_eq!(Launcher::Hydra.arguments(true), ["-bind-to", "core"]);
-        assert!(Launcher::OpenMpi.arguments(true).ends_with(&["--bind-to", "core"]));
-        assert!(Launcher::OpenMpi.arguments(false).ends_with(&["mpi_yield_when_idle", "1"]));
+        assert_eq!(here(Launcher::Hydra, true), ["-bind-to", "core"]);
+        assert!(here(Launcher::OpenMpi, true).ends_with(&["--bind-to", "core"]));
+        assert!(here(Launcher::OpenMpi, false).ends_with(&["mpi_yield_when_idle", "1"]));
     }
 
     #[test]

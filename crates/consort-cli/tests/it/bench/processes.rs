@@ -55,3 +55,35 @@ fn what_processes_do_not_have_is_refused() {
         assert!(refused.status.code() == Some(1) && error.contains(why), "{line}: {error}");
     }
 }
+
+#[test]
+fn places_and_times_of_messages_are_shown() {
+    let object = &objects("topo --fabric processes --pes 3 --budget 0.01 --json")[0];
+    let places = object["places"].as_array().expect("places");
+    let of_all = |key: &str| places.iter().map(|place| place[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of_all("pe"), [0, 1, 2]);
+    assert_eq!(of_all("process"), [0, 1, 2]);
+    assert_eq!(of_all("machine"), [0, 0, 0]);
+    let distances = object["distances"].as_array().expect("distances");
+    assert_eq!(distances.len(), 3, "{object}");
+    for distance in distances {
+        assert_eq!(distance["between"], "processes");
+        assert!(distance["one_way_ns"].as_f64() > Some(1.0), "{distance}");
+    }
+    let page = stdout("topo --fabric processes --pes 2 --budget 0.01");
+    assert!(page.contains("2 PEs of 2 processes (processes) on 1 machine"), "{page}");
+    assert!(page.contains("processes of a machine"), "{page}");
+    assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
+    let unmeasured = stdout("topo --fabric processes --budget 0");
+    assert!(!unmeasured.contains("A message of 8 bytes"), "{unmeasured}");
+    for (line, advice) in [
+        ("topo --pes 2", "--pes: only with --fabric"),
+        ("topo --fabric mpi:2 --pes 3", "it must be a multiple of 2"),
+        ("topo --fabric mpi", "no mpirun here"),
+    ] {
+        let output = consort(line);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains(advice), "{line}: {said}");
+        assert_eq!(said.lines().count(), 1, "{line}: {said}");
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{keys, objects, stdout};
+use super::{consort, keys, objects, stdout};
 
 const QUANTITY: [&str; 11] = [
     "claim",
@@ -107,5 +107,26 @@ fn counting_puts_are_set_beside_what_they_replace() {
         let first: Value = serde_json::from_str(text.lines().next().expect("a line")).unwrap();
         assert_eq!(keys(&first), BTreeSet::from(QUANTITY));
         assert_eq!(first["paper"].is_number(), claim == "P3", "{first}");
+    }
+}
+
+/// Without an MPI there are figures of threads and processes, and the reason why there are no more.
+#[test]
+fn what_needs_an_mpi_says_so() {
+    let page = stdout("reproduce G7 --budget 0").replace('\n', " ");
+    assert!(page.contains("Here: not measured: --fabric mpi") && page.contains("no mpirun here"));
+    assert_eq!(stdout("reproduce G7 --budget 0 --json"), "");
+    let page = stdout("reproduce F7 --budget 0").replace('\n', " ");
+    assert!(page.contains("the same calls ran on threads, processes of a machine; not"), "{page}");
+    assert!(page.contains("no mpirun here"), "{page}");
+    let objects = objects("reproduce F7 --pes 2 --budget 0 --json");
+    assert_eq!(objects.len(), 8, "four calls of two kinds of PEs: {objects:?}");
+    for object in objects {
+        assert!(object["native"].as_f64() > Some(0.0) && object["paper"].is_null(), "{object}");
+    }
+    for claim in ["G7", "F7"] {
+        let output = consort(&format!("reproduce {claim} --pes 5"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains("each process has 2"), "{said}");
     }
 }

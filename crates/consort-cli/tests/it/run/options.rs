@@ -50,11 +50,6 @@ fn options_of_other_launchers_are_known() {
         assert_eq!(status, Some(0), "{options:?}: {text}");
         assert!(text.ends_with(&format!("1 {letters}-\n")), "{options:?}: {text}");
     }
-    for options in [["--hostfile", "nodes"], ["--host", "localhost,far"], ["-H", "far"]] {
-        let (status, text) = here(&[&["run", "-n", "2"][..], &options, &["true"]].concat());
-        assert!(status == Some(1) && text.lines().count() == 1, "{text}");
-        assert!(text.contains("all PEs run on this machine"), "{text}");
-    }
     let (status, text) = here(&["run", "--version"]);
     assert!(status == Some(0) && text.starts_with("consort run "), "{text}");
     for wrong in [&["run", "--tag", "-n", "2", "true"][..], &["run", "-n", "2", "-q", "true"]] {

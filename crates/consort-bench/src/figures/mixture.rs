@@ -1,0 +1,114 @@
+//! F7: the same calls on PEs that are threads, processes, or some of both on whatever machines an
+//! MPI starts them.
+//!
+//! No paper has it: their PEs are all threads, or all processes. Each call is by the algorithm that
+//! Consort chooses for such PEs, calls in a row. Those of an MPI share no memory between processes,
+//! even on one machine: each machine could be another.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use consort::{Collective, Fabric, ProcessShape, Query, SyncModes};
+
+use super::experiment::{Experiment, Outcome};
+use crate::{
+    asked::sums,
+    harness::{By, Work, places::Survey},
+    page::Page,
+    units::{counted, in_a_line, size, time},
+};
+
+/// No paper has such PEs.
+const MACHINE: &str = "none";
+/// PEs of a process that has several.
+const PES_EACH: u32 = 2;
+/// What PEs are, from those that are nearest to each other.
+const FABRICS: [(&str, Fabric); 4] = [
+    ("threads", Fabric::Threads),
+    ("processes of a machine", Fabric::Processes),
+    (
+        "threads of an MPI's processes",
+        Fabric::Mpi(ProcessShape { pes_each: PES_EACH, in_turn: false }),
+    ),
+    ("an MPI's processes", Fabric::Mpi(ProcessShape::SINGLE)),
+];
+/// The calls, and their bytes.
+const CALLS: [(Collective, usize); 4] = [
+    (Collective::Barrier, 0),
+    (Collective::Broadcast, 8),
+    (Collective::AllReduce, 8),
+    (Collective::AllReduce, 8 << 10),
+];
+
+/// Runs the experiment and judges the claim.
+///
+/// # Errors
+/// When PEs do not fill processes.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    if !experiment.whole {
+        let why = "an MPI takes seconds to start processes: `consort reproduce F7` does it";
+        return Ok(Outcome::unmeasured(why));
+    }
+    let pes = experiment.pes.unwrap_or(2 * PES_EACH);
+    ensure!(pes.is_multiple_of(PES_EACH), "--pes: each process has {PES_EACH} PEs");
+    let queries = CALLS.map(|(collective, bytes)| query(collective, pes, bytes));
+    let work = queries.map(|query| Work::Call(query, By::Consort(None)));
+    let budget = experiment.budget / u32::try_from(FABRICS.len())?;
+    let (mut rows, mut quantities, mut absent) = (Vec::new(), Vec::new(), None);
+    let mut measured = Vec::new();
+    for (name, fabric) in FABRICS {
+        let on_fabric = Experiment { fabric, ..*experiment };
+        let medians = match on_fabric.medians(pes, &work, budget) {
+            Ok(medians) => medians,
+            Err(error) => {
+                absent.get_or_insert(format!("{name}: {}", in_a_line(&error)));
+                continue;
+            }
+        };
+        let mut row = vec![name.to_owned()];
+        for (query, ns) in queries.iter().zip(&medians) {
+            row.push(ns.map_or("-".to_owned(), time));
+            let what = format!("{}, {name}", call(query));
+            let figure = experiment.source.quantity(MACHINE, what, "us");
+            quantities.extend(ns.map(|ns| figure.with_pes(pes).native(ns / 1e3)));
+        }
+        if medians.iter().all(Option::is_some) {
+            measured.push(name);
+        }
+        rows.push(row);
+    }
+    let mut page = Page::default();
+    page.paragraph(format!("{pes} PEs, calls in a row, {}", machines(pes, experiment)));
+    let header = std::iter::once("PEs are".to_owned()).chain(queries.iter().map(call));
+    page.table(header, rows, 1..=CALLS.len());
+    page.lines("\n");
+    let mut verdict = format!("{pes} PEs: the same calls ran on {}", measured.join(", "));
+    if let Some(why) = absent {
+        verdict += &format!("; not on {why}");
+    }
+    Ok(Outcome { verdict, page, quantities })
+}
+
+/// The machines of the MPI.
+fn machines(pes: u32, experiment: &Experiment<'_>) -> String {
+    let fabric = Fabric::Mpi(ProcessShape::SINGLE);
+    let survey = Survey { fabric, pes, all: false, budget: Duration::ZERO };
+    let Ok(found) = survey.run(experiment.stop) else { return "without an MPI".to_owned() };
+    let machines = found.places.iter().map(|place| place.machine).max().map_or(0, |most| most + 1);
+    let others = "; a host file of mpirun names others";
+    let others = if machines == 1 { others } else { "" };
+    format!("the MPI's on {}{others}", counted(machines, "machine"))
+}
+
+fn query(collective: Collective, pes: u32, bytes: usize) -> Query {
+    let is_barrier = collective == Collective::Barrier;
+    let sync = if is_barrier { SyncModes::STRICT } else { SyncModes::MINE };
+    sums(collective, sync, pes, bytes, false)
+}
+
+fn call(query: &Query) -> String {
+    match query.bytes {
+        0 => query.collective.to_string(),
+        bytes => format!("{} of {}", query.collective, size(bytes)),
+    }
+}

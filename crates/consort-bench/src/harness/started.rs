@@ -1,0 +1,51 @@
+//! Processes that measure: this program, started again by its own `run`, or by an MPI's `mpirun`,
+//! as `session FILE`. The file has their task, and PE 0 prints the outcome, both as JSON.
+
+use std::{env, fs::File, process::Command, sync::atomic::AtomicBool, time::Duration};
+
+use anyhow::{Context as _, Result};
+use consort::Fabric;
+use consort_native::topology::Topology;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::peers::{commands, mpi};
+
+/// What processes are started for.
+#[derive(Deserialize, Serialize)]
+pub(super) enum Task<O, S> {
+    /// Timing kinds of work.
+    Time(O),
+    /// Finding out where they are.
+    Survey(S),
+}
+
+/// Starts `pes` PEs that are processes, and returns what PE 0 prints. Once `stop` is set they end,
+/// without an outcome.
+///
+/// # Errors
+/// When they cannot be started, or fail.
+pub(super) fn outcome<T: DeserializeOwned>(
+    (fabric, pes): (Fabric, u32),
+    task: &Task<impl Serialize, impl Serialize>,
+    stop: &AtomicBool,
+) -> Result<T> {
+    let folder = tempfile::tempdir().context("no temporary folder")?;
+    let path = folder.path().join("session.json");
+    let file = File::create(&path).context("no temporary file")?;
+    serde_json::to_writer(file, task)?;
+    let program = env::current_exe().context("this program cannot be found")?;
+    let mut command = match fabric {
+        Fabric::Mpi(shape) => mpi::launcher(shape.processes(pes), stop)?,
+        _ => {
+            let mut command = Command::new(&program);
+            command.args(["run", "-n", &pes.to_string()]);
+            if Topology::discover().placement(pes as usize).is_some() {
+                command.args(["--bind", "core"]);
+            }
+            command
+        }
+    };
+    command.arg(&program).arg("session").arg(&path);
+    let printed = commands::output_of_processes(&mut command, Duration::MAX, stop)?;
+    serde_json::from_str(&printed).context("the processes do not say what they measured")
+}

@@ -1,0 +1,168 @@
+//! The hosts of a job: a list of names, or a file of them as other launchers read.
+
+use std::{fs, path::Path};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// Hosts, each of which takes as many processes as another.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Hosts {
+    /// Their names, each once.
+    pub(super) names: Vec<String>,
+    /// The processes of a host, if that is said.
+    slots: Option<u32>,
+}
+
+/// A host and its slots, if those are said.
+type Entry = (String, Option<u32>);
+
+impl Hosts {
+    /// Reads `a,b` or `a:2,b:2`.
+    pub(super) fn of_list(text: &str) -> Result<Self> {
+        let entries = text.split(',').map(|word| entry(word.trim()));
+        let entries: Option<Vec<Entry>> = entries.collect();
+        Self::of(entries.context("a name is missing: write them as in `a,b` or `a:2,b:2`")?)
+    }
+
+    /// Reads a file with a host a line: `a`, `a:2` or `a slots=2`.
+    pub(super) fn of_file(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).context("it cannot be read")?;
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        let lines = (1..).zip(lines).filter(|(_, line)| !line.is_empty());
+        let entries = lines.map(|(number, line)| {
+            let known = of_line(line);
+            known.with_context(|| {
+                format!("line {number} is `{line}`: write `name`, `name:2` or `name slots=2`")
+            })
+        });
+        Self::of(entries.collect::<Result<_>>()?)
+    }
+
+    /// A host that comes again has one slot more each time.
+    fn of(entries: Vec<Entry>) -> Result<Self> {
+        let mut hosts: Vec<Entry> = Vec::new();
+        for (name, slots) in entries {
+            match hosts.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, known)) => {
+                    *known = Some(known.unwrap_or(1).saturating_add(slots.unwrap_or(1)));
+                }
+                None => hosts.push((name, slots)),
+            }
+        }
+        let Some(slots) = hosts.first().map(|(_, slots)| *slots) else {
+            bail!("no host is named");
+        };
+        let has_others = hosts.iter().any(|(_, others)| *others != slots);
+        ensure!(!has_others, "PEs lie in equal blocks: give each host as many slots");
+        Ok(Self { names: hosts.into_iter().map(|(name, _)| name).collect(), slots })
+    }
+
+    /// Whether all are this machine.
+    pub(super) fn are_here(&self) -> bool {
+        self.names.iter().all(|name| ["localhost", "127.0.0.1"].contains(&name.as_str()))
+    }
+
+    /// The most of so many processes that a host takes.
+    ///
+    /// # Errors
+    /// When there are more than slots.
+    pub(super) fn most(&self, processes: u32) -> Result<u32> {
+        let hosts = u32::try_from(self.names.len())?;
+        let most = self.slots.unwrap_or_else(|| processes.div_ceil(hosts));
+        let room = hosts.saturating_mul(most);
+        ensure!(processes <= room, "{processes} processes have {room} slots: give more, or none");
+        Ok(most)
+    }
+}
+
+/// Reads a name, or a name and slots after a colon.
+fn entry(word: &str) -> Option<Entry> {
+    let (name, slots) = match word.rsplit_once(':') {
+        Some((name, slots)) => (name, Some(slots_of(slots)?)),
+        None => (word, None),
+    };
+    let is_name = !name.is_empty() && !name.starts_with('-') && !name.contains(' ');
+    is_name.then(|| (name.to_owned(), slots))
+}
+
+fn slots_of(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|slots| *slots > 0)
+}
+
+fn of_line(line: &str) -> Option<Entry> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    match words[..] {
+        [word] => entry(word),
+        [name, slots] => Some((entry(name)?.0, Some(slots_of(slots.strip_prefix("slots=")?)?))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(list: &str) -> Result<(String, Option<u32>), String> {
+        let hosts = Hosts::of_list(list).map_err(|error| format!("{error:#}"))?;
+        Ok((hosts.names.join(" "), hosts.slots))
+    }
+
+    #[test]
+    fn lists_have_names_and_slots() {
+        for (list, names, slots) in [
+            ("a", "a", None),
+            ("a, b", "a b", None),
+            ("a:2,b:2", "a b", Some(2)),
+            ("a,b,a,b", "a b", Some(2)),
+            ("a:2,a,b:3", "a b", Some(3)),
+        ] {
+            assert_eq!(read(list), Ok((names.to_owned(), slots)), "{list}");
+        }
+        for (list, part) in [
+            ("", "a name is missing"),
+            ("a,,b", "a name is missing"),
+            ("a:0", "a name is missing"),
+            ("-x", "a name is missing"),
+            ("a:2,b:3", "as many slots"),
+            ("a,b,a", "as many slots"),
+        ] {
+            assert!(read(list).is_err_and(|error| error.contains(part)), "{list}");
+        }
+    }
+
+    #[test]
+    fn files_have_a_host_a_line() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let read = |text: &str| {
+            fs::write(file.path(), text).unwrap();
+            Hosts::of_file(file.path()).map_err(|error| format!("{error:#}"))
+        };
+        let two = || Hosts::of_list("a:2,b:2").map_err(|error| error.to_string());
+        assert_eq!(read("# all\na slots=2\n\nb:2 # the other\n"), two());
+        assert_eq!(read("a\na\nb\nb\n"), two());
+        assert_eq!(read("# none\n\n"), Err("no host is named".to_owned()));
+        let error = read("a\nb max_slots=2\n").unwrap_err();
+        assert!(error.starts_with("line 2 is `b max_slots=2`: write"), "{error}");
+        let error = Hosts::of_file(Path::new("/nowhere/nodes")).unwrap_err();
+        assert!(format!("{error:#}").starts_with("it cannot be read: No such file"));
+    }
+
+    #[test]
+    fn processes_are_spread_or_fill_slots() {
+        let most = |list, processes| {
+            let hosts = Hosts::of_list(list).unwrap();
+            hosts.most(processes).map_err(|error| error.to_string())
+        };
+        for (list, processes, of_a_host) in [("a,b", 4, 2), ("a,b", 3, 2), ("a:3,b:3", 4, 3)] {
+            assert_eq!(most(list, processes), Ok(of_a_host), "{list}");
+        }
+        assert_eq!(most("a:1,b:1", 3), Err("3 processes have 2 slots: give more, or none".into()));
+    }
+
+    #[test]
+    fn this_machine_has_two_names() {
+        for (list, are_here) in [("localhost:4,127.0.0.1:4", true), ("localhost,far", false)] {
+            assert_eq!(Hosts::of_list(list).unwrap().are_here(), are_here);
+        }
+    }
+}

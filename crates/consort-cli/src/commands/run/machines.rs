@@ -1,0 +1,183 @@
+//! Starting a program on several machines, by the `mpirun` in `PATH`.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    ffi::{OsStr, OsString},
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use clap::Args;
+use consort::ProcessShape;
+use consort_mpi::{Launcher, OnHosts, find_program};
+
+use super::hosts::Hosts;
+use crate::{args, output};
+
+/// What programs know this project's variables by.
+const OURS: &[u8] = b"CONSORT_";
+/// The variable with the number of PEs of a process, and that with the order of their ranks.
+const EACH: &str = "CONSORT_PES_PER_PROCESS";
+const PLACEMENT: &str = "CONSORT_PLACEMENT";
+/// Ranks that are dealt in turn, as an option and a variable.
+const IN_TURN: &str = "in-turn";
+
+/// Options for several machines, and of other launchers.
+#[derive(Args)]
+pub(super) struct Machines {
+    /// Start the processes on these machines, each of which takes as many, by the mpirun in PATH;
+    /// NAME:SLOTS says how many at most
+    #[arg(short = 'H', long, alias = "host", value_name = "NAME,...", conflicts_with = "hostfile")]
+    hosts: Option<String>,
+    /// The same of a file, a machine a line: NAME, NAME:SLOTS or NAME slots=SLOTS
+    #[arg(long, alias = "machinefile", value_name = "FILE")]
+    hostfile: Option<PathBuf>,
+    /// With --hosts: so many PEs, as threads of each process [default: $CONSORT_PES_PER_PROCESS, or
+    /// 1]
+    #[arg(long, value_name = "N", value_parser = args::pes)]
+    pes_per_process: Option<u32>,
+    /// With --hosts: PEs of successive ranks on a machine and in a process, or dealt to them in
+    /// turn [default: $CONSORT_PLACEMENT, or blocks]
+    #[arg(long, value_name = "ORDER", value_parser = ["blocks", IN_TURN])]
+    placement: Option<String>,
+    /// With --hosts: print the command that would start the processes
+    #[arg(long)]
+    dry_run: bool,
+    #[arg(long, hide = true)]
+    oversubscribe: bool,
+    #[arg(long, hide = true)]
+    allow_run_as_root: bool,
+}
+
+/// What is started.
+pub(super) struct Job<'j> {
+    pub(super) pes: u32,
+    pub(super) tags: bool,
+    /// An option that an MPI does not have, if one was given.
+    pub(super) refused: Option<&'static str>,
+    /// Variables, those without a value with that of this process.
+    pub(super) variables: Vec<(OsString, Option<OsString>)>,
+    pub(super) program: &'j [OsString],
+}
+
+impl Machines {
+    /// The machines, unless all processes are children of this command.
+    ///
+    /// # Errors
+    /// When none is named, or options need some and there are none.
+    pub(super) fn hosts(&self) -> Result<Option<Hosts>> {
+        let hosts = match (&self.hosts, &self.hostfile) {
+            (Some(list), _) => Some(Hosts::of_list(list).context("--hosts")?),
+            (None, Some(path)) => {
+                let named = || format!("--hostfile {}", path.display());
+                Some(Hosts::of_file(path).with_context(named)?)
+            }
+            (None, None) => None,
+        };
+        let is_of_mpi = self.pes_per_process.is_some() || self.placement.is_some();
+        let hosts = hosts.filter(|hosts| is_of_mpi || !hosts.are_here());
+        if hosts.is_none() && (is_of_mpi || self.dry_run) {
+            let options = [
+                (self.pes_per_process.is_some(), "--pes-per-process"),
+                (self.placement.is_some(), "--placement"),
+            ];
+            let given = options.iter().find(|(is_given, _)| *is_given);
+            bail!("{}: only with --hosts or --hostfile", given.map_or("--dry-run", |(_, it)| it));
+        }
+        Ok(hosts)
+    }
+
+    /// Starts the job in place of this command, or prints how.
+    ///
+    /// # Errors
+    /// When there is no `mpirun`, options do not fit, or it does not start.
+    pub(super) fn start(&self, hosts: &Hosts, job: Job<'_>) -> Result<ExitCode> {
+        if let Some(option) = job.refused {
+            bail!("{option}: the MPI that starts processes on other machines has no such option");
+        }
+        let shape = self.shape()?;
+        args::check_processes(shape, job.pes)?;
+        let processes = shape.processes(job.pes);
+        let most = hosts.most(processes).context("--hosts")?;
+        let in_turn = self.in_turn();
+        let used = if in_turn { processes } else { processes.div_ceil(most) };
+        let used = hosts.names.len().min(used as usize);
+        if let unused @ [first, ..] = &hosts.names[used..] {
+            tracing::warn!(
+                "of {} hosts {} {} no process ({first}{}): the others take {most} each",
+                hosts.names.len(),
+                unused.len(),
+                if unused.len() == 1 { "has" } else { "have" },
+                if unused.len() == 1 { "" } else { ", ..." },
+            );
+        }
+        let launcher = launcher()?;
+        let mut command = Command::new("mpirun");
+        command.args(launcher.arguments(&OnHosts {
+            hosts: &hosts.names[..used],
+            processes,
+            most,
+            in_turn,
+            tags: job.tags,
+            as_root: self.allow_run_as_root,
+            variables: &self.variables(job.variables),
+        }));
+        command.args(job.program);
+        if self.dry_run {
+            let words = std::iter::once(command.get_program()).chain(command.get_args());
+            let words: Vec<String> = words.map(output::quoted).collect();
+            output::print(&(words.join(" ") + "\n"))?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(command.exec()).context("mpirun cannot be started")
+    }
+
+    /// How PEs lie on processes.
+    fn shape(&self) -> Result<ProcessShape> {
+        let of_environment = || env::var(EACH).ok().map(|text| args::pes(text.trim()));
+        let pes_each = self.pes_per_process.map(Ok).or_else(of_environment).unwrap_or(Ok(1));
+        let pes_each = pes_each.map_err(|error| anyhow!("{EACH}: {error}"))?;
+        Ok(ProcessShape { pes_each, in_turn: self.in_turn() })
+    }
+
+    fn in_turn(&self) -> bool {
+        let placement = self.placement.clone().or_else(|| env::var(PLACEMENT).ok());
+        placement.as_deref() == Some(IN_TURN)
+    }
+
+    /// The variables that the processes need: all of this project's, and those of options.
+    fn variables(
+        &self,
+        given: Vec<(OsString, Option<OsString>)>,
+    ) -> BTreeMap<OsString, Option<OsString>> {
+        let names = env::vars_os().map(|(name, _)| name);
+        let ours = names.filter(|name| name.as_encoded_bytes().starts_with(OURS));
+        let mut all: BTreeMap<_, _> = ours.map(|name| (name, None)).collect();
+        all.extend(given);
+        let each = self.pes_per_process.map(|each| (EACH, each.to_string()));
+        let order = self.placement.clone().map(|order| (PLACEMENT, order));
+        let said = [each, order].into_iter().flatten();
+        all.extend(said.map(|(name, value)| (name.into(), Some(value.into()))));
+        all
+    }
+}
+
+/// The launcher of the MPI in `PATH`.
+fn launcher() -> Result<Launcher> {
+    let found = find_program(Path::new("mpirun"));
+    let mpirun = found.context("--hosts: there is no mpirun in PATH: load or install an MPI")?;
+    let asked = Command::new(&mpirun).arg(OsStr::new("--version")).output();
+    let asked = asked.with_context(|| format!("{} cannot be started", mpirun.display()))?;
+    let said = [asked.stdout, asked.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    ensure!(
+        asked.status.success(),
+        "{} tells no version: {}",
+        mpirun.display(),
+        said.lines().next().unwrap_or_default()
+    );
+    Ok(Launcher::of_version(&said))
+}

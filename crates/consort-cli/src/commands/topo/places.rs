@@ -1,0 +1,163 @@
+//! PEs that are processes: which is where, and how long messages take.
+
+use std::{process::ExitCode, sync::atomic::AtomicBool};
+
+use anyhow::Result;
+use consort::Fabric;
+use consort_bench::{
+    environment::Switches,
+    harness::places::{Between, Distance, Place, Survey, Surveyed},
+    units::counted,
+};
+use consort_fabric::statistics::median;
+use serde::Serialize;
+
+use crate::{
+    interrupt,
+    measurement::Measurement,
+    output::{finish, progress::Progress, table, time, wrapped},
+};
+
+/// The output of `--json`.
+#[derive(Serialize)]
+struct Report<'r> {
+    fabric: String,
+    pes: u32,
+    #[serde(flatten)]
+    surveyed: &'r Surveyed,
+}
+
+/// Starts the PEs, measures and prints.
+///
+/// # Errors
+/// When they cannot be started or fail, or the output file cannot be written.
+pub(super) fn run(survey: &Survey, json: Option<&std::path::PathBuf>) -> Result<ExitCode> {
+    let measurement = Measurement::begin(survey.pes, interrupt::stop_flag()?);
+    let surveyed = match measure(survey, &measurement.stop) {
+        Err(error) if interrupt::is_set(&measurement.stop) => {
+            return Ok(interrupt::ending_with(&error));
+        }
+        surveyed => surveyed?,
+    };
+    let report = Report { fabric: survey.fabric.to_string(), pes: survey.pes, surveyed: &surveyed };
+    let page = || page(survey.fabric, &surveyed);
+    measurement.tell(&Switches::default(), json, &[report], page)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Measures, with a progress bar on a terminal, which knows nothing of the share that is done.
+fn measure(survey: &Survey, stop: &AtomicBool) -> Result<Surveyed> {
+    let progress = Progress::new("measuring");
+    progress.show(0.0);
+    survey.run(stop)
+}
+
+/// The report for people.
+fn page(fabric: Fabric, surveyed: &Surveyed) -> String {
+    let Surveyed { places, distances } = surveyed;
+    let count = |of: fn(&Place) -> u32| places.iter().map(of).max().map_or(0, |most| most + 1);
+    let mut text = wrapped(&format!(
+        "{} of {} ({fabric}) on {}",
+        counted(places.len() as u64, "PE"),
+        processes(count(|place| place.process)),
+        counted(count(|place| place.machine), "machine"),
+    ));
+    if shares_cores(places) {
+        text += &wrapped(
+            "A machine has fewer cores than PEs: the scheduler's times, more than the messages'.",
+        );
+    }
+    text += &format!("\n{}", of_places(places));
+    if !distances.is_empty() {
+        text += "\nA message of 8 bytes, one way: half a round trip of puts with signals\n";
+        text += &of_distances(distances);
+    }
+    text
+}
+
+fn processes(count: u32) -> String {
+    if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
+}
+
+/// Whether PEs wait for each other's time slices.
+fn shares_cores(places: &[Place]) -> bool {
+    places.iter().any(|place| {
+        let here = places.iter().filter(|other| other.machine == place.machine);
+        here.count() > place.cores
+    })
+}
+
+/// A line for each process.
+fn of_places(places: &[Place]) -> String {
+    let mut table = table(["process", "machine", "name", "PEs"]);
+    for process in 0.. {
+        let mut its = places.iter().filter(|place| place.process == process).peekable();
+        let Some(first) = its.peek() else { break };
+        let (machine, host) = (first.machine.to_string(), first.host.clone());
+        let ranks: Vec<String> = its.map(|place| place.pe.to_string()).collect();
+        table.add_row([process.to_string(), machine, host, ranks.join(", ")]);
+    }
+    finish(table, &[0, 1])
+}
+
+/// A line for each kind of pairs.
+fn of_distances(distances: &[Distance]) -> String {
+    let mut table = table(["between", "pairs", "fastest", "median", "slowest"]);
+    for between in Between::EVERY {
+        let its = distances.iter().filter(|distance| distance.between == between);
+        let mut all: Vec<f64> = its.map(|distance| distance.one_way_ns).collect();
+        if all.is_empty() {
+            continue;
+        }
+        let middle = median(&mut all);
+        let [fastest, middle, slowest] = [all[0], middle, all[all.len() - 1]].map(time);
+        let name = match between {
+            Between::Threads => "threads of a process",
+            Between::Processes => "processes of a machine",
+            Between::Machines => "machines",
+        };
+        table.add_row([name.to_owned(), all.len().to_string(), fastest, middle, slowest]);
+    }
+    finish(table, &[1, 2, 3, 4])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_processes_and_kinds_of_pairs() {
+        let place = |pe, cores| Place {
+            pe,
+            process: pe / 2,
+            machine: pe / 2,
+            host: format!("h{}", pe / 2),
+            cores,
+        };
+        let distance = |a, b, between, one_way_ns| Distance {
+            a,
+            b,
+            between,
+            one_way_ns,
+            range_ns: (one_way_ns, one_way_ns),
+        };
+        let distances = vec![
+            distance(0, 1, Between::Threads, 100.0),
+            distance(0, 2, Between::Machines, 7000.0),
+            distance(0, 3, Between::Machines, 9000.0),
+        ];
+        let places = |cores| (0..4).map(|pe| place(pe, cores)).collect();
+        let surveyed = Surveyed { places: places(2), distances };
+        let fabric = "mpi:2".parse().unwrap();
+        let text = page(fabric, &surveyed);
+        let lines: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(text.lines().next(), Some("4 PEs of 2 processes (mpi:2) on 2 machines"));
+        assert!(lines.contains(&vec!["1", "1", "h1", "2,", "3"]), "{text}");
+        let machines = ["machines", "2", "7.00", "us", "8.00", "us", "9.00", "us"];
+        assert!(lines.contains(&machines.to_vec()), "{text}");
+        assert!(!text.contains("processes of a machine") && !text.contains("scheduler"), "{text}");
+        let shared = page(fabric, &Surveyed { places: places(1), distances: Vec::new() });
+        assert!(shared.contains("scheduler's") && !shared.contains("8 bytes"), "{shared}");
+    }
+}

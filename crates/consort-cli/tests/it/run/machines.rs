@@ -1,0 +1,149 @@
+//! `run --hosts`: what the `mpirun` in `PATH` is told. Each is a script that prints that.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+/// What launchers say of their versions.
+const OPEN_MPI: &str = "mpirun (Open MPI) 4.1.4";
+const MPICH: &str = "HYDRA build details:";
+const INTEL: &str = "Intel(R) MPI Library for Linux* OS, Version 2021.18";
+
+/// A folder with an `mpirun` that tells this version, with this status, or what it is told.
+fn mpi(version: &str, status: u8) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("mpirun");
+    let script = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && {{ echo '{version}'; exit {status}; }}\n\
+         echo \"$@\"; exit 7\n"
+    );
+    fs::write(&program, script).expect("a file");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("a program");
+    folder
+}
+
+/// What `run` prints, to either stream, with this folder as its `PATH`.
+fn told(folder: &Path, options: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let mut consort = Command::new(env!("CARGO_BIN_EXE_consort"));
+    let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().contains("CONSORT_"));
+    for (name, _) in ours {
+        consort.env_remove(name);
+    }
+    consort.arg("run").args(options.split_whitespace()).args(["./program", "-x", "a b"]);
+    consort.env("PATH", folder).envs(variables.iter().copied()).current_dir(folder);
+    let output = consort.stdin(Stdio::null()).output().expect("a launcher");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+#[test]
+fn each_mpi_has_its_own_options() {
+    const EVERY: &str = "-n 4 --hosts a,b --pes-per-process 2 --placement in-turn --tag-output \
+                         -x LETTERS=x -x PATH --allow-run-as-root";
+    for (version, plain, every) in [
+        (
+            OPEN_MPI,
+            "--host a:2,b:2 --map-by slot:oversubscribe --bind-to none -x CONSORT_CACHE -n 4",
+            "--host a:1,b:1 --map-by node:oversubscribe --bind-to none --tag-output \
+             --allow-run-as-root -x CONSORT_CACHE -x CONSORT_PES_PER_PROCESS=2 \
+             -x CONSORT_PLACEMENT=in-turn -x LETTERS=x -x PATH -n 2",
+        ),
+        (
+            MPICH,
+            "-hosts a,b -ppn 2 -n 4",
+            "-hosts a,b -ppn 1 -prepend-rank -genv CONSORT_PES_PER_PROCESS 2 \
+             -genv CONSORT_PLACEMENT in-turn -genv LETTERS x -n 2",
+        ),
+        (
+            INTEL,
+            "-hosts a,b -ppn 2 -n 4",
+            "-hosts a,b -ppn 1 -prepend-rank -genv CONSORT_PES_PER_PROCESS 2 \
+             -genv CONSORT_PLACEMENT in-turn -genv LETTERS x -n 2",
+        ),
+    ] {
+        let folder = mpi(version, 0);
+        fs::write(folder.path().join("nodes"), "a slots=2\nb:2 # both\n").expect("a file");
+        let cache = [("CONSORT_CACHE", "/c")];
+        let list = "-np 4 --hosts a,b";
+        for (options, words) in [
+            (list, plain),
+            ("-H a,b -np 4", plain),
+            ("--host a,b -np 4", plain),
+            ("--hostfile nodes -n 4 --oversubscribe", plain),
+            ("--machinefile nodes -np 4", plain),
+            (EVERY, every),
+        ] {
+            let said = told(folder.path(), options, &cache);
+            assert_eq!(said, (Some(7), format!("{words} ./program -x a b\n")), "{options}");
+        }
+        let dry = told(folder.path(), &format!("{list} --dry-run"), &cache);
+        assert_eq!(dry, (Some(0), format!("mpirun {plain} ./program -x 'a b'\n")));
+    }
+}
+
+/// What options do not say, the environment does.
+#[test]
+fn the_shape_may_be_in_the_environment() {
+    let folder = mpi(MPICH, 0);
+    let variables = [("CONSORT_PES_PER_PROCESS", "2"), ("CONSORT_PLACEMENT", "in-turn")];
+    for (options, words) in [
+        ("-n 8 --hosts a,b", "-hosts a,b -ppn 1 -n 4"),
+        (
+            "-n 8 --hosts a,b --placement blocks",
+            "-hosts a,b -ppn 2 -genv CONSORT_PLACEMENT blocks -n 4",
+        ),
+        (
+            "-n 8 --hosts a,b --pes-per-process 4",
+            "-hosts a,b -ppn 1 -genv CONSORT_PES_PER_PROCESS 4 -n 2",
+        ),
+    ] {
+        let said = told(folder.path(), options, &variables);
+        assert_eq!(said, (Some(7), format!("{words} ./program -x a b\n")), "{options}");
+    }
+    let said = told(folder.path(), "-n 8 --hosts a,b", &[("CONSORT_PES_PER_PROCESS", "two")]);
+    assert_eq!((said.0, said.1.lines().count()), (Some(1), 1), "{}", said.1);
+    assert!(said.1.contains("CONSORT_PES_PER_PROCESS: `two` is no number of PEs"), "{}", said.1);
+}
+
+#[test]
+fn hosts_without_processes_are_told() {
+    let folder = mpi(MPICH, 0);
+    let (status, text) = told(folder.path(), "-n 4 --hosts a,b,c --dry-run", &[]);
+    assert!(status == Some(0) && text.contains("mpirun -hosts a,b -ppn 2 -n 4 "), "{text}");
+    assert!(text.contains("warning: of 3 hosts 1 has no process (c)"), "{text}");
+    let (_, text) = told(folder.path(), "-n 4 --hosts a,b,c --placement in-turn --dry-run", &[]);
+    assert!(!text.contains("warning") && text.contains("-hosts a,b,c -ppn 1"), "{text}");
+}
+
+#[test]
+fn what_does_not_go_with_hosts_is_told_in_a_line() {
+    let folder = mpi(OPEN_MPI, 0);
+    for (options, part) in [
+        ("-n 2 --hosts a --timeout 5", "--timeout: "),
+        ("-n 2 --hosts a --grace 5", "--grace: "),
+        ("-n 2 --hosts a --bind core", "--bind core: "),
+        ("-n 2 --hosts=", "--hosts: a name is missing"),
+        ("-n 2 --hosts a,,b", "--hosts: a name is missing"),
+        ("-n 2 --hostfile /dev/null", "--hostfile /dev/null: no host is named"),
+        ("-n 2 --hostfile nodes", "--hostfile nodes: it cannot be read: No such file"),
+        ("-n 3 --hosts a,b --pes-per-process 2", "it must be a multiple of 2"),
+        ("-n 5 --hosts a:2,b:2", "5 processes have 4 slots"),
+        ("-n 2 --dry-run", "--dry-run: only with --hosts"),
+        ("-n 2 --hosts localhost --dry-run", "--dry-run: only with --hosts"),
+        ("-n 2 --pes-per-process 2", "--pes-per-process: only with --hosts"),
+        ("-n 2 --placement blocks", "--placement: only with --hosts"),
+    ] {
+        let (status, text) = told(folder.path(), options, &[]);
+        assert_eq!((status, text.lines().count()), (Some(1), 1), "{options}: {text}");
+        assert!(text.contains(part), "{options}: {text}");
+    }
+    let empty = tempfile::tempdir().expect("a folder");
+    let broken = mpi("no licence", 3);
+    for (folder, part) in [
+        (&empty, "there is no mpirun in PATH: load or install an MPI"),
+        (&broken, "mpirun tells no version: no licence"),
+    ] {
+        let (status, text) = told(folder.path(), "-n 2 --hosts a", &[]);
+        assert!(status == Some(1) && text.lines().count() == 1 && text.contains(part), "{text}");
+    }
+}
