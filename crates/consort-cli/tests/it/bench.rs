@@ -284,7 +284,7 @@ fn bad_input_is_refused_with_advice() {
         ("bench broadcast --rewrite", 1, "--mode latency"),
         ("bench reduce --sync loose --buffers private", 1, "--buffers symmetric"),
         ("bench barrier --pes 100000", 1, "1 to 1024"),
-        ("reproduce H9", 2, "T7, T8, T9, T10, T11, T12, T13, T14, T15, G1, G4, G5, G6, P3, P4, P5"),
+        ("reproduce H9", 2, "T12, T13, T14, T15, G1, G4, G5, G6, G7, F7, P3, P4, P5"),
         ("reproduce T2 --pes 8", 1, "48 cores"),
         ("reproduce H6 --pes 2", 1, "3 to 1024"),
         ("reproduce P3 --pes 3", 1, "two PEs"),
