@@ -12,9 +12,7 @@
 //! Cost: not known. The model takes it to cost twice what a good algorithm does, so it is only
 //! chosen where it has been measured.
 
-use consort_fabric::{
-    CallSpec, Candidate, Fabric, MachineModel, Op, Query, Span, SyncMode, VendorCall,
-};
+use consort_fabric::{CallSpec, Candidate, Fabric, MachineModel, Op, Query, Span, VendorCall};
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
 
@@ -36,8 +34,8 @@ impl Algorithm for Vendor {
         if setting.call.nonblocking {
             return Err(Self::incapable("other calls may overtake it"));
         }
-        if setting.call.symmetric && setting.call.sync.entry == SyncMode::None {
-            return Err(Self::incapable("it serves a PE only while that is in the call"));
+        if setting.call.symmetric {
+            return Err(Self::incapable("peers may access symmetric memory while a library does"));
         }
         if i32::try_from(bytes.saturating_mul(pes as usize)).is_err() {
             return Err(Self::incapable("libraries count up to 2^31 - 1"));
