@@ -32,8 +32,6 @@ pub(super) struct Processes {
     /// How the PEs lie on what shares memory.
     nodes: Nodes,
     ground: Ground,
-    /// Whether it is the first of those that share memory with it.
-    leads: bool,
     /// The PEs on this machine, and its cores that their processes may use.
     pub(super) here: u32,
     pub(super) cores: usize,
@@ -96,7 +94,9 @@ impl Processes {
     /// Begins a job of all processes, each of which calls this.
     pub(super) fn begin(started: &Started, shape: ProcessShape, sharing: Sharing) -> Result<Self> {
         let begun = Self::find_nodes(started, shape, sharing)?;
-        begun.mpi.lead(begun.leads).map_err(failed)?;
+        // The first of those that share memory fills it.
+        let leads = !matches!(begun.ground, Ground::Finds(_));
+        begun.mpi.lead(leads).map_err(failed)?;
         Ok(begun)
     }
 
@@ -123,7 +123,6 @@ impl Processes {
             shape,
             nodes: if processes == 1 { Nodes::One } else { shape.nodes(pes) },
             ground: Ground::Own,
-            leads: true,
             here: started.here.unwrap_or(started.processes).saturating_mul(each),
             cores,
         };
@@ -155,7 +154,6 @@ impl Processes {
         Ok(Self {
             nodes,
             ground,
-            leads: first == rank,
             here: u32::try_from(neighbours.len()).unwrap_or(u32::MAX).saturating_mul(each),
             cores: cores_of(neighbours.iter().map(|&process| told[process])),
             ..apart

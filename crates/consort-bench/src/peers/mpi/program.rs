@@ -143,8 +143,8 @@ mod tests {
                     return;
                 }
             };
-            let printed = program.timed(sizes, 0.0, &never).unwrap();
-            assert!(printed.library.is_some(), "{work}: {printed:?}");
+            let Printed { library, .. } = program.timed(sizes, 0.0, &never).unwrap();
+            assert!(library.is_some(), "{work}");
             program.work = "shuffle";
             let error = program.timed(sizes, 0.0, &never).unwrap_err().to_string();
             assert!(error.contains("no work shuffle"), "{error}");
