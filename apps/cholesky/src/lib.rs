@@ -99,23 +99,24 @@ impl<'p> Cholesky<'p> {
     pub fn factor(&self, a: &mut Matrix, mode: Mode, recorder: &Recorder) -> Result<(), Error> {
         let blocks = self.checkerboard.rows.blocks();
         self.factor_panel(a, 0, recorder)?;
-        let mut panel = self.broadcast(a, 0, recorder)?;
+        let mut panel = self.broadcast(a, 0, Panel::default(), recorder)?;
+        let mut spare = Panel::default();
         for step in 0..blocks.saturating_sub(1) {
             let next = step + 1;
-            panel = match mode {
+            let next_panel = match mode {
                 Mode::Blocking => {
                     for column in self.checkerboard.columns.own_blocks(next) {
                         self.update(a, &panel, column, recorder);
                     }
                     self.factor_panel(a, next, recorder)?;
-                    self.broadcast(a, next, recorder)?
+                    self.broadcast(a, next, spare, recorder)?
                 }
                 Mode::Overlap => {
                     if self.checkerboard.columns.owns(next) {
                         self.update(a, &panel, next, recorder);
                     }
                     self.factor_panel(a, next, recorder)?;
-                    let mut ahead = Ahead::start(&self.checkerboard, a, next, recorder)?;
+                    let mut ahead = Ahead::start(&self.checkerboard, a, next, spare, recorder)?;
                     for column in self.checkerboard.columns.own_blocks(next + 1) {
                         self.update(a, &panel, column, recorder);
                         ahead = recorder.communicate(|| ahead.progress(&self.checkerboard))?;
@@ -123,6 +124,7 @@ impl<'p> Cholesky<'p> {
                     ahead.wait(&self.checkerboard, recorder)?
                 }
             };
+            spare = std::mem::replace(&mut panel, next_panel);
         }
         Ok(())
     }
@@ -176,15 +178,16 @@ impl<'p> Cholesky<'p> {
         });
     }
 
-    /// Panel `step`, by blocking broadcasts.
+    /// Panel `step`, by blocking broadcasts, in the memory of one that nobody needs.
     fn broadcast(
         &self,
         a: &Matrix,
         step: usize,
+        spare: Panel,
         recorder: &Recorder,
     ) -> Result<Panel, consort::Error> {
         recorder.communicate(|| {
-            let mut panel = Panel::own_rows(&self.checkerboard, a, step);
+            let mut panel = Panel::own_rows(&self.checkerboard, a, step, spare);
             if !panel.rows.is_empty() {
                 self.checkerboard
                     .grid

@@ -21,14 +21,21 @@ pub(crate) struct Panel {
 }
 
 impl Panel {
-    /// The own rows of a panel, which only its column of the grid fills.
-    pub(crate) fn own_rows(checkerboard: &Checkerboard<'_>, a: &Matrix, step: usize) -> Self {
+    /// The own rows of a panel, which only its column of the grid fills, in the memory of one that
+    /// nobody needs.
+    pub(crate) fn own_rows(
+        checkerboard: &Checkerboard<'_>,
+        a: &Matrix,
+        step: usize,
+        spare: Self,
+    ) -> Self {
         let (width, below) = (checkerboard.rows.width(step), checkerboard.below(step));
-        let mut rows = vec![0.0; below.len() * width];
+        let Self { mut rows, mut facing, .. } = spare;
+        rows.resize(below.len() * width, 0.0);
         if checkerboard.columns.owns(step) {
             a.view().part(below, checkerboard.columns.range(step)).copy_to(&mut rows);
         }
-        let facing = vec![Vec::new(); checkerboard.rows.parts as usize];
+        facing.resize(checkerboard.rows.parts as usize, Vec::new());
         Self { step, width, rows, facing }
     }
 
@@ -44,13 +51,17 @@ impl Panel {
 
     /// What the column of the grid has to broadcast: the roots and their blocks, which only they
     /// fill.
-    pub(crate) fn to_broadcast(&self, checkerboard: &Checkerboard<'_>) -> Vec<(Rank, Vec<f64>)> {
-        let blocks = |root| {
+    pub(crate) fn to_broadcast(
+        &mut self,
+        checkerboard: &Checkerboard<'_>,
+    ) -> Vec<(Rank, Vec<f64>)> {
+        let blocks = |root: Rank| {
             let lines: usize = self
                 .facing_in(checkerboard, root)
                 .map(|block| checkerboard.rows.width(block))
                 .sum();
-            let mut blocks = vec![0.0; lines * self.width];
+            let mut blocks = std::mem::take(&mut self.facing[root.index()]);
+            blocks.resize(lines * self.width, 0.0);
             let mut rest = &mut *blocks;
             if checkerboard.rows.own == root {
                 for block in self.facing_in(checkerboard, root) {
@@ -92,15 +103,17 @@ pub(crate) enum Ahead<'p> {
 }
 
 impl<'p> Ahead<'p> {
-    /// Starts to broadcast a panel, which its column of the grid has factored.
+    /// Starts to broadcast a panel, which its column of the grid has factored, in the memory of one
+    /// that nobody needs.
     pub(crate) fn start(
         checkerboard: &Checkerboard<'p>,
         a: &Matrix,
         step: usize,
+        spare: Panel,
         recorder: &Recorder,
     ) -> Result<Self> {
         recorder.communicate(|| {
-            let mut panel = Panel::own_rows(checkerboard, a, step);
+            let mut panel = Panel::own_rows(checkerboard, a, step, spare);
             if panel.rows.is_empty() {
                 return Self::on_columns(checkerboard, panel);
             }
@@ -110,7 +123,7 @@ impl<'p> Ahead<'p> {
     }
 
     /// Starts to broadcast along the columns of the grid what has come along its rows.
-    fn on_columns(checkerboard: &Checkerboard<'p>, panel: Panel) -> Result<Self> {
+    fn on_columns(checkerboard: &Checkerboard<'p>, mut panel: Panel) -> Result<Self> {
         let start =
             |(root, blocks)| Ok((root, checkerboard.grid.column.start_broadcast(blocks, root)?));
         let requests =

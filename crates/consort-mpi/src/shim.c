@@ -46,6 +46,9 @@ int consort_mpi_begin(int *rank, int *processes)
     if (failed(MPI_Initialized(&there)))
         return 1;
     if (!there) {
+        /* Open MPI's messages queue behind what TCP has taken of longer ones: with the kernel's own
+         * buffers, megabytes. */
+        setenv("OMPI_MCA_btl_tcp_sndbuf", "131072", 0);
         error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
         if (failed(error))
             return 1;

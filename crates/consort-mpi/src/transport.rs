@@ -55,8 +55,12 @@ pub struct Mpi {
     begun: Vec<Frame>,
     /// Frames that have come.
     come: VecDeque<(u32, Frame)>,
-    /// The messages of each transfer that are not done.
-    transfers: HashMap<Transfer, Vec<Request>>,
+    /// The transfers that are not done.
+    transfers: HashMap<Transfer, Left>,
+    /// By process, what is pushed to it.
+    pushes: Vec<Pushes>,
+    /// The processes to which something is pushed.
+    pushing: Vec<u32>,
     /// The number of the next transfer.
     next: Transfer,
 }
@@ -69,8 +73,30 @@ const RECEIPTS: usize = 16;
 const MANY_SENT: usize = 16;
 /// ... and more than so many are waited for.
 const MOST_SENT: usize = 256;
-/// MPI counts bytes up to 2^31 - 1. A transfer of more is several messages.
-const MOST_BYTES: usize = 1 << 30;
+/// A transfer of more bytes is several messages, so short that MPIs send them over TCP without asking
+/// the receiver (below 64 KiB). The answers to longer ones queue behind what the receiver sends: two
+/// processes that send to each other would take turns.
+const MOST_BYTES: usize = 60 << 10;
+/// The messages of transfers that are on their way to a process, at most. Frames overtake those that
+/// are not: among them is what the process waits for before it sends more.
+const MOST_PUSHED: usize = 4;
+
+/// What is left of a transfer.
+enum Left {
+    /// So many messages to be sent to a process.
+    Pushes { to: u32, left: usize },
+    /// Messages to be received, or a collective.
+    Requests(Vec<Request>),
+}
+
+/// What is pushed to a process.
+#[derive(Default)]
+struct Pushes {
+    /// The messages that wait: their transfer, its tag, and the memory.
+    waiting: VecDeque<(Transfer, u32, Region)>,
+    /// Those on their way.
+    begun: VecDeque<(Transfer, Request)>,
+}
 
 impl Mpi {
     /// Begins a job of the processes that an MPI has started. All of them call this equally often.
@@ -96,6 +122,8 @@ impl Mpi {
             begun: (0..processes).map(|_| Frame::new()).collect(),
             come: VecDeque::new(),
             transfers: HashMap::new(),
+            pushes: (0..processes).map(|_| Pushes::default()).collect(),
+            pushing: Vec::new(),
             next: 0,
         })
     }
@@ -179,34 +207,46 @@ impl Mpi {
         Ok(())
     }
 
-    /// Begins the messages of a transfer.
-    fn transfer(
-        &mut self,
-        region: Region,
-        begin: impl Fn(&Shim, (*mut u8, usize)) -> Result<Request, String>,
-    ) -> Result<Transfer, Lost> {
-        let mut messages = Vec::new();
-        for piece in pieces(region) {
-            match begin(&self.shim, piece) {
-                Ok(message) => messages.push(message),
-                Err(error) => {
-                    if !messages.is_empty() {
-                        self.shim.close(false); // nobody waits for those that have begun
-                    }
-                    return Err(Lost(error));
-                }
+    /// The number of a new transfer.
+    fn begin_transfer(&mut self, left: Left) -> Transfer {
+        self.next += 1;
+        self.transfers.insert(self.next, left);
+        self.next
+    }
+
+    /// Sends what is to be pushed, as long as not too much is on its way.
+    fn push_all(&mut self) -> Result<(), Lost> {
+        let mut pushing = std::mem::take(&mut self.pushing);
+        let mut lost = Ok(());
+        pushing.retain(|&to| {
+            lost = lost.clone().and_then(|()| self.push_to(to));
+            lost.is_err() || !self.pushes[to as usize].begun.is_empty()
+        });
+        self.pushing = pushing;
+        lost
+    }
+
+    fn push_to(&mut self, to: u32) -> Result<(), Lost> {
+        let Pushes { waiting, begun } = &mut self.pushes[to as usize];
+        while let Some((transfer, request)) = begun.pop_front() {
+            if let Some(request) = self.shim.is_done(request).map_err(Lost)? {
+                begun.push_front((transfer, request));
+                break;
+            }
+            if let Some(Left::Pushes { left, .. }) = self.transfers.get_mut(&transfer) {
+                *left -= 1;
             }
         }
-        self.next += 1;
-        self.transfers.insert(self.next, messages);
-        Ok(self.next)
+        while begun.len() < MOST_PUSHED
+            && let Some((transfer, tag, region)) = waiting.pop_front()
+        {
+            let memory = (region.at().cast_const(), region.bytes());
+            // SAFETY: who has begun the transfer promises that its memory stays until it is done.
+            let request = unsafe { self.shim.push(to, tag, memory) };
+            begun.push_back((transfer, request.map_err(Lost)?));
+        }
+        Ok(())
     }
-}
-
-/// The messages of a transfer between this region and another: where each begins, and its length.
-fn pieces(region: Region) -> impl Iterator<Item = (*mut u8, usize)> {
-    let begins = (0..region.bytes().max(1)).step_by(MOST_BYTES);
-    begins.map(move |at| (region.at().wrapping_add(at), MOST_BYTES.min(region.bytes() - at)))
 }
 
 impl Transport for Mpi {
@@ -232,20 +272,40 @@ impl Transport for Mpi {
         if self.sent.len() > MANY_SENT {
             self.clear()?;
         }
+        if !self.pushing.is_empty() {
+            self.push_all()?;
+        }
         while self.come.is_empty() && self.look()? {}
         Ok(self.come.pop_front())
     }
 
     unsafe fn push(&mut self, to: u32, tag: u32, source: Region) -> Result<Transfer, Lost> {
-        // SAFETY: the caller promises that the region stays.
-        self.transfer(source, |shim, (at, bytes)| unsafe {
-            shim.push(to, tag, (at.cast_const(), bytes))
-        })
+        let messages = source.pieces(MOST_BYTES);
+        let transfer = self.begin_transfer(Left::Pushes { to, left: messages.len() });
+        let pushes = &mut self.pushes[to as usize];
+        pushes.waiting.extend(messages.map(|message| (transfer, tag, message)));
+        if pushes.begun.is_empty() {
+            self.pushing.push(to);
+        }
+        self.push_to(to)?;
+        Ok(transfer)
     }
 
     unsafe fn pull(&mut self, from: u32, tag: u32, target: Region) -> Result<Transfer, Lost> {
-        // SAFETY: the caller promises that the region stays, and may be written.
-        self.transfer(target, |shim, piece| unsafe { shim.pull(from, tag, piece) })
+        let mut requests = Vec::new();
+        for message in target.pieces(MOST_BYTES) {
+            // SAFETY: the caller promises that the region stays, and may be written.
+            match unsafe { self.shim.pull(from, tag, (message.at(), message.bytes())) } {
+                Ok(request) => requests.push(request),
+                Err(error) => {
+                    if !requests.is_empty() {
+                        self.shim.close(false); // nobody waits for those that have begun
+                    }
+                    return Err(Lost(error));
+                }
+            }
+        }
+        Ok(self.begin_transfer(Left::Requests(requests)))
     }
 
     unsafe fn collect(
@@ -256,26 +316,40 @@ impl Transport for Mpi {
     ) -> Result<Transfer, Lost> {
         // SAFETY: the caller promises that both regions stay.
         let begun = unsafe { self.shim.collect(call, [source, target]) };
-        self.next += 1;
-        self.transfers.insert(self.next, vec![begun.map_err(Lost)?]);
-        Ok(self.next)
+        Ok(self.begin_transfer(Left::Requests(vec![begun.map_err(Lost)?])))
     }
 
     fn is_done(&mut self, transfer: Transfer) -> Result<bool, Lost> {
-        let Some(messages) = self.transfers.get_mut(&transfer) else { return Ok(true) };
-        while let Some(message) = messages.pop() {
-            if let Some(message) = self.shim.is_done(message).map_err(Lost)? {
-                messages.push(message);
-                return Ok(false);
-            }
+        if let Some(&Left::Pushes { to, .. }) = self.transfers.get(&transfer) {
+            self.push_to(to)?;
         }
-        self.transfers.remove(&transfer);
-        Ok(true)
+        let left = match self.transfers.get_mut(&transfer) {
+            Some(Left::Pushes { left, .. }) => *left,
+            Some(Left::Requests(requests)) => {
+                while let Some(request) = requests.pop() {
+                    if let Some(request) = self.shim.is_done(request).map_err(Lost)? {
+                        requests.push(request);
+                        break;
+                    }
+                }
+                requests.len()
+            }
+            None => 0,
+        };
+        if left == 0 {
+            self.transfers.remove(&transfer);
+        }
+        Ok(left == 0)
+    }
+
+    fn is_moving(&self) -> bool {
+        !self.transfers.is_empty()
     }
 
     fn cancel(&mut self, transfer: Transfer) {
-        let messages = self.transfers.remove(&transfer).unwrap_or_default();
-        messages.into_iter().for_each(|message| self.shim.cancel(message));
+        if let Some(Left::Requests(requests)) = self.transfers.remove(&transfer) {
+            requests.into_iter().for_each(|request| self.shim.cancel(request));
+        }
     }
 
     fn is_flushed(&mut self) -> Result<bool, Lost> {

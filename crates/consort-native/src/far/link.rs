@@ -32,7 +32,8 @@ pub struct Far {
     nodes: Nodes,
     own_node: u32,
     has_far: bool,
-    /// When a thread has looked last, and when it has last found something, in nanoseconds.
+    /// When a thread has looked last, and when something last came or was on its way, in
+    /// nanoseconds.
     looked_ns: AtomicU64,
     heard_ns: AtomicU64,
     link: Mutex<Link>,
@@ -158,12 +159,12 @@ impl Far {
         self.looked_ns.load(Relaxed)
     }
 
-    /// Notes that something has come.
+    /// Notes that something has come, or is on its way.
     pub(super) fn note_arrival(&self) {
         self.heard_ns.store(clock::now_ns(), Relaxed);
     }
 
-    /// For how long nothing has come.
+    /// For how long nothing has come, nor been on its way.
     pub(crate) fn silence(&self) -> Duration {
         Duration::from_nanos(clock::now_ns().saturating_sub(self.heard_ns.load(Relaxed)))
     }

@@ -175,6 +175,10 @@ impl Transport for Loopback {
         Ok(true)
     }
 
+    fn is_moving(&self) -> bool {
+        !self.pulls.is_empty()
+    }
+
     fn cancel(&mut self, transfer: Transfer) {
         self.pulls.remove(&transfer);
     }

@@ -44,6 +44,15 @@ impl Link {
         !is_left
     }
 
+    /// Forgets the first pushes, which are done: nobody may wait for them.
+    pub(super) fn end_pushes(&mut self) {
+        while let Some(Moving { transfer, .. }) = self.transfers.pushes.front()
+            && self.is_done(*transfer)
+        {
+            self.transfers.pushes.pop_front();
+        }
+    }
+
     /// Whether nothing is being pushed.
     pub(super) fn has_pushed(&mut self) -> bool {
         self.are_pushed(|_| true)
@@ -149,7 +158,7 @@ impl Link {
             source.and_then(|source| unsafe { self.transport.push(to, tag, Region(source)) }.ok());
         match pushed {
             Some(transfer) => {
-                self.transfers.pushes.push(Moving { transfer, place, _kept: Vec::new() });
+                self.transfers.pushes.push_back(Moving { transfer, place, _kept: Vec::new() });
             }
             None => self.tell(to, &Told::Refused { tag }, |_| ()),
         }

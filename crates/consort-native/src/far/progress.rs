@@ -71,6 +71,10 @@ impl Job {
                 }
             }
         }
+        link.end_pushes();
+        if link.transport.is_moving() {
+            far.note_arrival(); // only the transport knows how far it is, and it needs looks
+        }
         link.flush(); // answers
     }
 

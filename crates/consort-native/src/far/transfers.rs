@@ -53,7 +53,7 @@ pub(super) struct Inbound {
 pub(super) struct Transfers {
     /// By process, how many gets and puts have had tags.
     tagged: Vec<[u32; 2]>,
-    pub(super) pushes: Vec<Moving>,
+    pub(super) pushes: VecDeque<Moving>,
     pub(super) inbound: Vec<Inbound>,
     /// The processes from which something has come that is not delivered.
     pub(super) stalled: Vec<u32>,
@@ -68,7 +68,7 @@ impl Transfers {
     pub(super) fn new(processes: u32) -> Self {
         Self {
             tagged: vec![[0; 2]; processes as usize],
-            pushes: Vec::new(),
+            pushes: VecDeque::new(),
             inbound: (0..processes).map(|_| Inbound::default()).collect(),
             stalled: Vec::new(),
             refused: HashSet::new(),

@@ -38,6 +38,18 @@ impl Region {
     pub fn bytes(self) -> usize {
         self.0.bytes
     }
+
+    /// Its pieces of so many bytes, the last of which may be shorter: at least one.
+    ///
+    /// # Panics
+    /// When they are to have no bytes.
+    pub fn pieces(self, most: usize) -> impl ExactSizeIterator<Item = Self> {
+        let Memory { bytes, .. } = self.0;
+        (0..bytes.div_ceil(most).max(1)).map(move |piece| {
+            let at = piece * most;
+            Self(self.0.part(at, most.min(bytes - at)))
+        })
+    }
 }
 
 impl fmt::Debug for Region {
@@ -116,6 +128,9 @@ pub trait Transport: Send {
     /// # Errors
     /// When the process cannot be reached any more: then it is done, too.
     fn is_done(&mut self, transfer: Transfer) -> Result<bool, Lost>;
+
+    /// Whether a transfer has begun that is not known to be done.
+    fn is_moving(&self) -> bool;
 
     /// Ends a pull of what nobody pushes. Its region is not accessed any more.
     fn cancel(&mut self, transfer: Transfer);
