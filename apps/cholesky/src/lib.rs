@@ -167,14 +167,15 @@ impl<'p> Cholesky<'p> {
     /// Subtracts from a block column of `a` what `panel` contributes, on and below the diagonal.
     fn update(&self, a: &mut Matrix, panel: &Panel, column: usize, recorder: &Recorder) {
         recorder.compute(|| {
-            let rows = self.checkerboard.rows.before(column)..self.checkerboard.rows.own_len();
-            let mut a = a.view_mut();
-            let part = a.part(rows.clone(), self.checkerboard.columns.range(column));
-            dense().subtract_product(
-                part,
-                panel.rows(&self.checkerboard, rows),
-                panel.facing(&self.checkerboard, column),
-            );
+            let Checkerboard { rows, columns, .. } = &self.checkerboard;
+            let facing = panel.facing(&self.checkerboard, column);
+            let (mut a, columns) = (a.view_mut(), columns.range(column));
+            let below = rows.before(column + 1)..rows.own_len();
+            if rows.owns(column) {
+                dense().subtract_square(a.part(rows.range(column), columns.clone()), facing);
+            }
+            let factors = panel.rows(&self.checkerboard, below.clone());
+            dense().subtract_product(a.part(below, columns), factors, facing);
         });
     }
 

@@ -24,6 +24,10 @@ unsafe extern "C" {
         alpha: f64, a: *const f64, lda: c_int, b: *const f64, ldb: c_int,
         beta: f64, c: *mut f64, ldc: c_int,
     );
+    fn cblas_dsyrk(
+        order: c_int, triangle: c_int, transpose: c_int, n: c_int, k: c_int,
+        alpha: f64, a: *const f64, lda: c_int, beta: f64, c: *mut f64, ldc: c_int,
+    );
     fn cblas_dtrsm(
         order: c_int, side: c_int, triangle: c_int, transpose: c_int, diagonal: c_int,
         m: c_int, n: c_int, alpha: f64, a: *const f64, lda: c_int, b: *mut f64, ldb: c_int,
@@ -78,6 +82,19 @@ impl Dense for Cblas {
 
     fn subtract_product(&self, c: ViewMut<'_>, a: View<'_>, b: View<'_>) {
         product(-1.0, c, a, (b, TRANSPOSED));
+    }
+
+    fn subtract_square(&self, mut c: ViewMut<'_>, a: View<'_>) {
+        let (order, inner) = (a.rows(), a.columns());
+        assert_eq!((c.rows(), c.columns()), (order, order), "the extents of a square");
+        if order == 0 || inner == 0 {
+            return;
+        }
+        let [n, k, lda, ldc] = [order, inner, a.stride(), c.stride()].map(int);
+        let (a, c) = (a.data().as_ptr(), c.data().as_mut_ptr());
+        let (order, triangle, op) = (COLUMN_MAJOR, LOWER, NOT_TRANSPOSED);
+        // SAFETY: as above.
+        unsafe { cblas_dsyrk(order, triangle, op, n, k, -1.0, a, lda, 1.0, c, ldc) };
     }
 
     fn solve(&self, l: View<'_>, mut b: ViewMut<'_>) {

@@ -21,6 +21,9 @@ pub trait Dense: Sync {
     /// C -= A Bᵀ.
     fn subtract_product(&self, c: ViewMut<'_>, a: View<'_>, b: View<'_>);
 
+    /// C -= A Aᵀ in the lower triangle of C. What lies above the diagonal is undefined afterwards.
+    fn subtract_square(&self, c: ViewMut<'_>, a: View<'_>);
+
     /// B := B L⁻ᵀ, where L is lower triangular. What lies above its diagonal is not read.
     fn solve(&self, l: View<'_>, b: ViewMut<'_>);
 

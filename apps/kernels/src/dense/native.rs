@@ -8,6 +8,8 @@ use super::{Dense, NotPositiveDefinite, View, ViewMut};
 
 /// Orders up to which the recursions end in loops.
 const SMALL: usize = 16;
+/// Orders up to which half a square costs more than a product.
+const SMALL_SQUARE: usize = 64;
 
 pub(super) struct Native;
 
@@ -26,6 +28,19 @@ impl Dense for Native {
         assert_eq!(a.columns(), b.columns(), "the inner extents of a product");
         let columns = b.rows();
         product(-1.0, c, a, (b, columns, [b.stride(), 1]));
+    }
+
+    fn subtract_square(&self, mut c: ViewMut<'_>, a: View<'_>) {
+        let (order, inner) = (a.rows(), a.columns());
+        assert_eq!((c.rows(), c.columns()), (order, order), "the extents of a square");
+        if order <= SMALL_SQUARE {
+            return self.subtract_product(c, a, a);
+        }
+        let half = order / 2;
+        let (upper, lower) = (a.part(0..half, 0..inner), a.part(half..order, 0..inner));
+        self.subtract_square(c.part(0..half, 0..half), upper);
+        self.subtract_product(c.part(half..order, 0..half), lower, upper);
+        self.subtract_square(c.part(half..order, half..order), lower);
     }
 
     fn solve(&self, l: View<'_>, mut b: ViewMut<'_>) {
@@ -58,7 +73,7 @@ impl Dense for Native {
         let (left, mut right) = a.split_columns(half);
         let below = left.view().part(half..order, 0..half);
         let mut rest = right.part(half..order, 0..order - half);
-        self.subtract_product(rest.part(0..order - half, 0..order - half), below, below);
+        self.subtract_square(rest.part(0..order - half, 0..order - half), below);
         let further =
             |error: NotPositiveDefinite| NotPositiveDefinite { order: half + error.order };
         self.factor(rest).map_err(further)

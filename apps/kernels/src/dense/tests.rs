@@ -56,6 +56,18 @@ fn products_are_sums_of_products() {
     }
 }
 
+#[test]
+fn a_square_is_a_product_in_the_lower_triangle() {
+    for (order, inner) in [(1, 1), (5, 7), (64, 3), (65, 20), (150, 40), (0, 3), (3, 0)] {
+        let (a, mut c) = (Padded::new(order, inner, some), Padded::new(order, order, other));
+        dense().subtract_square(c.view_mut(), a.view());
+        for (i, j) in (0..order).flat_map(|i| (0..=i).map(move |j| (i, j))) {
+            let product: f64 = (0..inner).map(|l| some(i, l) * some(j, l)).sum();
+            assert_eq!(c.at(i, j), other(i, j) - product, "{order} {inner}: {i} {j}");
+        }
+    }
+}
+
 fn lower(row: usize, column: usize) -> f64 {
     match row.cmp(&column) {
         std::cmp::Ordering::Less => f64::NAN, // is not read
