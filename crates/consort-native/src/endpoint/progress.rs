@@ -199,6 +199,6 @@ mod tests {
         });
         end.add_progress_callback(&callback);
         let ended = end.block_until(0, None, || is_over.load(Relaxed).then_some(()));
-        assert_eq!(ended, Ok(Some(())), "{:?}", job.failure());
+        assert_eq!((ended, job.failure()), (Ok(Some(())), None));
     }
 }
