@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "calls the functions of a library that is loaded")]
 
 use std::{
-    ffi::{CStr, c_char, c_int, c_void},
+    ffi::{CStr, CString, c_char, c_int, c_void},
     mem::ManuallyDrop,
     path::Path,
 };
@@ -35,7 +35,7 @@ pub(crate) struct Shim {
     pull: unsafe extern "C" fn(*mut c_void, c_int, c_int, c_int) -> *mut c_void,
     test: extern "C" fn(*mut c_void, *mut c_int) -> c_int,
     cancel: extern "C" fn(*mut c_void),
-    close: extern "C" fn(c_int) -> c_int,
+    close: extern "C" fn(*const c_char) -> c_int,
     error: extern "C" fn(*mut c_char, c_int),
 }
 
@@ -315,8 +315,10 @@ impl Shim {
         drop(ManuallyDrop::into_inner(words));
     }
 
-    /// Ends a job, with all processes; or ends all processes.
-    pub(crate) fn close(&self, all_end: bool) {
-        (self.close)(all_end.into());
+    /// Ends a job, with all processes; or says what has failed, and ends all processes.
+    pub(crate) fn close(&self, failed: Option<&str>) {
+        let reason = failed.map(|reason| CString::new(reason.replace('\0', " ")));
+        let reason = reason.map(Result::unwrap_or_default);
+        (self.close)(reason.as_ref().map_or(std::ptr::null(), |reason| reason.as_ptr()));
     }
 }

@@ -222,11 +222,12 @@ int consort_mpi_test(void *request, int *is_done)
     return 0;
 }
 
-/* Ends a job: all processes do, or else this ends the processes of all. */
-int consort_mpi_close(int all_end)
+/* Ends a job: all processes do, or else this says what has failed and ends the processes of all. */
+int consort_mpi_close(const char *failed_by)
 {
-    if (!all_end) {
+    if (failed_by) {
         is_over = 1;
+        fprintf(stderr, "consort: %s\n", failed_by);
         MPI_Abort(MPI_COMM_WORLD, 1);
         return 1;
     }

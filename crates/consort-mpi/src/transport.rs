@@ -155,7 +155,7 @@ impl Mpi {
         let all = self.gather(&own)?;
         let differs = |&at: &usize| all.chunks(own.len()).any(|one| one[at] != all[at]);
         if let Some(at) = (0..own.len()).find(differs) {
-            self.close(true);
+            self.close(None);
             return Err(NoMpi::Differs(settings[at].0));
         }
         Ok(())
@@ -299,7 +299,7 @@ impl Transport for Mpi {
                 Ok(request) => requests.push(request),
                 Err(error) => {
                     if !requests.is_empty() {
-                        self.shim.close(false); // nobody waits for those that have begun
+                        self.shim.close(Some(&error)); // nobody waits for those that have begun
                     }
                     return Err(Lost(error));
                 }
@@ -357,10 +357,10 @@ impl Transport for Mpi {
         Ok(self.sent.is_empty())
     }
 
-    fn close(&mut self, all_end: bool) {
-        if all_end {
+    fn close(&mut self, failed: Option<&str>) {
+        if failed.is_none() {
             self.receipts.drain(..).for_each(|receipt| self.shim.cancel_words(receipt));
         }
-        self.shim.close(all_end);
+        self.shim.close(failed);
     }
 }

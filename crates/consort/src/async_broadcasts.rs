@@ -97,6 +97,7 @@ impl<'p> Team<'p> {
         k: u32,
         handler: H,
     ) -> Result<AsyncBroadcasts<'p, H>> {
+        self.state.ensure_alive()?;
         if self.state.choices.borrow().algorithms().is_between() {
             return Err(Error::FarPes("asynchronous broadcasts"));
         }

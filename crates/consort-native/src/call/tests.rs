@@ -10,7 +10,7 @@ use std::{
     task::{Context, Waker},
 };
 
-use consort_fabric::{Channel, Messages, Nodes, PAIRWISE_BYTES, Rank, Rendezvous, Rma, Span};
+use consort_fabric::{Channel, Messages, PAIRWISE_BYTES, Rank, Rendezvous, Rma, Span};
 
 use super::{
     operands::{Buffer, Operands},
@@ -21,30 +21,13 @@ use crate::{
     endpoint::identity::Endpoint,
     heap::one_sided::OneSided,
     launch::{config::Config, job::Job},
-    progress::policy::Waiting,
-    segment::origin::Origin,
 };
 
 const HEAP_BYTES: usize = 4096;
 
 /// A job of two PEs.
 fn job() -> Arc<Job> {
-    let config = Config {
-        pes: 2,
-        waiting: Waiting::SpinYield,
-        here: 2,
-        nodes: Nodes::One,
-        cores: 2,
-        heap_bytes: HEAP_BYTES,
-        heap_align: 0,
-        statics_bytes: 0,
-        memory: Origin::Private,
-        first_step: 1,
-        helpers: false,
-        joining: None,
-        names_places: true,
-        name: String::new(),
-    };
+    let config = Config { heap_bytes: HEAP_BYTES, ..Config::of_two() };
     Job::new(config).expect("a small heap")
 }
 

@@ -289,36 +289,18 @@ mod tests {
         task::Waker,
     };
 
-    use consort_fabric::{Local, Nodes, Rank};
+    use consort_fabric::{Local, Rank};
 
     use super::*;
     use crate::{
         call::operands::Operands,
         endpoint::identity::Endpoint,
         launch::{config::Config, job::Job},
-        progress::policy::Waiting,
-        segment::origin::Origin,
     };
 
     /// The endpoint of PE 0 of two.
     fn end() -> Endpoint {
-        let config = Config {
-            pes: 2,
-            waiting: Waiting::SpinYield,
-            here: 2,
-            nodes: Nodes::One,
-            cores: 2,
-            heap_bytes: 4096,
-            heap_align: 0,
-            statics_bytes: 0,
-            memory: Origin::Private,
-            first_step: 1,
-            helpers: false,
-            joining: None,
-            names_places: true,
-            name: String::new(),
-        };
-        let job: Arc<Job> = Job::new(config).expect("some memory");
+        let job: Arc<Job> = Job::new(Config::of_two()).expect("some memory");
         Endpoint::new(job, Rank(0))
     }
 

@@ -145,8 +145,9 @@ impl Pauses<'_> {
         if job.is_poisoned() {
             return;
         }
-        // The second check: since the first, this PE has polled for all that a peer sent before it
-        // finished. That a far one has finished may be known from another process of this node.
+        // The last check: since the first, this PE has polled for all that a peer sent before it
+        // finished, and then for what its own operations have made of that. That a far one has
+        // finished may be known from another process of this node.
         if self.alone.as_mut().is_some_and(Asked::is_over) {
             return group.abandon();
         }

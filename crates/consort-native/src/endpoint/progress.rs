@@ -156,3 +156,49 @@ impl Endpoint {
         if self.job.is_poisoned() { Err(Poisoned) } else { Ok(()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        cell::Cell,
+        future::poll_fn,
+        sync::{
+            Arc,
+            atomic::{AtomicBool, Ordering::Relaxed},
+        },
+        task::Poll,
+        thread,
+    };
+
+    use consort_fabric::Rank;
+
+    use super::*;
+    use crate::launch::{config::Config, job::Job};
+
+    /// The peer sends the last message and finishes, between a poll of the operations and a look
+    /// around; then its PE gets no core until it is time for another look.
+    #[test]
+    fn what_came_before_the_peer_finished_ends_the_wait() {
+        let job = Job::new(Config::of_two()).expect("some memory");
+        let [end, peer] = [0, 1].map(|rank| Endpoint::new(Arc::clone(&job), Rank(rank)));
+        let [has_come, is_over] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let (comes, ends) = (Arc::clone(&has_come), Arc::clone(&is_over));
+        let operation = poll_fn(move |_| {
+            ends.store(comes.load(Relaxed), Relaxed);
+            if comes.load(Relaxed) { Poll::Ready(()) } else { Poll::Pending }
+        });
+        // SAFETY: it owns all that it uses, which any thread may use.
+        unsafe { end.launch(Box::pin(operation), None) };
+        let pauses = Cell::new(0);
+        let callback: Rc<dyn Fn()> = Rc::new(move || {
+            if pauses.replace(pauses.get() + 1) == 1 {
+                thread::sleep(3 * LOOK_AROUND);
+                has_come.store(true, Relaxed);
+                peer.mark_finished();
+            }
+        });
+        end.add_progress_callback(&callback);
+        let ended = end.block_until(0, None, || is_over.load(Relaxed).then_some(()));
+        assert_eq!((ended, job.failure()), (Ok(Some(())), None));
+    }
+}

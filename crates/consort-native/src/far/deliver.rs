@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     heap::{one_sided::OneSided, word::Width},
+    inbox::geometry::{FINISHED, RECENT},
     launch::job::Job,
     memory::{extent::Extent, region::Memory},
     team::memory::GroupMemory,
@@ -141,20 +142,22 @@ impl Job {
         Some(())
     }
 
-    /// Sends the words that a member of a group publishes, but those that its peers write.
+    /// Sends the words that a member of a group publishes, but those that its peers write. That it
+    /// has finished is said only once it has: answers to several processes of a node, which store
+    /// them in one memory, may overtake each other.
     fn show(&self, link: &mut Link, from: u32, group: u64, member: Rank) -> Option<()> {
         let Some(memory) = self.memory_of_group(link, group) else { return Some(()) };
         if !memory.has(member) {
             return None;
         }
-        let published = memory.geometry.credits;
-        // Backwards: who finds that a member has finished finds where, too.
-        let words = (0..published).rev().map(|word| memory.member(member, word).load(Acquire));
-        let mut words: Vec<u64> = words.collect();
-        words.reverse();
-        let at = memory.geometry.member(member, 0);
+        let has_finished = memory.has_finished(member, self.region());
+        let first = if has_finished { FINISHED } else { RECENT };
+        let at = memory.geometry.member(member, first);
+        let words = memory.part(at, memory.geometry.credits - first)?;
         let to = memory.in_world(member)?;
-        link.tell(from, &Told::Words { group, to, at }, |frame| frame.extend(words));
+        link.tell(from, &Told::Words { group, to, at }, |frame| {
+            frame.extend(words.iter().map(|word| word.load(Acquire)));
+        });
         Some(())
     }
 

@@ -385,11 +385,12 @@ impl Link {
         self.is_closed
     }
 
-    /// Ends the transport: all processes have ended, or this one does not wait for them.
-    pub(super) fn close(&mut self, all_end: bool) {
+    /// Ends the transport: all processes have ended, or this one, which has failed, does not wait
+    /// for them.
+    pub(super) fn close(&mut self, failed: Option<&str>) {
         if !self.is_closed {
             self.is_closed = true;
-            self.transport.close(all_end);
+            self.transport.close(failed);
         }
     }
 }

@@ -187,7 +187,7 @@ impl Transport for Loopback {
         Ok(true)
     }
 
-    fn close(&mut self, _: bool) {
+    fn close(&mut self, _: Option<&str>) {
         self.network.closed[self.rank as usize].store(true, Relaxed);
     }
 }

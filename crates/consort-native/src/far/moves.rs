@@ -302,7 +302,7 @@ impl Job {
                 return;
             }
             if self.is_poisoned() && looks.waited() > PATIENCE {
-                link.close(false);
+                self.abort(&mut link);
             }
             drop(link);
             looks.pause();

@@ -16,8 +16,9 @@ use crate::{
     progress::patience::nap_after,
 };
 
-/// How long a process that ends waits for the others in a job that has failed.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the process that is to say why the job has failed waits for the others when it ends,
+/// and how long the others do.
+const PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(4)];
 /// How long a thread yields before it naps between two looks for an answer.
 const YIELDS: Duration = Duration::from_micros(200);
 
@@ -66,7 +67,7 @@ impl Job {
                 Err(lost) => {
                     let reason = format!("its process cannot reach another: {lost}");
                     self.fail_for(far, &mut link, far.own(), reason);
-                    link.close(false);
+                    self.abort(&mut link);
                     break;
                 }
             }
@@ -138,6 +139,23 @@ impl Job {
         }
     }
 
+    /// Ends the transport, and all processes with it, because the job has failed.
+    #[cold]
+    pub(super) fn abort(&self, link: &mut Link) {
+        let failure = self.failure().map(|failure| failure.to_string());
+        link.close(Some(failure.as_deref().unwrap_or("the job has failed for an unknown reason")));
+    }
+
+    /// How long this process waits for the others when it ends, in a job that has failed. That of
+    /// the PE that has failed gives up first, so that it alone says why.
+    fn patience(&self, far: &Far) -> Duration {
+        let speaks = match self.failure() {
+            Some(Failure::Pe { rank, .. } | Failure::Ended { rank, .. }) => far.is_own(rank),
+            _ => far.own() == 0,
+        };
+        PATIENCE[usize::from(!speaks)]
+    }
+
     /// Waits until the programs of all processes have ended, and ends the transport. In a job that
     /// has failed it waits for no longer than a while.
     ///
@@ -150,7 +168,7 @@ impl Job {
             if self.is_poisoned() {
                 since_failure.get_or_insert_with(Instant::now);
             }
-            let gives_up = since_failure.is_some_and(|since| since.elapsed() > PATIENCE);
+            let gives_up = since_failure.is_some_and(|since| since.elapsed() > self.patience(far));
             let mut link = far.link();
             let others = link.transport.processes() - 1;
             if link.ended == others && !link.is_closing {
@@ -158,8 +176,11 @@ impl Job {
                 link.is_closing = true;
             }
             let is_over = link.closing == others && link.is_closing && link.is_flushed();
-            if is_over || gives_up {
-                return link.close(is_over);
+            if is_over {
+                return link.close(None);
+            }
+            if gives_up {
+                return self.abort(&mut link);
             }
             drop(link);
             looks.pause();

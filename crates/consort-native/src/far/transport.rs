@@ -141,8 +141,9 @@ pub trait Transport: Send {
     /// When a process cannot be reached any more.
     fn is_flushed(&mut self) -> Result<bool, Lost>;
 
-    /// Ends it, once all processes have said that they end, or not: then `all_end` is false.
-    fn close(&mut self, all_end: bool);
+    /// Ends it, once all processes have said that they end. Or else this one has `failed` and waits
+    /// for the others no longer: it says why, and ends them all.
+    fn close(&mut self, failed: Option<&str>);
 }
 
 impl fmt::Debug for dyn Transport {

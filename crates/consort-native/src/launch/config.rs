@@ -43,11 +43,39 @@ pub struct Config {
     pub name: String,
 }
 
+#[cfg(test)]
+impl Config {
+    /// A job of two threads with small heaps.
+    pub(crate) fn of_two() -> Self {
+        Self {
+            pes: 2,
+            waiting: Waiting::SpinYield,
+            here: 2,
+            nodes: Nodes::One,
+            cores: 2,
+            heap_bytes: 4096,
+            heap_align: 0,
+            statics_bytes: 0,
+            memory: Origin::Private,
+            first_step: 1,
+            helpers: false,
+            joining: None,
+            names_places: true,
+            name: String::new(),
+        }
+    }
+}
+
 impl Config {
     /// Whether each PE can have a core of its own.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.here <= self.cores
+    }
+
+    /// How many PEs share memory on the node that has the most: the first.
+    pub(crate) fn most_near(&self) -> u32 {
+        self.nodes.members(0, self.pes).count
     }
 
     /// The name of the thread of a PE.

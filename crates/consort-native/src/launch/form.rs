@@ -31,8 +31,8 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// The form for a configuration. Of PEs that are processes, each has `staging_bytes` for copies
-    /// of private buffers.
+    /// The form for a configuration. Of PEs that are processes, each of a node has `staging_bytes`
+    /// for copies of private buffers.
     ///
     /// # Errors
     /// When no memory is as large.
@@ -43,7 +43,8 @@ impl Form {
         let heap_bytes = config.heap_bytes.checked_next_multiple_of(BLOCK_ALIGN);
         let heap_bytes = heap_bytes.ok_or(no_memory)?;
         let align = config.heap_align.max(PAGE);
-        let parts = Parts::of(pes, (heap_bytes, align), config.statics_bytes, staging_bytes);
+        let staging = (config.most_near() as usize, staging_bytes);
+        let parts = Parts::of(pes, (heap_bytes, align), config.statics_bytes, staging);
         let parts = parts.ok_or(no_memory)?;
         Ok(Self { parts, heap_bytes, group_bytes, no_memory })
     }
@@ -80,7 +81,7 @@ impl Form {
         reserve: &dyn Fn(usize) -> Option<Segment>,
     ) -> Option<Arc<Segment>> {
         let make = |bytes| Self::of(config, bytes).ok()?.make(config, reserve);
-        layout::reserve_staging(config.pes, make)
+        layout::reserve_staging(config.most_near(), make)
     }
 
     /// Advises the sizes of a segment's pages, in each process that maps it.
@@ -114,5 +115,23 @@ impl Form {
         let geometry = Geometry::of(everybody.len(), config.nodes);
         GroupMemory::new(segment, world.at, everybody.len(), geometry).introduce(&everybody);
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use consort_fabric::Nodes;
+
+    use super::*;
+
+    #[test]
+    fn only_pes_of_the_node_have_staging() {
+        let staging = |nodes| {
+            let config = Config { pes: 6, nodes, ..Config::of_two() };
+            let Parts { staging, ground, .. } = Form::of(&config, PAGE).expect("a form").parts;
+            (ground - staging) / PAGE
+        };
+        let all = [Nodes::One, Nodes::Blocks(2), Nodes::InTurn(2), Nodes::Blocks(9)];
+        assert_eq!(all.map(staging), [6, 2, 3, 6]);
     }
 }

@@ -147,7 +147,8 @@ impl Job {
         let directory = Directory::new(&segment, parts.directory, heap_bytes, parts.ground);
         let world = directory.lock(header.poison.flag())?.group_place(0)?;
         let staging = |pe: Rank| {
-            let at = parts.staging + pe.index() * parts.staging_bytes;
+            let place = config.nodes.place(pe.0) as usize;
+            let at = parts.staging + place * parts.staging_bytes;
             let is_here = match (&joined, &link) {
                 (Some(joined), _) => joined.member.rank() == pe,
                 (None, Some(link)) => link.is_own(pe),

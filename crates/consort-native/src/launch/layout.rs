@@ -7,7 +7,7 @@
 //! | the directory | the owners of regions, teams, and names: see `directory` |
 //! | a message buffer for each PE | two chunks |
 //! | a heap for each PE | symmetric memory; behind it static variables, if peers reach them |
-//! | staging for each PE | copies of private buffers, if the PEs are processes |
+//! | staging for each PE of the node | copies of private buffers, if the PEs are processes |
 //! | the rest | groups: inboxes, and the words that members publish |
 
 use crate::{
@@ -21,7 +21,8 @@ use crate::{
 /// Room for at least so many groups as large as the world. It is only reserved.
 const WORLDS: usize = 1024;
 
-/// The most bytes for copies of private buffers of all processes. They are only reserved.
+/// The most bytes for copies of private buffers of all PEs of a node. They are only addresses: any
+/// PE may come to copy all that the machine's memory holds, and none uses pages before.
 const STAGING: usize = 4 << 40;
 
 /// The fewest such bytes of each process.
@@ -43,14 +44,14 @@ pub(super) struct Parts {
     pub(super) statics: usize,
     /// Bytes from the beginning of a PE's heap to the end of what peers reach of it.
     pub(super) memory_bytes: usize,
-    /// The offset of the first PE's staging, and the bytes of each.
+    /// The offset of the staging of the node's first PE, and the bytes of each.
     pub(super) staging: usize,
     pub(super) staging_bytes: usize,
     pub(super) ground: usize,
 }
 
-/// What `reserve` reserves with so many bytes of each process for copies of private buffers, of
-/// `pes` processes: enough for all of the machine's memory, or fewer where the system gives no
+/// What `reserve` reserves with so many bytes of each PE for copies of private buffers, of `pes`
+/// PEs of a node: enough for all of the machine's memory, or fewer where the system gives no
 /// more.
 pub(super) fn reserve_staging<R>(pes: u32, reserve: impl Fn(usize) -> Option<R>) -> Option<R> {
     let most = STAGING / (pes as usize).next_power_of_two();
@@ -67,11 +68,12 @@ pub(crate) fn states(pes: usize) -> (usize, usize) {
 
 impl Parts {
     /// The parts of a segment of `pes` PEs, whose heaps are aligned to `align` as the segment is.
+    /// Of these `staged` have staging.
     pub(super) fn of(
         pes: usize,
         (heap_bytes, align): (usize, usize),
         statics_bytes: usize,
-        staging_bytes: usize,
+        (staged, staging_bytes): (usize, usize),
     ) -> Option<Self> {
         let (states, directory) = states(pes);
         let buffers = directory + DIRECTORY_BYTES;
@@ -82,7 +84,7 @@ impl Parts {
         // unless all are to be aligned.
         let heap_stride = end.checked_add(PAGE)?.checked_next_multiple_of(align)?;
         let staging = heap_stride.checked_mul(pes)?.checked_add(heaps)?;
-        let ground = staging_bytes.checked_mul(pes)?.checked_add(staging)?;
+        let ground = staging_bytes.checked_mul(staged)?.checked_add(staging)?;
         Some(Self {
             states,
             directory,

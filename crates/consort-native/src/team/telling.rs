@@ -19,7 +19,8 @@ pub(crate) struct Asked<'g> {
 }
 
 impl Asked<'_> {
-    /// Whether all had answered before the last look, so that what came has been looked for since.
+    /// Whether all had answered before the last look, so that what came has been looked for since,
+    /// and also what the PE's own operations have made of it.
     pub(crate) fn is_over(&mut self) -> bool {
         let answer = |id| self.group.job.far().is_none_or(|far| far.answer(id).is_some());
         self.left.retain(|&id| !answer(id));
@@ -72,8 +73,7 @@ impl Group {
             left.extend(others.filter(|&peer| far.is_far(peer)).map(ask));
             far.flush();
         }
-        let is_over = left.is_empty();
-        Asked { group: self, left, is_over }
+        Asked { group: self, left, is_over: false }
     }
 
     /// Asks the processes of far members for the words that they publish.
@@ -84,5 +84,60 @@ impl Group {
             far.tell(self.in_world(member), &Told::Show { group: self.number, member }, |_| ());
         }
         far.flush();
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(any(loom, miri, consort_portable))))]
+mod tests {
+    use std::sync::Arc;
+
+    use consort_fabric::Nodes;
+
+    use super::*;
+    use crate::{
+        far::{link::Far, loopback::Loopback},
+        launch::{
+            config::Config,
+            job::Job,
+            memory::{JobMemory, SharedFile},
+        },
+    };
+
+    /// Looks after which what was sent has surely come.
+    const LOOKS: u32 = 10;
+
+    /// Two processes of a node ask the same of a far PE. The first answer comes last.
+    #[test]
+    fn a_late_answer_takes_nothing_back() {
+        let forms = [Nodes::Blocks(1), Nodes::Blocks(2)];
+        let config = Config { pes: 3, here: 3, nodes: forms[1], ..Config::of_two() };
+        let [of_node, of_far] = [(); 2].map(|()| SharedFile::new().expect("a file"));
+        let found = SharedFile::find(of_node.at()).expect("the file");
+        let memories = [
+            JobMemory::fill(config.clone(), of_node),
+            JobMemory::filled(config.clone(), found),
+            JobMemory::fill(config, of_far),
+        ];
+        let ends = Loopback::ends(3, 0).into_iter().zip(memories);
+        let jobs = ends.map(|(end, memory)| {
+            let far = Far::new(Box::new(end), 3, forms);
+            Job::linked(memory.expect("some memory"), far).expect("some memory")
+        });
+        let all: Vec<Rank> = (0..3).map(Rank).collect();
+        let group =
+            |(job, &rank): (Arc<Job>, _)| Group::new(&job, job.world, all.clone().into(), rank);
+        let groups: Vec<Group> = jobs.zip(&all).map(group).collect();
+        let serve = |process: usize| (0..LOOKS).for_each(|_| groups[process].job.serve());
+        let has_finished = || groups[0].memory.has_finished(Rank(2), groups[0].job.region());
+        groups[0].ask_far_members();
+        serve(2);
+        groups[2].finish(7);
+        groups[1].ask_far_members();
+        serve(2);
+        assert!(!has_finished());
+        serve(1);
+        assert!(has_finished());
+        serve(0);
+        assert!(has_finished(), "the first answer is from before");
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use consort_fabric::Nodes;
 use consort_mpi::{Mpi, NoMpi, Started};
 use consort_native::{
-    Config, Far, FileAt, Job, SharedFile, Transport,
+    Config, Far, FileAt, HeapError, Job, SharedFile, Transport,
     affinity::{self, CpuId},
 };
 
@@ -209,11 +209,18 @@ impl Processes {
         self.mpi.ensure_same(&settings).map_err(failed)
     }
 
-    /// The job. All processes make it.
+    /// The job. All processes make it, or none.
     pub(super) fn job(self, config: Config) -> Result<Arc<Job>> {
-        let Self { mpi, pes, shape, nodes, ground, .. } = self;
+        let Self { mut mpi, pes, shape, nodes, ground, .. } = self;
+        let no_memory = HeapError::System { heap: config.heap_bytes, pes: pes as usize };
         let config = Config { nodes, ..config };
-        let memory = ground.memory(config, || mpi.gather(&[1]).map(drop).map_err(failed))?;
+        let memory = ground.memory(config, || mpi.gather(&[1]).map(drop).map_err(failed));
+        let are_there = mpi.gather(&[memory.is_ok().into()]).map_err(failed)?;
+        if let Some(process) = are_there.iter().position(|&is_there| is_there == 0) {
+            mpi.close(None);
+            return Err(Error::Mpi(format!("process {process}: {no_memory}")));
+        }
+        let memory = memory?;
         let far = Far::new(Box::new(mpi), pes, [shape.nodes(pes), nodes]);
         Ok(Job::linked(memory, far)?)
     }

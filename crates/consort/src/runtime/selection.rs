@@ -12,7 +12,7 @@ use consort_collectives::{
 };
 use consort_fabric::{CallSpec, Candidate, Collective};
 use consort_native::Group;
-use consort_tuner::{Arrival, ChosenBy, Measured, Selector, Table};
+use consort_tuner::{Arrival, Catalog, ChosenBy, Measured, Selector, Table};
 
 use super::{making::Outside, recording::Recorder, wisdom::Source};
 use crate::{Algorithms, Result};
@@ -129,13 +129,20 @@ impl Choices {
     }
 
     /// Selects an algorithm of the library, for calls on which it relies itself: entry and exit
-    /// barriers, and those that make teams and allocate memory.
+    /// barriers, and those that make and free teams and allocate memory. One that is forced, but
+    /// cannot serve such a call, is passed over; one that is not known is an error of the plan.
     pub(crate) fn select_within_library(&self, call: &CallSpec) -> Candidate {
         let mut selector = self.selector(call.collective);
-        if self.outside.contains_key(&call.collective) {
-            selector.forced = None;
-        }
+        let is_known = |forced: &Candidate| Self::is_known(call.collective, forced);
+        let serves = |forced: &Candidate| self.algorithms.serves(call, forced);
+        let is_ours = !self.outside.contains_key(&call.collective);
+        selector.forced = selector.forced.filter(|one| is_ours && (serves(one) || !is_known(one)));
         Self::selected(&selector, call).0
+    }
+
+    /// Whether a candidate is of an algorithm of the library.
+    fn is_known(collective: Collective, candidate: &Candidate) -> bool {
+        names(collective).contains(&candidate.algorithm.as_str())
     }
 
     /// Selects the entry and exit barriers of calls of a team of so many: of the barriers that can
@@ -143,8 +150,7 @@ impl Choices {
     pub(crate) fn select_around(&self, pes: u32) -> Candidate {
         let call = CallSpec::barrier(pes);
         let first = self.select_within_library(&call);
-        let is_known = names(call.collective).contains(&first.algorithm.as_str());
-        if Synchronizer::can_be(&first) || !is_known {
+        if Synchronizer::can_be(&first) || !Self::is_known(call.collective, &first) {
             return first; // what is not known is an error of the plan
         }
         let mut selector = self.selector(call.collective);

@@ -78,6 +78,21 @@ fn barriers_around_calls_are_of_another_kind() {
     assert!(ended.expect("no PE fails").into_iter().all(|(_, got)| got == 2));
 }
 
+/// These PEs have no counters, which that barrier needs: it is not taken to free a team.
+#[test]
+fn a_freed_team_says_so_whatever_is_forced() {
+    let ended = four().force(Collective::Barrier, Candidate::new("central")).run(|pe| {
+        let team = pe.world().split(Some(0), 0)?.expect("a colour");
+        let refused = team.barrier();
+        assert!(matches!(refused, Err(Error::Plan(_))), "{refused:?}");
+        team.free()?;
+        assert_eq!(team.barrier().err(), Some(Error::Freed));
+        assert_eq!(team.async_broadcasts(|_, _| ()).err(), Some(Error::Freed));
+        Ok(())
+    });
+    ended.expect("no PE fails");
+}
+
 #[test]
 fn what_needs_shared_memory_is_refused() {
     let refused = four().run(|pe| {
