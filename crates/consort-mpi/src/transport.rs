@@ -289,4 +289,8 @@ impl Transport for Mpi {
         }
         self.shim.close(all_end);
     }
+
+    fn abort(&mut self, status: u8) {
+        self.shim.abort(status);
+    }
 }

@@ -23,17 +23,30 @@ const YIELDS: Duration = Duration::from_micros(200);
 
 /// The pauses of a thread between looks.
 #[derive(Default)]
-pub(super) struct Looks(Option<Instant>);
+pub(crate) struct Looks(Option<Instant>);
 
 impl Looks {
     /// How long it has waited.
-    pub(super) fn waited(&self) -> Duration {
+    pub(crate) fn waited(&self) -> Duration {
         self.0.map_or(Duration::ZERO, |begun| begun.elapsed())
     }
 
-    pub(super) fn pause(&mut self) {
+    pub(crate) fn pause(&mut self) {
         let waited = self.0.get_or_insert_with(Instant::now).elapsed();
         if waited < YIELDS { thread::yield_now() } else { thread::sleep(nap_after(waited)) }
+    }
+}
+
+impl Far {
+    /// Ends all processes, this one among them, unless a thread keeps the link for long.
+    pub(crate) fn abort(&self, status: u8) {
+        let mut looks = Looks::default();
+        while looks.waited() < PATIENCE {
+            if let Some(mut link) = self.try_link() {
+                return link.transport.abort(status);
+            }
+            looks.pause();
+        }
     }
 }
 

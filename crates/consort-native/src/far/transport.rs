@@ -128,6 +128,13 @@ pub trait Transport: Send {
 
     /// Ends it, once all processes have said that they end, or not: then `all_end` is false.
     fn close(&mut self, all_end: bool);
+
+    /// Ends all processes, this one among them, if it can: with this status, as far as their
+    /// launcher passes it on.
+    fn abort(&mut self, status: u8) {
+        let _ = status;
+        self.close(false);
+    }
 }
 
 impl fmt::Debug for dyn Transport {
