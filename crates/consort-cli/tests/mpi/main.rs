@@ -1,5 +1,6 @@
 //! `consort bench`, `tune`, `topo`, `reproduce` and `run` on processes that the `mpirun` in `PATH`
-//! starts, with the smallest budgets; and OpenSHMEM programs. On a machine without an MPI the tests are listed as ignored.
+//! starts, with the smallest budgets; and OpenSHMEM programs. On a machine without an MPI the tests
+//! are listed as ignored.
 
 mod shmem;
 

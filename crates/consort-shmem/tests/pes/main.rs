@@ -38,10 +38,11 @@ const MPI: [(u32, &str); 4] = [(1, "machine"), (3, "machine"), (2, "process"), (
 type Program = (&'static str, fn(Pe));
 
 /// What the PEs do.
-const PROGRAMS: [Program; 24] = [
+const PROGRAMS: [Program; 25] = [
     ("puts_and_gets", moving::puts_and_gets),
     ("atomics", moving::atomics),
     ("waits", moving::waits),
+    ("computing", moving::computing),
     ("nothing", moving::nothing),
     ("fairness", moving::fairness),
     ("statics", moving::statics),
