@@ -48,8 +48,8 @@ pub unsafe fn pe_quiet(context: Context, target_pes: *const c_int, npes: usize) 
     world.one_sided().quiet();
 }
 
-/// Lets a PE that waits for this one, as in a barrier, see all that this one has stored. What far PEs
-/// were told is complete when a call begins.
+/// Lets a PE that waits for this one, as in a barrier, see all that this one has stored. What far
+/// PEs were told is complete when a call begins.
 pub(crate) fn publish() {
     order(Release);
 }
