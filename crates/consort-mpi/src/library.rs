@@ -36,6 +36,7 @@ pub(crate) struct Shim {
     test: extern "C" fn(*mut c_void, *mut c_int) -> c_int,
     cancel: extern "C" fn(*mut c_void),
     close: extern "C" fn(*const c_char) -> c_int,
+    abort: extern "C" fn(c_int),
     error: extern "C" fn(*mut c_char, c_int),
 }
 
@@ -120,6 +121,7 @@ impl Shim {
             test: function!(library, b"consort_mpi_test"),
             cancel: function!(library, b"consort_mpi_cancel"),
             close: function!(library, b"consort_mpi_close"),
+            abort: function!(library, b"consort_mpi_abort"),
             error: function!(library, b"consort_mpi_error"),
         })
     }
@@ -320,5 +322,10 @@ impl Shim {
         let reason = failed.map(|reason| CString::new(reason.replace('\0', " ")));
         let reason = reason.map(Result::unwrap_or_default);
         (self.close)(reason.as_ref().map_or(std::ptr::null(), |reason| reason.as_ptr()));
+    }
+
+    /// Ends all processes, this one among them, with a status.
+    pub(crate) fn abort(&self, status: u8) {
+        (self.abort)(status.into());
     }
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Frames, and long data. */
 static MPI_Comm all = MPI_COMM_NULL, bulk = MPI_COMM_NULL;
@@ -14,10 +15,14 @@ static MPI_Comm all = MPI_COMM_NULL, bulk = MPI_COMM_NULL;
 static MPI_Comm team = MPI_COMM_NULL, leaders = MPI_COMM_NULL;
 static int last = MPI_SUCCESS;
 static int is_over = 0;
+/* The process that has begun, and not one that it has forked. */
+static pid_t own = 0;
 
 static void finish(void)
 {
     int done = 0, rank = 0;
+    if (getpid() != own)
+        return;
     MPI_Finalized(&done);
     if (done || is_over)
         return;
@@ -52,6 +57,7 @@ int consort_mpi_begin(int *rank, int *processes)
         error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
         if (failed(error))
             return 1;
+        own = getpid();
         atexit(finish);
     } else if (failed(MPI_Query_thread(&level))) {
         return 1;
@@ -222,13 +228,19 @@ int consort_mpi_test(void *request, int *is_done)
     return 0;
 }
 
+/* Ends the processes of all, with this status. */
+void consort_mpi_abort(int status)
+{
+    is_over = 1;
+    MPI_Abort(MPI_COMM_WORLD, status);
+}
+
 /* Ends a job: all processes do, or else this says what has failed and ends the processes of all. */
 int consort_mpi_close(const char *failed_by)
 {
     if (failed_by) {
-        is_over = 1;
         fprintf(stderr, "consort: %s\n", failed_by);
-        MPI_Abort(MPI_COMM_WORLD, 1);
+        consort_mpi_abort(1);
         return 1;
     }
     if (leaders != MPI_COMM_NULL && failed(MPI_Comm_free(&leaders)))

@@ -363,4 +363,8 @@ impl Transport for Mpi {
         }
         self.shim.close(failed);
     }
+
+    fn abort(&mut self, status: u8) {
+        self.shim.abort(status);
+    }
 }

@@ -1,17 +1,21 @@
 //! Atomic operations on words of 4 and 8 bytes; floats by their bits. Sequentially consistent, but
-//! for stores, which are ordered after what the PE has done before.
+//! for stores, which are ordered after what the PE has done before. Those on the words of a far PE
+//! are done by its process, and what returns nothing waits for nothing.
 
 use std::sync::atomic::{
     AtomicU32, AtomicU64,
     Ordering::{Release, SeqCst},
 };
 
+use consort::Rank;
+use consort_fabric::{Atomic, Signal};
+use consort_native::Width;
 use libc::c_int;
 
 use crate::{
     contexts::Context,
     elements::Amo,
-    world::{ensure_aligned, world},
+    world::{Place, World, ensure_aligned, world},
 };
 
 /// What is done to a word.
@@ -23,9 +27,28 @@ pub(crate) enum Change {
     Swap(u64),
     CompareSwap(u64, u64),
     Add(u64),
+    /// Adds to whatever was there, which is not returned.
+    Increase(u64),
     And(u64),
     Or(u64),
     Xor(u64),
+}
+
+impl Change {
+    /// As an operation of a far PE that returns what was there, or a signal to it.
+    fn far(self) -> Result<Atomic, Signal> {
+        Ok(match self {
+            Self::Load => Atomic::Load,
+            Self::Set(new) => return Err(Signal::Set(new)),
+            Self::Swap(new) => Atomic::Swap(new),
+            Self::CompareSwap(current, new) => Atomic::CompareSwap { current, new },
+            Self::Add(by) => Atomic::FetchAdd(by),
+            Self::Increase(by) => return Err(Signal::Add(by)),
+            Self::And(by) => Atomic::FetchAnd(by),
+            Self::Or(by) => Atomic::FetchOr(by),
+            Self::Xor(by) => Atomic::FetchXor(by),
+        })
+    }
 }
 
 macro_rules! change {
@@ -44,7 +67,7 @@ macro_rules! change {
                     word.compare_exchange(of(old), of(new), SeqCst, SeqCst);
                 before
             }
-            Change::Add(by) => word.fetch_add(of(by), SeqCst),
+            Change::Add(by) | Change::Increase(by) => word.fetch_add(of(by), SeqCst),
             Change::And(by) => word.fetch_and(of(by), SeqCst),
             Change::Or(by) => word.fetch_or(of(by), SeqCst),
             Change::Xor(by) => word.fetch_xor(of(by), SeqCst),
@@ -65,8 +88,18 @@ pub(crate) fn change<T: Amo>(
     const { assert!(size_of::<T>() == 4 || size_of::<T>() == 8) };
     let world = world(routine);
     let pe = context.pe(world, routine, pe);
-    let at = world.place(routine, (argument, address), size_of::<T>(), pe);
+    let place = world.place(routine, (argument, address), size_of::<T>(), pe);
     ensure_aligned(routine, argument, address.addr(), size_of::<T>());
+    T::of_bits(change_at::<T>(world, (pe, place), change))
+}
+
+/// Changes the word at a place of a PE, which has been checked. Returns as [`change`].
+#[inline(always)]
+pub(crate) fn change_at<T>(world: &World, (pe, place): (Rank, Place), change: Change) -> u64 {
+    let at = match place {
+        Place::Near(at) => at,
+        Place::Far(at) => return change_far(world, (pe, at), size_of::<T>(), change),
+    };
     let before = if size_of::<T>() == 4 {
         // SAFETY: an aligned word of symmetric memory.
         let word = unsafe { AtomicU32::from_ptr(at.cast()) };
@@ -80,7 +113,20 @@ pub(crate) fn change<T: Amo>(
     if !matches!(change, Change::Load) {
         world.one_sided().wake(pe);
     }
-    T::of_bits(before)
+    before
+}
+
+#[cold]
+#[inline(never)]
+fn change_far(world: &World, (pe, at): (Rank, usize), bytes: usize, change: Change) -> u64 {
+    let width = if bytes == 4 { Width::Four } else { Width::Eight };
+    match change.far() {
+        Ok(operation) => world.one_sided().atomic(pe, at, width, operation),
+        Err(signal) => {
+            world.one_sided().signal(pe, at, width, signal);
+            0
+        }
+    }
 }
 
 /// `shmem_atomic_fetch`.
@@ -208,7 +254,7 @@ macro_rules! without_result {
 }
 
 without_result! {
-    atomic_add, "shmem_atomic_add": Add;
+    atomic_add, "shmem_atomic_add": Increase;
     atomic_and, "shmem_atomic_and": And;
     atomic_or, "shmem_atomic_or": Or;
     atomic_xor, "shmem_atomic_xor": Xor;
@@ -220,7 +266,7 @@ without_result! {
 /// As [`atomic_fetch`].
 #[inline]
 pub unsafe fn atomic_inc<T: Amo>(context: Context, dest: *mut T, pe: c_int) {
-    change("shmem_atomic_inc", context, ("dest", dest.cast_const()), Change::Add(1), pe);
+    change("shmem_atomic_inc", context, ("dest", dest.cast_const()), Change::Increase(1), pe);
 }
 
 /// `shmem_atomic_fetch_inc`.

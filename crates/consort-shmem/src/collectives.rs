@@ -19,7 +19,7 @@ use crate::{
     failure::fail,
     ordering,
     rma::{bytes_of, copy},
-    strided::move_blocks,
+    strided::get_blocks,
     teams::{Members, Team},
     world::{World, not_symmetric, world},
 };
@@ -192,11 +192,6 @@ impl Call {
             let kind = (Collective::Broadcast, Some(root));
             self.move_at::<u8, Sum>(kind, None, places, bytes_of::<T>(nelems));
         }
-    }
-
-    /// The memory of the `pe`th member that is symmetric to `at`, which has been checked.
-    fn of_member<T>(&self, pe: Rank, argument: &str, at: *const T, elements: usize) -> *mut T {
-        self.world.place(self.routine, (argument, at), bytes_of::<T>(elements), pe).cast()
     }
 }
 
@@ -388,12 +383,14 @@ pub unsafe fn alltoalls<T: Element>(
     // Every PE fetches its blocks while all are here.
     call.agree([dst, sst, isize::try_from(nelems).unwrap_or(isize::MAX)]);
     let own = call.members.own() as usize;
+    let (theirs, elements) =
+        (source.wrapping_add(own * nelems * from_step), (nelems - 1) * from_step + 1);
     for (index, pe) in call.members.ranks().enumerate() {
-        let theirs = call.of_member(pe, "source", source, extent(from_step));
-        let theirs = theirs.cast_const().wrapping_add(own * nelems * from_step);
+        let (routine, world) = (call.routine, call.world);
+        let place = world.place(routine, ("source", theirs), bytes_of::<T>(elements), pe);
         let target = dest.wrapping_add(index * nelems * to_step);
         // SAFETY: both lie in what has been checked.
-        unsafe { move_blocks(call.routine, target, theirs, (dst, sst), (1, nelems)) };
+        unsafe { get_blocks((routine, world), target, (pe, place), (dst, sst), (1, nelems)) };
     }
     call.barrier();
     0

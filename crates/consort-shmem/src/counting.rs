@@ -40,7 +40,7 @@ impl Counter {
 
     /// Counts one more at a PE, after what has been put or read there.
     fn count(self, routine: &str, pe: c_int) {
-        change(routine, Context::DEFAULT, ("ct", self.0.cast_const()), Change::Add(1), pe);
+        change(routine, Context::DEFAULT, ("ct", self.0.cast_const()), Change::Increase(1), pe);
     }
 }
 

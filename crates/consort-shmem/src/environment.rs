@@ -57,6 +57,20 @@ impl Environment {
     }
 }
 
+/// Checks that each process of an MPI is to be one PE.
+///
+/// # Errors
+/// That it is to be several, which are threads in other languages.
+pub fn ensure_one_each() -> Result<(), String> {
+    const EACH: &str = "CONSORT_PES_PER_PROCESS";
+    match env::var(EACH) {
+        Ok(each) if each.trim() != "1" => {
+            Err(format!("{EACH} is `{each}`, but a PE of OpenSHMEM is a process: unset it"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The value of a variable, or of that with its old name.
 fn value_of(name: &str) -> Option<OsString> {
     env::var_os(name).or_else(|| env::var_os(name.replace("SHMEM_", "SMA_")))

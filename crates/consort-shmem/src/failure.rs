@@ -7,7 +7,7 @@ use std::{fmt, io::Write as _, panic, ptr, sync::Mutex, thread, time::Duration};
 use consort_native::Failure;
 use libc::c_int;
 
-use crate::{setup, world::known};
+use crate::world::{self, known};
 
 /// The thread that ends this process, and with which status.
 static ENDING: Mutex<Option<(libc::pthread_t, c_int)>> = Mutex::new(None);
@@ -30,6 +30,7 @@ pub fn fail(routine: &str, what: impl fmt::Display) -> ! {
         // In one piece, so that lines of several PEs do not mix. What cannot be written is lost.
         let _ = std::io::stderr().write_all(format!("{pe}{reason}\n").as_bytes());
     }
+    end_all();
     // SAFETY: a stream of C, which is never closed by this library.
     unsafe { libc::fflush(STDOUT) };
     // Exit handlers might call the library again, while this thread has locked parts of it.
@@ -42,6 +43,26 @@ pub(crate) fn exit(status: c_int) -> ! {
     begin_to_end(status);
     // SAFETY: no thread calls it a second time, as `begin_to_end` has found.
     unsafe { libc::exit(status) }
+}
+
+/// Ends all processes that an MPI has started, if this one has failed the job or ended it: with the
+/// status that it ends with. One that another has failed waits for that one to do so.
+pub(crate) fn end_all() {
+    let Some(world) = world::begun() else { return };
+    let is_own = match world.job.failure() {
+        Some(Failure::Pe { rank, .. } | Failure::Ended { rank, .. }) => rank == world.rank,
+        _ => true,
+    };
+    let status = ENDING.lock().map_or(None, |ending| *ending).map_or(1, |(_, status)| status);
+    let [status, ..] = status.to_le_bytes();
+    if !world.is_launched && world.pes > 1 {
+        if !is_own {
+            thread::sleep(2 * PATIENCE);
+        }
+        // SAFETY: it writes what all streams of C keep.
+        unsafe { libc::fflush(ptr::null_mut()) };
+        world.job.abort(status);
+    }
 }
 
 /// Whether this process ends already, because of a failure or by `shmem_global_exit`.
@@ -84,10 +105,15 @@ pub(crate) fn print_by_lines() {
     unsafe { libc::setvbuf(STDOUT, ptr::null_mut(), libc::_IOLBF, 0) };
 }
 
-/// Fails the job, whose launcher then says which PE failed and why. Whether that says all: where
-/// calls do not match, the line of each PE names its routine.
+/// Fails the job. Whether its launcher, or the PE that has failed it before, says which PE failed
+/// and why, and that says all: where calls do not match, the line of each PE names its routine.
 fn is_told(reason: &str) -> bool {
-    let Some(world) = setup::of_launcher() else { return false };
+    let Some(world) = world::begun() else { return false };
     world.job.poison(&Failure::Pe { rank: world.rank, reason: reason.to_owned() });
-    matches!(world.job.failure(), Some(Failure::Pe { .. } | Failure::Ended { .. }))
+    match world.job.failure() {
+        Some(Failure::Pe { rank, .. } | Failure::Ended { rank, .. }) => {
+            world.is_launched || rank != world.rank
+        }
+        _ => false,
+    }
 }

@@ -1,4 +1,5 @@
-//! OpenSHMEM 1.6 over Consort, for programs in C and C++: PEs are processes of one machine.
+//! OpenSHMEM 1.6 over Consort, for programs in C and C++: PEs are processes of one machine, or
+//! those of an MPI on many.
 //!
 //! The functions are the routines of the specification, and `exports` gives them to C by their
 //! names and types. None returns an error: a program that uses one wrongly, or whose job has

@@ -2,21 +2,16 @@
 //!
 //! The upper half of the word is the next ticket, and the lower half the one that is served.
 
-use std::{
-    ffi::c_long,
-    sync::atomic::{
-        AtomicU64,
-        Ordering::{AcqRel, Acquire, Relaxed},
-    },
-};
+use std::ffi::c_long;
 
 use consort::Rank;
 use libc::c_int;
 
 use crate::{
+    atomic::{Change, change_at},
     failure::fail,
     ordering,
-    world::{World, ensure_aligned, world},
+    world::{Place, World, ensure_aligned, world},
 };
 
 /// The ticket that is served, in a lock's word.
@@ -29,7 +24,7 @@ struct Lock {
     routine: &'static str,
     world: &'static World,
     home: Rank,
-    at: *mut u8,
+    at: Place,
 }
 
 impl Lock {
@@ -43,9 +38,9 @@ impl Lock {
         Self { routine, world, home, at }
     }
 
-    fn word(&self) -> &AtomicU64 {
-        // SAFETY: an aligned word of symmetric memory.
-        unsafe { AtomicU64::from_ptr(self.at.cast()) }
+    /// Changes its word, and returns what was there.
+    fn change(&self, change: Change) -> u64 {
+        change_at::<u64>(self.world, (self.home, self.at), change)
     }
 }
 
@@ -65,8 +60,8 @@ const fn next(word: u64) -> u64 {
 /// `lock` is a lock, here and below.
 pub unsafe fn set(lock: *mut c_long) {
     let lock = Lock::new("shmem_set_lock", lock);
-    let ticket = next(lock.word().fetch_add(ONE_TICKET, AcqRel));
-    let test = || (served(lock.word().load(Acquire)) == ticket).then_some(());
+    let ticket = next(lock.change(Change::Add(ONE_TICKET)));
+    let test = || (served(lock.change(Change::Load)) == ticket).then_some(());
     if test().is_none() && lock.world.one_sided().wait_for(lock.home, test).is_err() {
         fail(lock.routine, "the job has failed");
     }
@@ -78,12 +73,10 @@ pub unsafe fn set(lock: *mut c_long) {
 /// As [`set`].
 pub unsafe fn test(lock: *mut c_long) -> c_int {
     let lock = Lock::new("shmem_test_lock", lock);
-    let before = lock.word().load(Relaxed);
+    let before = lock.change(Change::Load);
     let is_free = next(before) == served(before);
-    let with_ticket = before.wrapping_add(ONE_TICKET);
-    let has_set =
-        is_free && lock.word().compare_exchange(before, with_ticket, AcqRel, Relaxed).is_ok();
-    c_int::from(!has_set)
+    let take = Change::CompareSwap(before, before.wrapping_add(ONE_TICKET));
+    c_int::from(!(is_free && lock.change(take) == before))
 }
 
 /// `shmem_clear_lock`: what its holder has done is complete before.
@@ -93,12 +86,15 @@ pub unsafe fn test(lock: *mut c_long) -> c_int {
 pub unsafe fn clear(lock: *mut c_long) {
     let lock = Lock::new("shmem_clear_lock", lock);
     ordering::quiet_all();
-    let serve = |word: u64| {
-        let is_set = next(word) != served(word);
-        is_set.then_some(word & !SERVED | served(word + 1))
-    };
-    if lock.word().fetch_update(AcqRel, Relaxed, serve).is_err() {
-        fail(lock.routine, "argument lock is a lock that is not set");
+    let mut word = lock.change(Change::Load);
+    loop {
+        if next(word) == served(word) {
+            fail(lock.routine, "argument lock is a lock that is not set");
+        }
+        let found = lock.change(Change::CompareSwap(word, word & !SERVED | served(word + 1)));
+        if found == word {
+            return;
+        }
+        word = found;
     }
-    lock.world.one_sided().wake(lock.home);
 }

@@ -121,14 +121,14 @@ pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
     target.cast()
 }
 
-/// `shmem_ptr`: null if it is not symmetric.
+/// `shmem_ptr`: null if it is not symmetric, or the PE is far.
 pub fn ptr(dest: *const c_void, pe: c_int) -> *mut c_void {
     let world = world("shmem_ptr");
     let pe = world.pe("shmem_ptr", pe);
     world.address(dest.expose_provenance(), 1, pe).map_or(null_mut(), <*mut u8>::cast)
 }
 
-/// `shmem_team_ptr`: null if it is not symmetric, or there is no such team.
+/// `shmem_team_ptr`: null if it is not symmetric, the PE is far, or there is no such team.
 pub fn team_ptr(team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {
     let world = world("shmem_team_ptr");
     if team == Team::INVALID {
@@ -145,7 +145,9 @@ pub fn team_ptr(team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {
 pub fn addr_accessible(addr: *const c_void, pe: c_int) -> c_int {
     let world = world("shmem_addr_accessible");
     let pe = world.pe("shmem_addr_accessible", pe);
-    c_int::from(world.address(addr.expose_provenance(), 1, pe).is_some())
+    let address = addr.expose_provenance();
+    let is_reached = world.offset_of(address, 1).is_some();
+    c_int::from(is_reached || world.address(address, 1, pe).is_some())
 }
 
 /// `shmem_pe_accessible`.

@@ -1,14 +1,15 @@
-//! Order and completion. Operations are complete when they return; stores of one thread become
-//! visible in their order with a fence.
+//! Order and completion. Operations on near PEs are complete when they return; stores of one thread
+//! become visible in their order with a fence. What a far PE is told is done there in the order of
+//! the calls, and is asked for when it is to be complete.
 
-use std::sync::atomic::{
-    Ordering::{Release, SeqCst},
-    fence as order,
-};
+use std::sync::atomic::{Ordering::Release, fence as order};
 
 use libc::c_int;
 
-use crate::{contexts::Context, world::world};
+use crate::{
+    contexts::Context,
+    world::{known, world},
+};
 
 /// `shmem_fence`.
 #[inline]
@@ -23,11 +24,11 @@ pub fn fence(context: Context) {
 /// `shmem_quiet`.
 #[inline]
 pub fn quiet(context: Context) {
-    world("shmem_quiet");
+    let world = world("shmem_quiet");
     if context != Context::DEFAULT && context != Context::INVALID {
         context.team("shmem_quiet");
     }
-    order(SeqCst);
+    world.one_sided().quiet();
 }
 
 /// `shmem_pe_quiet`: completes what went to these PEs.
@@ -44,15 +45,18 @@ pub unsafe fn pe_quiet(context: Context, target_pes: *const c_int, npes: usize) 
         let pe = unsafe { target_pes.add(index).read() };
         context.pe(world, "shmem_pe_quiet", pe);
     }
-    order(SeqCst);
+    world.one_sided().quiet();
 }
 
-/// Lets a PE that waits for this one, as in a barrier, see all that this one has stored.
+/// Lets a PE that waits for this one, as in a barrier, see all that this one has stored. What far
+/// PEs were told is complete when a call begins.
 pub(crate) fn publish() {
     order(Release);
 }
 
 /// Completes all operations of this PE.
 pub(crate) fn quiet_all() {
-    order(SeqCst);
+    if let Some(world) = known() {
+        world.one_sided().quiet();
+    }
 }

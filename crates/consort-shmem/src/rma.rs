@@ -1,9 +1,15 @@
-//! Puts and gets. All are complete when they return.
+//! Puts and gets. Those of near PEs are complete when they return, and so are all gets. What is put
+//! to a far PE has left its source.
 
 use consort_native::OneSided;
 use libc::c_int;
 
-use crate::{contexts::Context, elements::Element, failure::fail, world::world};
+use crate::{
+    contexts::Context,
+    elements::Element,
+    failure::fail,
+    world::{Place, world},
+};
 
 /// The bytes of so many elements, at most all that there are.
 #[inline(always)]
@@ -66,10 +72,15 @@ pub(crate) unsafe fn put_as<T: Element>(
     let world = world(routine);
     let pe = context.pe(world, routine, pe);
     let bytes = bytes_of::<T>(nelems);
-    let target = world.place(routine, ("dest", dest), bytes, pe);
-    // SAFETY: the target is symmetric memory; the source is the caller's promise.
-    unsafe { copy(routine, target, source.cast(), bytes) };
-    world.one_sided().wake(pe);
+    match world.place(routine, ("dest", dest), bytes, pe) {
+        Place::Near(target) => {
+            // SAFETY: the target is symmetric memory; the source is the caller's promise.
+            unsafe { copy(routine, target, source.cast(), bytes) };
+            world.one_sided().wake(pe);
+        }
+        // SAFETY: the caller's promise.
+        Place::Far(at) => unsafe { world.one_sided().put_bytes(pe, at, source.cast(), bytes) },
+    }
 }
 
 /// `shmem_get`.
@@ -104,9 +115,15 @@ pub(crate) unsafe fn get_as<T: Element>(
     let world = world(routine);
     let pe = context.pe(world, routine, pe);
     let bytes = bytes_of::<T>(nelems);
-    let source = world.place(routine, ("source", source), bytes, pe);
-    // SAFETY: the source is symmetric memory; the target is the caller's promise.
-    unsafe { copy(routine, dest.cast(), source, bytes) };
+    match world.place(routine, ("source", source), bytes, pe) {
+        // SAFETY: the source is symmetric memory; the target is the caller's promise.
+        Place::Near(source) => unsafe { copy(routine, dest.cast(), source, bytes) },
+        Place::Far(at) => {
+            let block = std::iter::once((at, dest.cast()));
+            // SAFETY: the target is the caller's promise.
+            unsafe { world.one_sided().get_blocks(pe, block, bytes) };
+        }
+    }
 }
 
 /// `shmem_put_nbi`.
@@ -157,13 +174,10 @@ pub unsafe fn p<T: Element>(context: Context, dest: *mut T, value: T, pe: c_int)
 /// `source` is the address of an element of the type.
 #[inline]
 pub unsafe fn g<T: Element>(context: Context, source: *const T, pe: c_int) -> T {
-    let world = world("shmem_g");
-    let pe = context.pe(world, "shmem_g", pe);
-    let source = world.place("shmem_g", ("source", source), size_of::<T>(), pe);
     let mut value = std::mem::MaybeUninit::<T>::uninit();
     // SAFETY: one element of symmetric memory, whose bytes are a value of the type.
     unsafe {
-        copy("shmem_g", value.as_mut_ptr().cast(), source, size_of::<T>());
+        get_as("shmem_g", context, value.as_mut_ptr(), source, 1, pe);
         value.assume_init()
     }
 }

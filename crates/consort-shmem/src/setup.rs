@@ -1,15 +1,21 @@
 //! Initialization and its end, and who this PE is.
+//!
+//! | started by | static variables move | the job begins |
+//! | --- | --- | --- |
+//! | a launcher | to the segment of all PEs, before the program | then |
+//! | an MPI | to a file that near PEs find, before the program | in the first routine |
+//! | nobody | not at all | in the first routine |
 
 use std::{
     process,
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
     },
 };
 
 use consort::{Job, Joined, Max, Pes, Rank};
-use consort_native::{Biased, Failure, Member, Statics, ThreadToken};
+use consort_native::{Biased, Failure, Member, SharedFile, Statics, ThreadToken};
 use libc::c_int;
 
 use crate::{
@@ -63,38 +69,81 @@ static CONSTRUCTOR: extern "C" fn() = construct;
 extern "C" fn construct() {
     let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
     // A constructor of the program that ran before may have begun the job.
-    if std::env::var_os("CONSORT_LAUNCH").is_some() && begun.is_none() {
+    if begun.is_some() {
+        return;
+    }
+    if std::env::var_os("CONSORT_LAUNCH").is_some() {
         failure::print_by_lines();
         *begun = Some(begin());
+    } else if Pes::processes_of_mpi().is_some() {
+        failure::print_by_lines();
+        move_statics();
     }
 }
+
+/// The file in which static variables are, and their size with the place for what is read-only; or
+/// why they could not be moved.
+static MOVED: OnceLock<Result<(Arc<SharedFile>, usize), String>> = OnceLock::new();
+
+/// Moves the static variables to a file, before an MPI begins: then there are other threads.
+fn move_statics() {
+    let statics = Statics::of_program();
+    if statics.can_move() {
+        // SAFETY: they can move, and this is the only thread; the file is kept.
+        let moved = unsafe { statics.move_out() };
+        let moved = moved.map(|file| (Arc::new(file), statics.bytes()));
+        let moved = moved.map_err(|error| format!("{CANNOT_SHARE}: {error}"));
+        MOVED.get_or_init(|| moved);
+    }
+}
+
+/// What the system refuses.
+const CANNOT_SHARE: &str = "static variables cannot be shared";
 
 /// Begins the job that the environment says.
 fn begin() -> Result<Begun, String> {
     failure::end_by_panics();
     let environment = environment::read()?;
     let member = Member::here().map_err(|error| error.to_string())?;
-    environment.ensure_fits(member.as_ref().map_or(1, |member| member.pes()))?;
+    let processes = Pes::processes_of_mpi().filter(|_| member.is_none());
+    let of_mpi = processes.map(|(all, here)| here.unwrap_or(all));
+    environment.ensure_fits(member.as_ref().map_or(of_mpi.unwrap_or(1), |member| member.pes()))?;
     let statics = Statics::of_program();
     let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096);
-    let is_shared = member.is_some() && statics.can_move();
-    let statics_bytes = if is_shared { statics.bytes() } else { 0 };
-    let pes = if member.is_some() { Pes::from_env(1) } else { Pes::threads(1) };
-    let pes = pes.heap_bytes(heap_bytes).heap_align(MOST_ALIGN);
-    let job = pes.statics_bytes(statics_bytes).without_places().job();
-    let job = job.map_err(|error| error.to_string())?;
-    let native = job.native();
-    let rank = native.own().unwrap_or(Rank(0));
-    let statics_at = match native.statics(rank) {
-        Some((_, _, at)) if is_shared => {
-            // SAFETY: they can move, and this is the only thread.
-            unsafe { statics.share(native, rank) }
-                .map_err(|error| format!("static variables cannot be shared: {error}"))?;
-            Some(at)
+    let pes = if member.is_some() || of_mpi.is_some() { Pes::from_env(1) } else { Pes::threads(1) };
+    let pes = pes.heap_bytes(heap_bytes).heap_align(MOST_ALIGN).without_places();
+    let (job, are_shared) = if of_mpi.is_some() {
+        environment::ensure_one_each()?;
+        if statics.are_of_static_executable() {
+            return Err(
+                "a static executable cannot load an MPI: link it without -static, or start \
+                        it by `consort run` on one machine"
+                    .to_owned(),
+            );
         }
-        _ => None,
+        let moved = MOVED.get().cloned().transpose()?;
+        let pes = match &moved {
+            Some((file, bytes)) => pes.statics_bytes(*bytes).statics_in(Arc::clone(file)),
+            None => pes,
+        };
+        let job = pes.job_of_mpi().map_err(|error| error.to_string())?;
+        (job.ok_or("the MPI has gone")?, moved.is_some())
+    } else {
+        let can_move = member.is_some() && statics.can_move();
+        let pes = pes.statics_bytes(if can_move { statics.bytes() } else { 0 });
+        let job = pes.job().map_err(|error| error.to_string())?;
+        if can_move {
+            let native = job.native();
+            // SAFETY: they can move, and this is the only thread.
+            unsafe { statics.share(native, native.own().unwrap_or(Rank(0))) }
+                .map_err(|error| format!("{CANNOT_SHARE}: {error}"))?;
+        }
+        (job, can_move)
     };
+    let native = job.native();
+    let statics_at = are_shared.then(|| native.statics_at());
     let (joined, team) = join(&job)?;
+    let rank = team.rank();
     let heap = consort_native::OneSided::new(native, rank).address(rank, 0, heap_bytes);
     let world = World {
         job: native.clone(),
@@ -132,23 +181,28 @@ extern "C" fn at_exit() {
     let is_own = BEGUN
         .try_lock()
         .is_ok_and(|begun| matches!(&*begun, Some(Ok(begun)) if begun.process == process::id()));
-    if !is_own || is_ending() {
+    if !is_own {
         return;
+    }
+    if is_ending() {
+        return failure::end_all();
     }
     match known() {
         Some(world) if ENDS_BY_ITSELF.load(Relaxed) && !world.job.is_poisoned() => finalize(),
         None if !WAS_INITIALIZED.load(Relaxed) => leave("exit"),
         _ => {}
     }
-    if known().is_none() {
-        drop(BEGUN.lock().map(|mut begun| begun.take()));
+    if known().is_none()
+        && let Ok(mut begun) = BEGUN.lock()
+        && let Some(Ok(Begun { world, .. })) = &*begun
+    {
+        if !world.is_launched && !world.job.is_poisoned() {
+            // An MPI ends together: the processes wait for each other.
+            world.job.end();
+            world.job.await_end();
+        }
+        drop(begun.take());
     }
-}
-
-/// The job, if a launcher has started this process, and it has not left: the program may not have
-/// initialized it yet.
-pub(crate) fn of_launcher() -> Option<&'static World> {
-    world::begun().filter(|world| world.is_launched)
 }
 
 /// `shmem_init_thread`: any level is provided. Returns 0.
@@ -213,6 +267,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
         Ok(shared) => driver.shared = shared.expect("all PEs are in it"),
         Err(error) => fail(routine, error),
     }
+    teams::form_shared(routine, world, &driver);
     drop(driver);
     if requested < THREAD_SERIALIZED {
         // One thread alone makes calls, if the program does as it says.
@@ -256,7 +311,9 @@ fn leave(routine: &str) {
             fail(routine, error);
         }
     }
-    begun.world.job.end();
+    if begun.world.is_launched {
+        begun.world.job.end();
+    }
     world::set(None);
     world::set_begun(None);
 }

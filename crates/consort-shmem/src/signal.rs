@@ -67,7 +67,7 @@ unsafe fn put_as_signalled<T: Element>(
 ) {
     let how = match sig_op {
         SIGNAL_SET => Change::Set(signal),
-        SIGNAL_ADD => Change::Add(signal),
+        SIGNAL_ADD => Change::Increase(signal),
         other => fail(
             routine,
             format_args!("argument sig_op is {other}, expected SHMEM_SIGNAL_SET or _ADD"),
@@ -94,7 +94,7 @@ pub unsafe fn signal_set(context: Context, sig_addr: *mut u64, signal: u64, pe: 
 /// As [`signal_set`].
 pub unsafe fn signal_add(context: Context, sig_addr: *mut u64, signal: u64, pe: c_int) {
     let at = ("sig_addr", sig_addr.cast_const());
-    change("shmem_signal_add", context, at, Change::Add(signal), pe);
+    change("shmem_signal_add", context, at, Change::Increase(signal), pe);
 }
 
 /// `shmem_signal_fetch`: the own signal.
@@ -106,6 +106,7 @@ pub unsafe fn signal_fetch(sig_addr: *const u64) -> u64 {
     let world = world(routine);
     world.place(routine, (argument, sig_addr), 8, world.rank);
     ensure_aligned(routine, argument, sig_addr.addr(), 8);
+    world.one_sided().progress();
     // SAFETY: an aligned word of symmetric memory.
     unsafe { u64::load(sig_addr) }
 }

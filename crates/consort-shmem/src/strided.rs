@@ -1,5 +1,6 @@
 //! Strided puts and gets, of elements and of blocks.
 
+use consort::Rank;
 use libc::{c_int, ptrdiff_t};
 
 use crate::{
@@ -7,7 +8,7 @@ use crate::{
     elements::Element,
     failure::fail,
     rma::{bytes_of, copy},
-    world::world,
+    world::{Place, World, world},
 };
 
 /// The elements from the first to the end of the last block; fails if the strides are wrong.
@@ -71,10 +72,20 @@ unsafe fn put<T: Element>(
     let pe = context.pe(world, routine, pe);
     let elements = extent(routine, "dst", dst, block, blocks);
     extent(routine, "sst", sst, block, blocks);
-    let target = world.place(routine, ("dest", dest), bytes_of::<T>(elements), pe).cast::<T>();
-    // SAFETY: the target lies in symmetric memory; the source is the caller's promise.
-    unsafe { move_blocks(routine, target, source, (dst, sst), (block, blocks)) };
-    world.one_sided().wake(pe);
+    match world.place(routine, ("dest", dest), bytes_of::<T>(elements), pe) {
+        Place::Near(target) => {
+            // SAFETY: the target lies in symmetric memory; the source is the caller's promise.
+            unsafe { move_blocks(routine, target.cast(), source, (dst, sst), (block, blocks)) };
+            world.one_sided().wake(pe);
+        }
+        Place::Far(at) => {
+            let sources = addresses(source.cast_mut(), sst);
+            for (at, source) in offsets::<T>(at, dst).zip(sources).take(blocks) {
+                // SAFETY: the caller's promise.
+                unsafe { world.one_sided().put_bytes(pe, at, source, bytes_of::<T>(block)) };
+            }
+        }
+    }
 }
 
 /// `shmem_ibget`.
@@ -125,18 +136,53 @@ unsafe fn get<T: Element>(
     let pe = context.pe(world, routine, pe);
     extent(routine, "dst", dst, block, blocks);
     let elements = extent(routine, "sst", sst, block, blocks);
-    let source = world.place(routine, ("source", source), bytes_of::<T>(elements), pe);
+    let place = world.place(routine, ("source", source), bytes_of::<T>(elements), pe);
     // SAFETY: the source lies in symmetric memory; the target is the caller's promise.
-    unsafe {
-        move_blocks(routine, dest, source.cast::<T>().cast_const(), (dst, sst), (block, blocks))
-    };
+    unsafe { get_blocks((routine, world), dest, (pe, place), (dst, sst), (block, blocks)) };
+}
+
+/// Gets blocks, whose strides have been checked, from a place of a PE.
+///
+/// # Safety
+/// All are readable and writable.
+pub(crate) unsafe fn get_blocks<T>(
+    (routine, world): (&str, &World),
+    target: *mut T,
+    (pe, source): (Rank, Place),
+    (dst, sst): (ptrdiff_t, ptrdiff_t),
+    (block, blocks): (usize, usize),
+) {
+    match source {
+        Place::Near(source) => {
+            let source = source.cast::<T>().cast_const();
+            // SAFETY: the caller's promise.
+            unsafe { move_blocks(routine, target, source, (dst, sst), (block, blocks)) };
+        }
+        Place::Far(at) => {
+            let blocks = offsets::<T>(at, sst).zip(addresses(target, dst)).take(blocks);
+            // SAFETY: as above.
+            unsafe { world.one_sided().get_blocks(pe, blocks, bytes_of::<T>(block)) };
+        }
+    }
+}
+
+/// Addresses that are so many elements apart.
+fn addresses<T>(first: *mut T, stride: ptrdiff_t) -> impl Iterator<Item = *mut u8> {
+    let next = move |last: &*mut T| Some(last.wrapping_offset(stride));
+    std::iter::successors(Some(first), next).map(<*mut T>::cast)
+}
+
+/// Offsets that are so many elements apart, from one that is that of the first.
+fn offsets<T>(first: usize, stride: ptrdiff_t) -> impl Iterator<Item = usize> {
+    let bytes = stride.unsigned_abs().saturating_mul(size_of::<T>());
+    std::iter::successors(Some(first), move |last| Some(last.wrapping_add(bytes)))
 }
 
 /// Copies blocks, whose strides have been checked.
 ///
 /// # Safety
 /// All are readable and writable.
-pub(crate) unsafe fn move_blocks<T>(
+unsafe fn move_blocks<T>(
     routine: &str,
     mut target: *mut T,
     mut source: *const T,

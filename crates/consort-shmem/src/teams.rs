@@ -3,8 +3,8 @@
 use std::{
     ffi::c_long,
     sync::atomic::{
-        AtomicBool,
-        Ordering::{AcqRel, Acquire},
+        AtomicBool, AtomicUsize,
+        Ordering::{AcqRel, Acquire, Release},
     },
 };
 
@@ -37,6 +37,9 @@ pub const NUM_CONTEXTS: c_long = 1;
 
 static TEAMS: Handles<Made> = Handles::new();
 
+/// The team of the PEs that share memory with this one: its handle, or 0 if they are all.
+static SHARED: AtomicUsize = AtomicUsize::new(0);
+
 /// What a team is made of.
 pub(crate) struct Made {
     calls: Guarded,
@@ -60,14 +63,16 @@ impl Team {
     pub const INVALID: Self = Self(0);
     /// `SHMEM_TEAM_WORLD`.
     pub const WORLD: Self = Self(1);
-    /// `SHMEM_TEAM_SHARED`: the PEs that share memory, which are all.
+    /// `SHMEM_TEAM_SHARED`: the PEs that share memory with this one.
     pub const SHARED: Self = Self(2);
 
-    /// What it is made of; `None` for the teams that are there from the beginning.
+    /// What it is made of; `None` for teams of all PEs that are there from the beginning.
     fn made(self, routine: &str) -> Option<&'static Made> {
-        match self {
+        let made = if self == Self::SHARED { Self(SHARED.load(Acquire)) } else { self };
+        match made {
+            Self::INVALID if self == Self::SHARED => None,
             Self::INVALID => fail(routine, "argument team is SHMEM_TEAM_INVALID"),
-            Self::WORLD | Self::SHARED => None,
+            Self::WORLD => None,
             Self(at) => {
                 // SAFETY: a team of a split.
                 let made = unsafe { TEAMS.get(at) };
@@ -324,8 +329,20 @@ fn form<const N: usize>(call: &Call, parts: [(u32, &[Rank], Config); N]) -> Opti
     (!is_full).then_some(teams)
 }
 
+/// Forms the team of the PEs that share memory with this one, unless they are all. All PEs do.
+pub(crate) fn form_shared(routine: &str, world: &World, driver: &Driver) {
+    let is_near = |pe: &Rank| world.one_sided().address(*pe, 0, 0).is_some();
+    let near: Vec<Rank> = (0..world.pes).map(Rank).filter(is_near).collect();
+    let color = near.first().map_or(0, |first| first.0);
+    if near.len() < world.pes as usize {
+        let calls = driver.world.form(color, &near).unwrap_or_else(|error| fail(routine, error));
+        SHARED.store(handle(calls, Config::default()).0, Release);
+    }
+}
+
 /// Takes all teams that were made as destroyed, when the job is left.
 pub(crate) fn forget_all() {
+    SHARED.store(0, Release);
     for at in TEAMS.all() {
         // SAFETY: a team of a split.
         let made = unsafe { TEAMS.get(at) };
@@ -343,7 +360,8 @@ pub fn destroy(team: Team) {
     if team == Team::INVALID {
         return;
     }
-    let Some(made) = team.made(routine) else {
+    let made = team.made(routine).filter(|_| team != Team::SHARED);
+    let Some(made) = made else {
         fail(routine, "argument team is SHMEM_TEAM_WORLD or SHMEM_TEAM_SHARED")
     };
     ordering::quiet_all();

@@ -93,6 +93,15 @@ impl<'w, T: Waitable> Words<'w, T> {
         holds(self.cmp, value, than).then_some(value)
     }
 
+    /// What was found. If that is nothing, far PEs may have sent something for the next search.
+    #[inline(always)]
+    fn look<R>(&self, found: Option<R>) -> Option<R> {
+        if found.is_none() {
+            self.world.one_sided().progress();
+        }
+        found
+    }
+
     /// Waits until `test` finds something.
     fn wait<R>(&self, test: impl Fn() -> Option<R>) -> R {
         match test() {
@@ -207,7 +216,7 @@ pub unsafe fn test<T: Waitable>(ivar: *mut T, cmp: c_int, cmp_value: T) -> c_int
     let given = (&raw const cmp_value, 0);
     let words = Words::new(("shmem_test", "ivar"), (ivar, 1), std::ptr::null(), cmp, given);
     // SAFETY: the caller's promise.
-    c_int::from(unsafe { words.found(0) }.is_some())
+    c_int::from(words.look(unsafe { words.found(0) }).is_some())
 }
 
 macro_rules! of_many {
@@ -265,8 +274,10 @@ of_many! {
         } else {
             words.wait(|| Some(words.some(indices)).filter(|&count| count > 0))
         };
-    test_all, test_all_vector: c_int, "shmem_test_all", |words| c_int::from(words.all());
-    test_any, test_any_vector: usize, "shmem_test_any", |words| words.any().unwrap_or(NONE);
+    test_all, test_all_vector: c_int, "shmem_test_all",
+        |words| c_int::from(words.look(words.all().then_some(())).is_some());
+    test_any, test_any_vector: usize, "shmem_test_any",
+        |words| words.look(words.any()).unwrap_or(NONE);
     test_some, test_some_vector, indices: usize, "shmem_test_some",
-        |words| words.some(indices);
+        |words| words.look(Some(words.some(indices)).filter(|&count| count > 0)).unwrap_or(0);
 }

@@ -44,7 +44,7 @@ pub struct World {
 /// What makes collective calls: one thread at a time, which has locked it.
 pub struct Driver {
     pub(crate) world: Team<'static>,
-    /// The team of the PEs that share memory, which are all.
+    /// The team of the PEs that share memory, if they are all.
     pub(crate) shared: Team<'static>,
 }
 
@@ -105,6 +105,15 @@ fn address(world: Option<&'static World>) -> *mut World {
     world.map_or(null_mut(), |world| std::ptr::from_ref(world).cast_mut())
 }
 
+/// Where the memory of a PE is.
+#[derive(Clone, Copy)]
+pub(crate) enum Place {
+    /// At an address.
+    Near(*mut u8),
+    /// At an offset, in another machine or process, which shares no memory with this one.
+    Far(usize),
+}
+
 impl World {
     /// One-sided operations of this PE.
     #[inline(always)]
@@ -124,7 +133,7 @@ impl World {
     }
 
     /// The address of PE `pe`'s memory that is symmetric to this PE's `address`; `None` if it is
-    /// not symmetric.
+    /// not symmetric, or the PE is far.
     #[inline(always)]
     pub(crate) fn address(&self, address: usize, bytes: usize, pe: Rank) -> Option<*mut u8> {
         if let Some(at) = self.offset_of(address, bytes) {
@@ -135,7 +144,7 @@ impl World {
         is_alone.then(|| std::ptr::with_exposed_provenance_mut(address))
     }
 
-    /// As [`World::address`] of the memory that a routine is given as `argument`.
+    /// Where PE `pe`'s memory is that is symmetric to what a routine is given as `argument`.
     #[inline(always)]
     pub(crate) fn place<T>(
         &self,
@@ -143,17 +152,33 @@ impl World {
         (argument, address): (&str, *const T),
         bytes: usize,
         pe: Rank,
-    ) -> *mut u8 {
+    ) -> Place {
         let address = address.expose_provenance();
-        let found = self.address(address, bytes, pe);
-        let found = found.or_else(|| self.constant(argument, address, bytes));
-        let found = found.unwrap_or_else(|| {
-            // Nothing may be anywhere.
-            let nothing = (bytes == 0).then(null_mut);
-            nothing.unwrap_or_else(|| not_symmetric(routine, argument, address, bytes))
-        });
+        let found = match self.address(address, bytes, pe) {
+            Some(address) => Place::Near(address),
+            None => self.place_elsewhere(routine, (argument, address), bytes),
+        };
         self.check_if_asked(routine, (argument, address), bytes);
         found
+    }
+
+    /// The place of memory that is at no address of a PE's own.
+    #[cold]
+    #[inline(never)]
+    fn place_elsewhere(
+        &self,
+        routine: &str,
+        (argument, address): (&str, usize),
+        bytes: usize,
+    ) -> Place {
+        if let Some(constant) = self.constant(argument, address, bytes) {
+            return Place::Near(constant);
+        }
+        match self.offset_of(address, bytes) {
+            Some(at) => Place::Far(at),
+            None if bytes == 0 => Place::Near(null_mut()), // nothing may be anywhere
+            None => not_symmetric(routine, argument, address, bytes),
+        }
     }
 
     /// Checks that memory of the heap has been allocated, if the program is to be checked.

@@ -6,10 +6,10 @@ mod loopback;
 mod processes;
 mod start;
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use consort_fabric::{Candidate, Collective, Nodes, Rank};
-use consort_native::{Origin, Waiting, affinity};
+use consort_native::{Origin, SharedFile, Waiting, affinity};
 use consort_tuner::Arrival;
 
 use crate::{
@@ -26,8 +26,7 @@ pub const MOST_PES: u32 = 1024;
 /// How long a PE waits for another that no thread runs, by default.
 pub(crate) const JOINING: Duration = Duration::from_secs(10);
 
-/// The default size of a PE's symmetric memory, in bytes. Pages are touched only when they are
-/// used.
+/// The default size of a PE's symmetric memory, in bytes. Pages are touched when they are used.
 const HEAP_BYTES: usize = 64 << 20;
 
 /// The configuration of a launch: the number of PEs, how they wait, the size of their symmetric
@@ -56,6 +55,7 @@ pub struct Pes {
     heap_bytes: usize,
     heap_align: usize,
     statics_bytes: usize,
+    statics: Option<Arc<SharedFile>>,
     names_places: bool,
     pinning: Pinning,
     helpers: bool,
@@ -93,6 +93,7 @@ impl Pes {
             heap_bytes: HEAP_BYTES,
             heap_align: 0,
             statics_bytes: 0,
+            statics: None,
             names_places: true,
             pinning: Pinning::Placed,
             helpers: false,

@@ -45,9 +45,9 @@ rank in CONSORT_RANK, and their number in CONSORT_SIZE. `-np` is `-n`, as for
 other launchers.
 
 With --hosts the mpirun in PATH starts them, in place of this command: output,
-signals and exit status are its own. The program is then one that calls
-Pes::from_env; -n counts PEs, of which a process may have several. Variables
-CONSORT_* are passed on.";
+signals and exit status are its own. -n counts PEs, of which a process of a
+Rust program may have several. Variables CONSORT_*, SHMEM_* and SMA_* are
+passed on.";
 
 /// Run a program as several processes, here or on several machines
 #[derive(Args)]

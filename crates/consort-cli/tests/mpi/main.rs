@@ -1,5 +1,8 @@
 //! `consort bench`, `tune`, `topo`, `reproduce` and `run` on processes that the `mpirun` in `PATH`
-//! starts, with the smallest budgets. On a machine without an MPI the tests are listed as ignored.
+//! starts, with the smallest budgets; and OpenSHMEM programs. On a machine without an MPI the tests
+//! are listed as ignored.
+
+mod shmem;
 
 use std::{
     fs,
@@ -53,7 +56,16 @@ fn main() -> ExitCode {
         Trial::test("reproduce::G7", || reproduces("G7", "over two, 4 PEs", 10)),
         Trial::test("reproduce::F7", || reproduces("F7", "4 PEs", 16)),
     ];
-    let tests = benches.chain(refused).chain(others);
+    let programs = shmem::PROGRAMS.into_iter().map(|program| {
+        let (name, options, _) = program;
+        let name = format!("shmem::{name}_{}", options.replace(' ', ""));
+        Trial::test(name, move || shmem::works(program))
+    });
+    let ends = ["machine", "process"].into_iter().map(|sharing| {
+        Trial::test(format!("shmem::ends_by_{sharing}"), move || shmem::ends(sharing))
+    });
+    let programs = programs.chain(ends).chain([Trial::test("shmem::refused", shmem::refused)]);
+    let tests = benches.chain(refused).chain(others).chain(programs);
     let tests = tests.map(|test| test.with_ignored_flag(!is_here)).collect();
     // Jobs of many processes would make each other slow.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };

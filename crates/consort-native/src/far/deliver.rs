@@ -1,6 +1,9 @@
 //! What a packet does in the process that it arrives in.
 
-use std::sync::atomic::Ordering::{Acquire, Release};
+use std::sync::atomic::{
+    Ordering::{Acquire, Release},
+    fence,
+};
 
 use consort_fabric::Rank;
 
@@ -62,6 +65,7 @@ impl Job {
                 let source = memory_of(data, bytes)?;
                 // What is not exposed any more was in a call that has failed.
                 if let Some(target) = self.memory_at(far, link, place, at, bytes, true) {
+                    fence(Release); // who sees a word of it sees what was put before
                     target.copy_from(source);
                 }
                 if let Place::Heap { pe } = place {

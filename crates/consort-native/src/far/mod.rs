@@ -25,6 +25,6 @@ pub(crate) mod link;
 pub(crate) mod loopback;
 mod moves;
 pub(crate) mod packet;
-mod progress;
+pub(crate) mod progress;
 pub(crate) mod transfers;
 pub(crate) mod transport;

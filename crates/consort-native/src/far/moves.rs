@@ -302,7 +302,7 @@ impl Job {
                 return;
             }
             if self.is_poisoned() && looks.waited() > PATIENCE {
-                self.abort(&mut link);
+                self.give_up(&mut link);
             }
             drop(link);
             looks.pause();

@@ -24,17 +24,30 @@ const YIELDS: Duration = Duration::from_micros(200);
 
 /// The pauses of a thread between looks.
 #[derive(Default)]
-pub(super) struct Looks(Option<Instant>);
+pub(crate) struct Looks(Option<Instant>);
 
 impl Looks {
     /// How long it has waited.
-    pub(super) fn waited(&self) -> Duration {
+    pub(crate) fn waited(&self) -> Duration {
         self.0.map_or(Duration::ZERO, |begun| begun.elapsed())
     }
 
-    pub(super) fn pause(&mut self) {
+    pub(crate) fn pause(&mut self) {
         let waited = self.0.get_or_insert_with(Instant::now).elapsed();
         if waited < YIELDS { thread::yield_now() } else { thread::sleep(nap_after(waited)) }
+    }
+}
+
+impl Far {
+    /// Ends all processes, this one among them, unless a thread keeps the link for long.
+    pub(crate) fn abort(&self, status: u8) {
+        let mut looks = Looks::default();
+        while looks.waited() < PATIENCE[0] {
+            if let Some(mut link) = self.try_link() {
+                return link.transport.abort(status);
+            }
+            looks.pause();
+        }
     }
 }
 
@@ -67,7 +80,7 @@ impl Job {
                 Err(lost) => {
                     let reason = format!("its process cannot reach another: {lost}");
                     self.fail_for(far, &mut link, far.own(), reason);
-                    self.abort(&mut link);
+                    self.give_up(&mut link);
                     break;
                 }
             }
@@ -141,7 +154,7 @@ impl Job {
 
     /// Ends the transport, and all processes with it, because the job has failed.
     #[cold]
-    pub(super) fn abort(&self, link: &mut Link) {
+    pub(super) fn give_up(&self, link: &mut Link) {
         let failure = self.failure().map(|failure| failure.to_string());
         link.close(Some(failure.as_deref().unwrap_or("the job has failed for an unknown reason")));
     }
@@ -180,7 +193,7 @@ impl Job {
                 return link.close(None);
             }
             if gives_up {
-                return self.abort(&mut link);
+                return self.give_up(&mut link);
             }
             drop(link);
             looks.pause();

@@ -144,6 +144,12 @@ pub trait Transport: Send {
     /// Ends it, once all processes have said that they end. Or else this one has `failed` and waits
     /// for the others no longer: it says why, and ends them all.
     fn close(&mut self, failed: Option<&str>);
+
+    /// Ends all processes, this one among them, if it can: with this status, as far as their
+    /// launcher passes it on.
+    fn abort(&mut self, status: u8) {
+        self.close(Some(&format!("a PE ends all with status {status}")));
+    }
 }
 
 impl fmt::Debug for dyn Transport {

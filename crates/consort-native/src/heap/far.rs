@@ -3,6 +3,8 @@
 //! Puts and signals are packets, which the process of the PE carries out when it looks for them.
 //! Gets and atomics are questions, for whose answers the caller waits. In a job that has failed
 //! they return what was there before, or 0.
+//!
+//! For languages whose operands are addresses there are puts and gets of bytes at any address.
 
 #![expect(unsafe_code, reason = "transfers keep the memory of their callers")]
 
@@ -14,12 +16,71 @@ use crate::{
         deliver::{append_memory, memory_of},
         link::Far,
         packet::{Place, Question, Told},
+        progress::Looks,
         transfers::{LONG_GET, LONG_PUT},
     },
-    memory::region::Memory,
+    memory::{extent::Extent, region::Memory},
 };
 
 impl OneSided<'_> {
+    /// Copies `bytes` of any memory to offset `at` of the memory of `to`.
+    ///
+    /// # Safety
+    /// `source` is readable for `bytes`.
+    ///
+    /// # Panics
+    /// When they reach beyond the memory of `to`.
+    pub unsafe fn put_bytes(&self, to: Rank, at: usize, source: *const u8, bytes: usize) {
+        let source = Memory::private(source.cast_mut(), bytes);
+        if let Some(far) = self.job.far_to(to) {
+            return self.put_far(far, to, at, source);
+        }
+        self.heap(to, at, bytes).copy_from(source);
+        self.job.wake(to);
+    }
+
+    /// Copies blocks of `bytes` from the memory of `from`, each from an offset there to an address
+    /// where others may access them.
+    ///
+    /// # Safety
+    /// The addresses are writable for `bytes`, and so are the words of 8 bytes around them.
+    ///
+    /// # Panics
+    /// When a block reaches beyond the memory of `from`.
+    pub unsafe fn get_blocks(
+        &self,
+        from: Rank,
+        blocks: impl Iterator<Item = (usize, *mut u8)>,
+        bytes: usize,
+    ) {
+        let shared = Some(Extent::WORDS);
+        let blocks = blocks.map(|(at, target)| (at, Memory { at: target, bytes, shared }));
+        match self.job.far_to(from) {
+            Some(far) => self.get_far(far, from, blocks),
+            None => blocks.for_each(|(at, target)| target.copy_from(self.heap(from, at, bytes))),
+        }
+    }
+
+    /// Sends what waits to be sent to far PEs, and delivers what they have sent.
+    #[inline]
+    pub fn progress(&self) {
+        self.job.serve();
+    }
+
+    /// Waits until `test` finds something, in a job with far PEs; `None` in others.
+    #[inline]
+    pub(super) fn wait_far<R>(&self, test: impl Fn() -> Option<R>) -> Option<R> {
+        self.job.far()?;
+        let mut looks = Looks::default();
+        loop {
+            self.job.serve();
+            if let Some(found) = test() {
+                return Some(found);
+            }
+            looks.pause();
+        }
+    }
+
     fn assert_inside(&self, at: usize, bytes: usize) {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= self.job.memory_bytes());
         assert!(inside, "what is accessed must lie in the heap");

@@ -64,7 +64,7 @@ impl<'j> OneSided<'j> {
     /// # Panics
     /// When they reach beyond the heap.
     #[inline(always)]
-    fn heap(&self, pe: Rank, at: usize, bytes: usize) -> Memory {
+    pub(super) fn heap(&self, pe: Rank, at: usize, bytes: usize) -> Memory {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= self.job.memory_bytes());
         assert!(inside, "what is accessed must lie in the heap");
         let at = self.job.heap(pe).wrapping_add(at);
@@ -223,7 +223,7 @@ impl<'j> OneSided<'j> {
 
     /// Returns when what was put to far PEs is complete.
     #[inline(always)]
-    pub(crate) fn settle(&self) {
+    pub fn settle(&self) {
         if let Some(far) = self.job.far() {
             self.settle_far(far);
         }
@@ -269,7 +269,8 @@ impl<'j> OneSided<'j> {
     }
 
     /// Waits until `test` finds something in the memory of `pe`, as [`OneSided::wait_until`] does
-    /// without a limit. `test` may read any words there.
+    /// without a limit. `test` may read any words there. In a job with far PEs it looks for what
+    /// they send.
     ///
     /// # Errors
     /// When the job has failed.
@@ -279,6 +280,9 @@ impl<'j> OneSided<'j> {
             Some(found) => Some(Ok(found)),
             None => self.job.is_poisoned().then_some(Err(Poisoned)),
         };
+        if let Some(found) = self.wait_far(test) {
+            return found;
+        }
         let patience = Patience::of_a_guest();
         loop {
             let found = event::poll(patience.polls(), test);

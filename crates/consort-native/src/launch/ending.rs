@@ -18,6 +18,14 @@ impl Job {
         }
     }
 
+    /// Ends all processes with a status, if a transport connects them: for a program whose process
+    /// ends at once. Returns otherwise.
+    pub fn abort(&self, status: u8) {
+        if let Some(link) = self.link() {
+            link.abort(status);
+        }
+    }
+
     /// Takes back [`Job::end`]: this process's program goes on, as after a second initialization.
     pub fn resume(&self) {
         if let Some(joined) = &self.joined {

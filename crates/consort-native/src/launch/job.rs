@@ -252,14 +252,16 @@ impl Job {
         self.parts.memory_bytes
     }
 
-    /// The static variables of a PE: the file in which they lie, if the PEs are processes, where
-    /// they begin there, and their offset from the heap.
+    /// The offset of a PE's static variables from its heap.
     #[must_use]
-    pub fn statics(&self, pe: Rank) -> Option<(&File, u64, usize)> {
-        let Parts { heaps, heap_stride, statics, .. } = self.parts;
+    pub fn statics_at(&self) -> usize {
+        self.parts.statics
+    }
+
+    /// The file with a PE's static variables, if a launcher has started it, and where they begin.
+    pub(crate) fn statics(&self, pe: Rank) -> Option<(&File, u64)> {
         let (file, begin) = self.joined.as_ref()?.file();
-        let at = heaps + pe.index() * heap_stride + statics;
-        Some((file, begin + at as u64, statics))
+        Some((file, begin + self.parts.statics_of(pe.index()) as u64))
     }
 
     /// Bytes of a PE's symmetric heap.

@@ -99,6 +99,11 @@ impl Parts {
         })
     }
 
+    /// The offset of a PE's static variables in the segment.
+    pub(super) fn statics_of(&self, pe: usize) -> usize {
+        self.heaps + pe * self.heap_stride + self.statics
+    }
+
     /// Reserves the segment by `reserve`, with room for many groups, the largest of `group_bytes`;
     /// with room for fewer if the system does not reserve so much.
     pub(super) fn reserve(

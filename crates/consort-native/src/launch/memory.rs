@@ -1,6 +1,10 @@
 //! The memory of a job: a segment with what a job begins with.
 
+#![expect(unsafe_code, reason = "maps files in place of parts of the segment")]
+
 use std::{fmt, fs::File, io, process, sync::Arc};
+
+use consort_fabric::Rank;
 
 use super::{config::Config, form::Form};
 use crate::{
@@ -21,7 +25,7 @@ pub struct JobMemory {
 
 /// A file in memory, for the job of several processes of a machine.
 #[derive(Debug)]
-pub struct SharedFile(File);
+pub struct SharedFile(pub(crate) File);
 
 /// Where other processes of the machine find a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +106,21 @@ impl JobMemory {
         let bytes = usize::try_from(bytes).map_err(|_| no_memory)?;
         let segment = Segment::map(&file.0, 0, bytes, None).ok_or(no_memory)?;
         Self::of_file(config, Arc::new(segment), file)
+    }
+
+    /// Lets the static variables of a PE lie in a file instead, which holds them from its beginning
+    /// on: this process reaches them there.
+    ///
+    /// # Errors
+    /// When the system does not map them, or they have no room.
+    pub fn place_statics(&mut self, pe: Rank, file: &SharedFile) -> io::Result<()> {
+        let bytes = usize::try_from(file.0.metadata()?.len()).unwrap_or(usize::MAX);
+        if pe.0 >= self.config.pes || bytes > self.config.statics_bytes {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let at = self.form.parts.statics_of(pe.index());
+        // SAFETY: there is no job yet that would use what lies there.
+        unsafe { self.segment.place(at, bytes, &file.0) }
     }
 
     fn of_file(config: Config, segment: Arc<Segment>, file: SharedFile) -> Result<Self, HeapError> {

@@ -11,6 +11,7 @@
 use std::{
     fmt,
     fs::File,
+    io,
     ops::Range,
     panic::{RefUnwindSafe, UnwindSafe},
     ptr::NonNull,
@@ -94,6 +95,22 @@ impl Segment {
             // uses them, by the caller's promise.
             unsafe { memory::clear(at, end - start, self.origin) };
         }
+    }
+
+    /// Maps whole pages of a file, from its beginning on, in place of some of the segment.
+    ///
+    /// # Errors
+    /// When the system does not map them.
+    ///
+    /// # Safety
+    /// Nothing else uses those of the segment until this returns. The file is never made shorter.
+    ///
+    /// # Panics
+    /// When the segment has no such pages.
+    pub(crate) unsafe fn place(&self, at: usize, bytes: usize, file: &File) -> io::Result<()> {
+        assert!(at.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE), "whole pages are mapped");
+        // SAFETY: whole pages of the segment; all else is the caller's promise.
+        unsafe { memory::map_over(self.at(at, bytes), bytes, file, 0) }
     }
 
     /// Advises small pages, for a large part of which little is touched.

@@ -39,6 +39,10 @@ pub(crate) fn collectives(pe: Pe) {
             reduce::<i64, Greatest>(team, target, source, len);
             assert_eq!(read(target, len), of_all(&i64::max));
             reduce::<i64, Least>(Team::SHARED, target, source, len);
+            let is_alone = pe.near() == 1;
+            let least = if is_alone { read(source, len) } else { of_all(&i64::min) };
+            assert_eq!(read(target, len), least);
+            reduce::<i64, Least>(team, target, source, len);
             assert_eq!(read(target, len), of_all(&i64::min));
             reduce::<i64, Multiplied>(team, target, source, len);
             assert_eq!(read(target, len), of_all(&|a, b| a.wrapping_mul(b)));

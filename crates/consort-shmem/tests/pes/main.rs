@@ -1,7 +1,8 @@
 //! The routines, with 1, 2, 3, 4 and 8 PEs that are processes.
 //!
 //! This program is all that takes part: it runs the tests, it is the launcher that a test starts,
-//! and it is each of the processes.
+//! and it is each of the processes. Those of an MPI share memory, or are far from each other; on a
+//! machine without an MPI these tests are listed as ignored.
 
 #![expect(
     unsafe_code,
@@ -18,7 +19,7 @@ mod objects;
 mod threads;
 
 use std::{
-    env,
+    env, io,
     process::{Command, ExitCode, Stdio},
     time::Duration,
 };
@@ -30,14 +31,18 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// The numbers of PEs of a test.
 const PES: [u32; 5] = [1, 2, 3, 4, 8];
 
+/// The same of an MPI, and which of its processes share memory.
+const MPI: [(u32, &str); 4] = [(1, "machine"), (3, "machine"), (2, "process"), (4, "process")];
+
 /// A program of all PEs, and its name.
 type Program = (&'static str, fn(Pe));
 
 /// What the PEs do.
-const PROGRAMS: [Program; 24] = [
+const PROGRAMS: [Program; 25] = [
     ("puts_and_gets", moving::puts_and_gets),
     ("atomics", moving::atomics),
     ("waits", moving::waits),
+    ("computing", moving::computing),
     ("nothing", moving::nothing),
     ("fairness", moving::fairness),
     ("statics", moving::statics),
@@ -73,34 +78,92 @@ impl Pe {
     fn after(self, places: i32) -> i32 {
         (self.own + places).rem_euclid(self.pes)
     }
+
+    /// How many PEs share memory with this one: all, or it alone.
+    fn near(self) -> i32 {
+        let are_far = env::var("CONSORT_SHARING").is_ok_and(|sharing| sharing == "process");
+        if are_far { 1 } else { self.pes }
+    }
 }
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     match &arguments[..] {
         [first, pes, program] if first == "launch" => launch(pes, program),
-        [program] if env::var_os("CONSORT_LAUNCH").is_some() || env::var_os("ALONE").is_some() => {
-            run(program)
-        }
+        [first, program] if first == "pe" => run(program),
         _ => tests(),
     }
 }
 
+/// Who starts the PEs of a test.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    Nobody,
+    Launcher(u32),
+    /// An MPI, whose processes share memory like this.
+    Mpi(u32, &'static str),
+}
+
+impl By {
+    /// This program as those PEs.
+    fn command(self, program: &str) -> io::Result<Command> {
+        let own = env::current_exe()?;
+        Ok(match self {
+            Self::Nobody => {
+                let mut command = Command::new(own);
+                command.args(["pe", program]);
+                command
+            }
+            Self::Launcher(pes) => {
+                let mut command = Command::new(own);
+                command.args(["launch", &pes.to_string(), program]);
+                command
+            }
+            Self::Mpi(pes, sharing) => {
+                let mut command = Command::new("timeout");
+                command.args(["120", "mpirun"]).args(options_of_mpirun()?);
+                command.args(["-n", &pes.to_string()]).arg(own).args(["pe", program]);
+                command.env("CONSORT_SHARING", sharing);
+                command
+            }
+        })
+    }
+}
+
+/// Options for more processes than cores, of an MPI that needs some.
+fn options_of_mpirun() -> io::Result<&'static [&'static str]> {
+    let told = Command::new("mpirun").arg("--version").output()?.stdout;
+    let is_open = String::from_utf8_lossy(&told).contains("Open MPI");
+    let options: &[_] = &["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"];
+    Ok(if is_open { options } else { &[] })
+}
+
+fn is_installed(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
 fn tests() -> ExitCode {
+    let has_mpi = ["mpirun", "mpicc"].into_iter().all(is_installed);
     let each = |(name, _): &(&'static str, _)| {
         let name = *name;
-        let alone = Trial::test(format!("{name}::alone"), move || ended(None, name, 0, ""));
-        PES.into_iter()
-            .map(move |pes| {
-                Trial::test(format!("{name}::{pes}"), move || ended(Some(pes), name, 0, ""))
-            })
-            .chain([alone])
+        let alone = Trial::test(format!("{name}::alone"), move || ended(By::Nobody, name, 0, ""));
+        let launched = PES.into_iter().map(move |pes| {
+            Trial::test(format!("{name}::{pes}"), move || ended(By::Launcher(pes), name, 0, ""))
+        });
+        let by_mpi = MPI.into_iter().map(move |(pes, sharing)| {
+            let by = By::Mpi(pes, sharing);
+            let test = move || ended(by, name, 0, "");
+            Trial::test(format!("{name}::mpi::{sharing}_{pes}"), test).with_ignored_flag(!has_mpi)
+        });
+        launched.chain([alone]).chain(by_mpi)
     };
     let programs = PROGRAMS.iter().flat_map(each);
     let misuses = misuse::ALL.iter().map(|&(name, _, line)| {
         // A set of two of them is not the world.
         let pes = if name.ends_with("of_a_set") { 3 } else { 2 };
-        Trial::test(format!("misuse::{name}"), move || ended(Some(pes), name, 1, line))
+        Trial::test(format!("misuse::{name}"), move || ended(By::Launcher(pes), name, 1, line))
     });
     let tests = programs.chain(misuses).collect();
     // Jobs of many processes would make each other slow.
@@ -108,13 +171,9 @@ fn tests() -> ExitCode {
     libtest_mimic::run(&arguments, tests).exit_code()
 }
 
-/// Runs a program on so many PEs, or alone, and looks at what comes of it.
-fn ended(pes: Option<u32>, program: &str, status: i32, line: &str) -> Result<(), Failed> {
-    let mut command = Command::new(env::current_exe()?);
-    match pes {
-        Some(pes) => command.args(["launch", &pes.to_string(), program]),
-        None => command.env("ALONE", "1").arg(program),
-    };
+/// Runs a program on PEs, and looks at what comes of it.
+fn ended(by: By, program: &str, status: i32, line: &str) -> Result<(), Failed> {
+    let mut command = by.command(program)?;
     let heap = match program {
         "heap_larger_than_memory" => "64T",
         _ if program.ends_with("threads") => "6M",
@@ -144,7 +203,7 @@ fn launch(pes: &str, program: &str) -> ExitCode {
         timeout: Some(Duration::from_secs(60)),
         grace: Duration::from_secs(1),
         program: env::current_exe().expect("a program").into(),
-        arguments: vec![program.into()],
+        arguments: vec!["pe".into(), program.into()],
     };
     ExitCode::from(consort_launch::run(&launch).expect("a job"))
 }

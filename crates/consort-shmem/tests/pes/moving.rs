@@ -196,6 +196,33 @@ pub(crate) fn waits(pe: Pe) {
     barrier_all();
 }
 
+/// PEs that compute, and make no calls, are reached and answer; what they have put arrives.
+pub(crate) fn computing(pe: Pe) {
+    let words = zeros::<i64>(2);
+    let until = |value: i64| {
+        while read(words, 1) != [value] {
+            std::thread::yield_now();
+        }
+    };
+    // SAFETY: words of this test.
+    unsafe {
+        if pe.own == 0 {
+            for other in 1..pe.pes {
+                assert_eq!(atomic::atomic_fetch_add(DEFAULT, words.add(1), 5, other), 0);
+                assert_eq!(rma::g(DEFAULT, words.add(1).cast_const(), other), 5);
+                rma::p(DEFAULT, words, 7, other);
+            }
+            until(i64::from(pe.pes) - 1);
+        } else {
+            until(7);
+            atomic::atomic_inc(DEFAULT, words, 0);
+            atomic::atomic_inc(DEFAULT, words, pe.own);
+            until(8);
+        }
+    }
+    barrier_all();
+}
+
 static DATA: [AtomicU64; 2] = [const { AtomicU64::new(5) }; 2];
 
 /// Static variables are symmetric.

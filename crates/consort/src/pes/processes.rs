@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use consort_fabric::Nodes;
+use consort_fabric::{Nodes, Rank};
 use consort_mpi::{Mpi, NoMpi, Started};
 use consort_native::{
     Config, Far, FileAt, HeapError, Job, SharedFile, Transport,
@@ -21,7 +21,7 @@ use crate::{
 
 /// Words that processes tell each other before those with the processors that they may use, and
 /// those.
-const TOLD: usize = 4;
+const TOLD: usize = 5;
 const MASK: usize = 16;
 
 /// The processes, as one of them sees them.
@@ -32,6 +32,8 @@ pub(super) struct Processes {
     /// How the PEs lie on what shares memory.
     nodes: Nodes,
     ground: Ground,
+    /// The files with the static variables of near PEs, those of this process among them.
+    statics: Vec<(Rank, Arc<SharedFile>)>,
     /// The PEs on this machine, and its cores that their processes may use.
     pub(super) here: u32,
     pub(super) cores: usize,
@@ -92,8 +94,13 @@ fn are_shared(machines: &[u32]) -> bool {
 
 impl Processes {
     /// Begins a job of all processes, each of which calls this.
-    pub(super) fn begin(started: &Started, shape: ProcessShape, sharing: Sharing) -> Result<Self> {
-        let begun = Self::find_nodes(started, shape, sharing)?;
+    pub(super) fn begin(
+        started: &Started,
+        shape: ProcessShape,
+        sharing: Sharing,
+        statics: Option<Arc<SharedFile>>,
+    ) -> Result<Self> {
+        let begun = Self::find_nodes(started, shape, sharing, statics)?;
         // The first of those that share memory fills it.
         let leads = !matches!(begun.ground, Ground::Finds(_));
         begun.mpi.lead(leads).map_err(failed)?;
@@ -101,7 +108,12 @@ impl Processes {
     }
 
     /// Finds out which processes share memory.
-    fn find_nodes(started: &Started, shape: ProcessShape, sharing: Sharing) -> Result<Self> {
+    fn find_nodes(
+        started: &Started,
+        shape: ProcessShape,
+        sharing: Sharing,
+        statics: Option<Arc<SharedFile>>,
+    ) -> Result<Self> {
         let mpi = Mpi::begin(started).map_err(failed)?;
         let (rank, processes) = (mpi.rank() as usize, started.processes as usize);
         let each = shape.pes_each.max(1);
@@ -113,16 +125,24 @@ impl Processes {
         let cores = Algorithms::here().topology().usable_cores();
         let mut own = vec![place.unwrap_or(0), cores as u64];
         own.extend(at.map_or([0, 0], |at| [at.process.into(), at.descriptor.into()]));
+        own.push(statics.as_ref().map_or(0, |file| file.at().descriptor.into()));
         own.extend(mask());
         let all = mpi.gather(&own).map_err(failed)?;
         let told: Vec<&[u64]> = all.chunks(own.len()).collect();
         let places: Vec<u64> = told.iter().map(|words| words[0]).collect();
+        let by_process = shape.nodes(pes);
+        let pe_of = |process: usize| {
+            let process = u32::try_from(process).unwrap_or(u32::MAX);
+            Rank(by_process.members(process, pes).first)
+        };
+        let own_pe = pe_of(rank);
         let apart = Self {
             mpi,
             pes,
             shape,
             nodes: if processes == 1 { Nodes::One } else { shape.nodes(pes) },
             ground: Ground::Own,
+            statics: statics.iter().map(|file| (own_pe, Arc::clone(file))).collect(),
             here: started.here.unwrap_or(started.processes).saturating_mul(each),
             cores,
         };
@@ -138,14 +158,22 @@ impl Processes {
             (true, None) => None,
             (false, _) => SharedFile::find(at).ok().map(Ground::Finds),
         };
-        let by_process = shape.nodes(pes);
+        let find = |&neighbour: &usize| {
+            let [process, descriptor] = [2, 4].map(|word| low(told[neighbour][word]));
+            let file = SharedFile::find(FileAt { process, descriptor }).ok()?;
+            Some((pe_of(neighbour), Arc::new(file)))
+        };
+        let files = neighbours.iter().filter(|_| statics.is_some()).map(find);
+        let files: Option<Vec<_>> = files.collect();
         let on_machines: Vec<u32> =
             (0..pes).map(|pe| machines[by_process.node(pe) as usize]).collect();
         let nodes = Nodes::of(&on_machines);
         // Machines on which PEs lie in another form are not known as such.
         let is_form = on_machines.iter().zip(0..).all(|(&machine, pe)| nodes.node(pe) == machine);
-        let found = apart.mpi.gather(&[u64::from(ground.is_some())]).map_err(failed)?;
-        let (Some(ground), true) = (ground, is_form && !found.contains(&0)) else {
+        let is_found = ground.is_some() && files.is_some();
+        let found = apart.mpi.gather(&[u64::from(is_found)]).map_err(failed)?;
+        let (Some(ground), Some(statics), true) = (ground, files, is_form && !found.contains(&0))
+        else {
             tracing::warn!(
                 "processes of one machine share no memory: they do not find each other's"
             );
@@ -154,10 +182,16 @@ impl Processes {
         Ok(Self {
             nodes,
             ground,
+            statics,
             here: u32::try_from(neighbours.len()).unwrap_or(u32::MAX).saturating_mul(each),
             cores: cores_of(neighbours.iter().map(|&process| told[process])),
             ..apart
         })
+    }
+
+    /// Whether PEs are far from others.
+    pub(super) fn has_far(&self) -> bool {
+        self.nodes.count(self.pes) > 1
     }
 
     /// What the PEs are: on one machine they are as processes of its own.
@@ -211,14 +245,21 @@ impl Processes {
 
     /// The job. All processes make it, or none.
     pub(super) fn job(self, config: Config) -> Result<Arc<Job>> {
-        let Self { mut mpi, pes, shape, nodes, ground, .. } = self;
+        let Self { mut mpi, pes, shape, nodes, ground, statics, .. } = self;
         let no_memory = HeapError::System { heap: config.heap_bytes, pes: pes as usize };
         let config = Config { nodes, ..config };
         let memory = ground.memory(config, || mpi.gather(&[1]).map(drop).map_err(failed));
+        let memory = memory.and_then(|mut memory| {
+            for (pe, file) in statics {
+                let placed = memory.place_statics(pe, &file);
+                placed.map_err(|why| Error::Mpi(format!("static variables of PE {pe}: {why}")))?;
+            }
+            Ok(memory)
+        });
         let are_there = mpi.gather(&[memory.is_ok().into()]).map_err(failed)?;
         if let Some(process) = are_there.iter().position(|&is_there| is_there == 0) {
             mpi.close(None);
-            return Err(Error::Mpi(format!("process {process}: {no_memory}")));
+            return memory.and(Err(Error::Mpi(format!("process {process}: {no_memory}"))));
         }
         let memory = memory?;
         let far = Far::new(Box::new(mpi), pes, [shape.nodes(pes), nodes]);

@@ -81,7 +81,9 @@ impl Pes {
             return ends.into_iter().map(start).collect();
         }
         if let Some(started) = self.started()? {
-            return Ok(vec![self.start_by_mpi(started)?]);
+            let mut pes = self;
+            let processes = pes.begin_by_mpi(&started)?;
+            return Ok(vec![pes.start_on(processes)?]);
         }
         Ok(vec![self.start_at(None)?])
     }
@@ -91,18 +93,23 @@ impl Pes {
         Ok(if self.from_env && self.member()?.is_none() { Started::here() } else { None })
     }
 
-    /// Starts it as one of the processes that an MPI has started.
-    fn start_by_mpi(mut self, started: Started) -> Result<Arc<Ranks>> {
+    /// Begins as one of the processes that an MPI has started.
+    pub(super) fn begin_by_mpi(&mut self, started: &Started) -> Result<Processes> {
         let shape = self.shape.map_or_else(shape_of_environment, Ok)?;
         let sharing = self.sharing.map_or_else(sharing_of_environment, Ok)?;
         self.pes = started.processes.saturating_mul(shape.pes_each.max(1));
         self.ensure_possible()?;
         // What is wrong on all processes is found before MPI begins: nobody waits for others then.
         self.memory = Some(self.memory.map_or_else(memory_of_environment, Ok)?);
-        let mut processes = Processes::begin(&started, shape, sharing)?;
-        processes.ensure_alike(&self, sharing)?;
+        let mut processes = Processes::begin(started, shape, sharing, self.statics.clone())?;
+        processes.ensure_alike(self, sharing)?;
         // The launcher of the MPI says where processes run.
         self.pinning = Pinning::System;
+        Ok(processes)
+    }
+
+    /// Starts it on the processes.
+    pub(super) fn start_on(self, processes: Processes) -> Result<Arc<Ranks>> {
         self.start(None, None, Whole::Mpi(Box::new(processes)))
     }
 

@@ -17,8 +17,8 @@ use consort_mpi::{Launcher, OnHosts, find_program};
 use super::hosts::Hosts;
 use crate::{args, output};
 
-/// What programs know this project's variables by.
-const OURS: &[u8] = b"CONSORT_";
+/// What programs know this project's variables by, and those of OpenSHMEM.
+const OURS: [&[u8]; 3] = [b"CONSORT_", b"SHMEM_", b"SMA_"];
 /// The variable with the number of PEs of a process, and that with the order of their ranks.
 const EACH: &str = "CONSORT_PES_PER_PROCESS";
 const PLACEMENT: &str = "CONSORT_PLACEMENT";
@@ -148,13 +148,16 @@ impl Machines {
         placement.as_deref() == Some(IN_TURN)
     }
 
-    /// The variables that the processes need: all of this project's, and those of options.
+    /// The variables that the processes need: all that they know, and those of options.
     fn variables(
         &self,
         given: Vec<(OsString, Option<OsString>)>,
     ) -> BTreeMap<OsString, Option<OsString>> {
         let names = env::vars_os().map(|(name, _)| name);
-        let ours = names.filter(|name| name.as_encoded_bytes().starts_with(OURS));
+        let is_ours = |name: &OsString| {
+            OURS.iter().any(|beginning| name.as_encoded_bytes().starts_with(beginning))
+        };
+        let ours = names.filter(is_ours);
         let mut all: BTreeMap<_, _> = ours.map(|name| (name, None)).collect();
         all.extend(given);
         let each = self.pes_per_process.map(|each| (EACH, each.to_string()));

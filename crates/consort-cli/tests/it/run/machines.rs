@@ -25,7 +25,8 @@ fn mpi(version: &str, status: u8) -> tempfile::TempDir {
 /// What `run` prints, to either stream, with this folder as its `PATH`.
 fn told(folder: &Path, options: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut consort = Command::new(env!("CARGO_BIN_EXE_consort"));
-    let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().contains("CONSORT_"));
+    let is_known = |name: &str| name.contains("CONSORT_") || name.starts_with("SHMEM_");
+    let ours = std::env::vars_os().filter(|(name, _)| is_known(&name.to_string_lossy()));
     for (name, _) in ours {
         consort.env_remove(name);
     }
@@ -43,10 +44,11 @@ fn each_mpi_has_its_own_options() {
     for (version, plain, every) in [
         (
             OPEN_MPI,
-            "--host a:2,b:2 --map-by slot:oversubscribe --bind-to none -x CONSORT_CACHE -n 4",
+            "--host a:2,b:2 --map-by slot:oversubscribe --bind-to none -x CONSORT_CACHE \
+             -x SHMEM_SYMMETRIC_SIZE -n 4",
             "--host a:1,b:1 --map-by node:oversubscribe --bind-to none --tag-output \
              --allow-run-as-root -x CONSORT_CACHE -x CONSORT_PES_PER_PROCESS=2 \
-             -x CONSORT_PLACEMENT=in-turn -x LETTERS=x -x PATH -n 2",
+             -x CONSORT_PLACEMENT=in-turn -x LETTERS=x -x PATH -x SHMEM_SYMMETRIC_SIZE -n 2",
         ),
         (
             MPICH,
@@ -63,7 +65,7 @@ fn each_mpi_has_its_own_options() {
     ] {
         let folder = mpi(version, 0);
         fs::write(folder.path().join("nodes"), "a slots=2\nb:2 # both\n").expect("a file");
-        let cache = [("CONSORT_CACHE", "/c")];
+        let known = [("CONSORT_CACHE", "/c"), ("SHMEM_SYMMETRIC_SIZE", "1M"), ("SHELL_", "")];
         let list = "-np 4 --hosts a,b";
         for (options, words) in [
             (list, plain),
@@ -73,10 +75,10 @@ fn each_mpi_has_its_own_options() {
             ("--machinefile nodes -np 4", plain),
             (EVERY, every),
         ] {
-            let said = told(folder.path(), options, &cache);
+            let said = told(folder.path(), options, &known);
             assert_eq!(said, (Some(7), format!("{words} ./program -x a b\n")), "{options}");
         }
-        let dry = told(folder.path(), &format!("{list} --dry-run"), &cache);
+        let dry = told(folder.path(), &format!("{list} --dry-run"), &known);
         assert_eq!(dry, (Some(0), format!("mpirun {plain} ./program -x 'a b'\n")));
     }
 }

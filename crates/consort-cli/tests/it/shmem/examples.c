@@ -183,14 +183,19 @@ static void scanned(void) {
     CHECK(sums[2] == me * (me - 1) / 2 + 2 * me);
 }
 
-/* A peer's memory as one's own. */
+/* A peer's memory as one's own, if it is near. */
 static void direct(void) {
+    int next = (me + 1) % n;
     int *words = shmem_malloc(MOST * sizeof *words);
-    int *theirs = shmem_ptr(words, (me + 1) % n);
-    CHECK(theirs != NULL);
+    int *theirs = shmem_ptr(words, next);
+    CHECK((theirs != NULL) ==
+          (shmem_team_translate_pe(SHMEM_TEAM_WORLD, next, SHMEM_TEAM_SHARED) >= 0));
     shmem_barrier_all();
     for (int at = 0; at < MOST; at++) {
-        theirs[at] = 10 * me + at;
+        if (theirs != NULL)
+            theirs[at] = 10 * me + at;
+        else
+            shmem_p(&words[at], 10 * me + at, next);
     }
     shmem_barrier_all();
     CHECK(words[7] == 10 * ((me + n - 1) % n) + 7);

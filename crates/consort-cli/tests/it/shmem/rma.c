@@ -50,7 +50,10 @@ int main(void) {
     for (int pe = 0; pe < n; pe++) {
         double *theirs = shmem_ptr(d, pe);
         int *statics = shmem_ptr(in_static, pe);
-        CHECK(theirs && statics && statics[3] == (pe + n - 1) % n);
+        int is_near = shmem_team_translate_pe(SHMEM_TEAM_WORLD, pe, SHMEM_TEAM_SHARED) >= 0;
+        CHECK(is_near == (theirs != NULL) && is_near == (statics != NULL));
+        CHECK(!is_near || statics[3] == (pe + n - 1) % n);
+        CHECK(shmem_int_g(&in_static[3], pe) == (pe + n - 1) % n);
     }
     CHECK(!shmem_ptr(local, next) && !shmem_addr_accessible(local, next));
     CHECK(shmem_addr_accessible(d, next) && shmem_pe_accessible(n - 1) && !shmem_pe_accessible(n));

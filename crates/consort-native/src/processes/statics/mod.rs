@@ -30,14 +30,17 @@ use std::{
 };
 
 use consort_fabric::Rank;
-use libc::c_void;
-use rustix::mm::{MapFlags, ProtFlags, mmap};
 
 use self::{
     forks::{CHUNKS, Mapped},
     program::{Chunk, Data, page_size},
 };
-use crate::{heap::one_sided::OneSided, launch::job::Job, segment::page::PAGE};
+use crate::{
+    heap::one_sided::OneSided,
+    launch::{job::Job, memory::SharedFile},
+    segment::{page::PAGE, reservation::Segment},
+    system::{memory::map_over, process as system},
+};
 
 /// The static variables of the program.
 #[derive(Clone, Debug)]
@@ -56,6 +59,12 @@ impl Statics {
     pub fn can_move(&self) -> bool {
         let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
         self.0.is_linked && threads == 1
+    }
+
+    /// Whether the program is a static executable, which can load no libraries.
+    #[must_use]
+    pub fn are_of_static_executable(&self) -> bool {
+        self.0.is_static
     }
 
     /// The size in bytes, in whole pages, of what is writable.
@@ -89,27 +98,57 @@ impl Statics {
     /// access another's.
     ///
     /// # Errors
-    /// When they have been moved before, when the PEs are no processes, the segment has no room, or
-    /// the system does not map memory.
+    /// When no launcher has started the process, the segment has no room, and as
+    /// [`Statics::move_out`].
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn share(&self, job: &Arc<Job>, own: Rank) -> io::Result<()> {
+        let (file, at) = job.statics(own).ok_or(io::ErrorKind::Unsupported)?;
+        if job.statics_at() + self.bytes() > job.memory_bytes() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let _kept = ManuallyDrop::new(Arc::clone(job));
+        let place = job.heap(own).wrapping_add(job.statics_at());
+        // SAFETY: the caller's promise; the job's segment is there.
+        unsafe { self.move_to(file, at, place) }
+    }
+
+    /// Moves them to a file of their own, in which other processes may find them.
+    ///
+    /// # Errors
+    /// When they have been moved before, or the system does not map memory.
     ///
     /// # Safety
     /// They [can move](Self::can_move), and no other thread begins before this returns. No
-    /// reference to a static variable is used across the call but by this thread.
-    pub unsafe fn share(&self, job: &Arc<Job>, own: Rank) -> io::Result<()> {
-        let (file, at, offset) = job.statics(own).ok_or(io::ErrorKind::Unsupported)?;
+    /// reference to a static variable is used across the call but by this thread. The file is kept
+    /// until the process ends.
+    pub unsafe fn move_out(&self) -> io::Result<SharedFile> {
+        let file = SharedFile::new()?;
+        let bytes = self.writable_bytes();
+        if bytes > 0 {
+            system::extend(&file.0, bytes as u64)?;
+            let segment =
+                Segment::map(&file.0, 0, bytes, None).ok_or(io::ErrorKind::OutOfMemory)?;
+            // SAFETY: the caller's promise; what has just been mapped has room for them.
+            unsafe { self.move_to(&file.0, 0, segment.at(0, bytes)) }?;
+        }
+        Ok(file)
+    }
+
+    /// Moves them to a file, from `at` on. What is there is mapped at `place`.
+    ///
+    /// # Safety
+    /// As [`Statics::move_out`]; `place` has room for what is writable.
+    unsafe fn move_to(&self, file: &File, at: u64, mut place: *mut u8) -> io::Result<()> {
         let chunks = &self.0.chunks;
         if !PAGE.is_multiple_of(page_size()) || chunks.len() > CHUNKS {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        if offset + self.bytes() > job.memory_bytes() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
         if forks::is_mapped() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        let _kept = ManuallyDrop::new(Arc::clone(job));
         let touched = File::open("/proc/self/pagemap").ok();
-        let mut place = job.heap(own).wrapping_add(offset);
         let mut from = at;
         for chunk in chunks {
             let copied = chunk.to_copy(touched.as_ref());
@@ -121,8 +160,9 @@ impl Statics {
                 // peer accesses yet, by the caller's promise.
                 unsafe { OneSided::copy(target, source, pages.len()) };
             }
+            let begin = with_exposed_provenance_mut(chunk.pages.start);
             // SAFETY: whole pages of data, which have the same contents after this.
-            unsafe { map_over(&chunk.pages, file, from) }?;
+            unsafe { map_over(begin, chunk.pages.len(), file, from) }?;
             place = place.wrapping_add(chunk.pages.len());
             from += chunk.pages.len() as u64;
         }
@@ -146,17 +186,6 @@ fn offset_in<'a>(
         before += range.len();
     }
     None
-}
-
-/// # Safety
-/// What is mapped there may be replaced.
-unsafe fn map_over(pages: &Range<usize>, file: &File, at: u64) -> io::Result<()> {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE;
-    let begin: *mut c_void = with_exposed_provenance_mut(pages.start);
-    // SAFETY: the caller's promise.
-    unsafe { mmap(begin, pages.len(), access, flags, file, at) }?;
-    Ok(())
 }
 
 impl Chunk {

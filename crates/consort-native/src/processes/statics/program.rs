@@ -36,6 +36,8 @@ pub(super) struct Data {
     pub(super) constants: Vec<Range<usize>>,
     /// Whether this library is in the program's own file, or was loaded together with it.
     pub(super) is_linked: bool,
+    /// Whether the program has no shared libraries.
+    pub(super) is_static: bool,
 }
 
 /// A variable that begins a page, and fills it.
@@ -98,6 +100,7 @@ impl Data {
         self.constants = program.ranges(|header| loaded(header) && !is_written(header)).collect();
         self.constants.push(protected.clone());
         let is_static = program.ranges(|header| header.p_type == libc::PT_INTERP).next().is_none();
+        self.is_static = is_static;
         for header in program.headers.iter().filter(|header| loaded(header) && is_written(header)) {
             let all = program.range(header.p_vaddr, header.p_memsz);
             let values_end = up(program.range(header.p_vaddr, header.p_filesz).end);

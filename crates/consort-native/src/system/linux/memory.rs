@@ -13,6 +13,7 @@
 use std::{
     ffi::c_void,
     fs::File,
+    io,
     ptr::{NonNull, null_mut},
 };
 
@@ -43,6 +44,21 @@ pub(crate) fn map(file: &File, at: usize, bytes: usize) -> Option<NonNull<u8>> {
     let at = unsafe { mmap(place.at, bytes, access, flags, file, at as u64) }.ok()?;
     place.keep();
     NonNull::new(at.cast())
+}
+
+/// Maps whole pages of a file, for all processes that have it, in place of what is at an address.
+///
+/// # Safety
+/// Nothing needs what was mapped there, or it has the same contents.
+pub(crate) unsafe fn map_over(at: *mut u8, bytes: usize, file: &File, from: u64) -> io::Result<()> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE;
+    // SAFETY: the caller's promise.
+    unsafe { mmap(at.cast(), bytes, access, flags, file, from) }?;
+    Ok(())
 }
 
 /// Addresses that nothing else has, aligned to large pages. They are free again when it is dropped.

@@ -6,6 +6,7 @@
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc},
     fs::File,
+    io,
     ptr::NonNull,
 };
 
@@ -35,6 +36,14 @@ pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
 /// No memory of several processes.
 pub(crate) fn map(_: &File, _: usize, _: usize) -> Option<NonNull<u8>> {
     None
+}
+
+/// As [`map`].
+///
+/// # Safety
+/// None.
+pub(crate) unsafe fn map_over(_: *mut u8, _: usize, _: &File, _: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// # Safety

@@ -1,0 +1,141 @@
+//! The OpenSHMEM programs in C, of which each PE is a process that the MPI has started: on nodes of
+//! their own, and on this machine.
+
+use std::{
+    env,
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    sync::OnceLock,
+};
+
+use libtest_mimic::Failed;
+use tempfile::TempDir;
+
+use super::{LIMIT, Tested, ensure};
+
+const COMMAND: &str = env!("CARGO_BIN_EXE_consort");
+
+/// Programs, options of the compiler, and what all PEs together say.
+pub(super) const PROGRAMS: [(&str, &str, &str); 14] = [
+    ("rma.c", "-std=c11", ""),
+    ("atomics.c", "-std=c11", ""),
+    ("waits.c", "-std=c11", ""),
+    ("collectives.c", "-std=c11", ""),
+    ("sets.c", "-std=c11 -pthread", ""),
+    ("memory.c", "-std=c11", ""),
+    ("plus.cpp", "-std=c++17", ""),
+    ("old.c", "-std=c99 -Wno-deprecated-declarations", ""),
+    ("examples.c", "-std=c11", ""),
+    ("statics.c", "-pie -fPIE", "statics of {pes} PEs\n"),
+    ("statics.c", "-no-pie -fno-pie", "statics of {pes} PEs\n"),
+    ("constants.c", "", ""),
+    ("constructors.cpp", "", ""),
+    ("forks.c", "", ""),
+];
+
+/// How many PEs, and which of their processes share memory.
+pub(super) const SHAPES: [(u32, &str); 4] =
+    [(1, "machine"), (3, "machine"), (2, "process"), (4, "process")];
+
+/// What a program does at its end, its status, and a part of what is said.
+pub(super) const ENDS: [(&str, i32, &str); 15] = [
+    ("", 0, ""),
+    ("child", 0, ""),
+    ("child before", 0, ""),
+    ("start_pes", 0, ""),
+    ("start_pes, child", 0, ""),
+    ("start_pes, misuse", 1, "PE 1: shmem_p: argument pe is 999"),
+    ("at exit", 0, ""),
+    ("misuse", 1, "PE 1: shmem_p: argument pe is 999"),
+    ("exit", 1, "exits in the midst of its program"),
+    ("start_pes, global 5", 5, ""),
+    ("global 5, handler", 5, ""),
+    ("thread", 0, ""),
+    ("never", 0, ""),
+    ("again", 0, ""),
+    ("inner", 0, ""),
+];
+
+/// The command, beside which the C library has been built.
+fn consort() -> Result<Command, Failed> {
+    static IS_BUILT: OnceLock<bool> = OnceLock::new();
+    let is_built = IS_BUILT.get_or_init(|| {
+        let profile = Path::new(COMMAND).parent().expect("a folder");
+        let target = profile.parent().expect("a folder of targets");
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--package", "consort-shmem", "--target-dir"]).arg(target);
+        build.args((profile.file_name() == Some(OsStr::new("release"))).then_some("--release"));
+        build.status().is_ok_and(|status| status.success())
+    });
+    ensure(*is_built, "the C library is not built")?;
+    Ok(Command::new(COMMAND))
+}
+
+fn text(Output { stdout, stderr, .. }: &Output) -> String {
+    [stdout, stderr].map(|text| String::from_utf8_lossy(text).into_owned()).concat()
+}
+
+/// Compiles a program, with these options of the compiler.
+fn compile(folder: &TempDir, name: &str, options: &str) -> Result<PathBuf, Failed> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/shmem").join(name);
+    let program = folder.path().join("program");
+    let mut cc = consort()?;
+    cc.arg(if name.ends_with(".cpp") { "c++" } else { "cc" }).arg("-O1");
+    cc.args(options.split_whitespace()).arg(source).arg("-o").arg(&program);
+    let done = cc.output()?;
+    ensure(done.status.success(), &text(&done))?;
+    Ok(program)
+}
+
+/// Runs a program on so many PEs.
+fn run(program: &Path, (pes, sharing): (u32, &str), argument: &str) -> Result<Output, Failed> {
+    let mut command = Command::new("timeout");
+    command.arg(LIMIT.as_secs().to_string()).arg(COMMAND).args(["run", "--hosts", "localhost"]);
+    command.args(["--allow-run-as-root", "--placement", "blocks", "-n", &pes.to_string()]);
+    command.arg(program).arg(argument).env("CONSORT_SHARING", sharing);
+    command.env("CONSORT_WISDOM", "/nonexistent/wisdom.toml").env("SHMEM_SYMMETRIC_SIZE", "8M");
+    Ok(command.output()?)
+}
+
+/// A program ends well, and says this.
+pub(super) fn works((name, options, said): (&str, &str, &str)) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let program = compile(&folder, name, options)?;
+    for shape @ (pes, _) in SHAPES {
+        let done = run(&program, shape, "")?;
+        let (found, said) = (text(&done), said.replace("{pes}", &pes.to_string()));
+        ensure(done.status.success() && found == said, &format!("{shape:?}: {done:?}"))?;
+    }
+    Ok(())
+}
+
+/// Programs end in many ways, on two PEs, and the status of the job is theirs.
+pub(super) fn ends(sharing: &str) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let program = compile(&folder, "ends.c", "-std=c11")?;
+    for (what, status, part) in ENDS {
+        let done = run(&program, (2, sharing), what)?;
+        let found = text(&done);
+        let is_it = done.status.code() == Some(status) && found.contains(part);
+        ensure(is_it && (status > 0 || found.is_empty()), &format!("{what}: {done:?}"))?;
+    }
+    Ok(())
+}
+
+/// What an OpenSHMEM program cannot be under an MPI is told.
+pub(super) fn refused() -> Tested {
+    let folder = tempfile::tempdir()?;
+    for (options, each, line) in [
+        ("", "2", "CONSORT_PES_PER_PROCESS is `2`, but a PE of OpenSHMEM is a process: unset it"),
+        ("-static", "1", "a static executable cannot load an MPI: link it without -static"),
+    ] {
+        let program = compile(&folder, "rma.c", options)?;
+        let mut run = Command::new(COMMAND);
+        run.args(["run", "--hosts", "localhost", "--allow-run-as-root", "-n", "2"]);
+        let done = run.args(["--pes-per-process", each]).arg(program).output()?;
+        let said = text(&done);
+        ensure(!done.status.success() && said.contains(line), &said)?;
+    }
+    Ok(())
+}
