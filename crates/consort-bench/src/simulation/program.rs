@@ -163,16 +163,18 @@ impl Player<'_> {
         .map(|blocks| blocks as usize * self.data.bytes);
         let mut times = Times::new();
         for call in 0..calls {
-            let mut source = self.data.source(self.program, pe.rank(), call);
+            // Symmetric memory is written once: peers may read it early or late.
+            let sent = if symmetric { 0 } else { call };
+            let mut source = self.data.source(self.program, pe.rank(), sent);
+            let has_data = collective == Collective::Broadcast && is_root;
             if symmetric && call == 0 {
                 source.resize(source_bytes, 0);
                 pe.set_heap(0, &source);
+                if has_data {
+                    pe.set_heap(source_bytes, &source);
+                }
             }
-            let target = if collective == Collective::Broadcast && is_root {
-                source.clone()
-            } else {
-                vec![0; target_bytes]
-            };
+            let target = if has_data { source.clone() } else { vec![0; target_bytes] };
             if mode == Mode::Latency {
                 pe.align().await;
             }
@@ -187,7 +189,7 @@ impl Player<'_> {
             times.push((done.entered_ns, done.left_ns));
             let received =
                 if symmetric { pe.heap(source_bytes, target_bytes) } else { done.received };
-            if !self.data.is_right(self.program, pe.rank(), call, &received) {
+            if !self.data.is_right(self.program, pe.rank(), sent, &received) {
                 bail!("PE {} received something else in call {call}", pe.rank());
             }
             self.left.set(self.left.get() + 1);
