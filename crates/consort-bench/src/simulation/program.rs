@@ -167,8 +167,10 @@ impl Player<'_> {
             let sent = if symmetric { 0 } else { call };
             let mut source = self.data.source(self.program, pe.rank(), sent);
             let has_data = collective == Collective::Broadcast && is_root;
-            if symmetric && call == 0 {
+            if symmetric {
                 source.resize(source_bytes, 0);
+            }
+            if symmetric && call == 0 {
                 pe.set_heap(0, &source);
                 if has_data {
                     pe.set_heap(source_bytes, &source);
