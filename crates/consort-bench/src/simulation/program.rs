@@ -161,6 +161,11 @@ impl Player<'_> {
             collective.target_blocks(pe.size(), symmetric || is_root),
         ]
         .map(|blocks| blocks as usize * self.data.bytes);
+        // A broadcast in symmetric memory has one buffer on each PE.
+        let (target_at, target_bytes) = match collective {
+            Collective::Broadcast if symmetric => (0, source_bytes),
+            _ => (source_bytes, target_bytes),
+        };
         let mut times = Times::new();
         for call in 0..calls {
             // Symmetric memory is written once: peers may read it early or late.
@@ -172,9 +177,6 @@ impl Player<'_> {
             }
             if symmetric && call == 0 {
                 pe.set_heap(0, &source);
-                if has_data {
-                    pe.set_heap(source_bytes, &source);
-                }
             }
             let target = if has_data { source.clone() } else { vec![0; target_bytes] };
             if mode == Mode::Latency {
@@ -183,14 +185,13 @@ impl Player<'_> {
             let operands = Operands {
                 kernel: collective.combines().then(|| Kernel::new::<u64, _>(&Sum)),
                 source: self.buffer(source, 0),
-                target: self.buffer(target, source_bytes),
+                target: self.buffer(target, target_at),
                 layouts: Layout::of_blocks(collective, pe.size(), is_root, self.data.bytes),
             };
             let done = caller.call(&self.plans, operands).await;
             let done = done.map_err(|_| anyhow!("the call failed"))?;
             times.push((done.entered_ns, done.left_ns));
-            let received =
-                if symmetric { pe.heap(source_bytes, target_bytes) } else { done.received };
+            let received = if symmetric { pe.heap(target_at, target_bytes) } else { done.received };
             if !self.data.is_right(self.program, pe.rank(), sent, &received) {
                 bail!("PE {} received something else in call {call}", pe.rank());
             }
