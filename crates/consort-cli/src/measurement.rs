@@ -8,7 +8,11 @@ use std::{
 };
 
 use anyhow::Result;
-use consort_bench::environment::{Context, Switches, Watch};
+use consort::Fabric;
+use consort_bench::{
+    environment::{Context, Switches, Watch},
+    harness::places,
+};
 use serde::Serialize;
 
 use crate::{interrupt, output};
@@ -46,6 +50,22 @@ impl Measurement {
     /// The same, for results of simulations alone: the load of the machine does not disturb them.
     pub(crate) fn of_simulations_alone(self, simulated: bool) -> Self {
         Self { simulated, ..self }
+    }
+
+    /// What so many PEs of a fabric are where they are started. Warns on standard error if an MPI
+    /// starts them all on one machine.
+    ///
+    /// # Errors
+    /// When they cannot be started, or lie on machines in another way than the fabric says.
+    pub(crate) fn found(&self, fabric: Fabric, pes: u32) -> Result<Fabric> {
+        let found = places::found(fabric, pes, &self.stop)?;
+        if found.shape().is_none() && found != fabric {
+            tracing::warn!(
+                "the MPI starts all {pes} PEs on one machine: they are {found}, and measured as \
+                 with --fabric {found}"
+            );
+        }
+        Ok(found)
     }
 
     /// The time since the start.

@@ -6,16 +6,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result};
-use consort::{Arrival, Fabric};
+use anyhow::{Context, Result, ensure};
+use consort::{Arrival, Fabric, MachineShape};
 pub(crate) use consort_bench::wisdom::advised;
 use consort_tuner::default_path;
 
 /// The path of the named wisdom file, or of the one that a launch of such PEs uses.
 ///
 /// # Errors
-/// When there is no home directory.
+/// When there is no home directory, or nothing says how PEs lie on machines.
 pub(crate) fn path(named: Option<&PathBuf>, arrival: Arrival, fabric: Fabric) -> Result<PathBuf> {
+    ensure!(
+        !matches!(fabric, Fabric::Mixed(MachineShape { processes: None, .. })),
+        "--fabric {fabric}: its wisdom is of machines with so many processes, as in mixed:2x1, of \
+         2 with 1 PE each; `consort topo --fabric {fabric}` shows how many they have"
+    );
     let default = || Ok(fabric.path_of_wisdom(default_path(arrival)?));
     named.cloned().map_or_else(default, Ok)
 }

@@ -180,7 +180,8 @@ pub trait Algorithm: 'static {
     /// The model's estimate of a call, in nanoseconds: of `Loose` calls in a row, of others alone.
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;
 
-    /// The protocol.
+    /// The protocol. It begins when it is first polled, after the entry barrier: an operation of a
+    /// fabric may begin as soon as it is called.
     fn run<F: Fabric>(f: &F, schedule: &Self::Schedule) -> impl Future<Output = Op>;
 
     /// The error for a call that it cannot serve.

@@ -34,9 +34,6 @@ impl Algorithm for Vendor {
         if setting.call.nonblocking {
             return Err(Self::incapable("other calls may overtake it"));
         }
-        if setting.call.symmetric {
-            return Err(Self::incapable("peers may access symmetric memory while a library does"));
-        }
         if i32::try_from(bytes.saturating_mul(pes as usize)).is_err() {
             return Err(Self::incapable("libraries count up to 2^31 - 1"));
         }
@@ -67,7 +64,7 @@ impl Algorithm for Vendor {
     }
 
     #[inline(always)]
-    fn run<F: Fabric>(f: &F, call: &VendorCall) -> impl Future<Output = Op> {
-        f.vendor(*call)
+    async fn run<F: Fabric>(f: &F, call: &VendorCall) -> Op {
+        f.vendor(*call).await
     }
 }

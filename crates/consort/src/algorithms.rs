@@ -1,16 +1,13 @@
 //! The algorithms of this library on this machine, as the tuner sees them.
 
-use std::{
-    fmt,
-    path::PathBuf,
-    str::FromStr,
-    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
-};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
 use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Nodes, Query, Vendor};
 use consort_native::{Job, topology::Topology};
 use consort_tuner::{Catalog, Identity};
+
+use crate::fabric::Fabric;
 
 /// The algorithms that the PEs of a job can use, a model of a typical machine with as many cores,
 /// and the identity that wisdom must have to be used here. `consort tune` searches these
@@ -28,57 +25,6 @@ pub struct Algorithms {
     identity: OnceLock<Identity>,
 }
 
-/// What PEs are, as far as algorithms depend on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Fabric {
-    /// Threads of one process.
-    #[default]
-    Threads,
-    /// Processes of one machine.
-    Processes,
-    /// PEs of the processes that an MPI starts.
-    Mpi(ProcessShape),
-}
-
-/// How PEs lie on the processes of an MPI. Those of one process are its threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ProcessShape {
-    /// The PEs of each process, of which there is at least one.
-    pub pes_each: u32,
-    /// Whether ranks are dealt to the processes in turn, or those of a process follow each other.
-    pub in_turn: bool,
-}
-
-impl ProcessShape {
-    /// Each process is one PE.
-    pub const SINGLE: Self = Self { pes_each: 1, in_turn: false };
-
-    /// How many processes PEs lie on.
-    #[must_use]
-    pub fn processes(self, pes: u32) -> u32 {
-        pes.div_ceil(self.pes_each.max(1))
-    }
-
-    /// The processes of the PEs of a world of so many.
-    pub(crate) fn nodes(self, pes: u32) -> Nodes {
-        if self.in_turn && self.pes_each > 1 {
-            Nodes::InTurn(self.processes(pes).max(1))
-        } else {
-            Nodes::Blocks(self.pes_each.max(1))
-        }
-    }
-}
-
-/// Which of the processes that an MPI has started share memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Sharing {
-    /// Those of one machine.
-    #[default]
-    Machine,
-    /// None: messages go between any two, by the MPI. For measurements of that, and for tests.
-    Process,
-}
-
 /// What it takes to find memory for a copy of a private buffer. (Measured on AMD Zen 4.)
 const STAGING_NS: f64 = 100.0;
 
@@ -87,78 +33,6 @@ static ALL: Mutex<Vec<&'static Algorithms>> = Mutex::new(Vec::new());
 
 /// This machine's topology, read once.
 static TOPOLOGY: LazyLock<Arc<Topology>> = LazyLock::new(|| Arc::new(Topology::discover()));
-
-impl Fabric {
-    /// The name, on the command line and in results.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Threads => "threads",
-            Self::Processes => "processes",
-            Self::Mpi(_) => "mpi",
-        }
-    }
-
-    /// What the wisdom of PEs other than threads has in its machine's name.
-    fn suffix(self) -> String {
-        match self {
-            Self::Threads => String::new(),
-            _ => format!("; {self}"),
-        }
-    }
-
-    /// The path of the wisdom for such PEs, where `path` is that for threads: it has their name
-    /// before the extension, as in `wisdom.processes.toml` and `wisdom.mpi-2.toml`.
-    #[must_use]
-    pub fn path_of_wisdom(self, path: PathBuf) -> PathBuf {
-        if self == Self::Threads {
-            return path;
-        }
-        let extension = path.extension();
-        let extension =
-            extension.map_or_else(String::new, |text| format!(".{}", text.to_string_lossy()));
-        path.with_extension(format!("{}{extension}", self.to_string().replace(':', "-")))
-    }
-}
-
-impl fmt::Display for Fabric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mpi(ProcessShape { pes_each: each @ 2.., in_turn }) => {
-                let order = if *in_turn { ":in-turn" } else { "" };
-                f.pad(&format!("mpi:{each}{order}"))
-            }
-            _ => f.pad(self.name()),
-        }
-    }
-}
-
-/// A text that names no [`Fabric`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is no fabric: use threads, processes or mpi; mpi:2 is with 2 PEs a process, and \
-     mpi:2:in-turn if ranks are dealt to the processes in turn"
-)]
-pub struct UnknownFabric(String);
-
-impl FromStr for Fabric {
-    type Err = UnknownFabric;
-
-    fn from_str(text: &str) -> Result<Self, UnknownFabric> {
-        let unknown = || UnknownFabric(text.to_owned());
-        let words: Vec<&str> = text.split(':').collect();
-        let (each, in_turn) = match words[..] {
-            ["threads"] => return Ok(Self::Threads),
-            ["processes"] => return Ok(Self::Processes),
-            ["mpi"] => ("1", false),
-            ["mpi", each] => (each, false),
-            ["mpi", each, "in-turn"] => (each, true),
-            _ => return Err(unknown()),
-        };
-        let pes_each = each.parse().ok().filter(|&each| each > 0).ok_or_else(unknown)?;
-        Ok(Self::Mpi(ProcessShape { pes_each, in_turn: in_turn && pes_each > 1 }))
-    }
-}
 
 impl Algorithms {
     /// The algorithms of threads of this process: [`Algorithms::of`] these.
@@ -170,7 +44,7 @@ impl Algorithms {
     /// The algorithms of such PEs. The machine and the affinity mask are read at the first call.
     #[must_use]
     pub fn of(fabric: Fabric) -> &'static Self {
-        Self::kept(fabric, None, matches!(fabric, Fabric::Mpi(_)))
+        Self::kept(fabric, None, fabric.shape().is_some())
     }
 
     fn kept(fabric: Fabric, nodes: Option<Nodes>, vendor: bool) -> &'static Self {
@@ -191,17 +65,17 @@ impl Algorithms {
 
     /// Whether the PEs share no memory.
     pub(crate) fn is_between(&self) -> bool {
-        matches!(self.fabric, Fabric::Mpi(_))
+        self.fabric.shape().is_some()
     }
 
     /// The algorithms of the same PEs in a team of so many that lies on nodes like this.
     pub(crate) fn on(&'static self, nodes: Nodes, pes: u32) -> &'static Self {
-        match self.fabric {
-            Fabric::Mpi(shape) if shape.nodes(pes).of_team(pes) == nodes.of_team(pes) => {
+        match self.fabric.nodes(pes) {
+            Some(own) if own.of_team(pes) == nodes.of_team(pes) => {
                 Self::kept(self.fabric, None, self.vendor)
             }
-            Fabric::Mpi(_) => Self::kept(self.fabric, Some(nodes), self.vendor),
-            _ => self,
+            Some(_) => Self::kept(self.fabric, Some(nodes), self.vendor),
+            None => self,
         }
     }
 
@@ -217,10 +91,7 @@ impl Algorithms {
 
     /// The nodes of a team of `pes`, if its PEs share no memory.
     fn nodes(&self, pes: u32) -> Option<Nodes> {
-        match self.fabric {
-            Fabric::Mpi(shape) => Some(self.nodes.unwrap_or_else(|| shape.nodes(pes))),
-            _ => None,
-        }
+        self.fabric.nodes(pes).map(|own| self.nodes.unwrap_or(own))
     }
 
     /// What the PEs are.
@@ -305,26 +176,7 @@ impl Catalog for Algorithms {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fabrics_have_names() {
-        let shape = |pes_each, in_turn| Fabric::Mpi(ProcessShape { pes_each, in_turn });
-        for (fabric, name) in [
-            (Fabric::Threads, "threads"),
-            (Fabric::Processes, "processes"),
-            (Fabric::Mpi(ProcessShape::SINGLE), "mpi"),
-            (shape(2, false), "mpi:2"),
-            (shape(4, true), "mpi:4:in-turn"),
-        ] {
-            assert_eq!((fabric.to_string().as_str(), name.parse()), (name, Ok(fabric)));
-        }
-        assert_eq!("mpi:1:in-turn".parse(), Ok(Fabric::Mpi(ProcessShape::SINGLE)));
-        for name in ["", "mpi:", "mpi:0", "mpi:two", "mpi:2:blocks", "mpi:2:in-turn:", "thread"] {
-            assert!(name.parse::<Fabric>().is_err(), "{name}");
-        }
-        let path = shape(2, true).path_of_wisdom("a/wisdom.toml".into());
-        assert_eq!(path, PathBuf::from("a/wisdom.mpi-2-in-turn.toml"));
-    }
+    use crate::{MachineShape, ProcessShape};
 
     /// Wisdom of worlds of a shape serves the teams that lie on the processes in the same way.
     #[test]
@@ -337,5 +189,22 @@ mod tests {
         }
         assert!(!Algorithms::here().on(Nodes::One, 4).is_of_part());
         assert_ne!(world.identity(), Algorithms::of(Fabric::Mpi(ProcessShape::SINGLE)).identity());
+    }
+
+    /// Four PEs on two machines, whose two processes are one PE each: in two levels they are as
+    /// those of two processes, but have wisdom of their own.
+    #[test]
+    fn machines_are_nodes() {
+        let of = |in_turn| {
+            let process = ProcessShape { pes_each: 1, in_turn };
+            Algorithms::of(Fabric::Mixed(MachineShape { processes: Some(2), process }))
+        };
+        let process = Algorithms::of(Fabric::Mpi(ProcessShape { pes_each: 2, in_turn: false }));
+        assert_eq!(of(false).nodes(4), process.nodes(4));
+        assert_eq!(of(true).nodes(4), Some(Nodes::InTurn(2)));
+        assert!(!of(true).on(Nodes::InTurn(2), 4).is_of_part());
+        assert!(of(true).on(Nodes::Blocks(2), 4).is_of_part());
+        let identities = [of(false), of(true), process].map(|one| one.identity().machine.clone());
+        assert!(identities[0] != identities[1] && identities[0] != identities[2]);
     }
 }

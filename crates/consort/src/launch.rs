@@ -8,7 +8,7 @@ use consort_native::{Failure, Origin};
 
 use crate::{
     Error,
-    algorithms::{ProcessShape, Sharing},
+    fabric::{ProcessShape, Sharing},
     pe::Ending,
     ranks::{Ranks, failed_by},
     results::{Failed, Program},

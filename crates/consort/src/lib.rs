@@ -14,6 +14,7 @@ mod collectives;
 mod counter;
 mod displacements;
 mod error;
+mod fabric;
 mod job;
 mod launch;
 mod nonblocking;
@@ -32,7 +33,7 @@ mod value;
 
 pub use bytemuck;
 
-pub use algorithms::{Algorithms, Fabric, ProcessShape, Sharing, UnknownFabric};
+pub use algorithms::Algorithms;
 pub use async_broadcasts::AsyncBroadcasts;
 pub use barrier::{Barrier, BarrierWaitResult, Member};
 pub use consort_collectives::PlanError;
@@ -218,6 +219,7 @@ pub use consort_tuner::{Arrival, ChosenBy};
 pub use counter::Counter;
 pub use displacements::{Displacements, DisplacementsError};
 pub use error::{Error, Result, TeamError};
+pub use fabric::{Fabric, MachineShape, ProcessShape, Sharing, UnknownFabric};
 pub use job::{Job, Joined};
 pub use nonblocking::{Overlap, Planned, Request, Source};
 pub use pe::Pe;

@@ -6,7 +6,7 @@ use consort_fabric::Rank;
 use consort_native::{Endpoint, Job, Waiting};
 
 use crate::{
-    Error, Result, Team,
+    Error, Fabric, Result, Team,
     runtime::{selection::Choices, state::State, teams::Teams},
 };
 
@@ -86,6 +86,20 @@ impl Pe {
         let _resets = Resets { endpoint, before };
         endpoint.limit_waits(Some(before.map_or(limit, |outer| outer.min(limit))));
         calls()
+    }
+
+    /// What the PEs of this job are: how those lie that share memory. The same on all PEs.
+    ///
+    /// ```
+    /// use consort::{Fabric, Pes};
+    ///
+    /// let fabrics = Pes::threads(2).run(|pe| Ok(pe.fabric()))?;
+    /// assert_eq!(fabrics[0].1, Fabric::Threads);
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    #[must_use]
+    pub fn fabric(&self) -> Fabric {
+        self.state.choices.borrow().algorithms().fabric()
     }
 
     /// The way in which the PEs of this job wait.

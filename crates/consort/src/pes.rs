@@ -14,7 +14,7 @@ use consort_tuner::Arrival;
 
 use crate::{
     Algorithms, Error, Job, Pe, Pool, Result,
-    algorithms::{ProcessShape, Sharing},
+    fabric::{ProcessShape, Sharing},
     launch::launch,
     results::{collect, one_for_each},
     runtime::wisdom::Source,

@@ -98,3 +98,19 @@ fn it_is_compared_without_its_peer() {
     assert!(done && rows.len() == 2, "{out}{error}");
     assert!(rows[0].contains(" overlap ") && rows[1].contains(" blocking "), "{out}");
 }
+
+/// The objects that `consort reproduce G10` reads.
+#[test]
+fn it_is_compared_in_json() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = ["--size", "64", "--blocks", "16", "--json"];
+    let (done, [out, error]) = SUMMA.compare("pdgemm", &options, folder.path());
+    let lines: Vec<_> = out.lines().collect();
+    assert!(done && lines.len() == 2, "{out}{error}");
+    for (line, side) in lines.into_iter().zip(["overlap", "blocking"]) {
+        let object = line.strip_prefix('{').and_then(|line| line.strip_suffix('}')).expect("JSON");
+        let begins =
+            format!("\"application\": \"summa\", \"side\": \"{side}\", \"pes\": 2, \"seconds\": ");
+        assert!(object.starts_with(&begins) && !object.contains("left_out"), "{line}");
+    }
+}

@@ -62,7 +62,7 @@ impl Experiment<'_> {
 
     /// A line on the placement of this many PEs on this machine.
     pub fn placement(&self, pes: u32) -> String {
-        if let Fabric::Mpi(shape) = self.fabric {
+        if let Some(shape) = self.fabric.shape() {
             let each = shape.pes_each;
             return format!("{pes} PEs, {each} in each process of an MPI, calls in a row");
         }

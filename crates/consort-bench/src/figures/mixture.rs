@@ -2,18 +2,21 @@
 //! MPI starts them.
 //!
 //! No paper has it: their PEs are all threads, or all processes. Each call is by the algorithm that
-//! Consort chooses for such PEs, calls in a row. Those of an MPI share no memory between processes,
-//! even on one machine: each machine could be another.
+//! Consort chooses for such PEs, calls in a row. Processes of an MPI share no memory, even on one
+//! machine, or, in a mixture, those of one machine do. On one machine alone there is no mixture.
 
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use consort::{Collective, Fabric, ProcessShape, Query, SyncModes};
+use consort::{Collective, Fabric, MachineShape, ProcessShape, Query, SyncModes};
 
 use super::experiment::{Experiment, Outcome};
 use crate::{
     asked::sums,
-    harness::{By, Work, places::Survey},
+    harness::{
+        By, Work,
+        places::{Survey, found},
+    },
     page::Page,
     units::{counted, in_a_line, size, time},
 };
@@ -31,6 +34,12 @@ const FABRICS: [(&str, Fabric); 4] = [
         Fabric::Mpi(ProcessShape { pes_each: PES_EACH, in_turn: false }),
     ),
     ("an MPI's processes", Fabric::Mpi(ProcessShape::SINGLE)),
+];
+/// Processes of mixtures. The launcher of the MPI decides in which order machines have them.
+const MIXED: [ProcessShape; 3] = [
+    ProcessShape::SINGLE,
+    ProcessShape { pes_each: PES_EACH, in_turn: false },
+    ProcessShape { pes_each: PES_EACH, in_turn: true },
 ];
 /// The calls, and their bytes.
 const CALLS: [(Collective, usize); 4] = [
@@ -53,10 +62,12 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     ensure!(pes.is_multiple_of(PES_EACH), "--pes: each process has {PES_EACH} PEs");
     let queries = CALLS.map(|(collective, bytes)| query(collective, pes, bytes));
     let work = queries.map(|query| Work::Call(query, By::Consort(None)));
-    let budget = experiment.budget / u32::try_from(FABRICS.len())?;
+    let known = FABRICS.map(|(name, fabric)| (name.to_owned(), fabric)).into_iter();
+    let fabrics: Vec<(String, Fabric)> = known.chain(mixtures(pes, experiment)).collect();
+    let budget = experiment.budget / u32::try_from(fabrics.len())?;
     let (mut rows, mut quantities, mut absent) = (Vec::new(), Vec::new(), None);
     let mut measured = Vec::new();
-    for (name, fabric) in FABRICS {
+    for (name, fabric) in fabrics {
         let on_fabric = Experiment { fabric, ..*experiment };
         let medians = match on_fabric.medians(pes, &work, budget) {
             Ok(medians) => medians,
@@ -65,7 +76,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
                 continue;
             }
         };
-        let mut row = vec![name.to_owned()];
+        let mut row = vec![name.clone()];
         for (query, ns) in queries.iter().zip(&medians) {
             row.push(ns.map_or("-".to_owned(), time));
             let what = format!("{}, {name}", call(query));
@@ -82,11 +93,24 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let header = std::iter::once("PEs are".to_owned()).chain(queries.iter().map(call));
     page.table(header, rows, 1..=CALLS.len());
     page.lines("\n");
+    page.paragraph(
+        "Of mixed PEs those of one machine share memory; mixed:2x1 has 2 processes of 1 PE on each \
+         machine.",
+    );
     let mut verdict = format!("{pes} PEs: the same calls ran on {}", measured.join(", "));
     if let Some(why) = absent {
         verdict += &format!("; not on {why}");
     }
     Ok(Outcome { verdict, page, quantities })
+}
+
+/// The mixtures that so many PEs are, by their names: none on one machine, or if each machine has
+/// one process.
+fn mixtures(pes: u32, experiment: &Experiment<'_>) -> Vec<(String, Fabric)> {
+    let asked = MIXED.map(|process| Fabric::Mixed(MachineShape { processes: None, process }));
+    let found = asked.into_iter().filter_map(|one| found(one, pes, experiment.stop).ok());
+    let mixed = found.filter(|one| matches!(one, Fabric::Mixed(_)));
+    mixed.map(|one| (one.to_string(), one)).collect()
 }
 
 /// The machines of the MPI.

@@ -5,18 +5,21 @@
 //! here, natively, with the same kinds of trees. If it needs more PEs than this machine has cores,
 //! they share cores. Its figures then mainly measure scheduling, and the page states so. The
 //! experiment also runs on the paper's machines, simulated. The claims G and P are about networks;
-//! their experiments run here, where PEs share memory, but for G7, whose processes an MPI starts.
+//! their experiments run here, where PEs share memory, but for G7 and G10, whose processes an MPI
+//! starts.
 //!
 //! 1. `experiment`: the settings and the outcome; `quantity`: one figure, as a line of JSON;
 //! 2. `measure`: measures kinds of work in turn, all of them briefly, then the best of each group;
 //! 3. `hotpar`: the paper's machines, simulated; `bars`: bars of text characters;
 //! 4. `barrier`, `modes`, `crossover`, `flat`, `radix`: H1, H3, H4, H5, H6;
 //! 5. `scc`: T2 to T5 and T7, of Petrović's thesis (2015) on the Intel SCC, simulated;
-//! 6. `gasnet`, `dissemination`: G1, G4 to G7, of Nishtala et al. on GASNet's collectives (2011);
+//! 6. `gasnet`, `dissemination`, `applications`: G1, G4 to G7 and G10, of Nishtala et al. on
+//!    GASNet's collectives (2011);
 //! 7. `locks`: T8 to T15, of the same thesis on three machines, simulated;
 //! 8. `counting`: P3, P4 and P5, of Dinan et al. on counting puts (2014);
 //! 9. `mixture`: F7, PEs as threads, processes, and some of both on many machines.
 
+pub mod applications;
 pub mod barrier;
 mod bars;
 pub mod counting;

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use consort::{Candidate, Collective, Error, Fabric, Pes, Rank, Sharing};
+use consort::{Candidate, Collective, Error, Fabric, Pes, Rank};
 use consort_native::topology::Topology;
 use serde::{Deserialize, Serialize};
 
@@ -70,26 +70,19 @@ impl Session {
         conditions: &Conditions,
         stop: &AtomicBool,
     ) -> Result<Measured, SessionError> {
-        match self.fabric {
-            Fabric::Threads => {
-                let pes = Pes::threads(self.pes);
-                Ok(self.run_in(pes, choices, conditions, stop)?.1)
-            }
-            Fabric::Processes | Fabric::Mpi(_) => {
-                let order = Order {
-                    session: self.clone(),
-                    choices: choices.clone(),
-                    conditions: *conditions,
-                };
-                let whole = (self.fabric, self.pes);
-                let measured = started::outcome(whole, &Task::<_, ()>::Time(order), stop);
-                // Relaxed: the flag publishes no other data.
-                if measured.is_err() && stop.load(Relaxed) {
-                    return Ok(self.nothing());
-                }
-                measured.map_err(|error| SessionError::Processes(format!("{error:#}")))
-            }
+        if self.fabric == Fabric::Threads {
+            let pes = Pes::threads(self.pes);
+            return Ok(self.run_in(pes, choices, conditions, stop)?.1);
         }
+        let order =
+            Order { session: self.clone(), choices: choices.clone(), conditions: *conditions };
+        let whole = (self.fabric, self.pes);
+        let measured = started::outcome(whole, &Task::<_, ()>::Time(order), stop);
+        // Relaxed: the flag publishes no other data.
+        if measured.is_err() && stop.load(Relaxed) {
+            return Ok(self.nothing());
+        }
+        measured.map_err(|error| SessionError::Processes(format!("{error:#}")))
     }
 
     /// Measures in a job of these PEs, as many as the session has. The outcome is that of the first
@@ -113,8 +106,8 @@ impl Session {
         }
         let libraries = self.libraries();
         // Before a PE is bound to its core, which is the only one that it may use then. PEs that an
-        // MPI starts share no memory, in which a transfer between cores could be timed.
-        let is_here = !matches!(self.fabric, Fabric::Mpi(_));
+        // MPI starts share no memory, in which a transfer between cores could be timed, or not all.
+        let is_here = self.fabric.shape().is_none();
         let fits = is_here && Topology::discover().placement(self.pes as usize).is_some();
         let results = pes.run(|pe| {
             let shared = Shared::new(pe, self.mode, fits)?;
@@ -130,7 +123,7 @@ impl Session {
             // that PE 0 decides, in the same order and on buffers of the same lengths.
             #[expect(unsafe_code, reason = "peers trust their callers to match")]
             Fabric::Threads => unsafe { peers(self.pes) },
-            Fabric::Processes | Fabric::Mpi(_) => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -158,10 +151,7 @@ impl Order {
     /// When the job fails.
     pub(super) fn take_part(self) -> Result<Option<Measured>, Error> {
         let Self { session, choices, conditions } = self;
-        let mut pes = Pes::from_env(session.pes);
-        if let Fabric::Mpi(shape) = session.fabric {
-            pes = pes.on_processes(shape).sharing(Sharing::Process);
-        }
+        let pes = started::pes((session.fabric, session.pes));
         let stop = AtomicBool::new(false);
         let (rank, measured) = session.run_in(pes, &choices, &conditions, &stop)?;
         Ok((rank == Rank(0)).then_some(measured))

@@ -13,8 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Result;
-use consort::{Error, Fabric, Pes, Rank, Signal, Symmetric, Team, Until};
+use anyhow::{Result, ensure};
+use consort::{Error, Fabric, MachineShape, Pes, Rank, Signal, Symmetric, Team, Until};
 use consort_fabric::statistics::median;
 use consort_native::{SharedFile, topology::Topology};
 use serde::{Deserialize, Serialize};
@@ -88,6 +88,9 @@ pub struct Distance {
 /// What was found out.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Surveyed {
+    /// What the PEs are.
+    #[serde(serialize_with = "shown", deserialize_with = "read")]
+    pub fabric: Fabric,
     /// Where each PE is, in the order of ranks.
     pub places: Vec<Place>,
     /// How far some are from others.
@@ -109,6 +112,23 @@ impl Between {
     }
 }
 
+/// What so many PEs of a fabric are where they are started: how many processes of
+/// [`Fabric::Mixed`] a machine has is the decision of the MPI's launcher. On one machine they are
+/// processes, or the threads of one.
+///
+/// # Errors
+/// When they cannot be started, or a machine has other processes than the fabric says.
+pub fn found(fabric: Fabric, pes: u32, stop: &AtomicBool) -> Result<Fabric> {
+    let Fabric::Mixed(MachineShape { processes, .. }) = fabric else { return Ok(fabric) };
+    let survey = Survey { fabric, pes, all: false, budget: Duration::ZERO };
+    let found = survey.run(stop)?.fabric;
+    ensure!(
+        processes.is_none() || found == fabric,
+        "--fabric {fabric}: {pes} PEs are {found} where the MPI starts them"
+    );
+    Ok(found)
+}
+
 impl Survey {
     /// Starts the PEs, and measures until the budget is spent, but each pair at least once. Once
     /// `stop` is set they end, without an outcome.
@@ -121,11 +141,8 @@ impl Survey {
 
     /// One process's part; that of PE 0 has the outcome.
     pub(super) fn take_part(&self) -> Result<Option<Surveyed>> {
-        let mut pes = Pes::from_env(self.pes).heap_bytes(HEAP_BYTES).without_wisdom();
-        if let Fabric::Mpi(shape) = self.fabric {
-            pes = pes.on_processes(shape);
-        }
-        Ok(self.find_out(pes)?)
+        let pes = started::pes((self.fabric, self.pes));
+        Ok(self.find_out(pes.heap_bytes(HEAP_BYTES).without_wisdom())?)
     }
 
     fn find_out(&self, pes: Pes) -> Result<Option<Surveyed>, Error> {
@@ -140,7 +157,7 @@ impl Survey {
                 let range_ns = (all[0], all[all.len() - 1]);
                 Distance { a, b, between, one_way_ns, range_ns }
             });
-            Ok(Surveyed { distances: distances.collect(), places })
+            Ok(Surveyed { fabric: pe.fabric(), distances: distances.collect(), places })
         })?;
         let first = found.into_iter().next();
         Ok(first.and_then(|(rank, found)| (rank == Rank(0)).then_some(found)))
@@ -332,6 +349,7 @@ mod tests {
         let find = |budget| survey(budget).find_out(Pes::threads(3)).unwrap().unwrap();
         let found = find(Duration::from_nanos(1));
         let at = |place: &Place| (place.process, place.machine);
+        assert_eq!(found.fabric, Fabric::Threads);
         assert_eq!(found.places.iter().map(at).collect::<Vec<_>>(), [(0, 0); 3]);
         let pairs: Vec<_> = found.distances.iter().map(|one| (one.a, one.b)).collect();
         assert_eq!(pairs, [(0, 1), (0, 2), (1, 2)]);

@@ -50,7 +50,7 @@ impl Run {
         waiting: Waiting,
     ) -> Run {
         let topology = Topology::discover();
-        let is_here = !matches!(session.fabric, Fabric::Mpi(_));
+        let is_here = session.fabric.shape().is_none();
         let cpus = topology.placement(session.pes as usize).filter(|_| is_here);
         Run {
             fabric: session.fabric,
@@ -82,7 +82,7 @@ impl Run {
             format!("pinned:{}", cpus.join(","))
         });
         Figure {
-            fabric: self.fabric.name().into(),
+            fabric: self.fabric.to_string().into(),
             arrival: self.conditions.arrival.name(),
             placement,
             ..Figure::of(self.what.name(), self.pes, self.mode)

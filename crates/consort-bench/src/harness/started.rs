@@ -4,7 +4,7 @@
 use std::{env, fs::File, process::Command, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::{Context as _, Result};
-use consort::Fabric;
+use consort::{Fabric, Pes, Sharing};
 use consort_native::topology::Topology;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -17,6 +17,17 @@ pub(super) enum Task<O, S> {
     Time(O),
     /// Finding out where they are.
     Survey(S),
+}
+
+/// The PEs that a process which was started for this takes part in.
+pub(super) fn pes((fabric, pes): (Fabric, u32)) -> Pes {
+    let sharing =
+        if matches!(fabric, Fabric::Mixed(_)) { Sharing::Machine } else { Sharing::Process };
+    let pes = Pes::from_env(pes).sharing(sharing);
+    match fabric.shape() {
+        Some(shape) => pes.on_processes(shape),
+        None => pes,
+    }
 }
 
 /// Starts `pes` PEs that are processes, and returns what PE 0 prints. Once `stop` is set they end,
@@ -34,9 +45,9 @@ pub(super) fn outcome<T: DeserializeOwned>(
     let file = File::create(&path).context("no temporary file")?;
     serde_json::to_writer(file, task)?;
     let program = env::current_exe().context("this program cannot be found")?;
-    let mut command = match fabric {
-        Fabric::Mpi(shape) => mpi::launcher(shape.processes(pes), stop)?,
-        _ => {
+    let mut command = match fabric.shape() {
+        Some(shape) => mpi::launcher(shape.processes(pes), stop)?,
+        None => {
             let mut command = Command::new(&program);
             command.args(["run", "-n", &pes.to_string()]);
             if Topology::discover().placement(pes as usize).is_some() {

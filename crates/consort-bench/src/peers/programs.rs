@@ -165,7 +165,7 @@ impl Programs {
             rows
         };
         let rows = libraries.into_iter().flat_map(shared).collect();
-        let is_here = !matches!(fabric, Fabric::Mpi(_));
+        let is_here = fabric.shape().is_none();
         let cpus = Topology::discover().placement(pes as usize).filter(|_| is_here);
         Programs { rows, cpus: cpus.and_then(|cpus| cpus.first_chunk().copied()) }
     }

@@ -161,33 +161,38 @@ impl Player<'_> {
             collective.target_blocks(pe.size(), symmetric || is_root),
         ]
         .map(|blocks| blocks as usize * self.data.bytes);
+        // A broadcast in symmetric memory has one buffer on each PE.
+        let (target_at, target_bytes) = match collective {
+            Collective::Broadcast if symmetric => (0, source_bytes),
+            _ => (source_bytes, target_bytes),
+        };
         let mut times = Times::new();
         for call in 0..calls {
-            let mut source = self.data.source(self.program, pe.rank(), call);
-            if symmetric && call == 0 {
+            // Symmetric memory is written once: peers may read it early or late.
+            let sent = if symmetric { 0 } else { call };
+            let mut source = self.data.source(self.program, pe.rank(), sent);
+            let has_data = collective == Collective::Broadcast && is_root;
+            if symmetric {
                 source.resize(source_bytes, 0);
+            }
+            if symmetric && call == 0 {
                 pe.set_heap(0, &source);
             }
-            let target = if collective == Collective::Broadcast && is_root {
-                source.clone()
-            } else {
-                vec![0; target_bytes]
-            };
+            let target = if has_data { source.clone() } else { vec![0; target_bytes] };
             if mode == Mode::Latency {
                 pe.align().await;
             }
             let operands = Operands {
                 kernel: collective.combines().then(|| Kernel::new::<u64, _>(&Sum)),
                 source: self.buffer(source, 0),
-                target: self.buffer(target, source_bytes),
+                target: self.buffer(target, target_at),
                 layouts: Layout::of_blocks(collective, pe.size(), is_root, self.data.bytes),
             };
             let done = caller.call(&self.plans, operands).await;
             let done = done.map_err(|_| anyhow!("the call failed"))?;
             times.push((done.entered_ns, done.left_ns));
-            let received =
-                if symmetric { pe.heap(source_bytes, target_bytes) } else { done.received };
-            if !self.data.is_right(self.program, pe.rank(), call, &received) {
+            let received = if symmetric { pe.heap(target_at, target_bytes) } else { done.received };
+            if !self.data.is_right(self.program, pe.rank(), sent, &received) {
                 bail!("PE {} received something else in call {call}", pe.rank());
             }
             self.left.set(self.left.get() + 1);

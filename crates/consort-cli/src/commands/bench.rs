@@ -86,9 +86,15 @@ impl Bench {
         Ok(interrupt::ending(&measurement.stop))
     }
 
-    /// Measures a collective, or operations between two PEs. Returns what takes its time, whatever
-    /// the budget.
+    /// Measures a collective, or operations between two PEs, where an MPI's launcher has placed
+    /// them. Returns what takes its time, whatever the budget.
     fn communication(&self, what: Communication, measurement: &Measurement) -> Result<String> {
+        let pes = Options::of(self, what)?.session.pes;
+        let fabric = measurement.found(self.fabric, pes)?;
+        Self { fabric, ..self.clone() }.found(what, measurement)
+    }
+
+    fn found(&self, what: Communication, measurement: &Measurement) -> Result<String> {
         let stop = &*measurement.stop;
         let options = Options::of(self, what)?;
         let mut programs = self.programs(what, &options, stop);
@@ -145,8 +151,8 @@ impl Bench {
             libraries.extend(options.openmp.iter().map(of_openmp));
         }
         if options.mpi {
-            let is_between = matches!(self.fabric, Fabric::Mpi(_));
-            let rows = mpi::rows(what, (pes, !is_between), sizes, &self.mpi, stop);
+            let is_here = self.fabric.shape().is_none();
+            let rows = mpi::rows(what, (pes, is_here), sizes, &self.mpi, stop);
             libraries.extend(rows.into_iter().map(|row| vec![row]));
         }
         Programs::new((self.fabric, pes), self.budget, libraries)

@@ -56,7 +56,8 @@ pub(crate) struct Explain {
     /// path of a description that ends in .toml
     #[arg(long, value_name = "NAME|FILE", conflicts_with = "wisdom")]
     machine: Option<String>,
-    /// What PEs are: threads, or processes as `consort run` starts them
+    /// What PEs are: threads; processes as `consort run` starts them; or processes of an MPI, as in
+    /// mpi, mpi:2:in-turn or mixed:2x1, as `consort tune` names them
     #[arg(long, value_name = "FABRIC", default_value = "threads", conflicts_with = "machine")]
     fabric: Fabric,
     /// How PEs arrive at calls: together or skewed
@@ -257,7 +258,7 @@ fn text(
             if *fabric != Fabric::Threads {
                 tune += &format!(" --fabric {fabric}");
             }
-            if matches!(fabric, Fabric::Mpi(_)) {
+            if fabric.shape().is_some() {
                 tune += &format!(" --pes {}", selected.query.pes);
             }
             format!("  wisdom: none in use; `{tune}` makes it\n")

@@ -1,46 +1,62 @@
-//! `consort predict`: compares predictions by this machine's description with measurements.
+//! `consort predict`: compares predictions with measurements: of threads by this machine's
+//! description, of an MPI's processes by what messages between two of them take.
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use clap::value_parser;
-use consort::{SyncMode, SyncModes};
+use consort::{Fabric, ProcessShape, SyncMode, SyncModes};
 use consort_bench::{
     asked::describe,
     environment::Switches,
-    prediction::{Predicted, Prediction},
+    prediction::{Basis, Call, Parameters, Predicted, Prediction},
     simulation::machines,
+    units::size,
 };
+use consort_tuner::TransferClass;
 
 use crate::{
     args, interrupt,
     measurement::Measurement,
-    output::{self, brief, finish, progress::Progress, table, time},
+    output::{self, brief, finish, progress::Progress, table, time, wrapped},
 };
 
 const EXAMPLES: &str = "\
 Examples:
   consort calibrate && consort predict           is the description any good?
   consort predict --sync strict --bytes 8,8k     of these calls
-  consort predict --machine ./mine.toml          of another description of this machine";
+  consort predict --machine ./mine.toml          of another description of this machine
+  consort predict --fabric mpi --pes 2           of processes, by messages between two of them";
 
-/// Compare predictions by the description of this machine with measurements
+/// The modes of calls between threads.
+const SYNCS: [SyncModes; 2] = [SyncModes::MINE, SyncModes::STRICT];
+/// Sizes of blocks of threads, and of processes.
+const SIZES_BYTES: [&[usize]; 2] =
+    [&[8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20], &[8, 8 << 10, 1 << 20]];
+
+/// Compare predictions by the description of this machine, or by what messages between processes
+/// take, with measurements
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Predict {
-    /// A description of this machine, by `consort calibrate`
-    #[arg(long, value_name = "NAME|FILE", default_value = "host")]
-    machine: String,
+    /// A description of this machine, by `consort calibrate` [default: host]
+    #[arg(long, value_name = "NAME|FILE")]
+    machine: Option<String>,
+    /// Of threads; or of mpi, processes that the mpirun in PATH starts, of one PE each: nothing
+    /// need describe their machines
+    #[arg(long, value_name = "FABRIC", default_value = "threads")]
+    fabric: Fabric,
     /// Number of PEs
     #[arg(long, value_name = "N", default_value = "2",
         value_parser = value_parser!(u32).range(2..))]
     pes: u32,
-    /// Sizes in bytes of broadcasts and reductions
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block,
-        default_value = "8,64,512,4k,32k,256k,1M")]
+    /// Sizes in bytes of broadcasts and reductions [default: 8,64,512,4k,32k,256k,1M; of mpi
+    /// 8,8k,1M]
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
     bytes: Vec<usize>,
-    /// Synchronization modes: strict, mine, or ENTRY/EXIT as in mine/all
-    #[arg(long, value_name = "MODES", value_delimiter = ',', default_value = "mine,strict")]
+    /// Synchronization modes: strict, mine, or ENTRY/EXIT as in mine/all [default: mine,strict; of
+    /// mpi mine/all, so that calls do not overlap]
+    #[arg(long, value_name = "MODES", value_delimiter = ',')]
     sync: Vec<SyncModes>,
     /// Seconds to simulate and measure for, about
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = args::seconds)]
@@ -64,19 +80,35 @@ impl Predict {
                 strict, mine, or others that end in mine or all"
             );
         }
-        let machine = machines::find(&self.machine)?;
+        let between = self.fabric == Fabric::Mpi(ProcessShape::SINGLE);
+        ensure!(
+            between || self.fabric == Fabric::Threads,
+            "--fabric {}: only threads and mpi, of one PE a process, are predicted",
+            self.fabric
+        );
+        ensure!(!between || self.machine.is_none(), "--machine: --fabric mpi takes none");
+        ensure!(!between || self.sync.is_empty(), "--sync: with --fabric mpi it is mine/all");
+        let machine = self.machine.as_deref().unwrap_or("host");
+        let machine = (!between).then(|| machines::find(machine)).transpose()?;
+        let syncs = if self.sync.is_empty() { &SYNCS } else { &self.sync[..] };
+        let usual = SIZES_BYTES[usize::from(between)];
+        let sizes_bytes = if self.bytes.is_empty() { usual } else { &self.bytes[..] };
         let progress = Progress::new("measuring");
         let prediction = Prediction {
             pes: self.pes,
-            sizes_bytes: &self.bytes,
-            syncs: &self.sync,
+            sizes_bytes,
+            syncs,
             budget: self.budget,
             stop: &measurement.stop,
         };
-        let predicted = prediction.run(&machine, &|what, share| {
+        let show = |what: &str, share| {
             progress.rename(what);
             progress.show(share);
-        })?;
+        };
+        let predicted = match &machine {
+            Some(machine) => prediction.on_cores(machine, &show),
+            None => prediction.between_processes(&show),
+        }?;
         drop(progress);
         let objects = std::slice::from_ref(&predicted);
         let none = Switches::default();
@@ -92,6 +124,26 @@ impl Predict {
 }
 
 fn text(predicted: &Predicted) -> String {
+    let mut text = match predicted.basis {
+        Basis::Cores { transfer_ns, class } => of_cores(predicted, transfer_ns, class),
+        Basis::Network(parameters) => of_network(predicted, &parameters),
+    };
+    if predicted.missing > 0 {
+        let class = match predicted.basis {
+            Basis::Cores { class, .. } => format!(" of cores that are {class}"),
+            Basis::Network(_) => String::new(),
+        };
+        text += &format!("{} calls have no figure{class}.\n", predicted.missing);
+    }
+    text
+}
+
+fn percent(share: f64) -> String {
+    format!("{:+.0} %", share * 100.0)
+}
+
+fn of_cores(predicted: &Predicted, transfer_ns: f64, class: TransferClass) -> String {
+    let Predicted { machine, pes, median_error, worst_error, .. } = predicted;
     let mut table = table(["call", "algorithm", "predicted", "measured", "error"]);
     for call in &predicted.calls {
         table.add_row([
@@ -99,23 +151,63 @@ fn text(predicted: &Predicted) -> String {
             brief(&call.candidate),
             time(call.predicted_ns),
             time(call.measured_ns),
-            format!("{:+.0} %", call.error * 100.0),
+            percent(call.error),
         ]);
     }
-    let mut text = format!(
-        "{}, {} PEs, calls in a row, cores {}: one-way transfer {}\n\n",
-        predicted.machine,
-        predicted.pes,
-        predicted.class,
-        time(predicted.transfer_ns),
-    );
-    text += &finish(table, &[2, 3, 4]);
-    text += &format!("\nMedian error: {:.0} %\n", predicted.median_error * 100.0);
-    if predicted.missing > 0 {
-        text += &format!(
-            "{} calls have no figure of cores that are {}.\n",
-            predicted.missing, predicted.class
-        );
-    }
-    text
+    format!(
+        "{machine}, {pes} PEs, calls in a row, cores {class}: one-way transfer {}\n\n{}\n\
+         Median error: {:.0} %, at most {:.0} %\n",
+        time(transfer_ns),
+        finish(table, &[2, 3, 4]),
+        median_error * 100.0,
+        worst_error * 100.0,
+    )
+}
+
+fn of_network(predicted: &Predicted, parameters: &Parameters) -> String {
+    let Parameters { loggp, copy_gbps } = parameters;
+    let mut table = table(["call", "measured", "LogGP", "error", "simulated", "error"]);
+    let row = |call: &Call| {
+        let shown = |value: Option<f64>, of: fn(f64) -> String| value.map_or("-".to_owned(), of);
+        let name = call.query.collective.to_string();
+        [
+            if call.query.bytes == 0 {
+                name
+            } else {
+                format!("{name} of {}", size(call.query.bytes))
+            },
+            time(call.measured_ns),
+            shown(call.model_ns, time),
+            shown(call.model_error, percent),
+            time(call.predicted_ns),
+            percent(call.error),
+        ]
+    };
+    predicted.calls.iter().for_each(|call| {
+        table.add_row(row(call));
+    });
+    let mut algorithms: Vec<String> =
+        predicted.calls.iter().map(|call| call.candidate.to_string()).collect();
+    algorithms.dedup();
+    let errors = |median: f64, worst: f64| {
+        format!("median {:.0} %, at most {:.0} %", median * 100.0, worst * 100.0)
+    };
+    let of_model = predicted.model_median_error.zip(predicted.model_worst_error);
+    let of_model = of_model.map_or("-".to_owned(), |(median, worst)| errors(median, worst));
+    let mut text = wrapped(&format!(
+        "{} PEs that are processes of an MPI, calls in a row, each with a barrier at its end",
+        predicted.pes
+    ));
+    text += &wrapped(&format!(
+        "by messages between PEs 0 and 1: L = {}, o = {}, g = {}, G = {:.3} ns a byte; copies at \
+         {copy_gbps:.1} GB/s",
+        time(loggp.latency_ns),
+        time(loggp.overhead_ns),
+        time(loggp.gap_ns),
+        loggp.gap_per_byte_ns,
+    ));
+    text += &format!("\n{}\n", finish(table, &[1, 2, 3, 4, 5]));
+    text += &wrapped(&format!("by {}", algorithms.join(", ")));
+    let simulated = errors(predicted.median_error, predicted.worst_error);
+    text + &format!("Error of LogGP: {of_model}\nof the simulation: {simulated}\n")
 }

@@ -29,6 +29,7 @@ const EXAMPLES: &str = "\
 Examples:
   consort topo                                  this machine
   consort topo --fabric mpi:2 --pes 4           where two processes of an MPI are, with 2 PEs each
+  consort topo --fabric mixed --pes 4           four of one PE, which share memory on a machine
   consort topo --fabric processes --budget 1    processes of this machine";
 
 /// Show the processor, its caches, and how fast its cores reach each other; or where the processes
@@ -38,7 +39,7 @@ Examples:
 pub(crate) struct Topo {
     /// Show this machine (threads), or PEs as `consort run` (processes) or the mpirun in PATH (mpi)
     /// starts them; mpi:2 is with 2 PEs a process, and mpi:2:in-turn if ranks are dealt to the
-    /// processes in turn
+    /// processes in turn; mixed the same, but processes of one machine share memory
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     fabric: Fabric,
     /// The number of these PEs [default: those of two processes]
@@ -64,14 +65,11 @@ impl Topo {
     /// When the output file cannot be written, or PEs cannot be started. Another error of measuring
     /// is part of the output.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let shape = match self.fabric {
-            Fabric::Threads => {
-                ensure!(self.pes.is_none(), "--pes: only with --fabric processes or mpi");
-                return self.here().map(|()| ExitCode::SUCCESS);
-            }
-            Fabric::Processes => ProcessShape::SINGLE,
-            Fabric::Mpi(shape) => shape,
-        };
+        if self.fabric == Fabric::Threads {
+            ensure!(self.pes.is_none(), "--pes: only with --fabric processes, mpi or mixed");
+            return self.here().map(|()| ExitCode::SUCCESS);
+        }
+        let shape = self.fabric.shape().unwrap_or(ProcessShape::SINGLE);
         let pes = self.pes.unwrap_or(2 * shape.pes_each);
         args::check_processes(shape, pes)?;
         let survey = Survey { fabric: self.fabric, pes, all: self.all, budget: self.budget };

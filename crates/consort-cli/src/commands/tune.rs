@@ -62,18 +62,20 @@ Examples:
   consort tune --record calls.toml            what a program calls, as it has recorded
   consort tune --fabric processes             for programs under consort run
   consort tune --fabric mpi --pes 2           for programs of two processes under mpirun
+  consort tune --fabric mixed --pes 4         for four, of which those of a machine share memory
 
 A program records its calls when it is run as CONSORT_RECORD=calls.toml ./program.
 
 Ctrl-C keeps what is found; the next run goes on from there.";
 
 /// Measure which algorithm is the fastest for which query, and save that as wisdom
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tune {
-    /// What PEs are: threads; processes as `consort run` starts them; or mpi, processes that the
+    /// What PEs are: threads; processes as `consort run` starts them; mpi, processes that the
     /// mpirun in PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to
-    /// them in turn. Each has a file of its own
+    /// them in turn; or mixed, the same, but processes of one machine share memory. Each has a file
+    /// of its own
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     fabric: Fabric,
     /// How hard to try: estimate, measure, patient or exhaustive
@@ -132,23 +134,44 @@ impl Tune {
     /// # Errors
     /// When wisdom cannot be read or written, or measuring fails.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival, self.fabric)?;
         self.check_processes()?;
         let most = if self.record.is_empty() { self.grid().pes.into_iter().max() } else { None };
         let measurement = Measurement::begin(most.unwrap_or(u32::MAX), interrupt::stop_flag()?);
+        Self { fabric: self.found(&measurement)?, ..self.clone() }.run_found(&measurement)
+    }
+
+    /// Tunes, or checks, where the PEs are known.
+    fn run_found(&self, measurement: &Measurement) -> Result<ExitCode> {
+        let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival, self.fabric)?;
         let mut meter = Meter::new(self.budget);
         let result = if self.check {
-            self.check(&path, &measurement, &mut meter)
+            self.check(&path, measurement, &mut meter)
         } else {
-            self.tune(&path, &measurement, &mut meter).map(|()| ExitCode::SUCCESS)
+            self.tune(&path, measurement, &mut meter).map(|()| ExitCode::SUCCESS)
         };
         meter.finish();
         result
     }
 
+    /// What the PEs are where they are started, the same for all sizes of teams.
+    fn found(&self, measurement: &Measurement) -> Result<Fabric> {
+        let mut found = None;
+        for &pes in &self.pes {
+            let other = measurement.found(self.fabric, pes)?;
+            let fabric = *found.get_or_insert(other);
+            ensure!(
+                fabric == other,
+                "--pes {pes}: its PEs are {other}, and those of {} are {fabric}, which have wisdom \
+                 of their own: tune each alone",
+                self.pes[0]
+            );
+        }
+        Ok(found.unwrap_or(self.fabric))
+    }
+
     /// Checks the sizes of teams on the processes of an MPI: nothing here says how large they are.
     fn check_processes(&self) -> Result<()> {
-        let Fabric::Mpi(shape) = self.fabric else { return Ok(()) };
+        let Some(shape) = self.fabric.shape() else { return Ok(()) };
         ensure!(
             !self.pes.is_empty() || !self.record.is_empty(),
             "--fabric {}: say by --pes how many PEs your programs have",

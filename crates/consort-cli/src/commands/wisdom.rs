@@ -21,6 +21,7 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   consort wisdom path                        where it is
+  consort wisdom path --fabric mixed:2x1     that of machines with 2 processes of one PE
   consort wisdom show --collective reduce    what is in it
   consort wisdom export lab.toml             a copy for machines of the same kind
   consort wisdom merge night.toml            take what another run knows better
@@ -36,7 +37,8 @@ pub(crate) struct Wisdom {
     /// The wisdom [default: CONSORT_WISDOM, or the user's]
     #[arg(long, value_name = "FILE", global = true)]
     wisdom: Option<PathBuf>,
-    /// What PEs are: threads or processes, each of which has a file of its own
+    /// What PEs are: threads, processes, or processes of an MPI, as in mpi, mpi:2:in-turn or
+    /// mixed:2x1, as `consort tune` names them. Each has a file of its own
     #[arg(long, value_name = "FABRIC", default_value = "threads", global = true)]
     fabric: Fabric,
 }

@@ -5,8 +5,9 @@
 mod shmem;
 
 use std::{
-    fs,
-    path::Path,
+    env, fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
     process::{Command, ExitCode, Output, Stdio},
     thread,
     time::{Duration, Instant},
@@ -53,6 +54,9 @@ fn main() -> ExitCode {
         Trial::test("ends::killed", killed),
         Trial::test("run::on_hosts", on_hosts),
         Trial::test("topo::places", places),
+        Trial::test("mixed::one_machine_is_no_mixture", one_machine_is_no_mixture),
+        Trial::test("mixed::machines", two_machines).with_ignored_flag(!has_namespaces()),
+        Trial::test("predict::between_processes", predicted),
         Trial::test("reproduce::G7", || reproduces("G7", "over two, 4 PEs", 10)),
         Trial::test("reproduce::F7", || reproduces("F7", "4 PEs", 16)),
     ];
@@ -66,7 +70,11 @@ fn main() -> ExitCode {
     });
     let programs = programs.chain(ends).chain([Trial::test("shmem::refused", shmem::refused)]);
     let tests = benches.chain(refused).chain(others).chain(programs);
-    let tests = tests.map(|test| test.with_ignored_flag(!is_here)).collect();
+    let tests = tests.map(|test| {
+        let is_ignored = !is_here || test.has_ignored_flag();
+        test.with_ignored_flag(is_ignored)
+    });
+    let tests = tests.collect();
     // Jobs of many processes would make each other slow.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, tests).exit_code()
@@ -195,6 +203,127 @@ fn places() -> Tested {
     let kinds = ["threads", "threads", "processes", "processes", "processes", "processes"];
     ensure(all("distances", "between") == kinds, &text)?;
     ensure(all("distances", "one_way_ns").iter().all(|ns| ns.as_f64() > Some(0.0)), &text)
+}
+
+/// Processes of one machine are processes, and that is said.
+fn one_machine_is_no_mixture() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let line = "bench barrier --fabric mixed --pes 2 --budget 0 --no-mpi --json";
+    let Output { status, stdout, stderr } = consort(&folder, line).output()?;
+    let (text, said) = (String::from_utf8(stdout)?, String::from_utf8_lossy(&stderr));
+    ensure(status.success() && said.contains("2 PEs on one machine: they are processes"), &said)?;
+    let figure: Value = serde_json::from_str(text.lines().next().unwrap_or_default())?;
+    ensure(figure["fabric"] == "processes" && figure["median_ns"].as_f64() > Some(0.0), &text)?;
+    let (said, status) =
+        complaint(consort(&folder, "bench barrier --fabric mixed:1x2 --pes 4 --budget 0"))?;
+    ensure(status == Some(1) && said.contains("4 PEs are processes where the MPI"), &said)?;
+    let text = printed(&folder, "topo --fabric mixed:2 --pes 4 --budget 0 --json")?;
+    let found: Value = serde_json::from_str(&text)?;
+    ensure(found["fabric"] == "processes" && found["distances"] == Value::Array(Vec::new()), &text)
+}
+
+/// Whether a process may have another machine's name.
+fn has_namespaces() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--uts", "hostname", "m0"]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// The folder of an `mpirun` whose ranks are dealt in turn to two machines: their processes have
+/// two names of machines, so they are taken for those of two.
+fn machines(folder: &Path) -> Result<PathBuf, Failed> {
+    let found = Command::new("sh").args(["-c", "command -v mpirun"]).output()?.stdout;
+    let (real, bin) = (String::from_utf8(found)?, folder.join("bin"));
+    fs::create_dir(&bin)?;
+    let machine = bin.join("machine");
+    let scripts = [
+        (
+            machine.clone(),
+            "rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\n\
+             exec unshare --uts sh -c 'hostname m$0; exec \"$@\"' $((rank % 2)) \"$@\""
+                .to_owned(),
+        ),
+        (
+            bin.join("mpirun"),
+            format!(
+                "for word; do shift\n\
+                 case $word in */consort) set -- \"$@\" {} ;; esac\n\
+                 set -- \"$@\" \"$word\"; done\n\
+                 exec {} \"$@\"",
+                machine.display(),
+                real.trim(),
+            ),
+        ),
+    ];
+    for (path, text) in scripts {
+        fs::write(&path, format!("#!/bin/sh\n{text}\n"))?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(bin)
+}
+
+/// PEs of two machines are a mixture, whose wisdom has the shape of machines in its name; programs
+/// look for it there.
+fn two_machines() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let bin = machines(folder.path())?;
+    let path = env::join_paths([bin].into_iter().chain(env::split_paths(&env::var("PATH")?)))?;
+    let command = |line: &str| {
+        let mut command = consort(&folder, line);
+        command.env("PATH", &path);
+        command
+    };
+    let printed = |line: &str| -> Result<String, Failed> {
+        let Output { status, stdout, stderr } = command(line).output()?;
+        let said = String::from_utf8_lossy(&stderr);
+        ensure(status.success(), &format!("{line}: {status}: {said}"))?;
+        Ok(String::from_utf8(stdout)?)
+    };
+    let text = printed("topo --fabric mixed --pes 4 --budget 0.01 --json")?;
+    let found: Value = serde_json::from_str(&text)?;
+    let distances = found["distances"].as_array().map_or(&[][..], Vec::as_slice);
+    let kinds = |kind: &str| distances.iter().filter(|one| one["between"] == kind).count();
+    ensure(found["fabric"] == "mixed:2x1:in-turn", &text)?;
+    ensure((kinds("processes"), kinds("machines")) == (2, 4), &text)?;
+    let text = printed("topo --fabric mixed:2:in-turn --pes 8 --budget 0")?;
+    ensure(text.contains("8 PEs of 4 processes (mixed:2x2:in-turn) on 2 machines"), &text)?;
+    let text = printed("topo --fabric mixed --pes 2 --budget 0")?;
+    ensure(text.contains("(mpi) on 2 machines"), &text)?;
+
+    printed("tune --fabric mixed --pes 4 --collective barrier --budget 1")?;
+    let text = printed("explain barrier --fabric mixed:2x1:in-turn --pes 4 --json")?;
+    let choice: Value = serde_json::from_str(&text)?;
+    ensure(choice["origin"] == "exact", &text)?;
+    fs::write(folder.path().join("wisdom.mixed-2x1-in-turn.toml"), "nonsense")?;
+    let line = "bench barrier --fabric mixed --pes 4 --budget 0 --no-mpi --json";
+    let Output { status, stdout, stderr } = command(line).output()?;
+    let (text, said) = (String::from_utf8(stdout)?, String::from_utf8_lossy(&stderr));
+    ensure(status.success() && said.contains("wisdom is not used"), &said)?;
+    ensure(text.contains("\"fabric\":\"mixed:2x1:in-turn\""), &text)?;
+    let other = command("bench barrier --fabric mixed:2x1 --pes 4 --budget 0 --no-mpi");
+    let (said, status) = complaint(other)?;
+    let is_told = said.contains("4 PEs are mixed:2x1:in-turn where the MPI starts them");
+    ensure(status == Some(1) && is_told, &said)
+}
+
+/// A call of each collective by both predictions, and parameters of messages alone.
+fn predicted() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let text = printed(&folder, "predict --fabric mpi --pes 2 --bytes 8,8k --budget 1 --json")?;
+    let object: Value = serde_json::from_str(&text)?;
+    for key in ["latency_ns", "overhead_ns", "gap_ns", "gap_per_byte_ns", "copy_gbps"] {
+        ensure(object[key].as_f64() >= Some(0.0), &format!("{key} in {text}"))?;
+    }
+    let calls = object["calls"].as_array().map_or(&[][..], Vec::as_slice);
+    ensure(calls.len() == 1 + 3 * 2, &text)?;
+    for call in calls {
+        let times = ["measured_ns", "predicted_ns", "model_ns"].map(|key| call[key].as_f64());
+        ensure(times.iter().all(|&ns| ns > Some(0.0)), &call.to_string())?;
+    }
+    ensure(object["model_worst_error"].as_f64() >= object["model_median_error"].as_f64(), &text)?;
+    let page = printed(&folder, "predict --fabric mpi --pes 2 --bytes 8 --budget 1")?;
+    ensure(page.contains("LogGP") && page.contains("all_reduce of 8 B"), &page)?;
+    ensure(page.lines().all(|line| line.chars().count() <= 100), &page)
 }
 
 /// A claim has as many figures, all measured, whose names have this part.

@@ -11,8 +11,10 @@
 //!
 //! Left out on purpose: contention in the network, and the time of operators except in reductions.
 
+use serde::Serialize;
+
 /// The parameters, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LogGp {
     /// The network's part of a message, `L`.
     pub latency_ns: f64,
@@ -62,6 +64,20 @@ impl LogGp {
         let turn_ns = self.interval_ns(bytes).max(self.overhead_ns + combine_ns);
         let level_ns = self.message_ns(bytes) + (radix - 2) as f64 * turn_ns + combine_ns;
         f64::from(rounds(pes, radix)) * level_ns
+    }
+
+    /// An all-reduce by recursive doubling (Thakur, Rabenseifner and Gropp 2005): in each round
+    /// processors exchange their data in pairs, and combine it, `combine_ns` each time. Those above
+    /// the last power of two give their data to others before, and get the result after.
+    ///
+    /// # Panics
+    /// When there is no processor.
+    #[must_use]
+    pub fn all_reduce_ns(&self, pes: u64, bytes: u64, combine_ns: f64) -> f64 {
+        let exchanges = f64::from(rounds(pes, 2) - u32::from(!pes.is_power_of_two()));
+        let exchange_ns = self.message_ns(bytes).max(self.interval_ns(bytes)) + combine_ns;
+        let around_ns = 2.0 * self.message_ns(bytes) + combine_ns;
+        exchanges * exchange_ns + if pes.is_power_of_two() { 0.0 } else { around_ns }
     }
 
     /// A dissemination barrier: in each round every processor sends a byte to `radix - 1` others,
@@ -156,6 +172,14 @@ mod tests {
         assert_eq!(DIGITS.reduce_ns(9, 3, 1, 0.0), DIGITS.broadcast_ns(9, 3, 1));
         assert_eq!(DIGITS.reduce_ns(9, 3, 1, 50.0), 2.0 * (100.0 + 1020.0 + 50.0));
         assert_eq!(DIGITS.reduce_ns(3, 3, 1, 400.0), 1020.0 + 410.0 + 400.0);
+    }
+
+    /// Four processors exchange twice. Of six, two give theirs away before.
+    #[test]
+    fn all_reductions() {
+        assert_eq!(DIGITS.all_reduce_ns(1, 5, 50.0), 0.0);
+        assert_eq!(DIGITS.all_reduce_ns(4, 5, 50.0), 2.0 * (1024.0 + 50.0));
+        assert_eq!(DIGITS.all_reduce_ns(6, 5, 50.0), 2.0 * 1074.0 + 2.0 * 1024.0 + 50.0);
     }
 
     #[test]

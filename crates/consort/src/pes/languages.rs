@@ -6,7 +6,7 @@ use consort_mpi::Started;
 use consort_native::SharedFile;
 
 use super::Pes;
-use crate::{Job, Result, algorithms::ProcessShape};
+use crate::{Job, ProcessShape, Result};
 
 impl Pes {
     /// Aligns the symmetric memory of each PE to so many bytes, at most a large page. For languages

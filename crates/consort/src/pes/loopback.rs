@@ -11,7 +11,7 @@ use consort_native::{Config, Far, FileAt, Job, Loopback, SharedFile};
 use super::ground::Ground;
 use crate::{
     Algorithms, Error, Result,
-    algorithms::{Fabric, ProcessShape},
+    fabric::{Fabric, ProcessShape},
 };
 
 /// What is one process's.

@@ -16,7 +16,7 @@ use consort_native::{
 use super::{Pes, ground::Ground};
 use crate::{
     Algorithms, Error, Result,
-    algorithms::{Fabric, ProcessShape, Sharing},
+    fabric::{Fabric, MachineShape, ProcessShape, Sharing},
 };
 
 /// Words that processes tell each other before those with the processors that they may use, and
@@ -198,16 +198,16 @@ impl Processes {
     fn fabric(&self) -> Fabric {
         let (is_one, is_apart) =
             (self.nodes.count(self.pes) == 1, matches!(self.ground, Ground::Own));
-        match self.nodes {
-            _ if is_one && is_apart => Fabric::Threads,
-            _ if is_one => Fabric::Processes,
-            _ if is_apart => Fabric::Mpi(self.shape),
-            Nodes::InTurn(nodes) => {
-                Fabric::Mpi(ProcessShape { pes_each: self.pes.div_ceil(nodes), in_turn: true })
-            }
-            nodes => {
-                let pes_each = nodes.members(0, self.pes).count;
-                Fabric::Mpi(ProcessShape { pes_each, in_turn: false })
+        match (is_one, is_apart) {
+            (true, true) => Fabric::Threads,
+            (true, false) => Fabric::Processes,
+            (false, true) => Fabric::Mpi(self.shape),
+            (false, false) => {
+                let pes_each = self.shape.pes_each.max(1);
+                let processes = self.nodes.members(0, self.pes).count.div_ceil(pes_each);
+                let in_turn = matches!(self.nodes, Nodes::InTurn(_));
+                let process = ProcessShape { pes_each, in_turn };
+                Fabric::Mixed(MachineShape { processes: Some(processes), process })
             }
         }
     }

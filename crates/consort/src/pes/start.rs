@@ -9,7 +9,7 @@ use consort_native::{Binding, Config, Cores, Member, Waiting, affinity::CpuId};
 use super::{MOST_PES, Pes, Pinning, loopback::End, processes::Processes};
 use crate::{
     Algorithms, Error, Result,
-    algorithms::{Fabric, ProcessShape, Sharing},
+    fabric::{Fabric, ProcessShape, Sharing},
     launch::{
         memory_of_environment, pes_of_environment, shape_of_environment, sharing_of_environment,
     },

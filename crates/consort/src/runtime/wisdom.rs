@@ -19,7 +19,7 @@ use std::{
 
 use consort_tuner::{Arrival, Table, Wisdom, WisdomError, default_path};
 
-use crate::{Algorithms, Error, Result, algorithms::Fabric};
+use crate::{Algorithms, Error, Result, fabric::Fabric};
 
 /// The origin of the wisdom of a launch.
 #[derive(Clone, Debug, Default)]

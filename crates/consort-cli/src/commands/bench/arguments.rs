@@ -24,6 +24,7 @@ Examples:
   consort bench all_reduce --peers libgomp,mpi    beside OpenMP's reduction and MPI alone
   consort bench barrier --fabric processes        PEs as consort run starts them, beside MPI's
   consort bench all_reduce --fabric mpi --pes 2   PEs as an MPI's mpirun starts them
+  consort bench barrier --fabric mixed --pes 4    those of one machine share memory
   consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
   consort bench all_to_all --all-algorithms       every algorithm that can serve
   consort bench put-signal --fabric processes     a round trip, beside MPI_Send and MPI_Recv
@@ -44,7 +45,7 @@ Examples:
   consort bench queue --threads 2,8               the same, LCRQ, and crossbeam's queues";
 
 /// Time a collective, a lock, a stack or a queue, beside the machine's limits and other libraries.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 #[command(after_help = EXAMPLES, allow_negative_numbers = true)]
 pub(crate) struct Bench {
     /// The work to time: a collective such as barrier or all_reduce (sums of doubles); operations
@@ -63,8 +64,9 @@ pub(crate) struct Bench {
     #[arg(value_name = "WHAT")]
     pub(super) what: What,
     /// What the PEs are, of a collective or of operations of one PE on another's memory: threads;
-    /// processes as `consort run` starts them; or mpi, processes that the mpirun in PATH starts,
-    /// mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to them in turn
+    /// processes as `consort run` starts them; mpi, processes that the mpirun in PATH starts, mpi:2
+    /// with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to them in turn; or mixed, the
+    /// same, but processes of one machine share memory
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     pub(super) fabric: Fabric,
     /// Sizes of a block or a message, such as 8,8k,1M [default: 8,8k,1M of a collective]

@@ -59,10 +59,11 @@ impl Options {
             !bench.rewrite || bench.mode == Mode::Latency,
             "--rewrite is for calls that are timed alone: add --mode latency"
         );
-        if let Fabric::Mpi(shape) = bench.fabric {
+        if let Some(shape) = bench.fabric.shape() {
             ensure!(
                 bench.mode == Mode::Throughput,
-                "--mode latency needs a clock that all PEs share: leave it out with --fabric mpi"
+                "--mode latency needs a clock that all PEs share: leave it out with --fabric {}",
+                bench.fabric
             );
             args::check_processes(shape, pes)?;
         }
@@ -88,7 +89,7 @@ impl Options {
         );
         let pes = bench.pes_or(2)?;
         ensure!(pes == 2, "--pes {pes}: {name} is between 2 PEs");
-        if let Fabric::Mpi(shape) = bench.fabric {
+        if let Some(shape) = bench.fabric.shape() {
             ensure!(
                 shape.pes_each == 1,
                 "--fabric {}: {name} is between 2 processes, of one PE each",

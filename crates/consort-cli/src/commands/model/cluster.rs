@@ -119,6 +119,11 @@ impl Cluster {
                 mark_best(&mut of_size);
                 figures.extend(of_size);
             }
+            let latency_ns = loggp.all_reduce_ns(self.pes, size, combine_ns(bytes));
+            let algorithm = "recursive_doubling".to_owned();
+            let mut alone = [figure(Collective::AllReduce, bytes, algorithm, latency_ns)];
+            mark_best(&mut alone);
+            figures.extend(alone);
         }
         output::tell(self.json.as_ref(), &figures, || self.text(&machine.name, &loggp, &figures))
     }

@@ -3,7 +3,6 @@
 use std::{process::ExitCode, sync::atomic::AtomicBool};
 
 use anyhow::Result;
-use consort::Fabric;
 use consort_bench::{
     environment::Switches,
     harness::places::{Between, Distance, Place, Survey, Surveyed},
@@ -21,7 +20,6 @@ use crate::{
 /// The output of `--json`.
 #[derive(Serialize)]
 struct Report<'r> {
-    fabric: String,
     pes: u32,
     #[serde(flatten)]
     surveyed: &'r Surveyed,
@@ -39,8 +37,8 @@ pub(super) fn run(survey: &Survey, json: Option<&std::path::PathBuf>) -> Result<
         }
         surveyed => surveyed?,
     };
-    let report = Report { fabric: survey.fabric.to_string(), pes: survey.pes, surveyed: &surveyed };
-    let page = || page(survey.fabric, &surveyed);
+    let report = Report { pes: survey.pes, surveyed: &surveyed };
+    let page = || page(&surveyed);
     measurement.tell(&Switches::default(), json, &[report], page)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -53,8 +51,8 @@ fn measure(survey: &Survey, stop: &AtomicBool) -> Result<Surveyed> {
 }
 
 /// The report for people.
-fn page(fabric: Fabric, surveyed: &Surveyed) -> String {
-    let Surveyed { places, distances } = surveyed;
+fn page(surveyed: &Surveyed) -> String {
+    let Surveyed { fabric, places, distances } = surveyed;
     let count = |of: fn(&Place) -> u32| places.iter().map(of).max().map_or(0, |most| most + 1);
     let mut text = wrapped(&format!(
         "{} of {} ({fabric}) on {}",
@@ -147,9 +145,8 @@ mod tests {
             distance(0, 3, Between::Machines, 9000.0),
         ];
         let places = |cores| (0..4).map(|pe| place(pe, cores)).collect();
-        let surveyed = Surveyed { places: places(2), distances };
         let fabric = "mpi:2".parse().unwrap();
-        let text = page(fabric, &surveyed);
+        let text = page(&Surveyed { fabric, places: places(2), distances });
         let lines: Vec<Vec<&str>> =
             text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(text.lines().next(), Some("4 PEs of 2 processes (mpi:2) on 2 machines"));
@@ -157,7 +154,7 @@ mod tests {
         let machines = ["machines", "2", "7.00", "us", "8.00", "us", "9.00", "us"];
         assert!(lines.contains(&machines.to_vec()), "{text}");
         assert!(!text.contains("processes of a machine") && !text.contains("scheduler"), "{text}");
-        let shared = page(fabric, &Surveyed { places: places(1), distances: Vec::new() });
+        let shared = page(&Surveyed { fabric, places: places(1), distances: Vec::new() });
         assert!(shared.contains("scheduler's") && !shared.contains("8 bytes"), "{shared}");
     }
 }

@@ -139,7 +139,7 @@ impl Story<'_> {
 
 /// What starts programs whose PEs are no threads.
 fn launcher(fabric: Fabric) -> &'static str {
-    if matches!(fabric, Fabric::Mpi(_)) { "mpirun" } else { "consort run" }
+    if fabric.shape().is_some() { "mpirun" } else { "consort run" }
 }
 
 /// A table of the choices against the thread library and simpler algorithms.

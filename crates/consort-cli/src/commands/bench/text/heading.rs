@@ -1,6 +1,6 @@
 //! The lines above the tables: what was timed, of whom, and how.
 
-use consort::{Arrival, Fabric, ProcessShape};
+use consort::{Arrival, Fabric, MachineShape, ProcessShape};
 use consort_bench::{
     harness::{Communication, Mode, Pattern, Run, SKEW_NS},
     units::counted,
@@ -11,7 +11,7 @@ use crate::output;
 /// The settings that all figures have in common.
 pub(super) fn heading(run: &Run) -> String {
     let Run { fabric, what, pes, waiting, usable_cores: cores, .. } = run;
-    let is_placed = matches!(fabric, Fabric::Mpi(_));
+    let is_placed = fabric.shape().is_some();
     let placement = match &run.cpus {
         _ if is_placed => "placed by the launcher".to_owned(),
         Some(cpus) => {
@@ -20,12 +20,18 @@ pub(super) fn heading(run: &Run) -> String {
         }
         None => format!("on {}, unpinned", counted(*cores, "usable core")),
     };
+    let order = fabric.shape().map_or("", |shape| order(shape));
     let are = match fabric {
-        Fabric::Threads => "",
-        Fabric::Processes => " that are processes,",
-        Fabric::Mpi(ProcessShape { pes_each: 1, .. }) => " that are processes of an MPI,",
-        Fabric::Mpi(ProcessShape { in_turn: false, .. }) => " of an MPI's processes in blocks,",
-        Fabric::Mpi(_) => " of an MPI's processes in turn,",
+        Fabric::Threads => String::new(),
+        Fabric::Processes => " that are processes,".to_owned(),
+        Fabric::Mpi(ProcessShape { pes_each: 1, .. }) => {
+            " that are processes of an MPI,".to_owned()
+        }
+        Fabric::Mpi(_) => format!(" of an MPI's processes {order},"),
+        Fabric::Mixed(MachineShape { processes, process }) => format!(
+            " of machines {order}, each with {} that share memory ({fabric}),",
+            counted(processes.unwrap_or(1) * process.pes_each, "PE"),
+        ),
     };
     let mut text = output::wrapped(&format!(
         "{what}, {}{are} {placement}, waiting by {waiting}",
@@ -45,6 +51,11 @@ pub(super) fn heading(run: &Run) -> String {
         ));
     }
     text
+}
+
+/// How ranks are dealt to processes, or to machines.
+fn order(shape: ProcessShape) -> &'static str {
+    if shape.in_turn { "in turn" } else { "in blocks" }
 }
 
 /// How the PEs come to a call.
@@ -109,6 +120,13 @@ mod tests {
         let puts = heading(&Run { what, ..run() }).replace('\n', " ");
         assert!(puts.contains("a call is 64 puts and a quiet; of MPI, 64 messages"), "{puts}");
         assert!(!puts.contains("together"), "{puts}");
+        let process = ProcessShape { pes_each: 1, in_turn: true };
+        let fabric = Fabric::Mixed(MachineShape { processes: Some(2), process });
+        let mixed = heading(&Run { fabric, cpus: None, ..run() }).replace('\n', " ");
+        assert!(
+            mixed.contains("in turn, each with 2 PEs that share memory (mixed:2x1:in-turn)"),
+            "{mixed}"
+        );
         let fabric = Fabric::Mpi(ProcessShape::SINGLE);
         let placed = heading(&Run { fabric, cpus: None, ..run() });
         let is_known = placed.contains("share") || placed.contains("one a core");

@@ -1,0 +1,233 @@
+//! What PEs are, as far as algorithms depend on it: what shares memory.
+
+use std::{fmt, path::PathBuf, str::FromStr};
+
+use consort_fabric::Nodes;
+
+/// What PEs are, as far as algorithms depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Fabric {
+    /// Threads of one process.
+    #[default]
+    Threads,
+    /// Processes of one machine.
+    Processes,
+    /// PEs of the processes that an MPI starts, none of which share memory.
+    Mpi(ProcessShape),
+    /// The same, but processes of one machine share memory: threads, processes and machines in one
+    /// team.
+    Mixed(MachineShape),
+}
+
+/// How PEs lie on the processes of an MPI. Those of one process are its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ProcessShape {
+    /// The PEs of each process, of which there is at least one.
+    pub pes_each: u32,
+    /// Whether ranks are dealt to the processes in turn, or those of a process follow each other.
+    pub in_turn: bool,
+}
+
+impl ProcessShape {
+    /// Each process is one PE.
+    pub const SINGLE: Self = Self { pes_each: 1, in_turn: false };
+
+    /// How many processes PEs lie on.
+    #[must_use]
+    pub fn processes(self, pes: u32) -> u32 {
+        pes.div_ceil(self.pes_each.max(1))
+    }
+
+    /// The processes of the PEs of a world of so many.
+    pub(crate) fn nodes(self, pes: u32) -> Nodes {
+        if self.in_turn && self.pes_each > 1 {
+            Nodes::InTurn(self.processes(pes).max(1))
+        } else {
+            Nodes::Blocks(self.pes_each.max(1))
+        }
+    }
+}
+
+/// How PEs lie on the machines on which an MPI starts processes. Ranks that are dealt to the
+/// processes in turn are dealt to the machines in turn, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MachineShape {
+    /// The processes of each machine. `None` before they are started, if the MPI's launcher
+    /// decides; then nothing is known to share memory but threads.
+    pub processes: Option<u32>,
+    /// How PEs lie on the processes.
+    pub process: ProcessShape,
+}
+
+impl MachineShape {
+    /// The machines of the PEs of a world of so many.
+    fn nodes(self, pes: u32) -> Nodes {
+        let ProcessShape { pes_each, in_turn } = self.process;
+        let pes_each = self.processes.unwrap_or(1).saturating_mul(pes_each);
+        ProcessShape { pes_each, in_turn }.nodes(pes)
+    }
+}
+
+/// Which of the processes that an MPI has started share memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Sharing {
+    /// Those of one machine.
+    #[default]
+    Machine,
+    /// None: messages go between any two, by the MPI. For measurements of that, and for tests.
+    Process,
+}
+
+impl Fabric {
+    /// The name, on the command line and in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Threads => "threads",
+            Self::Processes => "processes",
+            Self::Mpi(_) => "mpi",
+            Self::Mixed(_) => "mixed",
+        }
+    }
+
+    /// How PEs lie on the processes that an MPI starts, if one does.
+    #[must_use]
+    pub const fn shape(self) -> Option<ProcessShape> {
+        match self {
+            Self::Threads | Self::Processes => None,
+            Self::Mpi(process) | Self::Mixed(MachineShape { process, .. }) => Some(process),
+        }
+    }
+
+    /// What shares memory, of a world of so many PEs, if not all of them do.
+    pub(crate) fn nodes(self, pes: u32) -> Option<Nodes> {
+        match self {
+            Self::Threads | Self::Processes => None,
+            Self::Mpi(shape) => Some(shape.nodes(pes)),
+            Self::Mixed(shape) => Some(shape.nodes(pes)),
+        }
+    }
+
+    /// What the wisdom of PEs other than threads has in its machine's name.
+    pub(crate) fn suffix(self) -> String {
+        match self {
+            Self::Threads => String::new(),
+            _ => format!("; {self}"),
+        }
+    }
+
+    /// The path of the wisdom for such PEs, where `path` is that for threads: it has their name
+    /// before the extension, as in `wisdom.processes.toml` and `wisdom.mpi-2.toml`.
+    #[must_use]
+    pub fn path_of_wisdom(self, path: PathBuf) -> PathBuf {
+        if self == Self::Threads {
+            return path;
+        }
+        let extension = path.extension();
+        let extension =
+            extension.map_or_else(String::new, |text| format!(".{}", text.to_string_lossy()));
+        path.with_extension(format!("{}{extension}", self.to_string().replace(':', "-")))
+    }
+}
+
+impl fmt::Display for Fabric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut name = self.name().to_owned();
+        let ProcessShape { pes_each, in_turn } = self.shape().unwrap_or(ProcessShape::SINGLE);
+        if let Self::Mixed(MachineShape { processes: Some(processes), .. }) = self {
+            name += &format!(":{processes}x{pes_each}");
+        } else if pes_each > 1 {
+            name += &format!(":{pes_each}");
+        }
+        // The order of ranks goes with their number.
+        let order = if in_turn && name.contains(':') { ":in-turn" } else { "" };
+        f.pad(&(name + order))
+    }
+}
+
+/// A text that names no [`Fabric`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no fabric: use threads, processes, mpi or mixed; mpi:2 is with 2 PEs a process, and \
+     mpi:2:in-turn if ranks are dealt to the processes in turn; mixed:4x2 has 4 such processes on \
+     each machine"
+)]
+pub struct UnknownFabric(String);
+
+impl FromStr for Fabric {
+    type Err = UnknownFabric;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFabric> {
+        let unknown = || UnknownFabric(text.to_owned());
+        let number =
+            |text: &str| text.parse::<u32>().ok().filter(|&number| number > 0).ok_or_else(unknown);
+        let words: Vec<&str> = text.split(':').collect();
+        let (name, count, in_turn) = match words[..] {
+            ["threads"] => return Ok(Self::Threads),
+            ["processes"] => return Ok(Self::Processes),
+            [name] => (name, "1", false),
+            [name, count] => (name, count, false),
+            [name, count, "in-turn"] => (name, count, true),
+            _ => return Err(unknown()),
+        };
+        let (processes, each) = match count.split_once('x') {
+            Some((processes, each)) if name == "mixed" => (Some(number(processes)?), each),
+            _ => (None, count),
+        };
+        let pes_each = number(each)?;
+        // Of processes that are one PE each only the machines have an order.
+        let in_turn = in_turn && (pes_each > 1 || processes.is_some());
+        let process = ProcessShape { pes_each, in_turn };
+        match name {
+            "mpi" => Ok(Self::Mpi(process)),
+            "mixed" => Ok(Self::Mixed(MachineShape { processes, process })),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fabrics_have_names() {
+        let shape = |pes_each, in_turn| ProcessShape { pes_each, in_turn };
+        let mixed = |processes, process| Fabric::Mixed(MachineShape { processes, process });
+        for (fabric, name) in [
+            (Fabric::Threads, "threads"),
+            (Fabric::Processes, "processes"),
+            (Fabric::Mpi(ProcessShape::SINGLE), "mpi"),
+            (Fabric::Mpi(shape(2, false)), "mpi:2"),
+            (Fabric::Mpi(shape(4, true)), "mpi:4:in-turn"),
+            (mixed(None, ProcessShape::SINGLE), "mixed"),
+            (mixed(None, shape(2, true)), "mixed:2:in-turn"),
+            (mixed(Some(2), ProcessShape::SINGLE), "mixed:2x1"),
+            (mixed(Some(2), shape(1, true)), "mixed:2x1:in-turn"),
+            (mixed(Some(4), shape(2, true)), "mixed:4x2:in-turn"),
+        ] {
+            assert_eq!((fabric.to_string().as_str(), name.parse()), (name, Ok(fabric)));
+        }
+        assert_eq!("mpi:1:in-turn".parse(), Ok(Fabric::Mpi(ProcessShape::SINGLE)));
+        for name in [
+            "",
+            "mpi:",
+            "mpi:0",
+            "mpi:two",
+            "mpi:2x1",
+            "mpi:2:blocks",
+            "mpi:2:in-turn:",
+            "mixed:x2",
+            "mixed:0x2",
+            "mixed:2x",
+            "thread",
+            "threads:2",
+        ] {
+            assert!(name.parse::<Fabric>().is_err(), "{name}");
+        }
+        let path = |fabric: Fabric| fabric.path_of_wisdom("a/wisdom.toml".into());
+        let file = path(mixed(Some(2), shape(2, true)));
+        assert_eq!(file, PathBuf::from("a/wisdom.mixed-2x2-in-turn.toml"));
+        assert_eq!(path(Fabric::Threads), PathBuf::from("a/wisdom.toml"));
+    }
+}
