@@ -14,6 +14,7 @@
 //! it ends.
 
 mod part;
+mod reorder;
 mod sub;
 pub mod two_level;
 
