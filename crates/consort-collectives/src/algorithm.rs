@@ -223,6 +223,20 @@ pub trait Algorithm: 'static {
     }
 }
 
+/// The schedule of one PE, if the algorithm can serve the call.
+///
+/// # Errors
+/// As [`Algorithm::schedule`], and when the call is in place and the algorithm does not work so.
+pub(crate) fn schedule<A: Algorithm>(
+    setting: &Setting,
+    candidate: &Candidate,
+) -> Result<A::Schedule, PlanError> {
+    if setting.call.in_place && !A::IN_PLACE {
+        return Err(A::incapable("it reads contributions after it has written results"));
+    }
+    A::schedule(setting, candidate)
+}
+
 /// A schedule of any algorithm of a collective.
 pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
     /// The schedule of one PE.
@@ -303,11 +317,11 @@ macro_rules! registry {
             ) -> Result<Self, $crate::PlanError> {
                 match candidate.algorithm.as_str() {
                     $($(<$algorithm as $crate::Algorithm>::NAME => {
-                        let schedule = <$algorithm as $crate::Algorithm>::schedule;
+                        let schedule = $crate::algorithm::schedule::<$algorithm>;
                         schedule(setting, candidate).map(Box::new).map(Self::$algorithm)
                     })+)*
                     $(<$shared as $crate::Algorithm>::NAME => {
-                        let schedule = <$shared as $crate::Algorithm>::schedule;
+                        let schedule = $crate::algorithm::schedule::<$shared>;
                         schedule(setting, candidate).map(Box::new).map(Self::$shared)
                     })*
                     name => {

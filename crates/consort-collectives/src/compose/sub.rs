@@ -36,6 +36,11 @@ impl Buffer {
         Self { place, first, apart: 0 }
     }
 
+    /// That of PE `index`, for a part whose PEs all know it.
+    pub(crate) const fn on(self, index: u32) -> Self {
+        Self { first: self.first + index as usize * self.apart, apart: 0, ..self }
+    }
+
     /// Whether it lies in memory that no peer reaches.
     pub(crate) const fn is_scratch(self) -> bool {
         matches!(self.place, Place::Accumulator | Place::Incoming)
@@ -62,11 +67,12 @@ impl View for Sub {
     }
 
     fn of(&self, peer: Rank, span: Span) -> Span {
-        let Buffer { place, first, apart } = match span.place {
+        let buffer = match span.place {
             Place::Source => self.buffers.source,
             Place::Target => self.buffers.target,
             _ => return span,
         };
-        Span { place, at: first + peer.index() * apart + span.at, bytes: span.bytes }
+        let Buffer { place, first, .. } = buffer.on(peer.0);
+        Span { at: first + span.at, place, ..span }
     }
 }

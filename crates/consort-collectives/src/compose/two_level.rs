@@ -22,9 +22,10 @@
 //! Where parts gather or scatter, the blocks of a node go across as one, and all nodes have equally
 //! many PEs. Where that is not the order of the ranks, leaders reorder blocks before and after.
 //!
-//! What an all-gather has raised lies in the leader's target. Otherwise it lies at the end of the
-//! accumulator, and what is scattered down at the end of the memory for incoming messages, so both
-//! are at most that long and move by messages only. PEs that are dealt to nodes in turn are
+//! What has gone up lies in the leader's target in an all-gather, and in an all-reduce of more than
+//! half of the scratch memory, whose part across then works in place. Otherwise it lies at the end
+//! of the accumulator, and what is scattered down at the end of the memory for incoming messages:
+//! both are at most that long and move by messages only. PEs that are dealt to nodes in turn are
 //! combined out of the order of their ranks: such operators commute.
 //!
 //! The parts share the call: each has a third of the inbox, and counters of its own. The first has
@@ -129,6 +130,8 @@ struct Outline {
     sync: [SyncModes; 3],
     bytes: [usize; 3],
     buffers: [Buffers; 3],
+    /// Whether the part across has its data in the leaders' targets.
+    in_place: bool,
     /// How much of the scratch memory is left to the parts that have buffers there.
     scratch_bytes: usize,
 }
@@ -225,9 +228,11 @@ impl<L: Levels + Debug> TwoLevel<L> {
         let Setting { rank, call, capabilities, .. } = *setting;
         let Capabilities { nodes, scratch_bytes, .. } = capabilities;
         let gathers_all = Self::is(1, Collective::AllGather);
-        let is_raised = Self::has(0) && !gathers_all || volume.rows > 0;
-        let raised_blocks = if is_raised { volume.raised } else { 0 };
-        let kept = call.bytes.checked_mul(raised_blocks.max(volume.scattered))?;
+        // Of long data there is more than one copy in scratch memory.
+        let in_place = Self::is(1, Collective::AllReduce) && call.bytes > scratch_bytes / 2;
+        let is_kept = Self::has(0) && !gathers_all && !in_place || volume.rows > 0;
+        let kept_blocks = if is_kept { volume.raised } else { 0 };
+        let kept = call.bytes.checked_mul(kept_blocks.max(volume.scattered))?;
         let scratch_bytes = scratch_bytes.checked_sub(kept)? / LINE_BYTES * LINE_BYTES;
         // Something must be spare where blocks change places.
         (scratch_bytes > 0 || volume.rows + volume.columns == 0).then_some(())?;
@@ -236,14 +241,11 @@ impl<L: Levels + Debug> TwoLevel<L> {
         let [accumulator, incoming] =
             [Place::Accumulator, Place::Incoming].map(|place| Buffer::new(place, scratch_bytes));
         let own_node = nodes.node(rank.0);
-        let raised = Buffer::new(Place::Target, own_node as usize * bytes[1]);
-        let up = Buffers { source, target: if gathers_all { raised } else { accumulator } };
+        let apart = if gathers_all { bytes[1] } else { 0 };
+        let raised = if is_kept { accumulator } else { Buffer { apart, ..target } };
+        let up = Buffers { source, target: raised.on(own_node) };
         let across = Buffers {
-            source: match is_raised {
-                true => accumulator,
-                false if gathers_all => Buffer { apart: bytes[1], ..target },
-                false => source,
-            },
+            source: if Self::has(0) || is_kept { raised } else { source },
             target: if Self::is(2, Collective::Scatter) { incoming } else { target },
         };
         // The root of a broadcast has no target.
@@ -251,7 +253,7 @@ impl<L: Levels + Debug> TwoLevel<L> {
             call.collective == Collective::Broadcast && own_node == nodes.node(call.root.0);
         let down = Buffers { source: if is_at_root { source } else { across.target }, target };
         let sync = Self::sync(call.sync, volume.columns > 0);
-        Some(Outline { sync, bytes, buffers: [up, across, down], scratch_bytes })
+        Some(Outline { sync, bytes, buffers: [up, across, down], in_place, scratch_bytes })
     }
 
     /// What a leader reorders before and after its part across.
@@ -289,11 +291,13 @@ impl<L: Levels + Debug> TwoLevel<L> {
         let first_channel = setting.first_channel + index * lines;
         let buffers = outline.buffers[level];
         let in_scratch = buffers.source.is_scratch() || buffers.target.is_scratch();
+        let in_place = level == 1 && outline.in_place;
+        let symmetric = setting.call.symmetric;
         let whole = setting.capabilities;
         let capabilities = Capabilities {
             inbox_channels: first_channel + lines,
             scratch_bytes: if in_scratch { outline.scratch_bytes } else { whole.scratch_bytes },
-            exposes: whole.exposes && !in_scratch,
+            exposes: whole.exposes && !in_scratch && !(in_place && symmetric),
             nodes: Nodes::One,
             vendor: Vendor {
                 team: whole.vendor.leaders && level == 1 && ranks.first == 0,
@@ -307,7 +311,8 @@ impl<L: Levels + Debug> TwoLevel<L> {
             root: Rank(root),
             bytes: outline.bytes[level],
             sync: outline.sync[level],
-            symmetric: setting.call.symmetric && !in_scratch,
+            symmetric: symmetric && !in_scratch && !in_place,
+            in_place,
             ..setting.call
         };
         let rank = Rank(own.unwrap_or(root));
