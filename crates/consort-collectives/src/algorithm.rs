@@ -252,28 +252,6 @@ pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
     fn run<'c, F: Fabric>(&'c self, f: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
 }
 
-/// A part that is not there.
-#[derive(Debug)]
-pub enum Nothing {}
-
-impl AnySchedule for Nothing {
-    fn new(_: &Setting, _: &Candidate) -> Result<Self, PlanError> {
-        unreachable!("a part that is not there has no schedule")
-    }
-
-    fn steps(&self) -> u64 {
-        match *self {}
-    }
-
-    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
-        0.0
-    }
-
-    fn run<'c, F: Fabric>(&'c self, _: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
-        match *self {}
-    }
-}
-
 /// Something to do with an algorithm that is known by name only.
 pub trait Visitor {
     /// The result of a visit.

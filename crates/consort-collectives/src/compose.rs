@@ -17,6 +17,7 @@ mod part;
 mod reorder;
 mod sub;
 pub mod two_level;
+mod volume;
 
 use std::marker::PhantomData;
 

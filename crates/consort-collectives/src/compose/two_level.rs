@@ -31,7 +31,7 @@
 //! The parts share the call: each has a third of the inbox, and counters of its own. The first has
 //! the caller's entry mode and the last its exit mode; between them a PE's buffers are its own.
 
-use std::{fmt::Debug, marker::PhantomData};
+use std::{fmt::Debug, future::Future, marker::PhantomData, pin::Pin};
 
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, Fabric, MachineModel, Nodes, Op, OperatorClass,
@@ -42,6 +42,7 @@ use super::{
     Part, of_whole,
     reorder::Reorder,
     sub::{Buffer, Buffers, Sub},
+    volume::{Volume, by_node, by_rank},
 };
 use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
 
@@ -71,58 +72,34 @@ pub trait Levels: 'static {
     type Down: AnySchedule;
 }
 
+/// A part that is not there.
+#[derive(Debug)]
+pub enum Nothing {}
+
+impl AnySchedule for Nothing {
+    fn new(_: &Setting, _: &Candidate) -> Result<Self, PlanError> {
+        unreachable!("a part that is not there has no schedule")
+    }
+
+    fn steps(&self) -> u64 {
+        match *self {}
+    }
+
+    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
+        0.0
+    }
+
+    fn run<'c, F: Fabric>(&'c self, _: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
+        match *self {}
+    }
+}
+
 /// See [`Algorithm::cost_ns`].
 type Cost = fn(&Query, &Candidate, &MachineModel) -> f64;
 
 /// A collective in two levels.
 #[derive(Debug)]
 pub struct TwoLevel<L>(PhantomData<L>);
-
-/// How much each part moves, in blocks of the call.
-#[derive(Clone, Copy, Debug)]
-struct Volume {
-    /// What is one block in each part.
-    blocks: [usize; 3],
-    /// What a leader has before its part across.
-    raised: usize,
-    /// What a leader scatters down; 0 if it broadcasts.
-    scattered: usize,
-    /// Raised rows of a block for each PE, which leaders reorder; 0 if they reorder nothing.
-    rows: usize,
-    /// Columns of a block from each PE that have come across, which leaders make rows; 0 if they
-    /// reorder nothing.
-    columns: usize,
-}
-
-impl Volume {
-    fn of<L: Levels>(collective: Collective, pes: u32, nodes: Nodes) -> Self {
-        let (count, members) = (nodes.count(pes), nodes.members(0, pes).count);
-        let [up, across, down] = L::PARTS;
-        let given = collective.source_blocks(pes, up.is_none()) as usize;
-        let raised = given * up.map_or(1, |up| up.target_blocks(members, true)) as usize;
-        let [parts, received] = across.map_or([0; 2], |across| {
-            [across.source_blocks(count, true), across.target_blocks(count, true)]
-        });
-        let block = raised / parts.max(1) as usize;
-        let lowered = collective.target_blocks(pes, false) as usize;
-        let scatters = down == Some(Collective::Scatter);
-        // Blocks of a node follow each other if its ranks do, and there is one for each of them.
-        let reorders =
-            |blocks| if blocks > 1 || matches!(nodes, Nodes::InTurn(_)) { blocks } else { 0 };
-        Self {
-            blocks: [given, block, lowered],
-            raised,
-            scattered: if scatters { lowered * members as usize } else { 0 },
-            rows: if parts > 1 { reorders(raised / pes as usize) } else { 0 },
-            columns: if received > 1 { reorders(block / members as usize) } else { 0 },
-        }
-    }
-
-    /// The blocks that leaders copy to reorder them.
-    const fn reordered(&self, pes: u32) -> usize {
-        (self.rows + self.columns) * pes as usize
-    }
-}
 
 /// The modes of each part, what is a block in it, and where its buffers are.
 #[derive(Clone, Copy, Debug)]
@@ -159,28 +136,6 @@ pub struct Schedule<L: Levels> {
     after: Option<Reorder>,
     down: Option<Level<L::Down>>,
     steps: u64,
-}
-
-/// The order in which blocks go across: node by node, in it row by row. `order[k]` is the index of
-/// the `k`th in rows in the order of the ranks, where `run` blocks that stay together are one.
-fn by_node(nodes: Nodes, pes: u32, rows: u32, run: u32) -> Vec<u32> {
-    let of_node = |node| {
-        let members = nodes.members(node, pes);
-        let of_row = move |row| {
-            let firsts = (0..members.count).step_by(run as usize);
-            firsts.map(move |place| (row * pes + members.rank(place)) / run)
-        };
-        (0..rows).flat_map(of_row)
-    };
-    (0..nodes.count(pes)).flat_map(of_node).collect()
-}
-
-/// The order in which blocks that have come across are wanted: row by row, in it by rank.
-/// `order[k]` is the index of the `k`th as they come: node by node, PE by PE, a block of each row.
-fn by_rank(nodes: Nodes, pes: u32, rows: u32) -> Vec<u32> {
-    let members = nodes.members(0, pes).count;
-    let index = move |pe| nodes.node(pe) * members + nodes.place(pe);
-    (0..rows).flat_map(|row| (0..pes).map(move |pe| index(pe) * rows + row)).collect()
 }
 
 impl<L: Levels + Debug> TwoLevel<L> {
@@ -356,7 +311,7 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
         if is_ordered && matches!(nodes, Nodes::InTurn(_)) {
             return Err(Self::incapable("the PEs are dealt in turn, and operands keep order"));
         }
-        let volume = Volume::of::<L>(collective, pes, nodes);
+        let volume = Volume::new(L::PARTS, collective, pes, nodes);
         let Some(outline) = Self::outline(setting, &volume) else {
             return Err(Self::incapable("the data of a leader is longer than the scratch memory"));
         };
@@ -393,7 +348,7 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let Some((nodes, inside)) = &model.inside else { return f64::INFINITY };
-        let volume = Volume::of::<L>(query.collective, query.pes, *nodes);
+        let volume = Volume::new(L::PARTS, query.collective, query.pes, *nodes);
         let syncs = Self::sync(query.sync, volume.columns > 0);
         let (count, members) = (nodes.count(query.pes), nodes.members(0, query.pes).count);
         let cost = |level: usize, pes, cost: Cost, model: &MachineModel| {
