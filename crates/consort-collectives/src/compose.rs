@@ -219,21 +219,21 @@ mod tests {
     }
 
     /// What a leader keeps for its node fits its scratch memory, 4 KiB: in a gather a block of each
-    /// of 4 PEs, in an all-to-all 8 of each. What an all-gather or a long all-reduce keeps lies in
-    /// the target.
+    /// of 4 PEs, in an all-to-all 8 of each, and at the root of a scatter all 8 where they are
+    /// reordered. What an all-gather or a long all-reduce keeps lies in the target.
     #[test]
     fn two_levels_need_equal_nodes_and_memory_of_their_leaders() {
         let on = |nodes, collective, bytes| refused_on(nodes, collective, bytes, 256, "two_level");
         let regulars = [
             (Collective::Gather, 960),
-            (Collective::Scatter, 960),
+            (Collective::Scatter, 480),
             (Collective::AllToAll, 120),
             (Collective::ReduceScatter, 480),
             (Collective::AllGather, 1 << 20),
         ];
-        let nodes = [Nodes::Blocks(4), Nodes::InTurn(2)];
         for (collective, bytes) in regulars {
-            for nodes in nodes {
+            let in_turn = Some(Nodes::InTurn(2)).filter(|_| !collective.combines());
+            for nodes in [Nodes::Blocks(4)].into_iter().chain(in_turn) {
                 let is_long =
                     |bytes| on(nodes, collective, bytes).contains("longer than the scratch memory");
                 let is_limited = collective != Collective::AllGather;
