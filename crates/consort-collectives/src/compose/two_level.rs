@@ -21,12 +21,10 @@
 //!
 //! Where parts gather or scatter, the blocks of a node go across as one, and all nodes have equally
 //! many PEs. Where that is not the order of the ranks, leaders reorder blocks before and after.
-//!
 //! What has gone up lies in the leader's target in an all-gather, and in an all-reduce of more than
 //! half of the scratch memory, whose part across then works in place. Otherwise it lies at the end
 //! of the accumulator, and what is scattered down at the end of the memory for incoming messages:
-//! both are at most that long and move by messages only. PEs that are dealt to nodes in turn are
-//! combined out of the order of their ranks: such operators commute.
+//! both are at most that long and move by messages only. Operators commute on nodes in turn.
 //!
 //! The parts share the call: each has a third of the inbox, and counters of its own. The first has
 //! the caller's entry mode and the last its exit mode; between them a PE's buffers are its own.
