@@ -195,7 +195,7 @@ impl<'p> Cholesky<'p> {
                     .row
                     .broadcast_slice(&mut panel.rows, self.checkerboard.columns.owner(step))?;
             }
-            for (root, mut blocks) in panel.to_broadcast(&self.checkerboard) {
+            for (root, mut blocks) in panel.for_columns(&self.checkerboard) {
                 self.checkerboard.grid.column.broadcast_slice(&mut blocks, root)?;
                 panel.facing[root.index()] = blocks;
             }

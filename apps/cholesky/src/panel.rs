@@ -51,7 +51,7 @@ impl Panel {
 
     /// What the column of the grid has to broadcast: the roots and their blocks, which only they
     /// fill.
-    pub(crate) fn to_broadcast(
+    pub(crate) fn for_columns(
         &mut self,
         checkerboard: &Checkerboard<'_>,
     ) -> Vec<(Rank, Vec<f64>)> {
@@ -127,7 +127,7 @@ impl<'p> Ahead<'p> {
         let start =
             |(root, blocks)| Ok((root, checkerboard.grid.column.start_broadcast(blocks, root)?));
         let requests =
-            panel.to_broadcast(checkerboard).into_iter().map(start).collect::<Result<_>>()?;
+            panel.for_columns(checkerboard).into_iter().map(start).collect::<Result<_>>()?;
         Ok(Self::Columns(panel, requests))
     }
 

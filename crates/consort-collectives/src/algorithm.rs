@@ -224,6 +224,20 @@ pub trait Algorithm: 'static {
     }
 }
 
+/// The schedule of one PE, if the algorithm can serve the call.
+///
+/// # Errors
+/// As [`Algorithm::schedule`], and when the call is in place and the algorithm does not work so.
+pub(crate) fn schedule<A: Algorithm>(
+    setting: &Setting,
+    candidate: &Candidate,
+) -> Result<A::Schedule, PlanError> {
+    if setting.call.in_place && !A::IN_PLACE {
+        return Err(A::incapable("it reads contributions after it has written results"));
+    }
+    A::schedule(setting, candidate)
+}
+
 /// A schedule of any algorithm of a collective.
 pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
     /// The schedule of one PE.
@@ -237,28 +251,6 @@ pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;
     /// See [`Algorithm::run`].
     fn run<'c, F: Fabric>(&'c self, f: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
-}
-
-/// A part that is not there.
-#[derive(Debug)]
-pub enum Nothing {}
-
-impl AnySchedule for Nothing {
-    fn new(_: &Setting, _: &Candidate) -> Result<Self, PlanError> {
-        unreachable!("a part that is not there has no schedule")
-    }
-
-    fn steps(&self) -> u64 {
-        match *self {}
-    }
-
-    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
-        0.0
-    }
-
-    fn run<'c, F: Fabric>(&'c self, _: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
-        match *self {}
-    }
 }
 
 /// Something to do with an algorithm that is known by name only.
@@ -304,11 +296,11 @@ macro_rules! registry {
             ) -> Result<Self, $crate::PlanError> {
                 match candidate.algorithm.as_str() {
                     $($(<$algorithm as $crate::Algorithm>::NAME => {
-                        let schedule = <$algorithm as $crate::Algorithm>::schedule;
+                        let schedule = $crate::algorithm::schedule::<$algorithm>;
                         schedule(setting, candidate).map(Box::new).map(Self::$algorithm)
                     })+)*
                     $(<$shared as $crate::Algorithm>::NAME => {
-                        let schedule = <$shared as $crate::Algorithm>::schedule;
+                        let schedule = $crate::algorithm::schedule::<$shared>;
                         schedule(setting, candidate).map(Box::new).map(Self::$shared)
                     })*
                     name => {

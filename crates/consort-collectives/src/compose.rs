@@ -14,8 +14,10 @@
 //! it ends.
 
 mod part;
+mod reorder;
 mod sub;
 pub mod two_level;
+mod volume;
 
 use std::marker::PhantomData;
 
@@ -141,7 +143,7 @@ impl<C: Composition> Algorithm for Composed<C> {
 
 #[cfg(test)]
 mod tests {
-    use consort_fabric::OperatorClass;
+    use consort_fabric::{Nodes, OperatorClass};
 
     use super::*;
     use crate::{Visitor, visit};
@@ -158,6 +160,16 @@ mod tests {
     }
 
     fn refused(collective: Collective, bytes: u64, inbox_channels: u32, candidate: &str) -> String {
+        refused_on(Nodes::One, collective, bytes, inbox_channels, candidate)
+    }
+
+    fn refused_on(
+        nodes: Nodes,
+        collective: Collective,
+        bytes: u64,
+        inbox_channels: u32,
+        candidate: &str,
+    ) -> String {
         let query = Query {
             collective,
             sync: SyncModes::STRICT,
@@ -175,7 +187,7 @@ mod tests {
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
             counts: true,
             vendor: consort_fabric::Vendor::NONE,
-            nodes: consort_fabric::Nodes::One,
+            nodes,
         };
         let candidate: Candidate = candidate.parse().expect("a candidate");
         let setting = Setting::of(&query, capabilities);
@@ -204,5 +216,40 @@ mod tests {
             refused(Collective::AllGather, 8, 10, "all_broadcast(radix=2)"),
             "all_broadcast cannot serve this call: its broadcast by knomial: the inbox is too small"
         );
+    }
+
+    /// What a leader keeps for its node fits its scratch memory, 4 KiB: in a gather a block of each
+    /// of 4 PEs, in an all-to-all 8 of each, and at the root of a scatter all 8 where they are
+    /// reordered. What an all-gather or a long all-reduce keeps lies in the target.
+    #[test]
+    fn two_levels_need_equal_nodes_and_memory_of_their_leaders() {
+        let on = |nodes, collective, bytes| refused_on(nodes, collective, bytes, 256, "two_level");
+        let regulars = [
+            (Collective::Gather, 960),
+            (Collective::Scatter, 480),
+            (Collective::AllToAll, 120),
+            (Collective::ReduceScatter, 480),
+            (Collective::AllGather, 1 << 20),
+        ];
+        for (collective, bytes) in regulars {
+            let in_turn = Some(Nodes::InTurn(2)).filter(|_| !collective.combines());
+            for nodes in [Nodes::Blocks(4)].into_iter().chain(in_turn) {
+                let is_long =
+                    |bytes| on(nodes, collective, bytes).contains("longer than the scratch memory");
+                let is_limited = collective != Collective::AllGather;
+                let long = [bytes, 16 * bytes].map(is_long);
+                assert_eq!(long, [false, is_limited], "{collective} on {nodes:?}");
+            }
+            for nodes in [Nodes::Blocks(3), Nodes::Blocks(5), Nodes::InTurn(3)] {
+                let refused = on(nodes, collective, 8);
+                assert!(refused.ends_with("some nodes have more PEs than others"), "{refused}");
+            }
+        }
+        let long = |candidate| {
+            refused_on(Nodes::Blocks(4), Collective::AllReduce, 1 << 20, 256, candidate)
+        };
+        assert_eq!(long("two_level(knomial(radix=2),rabenseifner,knomial(radix=2))"), "");
+        let refused = long("two_level");
+        assert!(refused.ends_with("it reads contributions after it has written results"));
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use consort_fabric::{CallSpec, Candidate, Capabilities, Rank};
 
-use crate::{Algorithm, Setting, Visitor, plan::schedule, visit};
+use crate::{Algorithm, Setting, Visitor, algorithm::schedule, visit};
 
 /// The largest teams whose schedules are compared: the time is in proportion to all of them.
 const MOST_PES: u32 = 32;

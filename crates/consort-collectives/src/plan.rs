@@ -19,7 +19,7 @@ use std::{future::Future, pin::Pin};
 
 use consort_fabric::{Candidate, Fabric, Op, SyncMode};
 
-use crate::{Algorithm, Direction, PlanError, Setting, barrier::Synchronizer};
+use crate::{Algorithm, Direction, PlanError, Setting, algorithm::schedule, barrier::Synchronizer};
 
 /// The part of one PE in the calls of one kind.
 #[derive(Debug)]
@@ -36,20 +36,6 @@ pub struct EntryAndExit {
     entry: Option<Synchronizer>,
     /// The barrier after, where all leave together.
     exit: Option<Synchronizer>,
-}
-
-/// The schedule of one PE, if the algorithm can serve the call.
-///
-/// # Errors
-/// As [`Algorithm::schedule`], and when the call is in place and the algorithm does not work so.
-pub(crate) fn schedule<A: Algorithm>(
-    setting: &Setting,
-    candidate: &Candidate,
-) -> Result<A::Schedule, PlanError> {
-    if setting.call.in_place && !A::IN_PLACE {
-        return Err(A::incapable("it reads contributions after it has written results"));
-    }
-    A::schedule(setting, candidate)
 }
 
 impl<A: Algorithm> Plan<A> {

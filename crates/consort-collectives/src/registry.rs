@@ -3,8 +3,8 @@
 use consort_fabric::{Candidate, Capabilities, Collective, MachineModel, Query};
 
 use crate::{
-    Algorithm, Description, Parameter, PlanError, Setting, Visitor, all_gather, all_reduce,
-    all_to_all, barrier, broadcast, compose::two_level, gather, plan::schedule, reduce,
+    Algorithm, Description, Parameter, PlanError, Setting, Visitor, algorithm::schedule,
+    all_gather, all_reduce, all_to_all, barrier, broadcast, compose::two_level, gather, reduce,
     reduce_scatter, scan, scatter,
 };
 

@@ -4,25 +4,31 @@ use std::collections::BTreeSet;
 
 use consort_fabric::{Candidate, Query};
 
-use crate::{Catalog, Confidence, Entry, Rigour, RunnerUp, times::rounded_ns};
+use crate::{Catalog, Confidence, Entry, Rigour, RunnerUp, parts::best_of_each, times::rounded_ns};
 
 /// The candidates for `query` for which `able` holds, with their estimates, the most promising
-/// first. Candidates with equal estimates are ordered by their names.
+/// first, among them what is made of the best of each part. Candidates with equal estimates are
+/// ordered by their names.
 pub(crate) fn ranked<C: Catalog + ?Sized>(
     catalog: &C,
     query: &Query,
     able: impl Fn(&Candidate) -> bool,
 ) -> Vec<(Candidate, f64)> {
-    let mut ranked: Vec<_> = catalog
-        .candidates(query)
-        .into_iter()
-        .filter(|candidate| able(candidate))
-        .map(|candidate| {
-            let estimate_ns = rounded_ns(catalog.estimate_ns(query, &candidate));
-            (candidate, estimate_ns)
-        })
-        .collect();
-    ranked.sort_by(|(a, a_ns), (b, b_ns)| a_ns.total_cmp(b_ns).then_with(|| a.cmp(b)));
+    let estimate = |candidate: Candidate| {
+        let estimate_ns = rounded_ns(catalog.estimate_ns(query, &candidate));
+        (candidate, estimate_ns)
+    };
+    let sort = |ranked: &mut Vec<(Candidate, f64)>| {
+        ranked.sort_by(|(a, a_ns), (b, b_ns)| a_ns.total_cmp(b_ns).then_with(|| a.cmp(b)));
+    };
+    let candidates = catalog.candidates(query).into_iter();
+    let mut ranked: Vec<_> = candidates.filter(|one| able(one)).map(estimate).collect();
+    sort(&mut ranked);
+    let best = best_of_each(&ranked.iter().map(|(candidate, _)| candidate).collect::<Vec<_>>());
+    if let Some(best) = best.filter(able) {
+        ranked.push(estimate(best));
+        sort(&mut ranked);
+    }
     ranked
 }
 

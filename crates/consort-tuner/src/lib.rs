@@ -25,6 +25,7 @@ mod estimate;
 mod grid;
 mod mix;
 pub mod online;
+mod parts;
 mod query;
 mod race;
 mod row;

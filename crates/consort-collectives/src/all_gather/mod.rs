@@ -14,4 +14,6 @@ registry! {
     recursive_doubling: RecursiveDoubling,
     ring: Ring;
     use Vendor;
+    Any;
+    two_level: TwoLevel,
 }

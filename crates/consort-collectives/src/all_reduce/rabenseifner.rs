@@ -17,7 +17,7 @@
 
 use std::ops::Range;
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Span};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Place, Query, Rank, Span};
 
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
@@ -39,7 +39,8 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let (folds, longest) = if folded > 0 { (2, bytes) } else { (0, half) };
     let buffers = Buffers::new(setting, 2 * count + folds, longest, 1, count + 1)?;
     let chunks = buffers.chunks(longest);
-    let (all, sum) = (Span::source(0, bytes), Span::target(0, bytes));
+    let own = setting.contribution();
+    let (all, sum) = (Span { place: own, at: 0, bytes }, Span::target(0, bytes));
     // Halving and doubling with one PE share a credit.
     let round = |number: u32, credit| Round::at(number * chunks, credit);
     let last = 2 * count + 1;
@@ -56,15 +57,14 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let rank_of = |node: u32| Rank(if node < folded { 2 * node } else { node + folded });
     let node = if rank < 2 * folded { rank / 2 } else { rank - folded };
     let mut rounds = Vec::new();
-    let mut have: fn(usize, usize) -> Span = Span::source;
+    let mut have = own;
     if let Some(waiting) = waiting {
         rounds.push(round(0, 0).receive(waiting, [sum], Keep::After(vec![all])));
-        have = Span::target;
+        have = Place::Target;
     }
     let before = u32::from(folded > 0);
-    let span = |place: fn(usize, usize) -> Span, range: &Range<usize>| {
-        vec![place(range.start, range.len())]
-    };
+    let span =
+        |place, range: &Range<usize>| vec![Span { place, at: range.start, bytes: range.len() }];
     // The range of the data that is left, and the range sent away in each round.
     let (mut kept, mut given) = (0..bytes, Vec::new());
     for index in 0..count {
@@ -76,16 +76,16 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
             if node < other { (first, second, Keep::After) } else { (second, first, Keep::Before) };
         let halve = round(before + index, 1 + index).send(rank_of(other), span(have, &theirs));
         let operand = keep(span(have, &mine));
-        rounds.push(halve.receive(rank_of(other), span(Span::target, &mine), operand));
+        rounds.push(halve.receive(rank_of(other), span(Place::Target, &mine), operand));
         given.push(theirs);
         kept = mine;
-        have = Span::target;
+        have = Place::Target;
     }
     for index in (0..count).rev() {
         let (other, theirs) = (rank_of(node ^ (1 << index)), &given[index as usize]);
         let double = round(before + 2 * count - 1 - index, 1 + index)
-            .send(other, span(Span::target, &kept))
-            .receive(other, span(Span::target, theirs), Keep::Stores);
+            .send(other, span(Place::Target, &kept))
+            .receive(other, span(Place::Target, theirs), Keep::Stores);
         rounds.push(double);
         kept = kept.start.min(theirs.start)..kept.end.max(theirs.end);
     }
@@ -97,6 +97,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
 
 impl Algorithm for Rabenseifner {
     const NAME: &'static str = "rabenseifner";
+    const IN_PLACE: bool = true;
     const PARAMETERS: &'static [Parameter] = &[];
     type Schedule = Rounds;
 

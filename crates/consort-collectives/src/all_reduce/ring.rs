@@ -11,6 +11,8 @@
 //! 2. in as many rounds forward combined blocks in the same way, from `r + 1` down, and keep the
 //!    blocks received.
 //!
+//! A block is sent, or combined, before the result is written there, so it works in place.
+//!
 //! Cost: `2 (P - 1)` consecutive transfers, and `2 (P - 1) / P` of the data through a PE, which is
 //! the minimum. Every PE communicates with its neighbours only.
 
@@ -29,12 +31,13 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let element = element_bytes.max(1);
     let each = bytes.div_ceil(element).div_ceil(pes as usize) * element;
     let buffers = Buffers::new(setting, 2 * (pes - 1), each, 1, 1)?;
-    // The block `before` places before this PE's own one, in the source; blocks are alike on all
-    // PEs.
+    let own = setting.contribution();
+    // The block `before` places before this PE's own one, in its contribution; blocks are alike on
+    // all PEs.
     let block = |before: u32| {
         let index = rank.plus(u64::from(2 * pes - before), pes).index();
         let at = (index * each).min(bytes);
-        Span::source(at, each.min(bytes - at))
+        Span { place: own, at, bytes: each.min(bytes - at) }
     };
     let (right, left) = (rank.plus(1, pes), rank.plus(u64::from(pes - 1), pes));
     let result = |span: Span| Span::target(span.at, span.bytes);
@@ -58,6 +61,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
 
 impl Algorithm for Ring {
     const NAME: &'static str = "ring";
+    const IN_PLACE: bool = true;
     const PARAMETERS: &'static [Parameter] = &[];
     type Schedule = Rounds;
 

@@ -10,4 +10,6 @@ registry! {
     flat: Flat,
     pairwise: Pairwise;
     use Vendor;
+    Any;
+    two_level: TwoLevel,
 }

@@ -15,11 +15,36 @@ pub struct Sub {
     pub(crate) buffers: Buffers,
 }
 
-/// Where the buffers of a part are: each at an offset of a place.
+/// Where the buffers of a part are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffers {
-    pub(crate) source: (Place, usize),
-    pub(crate) target: (Place, usize),
+    pub(crate) source: Buffer,
+    pub(crate) target: Buffer,
+}
+
+/// A buffer of each PE of a part: that of PE `i` begins at `first + i * apart` of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Buffer {
+    pub(crate) place: Place,
+    pub(crate) first: usize,
+    pub(crate) apart: usize,
+}
+
+impl Buffer {
+    /// A buffer that begins at the same offset on each PE.
+    pub(crate) const fn new(place: Place, first: usize) -> Self {
+        Self { place, first, apart: 0 }
+    }
+
+    /// That of PE `index`, for a part whose PEs all know it.
+    pub(crate) const fn on(self, index: u32) -> Self {
+        Self { first: self.first + index as usize * self.apart, apart: 0, ..self }
+    }
+
+    /// Whether it lies in memory that no peer reaches.
+    pub(crate) const fn is_scratch(self) -> bool {
+        matches!(self.place, Place::Accumulator | Place::Incoming)
+    }
 }
 
 impl View for Sub {
@@ -38,15 +63,16 @@ impl View for Sub {
     }
 
     fn own(&self, span: Span) -> Span {
-        let (place, at) = match span.place {
-            Place::Source => self.buffers.source,
-            Place::Target => self.buffers.target,
-            place => (place, 0),
-        };
-        Span { place, at: at + span.at, bytes: span.bytes }
+        self.of(Rank(self.own), span)
     }
 
-    fn of(&self, _: Rank, span: Span) -> Span {
-        self.own(span)
+    fn of(&self, peer: Rank, span: Span) -> Span {
+        let buffer = match span.place {
+            Place::Source => self.buffers.source,
+            Place::Target => self.buffers.target,
+            _ => return span,
+        };
+        let Buffer { place, first, .. } = buffer.on(peer.0);
+        Span { at: first + span.at, place, ..span }
     }
 }

@@ -11,17 +11,25 @@
 //! | --- | --- | --- | --- |
 //! | barrier | barrier | barrier | barrier |
 //! | broadcast | | broadcast | broadcast |
+//! | scatter | | scatter | scatter |
+//! | gather | gather | gather | |
+//! | all-gather | gather | all-gather | broadcast |
+//! | all-to-all | gather | all-to-all | scatter |
 //! | reduce | reduce | reduce | |
 //! | all-reduce | reduce | all-reduce | broadcast |
+//! | reduce-scatter | reduce | reduce-scatter | scatter |
 //!
-//! What goes up lies in the upper half of the leaders' accumulator, so it is at most that long, and
-//! moves by messages only. PEs that are dealt to nodes in turn are combined out of the order of
-//! their ranks: such operators commute.
+//! Where parts gather or scatter, the blocks of a node go across as one, and all nodes have equally
+//! many PEs. Where that is not the order of the ranks, leaders reorder blocks before and after.
+//! What has gone up lies in the leader's target in an all-gather, and in an all-reduce of more than
+//! half of the scratch memory, whose part across then works in place. Otherwise it lies at the end
+//! of the accumulator, and what is scattered down at the end of the memory for incoming messages:
+//! both are at most that long and move by messages only. Operators commute on nodes in turn.
 //!
 //! The parts share the call: each has a third of the inbox, and counters of its own. The first has
 //! the caller's entry mode and the last its exit mode; between them a PE's buffers are its own.
 
-use std::{fmt::Debug, marker::PhantomData};
+use std::{fmt::Debug, future::Future, marker::PhantomData, pin::Pin};
 
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, Fabric, MachineModel, Nodes, Op, OperatorClass,
@@ -30,14 +38,21 @@ use consort_fabric::{
 
 use super::{
     Part, of_whole,
-    sub::{Buffers, Sub},
+    reorder::Reorder,
+    sub::{Buffer, Buffers, Sub},
+    volume::{Volume, by_node, by_rank},
 };
 use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
+
+/// Scratch memory is divided at lines, which suits any element.
+const LINE_BYTES: usize = 64;
 
 /// The algorithm of a part for which none is given.
 pub(crate) fn usual(collective: Collective) -> Candidate {
     match collective {
+        Collective::AllGather => Candidate::new("bruck").with("radix", 2),
         Collective::AllReduce => Candidate::new("recursive_doubling"),
+        Collective::AllToAll | Collective::ReduceScatter => Candidate::new("pairwise"),
         Collective::Barrier => Candidate::new("dissemination").with("radix", 2),
         _ => Candidate::new("knomial").with("radix", 2),
     }
@@ -55,12 +70,46 @@ pub trait Levels: 'static {
     type Down: AnySchedule;
 }
 
+/// A part that is not there.
+#[derive(Debug)]
+pub enum Nothing {}
+
+impl AnySchedule for Nothing {
+    fn new(_: &Setting, _: &Candidate) -> Result<Self, PlanError> {
+        unreachable!("a part that is not there has no schedule")
+    }
+
+    fn steps(&self) -> u64 {
+        match *self {}
+    }
+
+    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
+        0.0
+    }
+
+    fn run<'c, F: Fabric>(&'c self, _: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
+        match *self {}
+    }
+}
+
 /// See [`Algorithm::cost_ns`].
 type Cost = fn(&Query, &Candidate, &MachineModel) -> f64;
 
 /// A collective in two levels.
 #[derive(Debug)]
 pub struct TwoLevel<L>(PhantomData<L>);
+
+/// The modes of each part, what is a block in it, and where its buffers are.
+#[derive(Clone, Copy, Debug)]
+struct Outline {
+    sync: [SyncModes; 3],
+    bytes: [usize; 3],
+    buffers: [Buffers; 3],
+    /// Whether the part across has its data in the leaders' targets.
+    in_place: bool,
+    /// How much of the scratch memory is left to the parts that have buffers there.
+    scratch_bytes: usize,
+}
 
 /// One PE's part on a level: what it sees, and its schedule.
 #[derive(Debug)]
@@ -75,11 +124,14 @@ impl<S: AnySchedule> Level<S> {
     }
 }
 
-/// One PE's schedule: those of the parts that it takes part in.
+/// One PE's schedule: those of the parts that it takes part in, and what it reorders before and
+/// after the part across.
 #[derive(Debug)]
 pub struct Schedule<L: Levels> {
     up: Option<Level<L::Up>>,
+    before: Option<Reorder>,
     across: Option<Level<L::Across>>,
+    after: Option<Reorder>,
     down: Option<Level<L::Down>>,
     steps: u64,
 }
@@ -87,6 +139,10 @@ pub struct Schedule<L: Levels> {
 impl<L: Levels + Debug> TwoLevel<L> {
     const fn has(level: usize) -> bool {
         L::PARTS[level].is_some()
+    }
+
+    fn is(level: usize, part: Collective) -> bool {
+        L::PARTS[level] == Some(part)
     }
 
     /// The candidate of a part: the usual one if none is given.
@@ -108,14 +164,69 @@ impl<L: Levels + Debug> TwoLevel<L> {
         })
     }
 
-    /// The modes of a part.
-    fn sync(sync: SyncModes, level: usize) -> SyncModes {
-        let is_first = L::PARTS[..level].iter().all(Option::is_none);
-        let is_last = L::PARTS[level + 1..].iter().all(Option::is_none);
-        SyncModes {
-            entry: if is_first { sync.entry } else { SyncMode::Mine },
-            exit: if is_last { sync.exit } else { SyncMode::Mine },
-        }
+    /// The modes of the parts. What is reordered at the end is the PE's own by then.
+    fn sync(sync: SyncModes, reorders_after: bool) -> [SyncModes; 3] {
+        std::array::from_fn(|level| {
+            let is_first = L::PARTS[..level].iter().all(Option::is_none);
+            let is_last = L::PARTS[level + 1..].iter().all(Option::is_none) && !reorders_after;
+            SyncModes {
+                entry: if is_first { sync.entry } else { SyncMode::Mine },
+                exit: if is_last { sync.exit } else { SyncMode::Mine },
+            }
+        })
+    }
+
+    /// What is the same for all PEs of a node, if it fits.
+    fn outline(setting: &Setting, volume: &Volume) -> Option<Outline> {
+        let Setting { rank, call, capabilities, .. } = *setting;
+        let Capabilities { nodes, scratch_bytes, .. } = capabilities;
+        let gathers_all = Self::is(1, Collective::AllGather);
+        // Of long data there is more than one copy in scratch memory.
+        let in_place = Self::is(1, Collective::AllReduce) && call.bytes > scratch_bytes / 2;
+        let is_kept = Self::has(0) && !gathers_all && !in_place || volume.rows > 0;
+        let kept_blocks = if is_kept { volume.raised } else { 0 };
+        let kept = call.bytes.checked_mul(kept_blocks.max(volume.scattered))?;
+        let scratch_bytes = scratch_bytes.checked_sub(kept)? / LINE_BYTES * LINE_BYTES;
+        // Something must be spare where blocks change places.
+        (scratch_bytes > 0 || volume.rows + volume.columns == 0).then_some(())?;
+        let bytes = volume.blocks.map(|blocks| blocks * call.bytes);
+        let [source, target] = [Place::Source, Place::Target].map(|place| Buffer::new(place, 0));
+        let [accumulator, incoming] =
+            [Place::Accumulator, Place::Incoming].map(|place| Buffer::new(place, scratch_bytes));
+        let own_node = nodes.node(rank.0);
+        let apart = if gathers_all { bytes[1] } else { 0 };
+        let raised = if is_kept { accumulator } else { Buffer { apart, ..target } };
+        let up = Buffers { source, target: raised.on(own_node) };
+        let across = Buffers {
+            source: if Self::has(0) || is_kept { raised } else { source },
+            target: if Self::is(2, Collective::Scatter) { incoming } else { target },
+        };
+        // The root of a broadcast has no target.
+        let is_at_root =
+            call.collective == Collective::Broadcast && own_node == nodes.node(call.root.0);
+        let down = Buffers { source: if is_at_root { source } else { across.target }, target };
+        let sync = Self::sync(call.sync, volume.columns > 0);
+        Some(Outline { sync, bytes, buffers: [up, across, down], in_place, scratch_bytes })
+    }
+
+    /// What a leader reorders before and after its part across.
+    fn reorders(setting: &Setting, volume: &Volume, outline: &Outline) -> [Option<Reorder>; 2] {
+        let Setting { call: CallSpec { pes, bytes, .. }, capabilities, .. } = *setting;
+        let nodes = capabilities.nodes;
+        let [up, across, _] = outline.buffers;
+        let from = if Self::has(0) { up.target } else { up.source };
+        let run = if let Nodes::Blocks(block) = nodes { block } else { 1 };
+        let rows = |rows: usize| u32::try_from(rows).ok().filter(|&rows| rows > 0 && bytes > 0);
+        let reorder = |buffers, order: Vec<u32>, bytes| {
+            Reorder::new(buffers, &order, bytes, outline.scratch_bytes)
+        };
+        let before = rows(volume.rows).map(|rows| {
+            let order = by_node(nodes, pes, rows, run);
+            reorder([from, across.source], order, run as usize * bytes)
+        });
+        let after = rows(volume.columns)
+            .map(|rows| reorder([across.target; 2], by_rank(nodes, pes, rows), bytes));
+        [before, after]
     }
 
     /// The part of a level among `ranks`, of which the leader is the `root`th, and its steps. `own`
@@ -124,33 +235,37 @@ impl<L: Levels + Debug> TwoLevel<L> {
         setting: &Setting,
         candidate: &Candidate,
         level: usize,
+        outline: &Outline,
         (ranks, root, own): (Ranks, u32, Option<u32>),
-        buffers: Buffers,
     ) -> Result<(Option<Level<S>>, u64), PlanError> {
         let Some(collective) = L::PARTS[level] else { return Ok((None, 1)) };
         let lines = setting.lines() / 3;
         let index = u32::try_from(level).unwrap_or(0);
         let first_channel = setting.first_channel + index * lines;
-        let is_up =
-            buffers.source.0 == Place::Accumulator || buffers.target.0 == Place::Accumulator;
-        let half = setting.capabilities.scratch_bytes / 2;
+        let buffers = outline.buffers[level];
+        let in_scratch = buffers.source.is_scratch() || buffers.target.is_scratch();
+        let in_place = level == 1 && outline.in_place;
+        let symmetric = setting.call.symmetric;
+        let whole = setting.capabilities;
         let capabilities = Capabilities {
             inbox_channels: first_channel + lines,
-            scratch_bytes: if is_up { half } else { setting.capabilities.scratch_bytes },
-            exposes: setting.capabilities.exposes && !is_up,
+            scratch_bytes: if in_scratch { outline.scratch_bytes } else { whole.scratch_bytes },
+            exposes: whole.exposes && !in_scratch && !(in_place && symmetric),
             nodes: Nodes::One,
             vendor: Vendor {
-                team: setting.capabilities.vendor.leaders && level == 1 && ranks.first == 0,
+                team: whole.vendor.leaders && level == 1 && ranks.first == 0,
                 leaders: false,
             },
-            ..setting.capabilities
+            ..whole
         };
         let call = CallSpec {
             collective,
             pes: ranks.count,
             root: Rank(root),
-            sync: Self::sync(setting.call.sync, level),
-            symmetric: setting.call.symmetric && !is_up,
+            bytes: outline.bytes[level],
+            sync: outline.sync[level],
+            symmetric: symmetric && !in_scratch && !in_place,
+            in_place,
             ..setting.call
         };
         let rank = Rank(own.unwrap_or(root));
@@ -179,49 +294,50 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule<L>, PlanError> {
         Self::check_names(candidate)?;
-        let (nodes, CallSpec { pes, root, bytes, class, collective, .. }) =
+        let (nodes, CallSpec { pes, root, class, collective, .. }) =
             (setting.capabilities.nodes, setting.call);
         let count = nodes.count(pes);
         if count == 1 || count == pes {
             return Err(Self::incapable("the PEs are on one node, or each on a node of its own"));
         }
-        if collective.combines() {
-            if matches!(nodes, Nodes::InTurn(_)) && class != OperatorClass::Commutative {
-                return Err(Self::incapable("the PEs are dealt in turn, and operands keep order"));
-            }
-            if bytes > setting.capabilities.scratch_bytes / 2 {
-                return Err(Self::incapable("the data is longer than half of the scratch memory"));
-            }
+        let is_regular = nodes.members(0, pes).count * count == pes;
+        let divides = Self::is(0, Collective::Gather) || Self::is(2, Collective::Scatter);
+        if divides && !is_regular {
+            return Err(Self::incapable("some nodes have more PEs than others"));
         }
+        let is_ordered = collective.combines() && class != OperatorClass::Commutative;
+        if is_ordered && matches!(nodes, Nodes::InTurn(_)) {
+            return Err(Self::incapable("the PEs are dealt in turn, and operands keep order"));
+        }
+        let volume = Volume::new(L::PARTS, collective, pes, nodes);
+        let Some(outline) = Self::outline(setting, &volume) else {
+            return Err(Self::incapable("the data of a leader is longer than the scratch memory"));
+        };
         let leader = if collective.is_rooted() { nodes.place(root.0) } else { 0 };
         let Some(leaders) = nodes.across(leader, pes) else {
             return Err(Self::incapable("a node has no PE at the root's place"));
         };
-        let (own, root_node) = (setting.rank.0, nodes.node(root.0));
+        let own = setting.rank.0;
         let members = nodes.members(nodes.node(own), pes);
         let inside = (members, leader, members.index(own));
-        let upper = (Place::Accumulator, setting.capabilities.scratch_bytes / 2);
-        let has_up = Self::has(0);
-        let source = (Place::Source, 0);
-        let target = (Place::Target, 0);
-        let up = Buffers { source, target: upper };
-        let across = Buffers { source: if has_up && bytes > 0 { upper } else { source }, target };
-        let is_at_root = !has_up && nodes.node(own) == root_node;
-        let down = Buffers { source: if is_at_root { source } else { target }, target };
+        let between = (leaders, nodes.node(root.0), leaders.index(own));
+        let (up, mut steps) = Self::part(setting, candidate, 0, &outline, inside)?;
+        let (across, across_steps) = Self::part(setting, candidate, 1, &outline, between)?;
+        let (down, down_steps) = Self::part(setting, candidate, 2, &outline, inside)?;
+        steps = steps.max(across_steps).max(down_steps);
         // Other nodes may have more PEs or fewer: as many as the first or the last. They must have
         // schedules too, and all PEs count the same steps.
-        let mut steps = 1;
-        for node in [0, count - 1] {
+        let ends = [0, count - 1];
+        for node in ends.into_iter().filter(|_| !is_regular) {
             let others = (nodes.members(node, pes), leader, None);
-            let (_, up_there) = Self::part::<L::Up>(setting, candidate, 0, others, up)?;
-            let (_, down_there) = Self::part::<L::Down>(setting, candidate, 2, others, down)?;
+            let (_, up_there) = Self::part::<L::Up>(setting, candidate, 0, &outline, others)?;
+            let (_, down_there) = Self::part::<L::Down>(setting, candidate, 2, &outline, others)?;
             steps = steps.max(up_there).max(down_there);
         }
-        let between = (leaders, root_node, leaders.index(own));
-        let (up, _) = Self::part(setting, candidate, 0, inside, up)?;
-        let (across, across_steps) = Self::part(setting, candidate, 1, between, across)?;
-        let (down, _) = Self::part(setting, candidate, 2, inside, down)?;
-        Ok(Schedule { up, across, down, steps: steps.max(across_steps) })
+        let has_blocks = across.is_some() && (!collective.is_rooted() || setting.rank == root);
+        let [before, after] =
+            if has_blocks { Self::reorders(setting, &volume, &outline) } else { [None, None] };
+        Ok(Schedule { up, before, across, after, down, steps })
     }
 
     fn steps(schedule: &Schedule<L>) -> u64 {
@@ -230,27 +346,39 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let Some((nodes, inside)) = &model.inside else { return f64::INFINITY };
-        let of = |level: usize, pes| -> Option<(Query, Candidate)> {
-            let collective = L::PARTS[level]?;
-            let sync = Self::sync(query.sync, level);
-            let part = Self::candidate(candidate, level, collective).ok()?;
-            Some((Query { collective, sync, pes, symmetric: false, ..*query }, part))
-        };
+        let volume = Volume::new(L::PARTS, query.collective, query.pes, *nodes);
+        let syncs = Self::sync(query.sync, volume.columns > 0);
         let (count, members) = (nodes.count(query.pes), nodes.members(0, query.pes).count);
-        let cost = |part: Option<(Query, Candidate)>, cost: Cost, model: &MachineModel| {
-            part.map_or(0.0, |(query, candidate)| cost(&query, &candidate, model))
+        let cost = |level: usize, pes, cost: Cost, model: &MachineModel| {
+            let Some(collective) = L::PARTS[level] else { return 0.0 };
+            let Ok(part) = Self::candidate(candidate, level, collective) else {
+                return f64::INFINITY;
+            };
+            let bytes = query.bytes.saturating_mul(volume.blocks[level] as u64);
+            let sync = syncs[level];
+            let query = Query { collective, sync, pes, bytes, symmetric: false, ..*query };
+            cost(&query, &part, model)
         };
-        cost(of(0, members), L::Up::cost_ns, inside)
-            + cost(of(1, count), L::Across::cost_ns, model)
-            + cost(of(2, members), L::Down::cost_ns, inside)
+        let copy_ns = inside.next_line_ns + query.bytes as f64 / inside.copy_gbps;
+        cost(0, members, L::Up::cost_ns, inside)
+            + cost(1, count, L::Across::cost_ns, model)
+            + cost(2, members, L::Down::cost_ns, inside)
+            + volume.reordered(query.pes) as f64 * copy_ns
     }
 
-    async fn run<F: Fabric>(f: &F, Schedule { up, across, down, .. }: &Schedule<L>) -> Op {
+    async fn run<F: Fabric>(f: &F, schedule: &Schedule<L>) -> Op {
+        let Schedule { up, before, across, after, down, .. } = schedule;
         if let Some(up) = up {
             up.run(f).await?;
         }
+        if let Some(before) = before {
+            before.run(f).await?;
+        }
         if let Some(across) = across {
             across.run(f).await?;
+        }
+        if let Some(after) = after {
+            after.run(f).await?;
         }
         if let Some(down) = down {
             down.run(f).await?;

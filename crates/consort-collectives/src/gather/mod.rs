@@ -9,4 +9,6 @@ registry! {
     knomial: Flat Knomial,
     oc_bcast: OcBcast;
     use Vendor;
+    Any;
+    two_level: TwoLevel,
 }

@@ -5,10 +5,7 @@
 
 use consort_fabric::Collective;
 
-use crate::{
-    algorithm::Nothing,
-    compose::two_level::{self, Levels},
-};
+use crate::compose::two_level::{self, Levels, Nothing};
 
 pub type TwoLevel = two_level::TwoLevel<Parts>;
 

@@ -15,7 +15,9 @@ registry! {
     direct: Direct,
     flat: Flat,
     pairwise: Pairwise,
-    recursive_halving: RecursiveHalving,
+    recursive_halving: RecursiveHalving;
+    Any;
+    two_level: TwoLevel,
 }
 
 /// The pieces of a block: pieces of equal length, and a shorter rest.

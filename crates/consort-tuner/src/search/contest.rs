@@ -11,7 +11,8 @@ use consort_fabric::{Candidate, Query};
 
 use crate::{
     Confidence, Entry, Race, Rigour, RunnerUp, Sample, Workbench,
-    estimate::{distinct, ranked},
+    estimate::{distinct, ranked, same},
+    parts::best_of_each,
     times::rounded_ns,
 };
 
@@ -73,8 +74,8 @@ pub(crate) fn cap(rigour: Rigour, field_size: usize) -> Duration {
 
 /// Holds the heats for `query` among `field` within `budget`. Returns the final, and the entry for
 /// the last heat. A field of two, and any field at [`Rigour::Exhaustive`], has one heat, whose
-/// launches count in the final. Passes the candidates of each heat to `announce` before they are
-/// measured.
+/// launches count in the final. After the first heat the best of each part, together, joins the
+/// field, if it is new. Passes the candidates of each heat to `announce` before they are measured.
 pub(crate) fn heats<W: Workbench>(
     bench: &mut W,
     query: &Query,
@@ -88,18 +89,27 @@ pub(crate) fn heats<W: Workbench>(
         Rigour::Exhaustive => 1,
         _ => field.len().next_power_of_two().ilog2().saturating_sub(1).max(1),
     };
+    let mut is_first = true;
     loop {
         announce(&field);
         let mut heat = Race::new(field);
         heat.run(bench, query, HEAT_LAUNCHES, budget / heat_count)?;
-        let (ranking, entry) = (heat.ranking(), won(query, &heat, rigour));
+        let (mut ranking, entry) = (heat.ranking(), won(query, &heat, rigour));
+        let order: Vec<&Candidate> = ranking.iter().map(|(candidate, _)| candidate).collect();
+        let is_new = |one: &Candidate| !order.iter().any(|other| same(bench, query, one, other));
+        let joins = if is_first { best_of_each(&order).filter(is_new) } else { None };
+        is_first = false;
         if is_final(heat.field()) {
-            return Ok((heat, entry));
+            let Some(joins) = joins else { return Ok((heat, entry)) };
+            let field = heat.field().iter().cloned().chain([joins]).collect();
+            return Ok((Race::new(field), entry));
         }
+        // It takes the place of the slowest survivor, so that heats remain as many.
         let count = if ranking.len() > 2 { survivor_count(&ranking) } else { ranking.len() };
-        let survivors = ranking.into_iter().take(count).map(|(candidate, _)| candidate);
+        ranking.truncate(count - usize::from(joins.is_some()));
+        let survivors = ranking.into_iter().map(|(candidate, _)| candidate);
         heat.keep(&survivors.collect::<Vec<Candidate>>());
-        field = heat.field().to_vec();
+        field = heat.field().iter().cloned().chain(joins).collect();
         if is_final(&field) {
             return Ok((Race::new(field), entry));
         }

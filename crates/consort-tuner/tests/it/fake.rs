@@ -14,6 +14,9 @@ pub(crate) const LINE_BYTES: u64 = 56;
 /// The largest element that the algorithm `line` can serve.
 pub(crate) const LARGEST_ELEMENT: usize = 64;
 
+/// The best radices of the parts of what is made of parts.
+pub(crate) const BEST_RADICES: [f64; 2] = [8.0, 4.0];
+
 pub(crate) struct Fake {
     state: u64,
     now: Duration,
@@ -27,6 +30,8 @@ pub(crate) struct Fake {
     pub(crate) extended: bool,
     /// An algorithm whose candidates all are the same.
     pub(crate) alike: Option<&'static str>,
+    /// Whether there is one that is made of parts.
+    pub(crate) has_parts: bool,
 }
 
 impl Fake {
@@ -39,6 +44,7 @@ impl Fake {
             broken: None,
             extended: false,
             alike: None,
+            has_parts: false,
         }
     }
 
@@ -63,6 +69,12 @@ impl Fake {
             "pipelined" => {
                 let chunk = candidate.parameter("chunk_bytes").unwrap_or(1) as f64;
                 (pes - 1.0 + bytes / chunk) * (150.0 + chunk / 10.0)
+            }
+            // The best of each part is faster than anything else.
+            "two_level" => {
+                let parts = candidate.parts.iter();
+                let radices = parts.map(|part| part.parameter("radix").unwrap_or(1) as f64);
+                radices.zip(BEST_RADICES).map(|(own, best)| 10.0 + (own - best).powi(2)).sum()
             }
             other => panic!("no algorithm {other}"),
         };
@@ -103,6 +115,14 @@ impl Catalog for Fake {
         if query.collective != Collective::Barrier {
             let chunks = [1024, 8192, 65_536];
             all.extend(chunks.map(|c| Candidate::new("pipelined").with("chunk_bytes", c)));
+        }
+        if self.has_parts {
+            let of = |radices: [u64; 2]| {
+                let parts = radices.map(|radix| Candidate::new("knomial").with("radix", radix));
+                parts.into_iter().fold(Candidate::new("two_level"), Candidate::of)
+            };
+            all.push(of([2, 2]));
+            all.extend([4, 8].into_iter().flat_map(|radix| [of([radix, 2]), of([2, radix])]));
         }
         all
     }

@@ -291,6 +291,24 @@ fn an_observer_follows_and_the_flag_stops() {
     assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), measured_count);
 }
 
+/// No combination of parts is among the candidates, and the best one is found and measured.
+#[test]
+fn the_best_parts_are_measured_together() {
+    let grid = Grid::new(2, &[]);
+    for rigour in [Rigour::Measure, Rigour::Patient, Rigour::Exhaustive] {
+        let mut bench = Fake::new(13);
+        bench.has_parts = true;
+        let mut wisdom = empty(&bench);
+        let outcome = run(search(&grid, rigour, Duration::from_secs(120)), &mut bench, &mut wisdom);
+        let best: Candidate = "two_level(knomial(radix=8),knomial(radix=4))".parse().unwrap();
+        let is_best = |entry: &&Entry| entry.choice == best && entry.is_measured();
+        let found = wisdom.entries().filter(is_best).count();
+        assert!(2 * found > wisdom.entries().len(), "{rigour}: {found}, {outcome:?}");
+        let measured = bench.log.iter().filter(|(_, field)| field.contains(&best)).count();
+        assert!(measured >= found, "{rigour}");
+    }
+}
+
 /// Fails from the fourth query on, after four launches of each.
 struct Failing(Fake);
 

@@ -6,7 +6,10 @@
 use std::collections::BTreeSet;
 
 use consort_conformance::{Case, Program, Space};
-use consort_sim::{Simulation, machines::Machine};
+use consort_sim::{
+    Simulation,
+    machines::{Kind, Machine, Placement},
+};
 
 use crate::simulated::{listed, simulate};
 
@@ -30,18 +33,17 @@ fn algorithm(case: &Case) -> String {
 }
 
 /// Plays so many programs, and one of the algorithms that they leave out.
-fn play_on(name: &str, pes: u32, programs: usize) {
-    let simulation = on(name, pes);
+fn play_on(simulation: &Simulation, pes: u32, programs: usize) {
     let capabilities = simulation.capabilities().expect("it has these PEs");
     let mut played = BTreeSet::new();
     let play = |number: usize, cases: &[Case]| {
         let program = Program::new(pes, number as u64, cases);
-        if let Err(error) = simulate(&simulation, &program) {
-            panic!("{pes} PEs of {name}: {error}, in{}", listed(&program));
+        if let Err(error) = simulate(simulation, &program) {
+            panic!("{pes} PEs of {simulation:?}: {error}, in{}", listed(&program));
         }
     };
     for number in 0..programs {
-        let cases = some(&simulation, pes, number * CALLS, CALLS);
+        let cases = some(simulation, pes, number * CALLS, CALLS);
         played.extend(cases.iter().map(algorithm));
         play(number, &cases);
     }
@@ -56,20 +58,33 @@ fn play_on(name: &str, pes: u32, programs: usize) {
 #[test]
 fn all_that_the_scc_can_serve_on_few_cores() {
     for pes in [1, 2, 7] {
-        play_on("scc", pes, 60);
+        play_on(&on("scc", pes), pes, 60);
     }
 }
 
 #[test]
 fn all_that_the_scc_can_serve_on_all_cores() {
-    play_on("scc", 48, 20);
+    play_on(&on("scc", 48), 48, 20);
 }
 
-/// Nodes have 16 PEs: the larger numbers have some of several nodes.
+/// Nodes have 16 PEs: the larger numbers have some of several nodes, as many on each or not.
 #[test]
 fn all_that_a_cluster_can_serve() {
-    for (pes, programs) in [(2, 60), (17, 60), (70, 20)] {
-        play_on("cluster", pes, programs);
+    for (pes, programs) in [(2, 60), (17, 60), (32, 20), (70, 20)] {
+        play_on(&on("cluster", pes), pes, programs);
+    }
+}
+
+/// All PEs of a few nodes, to which they are dealt in turn.
+#[test]
+fn all_that_a_cluster_in_turn_can_serve() {
+    for (nodes, programs) in [(2, 20), (3, 20)] {
+        let mut machine = Machine::find("cluster").expect("it is shipped");
+        if let Kind::Cluster(cluster) = &mut machine.kind {
+            (cluster.nodes, cluster.pes_per_node) = (nodes, 4);
+            cluster.placement = Placement::InTurn;
+        }
+        play_on(&Simulation::on(machine, 4 * nodes), 4 * nodes, programs);
     }
 }
 

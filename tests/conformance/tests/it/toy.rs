@@ -125,7 +125,7 @@ fn toy(pes: u32, lines: u32, buffered: bool) -> Capabilities {
         vendor: Vendor { team: pes % 4 != 1, leaders: pes % 5 != 3 },
         nodes: match pes % 3 {
             0 => Nodes::One,
-            1 => Nodes::InTurn(3),
+            1 => Nodes::InTurn(2 + pes % 2),
             _ => Nodes::Blocks(2),
         },
     }

@@ -1,0 +1,111 @@
+//! Reordering the blocks of a PE, between two parts of a call.
+//!
+//! Within one buffer, blocks follow the cycles of the permutation, and one block of each cycle goes
+//! by way of spare memory (Windley, "Transposing matrices in a digital computer", 1959). From one
+//! buffer to another each is copied to its place. If a block is longer than the spare memory, all
+//! are moved piece by piece.
+
+use consort_fabric::{Local, Op, Span};
+
+use super::sub::Buffer;
+
+/// What one PE moves.
+#[derive(Debug)]
+pub(super) struct Reorder {
+    from: Buffer,
+    to: Buffer,
+    /// Bytes of a block.
+    bytes: usize,
+    /// Bytes of a piece of a block.
+    piece: usize,
+    /// The number of each block before and after, in the order of the copies.
+    moves: Vec<[u32; 2]>,
+}
+
+/// The number that stands for the spare memory.
+const SPARE: u32 = u32::MAX;
+
+/// The moves within one buffer that fill block `k` with block `order[k]`.
+fn cycles(order: &[u32]) -> Vec<[u32; 2]> {
+    let mut moves = Vec::new();
+    let mut is_filled = vec![false; order.len()];
+    for (first, _) in (0..).zip(order).filter(|&(at, &of)| at != of) {
+        if is_filled[first as usize] {
+            continue;
+        }
+        moves.push([first, SPARE]);
+        let mut at = first;
+        loop {
+            is_filled[at as usize] = true;
+            let of = order[at as usize];
+            moves.push([if of == first { SPARE } else { of }, at]);
+            if of == first {
+                break;
+            }
+            at = of;
+        }
+    }
+    moves
+}
+
+impl Reorder {
+    /// Fills block `k` of `to`, of `bytes` bytes, with block `order[k]` of `from`. These are the
+    /// same buffer or do not overlap. The first `spare` bytes of the memory for incoming messages,
+    /// at least one, serve in between.
+    pub(super) fn new([from, to]: [Buffer; 2], order: &[u32], bytes: usize, spare: usize) -> Self {
+        if from == to {
+            return Self { from, to, bytes, piece: bytes.min(spare), moves: cycles(order) };
+        }
+        let moves = (0..).zip(order).map(|(at, &of)| [of, at]).collect();
+        Self { from, to, bytes, piece: bytes, moves }
+    }
+
+    pub(super) async fn run<F: Local>(&self, f: &F) -> Op {
+        for done in (0..self.bytes).step_by(self.piece.max(1)) {
+            let bytes = self.piece.min(self.bytes - done);
+            let span = |buffer: Buffer, block: u32| match block {
+                SPARE => Span::incoming(bytes),
+                _ => {
+                    let at = buffer.first + block as usize * self.bytes + done;
+                    Span { place: buffer.place, at, bytes }
+                }
+            };
+            for &[of, at] in &self.moves {
+                f.copy(span(self.to, at), span(self.from, of)).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The permutations of `0..count`.
+    fn permutations(count: u32) -> Vec<Vec<u32>> {
+        let Some(last) = count.checked_sub(1) else { return vec![Vec::new()] };
+        let with_last = |shorter: Vec<u32>| {
+            (0..=shorter.len()).map(move |at| {
+                let mut longer = shorter.clone();
+                longer.insert(at, last);
+                longer
+            })
+        };
+        permutations(last).into_iter().flat_map(with_last).collect()
+    }
+
+    #[test]
+    fn cycles_fill_each_block() {
+        for order in (0..7).flat_map(permutations) {
+            let mut blocks: Vec<u32> = (0..).take(order.len()).collect();
+            let mut spare = None;
+            for [of, at] in cycles(&order) {
+                let block = if of == SPARE { spare.take() } else { Some(blocks[of as usize]) };
+                let block = block.expect("the spare memory is filled before it is read");
+                if at == SPARE { spare = Some(block) } else { blocks[at as usize] = block }
+            }
+            assert_eq!(blocks, order);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Candidates that are made of parts: the best of each part, together.
+//!
+//! All combinations of parts would be too many, so a catalogue has each part by each algorithm
+//! beside the usual ones of the others. Times of parts add up: so the best of each part make the
+//! best whole.
+
+use consort_fabric::Candidate;
+
+/// The candidate made of the best of each part, by candidates from the fastest on; `None` if it is
+/// one of them.
+pub(crate) fn best_of_each(ranking: &[&Candidate]) -> Option<Candidate> {
+    let first = ranking.iter().find(|one| !one.parts.is_empty())?;
+    let is_alike = |one: &&&Candidate| one.algorithm == first.algorithm;
+    let all: Vec<&Candidate> = ranking.iter().filter(is_alike).copied().collect();
+    let differing = |one: &Candidate, other: &Candidate| {
+        one.parts.iter().zip(&other.parts).filter(|(part, of_other)| part != of_other).count()
+    };
+    // Most differ from the usual one in one part, and in two from each other.
+    let near = |one: &&&Candidate| all.iter().filter(|other| differing(one, other) <= 1).count();
+    let usual = *all.iter().max_by_key(near)?;
+    let mut whole = usual.clone();
+    for (index, part) in whole.parts.iter_mut().enumerate() {
+        let differs_here = |one: &&&Candidate| {
+            differing(one, usual) == usize::from(one.parts[index] != usual.parts[index])
+        };
+        *part = all.iter().find(differs_here)?.parts[index].clone();
+    }
+    (!all.contains(&&whole)).then_some(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn best(ranking: &[&str]) -> Option<String> {
+        let all: Vec<Candidate> = ranking.iter().map(|text| text.parse().unwrap()).collect();
+        best_of_each(&all.iter().collect::<Vec<_>>()).map(|whole| whole.to_string())
+    }
+
+    #[test]
+    fn the_best_of_each_part_make_the_whole() {
+        let usual = "two(a,b,c)";
+        assert_eq!(best(&["flat", "two(a,x,c)", "two(y,b,c)", usual]).unwrap(), "two(y,x,c)");
+        assert_eq!(best(&["two(a,x,c)", "two(a,z,c)", usual, "two(y,b,c)"]), None);
+        assert_eq!(best(&[usual, "two(a,x,c)", "flat"]), None);
+        assert_eq!(best(&["flat"]), None);
+        // Others may be slow, or combinations already.
+        let ranking = ["two(y,x,c)", "two(a,x,c)", "two(a,b,z)", "two(y,b,c)", usual];
+        assert_eq!(best(&ranking).unwrap(), "two(y,x,z)");
+    }
+}
