@@ -73,7 +73,7 @@ pub(crate) fn run() -> ExitCode {
     let before = DATA.each_ref().map(|word| word.load(Relaxed));
     assert_eq!((before, ZEROS[50_000].load(Relaxed)), ([7, 8, 9], 3));
     assert_eq!(LARGE[12345].load(Relaxed), 1);
-    let (_, _, first) = job.statics(own).expect("its place");
+    let first = job.statics_at();
     let at = |word: &AtomicU64| {
         let offset = statics.offset_of(std::ptr::from_ref(word).addr(), 8);
         first + offset.expect("a static variable")
