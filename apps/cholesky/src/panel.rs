@@ -51,10 +51,7 @@ impl Panel {
 
     /// What the column of the grid has to broadcast: the roots and their blocks, which only they
     /// fill.
-    pub(crate) fn for_columns(
-        &mut self,
-        checkerboard: &Checkerboard<'_>,
-    ) -> Vec<(Rank, Vec<f64>)> {
+    pub(crate) fn for_columns(&mut self, checkerboard: &Checkerboard<'_>) -> Vec<(Rank, Vec<f64>)> {
         let blocks = |root: Rank| {
             let lines: usize = self
                 .facing_in(checkerboard, root)
