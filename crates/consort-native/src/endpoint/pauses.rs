@@ -27,6 +27,9 @@ use crate::{
 /// How long a wait in a job with far PEs yields, once nothing comes, before it sleeps.
 const FAR_YIELDS: Duration = Duration::from_millis(1);
 
+/// Polls between looks for far PEs, whose messages are most likely what the wait is for.
+const POLLS_PER_LOOK: u32 = 4;
+
 /// What happens when a wait has lasted for its limit.
 enum Expiry<'e> {
     /// The job fails.
@@ -232,14 +235,22 @@ impl Pauses<'_> {
     fn pause_far(&mut self, far: &Far) -> u32 {
         if self.spun == 0 {
             far.flush_now();
-        } else if self.endpoint.poll_operations() {
+        } else if self.look(far) {
             self.pause_alone();
         } else {
             self.compare_calls();
             thread::yield_now();
         }
         self.spun = self.spun.saturating_add(1);
-        self.polls
+        self.polls.min(POLLS_PER_LOOK)
+    }
+
+    /// Looks for what far PEs have sent, and polls the other operations if there are any; returns
+    /// whether this PE did.
+    fn look(&self, far: &Far) -> bool {
+        let Endpoint { job, pe, .. } = self.endpoint;
+        let looks_alone = pe.engine.has_only(1);
+        if looks_alone { job.look(far) } else { self.endpoint.poll_operations() }
     }
 }
 

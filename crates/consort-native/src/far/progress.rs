@@ -57,19 +57,26 @@ impl Job {
     #[inline]
     pub(crate) fn serve(&self) {
         if let Some(far) = self.far() {
-            self.serve_far(far);
+            self.serve_far(far, usize::MAX);
         }
     }
 
+    /// As [`Self::serve`], but delivers one frame: what it brings may end the wait of the PE that
+    /// looks. Returns whether this thread has looked.
+    pub(crate) fn look(&self, far: &Far) -> bool {
+        self.serve_far(far, 1)
+    }
+
+    /// Sends what waits, and delivers so many frames, or as many as have come.
     #[cold]
-    fn serve_far(&self, far: &Far) {
-        let Some(mut link) = far.try_link() else { return };
+    fn serve_far(&self, far: &Far, frames: usize) -> bool {
+        let Some(mut link) = far.try_link() else { return false };
         far.note_look();
         link.flush();
         for from in link.take_stalled() {
             self.deliver_or_fail(far, &mut link, from);
         }
-        loop {
+        for _ in 0..frames {
             match link.receive() {
                 Ok(None) => break,
                 Ok(Some((from, frame))) => {
@@ -90,6 +97,7 @@ impl Job {
             far.note_arrival(); // only the transport knows how far it is, and it needs looks
         }
         link.flush(); // answers
+        true
     }
 
     /// Delivers what has come from a process.
@@ -177,7 +185,7 @@ impl Job {
     pub(crate) fn part(&self, far: &Far) {
         let (mut looks, mut since_failure) = (Looks::default(), None);
         loop {
-            self.serve_far(far);
+            self.serve_far(far, usize::MAX);
             if self.is_poisoned() {
                 since_failure.get_or_insert_with(Instant::now);
             }
