@@ -73,12 +73,12 @@ const RECEIPTS: usize = 16;
 const MANY_SENT: usize = 16;
 /// ... and more than so many are waited for.
 const MOST_SENT: usize = 256;
-/// A transfer of more bytes is several messages, so short that MPIs send them over TCP without asking
-/// the receiver (below 64 KiB). The answers to longer ones queue behind what the receiver sends: two
-/// processes that send to each other would take turns.
+/// A transfer of more bytes is several messages, so short that MPIs send them over TCP without
+/// asking the receiver (below 64 KiB). The answers to longer ones queue behind what the receiver
+/// sends: two processes that send to each other would take turns.
 const MOST_BYTES: usize = 60 << 10;
-/// The messages of transfers that are on their way to a process, at most. Frames overtake those that
-/// are not: among them is what the process waits for before it sends more.
+/// The messages of transfers that are on their way to a process, at most. Frames overtake those
+/// that are not: among them is what the process waits for before it sends more.
 const MOST_PUSHED: usize = 4;
 
 /// What is left of a transfer.
@@ -207,6 +207,13 @@ impl Mpi {
         Ok(())
     }
 
+    /// What a transfer that has failed comes to: its MPI may still access the memory, so all
+    /// processes end.
+    fn fails(&self, error: String) -> Lost {
+        self.shim.close(Some(&format!("process {}: {error}", self.rank)));
+        Lost(error)
+    }
+
     /// The number of a new transfer.
     fn begin_transfer(&mut self, left: Left) -> Transfer {
         self.next += 1;
@@ -227,23 +234,25 @@ impl Mpi {
     }
 
     fn push_to(&mut self, to: u32) -> Result<(), Lost> {
-        let Pushes { waiting, begun } = &mut self.pushes[to as usize];
-        while let Some((transfer, request)) = begun.pop_front() {
-            if let Some(request) = self.shim.is_done(request).map_err(Lost)? {
-                begun.push_front((transfer, request));
+        while let Some((transfer, request)) = self.pushes[to as usize].begun.pop_front() {
+            if let Some(request) = self.shim.is_done(request).map_err(|error| self.fails(error))? {
+                self.pushes[to as usize].begun.push_front((transfer, request));
                 break;
             }
             if let Some(Left::Pushes { left, .. }) = self.transfers.get_mut(&transfer) {
                 *left -= 1;
             }
         }
+        let Pushes { waiting, begun } = &mut self.pushes[to as usize];
         while begun.len() < MOST_PUSHED
             && let Some((transfer, tag, region)) = waiting.pop_front()
         {
             let memory = (region.at().cast_const(), region.bytes());
             // SAFETY: who has begun the transfer promises that its memory stays until it is done.
-            let request = unsafe { self.shim.push(to, tag, memory) };
-            begun.push_back((transfer, request.map_err(Lost)?));
+            match unsafe { self.shim.push(to, tag, memory) } {
+                Ok(request) => begun.push_back((transfer, request)),
+                Err(error) => return Err(self.fails(error)),
+            }
         }
         Ok(())
     }
@@ -295,15 +304,8 @@ impl Transport for Mpi {
         let mut requests = Vec::new();
         for message in target.pieces(MOST_BYTES) {
             // SAFETY: the caller promises that the region stays, and may be written.
-            match unsafe { self.shim.pull(from, tag, (message.at(), message.bytes())) } {
-                Ok(request) => requests.push(request),
-                Err(error) => {
-                    if !requests.is_empty() {
-                        self.shim.close(Some(&error)); // nobody waits for those that have begun
-                    }
-                    return Err(Lost(error));
-                }
-            }
+            let begun = unsafe { self.shim.pull(from, tag, (message.at(), message.bytes())) };
+            requests.push(begun.map_err(|error| self.fails(error))?);
         }
         Ok(self.begin_transfer(Left::Requests(requests)))
     }
@@ -316,30 +318,31 @@ impl Transport for Mpi {
     ) -> Result<Transfer, Lost> {
         // SAFETY: the caller promises that both regions stay.
         let begun = unsafe { self.shim.collect(call, [source, target]) };
-        Ok(self.begin_transfer(Left::Requests(vec![begun.map_err(Lost)?])))
+        let request = begun.map_err(|error| self.fails(error))?;
+        Ok(self.begin_transfer(Left::Requests(vec![request])))
     }
 
     fn is_done(&mut self, transfer: Transfer) -> Result<bool, Lost> {
         if let Some(&Left::Pushes { to, .. }) = self.transfers.get(&transfer) {
             self.push_to(to)?;
         }
-        let left = match self.transfers.get_mut(&transfer) {
-            Some(Left::Pushes { left, .. }) => *left,
-            Some(Left::Requests(requests)) => {
+        let left = match self.transfers.remove(&transfer) {
+            Some(Left::Requests(mut requests)) => {
                 while let Some(request) = requests.pop() {
-                    if let Some(request) = self.shim.is_done(request).map_err(Lost)? {
+                    let left = self.shim.is_done(request).map_err(|error| self.fails(error))?;
+                    if let Some(request) = left {
                         requests.push(request);
                         break;
                     }
                 }
-                requests.len()
+                Some(requests).filter(|left| !left.is_empty()).map(Left::Requests)
             }
-            None => 0,
+            Some(Left::Pushes { left: 0, .. }) | None => None,
+            pushes => pushes,
         };
-        if left == 0 {
-            self.transfers.remove(&transfer);
-        }
-        Ok(left == 0)
+        let is_done = left.is_none();
+        self.transfers.extend(left.map(|left| (transfer, left)));
+        Ok(is_done)
     }
 
     fn is_moving(&self) -> bool {

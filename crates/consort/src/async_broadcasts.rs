@@ -99,7 +99,7 @@ impl<'p> Team<'p> {
     ) -> Result<AsyncBroadcasts<'p, H>> {
         self.state.ensure_alive()?;
         if self.state.choices.borrow().algorithms().is_between() {
-            return Err(Error::FarPes("asynchronous broadcasts"));
+            return Err(Error::FarPes("asynchronous broadcasts need PEs that share memory"));
         }
         let name = format!("async_broadcasts with k = {k}");
         let part =

@@ -140,7 +140,7 @@ pub enum Error {
     #[error("a pool's PEs are threads of one process: use Pes::threads, or Pes::run")]
     PoolOfProcesses,
     /// What only PEs that share memory can do.
-    #[error("{0} need PEs that share memory, and an MPI has started these: use `consort run`")]
+    #[error("{0}: use threads, or `consort run`")]
     FarPes(&'static str),
     /// Fewer or more inputs than PEs.
     #[error("{given} inputs do not go to {pes} PEs: give one for each")]

@@ -378,7 +378,7 @@ impl Pes {
             tracing::warn!("threads that join a job are not pinned: they are the program's");
         }
         if self.started()?.is_some() {
-            return Err(Error::FarPes("threads that join a job"));
+            return Err(Error::FarPes("threads join no job of PEs that an MPI has started"));
         }
         let joining = self.joining;
         Ok(Job::new(self.start_at(Some(joining))?))

@@ -20,8 +20,8 @@ pub trait View {
     fn own(&self, span: Span) -> Span;
     /// The same on a peer, by its rank in the part.
     fn of(&self, peer: Rank, span: Span) -> Span;
-    /// Whether those who take part are the first PEs of the nodes, if the fabric itself has
-    /// collectives for them.
+    /// Whether those who take part are the first PEs of the nodes, where `Capabilities::vendor` of
+    /// the part says that the fabric has collectives for them.
     const ARE_LEADERS: bool;
 }
 

@@ -1,8 +1,9 @@
 //! Buffers that PEs of this process expose to far PEs.
 //!
-//! A far PE names an exposure, not an address. A thread that serves it copies under the link's
-//! lock, and an exposure ends under that lock. So nobody reaches a buffer after its exposure has
-//! ended, whatever far PEs ask for.
+//! A far PE names an exposure, not an address. A thread that serves it copies short data under the
+//! link's lock, and begins a transfer of long data under it; an exposure ends under that lock. So
+//! nobody comes to a buffer after its exposure has ended, whatever far PEs ask for. Transfers that
+//! have begun before may outlast it: `Job::end_far_exposures` waits for them before the call ends.
 
 #![expect(unsafe_code, reason = "memory is kept with the exposure that vouches for it")]
 
@@ -20,8 +21,9 @@ pub(super) struct Exposed {
     pub(super) is_target: bool,
 }
 
-// SAFETY: the memory is only accessed under the link's lock while it is exposed, when other threads
-// may access it by the rules at the head of `call::rendezvous`.
+// SAFETY: the memory is accessed under the link's lock while it is exposed, when other threads may
+// access it by the rules at the head of `call::rendezvous`, and by transfers that have begun then,
+// for which its owner's call waits.
 unsafe impl Send for Exposed {}
 
 /// All exposures to far PEs.

@@ -49,8 +49,19 @@ pub struct Loopback {
     rank: u32,
     random: u64,
     pulls: HashMap<Transfer, Pull>,
+    /// What is not sent yet, in order.
+    pushes: VecDeque<(Transfer, Push)>,
     /// The number of the next transfer.
     next: Transfer,
+}
+
+/// A transfer from this process that is not done.
+struct Push {
+    to: u32,
+    tag: u32,
+    source: Region,
+    /// The looks before it is sent.
+    delay: u64,
 }
 
 /// A transfer to this process that is not done.
@@ -79,6 +90,7 @@ impl Loopback {
             rank,
             random: seed << 8 ^ u64::from(rank),
             pulls: HashMap::new(),
+            pushes: VecDeque::new(),
             next: 0,
         };
         (0..processes).map(end).collect()
@@ -100,6 +112,21 @@ impl Loopback {
 
     fn pushed(&self) -> MutexGuard<'_, Pushed> {
         self.network.pushed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends what is to be pushed, as far as it is due.
+    fn send_pushes(&mut self) {
+        while let Some((_, push)) = self.pushes.front_mut() {
+            if push.delay > 0 {
+                push.delay -= 1;
+                return;
+            }
+            let Push { to, tag, source, .. } = *push;
+            let mut bytes = vec![0; source.bytes()];
+            Memory::private(bytes.as_mut_ptr(), bytes.len()).copy_from(source.0);
+            self.pushed().entry((self.rank, to, tag)).or_default().push_back(bytes);
+            self.pushes.pop_front();
+        }
     }
 
     fn number(&mut self) -> Transfer {
@@ -134,6 +161,7 @@ impl Transport for Loopback {
     }
 
     fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
+        self.send_pushes();
         let due: Vec<u32> = (0..self.processes()).filter(|&from| self.is_due(from)).collect();
         if due.is_empty() {
             self.looks(self.rank).fetch_add(1, Relaxed);
@@ -146,10 +174,9 @@ impl Transport for Loopback {
     }
 
     unsafe fn push(&mut self, to: u32, tag: u32, source: Region) -> Result<Transfer, Lost> {
-        let mut bytes = vec![0; source.bytes()];
-        Memory::private(bytes.as_mut_ptr(), bytes.len()).copy_from(source.0);
-        self.pushed().entry((self.rank, to, tag)).or_default().push_back(bytes);
-        Ok(self.number())
+        let (transfer, delay) = (self.number(), self.draw(MOST_LOOKS + 1));
+        self.pushes.push_back((transfer, Push { to, tag, source, delay }));
+        Ok(transfer)
     }
 
     unsafe fn pull(&mut self, from: u32, tag: u32, target: Region) -> Result<Transfer, Lost> {
@@ -159,6 +186,10 @@ impl Transport for Loopback {
     }
 
     fn is_done(&mut self, transfer: Transfer) -> Result<bool, Lost> {
+        self.send_pushes();
+        if self.pushes.iter().any(|(push, _)| *push == transfer) {
+            return Ok(false);
+        }
         let Some(pull) = self.pulls.get_mut(&transfer) else { return Ok(true) };
         if pull.delay > 0 {
             pull.delay -= 1;
@@ -176,7 +207,7 @@ impl Transport for Loopback {
     }
 
     fn is_moving(&self) -> bool {
-        !self.pulls.is_empty()
+        !self.pulls.is_empty() || !self.pushes.is_empty()
     }
 
     fn cancel(&mut self, transfer: Transfer) {
@@ -184,7 +215,8 @@ impl Transport for Loopback {
     }
 
     fn is_flushed(&mut self) -> Result<bool, Lost> {
-        Ok(true)
+        self.send_pushes();
+        Ok(self.pushes.is_empty())
     }
 
     fn close(&mut self, _: Option<&str>) {

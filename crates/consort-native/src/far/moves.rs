@@ -19,11 +19,16 @@ use crate::{launch::job::Job, memory::region::Memory};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Link {
+    /// A transfer that has begun, or `None`: then the next look fails the job.
+    fn begun(&mut self, begun: Result<Transfer, Lost>) -> Option<Transfer> {
+        begun.map_err(|lost| self.lost.get_or_insert(lost).clone()).ok()
+    }
+
     /// Whether a transfer is done; it is known no more then.
     fn is_done(&mut self, transfer: Transfer) -> bool {
         self.transport.is_done(transfer).unwrap_or_else(|lost| {
             self.lost.get_or_insert(lost); // the next receipt fails the job
-            true // who cannot be reached any more accesses nothing
+            true // a transfer that has failed accesses nothing any more
         })
     }
 
@@ -154,9 +159,8 @@ impl Link {
     pub(super) fn push_wanted(&mut self, to: u32, tag: u32, place: Place, source: Option<Memory>) {
         // SAFETY: the memory of a heap lives as long as the job, and of an exposure until its call
         // ends, which waits for its transfers.
-        let pushed =
-            source.and_then(|source| unsafe { self.transport.push(to, tag, Region(source)) }.ok());
-        match pushed {
+        let push = source.map(|source| unsafe { self.transport.push(to, tag, Region(source)) });
+        match push.and_then(|push| self.begun(push)) {
             Some(transfer) => {
                 self.transfers.pushes.push_back(Moving { transfer, place, _kept: Vec::new() });
             }
@@ -179,7 +183,8 @@ impl Link {
             Memory::private(kept.as_mut_ptr().cast(), bytes)
         });
         // SAFETY: as in `push_wanted`; what is kept lives as long as the transfer.
-        if let Ok(transfer) = unsafe { self.transport.pull(from, tag, Region(target)) } {
+        let pull = unsafe { self.transport.pull(from, tag, Region(target)) };
+        if let Some(transfer) = self.begun(pull) {
             let inbound = &mut self.transfers.inbound[from as usize];
             inbound.pulls.push(Moving { transfer, place, _kept: kept });
         }
@@ -202,7 +207,8 @@ impl Far {
         let mut link = self.link();
         let tag = link.transfers.tag(process, 0);
         // SAFETY: the caller promises it.
-        let transfer = unsafe { link.transport.pull(process, tag, Region(target)) }.ok()?;
+        let pull = unsafe { link.transport.pull(process, tag, Region(target)) };
+        let transfer = link.begun(pull)?;
         let told = Told::Wanted { place, at, bytes: target.bytes, tag };
         link.tell(process, &told, |_| ());
         Some(Wanted { process, tag, transfer })
@@ -235,7 +241,8 @@ impl Far {
         link.tell(process, &Told::Coming { place, at, bytes: source.bytes, tag }, |_| ());
         link.flush();
         // SAFETY: the caller promises it.
-        unsafe { link.transport.push(process, tag, Region(source)) }.ok()
+        let push = unsafe { link.transport.push(process, tag, Region(source)) };
+        link.begun(push)
     }
 
     /// Begins a collective of the transport's.

@@ -91,7 +91,8 @@ pub trait Transport: Send {
     /// Begins to send what is in a region to another process, which pulls as many bytes.
     ///
     /// # Errors
-    /// When the process cannot be reached.
+    /// When the process cannot be reached. Then nothing accesses the region any more, as after an
+    /// error of each method below.
     ///
     /// # Safety
     /// The region must stay valid until the transfer is done.

@@ -174,9 +174,12 @@ impl Processes {
         let found = apart.mpi.gather(&[u64::from(is_found)]).map_err(failed)?;
         let (Some(ground), Some(statics), true) = (ground, files, is_form && !found.contains(&0))
         else {
-            tracing::warn!(
-                "processes of one machine share no memory: they do not find each other's"
-            );
+            let why = if is_form {
+                "they do not find each other's"
+            } else {
+                "ranks lie neither in equal blocks nor in turn on the machines"
+            };
+            tracing::warn!("processes of one machine share no memory: {why}");
             return Ok(apart);
         };
         Ok(Self {
