@@ -245,8 +245,7 @@ impl Job {
         self.segment.at(heaps + pe.index() * heap_stride, self.memory_bytes())
     }
 
-    /// Bytes from the beginning of a PE's heap to the end of its static variables, all of which
-    /// peers reach by their offsets.
+    /// Bytes of a PE's heap and its static variables, all of which peers reach by their offsets.
     #[inline(always)]
     pub fn memory_bytes(&self) -> usize {
         self.parts.memory_bytes
