@@ -144,6 +144,7 @@ impl Shim {
             2 => {
                 Err("the program has begun MPI for fewer threads than MPI_THREAD_SERIALIZED".into())
             }
+            3 => Err("the program has finalized MPI".into()),
             status => self.result(status, [rank, processes].map(c_int::unsigned_abs)),
         }
     }

@@ -47,9 +47,11 @@ static int failed(int error)
 /* Begins the use of MPI by this process; has no effect if it has begun. */
 int consort_mpi_begin(int *rank, int *processes)
 {
-    int there = 0, level = 0, error;
-    if (failed(MPI_Initialized(&there)))
+    int there = 0, over = 0, level = 0, error;
+    if (failed(MPI_Initialized(&there)) || failed(MPI_Finalized(&over)))
         return 1;
+    if (over)
+        return 3;
     if (!there) {
         /* Open MPI's messages queue behind what TCP has taken of longer ones: with the kernel's own
          * buffers, megabytes. */
@@ -64,7 +66,8 @@ int consort_mpi_begin(int *rank, int *processes)
     }
     if (level < MPI_THREAD_SERIALIZED)
         return 2;
-    return failed(MPI_Comm_rank(MPI_COMM_WORLD, rank)) || failed(MPI_Comm_size(MPI_COMM_WORLD, processes));
+    return failed(MPI_Comm_rank(MPI_COMM_WORLD, rank)) ||
+           failed(MPI_Comm_size(MPI_COMM_WORLD, processes));
 }
 
 /* Messages of one job do not meet those of another: all processes begin it. */

@@ -6,7 +6,13 @@
 
 #![expect(unsafe_code, reason = "passes on what callers promise of their memory")]
 
-use std::collections::{HashMap, VecDeque};
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::atomic::{
+        AtomicBool,
+        Ordering::{AcqRel, Release},
+    },
+};
 
 use consort_fabric::VendorCall;
 use consort_native::{Frame, Lost, Region, Transfer, Transport};
@@ -37,6 +43,9 @@ pub enum NoMpi {
         /// Those that the library knows.
         known: u32,
     },
+    /// Another job of this process goes on.
+    #[error("a job of this process goes on already, and an MPI carries one at a time")]
+    Busy,
     /// A setting is not the same in all processes.
     #[error("the {0} must be the same in all processes, and is not")]
     Differs(&'static str),
@@ -64,6 +73,9 @@ pub struct Mpi {
     /// The number of the next transfer.
     next: Transfer,
 }
+
+/// Whether a job of this process goes on: the shim serves one.
+static GOES_ON: AtomicBool = AtomicBool::new(false);
 
 /// The words of a receipt. MPIs send as many at once over most networks.
 const WORDS: usize = 2048;
@@ -102,8 +114,15 @@ impl Mpi {
     /// Begins a job of the processes that an MPI has started. All of them call this equally often.
     ///
     /// # Errors
-    /// When there is no shim for that MPI, or it fails.
+    /// When there is no shim for that MPI, or it fails, or another job goes on.
     pub fn begin(started: &Started) -> Result<Self, NoMpi> {
+        if GOES_ON.swap(true, AcqRel) {
+            return Err(NoMpi::Busy);
+        }
+        Self::begin_alone(started).inspect_err(|_| GOES_ON.store(false, Release))
+    }
+
+    fn begin_alone(started: &Started) -> Result<Self, NoMpi> {
         let shim = find(started.flavor)?;
         let shim = Shim::load(&shim).map_err(NoShim::Load)?;
         let [rank, processes] = shim.begin().map_err(NoMpi::Failed)?;
@@ -365,6 +384,7 @@ impl Transport for Mpi {
             self.receipts.drain(..).for_each(|receipt| self.shim.cancel_words(receipt));
         }
         self.shim.close(failed);
+        GOES_ON.store(false, Release);
     }
 
     fn abort(&mut self, status: u8) {

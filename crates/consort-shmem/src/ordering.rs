@@ -1,6 +1,6 @@
 //! Order and completion. Operations on near PEs are complete when they return; stores of one thread
 //! become visible in their order with a fence. What a far PE is told is done there in the order of
-//! the calls, and is asked for when it is to be complete.
+//! the calls, but for long puts, and is asked for when it is to be complete.
 
 use std::sync::atomic::{Ordering::Release, fence as order};
 
@@ -14,11 +14,11 @@ use crate::{
 /// `shmem_fence`.
 #[inline]
 pub fn fence(context: Context) {
-    world("shmem_fence");
+    let world = world("shmem_fence");
     if context != Context::DEFAULT && context != Context::INVALID {
         context.team("shmem_fence");
     }
-    order(Release);
+    world.one_sided().fence_in_order();
 }
 
 /// `shmem_quiet`.

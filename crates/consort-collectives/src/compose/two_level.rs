@@ -252,8 +252,12 @@ impl<L: Levels + Debug> TwoLevel<L> {
             scratch_bytes: if in_scratch { outline.scratch_bytes } else { whole.scratch_bytes },
             exposes: whole.exposes && !in_scratch && !(in_place && symmetric),
             nodes: Nodes::One,
+            // Libraries take no source that lies in the target.
             vendor: Vendor {
-                team: whole.vendor.leaders && level == 1 && ranks.first == 0,
+                team: whole.vendor.leaders
+                    && level == 1
+                    && ranks.first == 0
+                    && buffers.source.place != buffers.target.place,
                 leaders: false,
             },
             ..whole

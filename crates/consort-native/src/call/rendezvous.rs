@@ -73,12 +73,12 @@ impl Call<'_> {
             }
             self.drain();
         }
-        if let Some(staging) = self.staging() {
-            self.unstage(staging);
-        }
         if let Some(far) = self.job.far() {
             self.job.end_far_exposures(far, self.group.number(), self.rank, self.position);
             far.flush();
+        }
+        if let Some(staging) = self.staging() {
+            self.unstage(staging);
         }
     }
 }
@@ -299,11 +299,11 @@ impl Rendezvous for Call<'_> {
             let is_over = detached == group.exposed(position);
             is_over.then(|| {
                 group.free_exposures(position);
-                if let Some(staging) = self.staging() {
-                    self.unstage(staging);
-                }
                 if let Some(far) = self.job.far() {
                     self.job.end_far_exposures(far, group.number(), self.rank, position);
+                }
+                if let Some(staging) = self.staging() {
+                    self.unstage(staging);
                 }
             })
         })

@@ -41,13 +41,6 @@ impl Endpoint {
     /// # Panics
     /// When an operator panics; the job has failed then.
     pub fn progress(&self) {
-        // Packets of different pairs overtake each other. So what was put is complete before the
-        // messages of a call tell of it.
-        self.one_sided().settle();
-        self.progress_operations();
-    }
-
-    fn progress_operations(&self) {
         self.poll_operations();
         let visits = self.visits.get().wrapping_add(1);
         self.visits.set(visits);
@@ -65,6 +58,8 @@ impl Endpoint {
 
     /// As [`Self::progress`], for a PE that begins a call.
     pub fn begin_call(&self) {
+        // Packets of different pairs overtake each other. So what was put is complete before the
+        // messages of a call tell of it.
         self.one_sided().settle();
         self.begin_one_sided();
     }
@@ -75,7 +70,7 @@ impl Endpoint {
     pub fn begin_one_sided(&self) {
         match self.job.far() {
             Some(far) if self.pe.engine.has_only(1) && !far.is_due() => {}
-            _ => self.progress_operations(),
+            _ => self.progress(),
         }
     }
 

@@ -17,6 +17,7 @@ use super::{
     packet::{self, Exposure, Question, Told},
     transfers::Transfers,
     transport::{Frame, Lost, Transport},
+    writes::Writes,
 };
 use crate::{memory::region::Memory, system::clock};
 
@@ -42,13 +43,6 @@ pub struct Far {
 /// A PE that begins a call looks if no thread has for so long, in nanoseconds.
 const DUE_NS: u64 = 20_000;
 
-/// How often a process's memory was written.
-#[derive(Clone, Copy, Default)]
-struct Written {
-    times: u64,
-    done: u64,
-}
-
 /// What one thread of the process uses at a time.
 pub(super) struct Link {
     pub(super) transport: Box<dyn Transport>,
@@ -70,10 +64,7 @@ pub(super) struct Link {
     /// What a transfer has found out: a process cannot be reached any more.
     pub(super) lost: Option<Lost>,
     pub(super) transfers: Transfers,
-    /// By process, how often its memory was written, and how many of these are surely done.
-    written: Vec<Written>,
-    /// The questions whether a process is done, and how often it was written before.
-    whether_done: HashMap<u64, (u32, u64)>,
+    pub(super) writes: Writes,
     /// How many processes have said that their programs have ended.
     pub(super) ended: u32,
     /// Whether this process has said it.
@@ -111,8 +102,7 @@ impl Far {
             exposures: Exposures::default(),
             lost: None,
             transfers: Transfers::new(processes),
-            written: vec![Written::default(); processes as usize],
-            whether_done: HashMap::new(),
+            writes: Writes::new(processes),
             ended: 0,
             has_ended: false,
             closing: 0,
@@ -211,7 +201,7 @@ impl Far {
     pub(crate) fn write(&self, to: Rank, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
         let process = self.process(to);
         let mut link = self.link();
-        link.count_write(process);
+        link.writes.count(process);
         link.tell(process, told, data);
     }
 
@@ -229,16 +219,18 @@ impl Far {
     /// returns the numbers of the questions.
     pub(crate) fn ask_whether_done(&self) -> Vec<u64> {
         let mut link = self.link();
-        let mut ids = Vec::new();
-        for process in 0..link.transport.processes() {
-            let Written { times, done } = link.written[process as usize];
-            if times > done {
-                let id = link.ask(process, Question::Done {}, |_| ());
-                link.whether_done.insert(id, (process, times));
-                ids.push(id);
-            }
-        }
-        ids
+        let pending = link.writes.pending().into_iter();
+        let ask = |process| {
+            let id = link.ask(process, Question::Done {}, |_| ());
+            link.writes.ask(id, process);
+            id
+        };
+        pending.map(ask).collect()
+    }
+
+    /// Whether memory was put as a transfer, and that is not surely done.
+    pub(crate) fn has_pushed_long(&self) -> bool {
+        self.link().writes.have_long()
     }
 
     /// The answer to a question, once it is there. It is had once.
@@ -315,11 +307,6 @@ impl Link {
         }
     }
 
-    /// Counts a write to a process's memory.
-    pub(super) fn count_write(&mut self, process: u32) {
-        self.written[process as usize].times += 1;
-    }
-
     /// Tells all other processes something, at once.
     pub(super) fn tell_all(&mut self, told: &Told, data: &[u64]) {
         let own = self.transport.rank();
@@ -339,10 +326,7 @@ impl Link {
 
     /// Keeps an answer, if somebody still waits for it.
     pub(super) fn keep_answer(&mut self, id: u64, data: &[u64]) {
-        if let Some((process, times)) = self.whether_done.remove(&id) {
-            let done = &mut self.written[process as usize].done;
-            *done = times.max(*done);
-        }
+        self.writes.answer(id);
         if let Some(answer) = self.answers.get_mut(&id) {
             *answer = Some(data.to_vec());
         }

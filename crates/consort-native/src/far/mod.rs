@@ -16,6 +16,7 @@
 //! | `home` | what the process of PE 0 decides for all: blocks, numbers of groups, names |
 //! | `transfers` | what goes on with long data, which goes from memory to memory |
 //! | `moves` | begins transfers, and waits for them |
+//! | `writes` | what was put into the memory of others, and what of it is done |
 //! | `exposed` | buffers that are exposed to far PEs |
 
 pub(crate) mod deliver;
@@ -28,3 +29,4 @@ pub(crate) mod packet;
 pub(crate) mod progress;
 pub(crate) mod transfers;
 pub(crate) mod transport;
+mod writes;

@@ -236,7 +236,7 @@ impl Far {
     ) -> Option<Transfer> {
         let process = self.process(to);
         let mut link = self.link();
-        link.count_write(process);
+        link.writes.count_long(process);
         let tag = link.transfers.tag(process, 1);
         link.tell(process, &Told::Coming { place, at, bytes: source.bytes, tag }, |_| ());
         link.flush();

@@ -214,6 +214,17 @@ impl<'j> OneSided<'j> {
         self.settle();
     }
 
+    /// As [`Self::fence`], and sooner: far PEs do what they are told in order, but for long puts.
+    #[inline(always)]
+    pub fn fence_in_order(&self) {
+        fence(Release);
+        if let Some(far) = self.job.far()
+            && far.has_pushed_long()
+        {
+            self.settle_far(far);
+        }
+    }
+
     /// Returns when all puts of this thread are complete.
     #[inline]
     pub fn quiet(&self) {

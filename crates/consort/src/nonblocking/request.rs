@@ -115,7 +115,7 @@ impl<'p, B> Request<'p, B> {
         if self.completion.is_over() {
             return Ok(true);
         }
-        let _inside = self.state.go_inside()?; // drives pending calls
+        let _inside = self.state.go_inside_one_sided()?; // drives pending calls
         if self.completion.is_over() {
             return Ok(true);
         }
@@ -158,7 +158,7 @@ impl<'p, B> Request<'p, B> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     pub fn wait_timeout(self, limit: Duration) -> Result<Result<B, Self>> {
-        let inside = self.state.go_inside()?;
+        let inside = self.state.go_inside_one_sided()?;
         let endpoint = &self.state.endpoint;
         let taken = endpoint.block_until(self.number, Some(limit), || self.completion.take());
         drop(inside);

@@ -22,7 +22,7 @@ impl<'p> Team<'p> {
     /// # Errors
     /// [`Error::PeFailed`], [`Error::Mismatched`], [`Error::Reentrant`], [`Error::Freed`].
     pub fn progress(&self) -> Result<()> {
-        drop(self.state.enter()?); // drives them
+        drop(self.state.enter_one_sided()?); // drives them
         self.state.ensure_sound()
     }
 
@@ -33,7 +33,8 @@ impl<'p> Team<'p> {
     /// make in one order. Other calls may be made and started while it is pending, and waited for
     /// in any order. Starting a call waits for nothing, unless as many calls as the window holds
     /// (64, or 16 in teams of more than 64 PEs) are pending: then it waits until all PEs have
-    /// completed the oldest ones. A PE has one message buffer, so algorithms that use it do not
+    /// completed the oldest ones; or what the PE has put on another machine is not there yet. A PE
+    /// has one message buffer, so algorithms that use it do not
     /// serve nonblocking calls.
     ///
     /// # Errors

@@ -178,7 +178,8 @@ impl State {
         }
     }
 
-    /// As [`Self::go_inside`], for an operation on memory, which may pass what was put before.
+    /// As [`Self::go_inside`], for an operation on memory or a test, which may pass what was put
+    /// before.
     #[inline(always)]
     pub(crate) fn go_inside_one_sided(&self) -> Result<Inside<'_>> {
         match self.presence.replace(INSIDE) {
@@ -303,7 +304,7 @@ impl<'p> Hold<'p> {
         self.state.go_inside()
     }
 
-    /// As [`Self::enter`], for an operation on memory, which may pass what was put before.
+    /// As [`Self::enter`], for what may pass what was put before.
     #[inline]
     pub(crate) fn enter_one_sided(&self) -> Result<Inside<'p>> {
         self.ensure_alive()?;
