@@ -72,7 +72,8 @@ impl FromStr for OperatorClass {
 pub trait Operator<T>: Sync {
     /// Whether operands may be exchanged.
     const CLASS: OperatorClass;
-    /// The operator's name, for messages.
+    /// The operator's name, for messages. Those of the operators here are for what computes the
+    /// same: a library of the fabric may combine in place of [`Self::apply`](Operator::apply).
     const NAME: &'static str;
     /// `left` combined with `right`.
     fn apply(&self, left: T, right: T) -> T;
