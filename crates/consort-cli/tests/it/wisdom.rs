@@ -138,7 +138,7 @@ fn processes_have_wisdom_of_their_own() {
     assert!(shown.out.contains("not used here"), "{}", shown.out);
     let checked = place.run(&format!("{words} --check"));
     assert!([Some(0), Some(3)].contains(&checked.status), "{}{}", checked.out, checked.err);
-    place.run("tune --fabric ranks").misused("use threads, processes or mpi");
+    place.run("tune --fabric ranks").misused("use threads, processes, mpi or mixed");
 }
 
 /// Without an MPI too it is told what its processes choose, and how to tune for them.

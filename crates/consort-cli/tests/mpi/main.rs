@@ -57,7 +57,7 @@ fn main() -> ExitCode {
         Trial::test("mixed::one_machine_is_no_mixture", one_machine_is_no_mixture),
         Trial::test("mixed::machines", two_machines).with_ignored_flag(!has_namespaces()),
         Trial::test("predict::between_processes", predicted),
-        Trial::test("reproduce::G7", || reproduces("G7", "over two, 4 PEs", 10)),
+        Trial::test("reproduce::G7", || reproduces("G7", "over two, 4 PEs", 25)),
         Trial::test("reproduce::F7", || reproduces("F7", "4 PEs", 16)),
     ];
     let programs = shmem::PROGRAMS.into_iter().map(|program| {
