@@ -252,4 +252,40 @@ mod tests {
         let refused = long("two_level");
         assert!(refused.ends_with("it reads contributions after it has written results"));
     }
+
+    /// The blocks of a node lie in the leader's target already when they go across.
+    #[test]
+    fn no_library_gathers_all_from_its_target() {
+        let refused = |collective| {
+            let query = Query {
+                collective,
+                sync: SyncModes::STRICT,
+                pes: 8,
+                bytes: 64,
+                operator: OperatorClass::Commutative,
+                symmetric: false,
+            };
+            let capabilities = Capabilities {
+                inbox_channels: 1024,
+                scratch_bytes: 4096,
+                buffer_bytes: 8192,
+                exposes: false,
+                buffered: true,
+                pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+                counts: true,
+                vendor: consort_fabric::Vendor { team: false, leaders: true },
+                nodes: consort_fabric::Nodes::Blocks(2),
+            };
+            let candidate = "two_level(knomial(radix=2),vendor,knomial(radix=2))";
+            let candidate: Candidate = candidate.parse().expect("a candidate");
+            let setting = Setting::of(&query, capabilities);
+            visit(collective, &candidate.algorithm, Refused(&setting, &candidate)).expect("a name")
+        };
+        assert_eq!(
+            refused(Collective::AllGather),
+            "two_level cannot serve this call: its all_gather by vendor: \
+             these PEs have no collectives of the fabric's own"
+        );
+        assert_eq!(refused(Collective::AllToAll), "");
+    }
 }

@@ -1,7 +1,8 @@
 //! All-to-all in two levels: inside nodes, and between them; see [`two_level`].
 //!
-//! Kielmann, Hofman, Bal, Plaat and Bhoedjang, "MagPIe" (PPoPP 1999), for the levels: the leader of
-//! a node sends the blocks of all its PEs for all PEs of another node in one message.
+//! A representative of each node communicates with those of the others (Nishtala, Zheng, Hargrove
+//! and Yelick 2011, section 3.1), as coordinators of clusters do in MagPIe (Kielmann et al. 1999).
+//! The leader of a node gives the blocks of all its PEs for all PEs of another node as one.
 
 use consort_fabric::Collective;
 

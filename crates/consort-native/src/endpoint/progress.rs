@@ -36,7 +36,7 @@ impl Endpoint {
     }
 
     /// Polls the operations, and now and then compares calls with the peers'. For a PE that is in
-    /// no call. What this process has put to far PEs is complete then.
+    /// no call.
     ///
     /// # Panics
     /// When an operator panics; the job has failed then.

@@ -2,7 +2,8 @@
 
 use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use consort::{Candidate, Collective, Error, Pes, Rank, Signal, Sum, SyncModes, Until};
@@ -121,6 +122,30 @@ fn failures_end_transfers() {
         });
         assert!(matches!(ended, Err(Error::PeFailed { rank: Rank(1), .. })), "{ended:?}");
     }
+}
+
+/// A test of a request, and a wait with a limit, do not wait for what was put in the memory of a PE
+/// that computes.
+#[test]
+fn tests_of_requests_wait_for_no_puts() {
+    const COMPUTES: Duration = Duration::from_millis(400);
+    let ended = Pes::threads(2).loopback([Nodes::Blocks(1); 2], 3).run(|pe| {
+        let world = pe.world();
+        let memory = world.symmetric::<u64>(1)?;
+        world.barrier()?;
+        if world.rank() == Rank(1) {
+            thread::sleep(COMPUTES);
+            return world.start_all_reduce(vec![1], Sum)?.wait();
+        }
+        let mut request = world.start_all_reduce(vec![2], Sum)?;
+        memory.put(Rank(1), 0, &[1])?;
+        let begun = Instant::now();
+        assert!(!request.test()?);
+        let request = request.wait_timeout(Duration::from_millis(1))?.expect_err("PE 1 computes");
+        assert!(begun.elapsed() < COMPUTES / 2, "{:?}", begun.elapsed());
+        request.wait()
+    });
+    assert!(ended.expect("no PE fails").into_iter().all(|(_, sum)| sum == [3]));
 }
 
 /// What follows a long put finds it complete, whichever of them travels faster.

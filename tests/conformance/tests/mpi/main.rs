@@ -40,7 +40,7 @@ const CASES: usize = 100;
 
 /// How many processes, how PE 1 ends, and what all are told. Of a mismatch between two PEs only one
 /// pair can be named. What the library itself says is said once.
-const ENDS: [(u32, &str, &str); 8] = [
+const ENDS: [(u32, &str, &str); 9] = [
     (3, "panic", "PE 1 failed: it panicked: on purpose"),
     (3, "early", "PE 1 finished while PE "),
     (2, "mismatch", "calls do not match at call 1: PE 0 called barrier() "),
@@ -49,6 +49,7 @@ const ENDS: [(u32, &str, &str); 8] = [
     (2, "settings", "the bytes of the heap must be the same in all processes, and is not"),
     (3, "memory", "process 1: the system gave no memory for a symmetric heap of "),
     (3, "vendor", "consort: PE 1 failed: it panicked: on purpose"),
+    (2, "nested", "a job of this process goes on already, and an MPI carries one at a time"),
 ];
 
 fn main() -> ExitCode {
@@ -214,12 +215,19 @@ fn end_by_long() -> Result<()> {
     ended.map(drop)
 }
 
+/// How it ends that a PE begins another job.
+fn end_by_nested() -> Result<()> {
+    let again = || Pes::from_env(1).run(|pe| pe.world().barrier()).map(drop);
+    Pes::from_env(1).run(|_| again()).map(drop)
+}
+
 fn end_by(end: &str) -> Result<()> {
     match end {
         "settings" => return end_by_settings(),
         "memory" => return end_by_memory(),
         "vendor" => return end_by_vendor(),
         "long" => return end_by_long(),
+        "nested" => return end_by_nested(),
         _ => {}
     }
     let ended = Pes::from_env(1).run(|pe| {
