@@ -17,9 +17,9 @@ pub(crate) struct Shim {
     begin: extern "C" fn(*mut c_int, *mut c_int) -> c_int,
     open: extern "C" fn() -> c_int,
     gather: extern "C" fn(*const u64, c_int, *mut u64) -> c_int,
-    send: extern "C" fn(*const u64, c_int, c_int, c_int) -> *mut c_void,
+    send: extern "C" fn(*const u64, c_int, c_int) -> *mut c_void,
+    probe: extern "C" fn(*mut c_int, *mut c_int, *mut c_int) -> c_int,
     receive: extern "C" fn(*mut u64, c_int) -> *mut c_void,
-    received: extern "C" fn(*mut c_void, *mut c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int,
     lead: extern "C" fn(c_int) -> c_int,
     collect: unsafe extern "C" fn(
         c_int,
@@ -56,14 +56,6 @@ pub(crate) struct WordsRequest {
 
 /// A request about memory that somebody else keeps until it is done.
 pub(crate) struct Request(*mut c_void);
-
-/// Words that have been received.
-pub(crate) struct Received {
-    pub(crate) from: u32,
-    pub(crate) words: Vec<u64>,
-    /// Whether more words of the frame follow.
-    pub(crate) more: bool,
-}
 
 // SAFETY: a request is any thread's, one at a time, as the MPI is told with the level of threads.
 unsafe impl Send for Request {}
@@ -112,8 +104,8 @@ impl Shim {
             open: function!(library, b"consort_mpi_open"),
             gather: function!(library, b"consort_mpi_gather"),
             send: function!(library, b"consort_mpi_send"),
+            probe: function!(library, b"consort_mpi_probe"),
             receive: function!(library, b"consort_mpi_receive"),
-            received: function!(library, b"consort_mpi_received"),
             lead: function!(library, b"consort_mpi_lead"),
             collect: function!(library, b"consort_mpi_collect"),
             push: function!(library, b"consort_mpi_push"),
@@ -165,45 +157,25 @@ impl Shim {
         if request.is_null() { Err(self.last_error()) } else { Ok(Request(request)) }
     }
 
-    /// Sends words to a process, after which more of the frame follow or not.
-    pub(crate) fn send(
-        &self,
-        to: u32,
-        words: Vec<u64>,
-        more: bool,
-    ) -> Result<WordsRequest, String> {
+    /// Sends words to a process.
+    pub(crate) fn send(&self, to: u32, words: Vec<u64>) -> Result<WordsRequest, String> {
         let (count, to) = (number(words.len())?, number(to as usize)?);
-        let request = self.begun((self.send)(words.as_ptr(), count, to, more.into()))?;
+        let request = self.begun((self.send)(words.as_ptr(), count, to))?;
         Ok(WordsRequest { request, words: ManuallyDrop::new(words) })
     }
 
-    /// Begins to receive what comes next, into as many words.
-    pub(crate) fn receive(&self, mut words: Vec<u64>) -> Result<WordsRequest, String> {
-        let count = number(words.len())?;
-        let request = self.begun((self.receive)(words.as_mut_ptr(), count))?;
-        Ok(WordsRequest { request, words: ManuallyDrop::new(words) })
-    }
-
-    /// What has come, and the memory for the next receipt; or the request again.
-    pub(crate) fn received(
-        &self,
-        request: WordsRequest,
-    ) -> Result<Result<(Received, Vec<u64>), WordsRequest>, String> {
-        let (mut is_done, mut from, mut count, mut more) = (0, 0, 0, 0);
-        let status = (self.received)(
-            request.request.0,
-            &raw mut is_done,
-            &raw mut from,
-            &raw mut count,
-            &raw mut more,
-        );
+    /// Begins to receive what comes next, if it has come, and from whom.
+    pub(crate) fn receive(&self) -> Result<Option<(u32, WordsRequest)>, String> {
+        let (mut has_come, mut from, mut count) = (0, 0, 0);
+        let status = (self.probe)(&raw mut has_come, &raw mut from, &raw mut count);
         self.result(status, ())?;
-        if is_done == 0 {
-            return Ok(Err(request));
+        if has_come == 0 {
+            return Ok(None);
         }
-        let memory = ManuallyDrop::into_inner(request.words);
-        let words = memory.get(..count.unsigned_abs() as usize).unwrap_or(&memory).to_vec();
-        Ok(Ok((Received { from: from.unsigned_abs(), words, more: more != 0 }, memory)))
+        let mut words = vec![0; count.unsigned_abs() as usize];
+        let request = self.begun((self.receive)(words.as_mut_ptr(), count))?;
+        let request = WordsRequest { request, words: ManuallyDrop::new(words) };
+        Ok(Some((from.unsigned_abs(), request)))
     }
 
     /// Says whether this process is the first of its node. All processes say so.
@@ -293,29 +265,20 @@ impl Shim {
         Ok((is_done == 0).then_some(request))
     }
 
-    /// Frees the words of a request that is done, or returns the request.
-    pub(crate) fn is_sent(
+    /// The words of a request that is done, or the request again.
+    pub(crate) fn words(
         &self,
         WordsRequest { request, words }: WordsRequest,
-    ) -> Result<Option<WordsRequest>, String> {
+    ) -> Result<Result<Vec<u64>, WordsRequest>, String> {
         Ok(match self.is_done(request)? {
-            Some(request) => Some(WordsRequest { request, words }),
-            None => {
-                drop(ManuallyDrop::into_inner(words));
-                None
-            }
+            Some(request) => Err(WordsRequest { request, words }),
+            None => Ok(ManuallyDrop::into_inner(words)),
         })
     }
 
     /// Ends a receipt to which nothing is sent.
     pub(crate) fn cancel(&self, request: Request) {
         (self.cancel)(request.0);
-    }
-
-    /// Ends a receipt of words.
-    pub(crate) fn cancel_words(&self, WordsRequest { request, words }: WordsRequest) {
-        self.cancel(request);
-        drop(ManuallyDrop::into_inner(words));
     }
 
     /// Ends a job, with all processes; or says what has failed, and ends all processes.

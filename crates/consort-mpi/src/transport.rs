@@ -1,8 +1,7 @@
 //! Frames over MPI's messages, and transfers.
 //!
-//! Receipts from any process wait in a ring, in which MPI fills them in order. A frame is one
-//! message, or several if it is longer than a receipt's words. Transfers are messages too, from the
-//! memory of one process to that of another.
+//! A frame is a message, which is received when it is there. Transfers are messages too, from the
+//! memory of one process to that of another, with a receipt that waits for each.
 
 #![expect(unsafe_code, reason = "passes on what callers promise of their memory")]
 
@@ -19,7 +18,7 @@ use consort_native::{Frame, Lost, Region, Transfer, Transport};
 
 use super::{
     environment::Started,
-    library::{Received, Request, Shim, WordsRequest},
+    library::{Request, Shim, WordsRequest},
     prepare::{NoShim, find},
 };
 
@@ -58,10 +57,8 @@ pub struct Mpi {
     processes: u32,
     /// Frames that MPI may still read.
     sent: VecDeque<WordsRequest>,
-    /// Receipts, in the order in which MPI fills them.
-    receipts: VecDeque<WordsRequest>,
-    /// By process, the beginning of a frame of several messages.
-    begun: Vec<Frame>,
+    /// Frames that are being received, and from whom, in the order in which they are delivered.
+    coming: VecDeque<(u32, WordsRequest)>,
     /// Frames that have come.
     come: VecDeque<(u32, Frame)>,
     /// The transfers that are not done.
@@ -77,11 +74,7 @@ pub struct Mpi {
 /// Whether a job of this process goes on: the shim serves one.
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 
-/// The words of a receipt. MPIs send as many at once over most networks.
-const WORDS: usize = 2048;
-/// The receipts that wait.
-const RECEIPTS: usize = 16;
-/// More than so many frames that are on their way are looked after by each receipt, ...
+/// More than so many frames that are on their way are looked after by each look, ...
 const MANY_SENT: usize = 16;
 /// ... and more than so many are waited for.
 const MOST_SENT: usize = 256;
@@ -130,15 +123,12 @@ impl Mpi {
             return Err(NoMpi::Mixed { started: started.processes, known: processes });
         }
         shim.open().map_err(NoMpi::Failed)?;
-        let receipts = (0..RECEIPTS).map(|_| shim.receive(vec![0; WORDS]));
-        let receipts = receipts.collect::<Result<_, _>>().map_err(NoMpi::Failed)?;
         Ok(Self {
             shim,
             rank,
             processes,
             sent: VecDeque::new(),
-            receipts,
-            begun: (0..processes).map(|_| Frame::new()).collect(),
+            coming: VecDeque::new(),
             come: VecDeque::new(),
             transfers: HashMap::new(),
             pushes: (0..processes).map(|_| Pushes::default()).collect(),
@@ -183,7 +173,7 @@ impl Mpi {
     /// Frees the frames that MPI has sent.
     fn clear(&mut self) -> Result<(), Lost> {
         while let Some(request) = self.sent.pop_front() {
-            if let Some(request) = self.shim.is_sent(request).map_err(Lost)? {
+            if let Err(request) = self.shim.words(request).map_err(Lost)? {
                 self.sent.push_front(request);
                 break;
             }
@@ -191,37 +181,14 @@ impl Mpi {
         Ok(())
     }
 
-    /// Takes what has come next; returns whether anything has.
-    fn look(&mut self) -> Result<bool, Lost> {
-        let Some(receipt) = self.receipts.pop_front() else { return Ok(false) };
-        let (Received { from, words, more }, memory) =
-            match self.shim.received(receipt).map_err(Lost)? {
-                Ok(received) => received,
-                Err(receipt) => {
-                    self.receipts.push_front(receipt);
-                    return Ok(false);
-                }
-            };
-        self.receipts.push_back(self.shim.receive(memory).map_err(Lost)?);
-        let begun = self.begun.get_mut(from as usize);
-        let begun = begun.ok_or_else(|| Lost(format!("there is no process {from}")))?;
-        if more || !begun.is_empty() {
-            begun.extend(words);
-            if !more {
-                self.come.push_back((from, std::mem::take(begun)));
+    /// Takes the frame that has come next, if one has.
+    fn look(&mut self) -> Result<(), Lost> {
+        self.coming.extend(self.shim.receive().map_err(Lost)?);
+        if let Some((from, request)) = self.coming.pop_front() {
+            match self.shim.words(request).map_err(Lost)? {
+                Ok(frame) => self.come.push_back((from, frame)),
+                Err(request) => self.coming.push_front((from, request)),
             }
-        } else {
-            self.come.push_back((from, words));
-        }
-        Ok(true)
-    }
-
-    fn send_words(&mut self, to: u32, words: Vec<u64>, more: bool) -> Result<(), Lost> {
-        self.sent.push_back(self.shim.send(to, words, more).map_err(Lost)?);
-        // Peers that wait for each other still take what has come.
-        while self.sent.len() > MOST_SENT {
-            self.clear()?;
-            self.look()?;
         }
         Ok(())
     }
@@ -287,13 +254,13 @@ impl Transport for Mpi {
     }
 
     fn send(&mut self, to: u32, frame: Frame) -> Result<(), Lost> {
-        let mut rest = frame;
-        while rest.len() > WORDS {
-            let after = rest.split_off(WORDS);
-            self.send_words(to, rest, true)?;
-            rest = after;
+        self.sent.push_back(self.shim.send(to, frame).map_err(Lost)?);
+        // Peers that wait for each other still take what has come.
+        while self.sent.len() > MOST_SENT {
+            self.clear()?;
+            self.look()?;
         }
-        self.send_words(to, rest, false)
+        Ok(())
     }
 
     fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
@@ -303,7 +270,9 @@ impl Transport for Mpi {
         if !self.pushing.is_empty() {
             self.push_all()?;
         }
-        while self.come.is_empty() && self.look()? {}
+        if self.come.is_empty() {
+            self.look()?;
+        }
         Ok(self.come.pop_front())
     }
 
@@ -380,9 +349,6 @@ impl Transport for Mpi {
     }
 
     fn close(&mut self, failed: Option<&str>) {
-        if failed.is_none() {
-            self.receipts.drain(..).for_each(|receipt| self.shim.cancel_words(receipt));
-        }
         self.shim.close(failed);
         GOES_ON.store(false, Release);
     }
