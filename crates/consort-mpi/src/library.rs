@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "calls the functions of a library that is loaded")]
 
 use std::{
+    error::Error,
     ffi::{CStr, CString, c_char, c_int, c_void},
     mem::ManuallyDrop,
     path::Path,
@@ -65,15 +66,21 @@ macro_rules! function {
     ($library:expr, $name:literal) => {{
         // SAFETY: the shim, whose source is beside this file, has a function of this type.
         let function = unsafe { $library.get($name) };
-        *function.map_err(|error| error.to_string())?
+        *function.map_err(|error| reason(&error))?
     }};
+}
+
+/// What went wrong, with what the system says of it.
+fn reason(error: &libloading::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn load(path: &Path) -> Result<&'static Library, String> {
     // SAFETY: what is loaded is the shim, which an MPI's compiler has made, and the MPI itself.
     let library = unsafe { Library::new(path) };
     // An MPI must not be unloaded.
-    Ok(Box::leak(Box::new(library.map_err(|error| error.to_string())?)))
+    let library = library.map_err(|error| format!("{}: {}", path.display(), reason(&error)))?;
+    Ok(Box::leak(Box::new(library)))
 }
 
 /// A count or a rank as MPI has it.

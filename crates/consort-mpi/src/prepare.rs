@@ -8,7 +8,7 @@ use std::{
     env, fs,
     hash::{DefaultHasher, Hash, Hasher},
     io,
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     process::Command,
 };
 
@@ -97,8 +97,9 @@ fn compiler() -> String {
 
 /// The folder of shims.
 fn folder() -> Result<PathBuf, NoShim> {
-    if let Some(folder) = env::var_os(CACHE) {
-        return Ok(folder.into());
+    if let Some(folder) = env::var_os(CACHE).filter(|folder| !folder.is_empty()) {
+        // A bare name would be looked for where libraries are.
+        return Ok(path::absolute(&folder).unwrap_or_else(|_| folder.into()));
     }
     let base = etcetera::choose_base_strategy().map_err(|error| NoShim::Cache {
         path: PathBuf::from("~/.cache"),

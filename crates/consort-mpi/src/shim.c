@@ -20,6 +20,14 @@ static int is_over = 0;
 /* The process that has begun, and not one that it has forked. */
 static pid_t own = 0;
 
+/* All processes begin a job or end their use of MPI at a time: whether all do what this one does. */
+static int agree(int begins)
+{
+    int own[2] = {begins, !begins}, any[2] = {0, 0};
+    MPI_Allreduce(own, any, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return !(any[0] && any[1]);
+}
+
 static void finish(void)
 {
     int done = 0, rank = 0;
@@ -29,13 +37,12 @@ static void finish(void)
     if (done || is_over)
         return;
     is_over = 1;
-    if (all != MPI_COMM_NULL) {
+    /* All wait for the last: MPICH 4.0 over UCX often hangs if a process ends far earlier. */
+    if (all != MPI_COMM_NULL || !agree(0)) {
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         fprintf(stderr, "consort: process %d exits in the midst of its program\n", rank);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    /* MPICH 4.0 over UCX often hangs if a process ends far earlier than another. */
-    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
 }
 
@@ -72,9 +79,12 @@ int consort_mpi_begin(int *rank, int *processes)
            failed(MPI_Comm_size(MPI_COMM_WORLD, processes));
 }
 
-/* Messages of one job do not meet those of another: all processes begin it. */
+/* Messages of one job do not meet those of another: all processes begin it. A process that ends
+ * instead ends all. */
 int consort_mpi_open(void)
 {
+    if (!agree(1))
+        MPI_Barrier(MPI_COMM_WORLD);
     return failed(MPI_Comm_dup(MPI_COMM_WORLD, &all)) ||
            failed(MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN)) ||
            failed(MPI_Comm_dup(all, &bulk)) ||

@@ -170,13 +170,16 @@ impl Mpi {
         Ok(())
     }
 
-    /// Frees the frames that MPI has sent.
-    fn clear(&mut self) -> Result<(), Lost> {
-        while let Some(request) = self.sent.pop_front() {
-            if let Err(request) = self.shim.words(request).map_err(Lost)? {
+    /// Frees the frames that MPI has sent: all, or those before the first that it has not.
+    fn clear(&mut self, all: bool) -> Result<(), Lost> {
+        for _ in 0..self.sent.len() {
+            let Some(request) = self.sent.pop_front() else { break };
+            let Err(request) = self.shim.words(request).map_err(Lost)? else { continue };
+            if !all {
                 self.sent.push_front(request);
                 break;
             }
+            self.sent.push_back(request);
         }
         Ok(())
     }
@@ -257,7 +260,8 @@ impl Transport for Mpi {
         self.sent.push_back(self.shim.send(to, frame).map_err(Lost)?);
         // Peers that wait for each other still take what has come.
         while self.sent.len() > MOST_SENT {
-            self.clear()?;
+            self.clear(true)?;
+            self.push_all()?;
             self.look()?;
         }
         Ok(())
@@ -265,7 +269,7 @@ impl Transport for Mpi {
 
     fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
         if self.sent.len() > MANY_SENT {
-            self.clear()?;
+            self.clear(false)?;
         }
         if !self.pushing.is_empty() {
             self.push_all()?;
@@ -344,7 +348,7 @@ impl Transport for Mpi {
     }
 
     fn is_flushed(&mut self) -> Result<bool, Lost> {
-        self.clear()?;
+        self.clear(true)?;
         Ok(self.sent.is_empty())
     }
 

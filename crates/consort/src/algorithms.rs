@@ -4,6 +4,7 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
 use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Nodes, Query, Vendor};
+use consort_mpi::Started;
 use consort_native::{Job, topology::Topology};
 use consort_tuner::{Catalog, Identity};
 
@@ -15,6 +16,8 @@ use crate::fabric::Fabric;
 #[derive(Debug)]
 pub struct Algorithms {
     topology: Arc<Topology>,
+    /// The machine as all PEs of it may use it together.
+    of_all: Arc<Topology>,
     cores: u32,
     model: MachineModel,
     fabric: Fabric,
@@ -33,6 +36,12 @@ static ALL: Mutex<Vec<&'static Algorithms>> = Mutex::new(Vec::new());
 
 /// This machine's topology, read once.
 static TOPOLOGY: LazyLock<Arc<Topology>> = LazyLock::new(|| Arc::new(Topology::discover()));
+
+/// The same as the launcher may use it, if an MPI has started this process.
+static OF_LAUNCHER: LazyLock<Arc<Topology>> = LazyLock::new(|| match Started::here() {
+    Some(_) => Arc::new(TOPOLOGY.of_launcher()),
+    None => Arc::clone(&TOPOLOGY),
+});
 
 impl Algorithms {
     /// The algorithms of threads of this process: [`Algorithms::of`] these.
@@ -54,11 +63,24 @@ impl Algorithms {
             return known;
         }
         let topology = Arc::clone(&TOPOLOGY);
-        let cores = u32::try_from(topology.usable_cores()).unwrap_or(u32::MAX);
+        let of_all = match fabric {
+            Fabric::Threads => &TOPOLOGY,
+            _ => &OF_LAUNCHER,
+        };
+        let of_all = Arc::clone(of_all);
+        let cores = u32::try_from(of_all.usable_cores()).unwrap_or(u32::MAX);
         let model = MachineModel::typical(cores);
         let identity = OnceLock::new();
-        let kept: &'static Self =
-            Box::leak(Box::new(Self { topology, cores, model, fabric, nodes, vendor, identity }));
+        let kept: &'static Self = Box::leak(Box::new(Self {
+            topology,
+            of_all,
+            cores,
+            model,
+            fabric,
+            nodes,
+            vendor,
+            identity,
+        }));
         all.push(kept);
         kept
     }
@@ -110,7 +132,7 @@ impl Algorithms {
     #[must_use]
     pub fn identity(&self) -> &Identity {
         self.identity.get_or_init(|| {
-            let machine = self.topology.machine_key();
+            let machine = self.of_all.machine_key();
             Identity::new(&(machine + &self.fabric.suffix()), self)
         })
     }

@@ -60,7 +60,6 @@ impl Job {
                     self.count_detach(&memory, owner, position)?;
                 }
             }
-            Told::Show { group, member } => self.show(link, from, group, member)?,
             Told::Put { place, at, bytes } => {
                 let source = memory_of(data, bytes)?;
                 // What is not exposed any more was in a call that has failed.
@@ -94,7 +93,7 @@ impl Job {
             Told::Refused { tag } => link.refuse(from, tag),
             Told::Answer { id } => link.keep_answer(id, data),
             Told::Asks { id, question } => {
-                let answer = self.answer(far, link, question, data)?;
+                let answer = self.answer(far, link, from, question, data)?;
                 link.tell(from, &Told::Answer { id }, |frame| frame.extend(answer));
             }
         }
@@ -165,16 +164,20 @@ impl Job {
         Some(())
     }
 
-    /// The answer to a question of another process.
+    /// The answer to a question of a process.
     fn answer(
         &self,
         far: &Far,
         link: &mut Link,
+        from: u32,
         question: Question,
         data: &[u64],
     ) -> Option<Vec<u64>> {
         match question {
             Question::Done {} => Some(Vec::new()),
+            Question::Show { group, member } => {
+                self.show(link, from, group, member).map(|()| Vec::new())
+            }
             Question::Get { place, at, bytes } => {
                 // What is not exposed any more was in a call that has failed: no words answer.
                 let source = self.memory_at(far, link, place, at, bytes, false);

@@ -2,6 +2,11 @@
 //! groups, and those of the names of calls. Its directory has their entries, which the processes
 //! that share it use directly; each directory has the places of groups in its own segment.
 
+use std::{
+    collections::HashSet,
+    sync::{Mutex, PoisonError},
+};
+
 use consort_fabric::Rank;
 
 use super::{
@@ -13,11 +18,18 @@ use crate::{
         blocks::{HeapError, Number, Taken},
         call_names::NoNumber,
         groups::{Forming, GroupPlace, NoGroup},
-        lock::NAMES,
         locked_words::size,
     },
     launch::job::Job,
 };
+
+/// Numbers of names of which plans have let go: so many are kept before those are given back that
+/// no recent call has.
+const MANY_RELEASED: usize = 64;
+
+/// The numbers of names that a process keeps.
+#[derive(Default)]
+pub(super) struct ReleasedNumbers(Mutex<Vec<u64>>);
 
 /// The PE whose process decides.
 const HOME: Rank = Rank(0);
@@ -56,9 +68,9 @@ impl Job {
         Some(match question {
             Question::Number { bytes } => {
                 let name = String::from_utf8(packet::bytes_of(data, bytes)?).ok()?;
-                // Calls of other processes are not known here, so all numbers are taken as recent.
-                let all = |note: &mut dyn FnMut(u64)| (1..=NAMES as u64).for_each(note);
-                match directory.hold_name(&name, all) {
+                // Processes on other nodes hold the numbers of their recent calls.
+                let recent = |note: &mut dyn FnMut(u64)| self.note_recent(&directory, note);
+                match directory.hold_name(&name, recent) {
                     Ok(number) => vec![number],
                     Err(NoNumber { most }) => vec![0, most as u64],
                 }
@@ -82,7 +94,10 @@ impl Job {
                 let number = directory.number_group(forming, pes);
                 vec![number.unwrap_or(NO_GROUP)]
             }
-            Question::Done {} | Question::Get { .. } | Question::Atomic { .. } => return None,
+            Question::Done {}
+            | Question::Show { .. }
+            | Question::Get { .. }
+            | Question::Atomic { .. } => return None,
         })
     }
 
@@ -97,12 +112,22 @@ impl Job {
         }
     }
 
-    /// Removes a hold from the number of a name.
+    /// Removes a hold from the number of a name. The process that decides does not know the recent
+    /// calls of other nodes, so those keep the numbers of theirs.
     pub(crate) fn release_number_far(&self, far: &Far, number: u64) {
-        if !Self::is_home(far) {
-            self.tell_home(far, &Told::ReleaseName { number });
-        } else if let Some(directory) = self.directory() {
-            directory.release_name(number);
+        let Some(directory) = self.directory() else { return };
+        if Self::is_home(far) {
+            return directory.release_name(number);
+        }
+        let mut released = far.released.0.lock().unwrap_or_else(PoisonError::into_inner);
+        released.push(number);
+        if released.len().is_multiple_of(MANY_RELEASED) {
+            let mut recent = HashSet::new();
+            self.note_recent(&directory, &mut |number| recent.extend([number]));
+            drop(directory);
+            for number in released.extract_if(.., |number| !recent.contains(number)) {
+                self.tell_home(far, &Told::ReleaseName { number });
+            }
         }
     }
 
@@ -138,13 +163,15 @@ impl Job {
 
     /// One more hold on a block, or one less.
     pub(crate) fn hold_far(&self, far: &Far, (group, number): Number, is_more: bool) {
+        if !is_more && far.has_put() {
+            self.settle(far); // what is on its way must not reach those that get the memory next
+        }
         if !Self::is_home(far) {
-            let told = if is_more {
-                Told::Hold { group, number }
-            } else {
-                Told::Release { group, number }
+            return match is_more {
+                true => self.tell_home(far, &Told::Hold { group, number }),
+                false if self.is_poisoned() => {}
+                false => far.release(HOME, &Told::Release { group, number }),
             };
-            return self.tell_home(far, &told);
         }
         match self.directory() {
             Some(directory) if is_more => directory.hold((group, number)),
@@ -180,5 +207,92 @@ impl Job {
         if let Some(directory) = self.directory() {
             directory.leave(group);
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(any(loom, miri, consort_portable))))]
+mod tests {
+    use std::{sync::Arc, thread};
+
+    use consort_fabric::{Nodes, Signal};
+
+    use super::*;
+    use crate::{
+        directory::lock::NAMES,
+        far::loopback::Loopback,
+        heap::word::Width,
+        launch::{
+            call_number::CallNumber,
+            config::Config,
+            memory::{JobMemory, SharedFile},
+        },
+    };
+
+    /// Looks after which what was sent has surely come.
+    const LOOKS: u32 = 10;
+
+    /// Three processes of one PE each, which share no memory.
+    fn three() -> Vec<Arc<Job>> {
+        let nodes = Nodes::Blocks(1);
+        let config = Config { pes: 3, here: 1, nodes, ..Config::of_two() };
+        let job = |end| {
+            let file = SharedFile::new().expect("a file");
+            let memory = JobMemory::fill(config.clone(), file).expect("some memory");
+            Job::linked(memory, Far::new(Box::new(end), 3, [nodes; 2])).expect("some memory")
+        };
+        Loopback::ends(3, 0).into_iter().map(job).collect()
+    }
+
+    fn serve(job: &Job) {
+        (0..LOOKS).for_each(|_| job.serve());
+    }
+
+    /// A put that is still on its way would overwrite the data of those that get the memory next.
+    #[test]
+    fn memory_is_free_once_what_was_put_has_come() {
+        let jobs = three();
+        let allocate = |number| {
+            let directory = jobs[0].directory().expect("a sound job");
+            directory.allocate((0, number), 1, 64).expect("room").at
+        };
+        let first = allocate(1);
+        let far = jobs[2].far().expect("far PEs");
+        let word = Signal::Set(1);
+        far.write(
+            Rank(1),
+            &Told::Signal { pe: Rank(1), word: 0, width: Width::Eight, how: word },
+            |_| (),
+        );
+        thread::scope(|scope| {
+            let drops = scope.spawn(|| jobs[2].hold_far(far, (0, 1), false));
+            for _ in 0..100 {
+                serve(&jobs[0]);
+                thread::yield_now();
+            }
+            assert!(!drops.is_finished());
+            assert_ne!(allocate(2), first);
+            while !drops.is_finished() {
+                serve(&jobs[1]);
+            }
+        });
+        jobs[2].serve();
+        serve(&jobs[0]);
+        assert_eq!(allocate(3), first);
+    }
+
+    /// A program may make more different calls than there are numbers.
+    #[test]
+    fn numbers_of_calls_are_used_again() {
+        let jobs = three();
+        thread::scope(|scope| {
+            let names = scope.spawn(|| {
+                (0..NAMES + 1000)
+                    .all(|call| CallNumber::new(&jobs[1], &format!("call {call}")).is_ok())
+            });
+            while !names.is_finished() {
+                jobs[0].serve();
+            }
+            assert!(names.join().expect("no panic"));
+        });
     }
 }

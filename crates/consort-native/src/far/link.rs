@@ -14,7 +14,9 @@ use consort_fabric::{Nodes, Rank};
 
 use super::{
     exposed::{Exposed, Exposures},
+    home::ReleasedNumbers,
     packet::{self, Exposure, Question, Told},
+    questions::Questions,
     transfers::Transfers,
     transport::{Frame, Lost, Transport},
     writes::Writes,
@@ -37,6 +39,7 @@ pub struct Far {
     /// nanoseconds.
     looked_ns: AtomicU64,
     heard_ns: AtomicU64,
+    pub(super) released: ReleasedNumbers,
     link: Mutex<Link>,
 }
 
@@ -50,10 +53,7 @@ pub(super) struct Link {
     outboxes: Vec<Frame>,
     /// The processes for which packets wait.
     unsent: Vec<u32>,
-    /// The number of the next question.
-    next: u64,
-    /// The questions that were asked, and their answers once they are there.
-    answers: HashMap<u64, Option<Vec<u64>>>,
+    questions: Questions,
     /// By group, what has arrived before a PE of this process has joined it.
     pub(super) early: HashMap<u64, Vec<(Told, Vec<u64>)>>,
     /// By group, how many PEs of this process have joined it and not left it.
@@ -94,8 +94,7 @@ impl Far {
             outboxes: (0..processes).map(|_| Frame::new()).collect(),
             unsent: Vec::new(),
             transport,
-            next: 0,
-            answers: HashMap::new(),
+            questions: Questions::default(),
             early: HashMap::new(),
             joined: HashMap::from([(0, here.count)]),
             left: HashSet::new(),
@@ -118,6 +117,7 @@ impl Far {
             has_far: nodes.count(pes) > 1,
             looked_ns,
             heard_ns,
+            released: ReleasedNumbers::default(),
             link: Mutex::new(link),
         }
     }
@@ -197,6 +197,15 @@ impl Far {
         self.link().tell(self.process(to), told, data);
     }
 
+    /// Tells the process of a PE that a block has a hold less, which is done before the next call:
+    /// who allocates then finds what has been freed.
+    pub(crate) fn release(&self, to: Rank, told: &Told) {
+        let process = self.process(to);
+        let mut link = self.link();
+        link.writes.count_release(process);
+        link.tell(process, told, |_| ());
+    }
+
     /// Tells the process of a PE something about memory that it has written there.
     pub(crate) fn write(&self, to: Rank, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
         let process = self.process(to);
@@ -215,10 +224,24 @@ impl Far {
         self.link().ask(self.process(to), question, data)
     }
 
+    /// Asks the process of a PE for the words that a member of a group publishes, unless it has been
+    /// asked and has not answered.
+    pub(crate) fn ask_to_show(&self, to: Rank, group: u64, member: Rank) {
+        let process = self.process(to);
+        let mut link = self.link();
+        if let Some(id) = link.questions.ask_to_show(group, member) {
+            let question = Question::Show { group, member };
+            link.tell(process, &Told::Asks { id, question }, |_| ());
+        }
+    }
+
     /// Asks all processes whose memory was written whether that is done, unless it surely is;
     /// returns the numbers of the questions.
     pub(crate) fn ask_whether_done(&self) -> Vec<u64> {
         let mut link = self.link();
+        if link.is_closing {
+            return Vec::new(); // all have ended
+        }
         let pending = link.writes.pending().into_iter();
         let ask = |process| {
             let id = link.ask(process, Question::Done {}, |_| ());
@@ -228,6 +251,11 @@ impl Far {
         pending.map(ask).collect()
     }
 
+    /// Whether memory was put, and that is not surely done.
+    pub(crate) fn has_put(&self) -> bool {
+        self.link().writes.have_put()
+    }
+
     /// Whether memory was put as a transfer, and that is not surely done.
     pub(crate) fn has_pushed_long(&self) -> bool {
         self.link().writes.have_long()
@@ -235,15 +263,12 @@ impl Far {
 
     /// The answer to a question, once it is there. It is had once.
     pub(crate) fn answer(&self, id: u64) -> Option<Vec<u64>> {
-        let mut link = self.link();
-        let answer = link.answers.get_mut(&id)?.take()?;
-        link.answers.remove(&id);
-        Some(answer)
+        self.link().questions.take(id)
     }
 
     /// Drops a question, whose answer nobody waits for any more.
     pub(crate) fn forget(&self, id: u64) {
-        self.link().answers.remove(&id);
+        self.link().questions.forget(id);
     }
 
     /// Sends all that waits.
@@ -289,6 +314,7 @@ impl Link {
             self.joined.remove(&group);
             self.left.insert(group);
             self.early.remove(&group);
+            self.questions.leave(group);
         }
     }
 
@@ -317,9 +343,7 @@ impl Link {
     }
 
     fn ask(&mut self, to: u32, question: Question, data: impl FnOnce(&mut Vec<u64>)) -> u64 {
-        let id = self.next;
-        self.next += 1;
-        self.answers.insert(id, None);
+        let id = self.questions.ask();
         self.tell(to, &Told::Asks { id, question }, data);
         id
     }
@@ -327,9 +351,7 @@ impl Link {
     /// Keeps an answer, if somebody still waits for it.
     pub(super) fn keep_answer(&mut self, id: u64, data: &[u64]) {
         self.writes.answer(id);
-        if let Some(answer) = self.answers.get_mut(&id) {
-            *answer = Some(data.to_vec());
-        }
+        self.questions.keep(id, data);
     }
 
     /// Sends all that waits.

@@ -10,7 +10,8 @@
 //! | `transport` | what carries frames of packets between processes |
 //! | `loopback` | such a transport within one process, for tests |
 //! | `packet` | what processes tell and ask each other, in words |
-//! | `link` | a process's end: packets wait in frames, answers for those who have asked |
+//! | `link` | a process's end: packets wait in frames |
+//! | `questions` | what a process has asked, and the answers |
 //! | `deliver` | what a packet does in the process that it arrives in |
 //! | `progress` | sending and delivering, and waits for answers |
 //! | `home` | what the process of PE 0 decides for all: blocks, numbers of groups, names |
@@ -27,6 +28,7 @@ pub(crate) mod loopback;
 mod moves;
 pub(crate) mod packet;
 pub(crate) mod progress;
+mod questions;
 pub(crate) mod transfers;
 pub(crate) mod transport;
 mod writes;

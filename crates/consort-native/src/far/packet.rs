@@ -185,34 +185,32 @@ fields! {
         Words { group: u64, to: Rank, at: usize } = 0,
         /// A PE has detached what another exposed in its call at a window position.
         Detached { group: u64, owner: Rank, position: usize } = 1,
-        /// The words that a member of a group publishes are asked for: they come as `Words`.
-        Show { group: u64, member: Rank } = 2,
         /// Bytes for some memory, as data.
-        Put { place: Place, at: usize, bytes: usize } = 3,
+        Put { place: Place, at: usize, bytes: usize } = 2,
         /// A signal to a word of a heap.
-        Signal { pe: Rank, word: usize, width: Width, how: Signal } = 4,
+        Signal { pe: Rank, word: usize, width: Width, how: Signal } = 3,
         /// A further hold on a block of symmetric memory, by the number of its allocation.
-        Hold { group: u64, number: u64 } = 5,
+        Hold { group: u64, number: u64 } = 4,
         /// A hold less.
-        Release { group: u64, number: u64 } = 6,
+        Release { group: u64, number: u64 } = 5,
         /// A hold less on the number of a name.
-        ReleaseName { number: u64 } = 7,
+        ReleaseName { number: u64 } = 6,
         /// The job has failed; the reason is data.
-        Failed {} = 8,
+        Failed {} = 7,
         /// The programs of the process have ended.
-        Ended {} = 9,
+        Ended {} = 8,
         /// The answer to a question. What it says is data.
-        Answer { id: u64 } = 10,
+        Answer { id: u64 } = 9,
         /// A question.
-        Asks { id: u64, question: Question } = 11,
+        Asks { id: u64, question: Question } = 10,
         /// The process sends nothing more.
-        Closes {} = 12,
+        Closes {} = 11,
         /// Bytes of some memory are wanted: the process pulls them.
-        Wanted { place: Place, at: usize, bytes: usize, tag: u32 } = 13,
+        Wanted { place: Place, at: usize, bytes: usize, tag: u32 } = 12,
         /// Bytes for some memory come: the process pushes them.
-        Coming { place: Place, at: usize, bytes: usize, tag: u32 } = 14,
+        Coming { place: Place, at: usize, bytes: usize, tag: u32 } = 13,
         /// What was wanted is not there.
-        Refused { tag: u32 } = 15,
+        Refused { tag: u32 } = 14,
     }
 
     /// What a process asks another.
@@ -231,6 +229,9 @@ fields! {
         Get { place: Place, at: usize, bytes: usize } = 5,
         /// The old value of a word of a heap, before an operation.
         Atomic { pe: Rank, word: usize, width: Width, operation: Atomic } = 6,
+        /// The words that a member of a group publishes: they come as `Words`, before the answer,
+        /// which is empty.
+        Show { group: u64, member: Rank } = 7,
     }
 }
 

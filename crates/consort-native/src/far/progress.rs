@@ -147,6 +147,16 @@ impl Job {
         self.await_answer(far, id)
     }
 
+    /// Waits until far PEs have done all that this process has told them.
+    #[cold]
+    pub(crate) fn settle(&self, far: &Far) {
+        for id in far.ask_whether_done() {
+            if self.await_answer(far, id).is_none() {
+                return;
+            }
+        }
+    }
+
     /// Tells the other processes why this one has failed.
     pub(crate) fn tell_failure(&self, far: &Far, reason: &[u64]) {
         far.link().tell_all(&Told::Failed {}, reason);

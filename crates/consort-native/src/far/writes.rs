@@ -1,4 +1,5 @@
-//! What a process has written in the memory of others, and what of it is surely done.
+//! What a process has written in the memory of others, and what of it is surely done. That it has
+//! let go of memory counts, too, for those that give it to others.
 
 use std::collections::HashMap;
 
@@ -6,7 +7,8 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, Default)]
 struct Written {
     times: u64,
-    /// The last time that it was by a transfer.
+    /// The last time that was a put or a signal, and the last that was by a transfer.
+    put: u64,
     long: u64,
     /// How many of the times are surely done.
     done: u64,
@@ -27,6 +29,13 @@ impl Writes {
 
     /// Counts a write to a process's memory.
     pub(super) fn count(&mut self, process: u32) {
+        self.count_release(process);
+        let written = &mut self.by_process[process as usize];
+        written.put = written.times;
+    }
+
+    /// Counts that a process was told of memory that this one has let go of.
+    pub(super) fn count_release(&mut self, process: u32) {
         self.by_process[process as usize].times += 1;
     }
 
@@ -41,6 +50,11 @@ impl Writes {
     pub(super) fn pending(&self) -> Vec<u32> {
         let processes = (0..).zip(&self.by_process);
         processes.filter(|(_, all)| all.times > all.done).map(|(process, _)| process).collect()
+    }
+
+    /// Whether some put or signal is not surely done.
+    pub(super) fn have_put(&self) -> bool {
+        self.by_process.iter().any(|written| written.put > written.done)
     }
 
     /// Whether some transfer is not surely done.
@@ -72,13 +86,17 @@ mod tests {
         writes.count(1);
         writes.count_long(2);
         assert_eq!((writes.pending(), writes.have_long()), (vec![1, 2], true));
+        assert!(writes.have_put());
         writes.ask(7, 2);
-        writes.count(2);
+        writes.count_release(2);
         writes.answer(7);
         assert_eq!((writes.pending(), writes.have_long()), (vec![1, 2], false));
+        writes.ask(6, 1);
+        writes.answer(6);
+        assert!(!writes.have_put());
         writes.ask(8, 2);
         writes.count_long(2);
         writes.answer(8);
-        assert_eq!((writes.pending(), writes.have_long()), (vec![1, 2], true));
+        assert_eq!((writes.pending(), writes.have_long()), (vec![2], true));
     }
 }

@@ -156,14 +156,4 @@ impl OneSided<'_> {
         let answer = self.job.ask(far, pe, question, |_| ());
         answer.and_then(|words| words.first().copied()).unwrap_or(0)
     }
-
-    /// Waits until far PEs have done all that this process has told them.
-    #[cold]
-    pub(super) fn settle_far(&self, far: &Far) {
-        for id in far.ask_whether_done() {
-            if self.job.await_answer(far, id).is_none() {
-                return;
-            }
-        }
-    }
 }

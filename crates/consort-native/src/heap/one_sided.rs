@@ -221,7 +221,7 @@ impl<'j> OneSided<'j> {
         if let Some(far) = self.job.far()
             && far.has_pushed_long()
         {
-            self.settle_far(far);
+            self.job.settle(far);
         }
     }
 
@@ -236,7 +236,7 @@ impl<'j> OneSided<'j> {
     #[inline(always)]
     pub fn settle(&self) {
         if let Some(far) = self.job.far() {
-            self.settle_far(far);
+            self.job.settle(far);
         }
     }
 

@@ -33,6 +33,16 @@ pub fn allowed_to_process() -> Vec<CpuId> {
     processors(system::mask_of_process())
 }
 
+/// The processors that the process may run on, and those that the one that has started it may: a
+/// launcher that binds processes does not bind itself. In ascending order; never empty.
+pub(crate) fn allowed_to_launcher() -> Vec<CpuId> {
+    let mut cpus = allowed_to_process();
+    cpus.extend(system::allowed(system::mask_of_parent()).into_iter().map(CpuId));
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}
+
 fn processors(mask: io::Result<system::Mask>) -> Vec<CpuId> {
     let mut cpus: Vec<CpuId> = system::allowed(mask).into_iter().map(CpuId).collect();
     if cpus.is_empty() {

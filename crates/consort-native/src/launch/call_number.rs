@@ -3,7 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use super::job::Job;
-use crate::{directory::call_names::NoNumber, inbox::geometry::SEQUENCE_BITS};
+use crate::{
+    directory::{call_names::NoNumber, lock::Locked},
+    inbox::geometry::SEQUENCE_BITS,
+};
 
 /// The number of a call's name, held by a plan.
 pub struct CallNumber {
@@ -23,13 +26,7 @@ impl CallNumber {
             return Ok(Self { job: Arc::clone(job), number });
         }
         let directory = job.directory().ok_or(NoNumber { most: 0 })?;
-        let recent = |note: &mut dyn FnMut(u64)| {
-            for (at, pes) in directory.groups() {
-                let group = job.group_memory(at, pes);
-                let words = group.members().flat_map(|member| group.all_recent(member));
-                words.for_each(|word| note(word >> SEQUENCE_BITS));
-            }
-        };
+        let recent = |note: &mut dyn FnMut(u64)| job.note_recent(&directory, note);
         let number = directory.hold_name(name, recent)?;
         drop(directory);
         Ok(Self { job: Arc::clone(job), number })
@@ -40,6 +37,17 @@ impl CallNumber {
     #[must_use]
     pub fn get(&self) -> u64 {
         self.number
+    }
+}
+
+impl Job {
+    /// Passes the numbers of recent calls of all PEs that share memory with this process.
+    pub(crate) fn note_recent(&self, directory: &Locked<'_>, note: &mut dyn FnMut(u64)) {
+        for (at, pes) in directory.groups() {
+            let group = self.group_memory(at, pes);
+            let words = group.members().flat_map(|member| group.all_recent(member));
+            words.for_each(|word| note(word >> SEQUENCE_BITS));
+        }
     }
 }
 

@@ -76,12 +76,13 @@ impl Group {
         Asked { group: self, left, is_over: false }
     }
 
-    /// Asks the processes of far members for the words that they publish.
+    /// Asks the processes of far members for the words that they publish, unless they have been
+    /// asked and have not answered.
     #[cold]
     pub(crate) fn ask_far_members(&self) {
         let Some(far) = self.job.far() else { return };
         for member in self.others().filter(|&peer| far.is_far(self.in_world(peer))) {
-            far.tell(self.in_world(member), &Told::Show { group: self.number, member }, |_| ());
+            far.ask_to_show(self.in_world(member), self.number, member);
         }
         far.flush();
     }

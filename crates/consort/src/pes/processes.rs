@@ -177,7 +177,8 @@ impl Processes {
             let why = if is_form {
                 "they do not find each other's"
             } else {
-                "ranks lie neither in equal blocks nor in turn on the machines"
+                "ranks lie neither in equal blocks nor in turn on the machines, as \
+                 `consort run --hosts` places them"
             };
             tracing::warn!("processes of one machine share no memory: {why}");
             return Ok(apart);

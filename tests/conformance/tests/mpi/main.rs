@@ -40,11 +40,12 @@ const CASES: usize = 100;
 
 /// How many processes, how PE 1 ends, and what all are told. Of a mismatch between two PEs only one
 /// pair can be named. What the library itself says is said once.
-const ENDS: [(u32, &str, &str); 9] = [
+const ENDS: [(u32, &str, &str); 10] = [
     (3, "panic", "PE 1 failed: it panicked: on purpose"),
     (3, "early", "PE 1 finished while PE "),
     (2, "mismatch", "calls do not match at call 1: PE 0 called barrier() "),
     (3, "exit", "process 1 exits in the midst of its program"),
+    (3, "between", "process 1 exits in the midst of its program"),
     (3, "long", "PE 1 failed: it panicked: on purpose"),
     (2, "settings", "the bytes of the heap must be the same in all processes, and is not"),
     (3, "memory", "process 1: the system gave no memory for a symmetric heap of "),
@@ -221,6 +222,13 @@ fn end_by_nested() -> Result<()> {
     Pes::from_env(1).run(|_| again()).map(drop)
 }
 
+/// How it ends that a process ends while the others begin another job.
+fn end_by_between() -> Result<()> {
+    let job = || Pes::from_env(1).run(|pe| pe.world().barrier()).map(drop);
+    job()?;
+    if rank() == Some(1) { Ok(()) } else { job() }
+}
+
 fn end_by(end: &str) -> Result<()> {
     match end {
         "settings" => return end_by_settings(),
@@ -228,6 +236,7 @@ fn end_by(end: &str) -> Result<()> {
         "vendor" => return end_by_vendor(),
         "long" => return end_by_long(),
         "nested" => return end_by_nested(),
+        "between" => return end_by_between(),
         _ => {}
     }
     let ended = Pes::from_env(1).run(|pe| {

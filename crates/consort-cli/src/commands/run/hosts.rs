@@ -2,15 +2,15 @@
 
 use std::{fs, path::Path};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 
-/// Hosts, each of which takes as many processes as another.
+/// Hosts, over which processes are spread evenly.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hosts {
     /// Their names, each once.
     pub(super) names: Vec<String>,
-    /// The processes of a host, if that is said.
-    slots: Option<u32>,
+    /// The host that takes the fewest processes, and how many, if that is said.
+    fewest: Option<(u32, String)>,
 }
 
 /// A host and its slots, if those are said.
@@ -19,9 +19,11 @@ type Entry = (String, Option<u32>);
 impl Hosts {
     /// Reads `a,b` or `a:2,b:2`.
     pub(super) fn of_list(text: &str) -> Result<Self> {
-        let entries = text.split(',').map(|word| entry(word.trim()));
-        let entries: Option<Vec<Entry>> = entries.collect();
-        Self::of(entries.context("a name is missing: write them as in `a,b` or `a:2,b:2`")?)
+        let entries = text.split(',').map(|word| {
+            let known = entry(word.trim());
+            known.ok_or_else(|| anyhow!("`{word}` is no host: write them as in `a,b` or `a:2,b:2`"))
+        });
+        Self::of(entries.collect::<Result<_>>()?)
     }
 
     /// Reads a file with a host a line: `a`, `a:2` or `a slots=2`.
@@ -49,12 +51,10 @@ impl Hosts {
                 None => hosts.push((name, slots)),
             }
         }
-        let Some(slots) = hosts.first().map(|(_, slots)| *slots) else {
-            bail!("no host is named");
-        };
-        let has_others = hosts.iter().any(|(_, others)| *others != slots);
-        ensure!(!has_others, "PEs lie in equal blocks: give each host as many slots");
-        Ok(Self { names: hosts.into_iter().map(|(name, _)| name).collect(), slots })
+        ensure!(!hosts.is_empty(), "no host is named");
+        let said = hosts.iter().filter_map(|(name, slots)| Some(((*slots)?, name.clone())));
+        let fewest = said.min_by_key(|(slots, _)| *slots);
+        Ok(Self { names: hosts.into_iter().map(|(name, _)| name).collect(), fewest })
     }
 
     /// Whether all are this machine.
@@ -65,12 +65,17 @@ impl Hosts {
     /// The most of so many processes that a host takes.
     ///
     /// # Errors
-    /// When there are more than slots.
+    /// When one has fewer slots.
     pub(super) fn most(&self, processes: u32) -> Result<u32> {
         let hosts = u32::try_from(self.names.len())?;
-        let most = self.slots.unwrap_or_else(|| processes.div_ceil(hosts));
-        let room = hosts.saturating_mul(most);
-        ensure!(processes <= room, "{processes} processes have {room} slots: give more, or none");
+        let most = processes.div_ceil(hosts);
+        if let Some((slots, name)) = &self.fewest {
+            ensure!(
+                most <= *slots,
+                "{processes} processes are {most} on each of {hosts} hosts, and {name} has slots \
+                 for {slots}: give it more, or none"
+            );
+        }
         Ok(most)
     }
 }
@@ -104,7 +109,7 @@ mod tests {
 
     fn read(list: &str) -> Result<(String, Option<u32>), String> {
         let hosts = Hosts::of_list(list).map_err(|error| format!("{error:#}"))?;
-        Ok((hosts.names.join(" "), hosts.slots))
+        Ok((hosts.names.join(" "), hosts.fewest.map(|(slots, _)| slots)))
     }
 
     #[test]
@@ -114,17 +119,17 @@ mod tests {
             ("a, b", "a b", None),
             ("a:2,b:2", "a b", Some(2)),
             ("a,b,a,b", "a b", Some(2)),
-            ("a:2,a,b:3", "a b", Some(3)),
+            ("a:2,a,b:4", "a b", Some(3)),
+            ("a,b:2,c:1", "a b c", Some(1)),
         ] {
             assert_eq!(read(list), Ok((names.to_owned(), slots)), "{list}");
         }
         for (list, part) in [
-            ("", "a name is missing"),
-            ("a,,b", "a name is missing"),
-            ("a:0", "a name is missing"),
-            ("-x", "a name is missing"),
-            ("a:2,b:3", "as many slots"),
-            ("a,b,a", "as many slots"),
+            ("", "`` is no host"),
+            ("a,,b", "`` is no host"),
+            ("a:0", "`a:0` is no host"),
+            ("-x", "`-x` is no host"),
+            ("a b", "`a b` is no host"),
         ] {
             assert!(read(list).is_err_and(|error| error.contains(part)), "{list}");
         }
@@ -148,15 +153,16 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_spread_or_fill_slots() {
+    fn processes_are_spread_evenly() {
         let most = |list, processes| {
             let hosts = Hosts::of_list(list).unwrap();
             hosts.most(processes).map_err(|error| error.to_string())
         };
-        for (list, processes, of_a_host) in [("a,b", 4, 2), ("a,b", 3, 2), ("a:3,b:3", 4, 3)] {
+        for (list, processes, of_a_host) in [("a,b", 4, 2), ("a,b", 3, 2), ("a:3,b:3", 4, 2)] {
             assert_eq!(most(list, processes), Ok(of_a_host), "{list}");
         }
-        assert_eq!(most("a:1,b:1", 3), Err("3 processes have 2 slots: give more, or none".into()));
+        let error = most("a:2,b:1", 3).unwrap_err();
+        assert!(error.starts_with("3 processes are 2 on each of 2 hosts, and b has"), "{error}");
     }
 
     #[test]

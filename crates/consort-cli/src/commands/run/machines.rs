@@ -28,8 +28,8 @@ const IN_TURN: &str = "in-turn";
 /// Options for several machines, and of other launchers.
 #[derive(Args)]
 pub(super) struct Machines {
-    /// Start the processes on these machines, each of which takes as many, by the mpirun in PATH;
-    /// NAME:SLOTS says how many at most
+    /// Start the processes on these machines, spread evenly, by the mpirun in PATH; NAME:SLOTS says
+    /// how many a machine takes at most
     #[arg(short = 'H', long, alias = "host", value_name = "NAME,...", conflicts_with = "hostfile")]
     hosts: Option<String>,
     /// The same of a file, a machine a line: NAME, NAME:SLOTS or NAME slots=SLOTS
@@ -79,6 +79,10 @@ impl Machines {
         };
         let is_of_mpi = self.pes_per_process.is_some() || self.placement.is_some();
         let hosts = hosts.filter(|hosts| is_of_mpi || !hosts.are_here());
+        ensure!(
+            hosts.is_some() || !self.dry_run || self.hosts.is_none() && self.hostfile.is_none(),
+            "--dry-run: all hosts are this machine, on which processes are started without mpirun"
+        );
         if hosts.is_none() && (is_of_mpi || self.dry_run) {
             let options = [
                 (self.pes_per_process.is_some(), "--pes-per-process"),
@@ -96,7 +100,7 @@ impl Machines {
     /// When there is no `mpirun`, options do not fit, or it does not start.
     pub(super) fn start(&self, hosts: &Hosts, job: Job<'_>) -> Result<ExitCode> {
         if let Some(option) = job.refused {
-            bail!("{option}: the MPI that starts processes on other machines has no such option");
+            bail!("{option}: not with --hosts, where mpirun starts the processes");
         }
         let shape = self.shape()?;
         args::check_processes(shape, job.pes)?;
@@ -107,7 +111,7 @@ impl Machines {
         let used = hosts.names.len().min(used as usize);
         if let unused @ [first, ..] = &hosts.names[used..] {
             tracing::warn!(
-                "of {} hosts {} {} no process ({first}{}): the others take {most} each",
+                "of {} hosts {} {} no process ({first}{}): the others take {most} at most",
                 hosts.names.len(),
                 unused.len(),
                 if unused.len() == 1 { "has" } else { "have" },

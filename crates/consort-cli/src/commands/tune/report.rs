@@ -119,27 +119,31 @@ impl Story<'_> {
                 "Every program of yours on this machine uses it from now on.\n".to_owned()
             }
             (true, true, fabric) => {
-                let launcher = launcher(fabric);
-                format!("Programs under `{launcher}` use it while CONSORT_WISDOM is what it is.\n")
+                let start = start(fabric);
+                format!("Programs that {start} use it while CONSORT_WISDOM does not change.\n")
             }
             (true, false, fabric) => {
-                let launcher = launcher(fabric);
-                format!("Every program that you start by `{launcher}` uses it from now on.\n")
+                let start = start(fabric);
+                format!("All programs that {start} use it from now on.\n")
             }
             (false, _, Fabric::Threads) => {
                 format!("Programs use it with CONSORT_WISDOM={path} or Pes::wisdom.\n")
             }
             (false, _, fabric) => {
-                format!("Programs under `{}` use it by Pes::wisdom.\n", launcher(fabric))
+                format!("Programs that {} use it by Pes::wisdom.\n", start(fabric))
             }
         };
         text + "`consort explain` shows how a choice was won.\n"
     }
 }
 
-/// What starts programs whose PEs are no threads.
-fn launcher(fabric: Fabric) -> &'static str {
-    if fabric.shape().is_some() { "mpirun" } else { "consort run" }
+/// How programs are started whose PEs are no threads.
+fn start(fabric: Fabric) -> &'static str {
+    match fabric {
+        Fabric::Mpi(_) => "`mpirun` starts on machines with one process each",
+        Fabric::Mixed(_) => "`mpirun` starts so on several machines",
+        _ => "`consort run` or `mpirun` starts on one machine",
+    }
 }
 
 /// A table of the choices against the thread library and simpler algorithms.

@@ -21,6 +21,11 @@ pub(crate) fn mask_of_process() -> io::Result<Mask> {
     Ok(sched_getaffinity(process)?)
 }
 
+/// The mask of the process that has started this one.
+pub(crate) fn mask_of_parent() -> io::Result<Mask> {
+    Ok(sched_getaffinity(rustix::process::getppid())?)
+}
+
 pub(crate) fn set_mask(mask: &Mask) -> io::Result<()> {
     Ok(sched_setaffinity(None, mask)?)
 }

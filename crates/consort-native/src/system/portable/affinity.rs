@@ -20,6 +20,10 @@ pub(crate) fn mask_of_process() -> io::Result<Mask> {
     Err(unsupported())
 }
 
+pub(crate) fn mask_of_parent() -> io::Result<Mask> {
+    Err(unsupported())
+}
+
 pub(crate) fn set_mask((): &Mask) -> io::Result<()> {
     Err(unsupported())
 }
