@@ -13,8 +13,6 @@
 static MPI_Comm all = MPI_COMM_NULL, bulk = MPI_COMM_NULL;
 /* The MPI's own collectives: of all processes, and of the first of each node. */
 static MPI_Comm team = MPI_COMM_NULL, leaders = MPI_COMM_NULL;
-/* What has come, and is not being received yet. */
-static MPI_Message next = MPI_MESSAGE_NULL;
 static int last = MPI_SUCCESS;
 static int is_over = 0;
 /* The process that has begun, and not one that it has forked. */
@@ -79,18 +77,6 @@ int consort_mpi_begin(int *rank, int *processes)
            failed(MPI_Comm_size(MPI_COMM_WORLD, processes));
 }
 
-/* Messages of one job do not meet those of another: all processes begin it. A process that ends
- * instead ends all. */
-int consort_mpi_open(void)
-{
-    if (!agree(1))
-        MPI_Barrier(MPI_COMM_WORLD);
-    return failed(MPI_Comm_dup(MPI_COMM_WORLD, &all)) ||
-           failed(MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN)) ||
-           failed(MPI_Comm_dup(all, &bulk)) ||
-           failed(MPI_Comm_set_errhandler(bulk, MPI_ERRORS_RETURN));
-}
-
 /* Words of all processes, as many of each. */
 int consort_mpi_gather(const uint64_t *words, int count, uint64_t *gathered)
 {
@@ -121,38 +107,150 @@ static void *begun(MPI_Request *request, int error)
     return request;
 }
 
+#ifdef OPEN_MPI
+
+/* Receipts from any process wait in a ring, in which the MPI fills them in order: a message that
+ * finds one takes a microsecond less than one that is probed for. What is longer is announced by
+ * its length, and comes on a communicator of its own. */
+enum { RECEIPTS = 16, WORDS = 2048, LONG = 1 };
+static struct receipt {
+    MPI_Request request;
+    uint64_t words[WORDS];
+} receipts[RECEIPTS];
+static int first = 0;
+static MPI_Comm longer = MPI_COMM_NULL;
+/* What has come, and is not received yet. */
+static MPI_Status come;
+
+static int wait_for(struct receipt *receipt)
+{
+    return failed(MPI_Irecv(receipt->words, WORDS, MPI_UINT64_T, MPI_ANY_SOURCE, MPI_ANY_TAG, all,
+                            &receipt->request));
+}
+
+static int begin_receipts(void)
+{
+    int at, error = failed(MPI_Comm_dup(all, &longer)) ||
+                    failed(MPI_Comm_set_errhandler(longer, MPI_ERRORS_RETURN));
+    first = 0;
+    for (at = 0; at < RECEIPTS && !error; at++)
+        error = wait_for(&receipts[at]);
+    return error;
+}
+
+static int end_receipts(void)
+{
+    int at, error = failed(MPI_Comm_free(&longer));
+    for (at = 0; at < RECEIPTS; at++)
+        if (!failed(MPI_Cancel(&receipts[at].request)))
+            error |= failed(MPI_Wait(&receipts[at].request, MPI_STATUS_IGNORE));
+    return error;
+}
+
+static int send(const uint64_t *words, int count, int to, MPI_Request *request)
+{
+    uint64_t length = count;
+    int error;
+    if (count <= WORDS)
+        return MPI_Isend(words, count, MPI_UINT64_T, to, 0, all, request);
+    error = MPI_Send(&length, 1, MPI_UINT64_T, to, LONG, all);
+    if (error == MPI_SUCCESS)
+        error = MPI_Isend(words, count, MPI_UINT64_T, to, 0, longer, request);
+    return error;
+}
+
+static int probe(int *has_come, int *from, int *count)
+{
+    int error = MPI_Test(&receipts[first].request, has_come, &come);
+    if (error != MPI_SUCCESS || !*has_come)
+        return error;
+    *from = come.MPI_SOURCE;
+    if (come.MPI_TAG != LONG)
+        return MPI_Get_count(&come, MPI_UINT64_T, count);
+    *count = receipts[first].words[0];
+    return error;
+}
+
+static int receive(uint64_t *words, int count, MPI_Request *request)
+{
+    struct receipt *receipt = &receipts[first];
+    int error = MPI_SUCCESS;
+    *request = MPI_REQUEST_NULL;
+    if (come.MPI_TAG == LONG)
+        error = MPI_Irecv(words, count, MPI_UINT64_T, come.MPI_SOURCE, 0, longer, request);
+    else
+        memcpy(words, receipt->words, count * sizeof *words);
+    first = (first + 1) % RECEIPTS;
+    return wait_for(receipt) ? last : error;
+}
+
+#else
+
+/* MPICH over UCX (4.3, 5.0) loses some of what receipts from any process wait for. */
+static MPI_Message come = MPI_MESSAGE_NULL;
+
+static int begin_receipts(void)
+{
+    return 0;
+}
+
+static int end_receipts(void)
+{
+    return 0;
+}
+
+static int send(const uint64_t *words, int count, int to, MPI_Request *request)
+{
+    return MPI_Isend(words, count, MPI_UINT64_T, to, 0, all, request);
+}
+
+static int probe(int *has_come, int *from, int *count)
+{
+    MPI_Status status;
+    int error = MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, all, has_come, &come, &status);
+    if (error != MPI_SUCCESS || !*has_come)
+        return error;
+    *from = status.MPI_SOURCE;
+    return MPI_Get_count(&status, MPI_UINT64_T, count);
+}
+
+static int receive(uint64_t *words, int count, MPI_Request *request)
+{
+    return MPI_Imrecv(words, count, MPI_UINT64_T, &come, request);
+}
+
+#endif
+
+/* Messages of one job do not meet those of another: all processes begin it. A process that ends
+ * instead ends all. */
+int consort_mpi_open(void)
+{
+    if (!agree(1))
+        MPI_Barrier(MPI_COMM_WORLD);
+    return failed(MPI_Comm_dup(MPI_COMM_WORLD, &all)) ||
+           failed(MPI_Comm_set_errhandler(all, MPI_ERRORS_RETURN)) ||
+           failed(MPI_Comm_dup(all, &bulk)) ||
+           failed(MPI_Comm_set_errhandler(bulk, MPI_ERRORS_RETURN)) || begin_receipts();
+}
+
 /* Sends words. */
 void *consort_mpi_send(const uint64_t *words, int count, int to)
 {
     MPI_Request *request = malloc(sizeof *request);
-    int error = MPI_ERR_NO_MEM;
-    if (request)
-        error = MPI_Isend(words, count, MPI_UINT64_T, to, 0, all, request);
-    return begun(request, error);
+    return begun(request, request ? send(words, count, to, request) : MPI_ERR_NO_MEM);
 }
 
-/* Whether words have come that no receipt has been begun for, from whom, and how many: the next
- * receipt is of these. They are not received from any process by a receipt that waits for them:
- * MPICH over UCX (4.3, 5.0) loses some of what comes so. */
+/* Whether words have come that are not received yet, from whom, and how many. */
 int consort_mpi_probe(int *has_come, int *from, int *count)
 {
-    MPI_Status status;
-    if (failed(MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, all, has_come, &next, &status)))
-        return 1;
-    if (!*has_come)
-        return 0;
-    *from = status.MPI_SOURCE;
-    return failed(MPI_Get_count(&status, MPI_UINT64_T, count));
+    return failed(probe(has_come, from, count));
 }
 
 /* Receives the words that have come, which are so many. */
 void *consort_mpi_receive(uint64_t *words, int count)
 {
     MPI_Request *request = malloc(sizeof *request);
-    int error = MPI_ERR_NO_MEM;
-    if (request)
-        error = MPI_Imrecv(words, count, MPI_UINT64_T, &next, request);
-    return begun(request, error);
+    return begun(request, request ? receive(words, count, request) : MPI_ERR_NO_MEM);
 }
 
 /* Sends bytes from where they are. */
@@ -261,7 +359,7 @@ int consort_mpi_close(const char *failed_by)
         return 1;
     if (team != MPI_COMM_NULL && failed(MPI_Comm_free(&team)))
         return 1;
-    return failed(MPI_Comm_free(&bulk)) || failed(MPI_Comm_free(&all));
+    return end_receipts() || failed(MPI_Comm_free(&bulk)) || failed(MPI_Comm_free(&all));
 }
 
 /* The last error, and the library's version. */

@@ -1,7 +1,7 @@
 //! Frames over MPI's messages, and transfers.
 //!
-//! A frame is a message, which is received when it is there. Transfers are messages too, from the
-//! memory of one process to that of another, with a receipt that waits for each.
+//! A frame is a message. Transfers are messages too, from the memory of one process to that of
+//! another, with a receipt that waits for each.
 
 #![expect(unsafe_code, reason = "passes on what callers promise of their memory")]
 
