@@ -2,10 +2,7 @@
 //! groups, and those of the names of calls. Its directory has their entries, which the processes
 //! that share it use directly; each directory has the places of groups in its own segment.
 
-use std::{
-    collections::HashSet,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::HashSet;
 
 use consort_fabric::Rank;
 
@@ -22,14 +19,6 @@ use crate::{
     },
     launch::job::Job,
 };
-
-/// Numbers of names of which plans have let go: so many are kept before those are given back that
-/// no recent call has.
-const MANY_RELEASED: usize = 64;
-
-/// The numbers of names that a process keeps.
-#[derive(Default)]
-pub(super) struct ReleasedNumbers(Mutex<Vec<u64>>);
 
 /// The PE whose process decides.
 const HOME: Rank = Rank(0);
@@ -119,15 +108,15 @@ impl Job {
         if Self::is_home(far) {
             return directory.release_name(number);
         }
-        let mut released = far.released.0.lock().unwrap_or_else(PoisonError::into_inner);
-        released.push(number);
-        if released.len().is_multiple_of(MANY_RELEASED) {
+        let recent = || {
             let mut recent = HashSet::new();
             self.note_recent(&directory, &mut |number| recent.extend([number]));
-            drop(directory);
-            for number in released.extract_if(.., |number| !recent.contains(number)) {
-                self.tell_home(far, &Told::ReleaseName { number });
-            }
+            move |number| recent.contains(&number)
+        };
+        let released = far.released.keep(number, recent);
+        drop(directory);
+        for number in released {
+            self.tell_home(far, &Told::ReleaseName { number });
         }
     }
 

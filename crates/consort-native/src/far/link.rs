@@ -14,9 +14,9 @@ use consort_fabric::{Nodes, Rank};
 
 use super::{
     exposed::{Exposed, Exposures},
-    home::ReleasedNumbers,
     packet::{self, Exposure, Question, Told},
     questions::Questions,
+    released::ReleasedNumbers,
     transfers::Transfers,
     transport::{Frame, Lost, Transport},
     writes::Writes,
@@ -53,7 +53,7 @@ pub(super) struct Link {
     outboxes: Vec<Frame>,
     /// The processes for which packets wait.
     unsent: Vec<u32>,
-    questions: Questions,
+    pub(super) questions: Questions,
     /// By group, what has arrived before a PE of this process has joined it.
     pub(super) early: HashMap<u64, Vec<(Told, Vec<u64>)>>,
     /// By group, how many PEs of this process have joined it and not left it.
@@ -192,85 +192,6 @@ impl Far {
         }
     }
 
-    /// Tells the process of a PE something, at the next flush at the latest.
-    pub(crate) fn tell(&self, to: Rank, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
-        self.link().tell(self.process(to), told, data);
-    }
-
-    /// Tells the process of a PE that a block has a hold less, which is done before the next call:
-    /// who allocates then finds what has been freed.
-    pub(crate) fn release(&self, to: Rank, told: &Told) {
-        let process = self.process(to);
-        let mut link = self.link();
-        link.writes.count_release(process);
-        link.tell(process, told, |_| ());
-    }
-
-    /// Tells the process of a PE something about memory that it has written there.
-    pub(crate) fn write(&self, to: Rank, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
-        let process = self.process(to);
-        let mut link = self.link();
-        link.writes.count(process);
-        link.tell(process, told, data);
-    }
-
-    /// Asks the process of a PE a question, at the next flush at the latest; returns its number.
-    pub(crate) fn ask(
-        &self,
-        to: Rank,
-        question: Question,
-        data: impl FnOnce(&mut Vec<u64>),
-    ) -> u64 {
-        self.link().ask(self.process(to), question, data)
-    }
-
-    /// Asks the process of a PE for the words that a member of a group publishes, unless it has been
-    /// asked and has not answered.
-    pub(crate) fn ask_to_show(&self, to: Rank, group: u64, member: Rank) {
-        let process = self.process(to);
-        let mut link = self.link();
-        if let Some(id) = link.questions.ask_to_show(group, member) {
-            let question = Question::Show { group, member };
-            link.tell(process, &Told::Asks { id, question }, |_| ());
-        }
-    }
-
-    /// Asks all processes whose memory was written whether that is done, unless it surely is;
-    /// returns the numbers of the questions.
-    pub(crate) fn ask_whether_done(&self) -> Vec<u64> {
-        let mut link = self.link();
-        if link.is_closing {
-            return Vec::new(); // all have ended
-        }
-        let pending = link.writes.pending().into_iter();
-        let ask = |process| {
-            let id = link.ask(process, Question::Done {}, |_| ());
-            link.writes.ask(id, process);
-            id
-        };
-        pending.map(ask).collect()
-    }
-
-    /// Whether memory was put, and that is not surely done.
-    pub(crate) fn has_put(&self) -> bool {
-        self.link().writes.have_put()
-    }
-
-    /// Whether memory was put as a transfer, and that is not surely done.
-    pub(crate) fn has_pushed_long(&self) -> bool {
-        self.link().writes.have_long()
-    }
-
-    /// The answer to a question, once it is there. It is had once.
-    pub(crate) fn answer(&self, id: u64) -> Option<Vec<u64>> {
-        self.link().questions.take(id)
-    }
-
-    /// Drops a question, whose answer nobody waits for any more.
-    pub(crate) fn forget(&self, id: u64) {
-        self.link().questions.forget(id);
-    }
-
     /// Sends all that waits.
     pub(crate) fn flush(&self) {
         self.link().flush();
@@ -342,7 +263,13 @@ impl Link {
         self.flush();
     }
 
-    fn ask(&mut self, to: u32, question: Question, data: impl FnOnce(&mut Vec<u64>)) -> u64 {
+    /// Asks a process a question, at the next flush at the latest; returns its number.
+    pub(super) fn ask(
+        &mut self,
+        to: u32,
+        question: Question,
+        data: impl FnOnce(&mut Vec<u64>),
+    ) -> u64 {
         let id = self.questions.ask();
         self.tell(to, &Told::Asks { id, question }, data);
         id

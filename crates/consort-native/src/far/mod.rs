@@ -11,10 +11,12 @@
 //! | `loopback` | such a transport within one process, for tests |
 //! | `packet` | what processes tell and ask each other, in words |
 //! | `link` | a process's end: packets wait in frames |
+//! | `telling` | what PEs tell and ask the processes of far ones |
 //! | `questions` | what a process has asked, and the answers |
 //! | `deliver` | what a packet does in the process that it arrives in |
 //! | `progress` | sending and delivering, and waits for answers |
 //! | `home` | what the process of PE 0 decides for all: blocks, numbers of groups, names |
+//! | `released` | numbers of names that this process keeps for a while |
 //! | `transfers` | what goes on with long data, which goes from memory to memory |
 //! | `moves` | begins transfers, and waits for them |
 //! | `writes` | what was put into the memory of others, and what of it is done |
@@ -29,6 +31,8 @@ mod moves;
 pub(crate) mod packet;
 pub(crate) mod progress;
 mod questions;
+mod released;
+mod telling;
 pub(crate) mod transfers;
 pub(crate) mod transport;
 mod writes;

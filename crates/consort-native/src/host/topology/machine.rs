@@ -26,7 +26,8 @@ impl Topology {
         Topology::from_root(Path::new("/"), &affinity::allowed_to_process())
     }
 
-    /// The same machine as the launcher of this process may use it, which may have bound the process.
+    /// The same machine as the launcher of this process may use it, which may have bound the
+    /// process.
     #[must_use]
     pub fn of_launcher(&self) -> Topology {
         Topology { allowed: affinity::allowed_to_launcher(), ..self.clone() }

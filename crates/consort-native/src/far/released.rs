@@ -1,0 +1,44 @@
+//! Numbers of the names of calls of which this process has let go, and which it keeps for a while.
+
+use std::sync::{Mutex, PoisonError};
+
+/// So many are kept before those are given back that no recent call has.
+const MANY: usize = 64;
+
+/// Numbers of names, one for each hold.
+#[derive(Default)]
+pub(super) struct ReleasedNumbers(Mutex<Vec<u64>>);
+
+impl ReleasedNumbers {
+    /// Keeps a number. If there are many, returns those that are not recent, which `is_recent`
+    /// finds out, and keeps them no more.
+    pub(super) fn keep<R: Fn(u64) -> bool>(
+        &self,
+        number: u64,
+        is_recent: impl FnOnce() -> R,
+    ) -> Vec<u64> {
+        let mut numbers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        numbers.push(number);
+        if !numbers.len().is_multiple_of(MANY) {
+            return Vec::new();
+        }
+        let is_recent = is_recent();
+        numbers.extract_if(.., |number| !is_recent(*number)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_recent_calls_are_kept() {
+        let released = ReleasedNumbers::default();
+        let many = MANY as u64;
+        let recent = || |number| number == 3;
+        assert!((0..many - 1).all(|number| released.keep(number, recent).is_empty()));
+        assert_eq!(released.keep(many, recent).len(), MANY - 1);
+        assert!((0..many - 2).all(|number| released.keep(number, recent).is_empty()));
+        assert!(released.keep(7, || |_| false).contains(&3));
+    }
+}
