@@ -13,7 +13,7 @@ use super::{
     identity::{Endpoint, Pe},
 };
 use crate::{
-    far::link::Far,
+    far::{link::Far, progress::Look},
     progress::{
         deadlock,
         executor::Idle,
@@ -29,6 +29,8 @@ const FAR_YIELDS: Duration = Duration::from_millis(1);
 
 /// Polls between looks for far PEs, whose messages are most likely what the wait is for.
 const POLLS_PER_LOOK: u32 = 4;
+/// Of looks that find something so many are followed by one that pauses, too.
+const LOOKS_PER_PAUSE: u32 = 16;
 
 /// What happens when a wait has lasted for its limit.
 enum Expiry<'e> {
@@ -231,26 +233,35 @@ fn is_to_sleep(endpoint: &Endpoint, yields: &Yields, waited: Duration) -> bool {
 
 impl Pauses<'_> {
     /// A pause in a job with far PEs. The first one sends what they may wait for; each other one
-    /// looks for what they have sent, and then yields, since a look takes as long.
+    /// looks for what they have sent, and yields if it was in vain, since a look takes as long.
     fn pause_far(&mut self, far: &Far) -> u32 {
         if self.spun == 0 {
             far.flush_now();
-        } else if self.look(far) {
-            self.pause_alone();
         } else {
-            self.compare_calls();
-            thread::yield_now();
+            match self.look(far) {
+                // Perhaps what the PE waits for; limits hold also while much comes.
+                Look::Came if !self.spun.is_multiple_of(LOOKS_PER_PAUSE) => {}
+                Look::Came | Look::InVain => {
+                    self.pause_alone();
+                }
+                Look::Left => {
+                    self.compare_calls();
+                    thread::yield_now();
+                }
+            }
         }
         self.spun = self.spun.saturating_add(1);
         self.polls.min(POLLS_PER_LOOK)
     }
 
-    /// Looks for what far PEs have sent, and polls the other operations if there are any; returns
-    /// whether this PE did.
-    fn look(&self, far: &Far) -> bool {
+    /// Looks for what far PEs have sent, and polls the other operations if there are any.
+    fn look(&self, far: &Far) -> Look {
         let Endpoint { job, pe, .. } = self.endpoint;
-        let looks_alone = pe.engine.has_only(1);
-        if looks_alone { job.look(far) } else { self.endpoint.poll_operations() }
+        match pe.engine.has_only(1) {
+            true => job.look(far),
+            false if self.endpoint.poll_operations() => Look::InVain,
+            false => Look::Left,
+        }
     }
 }
 

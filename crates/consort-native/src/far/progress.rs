@@ -22,6 +22,17 @@ const PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(4)]
 /// How long a thread yields before it naps between two looks for an answer.
 const YIELDS: Duration = Duration::from_micros(200);
 
+/// What a thread's look for what far PEs have sent came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// It has not looked: another thread does.
+    Left,
+    /// Nothing has come.
+    InVain,
+    /// Something has come.
+    Came,
+}
+
 /// The pauses of a thread between looks.
 #[derive(Default)]
 pub(crate) struct Looks(Option<Instant>);
@@ -62,15 +73,16 @@ impl Job {
     }
 
     /// As [`Self::serve`], but delivers one frame: what it brings may end the wait of the PE that
-    /// looks. Returns whether this thread has looked.
-    pub(crate) fn look(&self, far: &Far) -> bool {
+    /// looks.
+    pub(crate) fn look(&self, far: &Far) -> Look {
         self.serve_far(far, 1)
     }
 
     /// Sends what waits, and delivers so many frames, or as many as have come.
     #[cold]
-    fn serve_far(&self, far: &Far, frames: usize) -> bool {
-        let Some(mut link) = far.try_link() else { return false };
+    fn serve_far(&self, far: &Far, frames: usize) -> Look {
+        let Some(mut link) = far.try_link() else { return Look::Left };
+        let mut look = Look::InVain;
         far.note_look();
         link.flush();
         for from in link.take_stalled() {
@@ -80,6 +92,7 @@ impl Job {
             match link.receive() {
                 Ok(None) => break,
                 Ok(Some((from, frame))) => {
+                    look = Look::Came;
                     far.note_arrival();
                     link.keep_frame(from, frame);
                     self.deliver_or_fail(far, &mut link, from);
@@ -97,7 +110,7 @@ impl Job {
             far.note_arrival(); // only the transport knows how far it is, and it needs looks
         }
         link.flush(); // answers
-        true
+        look
     }
 
     /// Delivers what has come from a process.
