@@ -174,14 +174,17 @@ static int probe(int *has_come, int *from, int *count)
 static int receive(uint64_t *words, int count, MPI_Request *request)
 {
     struct receipt *receipt = &receipts[first];
-    int error = MPI_SUCCESS;
-    *request = MPI_REQUEST_NULL;
-    if (come.MPI_TAG == LONG)
-        error = MPI_Irecv(words, count, MPI_UINT64_T, come.MPI_SOURCE, 0, longer, request);
-    else
+    int is_long = come.MPI_TAG == LONG;
+    if (!is_long)
         memcpy(words, receipt->words, count * sizeof *words);
     first = (first + 1) % RECEIPTS;
-    return wait_for(receipt) ? last : error;
+    *request = MPI_REQUEST_NULL;
+    /* After an error the words are freed, so nothing may be received into them. */
+    if (wait_for(receipt))
+        return last;
+    if (is_long)
+        return MPI_Irecv(words, count, MPI_UINT64_T, come.MPI_SOURCE, 0, longer, request);
+    return MPI_SUCCESS;
 }
 
 #else

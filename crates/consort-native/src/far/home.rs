@@ -104,18 +104,20 @@ impl Job {
     /// Removes a hold from the number of a name. The process that decides does not know the recent
     /// calls of other nodes, so those keep the numbers of theirs.
     pub(crate) fn release_number_far(&self, far: &Far, number: u64) {
-        let Some(directory) = self.directory() else { return };
         if Self::is_home(far) {
-            return directory.release_name(number);
+            if let Some(directory) = self.directory() {
+                directory.release_name(number);
+            }
+            return;
         }
         let recent = || {
             let mut recent = HashSet::new();
-            self.note_recent(&directory, &mut |number| recent.extend([number]));
+            if let Some(directory) = self.directory() {
+                self.note_recent(&directory, &mut |number| recent.extend([number]));
+            }
             move |number| recent.contains(&number)
         };
-        let released = far.released.keep(number, recent);
-        drop(directory);
-        for number in released {
+        for number in far.released.keep(number, recent) {
             self.tell_home(far, &Told::ReleaseName { number });
         }
     }

@@ -284,6 +284,7 @@ mod tests {
             Told::Signal { pe, word: 8, width: Width::Four, how: Signal::Add(u64::MAX) },
             Told::Failed {},
             question(Question::Group { forming, pes: 4 }),
+            question(Question::Show { group: 3, member: pe }),
             question(Question::Atomic { pe, word: 8, width: Width::Eight, operation }),
         ]
     }

@@ -38,14 +38,9 @@ impl Questions {
 
     /// Drops the questions for what members of a group publish.
     pub(super) fn leave(&mut self, group: u64) {
-        let Self { answers, shows, .. } = self;
-        shows.retain(|(of, _), id| {
-            let stays = *of != group;
-            if !stays {
-                answers.remove(id);
-            }
-            stays
-        });
+        for (_, id) in self.shows.extract_if(|(of, _), _| *of == group) {
+            self.answers.remove(&id);
+        }
     }
 
     /// Keeps an answer, if somebody still waits for it.

@@ -72,8 +72,8 @@ impl Hosts {
         if let Some((slots, name)) = &self.fewest {
             ensure!(
                 most <= *slots,
-                "{processes} processes are {most} on each of {hosts} hosts, and {name} has slots \
-                 for {slots}: give it more, or none"
+                "{processes} processes are up to {most} on each of {hosts} hosts, and {name} has \
+                 slots for {slots}: give it more, or none"
             );
         }
         Ok(most)
@@ -162,7 +162,10 @@ mod tests {
             assert_eq!(most(list, processes), Ok(of_a_host), "{list}");
         }
         let error = most("a:2,b:1", 3).unwrap_err();
-        assert!(error.starts_with("3 processes are 2 on each of 2 hosts, and b has"), "{error}");
+        assert!(
+            error.starts_with("3 processes are up to 2 on each of 2 hosts, and b has"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -77,21 +77,26 @@ impl Machines {
             }
             (None, None) => None,
         };
+        let options = [
+            (self.pes_per_process.is_some(), "--pes-per-process"),
+            (self.placement.is_some(), "--placement"),
+            (self.dry_run, "--dry-run"),
+        ];
         let is_of_mpi = self.pes_per_process.is_some() || self.placement.is_some();
-        let hosts = hosts.filter(|hosts| is_of_mpi || !hosts.are_here());
-        ensure!(
-            hosts.is_some() || !self.dry_run || self.hosts.is_none() && self.hostfile.is_none(),
-            "--dry-run: all hosts are this machine, on which processes are started without mpirun"
-        );
-        if hosts.is_none() && (is_of_mpi || self.dry_run) {
-            let options = [
-                (self.pes_per_process.is_some(), "--pes-per-process"),
-                (self.placement.is_some(), "--placement"),
-            ];
-            let given = options.iter().find(|(is_given, _)| *is_given);
-            bail!("{}: only with --hosts or --hostfile", given.map_or("--dry-run", |(_, it)| it));
+        match hosts {
+            None => {
+                let given = options.iter().find(|(is_given, _)| *is_given);
+                given.map_or(Ok(None), |(_, it)| bail!("{it}: only with --hosts or --hostfile"))
+            }
+            Some(hosts) if is_of_mpi || !hosts.are_here() => Ok(Some(hosts)),
+            Some(_) => {
+                ensure!(
+                    !self.dry_run,
+                    "--dry-run: all hosts are this machine, where processes start without mpirun"
+                );
+                Ok(None)
+            }
         }
-        Ok(hosts)
     }
 
     /// Starts the job in place of this command, or prints how.

@@ -129,7 +129,7 @@ fn what_does_not_go_with_hosts_is_told_in_a_line() {
         ("-n 2 --hostfile /dev/null", "--hostfile /dev/null: no host is named"),
         ("-n 2 --hostfile nodes", "--hostfile nodes: it cannot be read: No such file"),
         ("-n 3 --hosts a,b --pes-per-process 2", "it must be a multiple of 2"),
-        ("-n 5 --hosts a:2,b:2", "5 processes are 3 on each of 2 hosts, and a has slots for 2"),
+        ("-n 5 --hosts a:2,b:2", "5 processes are up to 3 on each of 2 hosts, and a has"),
         ("-n 2 --dry-run", "--dry-run: only with --hosts"),
         ("-n 2 --hosts localhost --dry-run", "--dry-run: all hosts are this machine"),
         ("-n 2 --pes-per-process 2", "--pes-per-process: only with --hosts"),

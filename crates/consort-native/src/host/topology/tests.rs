@@ -196,3 +196,31 @@ fn this_machine_is_coherent() {
     assert_eq!(cpus.len(), usable);
     assert_eq!(topology.placement(usable + 1), None);
 }
+
+/// A process that its launcher binds to one processor, as those of an MPI often are.
+#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+#[test]
+fn a_launcher_that_binds_hides_no_processors() {
+    const BOUND: &str = "CONSORT_TEST_BOUND";
+    let cpus = affinity::allowed_to_process();
+    if std::env::var_os(BOUND).is_some() {
+        let here = Topology::discover();
+        assert_eq!((here.allowed().len(), cpus.len()), (1, 1));
+        let all = here.of_launcher();
+        assert!(all.allowed().len() > 1);
+        assert_ne!(all.machine_key(), here.machine_key());
+        return;
+    }
+    if cpus.len() == 1 {
+        return;
+    }
+    let bound = std::thread::spawn(move || {
+        affinity::pin(cpus[0]).expect("it is allowed");
+        let test = "host::topology::tests::a_launcher_that_binds_hides_no_processors";
+        let program = std::env::current_exe().expect("this program");
+        std::process::Command::new(program).args(["--exact", test]).env(BOUND, "1").output()
+    });
+    let output = bound.join().expect("no panic").expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
