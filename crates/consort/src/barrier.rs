@@ -1,21 +1,23 @@
 //! A barrier for threads that exist, in place of `std::sync::Barrier`.
 //!
 //! [`Barrier::wait`] is a central barrier (Mellor-Crummey and Scott 1991, "Algorithms for scalable
-//! synchronization on shared-memory multiprocessors", section 3.1): each thread counts itself under
-//! a lock, and the last one ends the phase, whose number all others watch. Cost: the line of the
-//! count travels to each thread once. The threads have no ranks, as any number of them may come, so
-//! this is no algorithm of a team.
+//! synchronization on shared-memory multiprocessors", section 3.1): each thread counts itself, and
+//! the last one ends the phase, which all others watch. Cost: the line of the count travels to each
+//! thread once, and that of the phases too. The threads have no ranks, as any number of them may
+//! come, so this is no algorithm of a team.
 //!
 //! A [`Member`] is a PE, and its wait the barrier of its team: the algorithms and their cost are
 //! those of `barrier/` in `consort-collectives`. When members drop out, those that are left form a
 //! smaller team after the phase. They need not agree on it: each sees who has announced its last
 //! phase, since the barrier of that phase orders the announcement before its end.
 
+mod arrivals;
+
 use std::{
     cell::Cell,
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{
             AtomicU64,
             Ordering::{Acquire, Relaxed, Release},
@@ -27,6 +29,7 @@ use std::{
 use consort_fabric::Rank;
 use consort_native::Event;
 
+use self::arrivals::{Arrival, Arrivals, MOST};
 use crate::{Algorithms, Error, Job, Joined, Pes, Result, pes::JOINING};
 
 /// A barrier for `n` threads. It has two faces:
@@ -55,26 +58,20 @@ use crate::{Algorithms, Error, Job, Joined, Pes, Result, pes::JOINING};
 /// ```
 pub struct Barrier {
     n: usize,
-    phase: Mutex<Phase>,
-    /// The number of phases that are complete.
+    joining: Duration,
+    members: OnceLock<Result<Members>>,
+    arrivals: OnLines<Arrivals>,
+    phases: OnLines<Phases>,
+}
+
+/// What all threads write, or all watch, on cache lines of its own.
+#[repr(align(128))]
+struct OnLines<T>(T);
+
+/// What the threads watch.
+struct Phases {
     completed: AtomicU64,
     event: OnceLock<Event>,
-    members: OnceLock<Result<Members>>,
-    joining: Duration,
-}
-
-/// The phase that threads arrive in.
-struct Phase {
-    expected: usize,
-    arrived: usize,
-}
-
-/// A thread that has arrived in a phase.
-struct Arrived<'b> {
-    /// The number of phases before.
-    number: u64,
-    event: &'b Event,
-    leads: bool,
 }
 
 /// The result of a wait.
@@ -96,10 +93,9 @@ impl Barrier {
         Self {
             n,
             joining: JOINING,
-            phase: Mutex::new(Phase { expected: n, arrived: 0 }),
-            completed: AtomicU64::new(0),
-            event: OnceLock::new(),
             members: OnceLock::new(),
+            arrivals: OnLines(Arrivals::new(if n < MOST { n } else { MOST })),
+            phases: OnLines(Phases { completed: AtomicU64::new(0), event: OnceLock::new() }),
         }
     }
 
@@ -111,40 +107,27 @@ impl Barrier {
         self
     }
 
-    fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn event(&self, threads: usize) -> &Event {
-        let cores = || Algorithms::here().topology().usable_cores();
-        self.event.get_or_init(|| Event::new(threads <= cores()))
-    }
-
-    /// Ends the phase if all have arrived; returns whether it did.
-    fn end_phase(&self, phase: &mut Phase) -> bool {
-        let is_over = phase.arrived >= phase.expected;
-        if is_over {
-            phase.arrived = 0;
-            self.completed.fetch_add(1, Release); // pairs with the acquire in `past`
-        }
-        is_over
-    }
-
     /// Waits until `n` threads have called this. The last is the leader. The barrier can be used
     /// again at once.
     ///
     /// A spinning, yielding and finally sleeping wait, of any thread. Nothing detects threads that
     /// never come.
+    ///
+    /// # Panics
+    /// When `n` is more than 65535.
     pub fn wait(&self) -> BarrierWaitResult {
-        let Arrived { number, event, leads } = self.arrive();
-        if !leads {
-            event.wait(|| self.past(number));
+        let arrival = self.arrive();
+        if !arrival.is_last {
+            self.event(arrival.threads).wait(|| self.past(arrival));
         }
-        BarrierWaitResult(leads)
+        BarrierWaitResult(arrival.is_last)
     }
 
     /// As [`Barrier::wait`], for at most `limit`. Then the thread is no longer counted, and this
     /// returns `None`.
+    ///
+    /// # Panics
+    /// As [`Barrier::wait`].
     ///
     /// ```
     /// use consort::Barrier;
@@ -154,50 +137,64 @@ impl Barrier {
     /// assert!(barrier.wait_timeout(Duration::from_millis(1)).is_none());
     /// ```
     pub fn wait_timeout(&self, limit: Duration) -> Option<BarrierWaitResult> {
-        let Arrived { number, event, leads } = self.arrive();
-        if !leads && event.wait_timeout(limit, || self.past(number)).is_none() {
-            let mut phase = self.phase();
+        let arrival = self.arrive();
+        if !arrival.is_last {
+            let past = self.event(arrival.threads).wait_timeout(limit, || self.past(arrival));
             // The phase may have ended since the last look.
-            if self.completed.load(Relaxed) == number {
-                phase.arrived -= 1;
+            if past.is_none() && self.arrivals.0.withdraw(arrival.phase) {
                 return None;
             }
         }
-        Some(BarrierWaitResult(leads))
-    }
-
-    /// Counts the calling thread. The last one ends the phase and leads it.
-    fn arrive(&self) -> Arrived<'_> {
-        let mut phase = self.phase();
-        let (number, threads) = (self.completed.load(Relaxed), phase.expected);
-        phase.arrived += 1;
-        let leads = self.end_phase(&mut phase);
-        drop(phase);
-        let event = self.event(threads);
-        if leads {
-            event.notify();
-        }
-        Arrived { number, event, leads }
-    }
-
-    /// Something if the phase of this number is complete.
-    fn past(&self, number: u64) -> Option<()> {
-        // Acquire: pairs with the release in `end_phase`.
-        (self.completed.load(Acquire) != number).then_some(())
+        Some(BarrierWaitResult(arrival.is_last))
     }
 
     /// Arrives without waiting, and leaves the barrier: this phase and all later ones need one
     /// thread less. A phase that ends so has no leader. For threads that [wait](Self::wait);
     /// members have [`Member::arrive_and_drop`].
+    ///
+    /// # Panics
+    /// As [`Barrier::wait`].
     pub fn arrive_and_drop(&self) {
-        let mut phase = self.phase();
-        let threads = phase.expected;
-        phase.expected = threads.saturating_sub(1);
-        let is_over = phase.arrived > 0 && self.end_phase(&mut phase);
-        drop(phase);
-        if is_over {
-            self.event(threads).notify();
+        self.check();
+        if self.arrivals.0.drop_out() {
+            self.release(self.n);
         }
+    }
+
+    /// Counts the calling thread. The last one ends the phase and leads it.
+    #[inline]
+    fn arrive(&self) -> Arrival {
+        self.check();
+        let arrival = self.arrivals.0.arrive();
+        if arrival.is_last {
+            self.arrivals.0.end_phase(arrival);
+            self.release(arrival.threads);
+        }
+        arrival
+    }
+
+    fn check(&self) {
+        assert!(self.n <= MOST, "at most {MOST} threads can wait at a barrier, not {}", self.n);
+    }
+
+    /// Lets go the threads of a phase that is complete, of so many.
+    fn release(&self, threads: usize) {
+        self.phases.0.completed.fetch_add(1, Release); // pairs with the acquire in `past`
+        self.event(threads).notify();
+    }
+
+    /// Where the threads of a phase of so many wait.
+    #[inline]
+    fn event(&self, threads: usize) -> &Event {
+        let cores = || Algorithms::here().topology().usable_cores();
+        self.phases.0.event.get_or_init(|| Event::new(threads <= cores()))
+    }
+
+    /// Something if the phase of this thread is complete.
+    #[inline]
+    fn past(&self, arrival: Arrival) -> Option<()> {
+        // Acquire: pairs with the release in `release`.
+        arrival.phase.is_over(self.phases.0.completed.load(Acquire)).then_some(())
     }
 
     /// Makes the calling thread one of the `n` members.

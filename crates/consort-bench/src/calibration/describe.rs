@@ -64,6 +64,7 @@ title = {title:?}
 source = \"measured by consort calibrate\"
 kind = \"coherent\"
 ",
+        when = when.replace("; ", "\n# "),
         rounds = if rounds.is_empty() { "none".to_owned() } else { rounds.join(", ") },
     )
 }
