@@ -67,10 +67,6 @@ pub trait Notifications {
     fn size(&self) -> u32;
     /// The size of a PE's buffer, in bytes.
     fn buffer_bytes(&self) -> usize;
-    /// Whether a PE writes its own buffer faster than its own memory. If so, a PE first copies a
-    /// chunk to its buffer, even if it does not forward it, so that the sender's buffer is free
-    /// sooner.
-    fn buffer_is_near(&self) -> bool;
 
     /// Copies `data` from the own memory into the own buffer. `notification` describes the data.
     fn fill(&self, notification: &Notification, data: &[u8]) -> impl Future<Output = Op>;

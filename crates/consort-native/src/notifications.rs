@@ -188,10 +188,6 @@ impl Notifications for NotificationBuffers {
         self.buffer_bytes
     }
 
-    fn buffer_is_near(&self) -> bool {
-        false
-    }
-
     fn fill(&self, _: &Notification, data: &[u8]) -> impl Future<Output = Op> {
         let source = Memory::private(data.as_ptr().cast_mut(), data.len());
         self.buffer(self.rank, data.len()).copy_from(source);

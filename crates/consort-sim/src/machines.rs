@@ -2,20 +2,22 @@
 //!
 //! A description is TOML: the parts of a machine, and the costs of its operations without
 //! contention. The costs are published measurements of single operations, in the units of their
-//! source. Each number that is not has a comment in the file with its basis. The time of a
-//! collective is not in a file: simulations find it out. One number is fitted to published
-//! collectives, `overhead_ns`. It is separate from the others and optional.
+//! source. Numbers that are not published are named in the table `provenance`, as assumptions or
+//! with the figures that they are fitted to, and have a comment with their basis. The time of a
+//! collective is not in a file: simulations find it out.
 //!
 //! 1. `reading`: values that are checked while they are read, and the lines of errors;
 //! 2. `message_buffers`, `coherent` with its `layout` and `threads`, `cluster`: the kinds of
 //!    machines;
-//! 3. `model`: the parameters of each machine for estimates.
+//! 3. `provenance`: which numbers are assumed, and which fitted;
+//! 4. `model`: the parameters of each machine for estimates.
 
 mod cluster;
 mod coherent;
 mod layout;
 mod message_buffers;
 mod model;
+mod provenance;
 mod reading;
 mod threads;
 
@@ -31,6 +33,7 @@ pub use cluster::{Cluster, Inside, Network, Placement};
 pub use coherent::{AtomicOp, Atomics, Cache, Coherent, Costs, Memory, MessageQueue, State};
 pub use layout::Layout;
 pub use message_buffers::{Interrupt, MessageBuffers};
+pub use provenance::{Counts, Provenance};
 use reading::{Flaw, line_at, offset_of};
 pub use threads::{AtomicsAt, Prefetch, StoreOrder, Streaming, Threads};
 
@@ -47,7 +50,7 @@ const SHIPPED: [(&str, &str); 8] = [
 ];
 
 /// The keys of every description; the others depend on its kind.
-const HEAD_KEYS: [&str; 3] = ["title", "source", "kind"];
+const HEAD_KEYS: [&str; 4] = ["title", "source", "kind", "provenance"];
 
 /// A machine, as in its description file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -58,6 +61,8 @@ pub struct Machine {
     pub title: String,
     /// The source of its numbers.
     pub source: String,
+    /// Which of them are assumed, and which fitted.
+    pub provenance: Provenance,
     /// Its parts and costs.
     #[serde(flatten)]
     pub kind: Kind,
@@ -126,6 +131,8 @@ struct Head {
     #[serde(deserialize_with = "reading::words")]
     source: String,
     kind: KindName,
+    #[serde(default)]
+    provenance: Provenance,
 }
 
 #[derive(Deserialize)]
@@ -204,6 +211,7 @@ impl Machine {
         let contradictory = |flaw: Flaw| flawed(offset_of(&document, &flaw.keys), &flaw.message);
         let head: Head =
             Deserialize::deserialize(Deserializer::from(document.clone())).map_err(broken)?;
+        let provenance = head.provenance.complete(&body).map_err(contradictory)?;
         let kind = match head.kind {
             KindName::Coherent => Kind::Coherent(
                 Coherent::read(body).map_err(broken)?.complete().map_err(contradictory)?,
@@ -216,7 +224,7 @@ impl Machine {
             ),
         };
         let name = Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(Self { name, title: head.title, source: head.source, kind })
+        Ok(Self { name, title: head.title, source: head.source, provenance, kind })
     }
 
     /// The number of its PEs: its hardware threads.

@@ -8,6 +8,8 @@ use std::{
 
 use consort_fabric::{Channel, LINE_PAYLOAD_BYTES, Notification, Rank, Span, Step};
 
+use crate::engine::Time;
+
 /// The default of the window: the most calls that may be pending at once.
 pub(crate) const WINDOW: u64 = 16;
 
@@ -25,7 +27,8 @@ pub struct Remote {
 pub(crate) struct Post {
     /// The buffer that peers read.
     pub(crate) buffer: RefCell<Vec<u8>>,
-    pub(crate) notifications: RefCell<VecDeque<Notification>>,
+    /// With the times at which they have arrived.
+    pub(crate) notifications: RefCell<VecDeque<(Notification, Time)>>,
     /// The number of the latest of its own notifications that each peer has acknowledged.
     pub(crate) acknowledged: RefCell<HashMap<Rank, u64>>,
 }

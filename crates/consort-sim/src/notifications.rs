@@ -2,27 +2,40 @@
 //!
 //! As in `fabric`, data moves after the costs of an operation have been spent, and notifications
 //! arrive later still. Like an interrupt handler, the PE takes notifications before
-//! acknowledgements, in the order of their arrival; but it takes them only where it waits. Reading
-//! a flag that is not set costs nothing.
+//! acknowledgements, in the order of their arrival; but it takes them only where it waits. The
+//! kernel serves those that arrive while it serves others, before it goes back to the program.
+//! Reading a flag that is not set costs nothing.
+
+use std::cell::Cell;
 
 use consort_fabric::{Event, Notification, Notifications, Op, Place, Rank};
 
 use crate::{
-    costs::{Costs, Site, Where},
+    costs::{Site, Where},
     engine::Time,
     mail::Post,
     world::{Parcel, World},
 };
 
+/// An event whose time has not been spent yet.
+#[derive(Clone, Copy)]
+enum Taken {
+    /// With the time at which it has arrived.
+    Notification(Notification, Time),
+    Acknowledged,
+}
+
 /// A PE's part in asynchronous broadcasts. Each PE has one.
 pub struct Listener<'w> {
     world: &'w World,
     rank: Rank,
+    /// Until when the kernel serves interrupts, before it goes back to the program.
+    serving: Cell<Time>,
 }
 
 impl<'w> Listener<'w> {
     pub(crate) fn new(world: &'w World, rank: Rank) -> Self {
-        Self { world, rank }
+        Self { world, rank, serving: Cell::new(0) }
     }
 
     /// Begins a broadcast, of memory that is not in the caches.
@@ -44,13 +57,13 @@ impl<'w> Listener<'w> {
     }
 
     /// Takes the next notification, or else reports that the peer has acknowledged that number.
-    fn event(&self, of: Option<(Rank, u64)>) -> Option<Event> {
+    fn event(&self, of: Option<(Rank, u64)>) -> Option<Taken> {
         let post = self.post(self.rank);
-        if let Some(notification) = post.notifications.borrow_mut().pop_front() {
-            return Some(Event::Notification(notification));
+        if let Some((notification, arrived)) = post.notifications.borrow_mut().pop_front() {
+            return Some(Taken::Notification(notification, arrived));
         }
         let (peer, number) = of?;
-        self.has_acknowledged(peer, number).then_some(Event::Acknowledged)
+        self.has_acknowledged(peer, number).then_some(Taken::Acknowledged)
     }
 
     fn has_acknowledged(&self, peer: Rank, number: u64) -> bool {
@@ -58,13 +71,19 @@ impl<'w> Listener<'w> {
     }
 
     /// Spends the time of receiving an event.
-    async fn spend(&self, event: Event, since: Time) {
-        match event {
-            Event::Acknowledged => self.world.costs.observe(self.site(), since, None).await,
-            Event::Notification(_) => self.world.costs.interrupted(self.site()).await,
+    async fn spend(&self, taken: Taken, since: Time) -> Event {
+        match taken {
+            Taken::Acknowledged => {
+                self.world.costs.observe(self.site(), since, None).await;
+                self.note("wait", None, since, 0);
+                Event::Acknowledged
+            }
+            Taken::Notification(notification, arrived) => {
+                self.world.costs.interrupted(self.site(), &self.serving, arrived).await;
+                self.note("interrupt", None, since, 0);
+                Event::Notification(notification)
+            }
         }
-        let what = if event == Event::Acknowledged { "wait" } else { "interrupt" };
-        self.note(what, None, since, 0);
     }
 
     /// Spends the time of copying from one memory to another.
@@ -89,10 +108,6 @@ impl Notifications for Listener<'_> {
 
     fn buffer_bytes(&self) -> usize {
         self.world.costs.capabilities(self.size()).buffer_bytes
-    }
-
-    fn buffer_is_near(&self) -> bool {
-        matches!(self.world.costs, Costs::Mesh(_))
     }
 
     async fn fill(&self, notification: &Notification, data: &[u8]) -> Op {
@@ -140,23 +155,23 @@ impl Notifications for Listener<'_> {
     async fn is_acknowledged(&self, by: Rank, number: u64) -> Op<bool> {
         let acknowledged = self.has_acknowledged(by, number);
         if acknowledged {
-            self.spend(Event::Acknowledged, self.world.engine.now()).await;
+            self.spend(Taken::Acknowledged, self.world.engine.now()).await;
         }
         Ok(acknowledged)
     }
 
     async fn poll(&self) -> Op<Option<Notification>> {
-        let notification = self.post(self.rank).notifications.borrow_mut().pop_front();
-        if let Some(notification) = notification {
-            self.spend(Event::Notification(notification), self.world.engine.now()).await;
+        let taken = self.post(self.rank).notifications.borrow_mut().pop_front();
+        if let Some((notification, arrived)) = taken {
+            let taken = Taken::Notification(notification, arrived);
+            self.spend(taken, self.world.engine.now()).await;
         }
-        Ok(notification)
+        Ok(taken.map(|(notification, _)| notification))
     }
 
     async fn wait(&self, of: Option<(Rank, u64)>) -> Op<Event> {
         let since = self.world.engine.now();
-        let event = self.world.engine.wait(|| self.event(of)).await;
-        self.spend(event, since).await;
-        Ok(event)
+        let taken = self.world.engine.wait(|| self.event(of)).await;
+        Ok(self.spend(taken, since).await)
     }
 }

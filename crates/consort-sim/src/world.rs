@@ -232,7 +232,7 @@ impl World {
             Parcel::Credit { quarter } => mail.credit(quarter),
             Parcel::Put { place, at, data } => local.write(place, at, &data),
             Parcel::Notification(notification) => {
-                local.post.notifications.borrow_mut().push_back(notification)
+                local.post.notifications.borrow_mut().push_back((notification, self.engine.now()));
             }
             Parcel::Acknowledged { from, number } => {
                 local.post.acknowledged.borrow_mut().insert(from, number);

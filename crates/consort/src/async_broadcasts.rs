@@ -10,7 +10,7 @@ use std::{
     task::{Context, Waker},
 };
 
-use consort_collectives::async_broadcast::{OcBcastAsync, Turns};
+use consort_collectives::async_broadcast::{OcBcastAsync, Variant};
 use consort_fabric::{Op, Rank};
 use consort_native::{Failure, NotificationBuffers};
 
@@ -105,7 +105,8 @@ impl<'p> Team<'p> {
         let part =
             self.allocate(&name, |endpoint| NotificationBuffers::allocate(endpoint, CHUNK_BYTES))?;
         let k = k.clamp(1, (self.size() - 1).max(1));
-        let protocol = Rc::new(RefCell::new(OcBcastAsync::new(part, k, CHUNK_BYTES, Turns::Fair)));
+        let protocol =
+            Rc::new(RefCell::new(OcBcastAsync::new(part, k, CHUNK_BYTES, Variant::Fair)));
         let callback: Rc<dyn Fn()> = Rc::new({
             let protocol = Rc::clone(&protocol);
             // The protocol is borrowed already where the PE waits for these very broadcasts. An

@@ -91,6 +91,7 @@ fn merge(quantities: &mut Vec<Quantity>, simulated: Vec<Quantity>) {
         match quantities.iter_mut().find(same) {
             Some(native) => {
                 native.simulated = one.simulated;
+                native.fitted = one.fitted;
                 native.rel_error = one.rel_error;
                 native.holds = one.holds;
             }

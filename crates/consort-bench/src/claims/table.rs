@@ -175,6 +175,7 @@ pub const CLAIMS: &[Claim] = &[
             bound(SCC, "64 lines, asynchronous", 118.0),
             bound(SCC, "128 lines, asynchronous", 196.7),
             bound(SCC, "48 sources, k=47", scc::asynchronous::SATURATED_MBPS),
+            bound(SCC, "48 sources, k=47, fair", scc::asynchronous::SATURATED_MBPS),
         ],
         least_pes: 2,
         place: Place::Simulated,

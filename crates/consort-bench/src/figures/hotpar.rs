@@ -27,13 +27,6 @@ const WINDOW: u64 = 1024;
 /// A tree this many times slower than the best at one size is not tried at larger ones.
 const HOPELESS: f64 = 1.5;
 
-/// The fitted parameters among all in the descriptions of the three machines and their costs.
-pub const FITTED: &str = "\
-Fitted to the paper: 2 parameters, both of Barcelona, to 2 figures: hub_ns to the chain when \
-Loose (H6), and that the third cache keeps no copies of other packages' lines to there being \
-a crossover (H4). All others are published micro-measurements or assumptions that the \
-descriptions state.";
-
 /// A simulated machine of the paper.
 pub(super) struct Machine {
     machine: machines::Machine,

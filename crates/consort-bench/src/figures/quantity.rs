@@ -1,5 +1,6 @@
 //! One figure of a paper with the values to compare, as a line of JSON.
 
+use consort_sim::machines::Machine;
 use serde::Serialize;
 
 /// What a paper says of a figure.
@@ -70,10 +71,12 @@ pub struct Quantity {
     pub model: Option<f64>,
     /// The value on the paper's machine, simulated.
     pub simulated: Option<f64>,
+    /// The same, if a parameter of the machine was fitted to this figure: then it predicts nothing.
+    pub fitted: Option<f64>,
     /// The value on this machine.
     pub native: Option<f64>,
-    /// The relative error of the simulated figure, or else of the model's, against the paper's;
-    /// none against 0, or a limit.
+    /// The relative error of the simulated or fitted figure, or else of the model's, against the
+    /// paper's; none against 0, or a limit.
     pub rel_error: Option<f64>,
     /// Whether the simulated figure keeps to the paper's limit; none if the paper gives a value.
     pub holds: Option<bool>,
@@ -114,6 +117,7 @@ impl Source {
             quantity,
             model: None,
             simulated: None,
+            fitted: None,
             native: None,
             rel_error: None,
             holds: None,
@@ -133,8 +137,13 @@ impl Quantity {
         Self { native: native.into().map(thousandths), ..self }
     }
 
-    /// Adds the value on the paper's machine, simulated.
+    /// Adds the value on the paper's machine, simulated: as fitted if its description says that a
+    /// parameter was fitted to this figure.
     pub fn simulated(self, simulated: f64) -> Self {
+        let value = Some(thousandths(simulated));
+        let is_fitted = Machine::find(self.machine)
+            .is_ok_and(|it| it.provenance.fitted_to(self.claim, &self.quantity).next().is_some());
+        let (as_simulated, as_fitted) = if is_fitted { (None, value) } else { (value, None) };
         let error = |paper: f64| Some(thousandths(simulated / paper - 1.0));
         let (rel_error, holds) = match (self.paper, self.said) {
             (None, _) => (None, None),
@@ -142,7 +151,7 @@ impl Quantity {
             (Some(most), Said::AtMost) => (None, Some(simulated <= most)),
             (Some(least), Said::AtLeast) => (None, Some(simulated >= least)),
         };
-        Self { simulated: Some(thousandths(simulated)), rel_error, holds, ..self }
+        Self { simulated: as_simulated, fitted: as_fitted, rel_error, holds, ..self }
     }
 }
 

@@ -23,7 +23,7 @@ use consort_fabric::statistics::median;
 use consort_sim::{
     Simulation,
     analytic::loggp::LogGp,
-    machines::{Cluster, Inside, Kind, Machine, Network, Placement},
+    machines::{Cluster, Inside, Kind, Machine, Network, Placement, Provenance},
 };
 use serde::Serialize;
 
@@ -94,6 +94,7 @@ impl Parameters {
             name: "mpi".to_owned(),
             title: format!("{pes} processes of an MPI"),
             source: "messages between two of them".to_owned(),
+            provenance: Provenance::default(),
             kind: Kind::Cluster(Cluster {
                 nodes: pes,
                 pes_per_node: 1,

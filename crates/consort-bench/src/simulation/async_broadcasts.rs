@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use consort::Rank;
-use consort_collectives::async_broadcast::{OcBcastAsync, Turns};
+use consort_collectives::async_broadcast::{OcBcastAsync, Variant};
 use consort_fabric::Poisoned;
 use consort_sim::{Pe, Simulation};
 
@@ -13,8 +13,8 @@ pub struct Settings {
     pub k: u32,
     /// Bytes of a chunk.
     pub chunk_bytes: usize,
-    /// The order in which a PE serves sources.
-    pub turns: Turns,
+    /// How a PE goes about its work.
+    pub variant: Variant,
 }
 
 /// The throughput of several sources at once.
@@ -38,9 +38,9 @@ pub fn latency_ns(
     bytes: usize,
     calls: u32,
 ) -> Result<f64> {
-    let Settings { k, chunk_bytes, turns } = settings;
+    let Settings { k, chunk_bytes, variant } = settings;
     let outcome = simulation.run(async |pe: &Pe<'_>| {
-        let mut broadcasts = OcBcastAsync::new(pe.listener(), k, chunk_bytes, turns);
+        let mut broadcasts = OcBcastAsync::new(pe.listener(), k, chunk_bytes, variant);
         let mut ended_ns = Vec::new();
         let data = vec![0; bytes];
         for _ in 0..calls {
@@ -69,8 +69,9 @@ pub fn latency_ns(
     Ok(sum_ns / f64::from(calls))
 }
 
-/// The throughput when the first `sources` PEs continuously broadcast messages of this many bytes.
-/// It is counted for `window_ns`, from `window_ns / 2` on.
+/// The throughput when `sources` PEs, evenly spread, continuously broadcast messages of this many
+/// bytes. It is counted for `window_ns`, from `window_ns / 2` on. PEs next to each other would have
+/// children in each other's trees, and forward for all sources.
 ///
 /// # Errors
 /// When the simulation fails, or no message was received.
@@ -82,9 +83,10 @@ pub fn aggregate(
     window_ns: f64,
 ) -> Result<Aggregate> {
     let (from_ns, to_ns) = (window_ns * 0.5, window_ns * 1.5);
-    let Settings { k, chunk_bytes, turns } = settings;
+    let source = |index: u32, pes: u32| index * pes / sources;
+    let Settings { k, chunk_bytes, variant } = settings;
     let outcome = simulation.run(async |pe: &Pe<'_>| {
-        let mut broadcasts = OcBcastAsync::new(pe.listener(), k, chunk_bytes, turns);
+        let mut broadcasts = OcBcastAsync::new(pe.listener(), k, chunk_bytes, variant);
         let mut counts = vec![0_u32; pe.size() as usize];
         let mut count = |broadcasts: &mut OcBcastAsync<_>| {
             while let Some((source, _)) = broadcasts.next_delivered() {
@@ -92,7 +94,7 @@ pub fn aggregate(
             }
         };
         let data = vec![0; bytes];
-        let is_source = pe.rank().0 < sources;
+        let is_source = (0..sources).any(|index| source(index, pe.size()) == pe.rank().0);
         while if is_source { pe.now_ns() < to_ns } else { broadcasts.gone() < sources } {
             if is_source {
                 broadcasts.fabric().begin().await;
@@ -106,8 +108,9 @@ pub fn aggregate(
         Ok::<_, Poisoned>(counts)
     })?;
     let counts: Vec<Vec<u32>> = outcome.results.into_iter().flatten().collect();
-    let of_source = |source: usize| counts.iter().map(|pe| pe[source]).sum::<u32>();
-    let totals: Vec<u32> = (0..sources as usize).map(of_source).collect();
+    let of_source = |source: u32| counts.iter().map(|pe| pe[source as usize]).sum::<u32>();
+    let pes = u32::try_from(counts.len())?;
+    let totals: Vec<u32> = (0..sources).map(|index| of_source(source(index, pes))).collect();
     let most = totals.iter().copied().max().unwrap_or(0);
     if most == 0 {
         return Err(anyhow!("no message came through in {window_ns} ns"));

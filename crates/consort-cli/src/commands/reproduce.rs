@@ -12,8 +12,9 @@ use consort::MOST_PES;
 use consort_bench::{
     claims::{self, CLAIMS, Claim, Place},
     environment::Switches,
-    figures::{experiment::Outcome, hotpar::FITTED, quantity::Quantity},
+    figures::{experiment::Outcome, quantity::Quantity},
 };
+use consort_sim::machines::Machine;
 
 use crate::{
     args, interrupt,
@@ -199,20 +200,32 @@ fn in_full(claim: &Claim, outcome: &Outcome) -> String {
     }
 }
 
-/// A table of all simulated quantities and the paper's values.
+/// A table of all simulated quantities and the paper's values, and where the numbers of these
+/// machines are from.
 fn simulated(quantities: &[Quantity]) -> String {
     let header = ["simulated machine", "quantity", "unit", "paper", "simulated", "error"];
     let mut table = output::table(header.map(str::to_owned).to_vec());
     let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
-    for quantity in quantities.iter().filter(|quantity| quantity.simulated.is_some()) {
+    let mut machines = Vec::new();
+    for quantity in quantities {
+        let Some(value) = quantity.simulated.or(quantity.fitted) else { continue };
+        let fitted = if quantity.fitted.is_some() { " fitted" } else { "" };
+        if !machines.contains(&quantity.machine) {
+            machines.push(quantity.machine);
+        }
         table.add_row(vec![
             quantity.machine.to_owned(),
             quantity.quantity.clone(),
             quantity.unit.to_owned(),
             number(quantity.paper),
-            number(quantity.simulated),
+            format!("{value:.1}{fitted}"),
             quantity.rel_error.map_or("-".to_owned(), |error| format!("{:+.0} %", error * 100.0)),
         ]);
     }
-    output::finish(table, &[3, 4, 5]) + "\n" + &output::wrapped(FITTED)
+    let mut text = output::finish(table, &[3, 4, 5]);
+    for machine in machines.into_iter().filter_map(|name| Machine::find(name).ok()) {
+        let told = format!("{}: {}", machine.name, machine.provenance.in_words());
+        text += &format!("\n{}", output::wrapped(&told));
+    }
+    text
 }

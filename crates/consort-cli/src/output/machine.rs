@@ -40,8 +40,8 @@ pub(crate) fn page(machine: &Machine) -> String {
         wrapped(&format!("from {}", machine.source)),
         parts.trim_start_matches('\n'),
         wrapped(
-            "The description says of each number where it is from, and which are assumptions: \
-             add --source."
+            &(machine.provenance.in_words()
+                + " The description says of each where it is from, or why it is so: add --source.")
         ),
     )
 }
@@ -172,7 +172,7 @@ fn buffers(machine: &MessageBuffers) -> Facts {
         ),
     ];
     if let Some(ns) = machine.overhead_ns {
-        facts.push(("overhead of a call", format!("{}, fitted to outcomes", time(ns))));
+        facts.push(("overhead of a call", time(ns)));
     }
     facts
 }

@@ -5,4 +5,4 @@
 
 mod oc_bcast;
 
-pub use oc_bcast::{OcBcastAsync, Turns};
+pub use oc_bcast::{OcBcastAsync, Variant};

@@ -85,9 +85,9 @@ impl Mesh {
         self.controller.interrupt(site, to, self.buffer).await
     }
 
-    /// Handles an interrupt.
-    pub(crate) async fn interrupted(&self, site: Site<'_>) {
-        self.controller.handle(site).await;
+    /// See [`Costs::interrupted`](super::Costs::interrupted).
+    pub(crate) async fn interrupted(&self, site: Site<'_>, serving: &Cell<Time>, arrived: Time) {
+        self.controller.handle(site, serving, arrived).await;
     }
 
     pub(crate) fn new(machine: &MessageBuffers, pes: u32, effects: Effects) -> Self {

@@ -13,6 +13,8 @@ pub(crate) use cluster::Cluster;
 pub(crate) use coherent::{CALL_CYCLES, Coherent};
 pub(crate) use mesh::Mesh;
 
+use std::cell::Cell;
+
 use consort_fabric::{Capabilities, Place, Rank};
 
 use crate::{
@@ -208,10 +210,11 @@ impl Costs {
         arrivals
     }
 
-    /// Calls a handler for the notifications since the last call.
-    pub(crate) async fn interrupted(&self, site: Site<'_>) {
+    /// Calls a handler for the notification that has `arrived` at some time. Those that arrive while
+    /// the kernel is `serving` others share its way back to the program.
+    pub(crate) async fn interrupted(&self, site: Site<'_>, serving: &Cell<Time>, arrived: Time) {
         match self {
-            Self::Mesh(mesh) => mesh.interrupted(site).await,
+            Self::Mesh(mesh) => mesh.interrupted(site, serving, arrived).await,
             _ => self.observe(site, site.engine.now(), None).await,
         }
     }

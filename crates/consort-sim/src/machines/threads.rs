@@ -47,10 +47,6 @@ pub struct Threads {
     /// Stores past the caches; if not given, they are ordinary ones.
     #[serde(default)]
     pub streaming: Option<Streaming>,
-    /// The keys of this table, its tables and that of the queue whose values were chosen with
-    /// published outcomes in view.
-    #[serde(default)]
-    pub fitted: Vec<String>,
 }
 
 /// Where atomic operations are executed.

@@ -1,6 +1,6 @@
 //! Broadcasts that only their source calls: every message everywhere, once and in order.
 
-use consort_collectives::async_broadcast::{OcBcastAsync, Turns};
+use consort_collectives::async_broadcast::{OcBcastAsync, Variant};
 use consort_fabric::Rank;
 use consort_sim::{Listener, Pe, Simulation, machines::Machine};
 
@@ -29,15 +29,15 @@ fn keep(broadcasts: &mut OcBcastAsync<Listener<'_>>, got: &mut Got) {
 
 /// The first `sources` PEs broadcast so many messages each, with polls in between; all PEs close.
 fn all_arrive(simulation: &Simulation, sources: u32, k: u32, messages: usize) {
-    for turns in [Turns::Published, Turns::Fair] {
-        arrive(simulation, sources, k, messages, turns);
+    for variant in [Variant::Published, Variant::Fair] {
+        arrive(simulation, sources, k, messages, variant);
     }
 }
 
-fn arrive(simulation: &Simulation, sources: u32, k: u32, messages: usize, turns: Turns) {
+fn arrive(simulation: &Simulation, sources: u32, k: u32, messages: usize, variant: Variant) {
     let outcome = simulation
         .run(async |pe: &Pe<'_>| {
-            let mut broadcasts = OcBcastAsync::new(pe.listener(), k, CHUNK, turns);
+            let mut broadcasts = OcBcastAsync::new(pe.listener(), k, CHUNK, variant);
             let mut got = vec![Vec::new(); pe.size() as usize];
             if pe.rank().0 < sources {
                 for number in 0..messages {
@@ -94,9 +94,14 @@ fn so_it_does_on_the_scc() {
 }
 
 /// Messages of each source that reach the others within some time, when all broadcast without end.
-fn under_endless_load(simulation: &Simulation, k: u32, turns: Turns, until_ns: f64) -> Vec<usize> {
+fn under_endless_load(
+    simulation: &Simulation,
+    k: u32,
+    variant: Variant,
+    until_ns: f64,
+) -> Vec<usize> {
     let outcome = simulation.run(async |pe: &Pe<'_>| {
-        let mut broadcasts = OcBcastAsync::new(pe.listener(), k, LARGE, turns);
+        let mut broadcasts = OcBcastAsync::new(pe.listener(), k, LARGE, variant);
         let mut got = vec![0; pe.size() as usize];
         while pe.now_ns() < until_ns {
             broadcasts.broadcast(&[1; LARGE]).await.expect("nobody fails");
@@ -115,13 +120,13 @@ fn under_endless_load(simulation: &Simulation, k: u32, turns: Turns, until_ns: f
 fn under_endless_load_fair_turns_starve_nobody_and_the_published_ones_do() {
     let machine = Machine::find("scc").expect("it is shipped");
     for k in [2, 47] {
-        let share = |turns| {
+        let share = |variant| {
             let simulation = Simulation::on(machine.clone(), 48);
-            let counts = under_endless_load(&simulation, k, turns, 2e7);
+            let counts = under_endless_load(&simulation, k, variant, 2e7);
             let (least, most) = (counts.iter().min(), counts.iter().max());
             *least.expect("48") as f64 / *most.expect("48") as f64
         };
-        let (published, fair) = (share(Turns::Published), share(Turns::Fair));
+        let (published, fair) = (share(Variant::Published), share(Variant::Fair));
         assert!(published < 0.2, "k = {k}: the published ones give the last {published:.2}");
         assert!(fair > 0.6, "k = {k}: fair ones give the last {fair:.2} of the first");
     }

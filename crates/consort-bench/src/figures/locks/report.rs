@@ -1,7 +1,7 @@
 //! Figures of the thesis with the simulated ones, as a page.
 
 use anyhow::{Result, ensure};
-use consort_sim::machines::Threads;
+use consort_sim::machines::Machine;
 
 use super::{
     super::{
@@ -9,10 +9,9 @@ use super::{
         quantity::{Quantity, Said, Source},
     },
     curves::Curves,
-    machines::coherent,
     run::Point,
 };
-use crate::{page::Page, units::counted};
+use crate::page::Page;
 
 /// Figures, and lines that show how they come about.
 pub(super) struct Report {
@@ -81,14 +80,9 @@ impl Report {
         }
         let verdict = verdict + &self.limits();
         for machine in &self.machines {
-            let threads = coherent(machine)?.threads;
-            let fitted = threads.map_or(Vec::new(), |Threads { fitted, .. }| fitted);
-            let names =
-                if fitted.is_empty() { String::new() } else { format!(": {}", fitted.join(", ")) };
-            let count = counted(fitted.len() as u64, "parameter");
+            let provenance = Machine::find(machine)?.provenance.in_words();
             self.page.paragraph(format!(
-                "{machine}: {count} fitted to the paper's figures{names}. The others are published \
-                 micro-measurements or stated assumptions: `consort machines {machine} --source`."
+                "{machine}: {provenance} `consort machines {machine} --source` tells of each."
             ));
         }
         Ok(Outcome { verdict, page: self.page, quantities: self.quantities })
@@ -131,7 +125,9 @@ fn row(quantity: &Quantity) -> Vec<String> {
         quantity.quantity.clone(),
         quantity.unit.to_owned(),
         figure(quantity.paper, sign),
-        figure(quantity.simulated, ""),
+        quantity
+            .fitted
+            .map_or_else(|| figure(quantity.simulated, ""), |fitted| format!("{fitted:.2} fitted")),
         error,
     ]
 }

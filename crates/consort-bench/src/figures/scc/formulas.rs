@@ -40,5 +40,5 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         worst(|(_, raw)| raw, &rows[..3]),
         worst(|(_, raw)| raw, &rows[3..]),
     );
-    Ok(outcome(&rows, verdict))
+    outcome(&rows, verdict)
 }

@@ -59,5 +59,5 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         ratios[0],
         ratios[1],
     );
-    Ok(outcome(&rows, verdict))
+    outcome(&rows, verdict)
 }

@@ -4,6 +4,9 @@
 //! published micro-measurements alone (raw); and that of the simulation with fitted parameters: the
 //! overhead of a call, and flags that are reset. The page states the number of fitted parameters.
 
+use anyhow::Result;
+use consort_sim::machines::Machine;
+
 use super::{
     super::{
         experiment::Outcome,
@@ -54,7 +57,11 @@ impl Row {
 }
 
 /// The rows as a table and as quantities.
-pub(super) fn outcome(rows: &[Row], verdict: String) -> Outcome {
+///
+/// # Errors
+/// When the machine's description cannot be read.
+pub(super) fn outcome(rows: &[Row], verdict: String) -> Result<Outcome> {
+    let provenance = Machine::find(MACHINE)?.provenance;
     let header = ["", "unit", "paper", "model", "simulated", "error", "fitted", "error", "here"];
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
     let error = |value: Option<f64>, paper: Option<f64>| {
@@ -63,17 +70,19 @@ pub(super) fn outcome(rows: &[Row], verdict: String) -> Outcome {
     };
     let (mut cells, mut quantities) = (Vec::new(), Vec::new());
     for row in rows {
-        let Row { quantity, raw, fitted } = row;
-        let Quantity { quantity: what, unit, paper, model, native, .. } = quantity;
+        let Row { quantity, fitted, .. } = row;
+        let Quantity { quantity: what, unit, paper, model, simulated, native, .. } = quantity;
+        // What a parameter is fitted to is fitted without those that are used only so.
+        let fits = quantity.fitted.or(*fitted);
         cells.push(vec![
             what.clone(),
             (*unit).to_owned(),
             figure(*paper),
             figure(*model),
-            figure(Some(*raw)),
-            error(Some(*raw), *paper),
-            figure(*fitted),
-            error(*fitted, *paper),
+            figure(*simulated),
+            error(*simulated, *paper),
+            figure(fits),
+            error(fits, *paper),
             figure(*native),
         ]);
         quantities.push(quantity.clone());
@@ -84,14 +93,14 @@ pub(super) fn outcome(rows: &[Row], verdict: String) -> Outcome {
     }
     let mut page = Page::default();
     page.table(header, cells, 2..=8);
-    page.paragraph(
+    page.paragraph(format!(
         "model: the thesis' formulas, without contention. simulated: the algorithms that run \
-         natively, with the published costs of a line (Table 4.1), distances and contention. \
-         fitted: with 4 us a call, 5 us a signal of the kernel's, and flags that are reset. In \
-         all, 4 parameters are fitted: those two (fitted only), the time that a line occupies a \
-         tile's buffers, and the writes that a router holds. `consort machines scc --source` \
-         tells of each. here: this machine, a PE a core, calls in a row, k as large as can be; \
-         of many sources, all PEs. Caches that are kept coherent have no buffer to press on.",
-    );
-    Outcome { verdict, page, quantities }
+         natively, with the costs of the description, distances and contention. fitted: with 4 us \
+         a call, 5 us a switch to the program's handler, and flags that are reset; or a figure \
+         that a parameter was fitted to. {} `consort machines {MACHINE} --source` tells of each. \
+         here: this machine, a PE a core, calls in a row, k as large as can be; of many sources, \
+         all PEs. Caches that are kept coherent have no buffer to press on.",
+        provenance.in_words(),
+    ));
+    Ok(Outcome { verdict, page, quantities })
 }

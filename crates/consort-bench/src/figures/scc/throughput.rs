@@ -43,5 +43,5 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
          less than at 96 for k = 2, 7, 47, gone at 192",
         dips[0], dips[1], dips[2],
     );
-    Ok(outcome(&rows, verdict))
+    outcome(&rows, verdict)
 }

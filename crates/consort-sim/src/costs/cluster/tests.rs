@@ -7,7 +7,7 @@ use consort_fabric::{
 use crate::{
     Buffer, Call, Caller, Effects, Operands, Pe, Simulation,
     analytic::loggp::LogGp,
-    machines::{Cluster, Inside, Kind, Machine, Network, Placement},
+    machines::{Cluster, Inside, Kind, Machine, Network, Placement, Provenance},
 };
 
 /// Parameters whose digits identify each term of a sum.
@@ -33,7 +33,8 @@ fn machine(model: LogGp, nodes: u32, pes_per_node: u32) -> Machine {
     };
     let text = String::from("a test");
     let (name, title, source) = (text.clone(), text.clone(), text);
-    Machine { name, title, source, kind: Kind::Cluster(cluster) }
+    let provenance = Provenance::default();
+    Machine { name, title, source, provenance, kind: Kind::Cluster(cluster) }
 }
 
 fn flat(model: LogGp, pes: u32) -> Simulation {

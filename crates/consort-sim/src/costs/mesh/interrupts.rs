@@ -25,7 +25,7 @@ pub(super) struct Controller {
     /// The core's time for an interrupt, without reading its status register.
     handling: Time,
     status_read: Time,
-    /// The time until the program's handler runs.
+    /// The time of switching to the program's handler.
     signal: Time,
     /// The time when the status registers are free.
     free_at: Cell<Time>,
@@ -67,8 +67,15 @@ impl Controller {
         arrivals
     }
 
-    /// Handles an interrupt; at the end the program's handler is called.
-    pub(super) async fn handle(&self, site: Site<'_>) {
-        site.spend(Cause::Flags, self.handling + self.signal).await;
+    /// Handles an interrupt that has `arrived` at some time; at the end the program's handler is
+    /// called. The kernel switches to the program once for all interrupts that arrive while it is
+    /// `serving` the first of them.
+    pub(super) async fn handle(&self, site: Site<'_>, serving: &Cell<Time>, arrived: Time) {
+        let mut all = self.handling;
+        if arrived > serving.get() {
+            all += self.signal;
+            serving.set(arrived + all);
+        }
+        site.spend(Cause::Flags, all).await;
     }
 }

@@ -1,0 +1,221 @@
+//! Where the numbers of a description are from.
+//!
+//! A number is published where `source` and the comments say, unless the table `provenance` names
+//! it: as an assumption, whose reason is in the comment before it, or as fitted to figures.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use toml::{Spanned, de::DeTable, de::DeValue};
+
+use super::reading::{Flaw, ensure};
+
+/// Where the numbers of a description are from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provenance {
+    /// The parameters, or tables of them, that no source gives or that a source gives of something
+    /// similar.
+    #[serde(default)]
+    pub assumed: Vec<String>,
+    /// The parameters that were chosen so that figures come out, with these figures, as in `T2: 1
+    /// line, k=7`.
+    #[serde(default)]
+    pub fitted: BTreeMap<String, Vec<String>>,
+    /// How many parameters the description has.
+    #[serde(skip_deserializing)]
+    pub counts: Counts,
+}
+
+/// Numbers of parameters, of which each counts once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Those that a source gives.
+    pub published: usize,
+    /// Those that are assumed.
+    pub assumed: usize,
+    /// Those that are fitted.
+    pub fitted: usize,
+}
+
+impl Provenance {
+    /// Checks that it names parameters of `document`, and counts these.
+    pub(super) fn complete(mut self, document: &Spanned<DeTable<'_>>) -> Result<Self, Flaw> {
+        let mut all = Vec::new();
+        for (key, value) in document.get_ref() {
+            parameters(key.get_ref(), value.get_ref(), &mut all);
+        }
+        let is_in = |parameter: &str, name: &str| {
+            let rest = parameter.strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        for name in &self.assumed {
+            ensure(
+                all.iter().any(|parameter| is_in(parameter, name)),
+                "provenance.assumed",
+                format!("expected a parameter of this description, found {name}"),
+            )?;
+        }
+        for (name, figures) in &self.fitted {
+            ensure(
+                all.contains(name),
+                "provenance.fitted",
+                format!("expected a parameter of this description, found {name}"),
+            )?;
+            ensure(
+                !figures.is_empty() && figures.iter().all(|figure| figure.contains(": ")),
+                "provenance.fitted",
+                format!("expected the figures that {name} is fitted to, as in \"T2: 1 line, k=7\""),
+            )?;
+        }
+        for parameter in &all {
+            let Counts { published, assumed, fitted } = &mut self.counts;
+            if self.fitted.contains_key(parameter) {
+                *fitted += 1;
+            } else if self.assumed.iter().any(|name| is_in(parameter, name)) {
+                *assumed += 1;
+            } else {
+                *published += 1;
+            }
+        }
+        Ok(self)
+    }
+
+    /// The parameters that were fitted to a figure of a claim.
+    pub fn fitted_to(&self, claim: &str, figure: &str) -> impl Iterator<Item = &str> {
+        let figure = format!("{claim}: {figure}");
+        let of_figure = move |(_, figures): &(&String, &Vec<String>)| figures.contains(&figure);
+        self.fitted.iter().filter(of_figure).map(|(name, _)| name.as_str())
+    }
+
+    /// The numbers of parameters in a sentence, and the names of those that are fitted.
+    pub fn in_words(&self) -> String {
+        let Counts { published, assumed, fitted } = self.counts;
+        let all = published + assumed + fitted;
+        let names: Vec<String> = self
+            .fitted
+            .iter()
+            .map(|(name, figures)| format!("{name}, to {}", figures.join(" and ")))
+            .collect();
+        let names =
+            if names.is_empty() { String::new() } else { format!(" ({})", names.join("; ")) };
+        format!(
+            "Of {all} parameters {published} are published, {assumed} assumed and {fitted} \
+             fitted{names}."
+        )
+    }
+}
+
+/// Adds the paths of the parameters at a value: keys, and indices of tables from 0. A row of
+/// numbers is one parameter.
+fn parameters(path: &str, value: &DeValue<'_>, all: &mut Vec<String>) {
+    match value {
+        DeValue::Table(table) => {
+            for (key, value) in table {
+                parameters(&format!("{path}.{}", key.get_ref()), value.get_ref(), all);
+            }
+        }
+        DeValue::Array(values)
+            if values.iter().any(|value| matches!(value.get_ref(), DeValue::Table(_))) =>
+        {
+            for (index, value) in values.iter().enumerate() {
+                parameters(&format!("{path}.{index}"), value.get_ref(), all);
+            }
+        }
+        _ => all.push(path.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Machine;
+
+    /// The paths of what follows each comment of a description, with the comment: parameters, and
+    /// tables.
+    fn commented(text: &str) -> Vec<(String, String)> {
+        let (mut table, mut comment, mut all) = (String::new(), String::new(), Vec::new());
+        let mut arrays: Vec<&str> = Vec::new();
+        for line in text.lines() {
+            if let Some(line) = line.strip_prefix('#') {
+                comment += line;
+                continue;
+            }
+            let path = if let Some(name) = line.strip_prefix("[[") {
+                let name = name.trim_end_matches(']');
+                table = format!("{name}.{}", arrays.iter().filter(|one| **one == name).count());
+                arrays.push(name);
+                Some(table.clone())
+            } else if let Some(name) = line.strip_prefix('[') {
+                name.trim_end_matches(']').clone_into(&mut table);
+                Some(table.clone())
+            } else {
+                let key = line.split_once(" = ").map(|(key, _)| key);
+                key.map(|key| [&table, key].map(str::to_owned).join(".").trim_matches('.').into())
+            };
+            let comment = std::mem::take(&mut comment);
+            all.extend(path.filter(|_| !comment.is_empty()).map(|path| (path, comment)));
+        }
+        all
+    }
+
+    /// Whether one path is, or leads to, the other.
+    fn meet(a: &str, b: &str) -> bool {
+        let leads = |to: &str, from: &str| format!("{to}.").starts_with(&format!("{from}."));
+        leads(a, b) || leads(b, a)
+    }
+
+    #[test]
+    fn what_comments_call_assumed_or_fitted_is_named() {
+        for name in Machine::shipped() {
+            let (_, text) = Machine::description(name).unwrap();
+            let provenance = Machine::find(name).unwrap().provenance;
+            let comments = commented(&text);
+            assert!(!provenance.assumed.is_empty() && comments.len() > 5, "{name}");
+            let is_of = |path: &str, name: &String| {
+                let table = path.rsplit_once('.').map_or(path, |(table, _)| table);
+                meet(name, path) || path.contains('.') && meet(name, table)
+            };
+            for (path, comment) in comments.iter().filter(|(path, _)| path != "title") {
+                let mut all = provenance.assumed.iter().chain(provenance.fitted.keys());
+                if comment.starts_with(" Assumption") {
+                    assert!(all.any(|name| is_of(path, name)), "{name}: {path} is not named");
+                }
+                if comment.contains("Fitted") {
+                    let mut fitted = provenance.fitted.keys();
+                    assert!(fitted.any(|name| is_of(path, name)), "{name}: {path} is not named");
+                }
+            }
+            for fitted in provenance.fitted.keys() {
+                let says = |(path, comment): &(String, String)| {
+                    comment.contains("Fitted") && is_of(path, fitted)
+                };
+                assert!(comments.iter().any(says), "{name}: no comment tells of {fitted}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_parameter_counts_once() {
+        let scc = Machine::find("scc").unwrap().provenance;
+        assert_eq!((scc.counts.assumed, scc.counts.fitted), (2, 5), "{scc:?}");
+        assert!(scc.counts.published > 15, "{scc:?}");
+        let figure = "puts of 1 line, 48 cores, slowest / least";
+        assert!(scc.fitted_to("T7", figure).eq(["queued_writes"]));
+        assert_eq!(scc.fitted_to("T6", figure).count(), 0);
+        assert!(scc.in_words().contains("2 assumed and 5 fitted"), "{}", scc.in_words());
+    }
+
+    #[test]
+    fn names_that_lead_nowhere_are_refused() {
+        let (_, text) = Machine::description("scc").unwrap();
+        for (old, new, says) in [
+            ("\"queued_reads\",", "\"queued\",", "found queued"),
+            ("\"overhead_ns\" =", "\"overhead\" =", "found overhead"),
+            ("T7: gets of 128 lines", "gets of 128 lines", "the figures that serve_ns"),
+        ] {
+            assert_eq!(text.matches(old).count(), 1, "{old}");
+            let error = Machine::parse("edited.toml", &text.replace(old, new)).unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
+}
