@@ -3,7 +3,7 @@
 //! A number is published where `source` and the comments say, unless the table `provenance` names
 //! it: as an assumption, whose reason is in the comment before it, or as fitted to figures.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use toml::{Spanned, de::DeTable, de::DeValue};
@@ -88,17 +88,19 @@ impl Provenance {
         self.fitted.iter().filter(of_figure).map(|(name, _)| name.as_str())
     }
 
-    /// The numbers of parameters in a sentence, and the names of those that are fitted.
+    /// The numbers of parameters in a sentence, with the names of those that are fitted, and the
+    /// claims of the figures.
     pub fn in_words(&self) -> String {
         let Counts { published, assumed, fitted } = self.counts;
         let all = published + assumed + fitted;
-        let names: Vec<String> = self
-            .fitted
-            .iter()
-            .map(|(name, figures)| format!("{name}, to {}", figures.join(" and ")))
-            .collect();
+        let name = |(name, figures): (&String, &Vec<String>)| {
+            let claims = figures.iter().map(|figure| figure.split(':').next().unwrap_or(""));
+            let claims: Vec<&str> = claims.collect::<BTreeSet<_>>().into_iter().collect();
+            format!("{name} to {}", claims.join(" and "))
+        };
+        let names: Vec<String> = self.fitted.iter().map(name).collect();
         let names =
-            if names.is_empty() { String::new() } else { format!(" ({})", names.join("; ")) };
+            if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         format!(
             "Of {all} parameters {published} are published, {assumed} assumed and {fitted} \
              fitted{names}."
