@@ -1,8 +1,14 @@
 //! The options of all applications.
 
-use std::{error::Error, ops::RangeInclusive, path::PathBuf};
+use std::{
+    error::Error,
+    fs::{self, OpenOptions},
+    io,
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::builder::RangedU64ValueParser;
 use consort::{Pe, Pes, Rank};
 
@@ -81,10 +87,17 @@ impl Common {
     /// Runs an application on its PEs. Returns what PE 0 returns, if it is one of this process.
     ///
     /// # Errors
-    /// Those of `program`, and of [`Pes::run`].
+    /// Those of `program`, and of [`Pes::run`]; before anything runs, when the picture could not be
+    /// written by the process of PE 0.
     pub fn run<R: Send>(&self, program: impl Fn(&Pe) -> Result<R> + Sync) -> Result<Option<R>> {
         let pes = Pes::from_env(self.pes);
         let pes = if self.helpers { pes.helper_threads() } else { pes };
+        let program = |pe: &Pe| {
+            if let Some(file) = self.timeline.as_ref().filter(|_| pe.world().rank() == Rank(0)) {
+                try_to_write(file).with_context(|| unwritten(file))?;
+            }
+            program(pe)
+        };
         let results = pes.try_run(program)?.into_iter();
         Ok(results.filter(|&(rank, _)| rank == Rank(0)).map(|(_, result)| result).next())
     }
@@ -102,4 +115,16 @@ impl Common {
         }
         Ok(Some(check()??))
     }
+}
+
+/// What is said of a picture that cannot be written.
+pub(crate) fn unwritten(file: &Path) -> String {
+    format!("cannot write the time line to {}", file.display())
+}
+
+/// Tries whether a file can be written, and leaves what is there as it is.
+fn try_to_write(file: &Path) -> io::Result<()> {
+    let is_new = !file.exists();
+    OpenOptions::new().append(true).create(true).open(file)?;
+    if is_new { fs::remove_file(file) } else { Ok(()) }
 }

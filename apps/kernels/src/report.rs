@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::{
     measure::Measured,
-    options::Common,
+    options::{Common, unwritten},
     timeline::{Shares, Timeline},
 };
 
@@ -98,8 +98,7 @@ impl Report {
         };
         let title =
             format!("{} {}, {}, {} PEs", self.application, self.problem, self.variant, self.pes);
-        fs::write(file, timeline.svg(&title))
-            .with_context(|| format!("cannot write the time line to {}", file.display()))
+        fs::write(file, timeline.svg(&title)).with_context(|| unwritten(file))
     }
 
     fn text(&self) -> String {

@@ -25,5 +25,6 @@ pub mod peers;
 pub mod prediction;
 pub mod simulation;
 pub mod units;
+pub mod usage;
 pub mod wisdom;
 pub mod workloads;

@@ -4,18 +4,31 @@
 //! messages of "8 kB" are customarily of that size.
 
 use std::{
+    env,
+    ffi::{OsStr, OsString},
     fs::{self, OpenOptions},
-    io::ErrorKind,
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use anyhow::{Context, Result, ensure};
-use clap::builder::{
-    PathBufValueParser, PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser,
+use anyhow::{Context, Result};
+use clap::{
+    CommandFactory, Parser,
+    builder::{
+        PathBufValueParser, PossibleValue, PossibleValuesParser, StringValueParser,
+        TypedValueParser,
+    },
+    error::{ContextValue, ErrorKind},
 };
-use consort::{MOST_PES, ProcessShape};
-use consort_bench::{harness::Mode, units};
+use consort::{Fabric, MOST_PES, ProcessShape};
+use consort_bench::{harness::Mode, simulation::machines, units};
+use consort_sim::machines::Machine;
+
+use crate::usage;
+
+/// The variable with the number of PEs of a process.
+pub(crate) const PES_PER_PROCESS: &str = "CONSORT_PES_PER_PROCESS";
 
 /// Reads whether calls are timed in a row or each alone.
 pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
@@ -36,6 +49,51 @@ pub(crate) fn writable() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
+/// The arguments of the command. A file that follows `--json` as a word of its own, where it would
+/// be another argument, is told to be `--json=FILE`.
+pub(crate) fn parsed<P: Parser>(words: Vec<OsString>) -> P {
+    let file = file_of_json(&words);
+    // A name of a file is nothing else; other words are taken for what the parser takes them for.
+    if let Some(file) = file.filter(|file| *file == "-" || is_json(file)) {
+        misplaced::<P>(file).exit();
+    }
+    let file = file.map(|file| file.to_string_lossy().into_owned());
+    P::try_parse_from(&words).unwrap_or_else(|error| {
+        let is_file = |(_, value): (_, &ContextValue)| {
+            matches!((value, &file), (ContextValue::String(bad), Some(file)) if bad == file)
+        };
+        match file.as_ref().filter(|_| error.context().any(is_file)) {
+            Some(file) => misplaced::<P>(OsStr::new(file)).exit(),
+            None => error.exit(),
+        }
+    })
+}
+
+/// The word after `--json`, but for options, of commands whose later words are not another
+/// program's.
+fn file_of_json(words: &[OsString]) -> Option<&OsStr> {
+    let is_of_others = |name: &OsString| ["run", "cc", "c++"].into_iter().any(|one| name == one);
+    let own = words.get(1).is_some_and(|name| !is_of_others(name)).then_some(words)?;
+    let own = own.split(|word| word == "--").next()?;
+    let at = own.iter().position(|word| word == "--json")?;
+    let next = own.get(at + 1)?;
+    let is_option = next.as_encoded_bytes().starts_with(b"-") && next != "-";
+    (!is_option).then_some(next)
+}
+
+fn is_json(file: &OsStr) -> bool {
+    let extension = Path::new(file).extension();
+    extension.is_some_and(|it| ["json", "jsonl", "ndjson"].into_iter().any(|known| it == known))
+}
+
+fn misplaced<P: CommandFactory>(file: &OsStr) -> clap::Error {
+    let file = file.display();
+    P::command().error(
+        ErrorKind::UnknownArgument,
+        format!("--json {file}: a file is named as in --json={file}; --json alone prints"),
+    )
+}
+
 /// Tries whether a file can be written, and leaves what is there as it is: a file that did not
 /// exist does not exist then. A pipe or a device is not opened, since its reader would notice.
 ///
@@ -45,7 +103,7 @@ pub(crate) fn try_to_write(path: &Path) -> Result<()> {
     let mut options = OpenOptions::new();
     let tried = match fs::metadata(path) {
         Ok(file) if file.is_file() || file.is_dir() => options.append(true).open(path).map(drop),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let created = options.write(true).create_new(true).open(path);
             created.and_then(|_| fs::remove_file(path))
         }
@@ -143,13 +201,44 @@ pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     seconds.ok_or_else(|| "use a number of seconds, as in 2 or 0.5".to_owned())
 }
 
+/// A machine by its name, or by the path of a description that ends in `.toml`.
+///
+/// # Errors
+/// When there is none of this name, or a description cannot be read or has an error.
+pub(crate) fn machine(name: &str) -> Result<Machine> {
+    let is_file = name == "host" || Path::new(name).extension().is_some_and(|it| it == "toml");
+    machines::find(name).map_err(|error| match is_file {
+        true => error,
+        false => usage::of_asked(format!("{error:#}")),
+    })
+}
+
+/// Checks that the environment does not say another number of PEs a process than the command line.
+///
+/// # Errors
+/// When it does.
+pub(crate) fn check_environment(fabric: Fabric) -> Result<()> {
+    let said = env::var(PES_PER_PROCESS).ok().filter(|said| !said.trim().is_empty());
+    if let (Some(shape), Some(said)) = (fabric.shape(), said) {
+        let each = shape.pes_each;
+        require!(
+            said.trim().parse() == Ok(each),
+            "--fabric {fabric}: it has {each} PEs a process, and {PES_PER_PROCESS} is {said}: \
+             unset that, or use --fabric {}:{}",
+            fabric.name(),
+            said.trim()
+        );
+    }
+    Ok(())
+}
+
 /// Checks that PEs fill the processes of an MPI.
 ///
 /// # Errors
 /// When the last process would have fewer PEs than the others.
 pub(crate) fn check_processes(shape: ProcessShape, pes: u32) -> Result<()> {
     let each = shape.pes_each;
-    ensure!(
+    require!(
         pes.is_multiple_of(each),
         "--pes {pes}: with {each} PEs a process it must be a multiple of {each}"
     );
@@ -177,6 +266,26 @@ mod tests {
         ] {
             let error = format!("{:#}", try_to_write(&path).unwrap_err());
             assert!(error.contains("cannot write") && error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_after_json_is_found_where_it_is_one() {
+        let found = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            file_of_json(&words).map(|file| file.to_string_lossy().into_owned())
+        };
+        assert_eq!(found("consort bench barrier --json out"), Some("out".to_owned()));
+        assert_eq!(found("consort machines --json - scc"), Some("-".to_owned()));
+        for line in [
+            "consort",
+            "consort machines --json",
+            "consort machines --json=out scc",
+            "consort machines --json --source",
+            "consort run -n 2 ./program --json out",
+            "consort machines -- --json out",
+        ] {
+            assert_eq!(found(line), None, "{line}");
         }
     }
 

@@ -1,20 +1,27 @@
 //! Ending in order when the process is interrupted.
 
 use std::{
-    process::ExitCode,
+    error::Error as StdError,
+    io,
+    process::{self, ExitCode},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use crate::output;
+use crate::{
+    output::{self, progress::Progress},
+    usage::Usage,
+};
 
 /// The exit status of a process that an interrupt has ended.
 const INTERRUPTED: u8 = 130;
+/// What is said if there is no result.
+const NOTHING: &str = "interrupted: there was nothing to show until then";
 
 /// A flag that is set by an interrupt (Ctrl-C) or a request to terminate; a second one ends the
 /// process.
@@ -45,14 +52,31 @@ pub(crate) fn ending(stop: &AtomicBool) -> ExitCode {
     if !is_set(stop) {
         return ExitCode::SUCCESS;
     }
-    output::complain("interrupted: this is what was measured until then");
+    output::complain("interrupted: this is what there was until then");
     ExitCode::from(INTERRUPTED)
 }
 
-/// The exit status of a command that was stopped before it had measured anything.
-pub(crate) fn ending_with(error: &anyhow::Error) -> ExitCode {
-    output::complain(&format!("interrupted: {error:#}"));
-    ExitCode::from(INTERRUPTED)
+/// The exit status of a command that has failed because it was stopped before it had anything.
+///
+/// # Errors
+/// The same, when that is not why it failed.
+pub(crate) fn ending_with(error: Error, stop: &AtomicBool) -> Result<ExitCode> {
+    let is_other =
+        |cause: &(dyn StdError + 'static)| cause.is::<io::Error>() || cause.is::<Usage>();
+    if !is_set(stop) || error.chain().any(is_other) {
+        return Err(error);
+    }
+    output::complain(NOTHING);
+    Ok(ExitCode::from(INTERRUPTED))
+}
+
+/// Ends the process if the flag is set, where half a result is none.
+pub(crate) fn end_if_set(stop: &AtomicBool, progress: &Progress) {
+    if is_set(stop) {
+        progress.clear();
+        output::complain(NOTHING);
+        process::exit(INTERRUPTED.into());
+    }
 }
 
 /// Why nothing was measured, where no job failed.

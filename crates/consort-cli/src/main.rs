@@ -1,5 +1,8 @@
 //! The command `consort`.
 
+#[macro_use]
+mod usage;
+
 mod args;
 mod c_library;
 mod commands;
@@ -45,8 +48,9 @@ Examples:
   consort cc prog.c -o prog                      an OpenSHMEM program; then consort run -n 4 ./prog
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
-Ctrl-C ends a measurement in order, and the command shows what it has and exits with 130 (`tune`
-keeps it, and exits with 0); pressed twice, it ends the process at once.";
+Ctrl-C ends a measurement or a simulation in order: the command shows what it has, or says that
+there is nothing, and exits with 130 (`tune` keeps it, and exits with 0); pressed twice, it ends the
+process at once.";
 
 /// Collectives between threads that tune themselves to the machine, and locks
 #[derive(Parser)]
@@ -85,7 +89,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = commands::run::arguments(std::env::args_os());
-    let Consort { command } = Consort::parse_from(arguments);
+    let Consort { command } = args::parsed(arguments);
     output::warnings::show();
     let done = |()| ExitCode::SUCCESS;
     let result = match command {
@@ -104,12 +108,12 @@ fn main() -> ExitCode {
         Command::Cc(cc) => cc.run(Language::C),
         Command::Cxx(cc) => cc.run(Language::Cxx),
         Command::Install(install) => install.run().map(done),
-        Command::Sim(sim) => sim.run().map(done),
+        Command::Sim(sim) => sim.run(),
         Command::Sync(sync) => sync.run(),
         Command::Model(model) => model.run().map(done),
     };
     result.unwrap_or_else(|error| {
         output::complain(&format!("error: {error:#}"));
-        ExitCode::FAILURE
+        usage::status(&error)
     })
 }

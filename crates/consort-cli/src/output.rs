@@ -11,11 +11,14 @@ use std::{
     ffi::OsStr,
     fs,
     io::{self, ErrorKind, IsTerminal, Write},
+    os::fd::AsFd,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result};
-use comfy_table::{CellAlignment, ContentArrangement, Row, Table, presets};
+use comfy_table::{
+    Cell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width, presets,
+};
 use consort::Candidate;
 use consort_bench::page::{Page, Part};
 pub(crate) use consort_bench::units::{ratio, time};
@@ -24,17 +27,30 @@ use serde::Serialize;
 /// The most columns of a printed line.
 const COLUMNS: u16 = 100;
 
+/// The columns of a terminal, if a stream is one.
+fn terminal_of(stream: impl AsFd) -> Option<usize> {
+    terminal_size::terminal_size_of(stream).map(|(columns, _)| columns.0.max(1).into())
+}
+
 /// The columns of a line: those of the terminal, if there is one that has fewer.
 fn columns() -> u16 {
-    let terminal = terminal_size::terminal_size_of(io::stdout());
-    terminal.map_or(COLUMNS, |(columns, _)| columns.0.clamp(1, COLUMNS))
+    let terminal = terminal_of(io::stdout()).and_then(|columns| u16::try_from(columns).ok());
+    terminal.map_or(COLUMNS, |columns| columns.min(COLUMNS))
+}
+
+/// Prints a text for people to standard output; a terminal has its lines broken between words.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub(crate) fn print(text: &str) -> Result<()> {
+    print_as_it_is(&fitted(text, terminal_of(io::stdout())))
 }
 
 /// Prints to standard output. It is no error if the reader closes it early.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub(crate) fn print(text: &str) -> Result<()> {
+pub(crate) fn print_as_it_is(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
@@ -45,7 +61,23 @@ pub(crate) fn print(text: &str) -> Result<()> {
 /// Prints a line to standard error, at once, since other processes may write there too. It is no
 /// error if nobody reads that.
 pub(crate) fn complain(line: &str) {
-    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+    let _ = io::stderr().write_all(for_stderr(line).as_bytes());
+}
+
+/// A line for standard error, with a line break at its end.
+fn for_stderr(line: &str) -> String {
+    fitted(&format!("{line}\n"), terminal_of(io::stderr()))
+}
+
+/// A text whose longer lines are broken between words, for a terminal of so many columns.
+fn fitted(text: &str, columns: Option<usize>) -> String {
+    let Some(columns) = columns else { return text.to_owned() };
+    let fits = |line: &str| line.chars().count() <= columns;
+    let lines = text.split_inclusive('\n').map(|line| match line.trim_end_matches('\n') {
+        short if fits(short) => line.to_owned(),
+        long => broken(long, columns),
+    });
+    lines.collect()
 }
 
 /// Writes JSON objects, one per line, to a file or, as `-`, to standard output.
@@ -59,7 +91,7 @@ pub(crate) fn write_json_lines(path: &Path, objects: &[impl Serialize]) -> Resul
         text.push('\n');
     }
     if path.as_os_str() == "-" {
-        return print(&text);
+        return print_as_it_is(&text);
     }
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
@@ -89,9 +121,13 @@ pub(crate) fn quoted(word: &OsStr) -> String {
 /// The text with a line break at its end, broken between words where lines would be too long. All
 /// lines are indented like the first.
 pub(crate) fn wrapped(text: &str) -> String {
+    broken(text, columns().into())
+}
+
+/// The same, for lines of at most so many columns.
+fn broken(text: &str, most: usize) -> String {
     let words = text.trim_start_matches(' ');
     let indent = " ".repeat(text.len() - words.len());
-    let most = usize::from(columns());
     let mut lines = indent.clone();
     let mut column = indent.len();
     for word in words.split(' ') {
@@ -120,14 +156,38 @@ pub(crate) fn table(header: impl Into<Row>) -> Table {
     table
 }
 
-/// The text of a table; the columns `numbers` are aligned to the right.
+/// The text of a table; the columns `numbers` are aligned to the right. Cells are broken between
+/// words alone, even if the table is wider than the columns then.
 pub(crate) fn finish(mut table: Table, numbers: &[usize]) -> String {
+    let count = table.column_count();
+    let longest: Vec<u16> = (0..count).map(|index| longest_word(&table, index)).collect();
+    // Of each column a space on both sides and a ruled line, unless that is too wide.
+    let ruled = longest.iter().fold(1, |sum, longest| longest.saturating_add(sum + 3));
+    let is_narrow = table.width().is_some_and(|columns| ruled > columns);
+    if is_narrow {
+        table.load_style(presets::NOTHING);
+    }
+    for (column, longest) in table.column_iter_mut().zip(longest) {
+        let padding = if is_narrow { (0, 1) } else { (1, 1) };
+        column.set_padding(padding);
+        let least = Width::Fixed(longest.saturating_add(padding.0 + padding.1));
+        column.set_constraint(ColumnConstraint::LowerBoundary(least));
+    }
     for &index in numbers {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
     table.trim_fmt() + "\n"
+}
+
+/// The columns of the longest word of a column.
+fn longest_word(table: &Table, index: usize) -> u16 {
+    let rows = table.header().into_iter().chain(table.row_iter());
+    let cells = rows.filter_map(|row| row.cell_iter().nth(index).map(Cell::content));
+    let width = |text: String| text.split_whitespace().map(|word| word.chars().count()).max();
+    let longest = cells.filter_map(width).max().unwrap_or(0);
+    u16::try_from(longest).unwrap_or(u16::MAX)
 }
 
 /// The text of a page.
@@ -144,27 +204,14 @@ pub(crate) fn page(page: &Page) -> String {
     page.parts().iter().map(text).collect()
 }
 
-/// A candidate for narrow columns: `shared(chunk=64K)` for `shared(chunk_bytes=65536)`.
+/// A candidate in brief, as `consort_fabric` writes it.
 pub(crate) fn brief(candidate: &Candidate) -> String {
-    let parameters: Vec<String> = candidate
-        .parameters
-        .iter()
-        .map(|(name, &value)| match name.strip_suffix("_bytes") {
-            Some(name) if value >= 1 << 20 && value % (1 << 20) == 0 => {
-                format!("{name}={}M", value >> 20)
-            }
-            Some(name) if value >= 1 << 10 && value % (1 << 10) == 0 => {
-                format!("{name}={}K", value >> 10)
-            }
-            Some(name) => format!("{name}={value}"),
-            None => format!("{name}={value}"),
-        })
-        .chain(candidate.parts.iter().map(brief))
-        .collect();
-    if parameters.is_empty() {
-        return candidate.algorithm.clone();
-    }
-    format!("{}({})", candidate.algorithm, parameters.join(","))
+    candidate.brief()
+}
+
+/// The same, in words that a column of a table may break.
+pub(crate) fn brief_in_words(candidate: &Candidate) -> String {
+    brief(candidate).replace(',', ", ")
 }
 
 #[cfg(test)]
@@ -184,12 +231,26 @@ mod tests {
     }
 
     #[test]
-    fn brief_candidates_have_units() {
-        let brief = |text: &str| brief(&text.parse().unwrap());
-        assert_eq!(brief("flat"), "flat");
-        assert_eq!(brief("pipelined(chunk_bytes=4096,radix=2)"), "pipelined(chunk=4K,radix=2)");
-        assert_eq!(brief("direct(block_bytes=1048576)"), "direct(block=1M)");
-        assert_eq!(brief("chain(chunk_bytes=7056)"), "chain(chunk=7056)");
+    fn a_terminal_breaks_no_word() {
+        let long = format!("short\nwarning: {}\n", "seventh ".repeat(20));
+        assert_eq!(fitted(&long, None), long);
+        let text = fitted(&long, Some(40));
+        assert!(text.starts_with("short\nwarning: seventh") && text.ends_with('\n'), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&text), words(&long));
+    }
+
+    #[test]
+    fn tables_break_between_words_alone() {
+        let name = "two_level(knomial(radix=4), vendor, knomial(radix=4))";
+        let mut table = table(["collective", "choice", "time"]);
+        table.set_width(40);
+        table.add_row(["exclusive_scan", name, "1.25 us"]);
+        let text = finish(table, &[2]);
+        let words = ["exclusive_scan", "two_level(knomial(radix=4),", "vendor,", "1.25"];
+        assert!(words.iter().all(|word| text.contains(word)), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 49), "{text}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use consort::{Arrival, Fabric, MachineShape};
 pub(crate) use consort_bench::wisdom::advised;
 use consort_tuner::default_path;
@@ -16,7 +16,7 @@ use consort_tuner::default_path;
 /// # Errors
 /// When there is no home directory, or nothing says how PEs lie on machines.
 pub(crate) fn path(named: Option<&PathBuf>, arrival: Arrival, fabric: Fabric) -> Result<PathBuf> {
-    ensure!(
+    require!(
         !matches!(fabric, Fabric::Mixed(MachineShape { processes: None, .. })),
         "--fabric {fabric}: say how many processes a machine has, as in mixed:2x1, which is 2 of 1 \
          PE each; `consort topo --fabric {fabric}` shows how many"

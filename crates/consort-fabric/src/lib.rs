@@ -6,6 +6,7 @@
 //! cost functions are written over. Nothing here depends on threads, processes or a network.
 
 mod call_spec;
+mod candidate;
 mod capabilities;
 mod channel;
 mod counters;
@@ -16,6 +17,7 @@ mod kernel;
 mod layout;
 mod local;
 mod machine;
+mod meant;
 mod messages;
 mod model;
 mod nodes;
@@ -34,6 +36,7 @@ mod tuning;
 mod vendor;
 
 pub use call_spec::CallSpec;
+pub use candidate::{BadCandidate, Candidate};
 pub use capabilities::{Capabilities, Vendor};
 pub use channel::{Channel, LINE_PAYLOAD_BYTES, PAIRWISE_BYTES, Step};
 pub use counters::Counters;
@@ -59,5 +62,5 @@ pub use rendezvous::Rendezvous;
 pub use rma::{Rma, not_reached};
 pub use span::{Place, Span};
 pub use sync::{SyncMode, SyncModes, UnknownSyncModes};
-pub use tuning::{BadCandidate, Candidate, Collective, Query, UnknownCollective};
+pub use tuning::{Collective, Query, UnknownCollective};
 pub use vendor::{VendorCall, VendorCollectives};

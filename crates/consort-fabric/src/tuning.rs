@@ -1,11 +1,8 @@
-//! The vocabulary of tuning: a [`Query`], and a [`Candidate`] that may answer it.
-//!
-//! Both are plain data. The tuner searches candidates without knowing any algorithm; the registry
-//! of algorithms turns a candidate into a plan.
+//! What is tuned: collectives, and a [`Query`] about one.
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
-use crate::{OperatorClass, SyncModes};
+use crate::{OperatorClass, SyncModes, meant::meant};
 
 /// A collective operation.
 ///
@@ -183,7 +180,12 @@ impl fmt::Display for Collective {
 
 /// A text that names no collective.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{asked}` is no collective: use {}", Collective::EVERY.map(Collective::name).join(", "))]
+#[error(
+    "`{asked}` is no collective: {}use {}",
+    meant(asked, &Collective::EVERY.map(Collective::name))
+        .map_or_else(String::new, |name| format!("did you mean {name}? Otherwise ")),
+    Collective::EVERY.map(Collective::name).join(", ")
+)]
 pub struct UnknownCollective {
     asked: String,
 }
@@ -191,10 +193,12 @@ pub struct UnknownCollective {
 impl FromStr for Collective {
     type Err = UnknownCollective;
 
+    /// Reads a name; its words may be parted by dashes, too.
     fn from_str(text: &str) -> Result<Self, UnknownCollective> {
+        let name = text.replace('-', "_");
         Self::EVERY
             .into_iter()
-            .find(|collective| collective.name() == text)
+            .find(|collective| collective.name() == name)
             .ok_or_else(|| UnknownCollective { asked: text.to_owned() })
     }
 }
@@ -216,131 +220,16 @@ pub struct Query {
     pub symmetric: bool,
 }
 
-/// An algorithm and the values of its parameters, by name: `knomial(radix=4)`; of one that is made
-/// of others, these: `two_level(flat,recursive_doubling,knomial(radix=4))`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Candidate {
-    /// The algorithm's name in its collective's folder.
-    pub algorithm: String,
-    /// Parameter names and values; units are part of the name.
-    pub parameters: BTreeMap<String, u64>,
-    /// The algorithms of its parts, if these are chosen.
-    pub parts: Vec<Candidate>,
-}
-
-impl Candidate {
-    /// An algorithm without parameters.
-    #[must_use]
-    pub fn new(algorithm: &str) -> Self {
-        let (parameters, parts) = Default::default();
-        Self { algorithm: algorithm.to_owned(), parameters, parts }
-    }
-
-    /// The same with one more parameter.
-    #[must_use]
-    pub fn with(mut self, parameter: &str, value: u64) -> Self {
-        self.parameters.insert(parameter.to_owned(), value);
-        self
-    }
-
-    /// The same with one more part.
-    #[must_use]
-    pub fn of(mut self, part: Self) -> Self {
-        self.parts.push(part);
-        self
-    }
-
-    /// The value of a parameter, if it is given.
-    #[must_use]
-    pub fn parameter(&self, name: &str) -> Option<u64> {
-        self.parameters.get(name).copied()
-    }
-}
-
-impl fmt::Display for Candidate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parameters = self.parameters.iter().map(|(name, value)| format!("{name}={value}"));
-        let parts = self.parts.iter().map(Self::to_string);
-        let all: Vec<String> = parameters.chain(parts).collect();
-        let name = &self.algorithm;
-        f.pad(&if all.is_empty() { name.clone() } else { format!("{name}({})", all.join(",")) })
-    }
-}
-
-/// A text that describes no candidate.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` describes no candidate: write NAME or NAME(PARAMETER=NUMBER,...), as in knomial(radix=4)"
-)]
-pub struct BadCandidate(String);
-
-impl FromStr for Candidate {
-    type Err = BadCandidate;
-
-    fn from_str(text: &str) -> Result<Self, BadCandidate> {
-        let bad = || BadCandidate(text.to_owned());
-        let word =
-            |s: &str| !s.is_empty() && s.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        let (name, rest) = text.split_once('(').map_or((text, None), |(n, r)| (n, Some(r)));
-        if !word(name) {
-            return Err(bad());
-        }
-        let mut candidate = Self::new(name);
-        if let Some(rest) = rest {
-            for item in items(rest.strip_suffix(')').ok_or_else(bad)?) {
-                let Some((parameter, value)) = item.split_once('=').filter(|_| !item.contains('('))
-                else {
-                    candidate = candidate.of(item.parse().map_err(|_| bad())?);
-                    continue;
-                };
-                let value = value.parse().ok().filter(|_| word(parameter)).ok_or_else(bad)?;
-                candidate = candidate.with(parameter, value);
-            }
-        }
-        // Nothing is made of one part: this is a parameter without a value.
-        if candidate.parts.len() == 1 { Err(bad()) } else { Ok(candidate) }
-    }
-}
-
-/// What is between commas, but for those in parentheses.
-fn items(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_u32;
-    text.split(move |c| {
-        depth = match c {
-            '(' => depth + 1,
-            ')' => depth.saturating_sub(1),
-            _ => depth,
-        };
-        c == ',' && depth == 0
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_candidate_is_read_back_from_its_text() {
-        let candidate = Candidate::new("pipelined").with("radix", 2).with("chunk_bytes", 4096);
-        assert_eq!(candidate.to_string(), "pipelined(chunk_bytes=4096,radix=2)");
-        assert_eq!(candidate.to_string().parse(), Ok(candidate));
-        assert_eq!("flat".parse(), Ok(Candidate::new("flat")));
-        let [one, other] = ["flat", "knomial"].map(Candidate::new);
-        let nested = Candidate::new("two_level").of(one).of(other.with("radix", 4)).with("x", 1);
-        assert_eq!(nested.to_string(), "two_level(x=1,flat,knomial(radix=4))");
-        assert_eq!(nested.to_string().parse(), Ok(nested));
-        for bad in [
-            "",
-            "flat(",
-            "flat()",
-            "flat(radix)",
-            "flat(a(b)",
-            "flat(radix=x)",
-            "flat(=1)",
-            "a b",
-            "a(,b)",
-        ] {
-            assert!(bad.parse::<Candidate>().is_err(), "{bad:?}");
-        }
+    fn dashes_and_hints_of_collectives() {
+        assert_eq!("all-to-all".parse(), Ok(Collective::AllToAll));
+        let error = "allreduce".parse::<Collective>().unwrap_err().to_string();
+        assert!(error.contains("did you mean all_reduce? Otherwise use barrier, "), "{error}");
+        let error = "shuffle".parse::<Collective>().unwrap_err().to_string();
+        assert!(error.contains("no collective: use barrier, "), "{error}");
     }
 }

@@ -46,8 +46,13 @@ pub enum NoMpi {
     #[error("a job of this process goes on already, and an MPI carries one at a time")]
     Busy,
     /// A setting is not the same in all processes.
-    #[error("the {0} must be the same in all processes, and is not")]
-    Differs(&'static str),
+    #[error("the {what} must be the same in all processes, and is not: {how}")]
+    Differs {
+        /// Which setting.
+        what: &'static str,
+        /// Which process is the first whose setting differs from that of process 0, and both.
+        how: String,
+    },
 }
 
 /// A process's end.
@@ -69,6 +74,17 @@ pub struct Mpi {
     pushing: Vec<u32>,
     /// The number of the next transfer.
     next: Transfer,
+}
+
+/// The words in which processes tell each other a text. A longer one is cut.
+const TEXT_WORDS: usize = 128;
+
+/// A text in words, with zeros after it.
+fn words(text: &str) -> Vec<u64> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize(TEXT_WORDS * size_of::<u64>(), 0);
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    bytes.chunks(size_of::<u64>()).map(word).collect()
 }
 
 /// Whether a job of this process goes on: the shim serves one.
@@ -155,19 +171,30 @@ impl Mpi {
     }
 
     /// Ends the job if a setting is not the same in all processes, which have settings of the same
-    /// names.
+    /// names. `shown` is what an error says of one on this process, by its place among them.
     ///
     /// # Errors
     /// Then, and when MPI fails.
-    pub fn ensure_same(&mut self, settings: &[(&'static str, u64)]) -> Result<(), NoMpi> {
+    pub fn ensure_same(
+        &mut self,
+        settings: &[(&'static str, u64)],
+        shown: impl Fn(usize) -> String,
+    ) -> Result<(), NoMpi> {
         let own: Vec<u64> = settings.iter().map(|&(_, value)| value).collect();
         let all = self.gather(&own)?;
-        let differs = |&at: &usize| all.chunks(own.len()).any(|one| one[at] != all[at]);
-        if let Some(at) = (0..own.len()).find(differs) {
-            self.close(None);
-            return Err(NoMpi::Differs(settings[at].0));
-        }
-        Ok(())
+        let first = |at: usize| all.chunks(own.len()).position(|one| one[at] != all[at]);
+        let Some((at, process)) = (0..own.len()).find_map(|at| Some((at, first(at)?))) else {
+            return Ok(());
+        };
+        let texts = self.gather(&words(&shown(at)))?;
+        let text = |process: usize| {
+            let words = texts.chunks(TEXT_WORDS).nth(process).unwrap_or_default();
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned()
+        };
+        let how = format!("process {process} has {}, and process 0 {}", text(process), text(0));
+        self.close(None);
+        Err(NoMpi::Differs { what: settings[at].0, how })
     }
 
     /// Frees the frames that MPI has sent: all, or those before the first that it has not.

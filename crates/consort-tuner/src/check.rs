@@ -2,7 +2,8 @@
 //!
 //! All candidates that differ are measured first, in turn, to find the best. The fastest of many
 //! is also the luckiest, so its time is biased. So the choice and the fastest of the others are
-//! measured again, against each other alone. Each query has its share of the time that is left.
+//! measured again, against each other alone. Each query has its share of the time that is left. A
+//! query in whose midst the time is over was not measured.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -120,6 +121,18 @@ impl Check<'_> {
         wisdom: Option<&Wisdom>,
         mut watch: impl FnMut(&Penalty),
     ) -> Result<Report, SearchError<W::Error>> {
+        bench.end_within(Some(self.budget));
+        let report = self.run_within(bench, wisdom, &mut watch);
+        bench.end_within(None);
+        report
+    }
+
+    fn run_within<W: Workbench<Error: 'static>>(
+        &self,
+        bench: &mut W,
+        wisdom: Option<&Wisdom>,
+        watch: &mut impl FnMut(&Penalty),
+    ) -> Result<Report, SearchError<W::Error>> {
         let started = bench.now();
         // What no candidate can serve here is nobody's choice.
         let is_served = |query: &Query| !bench.candidates(query).is_empty();
@@ -149,6 +162,11 @@ impl Check<'_> {
             let mut race = Race::new(field);
             race.run(bench, query, FIRST_LAUNCHES, slice - duel_slice).map_err(failed)?;
             let ranking = race.ranking();
+            let is_over = |bench: &W| bench.now().saturating_sub(started) >= self.budget;
+            if ranking.len() < race.field().len() && is_over(bench) {
+                report.unmeasured_count += left_count;
+                break;
+            }
             let is_chosen =
                 |(candidate, _): &&(Candidate, Sample)| chosen.as_ref() == Some(candidate);
             let Some(found) = ranking.iter().find(is_chosen) else {
@@ -158,7 +176,8 @@ impl Check<'_> {
             let penalty = if let Some(rival) = ranking.iter().find(|one| !is_chosen(one)) {
                 let mut duel = Race::new(vec![found.0.clone(), rival.0.clone()]);
                 duel.run(bench, query, DUEL_LAUNCHES, duel_slice).map_err(failed)?;
-                let duel = duel.ranking();
+                // A duel that the end of the time has cut short says less than the race.
+                let duel = if duel.ranking().len() < 2 { ranking.clone() } else { duel.ranking() };
                 let found = duel.iter().find(is_chosen).unwrap_or(found);
                 Penalty::of(query, found, duel.first().unwrap_or(&ranking[0]))
             } else {

@@ -216,7 +216,10 @@ impl fmt::Display for Selection<'_> {
                 };
                 let word = if self.is_exact() { "expected" } else { "there" };
                 let Entry { median_ns, rigour, .. } = entry;
-                let interval = format!("95 % interval {low} to {high}");
+                let interval = match entry.is_one_sample() {
+                    true => "one sample".to_owned(),
+                    false => format!("95 % interval {low} to {high}"),
+                };
                 writeln!(f, "  {word}: {median_ns} ns ({interval}), {rigour}{class}")?;
             }
             _ => writeln!(f, "  model: {} ns", entry.median_ns)?,
@@ -224,6 +227,7 @@ impl fmt::Display for Selection<'_> {
         match (&entry.runner_up, entry.margin()) {
             (Some(second), Some(margin)) => {
                 let sure = match entry.confidence {
+                    Confidence::Clear | Confidence::Tie if entry.is_one_sample() => "of one sample",
                     Confidence::Clear => "clear: the intervals are apart",
                     Confidence::Tie => "a tie: the intervals overlap",
                     Confidence::Model => "by the model",

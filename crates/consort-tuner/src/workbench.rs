@@ -48,6 +48,12 @@ pub trait Workbench: Catalog {
         budget: Duration,
     ) -> Result<Vec<Option<Vec<Block>>>, Self::Error>;
 
+    /// Launches end in so much time, whatever they have measured by then; `None`: they measure each
+    /// candidate at least once.
+    fn end_within(&mut self, left: Option<Duration>) {
+        let _ = left;
+    }
+
     /// The time since a fixed moment, on the clock by which the search keeps its budget.
     fn now(&self) -> Duration {
         static START: OnceLock<Instant> = OnceLock::new();

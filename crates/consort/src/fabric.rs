@@ -99,6 +99,22 @@ impl Fabric {
         }
     }
 
+    /// What its PEs are in a world of so many, as [`Pe::fabric`](crate::Pe::fabric) tells: those
+    /// of a single machine are its processes, or threads of one, and machines of one process each
+    /// share no memory.
+    #[must_use]
+    pub fn in_world_of(self, pes: u32) -> Self {
+        let Self::Mixed(MachineShape { processes: Some(on_machine), process }) = self else {
+            return self;
+        };
+        match process.processes(pes) {
+            0 | 1 => Self::Threads,
+            all if all <= on_machine => Self::Processes,
+            _ if on_machine == 1 => Self::Mpi(process),
+            _ => self,
+        }
+    }
+
     /// What shares memory, of a world of so many PEs, if not all of them do.
     pub(crate) fn nodes(self, pes: u32) -> Option<Nodes> {
         match self {
@@ -189,6 +205,25 @@ impl FromStr for Fabric {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mixture_of_one_kind_is_none() {
+        for (fabric, pes, found) in [
+            ("mixed:2x2", 2, "threads"),
+            ("mixed:2x2", 4, "processes"),
+            ("mixed:2x1", 2, "processes"),
+            ("mixed:2x1", 4, "mixed:2x1"),
+            ("mixed:1x2", 2, "threads"),
+            ("mixed:1x2", 4, "mpi:2"),
+            ("mixed:1x2:in-turn", 4, "mpi:2:in-turn"),
+            ("mixed", 4, "mixed"),
+            ("mpi", 2, "mpi"),
+            ("threads", 2, "threads"),
+        ] {
+            let fabric: Fabric = fabric.parse().unwrap();
+            assert_eq!(fabric.in_world_of(pes).to_string(), found, "{fabric}, {pes} PEs");
+        }
+    }
 
     #[test]
     fn fabrics_have_names() {

@@ -29,6 +29,7 @@ mod runtime;
 mod symmetric;
 mod team;
 mod teams;
+mod told;
 mod value;
 
 pub use bytemuck;

@@ -74,6 +74,9 @@ fn the_command_checks_and_refuses() {
     assert!(svg.starts_with("<svg") && svg.contains("PE 1"));
     let (done, [out, _]) = summa(&["-n", "2", "--size", "50", "--json", "--repeat", "1"]);
     assert!(done && out.starts_with("{\"application\":\"summa\""), "{out}");
+    let (done, [out, error]) = summa(&["-n", "2", "--size", "50", "--timeline", "nowhere/all.svg"]);
+    assert!(!done && error.contains("time line to nowhere/all.svg: No such file"), "{error}");
+    assert_eq!((out.as_str(), error.lines().count()), ("", 1), "before anything runs: {error}");
     let (done, [_, error]) = summa(&["-n", "4", "--grid", "3x2"]);
     assert!(!done && error.contains("6 places, and there are 4 PEs: 2x2"), "{error}");
     let (done, [_, error]) = summa(&["--size", "64", "--extents", "1,2,3"]);

@@ -7,6 +7,7 @@ use super::experiment::{Experiment, Outcome};
 use crate::{
     page::Page,
     units::{ratio, size},
+    usage::Usage,
     workloads::counting::{METHODS, Race, Times, Workload, show},
 };
 
@@ -18,7 +19,10 @@ pub const MACHINE: &str = "xeon-x5680-infiniband";
 /// # Errors
 /// When a job fails.
 pub fn ping_pong(experiment: &Experiment<'_>) -> Result<Outcome> {
-    ensure!(experiment.pes.is_none_or(|pes| pes == 2), "--pes: a ping-pong has two PEs");
+    ensure!(
+        experiment.pes.is_none_or(|pes| pes == 2),
+        Usage("--pes: a ping-pong has two PEs".to_owned())
+    );
     let says = "half the latency for small messages, and less of a gain for larger ones.";
     run(experiment, Workload::PingPong, 2, says)
 }

@@ -33,6 +33,7 @@ use crate::{
     harness::{Work, places::Survey},
     page::Page,
     units::{counted, in_a_line, ratio, size},
+    usage::Usage,
 };
 
 /// The paper's machine.
@@ -247,7 +248,7 @@ pub fn levels(experiment: &Experiment<'_>) -> Result<Outcome> {
     }
     let fabric = LEVELS;
     let pes = experiment.pes.unwrap_or(2 * PES_EACH);
-    ensure!(pes.is_multiple_of(PES_EACH), "--pes: each process has {PES_EACH} PEs");
+    ensure!(pes.is_multiple_of(PES_EACH), Usage(format!("--pes: each process has {PES_EACH} PEs")));
     let survey = Survey { fabric, pes, all: false, budget: Duration::ZERO };
     let places = match survey.run(experiment.stop) {
         Ok(found) => found.places,

@@ -19,6 +19,7 @@ use crate::{
     },
     page::Page,
     units::{counted, in_a_line, size, time},
+    usage::Usage,
 };
 
 /// No paper has such PEs.
@@ -59,7 +60,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         return Ok(Outcome::unmeasured(why));
     }
     let pes = experiment.pes.unwrap_or(2 * PES_EACH);
-    ensure!(pes.is_multiple_of(PES_EACH), "--pes: each process has {PES_EACH} PEs");
+    ensure!(pes.is_multiple_of(PES_EACH), Usage(format!("--pes: each process has {PES_EACH} PEs")));
     let queries = CALLS.map(|(collective, bytes)| query(collective, pes, bytes));
     let work = queries.map(|query| Work::Call(query, By::Consort(None)));
     let known = FABRICS.map(|(name, fabric)| (name.to_owned(), fabric)).into_iter();

@@ -145,6 +145,11 @@ impl Session {
 }
 
 impl Order {
+    /// The PEs that it is for.
+    pub(super) fn whole(&self) -> (Fabric, u32) {
+        (self.session.fabric, self.session.pes)
+    }
+
     /// One process's part; that of PE 0 has the outcome.
     ///
     /// # Errors

@@ -3,8 +3,13 @@
 use std::{fs::File, io::BufReader, path::Path};
 
 use anyhow::{Context as _, Result};
+use serde::Serialize;
 
-use super::{launch::Order, places::Survey, started::Task};
+use super::{
+    launch::Order,
+    places::Survey,
+    started::{Answer, Task, other_count},
+};
 
 /// Takes part in the task in the file at `path`, as a process that is a PE or has some. The one of
 /// PE 0 returns the outcome as JSON.
@@ -15,13 +20,19 @@ pub fn take_part(path: &Path) -> Result<Option<String>> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let task: Task<Order, Survey> = serde_json::from_reader(BufReader::new(file))
         .with_context(|| format!("{} has no session", path.display()))?;
-    let said = |outcome: serde_json::Result<String>| outcome.map_err(Into::into);
-    match task {
-        Task::Time(order) => {
-            order.take_part()?.map(|timed| said(serde_json::to_string(&timed))).transpose()
-        }
-        Task::Survey(survey) => {
-            survey.take_part()?.map(|found| said(serde_json::to_string(&found))).transpose()
-        }
+    let whole = match &task {
+        Task::Time(order) => order.whole(),
+        Task::Survey(survey) => (survey.fabric, survey.pes),
+    };
+    if let Some(count) = other_count(whole) {
+        return said(Some(Answer::<()>::Started(count)));
     }
+    match task {
+        Task::Time(order) => said(order.take_part()?.map(Answer::Outcome)),
+        Task::Survey(survey) => said(survey.take_part()?.map(Answer::Outcome)),
+    }
+}
+
+fn said(answer: Option<Answer<impl Serialize>>) -> Result<Option<String>> {
+    Ok(answer.map(|answer| serde_json::to_string(&answer)).transpose()?)
 }

@@ -3,8 +3,9 @@
 
 use std::{env, fs::File, process::Command, sync::atomic::AtomicBool, time::Duration};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail, ensure};
 use consort::{Fabric, Pes, Sharing};
+use consort_mpi::Started;
 use consort_native::topology::Topology;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
@@ -17,6 +18,21 @@ pub(super) enum Task<O, S> {
     Time(O),
     /// Finding out where they are.
     Survey(S),
+}
+
+/// What processes say when they end.
+#[derive(Deserialize, Serialize)]
+pub(super) enum Answer<T> {
+    /// PE 0: the outcome.
+    Outcome(T),
+    /// Each: they are so many, and not those that are asked for.
+    Started(u32),
+}
+
+/// How many processes an MPI has started, if these are not those of so many PEs.
+pub(super) fn other_count((fabric, pes): (Fabric, u32)) -> Option<u32> {
+    let (shape, started) = fabric.shape().zip(Started::here())?;
+    Some(started.processes).filter(|&processes| processes != shape.processes(pes))
 }
 
 /// The PEs that a process which was started for this takes part in.
@@ -40,6 +56,10 @@ pub(super) fn outcome<T: DeserializeOwned>(
     task: &Task<impl Serialize, impl Serialize>,
     stop: &AtomicBool,
 ) -> Result<T> {
+    ensure!(
+        fabric.shape().is_none() || Started::here().is_none(),
+        "--fabric {fabric}: this command starts mpirun, and runs under one: start it alone"
+    );
     let folder = tempfile::tempdir().context("no temporary folder")?;
     let path = folder.path().join("session.json");
     let file = File::create(&path).context("no temporary file")?;
@@ -58,5 +78,19 @@ pub(super) fn outcome<T: DeserializeOwned>(
     };
     command.arg(&program).arg("session").arg(&path);
     let printed = commands::output_of_processes(&mut command, Duration::MAX, stop)?;
-    serde_json::from_str(&printed).context("the processes do not say what they measured")
+    // Those that say how many they are all do.
+    let said = printed.lines().next().unwrap_or_default();
+    let answer = serde_json::from_str(said).context("the processes do not say what they measured");
+    match (answer?, fabric.shape()) {
+        (Answer::Outcome(outcome), _) => Ok(outcome),
+        (Answer::Started(count), shape) => {
+            let each = shape.map_or(1, |shape| shape.pes_each);
+            bail!(
+                "--fabric {fabric} --pes {pes}: these are {} processes of {each} PEs, and mpirun \
+                 started {count}: use --pes {}, or have it start as many as are asked for",
+                pes.div_ceil(each),
+                count * each
+            )
+        }
+    }
 }

@@ -13,7 +13,11 @@
 
 use std::{
     collections::HashMap,
-    sync::atomic::AtomicBool,
+    sync::{
+        atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc::{self, RecvTimeoutError},
+    },
+    thread,
     time::{Duration, Instant},
 };
 
@@ -46,6 +50,8 @@ pub struct Native {
     switches: Switches,
     /// The query of the longest launch, its number of kinds of work, and its time.
     longest: Option<(Query, usize, Duration)>,
+    /// When launches end, whatever they have measured.
+    deadline: Option<Instant>,
     /// By team size: the medians of each barrier that was measured, by launch.
     barrier_times: HashMap<u32, Vec<(Candidate, Vec<f64>)>>,
 }
@@ -66,6 +72,7 @@ impl Native {
             more: HashMap::new(),
             switches: Switches::default(),
             longest: None,
+            deadline: None,
             barrier_times: HashMap::new(),
         }
     }
@@ -127,7 +134,8 @@ impl Native {
         let session = Session { fabric, pes, waiting: None, work, mode, budget };
         let choices = Choices::without_wisdom(self.barriers.get(&pes).cloned());
         let start = Instant::now();
-        let measured = session.run(&choices, &self.conditions, &AtomicBool::new(false))?;
+        let run = |stop: &AtomicBool| session.run(&choices, &self.conditions, stop);
+        let measured = stopped_at(self.deadline, run)?;
         self.switches.add(measured.switches);
         if let Some((query, count)) = key {
             let taken = start.elapsed();
@@ -138,6 +146,26 @@ impl Native {
         }
         Ok(measured.timings)
     }
+}
+
+/// Runs something with a flag that is set at the deadline.
+fn stopped_at<T>(deadline: Option<Instant>, run: impl FnOnce(&AtomicBool) -> T) -> T {
+    let stop = AtomicBool::new(false);
+    let Some(deadline) = deadline else { return run(&stop) };
+    let (done, is_done) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let stop = &stop;
+        scope.spawn(move || {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if is_done.recv_timeout(left) == Err(RecvTimeoutError::Timeout) {
+                // Relaxed: the flag publishes no other data.
+                stop.store(true, Relaxed);
+            }
+        });
+        let result = run(stop);
+        drop(done);
+        result
+    })
 }
 
 impl Catalog for Native {
@@ -166,6 +194,10 @@ impl Catalog for Native {
 
 impl Workbench for Native {
     type Error = SessionError;
+
+    fn end_within(&mut self, left: Option<Duration>) {
+        self.deadline = left.and_then(|left| Instant::now().checked_add(left));
+    }
 
     fn launch(
         &mut self,

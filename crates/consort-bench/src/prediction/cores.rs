@@ -15,7 +15,7 @@ use consort_sim::{
 use consort_tuner::{Measured, Selector, TransferClass, default_path};
 
 use super::{Basis, Call, Predicted, Prediction, simulate, times};
-use crate::{asked::sums, harness::Work, wisdom::usable};
+use crate::{asked::sums, harness::Work, usage::Usage, wisdom::usable};
 
 impl Prediction<'_> {
     /// Measures threads, and simulates on `machine`: a barrier, broadcasts and reductions. Passes
@@ -25,15 +25,20 @@ impl Prediction<'_> {
     /// When the machine cannot be this one, has too few PEs, or measuring fails.
     pub fn on_cores(&self, machine: &Machine, show: &dyn Fn(&str, f64)) -> Result<Predicted> {
         let Kind::Coherent(cores) = &machine.kind else {
-            bail!("{}: only machines of coherent caches can be this one", machine.name)
+            bail!(Usage(format!(
+                "{}: only machines of coherent caches can be this one",
+                machine.name
+            )))
         };
         let usable = Algorithms::here().cores();
         ensure!(
             self.pes <= machine.pes().min(usable),
-            "--pes {}: {} has {} PEs, and {usable} cores are usable here",
-            self.pes,
-            machine.name,
-            machine.pes(),
+            Usage(format!(
+                "--pes {}: {} has {} PEs, and {usable} cores are usable here",
+                self.pes,
+                machine.name,
+                machine.pes(),
+            ))
         );
         let distance = cores.distance(0, 1);
         let transfer_ns =

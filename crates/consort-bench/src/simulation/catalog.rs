@@ -1,5 +1,6 @@
 //! The algorithms that a described machine can run, and the model's estimates for them.
 
+use crate::usage::Usage;
 use anyhow::{Result, ensure};
 use consort::{Candidate, Query};
 use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
@@ -21,7 +22,10 @@ impl Described {
     /// When the machine has fewer.
     pub fn of(machine: Machine, pes: u32) -> Result<Self> {
         let most = machine.pes();
-        ensure!((1..=most).contains(&pes), "--pes {pes}: {} has {most} PEs", machine.name);
+        ensure!(
+            (1..=most).contains(&pes),
+            Usage(format!("--pes {pes}: {} has {most} PEs", machine.name))
+        );
         let model = machine.model(pes);
         let capabilities = Simulation::on(machine, pes).capabilities()?;
         Ok(Self { model, capabilities })

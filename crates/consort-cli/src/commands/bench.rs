@@ -57,11 +57,11 @@ impl Bench {
         if !matches!(self.what, What::CriticalSections(_))
             && let Some(option) = self.of_critical_sections()
         {
-            bail!("{option}: only lock, delegate, counter, stack and queue take it");
+            refuse!("{option}: only lock, delegate, counter, stack and queue take it");
         }
         if !matches!(self.what, What::Communication(_)) && self.fabric != Fabric::Threads {
             let names = Pattern::EVERY.map(Pattern::name).join(", ");
-            bail!("--fabric: only collectives and {names} take it");
+            refuse!("--fabric: only collectives and {names} take it");
         }
         let most = self.pes.iter().copied().max().unwrap_or(u32::MAX);
         let measurement = &Measurement::begin(most, interrupt::stop_flag()?);
@@ -77,10 +77,8 @@ impl Bench {
             What::CriticalSections(subject) => critical_sections::run(self, subject, measurement),
         };
         let why = match measured {
-            Err(error) if interrupt::is_set(&measurement.stop) => {
-                return Ok(interrupt::ending_with(&error));
-            }
-            measured => measured?,
+            Err(error) => return interrupt::ending_with(error, &measurement.stop),
+            Ok(why) => why,
         };
         output::overrun::tell(measurement.elapsed(), self.budget, &why);
         Ok(interrupt::ending(&measurement.stop))

@@ -3,9 +3,9 @@
 //! The description is the machine `host`, on which every simulation can run. It contains no times
 //! of collectives. `consort predict` shows how well it predicts these.
 
-use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{fs, path::PathBuf, time::Duration};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use consort_bench::{
     calibration::{self, Plan, description},
     environment::Switches,
@@ -16,7 +16,7 @@ use consort_sim::machines::Machine;
 use consort_tuner::replace_file;
 
 use crate::{
-    args,
+    args, interrupt,
     measurement::Measurement,
     output::{self, machine, progress::Progress},
 };
@@ -48,7 +48,7 @@ impl Calibrate {
     pub(crate) fn run(&self) -> Result<()> {
         let path = match &self.output {
             Some(path) if path.extension().is_none_or(|extension| extension != "toml") => {
-                bail!("{} must end in .toml, as all descriptions", path.display())
+                refuse!("{} must end in .toml, as all descriptions", path.display())
             }
             Some(path) => path.clone(),
             None => machines::host_path()?,
@@ -58,12 +58,16 @@ impl Calibrate {
             fs::create_dir_all(folder).with_context(unwritable)?;
         }
         args::try_to_write(&path)?;
-        // An interrupt ends it: half a description is none.
-        let measurement = Measurement::begin(u32::MAX, Arc::default());
+        let measurement = Measurement::begin(u32::MAX, interrupt::stop_flag()?);
         let topology = Topology::discover();
         let plan = Plan::of(&topology);
         let progress = Progress::new("calibrating");
-        let measured = calibration::measure(&plan, self.budget, |share| progress.show(share))
+        // An interrupt ends it: half a description is none.
+        let show = |share| {
+            progress.show(share);
+            interrupt::end_if_set(&measurement.stop, &progress);
+        };
+        let measured = calibration::measure(&plan, self.budget, show)
             .context("cannot measure this machine")?;
         drop(progress);
         let why = "each cache and memory is gone through once at least, and rounds between cores \

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, Query, SyncMode, SyncModes};
+use consort::{
+    Algorithms, Arrival, Candidate, Collective, Fabric, MachineShape, Query, SyncMode, SyncModes,
+};
 use consort_bench::{
     harness::entry_and_exit_barrier,
-    simulation::{Described, machines},
+    simulation::Described,
     wisdom::{advised, usable},
 };
 use consort_fabric::{CallSpec, OperatorClass};
@@ -37,7 +39,8 @@ pub(crate) struct Explain {
     /// Bytes of a block, such as 8192, 8k or 1M
     #[arg(long, value_name = "SIZE", default_value = "8", value_parser = args::size)]
     bytes: usize,
-    /// The size of the team [default: one PE for each usable core, two at least]
+    /// The size of the team [default: one PE for each usable core, two at least; of mixed:2x1 and
+    /// such those of two machines]
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes: Option<u32>,
     /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all
@@ -67,8 +70,8 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "FILE")]
     wisdom: Option<PathBuf>,
     /// Write one JSON object, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-        value_parser = args::writable())]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 
@@ -110,17 +113,25 @@ impl Explain {
     /// When the named wisdom cannot be used, or the output cannot be written.
     pub(crate) fn run(&self) -> Result<()> {
         if let Some(name) = &self.machine {
-            return self.described(&machines::find(name)?);
+            return self.described(&args::machine(name)?);
         }
-        let algorithms = Algorithms::of(self.fabric);
-        let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival, self.fabric)?;
+        let pes = self.pes_or_usual();
+        let fabric = self.fabric.in_world_of(pes);
+        if fabric != self.fabric {
+            tracing::warn!(
+                "{pes} PEs of {} are {fabric}, and explained as with --fabric {fabric}",
+                self.fabric
+            );
+        }
+        let algorithms = Algorithms::of(fabric);
+        let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival, fabric)?;
         let identity = algorithms.identity().clone().with(self.arrival);
         let wisdom = match self.wisdom {
             Some(_) => Some(Wisdom::load(&path, &identity).map_err(advised)?),
             None => usable(&path, &identity),
         };
         let cores = algorithms.cores();
-        let query = self.query(self.pes.unwrap_or(cores.max(2)));
+        let query = self.query(pes);
         let selector = Selector::new(algorithms, Measured::new(wisdom.as_ref(), cores));
         let selected = selector.select(&CallSpec::from(&query));
         let selected = selected.context("no algorithm can serve this call")?;
@@ -128,10 +139,22 @@ impl Explain {
         let estimates = self.all.then(|| estimates(algorithms, &selected));
         let place = match wisdom {
             Some(_) => Place::Wisdom(path),
-            None => Place::NoWisdom(self.arrival, self.fabric),
+            None => Place::NoWisdom(self.arrival, fabric),
         };
         let same = same_as(algorithms, &selected);
         self.tell(&selected, &same, barrier.as_ref(), place, estimates)
+    }
+
+    /// The PEs that are asked for, or those of two machines, or one for each core.
+    fn pes_or_usual(&self) -> u32 {
+        let of_machines = match self.fabric {
+            Fabric::Mixed(MachineShape { processes: Some(processes), process }) => {
+                Some(processes.saturating_mul(process.pes_each).saturating_mul(2))
+            }
+            _ => None,
+        };
+        let usual = || Algorithms::of(self.fabric).cores().max(2);
+        self.pes.or(of_machines).unwrap_or_else(usual)
     }
 
     /// The query about the call, for this many PEs.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use consort_bench::simulation::machines::{find, place};
+use consort_bench::simulation::machines::place;
 use consort_sim::machines::Machine;
 use serde::Serialize;
 
@@ -31,8 +31,8 @@ pub(crate) struct Machines {
     #[arg(long, requires = "name", conflicts_with = "json")]
     source: bool,
     /// Write one JSON object per machine, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-        value_parser = args::writable())]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 
@@ -67,9 +67,9 @@ impl Machines {
         };
         if self.source {
             let (_, text) = Machine::description(&place(name)?)?;
-            return output::print(&text);
+            return output::print_as_it_is(&text);
         }
-        let machine = find(name)?;
+        let machine = args::machine(name)?;
         let whole = Whole { pes: machine.pes(), machine };
         output::tell(self.json.as_ref(), std::slice::from_ref(&whole), || page(&whole.machine))
     }

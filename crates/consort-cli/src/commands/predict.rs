@@ -3,14 +3,13 @@
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::Result;
 use clap::value_parser;
 use consort::{Fabric, ProcessShape, SyncMode, SyncModes};
 use consort_bench::{
     asked::describe,
     environment::Switches,
     prediction::{Basis, Call, Parameters, Predicted, Prediction},
-    simulation::machines,
     units::size,
 };
 use consort_tuner::TransferClass;
@@ -62,8 +61,8 @@ pub(crate) struct Predict {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = args::seconds)]
     budget: Duration,
     /// Write one JSON object, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-        value_parser = args::writable())]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 
@@ -75,21 +74,21 @@ impl Predict {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let measurement = Measurement::begin(self.pes, interrupt::stop_flag()?);
         if let Some(sync) = self.sync.iter().find(|sync| sync.exit == SyncMode::None) {
-            bail!(
+            refuse!(
                 "--sync {sync}: calls that return early need buffers of their own kind; use \
                 strict, mine, or others that end in mine or all"
             );
         }
         let between = self.fabric == Fabric::Mpi(ProcessShape::SINGLE);
-        ensure!(
+        require!(
             between || self.fabric == Fabric::Threads,
             "--fabric {}: only threads and mpi, of one PE a process, are predicted",
             self.fabric
         );
-        ensure!(!between || self.machine.is_none(), "--machine: --fabric mpi takes none");
-        ensure!(!between || self.sync.is_empty(), "--sync: with --fabric mpi it is mine/all");
+        require!(!between || self.machine.is_none(), "--machine: --fabric mpi takes none");
+        require!(!between || self.sync.is_empty(), "--sync: with --fabric mpi it is mine/all");
         let machine = self.machine.as_deref().unwrap_or("host");
-        let machine = (!between).then(|| machines::find(machine)).transpose()?;
+        let machine = (!between).then(|| args::machine(machine)).transpose()?;
         let syncs = if self.sync.is_empty() { &SYNCS } else { &self.sync[..] };
         let usual = SIZES_BYTES[usize::from(between)];
         let sizes_bytes = if self.bytes.is_empty() { usual } else { &self.bytes[..] };
@@ -108,8 +107,12 @@ impl Predict {
         let predicted = match &machine {
             Some(machine) => prediction.on_cores(machine, &show),
             None => prediction.between_processes(&show),
-        }?;
+        };
         drop(progress);
+        let predicted = match predicted {
+            Err(error) => return interrupt::ending_with(error, &measurement.stop),
+            Ok(predicted) => predicted,
+        };
         let objects = std::slice::from_ref(&predicted);
         let none = Switches::default();
         measurement.tell(&none, self.json.as_ref(), objects, || text(&predicted))?;

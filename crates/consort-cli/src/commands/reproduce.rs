@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use consort::MOST_PES;
 use consort_bench::{
@@ -33,7 +33,7 @@ Examples:
   consort reproduce H6              one of them as a table
   consort reproduce P3 P4 P5        several, one after the other
   consort reproduce G5 --pes 4      among so many PEs
-  consort reproduce P4 --json -     for programs, one figure a line";
+  consort reproduce P4 --json       for programs, one figure a line";
 
 /// Run papers' experiments here and compare with the papers' figures; without a claim, all in
 /// brief.
@@ -50,8 +50,8 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     budget: Option<Duration>,
     /// Write one JSON object per figure, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-        value_parser = args::writable())]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 
@@ -80,15 +80,15 @@ impl Reproduce {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let claims = || self.claims.iter().map(|named| named.0);
         let least = claims().map(|claim| claim.least_pes).max().unwrap_or(2);
-        ensure!(
+        require!(
             self.pes.is_none_or(|pes| (least..=MOST_PES).contains(&pes)),
             "--pes: this experiment takes {least} to {MOST_PES} PEs"
         );
-        ensure!(
+        require!(
             self.pes.is_none() || !claims().any(is_simulated),
             "--pes: the claims on the SCC are about its 48 cores"
         );
-        ensure!(
+        require!(
             self.pes.is_none() || !self.claims.is_empty(),
             "--pes is for one claim or some: name it, as in `consort reproduce H6 --pes 8`"
         );
@@ -101,13 +101,17 @@ impl Reproduce {
             self.all_in_brief(&mut run)
         } else {
             self.each_in_full(&mut run)
-        }?;
+        };
+        let budget = match budget {
+            Err(error) => return interrupt::ending_with(error, &measurement.stop),
+            Ok(budget) => budget,
+        };
         let simulating = ("simulating the papers' machines".to_owned(), run.simulating);
         let measuring = measurement.elapsed().saturating_sub(run.simulating);
         let why = output::overrun::parts([simulating, ("measuring".to_owned(), measuring)]);
         output::overrun::tell(measurement.elapsed(), budget, &why);
         if !run.has_shown && interrupt::is_set(&measurement.stop) {
-            return Ok(interrupt::ending_with(&anyhow!("nothing was measured until then")));
+            return interrupt::ending_with(anyhow!("it was interrupted before"), &measurement.stop);
         }
         Ok(interrupt::ending(&measurement.stop))
     }

@@ -4,10 +4,11 @@
 //! have are taken too, as `-np`, so that their scripts run here.
 //!
 //! Here the processes are children of this command. On other machines an MPI starts them:
-//! `machines` has its command, and `hosts` the machines.
+//! `machines` has its command, and `hosts` the machines. `unheeded` is what does nothing.
 
 mod hosts;
 mod machines;
+mod unheeded;
 
 use std::{
     ffi::{OsStr, OsString},
@@ -152,11 +153,13 @@ impl Run {
                 self.pes
             );
         }
+        let variables: Vec<_> = self.variables.iter().filter_map(|text| set(text)).collect();
+        unheeded::tell(self.pes, &variables);
         let launch = Launch {
             pes: self.pes,
             cores,
             binding,
-            variables: self.variables.iter().filter_map(|text| set(text)).collect(),
+            variables,
             tags: self.tag_output,
             timeout: self.timeout,
             grace: self.grace.unwrap_or(GRACE),

@@ -20,6 +20,6 @@ impl Session {
     /// # Errors
     /// When the file has no session, or the job fails.
     pub(crate) fn run(&self) -> Result<()> {
-        take_part(&self.file)?.map_or(Ok(()), |outcome| output::print(&(outcome + "\n")))
+        take_part(&self.file)?.map_or(Ok(()), |outcome| output::print_as_it_is(&(outcome + "\n")))
     }
 }

@@ -12,12 +12,15 @@ mod options;
 mod picture;
 mod report;
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, process::ExitCode};
 
 use anyhow::{Context, Result};
 use consort_bench::simulation::{Program, Simulated};
 
-use crate::output::{self, progress::Progress};
+use crate::{
+    interrupt,
+    output::{self, progress::Progress},
+};
 pub(crate) use arguments::Sim;
 use options::Options;
 
@@ -27,7 +30,8 @@ impl Sim {
     /// # Errors
     /// When options contradict each other, none of the algorithms can be simulated, or a file
     /// cannot be written.
-    pub(crate) fn run(&self) -> Result<()> {
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        let stop = &*interrupt::stop_flag()?;
         let Options { conditions, simulation, programs, unable } = Options::of(self)?;
         let progress = Progress::new(&format!("simulating {}", conditions.machine.name));
         let weight = |program: &Program| program.query.bytes as f64 + 4096.0;
@@ -35,7 +39,17 @@ impl Sim {
         let (mut done, mut all) = (0.0, Vec::new());
         for program in programs {
             let share = weight(&program) / whole;
-            let show = |part: f64| progress.show(done + part * share);
+            // Of those that are over an interrupt leaves the figures.
+            if !all.is_empty() && interrupt::is_set(stop) {
+                break;
+            }
+            let is_first = all.is_empty();
+            let show = |part: f64| {
+                progress.show(done + part * share);
+                if is_first {
+                    interrupt::end_if_set(stop, &progress);
+                }
+            };
             all.push(Simulated::of(program, &simulation, &show)?);
             done += share;
         }
@@ -56,7 +70,8 @@ impl Sim {
         let records: Vec<_> = all.iter().map(|one| one.record(&conditions)).collect();
         output::tell(self.json.as_ref(), &records, || {
             report::page(&conditions, &all, &unable, self.sweep)
-        })
+        })?;
+        Ok(interrupt::ending(stop))
     }
 }
 

@@ -55,8 +55,8 @@ struct Advise {
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = args::seconds)]
     budget: Duration,
     /// Write one JSON object per line, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-        value_parser = args::writable())]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 
@@ -77,8 +77,12 @@ impl Advise {
         let stop = &*measurement.stop;
         let progress = Progress::new("measuring");
         let show_share = |share| progress.show(share);
-        let results = measure(increments, threads, between.into(), budget, stop, show_share)?;
+        let results = measure(increments, threads, between.into(), budget, stop, show_share);
         drop(progress);
+        let results = match results {
+            Err(error) => return interrupt::ending_with(error, stop),
+            Ok(results) => results,
+        };
         let mut page = Page::default();
         show(&mut page, &results);
         page.lines("\n");

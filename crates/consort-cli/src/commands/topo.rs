@@ -11,9 +11,9 @@ mod machine;
 mod places;
 mod text;
 
-use std::{io, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, process::ExitCode, sync::atomic::AtomicBool, time::Duration};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use consort::{Fabric, ProcessShape};
 use consort_bench::{
     environment::Switches,
@@ -22,7 +22,7 @@ use consort_bench::{
 };
 use consort_native::topology::Topology;
 
-use crate::{args, measurement::Measurement, output::progress::Progress};
+use crate::{args, interrupt, measurement::Measurement, output::progress::Progress};
 use machine::{Machine, Report};
 
 const EXAMPLES: &str = "\
@@ -46,8 +46,8 @@ pub(crate) struct Topo {
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes: Option<u32>,
     /// Write one JSON object, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-        value_parser = args::writable())]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,
     /// Measure between all processors, however many there are, not between a sample of 16; or
     /// between all PEs
@@ -66,23 +66,23 @@ impl Topo {
     /// is part of the output.
     pub(crate) fn run(&self) -> Result<ExitCode> {
         if self.fabric == Fabric::Threads {
-            ensure!(self.pes.is_none(), "--pes: only with --fabric processes, mpi or mixed");
-            return self.here().map(|()| ExitCode::SUCCESS);
+            require!(self.pes.is_none(), "--pes: only with --fabric processes, mpi or mixed");
+            return self.here();
         }
         let shape = self.fabric.shape().unwrap_or(ProcessShape::SINGLE);
         let pes = self.pes.unwrap_or(2 * shape.pes_each);
+        args::check_environment(self.fabric)?;
         args::check_processes(shape, pes)?;
         let survey = Survey { fabric: self.fabric, pes, all: self.all, budget: self.budget };
         places::run(&survey, self.json.as_ref())
     }
 
     /// Shows this machine.
-    fn here(&self) -> Result<()> {
-        // An interrupt ends it: it shows nothing of a half.
-        let measurement = Measurement::begin(u32::MAX, Arc::default());
+    fn here(&self) -> Result<ExitCode> {
+        let measurement = Measurement::begin(u32::MAX, interrupt::stop_flag()?);
         let topology = Topology::discover();
         let measured = (!self.budget.is_zero())
-            .then(|| measure(&Plan::new(&topology, self.all, self.budget)))
+            .then(|| measure(&Plan::new(&topology, self.all, self.budget), &measurement.stop))
             .transpose();
         let (measured, not_measured) = match measured {
             Ok(measured) => (measured, None),
@@ -90,16 +90,18 @@ impl Topo {
         };
         let report = Report { machine: Machine::of(&topology), measured, not_measured };
         let (none, objects) = (Switches::default(), std::slice::from_ref(&report));
-        measurement.tell(&none, self.json.as_ref(), objects, || text::page(&report))
+        measurement.tell(&none, self.json.as_ref(), objects, || text::page(&report))?;
+        Ok(interrupt::ending(&measurement.stop))
     }
 }
 
-/// Measures, with a progress bar on a terminal.
-fn measure(plan: &Plan) -> io::Result<survey::Measured> {
+/// Measures, with a progress bar on a terminal. An interrupt ends it: half of it is nothing.
+fn measure(plan: &Plan, stop: &AtomicBool) -> io::Result<survey::Measured> {
     let progress = Progress::new("measuring");
     survey::run(plan, |what, done, all| {
         progress.rename(what);
         progress.show(done as f64 / all as f64);
+        interrupt::end_if_set(stop, &progress);
     })
 }
 
@@ -126,8 +128,9 @@ mod tests {
     fn json_goes_to_standard_output_or_a_file() {
         assert_eq!(parse(&[]).unwrap().json, None);
         assert_eq!(parse(&["--json"]).unwrap().json, Some("-".into()));
-        assert_eq!(parse(&["--json", "-", "--all"]).unwrap().json, Some("-".into()));
-        assert_eq!(parse(&["--json", "out.json"]).unwrap().json, Some("out.json".into()));
+        assert_eq!(parse(&["--json", "--all"]).unwrap().json, Some("-".into()));
+        assert_eq!(parse(&["--json=out.json"]).unwrap().json, Some("out.json".into()));
+        assert!(parse(&["--json", "out.json"]).is_none());
     }
 
     #[test]

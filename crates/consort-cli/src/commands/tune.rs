@@ -123,8 +123,8 @@ pub(crate) struct Tune {
     #[arg(long, value_name = "N", requires = "check")]
     sample: Option<NonZeroUsize>,
     /// Write one JSON object, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-        value_parser = args::writable())]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 
@@ -137,7 +137,9 @@ impl Tune {
         self.check_processes()?;
         let most = if self.record.is_empty() { self.grid().pes.into_iter().max() } else { None };
         let measurement = Measurement::begin(most.unwrap_or(u32::MAX), interrupt::stop_flag()?);
-        Self { fabric: self.found(&measurement)?, ..self.clone() }.run_found(&measurement)
+        let found = |fabric| Self { fabric, ..self.clone() }.run_found(&measurement);
+        let ended = self.found(&measurement).and_then(found);
+        ended.or_else(|error| interrupt::ending_with(error, &measurement.stop))
     }
 
     /// Tunes, or checks, where the PEs are known.
@@ -172,7 +174,8 @@ impl Tune {
     /// Checks the sizes of teams on the processes of an MPI: nothing here says how large they are.
     fn check_processes(&self) -> Result<()> {
         let Some(shape) = self.fabric.shape() else { return Ok(()) };
-        ensure!(
+        args::check_environment(self.fabric)?;
+        require!(
             !self.pes.is_empty() || !self.record.is_empty(),
             "--fabric {}: say by --pes how many PEs your programs have",
             self.fabric

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::{
     args,
-    output::{self, brief, finish, record::Record, table, time},
+    output::{self, brief_in_words, finish, record::Record, table, time},
     wisdom_file::{self, advised, set_aside},
 };
 
@@ -53,8 +53,8 @@ enum Action {
         #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
         collective: Vec<Collective>,
         /// Write one JSON object, to the file or else to standard output (`-`)
-        #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-        value_parser = args::writable())]
+        #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+            default_missing_value = "-", value_parser = args::writable())]
         json: Option<PathBuf>,
     },
     /// Take the better entries of other files: by rigour, then as measured on an idle machine, then
@@ -98,7 +98,7 @@ impl Wisdom {
         let path = wisdom_file::path(self.wisdom.as_ref(), Arrival::Together, self.fabric)?;
         let identity = Algorithms::of(self.fabric).identity();
         match &self.action {
-            Action::Path => output::print(&format!("{}\n", path.display())),
+            Action::Path => output::print_as_it_is(&format!("{}\n", path.display())),
             Action::Show { collective, json } => {
                 show((&path, identity), collective, json.as_deref())
             }
@@ -157,7 +157,7 @@ fn show(
             unless_barrier(query.sync.to_string()),
             unless_barrier(units::size(query.bytes)),
             unless_barrier(memory.to_owned()),
-            brief(&entry.choice),
+            brief_in_words(&entry.choice),
             time(entry.median_ns),
             entry.margin().map_or("-".to_owned(), |margin| format!("{:.0} %", margin * 100.0)),
             format!("{}{busy}", entry.confidence),
@@ -210,7 +210,7 @@ fn import(path: &Path, identity: &Identity, file: &Path) -> Result<()> {
 fn export(path: &Path, file: &Path) -> Result<()> {
     let wisdom = Content::load_unfitted(path).map_err(advised)?;
     if file.as_os_str() == "-" {
-        return output::print(&wisdom.to_string());
+        return output::print_as_it_is(&wisdom.to_string());
     }
     wisdom.save(file)?;
     Ok(())

@@ -1,8 +1,16 @@
 //! A bar that shows the spent share of a budget, on a terminal only.
 
+use std::{
+    sync::mpsc::{self, RecvTimeoutError},
+    thread,
+    time::{Duration, Instant},
+};
+
 use indicatif::{ProgressBar, ProgressStyle};
 
 const STEPS: u64 = 1000;
+/// How often a bar moves that shows how time goes by.
+const STEP: Duration = Duration::from_millis(100);
 
 /// A bar on standard error, removed when it is dropped.
 #[derive(Debug)]
@@ -24,6 +32,27 @@ impl Progress {
         self.0.set_message(name.to_owned());
     }
 
+    /// Removes the bar.
+    pub(crate) fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+
+    /// Runs something that takes about so long, and shows the share of that time that is over.
+    pub(crate) fn during<T>(&self, time: Duration, run: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let (done, is_done) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                while is_done.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
+                    self.show(begun.elapsed().as_secs_f64() / time.as_secs_f64());
+                }
+            });
+            let result = run();
+            drop(done);
+            result
+        })
+    }
+
     /// Shows this share of the whole.
     #[expect(
         clippy::cast_possible_truncation,
@@ -37,6 +66,25 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_moves_while_time_goes_by() {
+        let progress = Progress::new("measuring");
+        let at = |time: Duration| {
+            progress.during(time, || {
+                thread::sleep(4 * STEP);
+                progress.0.position()
+            })
+        };
+        assert!((1..STEPS).contains(&at(1000 * STEP)));
+        assert_eq!(at(STEP), STEPS);
+        assert_eq!(at(Duration::ZERO), STEPS);
     }
 }

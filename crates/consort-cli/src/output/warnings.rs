@@ -34,7 +34,7 @@ where
         context.format_fields(Writer::new(&mut text), event)?;
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         if said.insert(text.clone()) {
-            writeln!(writer, "{text}")?;
+            writer.write_str(&super::for_stderr(&text))?;
         }
         Ok(())
     }

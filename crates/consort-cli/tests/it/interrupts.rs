@@ -2,6 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader},
+    path::Path,
     process::{Child, Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
@@ -11,6 +12,9 @@ use serde_json::Value;
 
 /// The time after which a command measures.
 const START: Duration = Duration::from_millis(1500);
+/// What is said with results, and without.
+const SOME: &str = "interrupted: this is what there was until then";
+const NOTHING: &str = "interrupted: there was nothing to show until then";
 /// Much less than the budgets below, much more than a block takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -21,10 +25,13 @@ fn signalled(child: &Child) {
 
 /// Interrupts a command after its start.
 fn interrupted(line: &str) -> Output {
-    let folder = tempfile::tempdir().expect("a folder");
+    interrupted_in(tempfile::tempdir().expect("a folder").path(), line)
+}
+
+fn interrupted_in(folder: &Path, line: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
-    command.args(line.split_whitespace()).current_dir(&folder);
-    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml")).env("PATH", "");
+    command.args(line.split_whitespace()).current_dir(folder);
+    command.env("CONSORT_WISDOM", folder.join("wisdom.toml")).env("PATH", "");
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.expect("the command starts");
     thread::sleep(START);
@@ -49,7 +56,7 @@ fn an_interrupted_benchmark_shows_what_it_has() {
         let Output { status, stdout, stderr } = interrupted(line);
         let complaint = String::from_utf8_lossy(&stderr);
         assert_eq!(status.code(), Some(130), "{line}: {complaint}");
-        assert!(complaint.contains("interrupted"), "{line}: {complaint}");
+        assert!(complaint.contains(SOME), "{line}: {complaint}");
         let text = String::from_utf8(stdout).expect("text");
         assert!(text.lines().count() > 0, "{line}: {complaint}");
         for object in text.lines() {
@@ -87,6 +94,50 @@ fn a_reproduction_that_is_interrupted_in_its_only_claim_shows_nothing() {
     let Output { status, stdout, stderr } = interrupted("reproduce H1 --pes 3 --budget 600");
     let complaint = String::from_utf8_lossy(&stderr);
     assert_eq!(status.code(), Some(130), "{complaint}");
-    assert!(complaint.contains("nothing was measured"), "{complaint}");
+    assert!(complaint.contains(NOTHING), "{complaint}");
     assert!(stdout.is_empty(), "half a claim is none");
+}
+
+/// Whatever measures or simulates, half of which is nothing. What was nearly done is shown.
+#[test]
+fn an_interrupt_is_told_alike_by_all() {
+    for line in [
+        "topo --budget 600",
+        "calibrate --budget 600 --output ./host.toml",
+        "topo --fabric processes --pes 2 --budget 600",
+        "sim broadcast --machine cluster --pes 1024 --bytes 4M --calls 1000000 --algorithm flat",
+    ] {
+        let Output { status, stdout, stderr } = interrupted(line);
+        let complaint = String::from_utf8_lossy(&stderr);
+        assert_eq!(status.code(), Some(130), "{line}: {complaint}");
+        let expected = if stdout.is_empty() { NOTHING } else { SOME };
+        assert!(complaint.contains(expected), "{line}: {complaint}");
+    }
+}
+
+#[test]
+fn an_interrupted_prediction_ends_alike() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    command.args(["calibrate", "--budget", "0.2", "--output", "./mine.toml"]).current_dir(&folder);
+    assert!(command.output().expect("the command ends").status.success());
+    let line = "predict --machine ./mine.toml --bytes 8 --budget 600";
+    let Output { status, stderr, .. } = interrupted_in(folder.path(), line);
+    let complaint = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(130), "{complaint}");
+    assert!([SOME, NOTHING].iter().any(|said| complaint.contains(said)), "{complaint}");
+}
+
+/// Of several simulations those that are over are shown.
+#[test]
+fn an_interrupted_simulation_shows_those_before() {
+    let line = "sim barrier --pes 2 --param radix=2 --json --calls 1000000 --algorithm flat \
+                --algorithm dissemination --algorithm central --algorithm knomial";
+    let Output { status, stdout, stderr } = interrupted(line);
+    let complaint = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(130), "{complaint}");
+    let shown = String::from_utf8(stdout).expect("text");
+    let expected = if shown.is_empty() { NOTHING } else { SOME };
+    assert!(complaint.contains(expected), "{complaint}");
+    assert!(shown.lines().count() < 4, "{shown}");
 }

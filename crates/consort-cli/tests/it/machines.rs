@@ -26,9 +26,14 @@ fn shown(folder: &Path, words: &[&str]) -> String {
 
 #[track_caller]
 fn refused(folder: &Path, words: &[&str], says: &str) {
+    fails(folder, words, 1, says);
+}
+
+#[track_caller]
+fn fails(folder: &Path, words: &[&str], status: i32, says: &str) {
     let output = machines(folder, words);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{words:?}: {said}");
+    assert_eq!(output.status.code(), Some(status), "{words:?}: {said}");
     assert!(said.contains(says), "{words:?}: `{says}` in {said}");
     assert!(output.stdout.is_empty(), "{words:?}");
 }
@@ -106,7 +111,7 @@ fn the_machine_at_hand_is_described_next_to_wisdom() {
 fn unknown_machines_are_reported_with_those_that_are_known() {
     let folder = tempfile::tempdir().unwrap();
     let known = names(folder.path()).join(", ");
-    refused(folder.path(), &["ssc"], &format!("no machine `ssc`: expected {known}, or the path"));
+    fails(folder.path(), &["ssc"], 2, &format!("no machine `ssc`: expected {known}, or the path"));
     refused(folder.path(), &["ssc.toml"], "cannot read ssc.toml: No such file");
 }
 

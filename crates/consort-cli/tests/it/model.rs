@@ -78,7 +78,7 @@ fn figures_by_size() {
 fn json_goes_to_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("model.json");
-    let said = stdout(&format!("model scc --table 4.1 --json {}", path.display()));
+    let said = stdout(&format!("model scc --table 4.1 --json={}", path.display()));
     assert_eq!(said, "");
     let text = std::fs::read_to_string(path).expect("the file");
     assert_eq!(text.lines().count(), 8);

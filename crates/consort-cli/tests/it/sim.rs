@@ -259,10 +259,15 @@ fn small_calls_transfer_no_more_lines_than_they_must() {
 
 #[track_caller]
 fn refused(line: &str, says: &str) {
+    fails(line, 2, says);
+}
+
+#[track_caller]
+fn fails(line: &str, status: i32, says: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let output = sim_in(folder.path(), line);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{line}: {said}");
+    assert_eq!(output.status.code(), Some(status), "{line}: {said}");
     assert!(said.contains(says), "{line}: `{says}` in {said}");
     assert!(output.stdout.is_empty(), "{line}");
     assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 0, "{line} leaves a file");
@@ -271,7 +276,7 @@ fn refused(line: &str, says: &str) {
 #[test]
 fn what_cannot_be_simulated_is_refused_with_what_can() {
     refused("broadcast --machine ssc", "no machine `ssc`: expected barcelona-x8, cluster");
-    refused("broadcast --machine host", "host.toml does not exist: `consort calibrate` writes it");
+    fails("broadcast --machine host", 1, "host.toml does not exist: `consort calibrate` writes it");
     refused("broadcast --algorithm ring", "no algorithm `ring`: there are direct, flat, knomial");
     refused("broadcast --algorithm direct", "direct cannot serve this call");
     refused("broadcast --algorithm oc-bcast --param q=3", "`q`: there are chunk_bytes, k");

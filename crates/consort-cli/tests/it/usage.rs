@@ -43,6 +43,19 @@ fn team_sizes() {
 fn names() {
     refused("tune --collective shuffle", "use barrier, broadcast");
     refused("explain shuffle", "use barrier, broadcast");
+    for (meant, name) in [
+        ("all_reduce", "allreduce"),
+        ("all_reduce", "all_reduc"),
+        ("broadcast", "bcast"),
+        ("all_gather", "allgather"),
+        ("all_to_all", "alltoall"),
+        ("exclusive_scan", "exscan"),
+        ("reduce_scatter", "reduce_scatter_block"),
+    ] {
+        for words in ["explain", "bench", "sim", "tune --collective", "wisdom show --collective"] {
+            refused(&format!("{words} {name}"), &format!("did you mean {meant}?"));
+        }
+    }
     refused("tune --sync tight", "use strict, loose, mine");
     refused("explain reduce --sync mine/some", "none, mine, all");
     refused("tune --rigour hard", "use estimate, measure, patient, exhaustive");
@@ -54,6 +67,51 @@ fn names() {
     refused("machines scc --source --json", "cannot be used with");
     refused("wisdom forget", "unrecognized subcommand");
     refused("attune", "tune");
+}
+
+#[test]
+fn names_that_are_printed_are_taken() {
+    for words in [
+        "explain all-reduce",
+        "bench all-reduce --pes 2 --bytes 8 --budget 0 --peers none",
+        "bench broadcast --algorithm shared(chunk=16K) --pes 2 --bytes 64k --budget 0 --peers none",
+        "sim all-reduce --pes 4 --lines 1",
+        "sim broadcast --algorithm oc-bcast(k=7,chunk=3K) --lines 1",
+    ] {
+        let output = consort(words);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words}: {said}");
+    }
+}
+
+/// It is followed by a file only after a `=`, so that it takes no other argument.
+#[test]
+fn json_takes_no_other_argument() {
+    let output = consort("machines --json scc");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("\"name\":\"scc\""), "{said}");
+    refused("machines --json out.json", "--json out.json: a file is named as in --json=out.json");
+    refused("bench barrier --json figures", "--json figures: a file is named as in --json=figures");
+    refused("topo --json -", "--json -: a file is named as in --json=-");
+    refused("reproduce --json out.jsonl", "as in --json=out.jsonl");
+    refused("reproduce --json out", "as in --json=out");
+}
+
+/// Nobody has taken what was printed.
+#[test]
+fn a_full_device_is_an_error() {
+    for words in ["topo --budget 0", "machines", "machines scc", "sim barrier --pes 2"] {
+        let full = std::fs::File::create("/dev/full").expect("the device");
+        let output = Command::new(env!("CARGO_BIN_EXE_consort"))
+            .args(words.split_whitespace())
+            .stdout(full)
+            .output()
+            .expect("the command starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words}: {said}");
+        assert_eq!(said.lines().count(), 1, "{words}: {said}");
+        assert!(said.starts_with("error: cannot write to standard output: No space"), "{said}");
+    }
 }
 
 #[test]
@@ -72,8 +130,8 @@ fn files_are_tried_before_anything_is_measured() {
         "wisdom show",
         "sim broadcast",
     ] {
-        refused(&format!("{words} --json /nowhere/out"), "cannot write /nowhere/out: No such");
-        refused(&format!("{words} --json /"), "cannot write /: Is a directory");
+        refused(&format!("{words} --json=/nowhere/out"), "cannot write /nowhere/out: No such");
+        refused(&format!("{words} --json=/"), "cannot write /: Is a directory");
     }
     for option in ["trace", "picture"] {
         let words = format!("sim broadcast --algorithm flat --{option} /nowhere/out");

@@ -1,5 +1,7 @@
 //! Wisdom from the outside: made, taken up, shown, moved about, and refused where it does not fit.
 
+mod shapes;
+
 use std::{
     fs, hint,
     path::{Path, PathBuf},
@@ -141,16 +143,6 @@ fn processes_have_wisdom_of_their_own() {
     place.run("tune --fabric ranks").misused("use threads, processes, mpi or mixed");
 }
 
-/// Without an MPI too it is told what its processes choose, and how to tune for them.
-#[test]
-fn processes_of_an_mpi_have_wisdom_for_each_shape() {
-    let place = Place::new();
-    let told = place.run("explain all_reduce --pes 4 --fabric mpi:2").succeeds().out;
-    assert!(told.contains("two_level") && told.contains("tune --fabric mpi:2 --pes 4"), "{told}");
-    place.run("tune --fabric mpi").fails(&["say by --pes how many PEs your programs have"]);
-    place.run("tune --fabric mpi:2 --pes 3").fails(&["it must be a multiple of 2"]);
-}
-
 #[test]
 fn json_is_one_object() {
     let place = Place::new();
@@ -162,7 +154,7 @@ fn json_is_one_object() {
     let entry = &object["entries"][0];
     assert_eq!((&entry["collective"], &entry["sync"]), (&"reduce".into(), &"loose".into()));
     assert!(object["comparison"][0]["library_ns"].is_number(), "{}", tuned.out);
-    for words in ["explain reduce --json - --all", "wisdom show --json"] {
+    for words in ["explain reduce --json --all", "wisdom show --json"] {
         let shown = place.run(words).succeeds();
         let object: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
         assert!(object.is_object(), "{words}: {}", shown.out);

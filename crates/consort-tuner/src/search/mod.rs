@@ -202,7 +202,9 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         let Search { rigour, budget, stop, ref workload, .. } = *self.search;
         let (kept, open): (Vec<_>, Vec<_>) =
             work.iter().copied().partition(|(query, _)| self.keeps(query));
-        self.kept_count += kept.len();
+        let is_measured =
+            |(query, _): &&(Query, f64)| self.wisdom.entry(query).is_some_and(Entry::is_measured);
+        self.kept_count += kept.iter().filter(is_measured).count();
         self.settled_count += kept.len();
         self.visited.extend(kept.iter().map(|(query, _)| *query));
         let weights: Vec<f64> = open.iter().map(|(_, weight)| *weight).collect();

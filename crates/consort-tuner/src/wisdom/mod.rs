@@ -86,9 +86,17 @@ impl Entry {
         self.rigour > Rigour::Estimate
     }
 
+    /// Whether it is a single time, which has no interval: what was measured more often has one of
+    /// some width.
+    #[must_use]
+    pub fn is_one_sample(&self) -> bool {
+        self.ci95_ns.is_some_and(|(low, high)| low >= high)
+    }
+
     /// The width of the confidence interval as a share of the median.
     fn spread(&self) -> f64 {
-        self.ci95_ns.map_or(f64::INFINITY, |(low, high)| (high - low) / self.median_ns)
+        let interval = self.ci95_ns.filter(|_| !self.is_one_sample());
+        interval.map_or(f64::INFINITY, |(low, high)| (high - low) / self.median_ns)
     }
 
     /// Whether this is more reliable than `other`: by rigour, then as measured on an idle machine,

@@ -76,6 +76,22 @@ fn a_check_keeps_to_its_budget_and_says_what_it_left_out() {
     assert!(report.penalties.iter().all(|penalty| penalty.chosen.algorithm != "flat"));
 }
 
+/// One launch of a query may take longer than the whole check: it ends when that does.
+#[test]
+fn a_check_ends_a_launch_at_its_end() {
+    let workload = Workload::from(&Grid::new(CORES, &[]));
+    let mut bench = Fake::new(25);
+    bench.least = Duration::from_millis(50);
+    let short = Check { budget: Duration::from_millis(1000), ..check(&workload) };
+    let report = short.run(&mut bench, None, |_| ()).unwrap();
+    assert!(!report.penalties.is_empty() && report.unmeasured_count > 0, "{report:?}");
+    let taken = bench.now();
+    assert!(taken <= short.budget, "{taken:?}");
+    assert_eq!(report.penalties.len() + report.unmeasured_count, workload.points().len());
+    // Another search is not ended so.
+    assert_eq!(bench.end, None);
+}
+
 /// Also of queries whose choice is the best, for which the time is as well spent.
 #[test]
 fn a_check_uses_its_budget_and_each_choice_has_a_rival() {

@@ -182,6 +182,11 @@ fn a_choice_explains_itself() {
          runner-up: flat, 125 ns, +25.0 %, clear: the intervals are apart\n  \
          from: wisdom for this query"
     );
+    let single = Entry { ci95_ns: Some((100.0, 100.0)), ..entry(at(8, 64), "knomial(radix=2)") };
+    let single = self::wisdom([single]);
+    let text = select_by(Measured::Wisdom(&single, CORES), &bench, at(8, 64)).to_string();
+    assert!(text.contains("expected: 100 ns (one sample), measure"), "{text}");
+    assert!(text.contains("+25.0 %, of one sample\n") && !text.contains("interval"), "{text}");
     let near = explain(at(8, 100)).to_string();
     assert!(near.contains("expected: not known, measured for 64 bytes\n  there: 100 ns"), "{near}");
     assert!(near.ends_with("nearest wisdom, of mine commutative reduce of 64 bytes on 8 PEs"));

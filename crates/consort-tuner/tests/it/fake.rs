@@ -32,6 +32,10 @@ pub(crate) struct Fake {
     pub(crate) alike: Option<&'static str>,
     /// Whether there is one that is made of parts.
     pub(crate) has_parts: bool,
+    /// The least time of a launch.
+    pub(crate) least: Duration,
+    /// When launches end.
+    pub(crate) end: Option<Duration>,
 }
 
 impl Fake {
@@ -45,6 +49,8 @@ impl Fake {
             extended: false,
             alike: None,
             has_parts: false,
+            least: Duration::ZERO,
+            end: None,
         }
     }
 
@@ -159,7 +165,11 @@ impl Workbench for Fake {
     ) -> Result<Vec<Option<Vec<Block>>>, Infallible> {
         self.log.push((*query, candidates.to_vec()));
         self.begun.push(self.now);
-        self.now += budget;
+        let whole = self.now + budget.max(self.least);
+        self.now = self.end.map_or(whole, |end| whole.min(end.max(self.now)));
+        if self.now < whole {
+            return Ok(vec![Some(Vec::new()); candidates.len()]);
+        }
         let each_ns = budget.as_nanos() as f64 / candidates.len() as f64;
         let is_near = self.random() < 0.3;
         let (scale, class) =
@@ -177,6 +187,10 @@ impl Workbench for Fake {
             Some(times.map(|ns| Block { ns, class: Some(class) }).collect())
         };
         Ok(candidates.iter().map(sample).collect())
+    }
+
+    fn end_within(&mut self, left: Option<Duration>) {
+        self.end = left.map(|left| self.now + left);
     }
 
     fn now(&self) -> Duration {

@@ -17,6 +17,7 @@ use super::{Pes, ground::Ground};
 use crate::{
     Algorithms, Error, Result,
     fabric::{Fabric, MachineShape, ProcessShape, Sharing},
+    told,
 };
 
 /// Words that processes tell each other before those with the processors that they may use, and
@@ -85,6 +86,11 @@ fn cores_of<'t>(told: impl Iterator<Item = &'t [u64]> + Clone) -> usize {
 /// A number that was told in a word.
 fn low(word: u64) -> u32 {
     u32::try_from(word).unwrap_or(0)
+}
+
+/// The order of ranks, as the environment names it.
+fn placement(shape: ProcessShape) -> &'static str {
+    if shape.in_turn { "in-turn" } else { "blocks" }
 }
 
 /// Whether any two processes are on one machine.
@@ -180,7 +186,10 @@ impl Processes {
                 "ranks lie neither in equal blocks nor in turn on the machines, as \
                  `consort run --hosts` places them"
             };
-            tracing::warn!("processes of one machine share no memory: {why}");
+            // All processes know it.
+            if rank == 0 {
+                told::warn(&format!("processes of one machine share no memory: {why}"));
+            }
             return Ok(apart);
         };
         Ok(Self {
@@ -228,23 +237,28 @@ impl Processes {
             value(&mut hasher);
             hasher.finish()
         };
-        let wisdom = pes.wisdom.content(Algorithms::of(self.fabric()), pes.arrival);
+        let algorithms = Algorithms::of(self.fabric());
+        let wisdom = pes.wisdom.content(algorithms, pes.arrival);
         let forced: BTreeMap<String, String> =
             pes.forced.iter().map(|(what, by)| (what.to_string(), by.to_string())).collect();
+        let number = |value: u64| (value, value.to_string());
+        let text = |value: &dyn Fn(&mut DefaultHasher), text: String| (hash(value), text);
+        let version = env!("CARGO_PKG_VERSION");
         let settings = [
-            ("version of Consort", hash(&|h| env!("CARGO_PKG_VERSION").hash(h))),
-            ("PEs of a process", self.shape.pes_each.into()),
-            ("placement", self.shape.in_turn.into()),
-            ("sharing of memory", hash(&|h| sharing.hash(h))),
-            ("bytes of the heap", pes.heap_bytes as u64),
-            ("alignment of the heap", pes.heap_align as u64),
-            ("bytes of statics", pes.statics_bytes as u64),
-            ("way of waiting", hash(&|h| pes.waiting.hash(h))),
-            ("wisdom", hash(&|h| wisdom.hash(h))),
-            ("algorithms that are forced", hash(&|h| forced.hash(h))),
-            ("refinement", pes.online.map_or(0, f64::to_bits)),
+            ("version of Consort", text(&|h| version.hash(h), version.to_owned())),
+            ("PEs of a process", number(self.shape.pes_each.into())),
+            ("placement", (self.shape.in_turn.into(), placement(self.shape).to_owned())),
+            ("sharing of memory", text(&|h| sharing.hash(h), format!("{sharing:?}"))),
+            ("bytes of the heap", number(pes.heap_bytes as u64)),
+            ("alignment of the heap", number(pes.heap_align as u64)),
+            ("bytes of statics", number(pes.statics_bytes as u64)),
+            ("way of waiting", text(&|h| pes.waiting.hash(h), format!("{:?}", pes.waiting))),
+            ("wisdom", text(&|h| wisdom.hash(h), pes.wisdom.shown(algorithms, pes.arrival))),
+            ("algorithms that are forced", text(&|h| forced.hash(h), format!("{forced:?}"))),
+            ("refinement", (pes.online.map_or(0, f64::to_bits), format!("{:?}", pes.online))),
         ];
-        self.mpi.ensure_same(&settings).map_err(failed)
+        let values = settings.each_ref().map(|(name, (value, _))| (*name, *value));
+        self.mpi.ensure_same(&values, |at| settings[at].1.1.clone()).map_err(failed)
     }
 
     /// The job. All processes make it, or none.

@@ -22,9 +22,9 @@ use std::{
 use consort_fabric::{CallSpec, Candidate, Op, Query};
 use consort_native::{Call, Endpoint, Operands, Site, StartedCall};
 use consort_tuner::{Mix, MixError};
-use tracing::subscriber::NoSubscriber;
 
 use super::plans::Ready;
+use crate::told;
 
 /// The environment variable that names the file.
 const RECORD: &str = "CONSORT_RECORD";
@@ -75,13 +75,7 @@ impl Drop for Recorder {
 /// since whoever runs it has asked for the file.
 fn warn(error: &MixError) {
     static SAID: Once = Once::new();
-    SAID.call_once(|| {
-        if tracing::dispatcher::get_default(|events| events.is::<NoSubscriber>()) {
-            eprintln!("{RECORD}: {error}; calls are not recorded");
-        } else {
-            tracing::warn!("{RECORD}: {error}; calls are not recorded");
-        }
-    });
+    SAID.call_once(|| told::warn(&format!("{RECORD}: {error}; calls are not recorded")));
 }
 
 /// A plan whose calls are counted.

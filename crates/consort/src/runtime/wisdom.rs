@@ -71,6 +71,15 @@ impl Source {
         path.and_then(|(path, _)| fs::read(path).ok()).unwrap_or_default()
     }
 
+    /// Where that is, for people.
+    pub(crate) fn shown(&self, algorithms: &Algorithms, arrival: Arrival) -> String {
+        match self.path(algorithms, arrival) {
+            Some((path, _)) if path.exists() => path.display().to_string(),
+            Some((path, _)) => format!("none in {}", path.display()),
+            None => "none".to_owned(),
+        }
+    }
+
     /// The wisdom for teams of `pes` PEs with this arrival at calls; `None` if there is none.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::ValueEnum;
 use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, SyncModes, Waiting};
 use consort_bench::{
@@ -132,8 +132,8 @@ pub(crate) struct Bench {
     #[arg(long, value_enum, default_value_t = Class::Both)]
     pub(super) class: Class,
     /// Write one JSON object per line, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-        value_parser = args::writable())]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", value_parser = args::writable())]
     pub(super) json: Option<PathBuf>,
 }
 
@@ -154,7 +154,7 @@ impl Bench {
         match self.pes[..] {
             [] => Ok(pes),
             [pes] => Ok(pes),
-            _ => bail!("--pes: use one number; several are for region alone"),
+            _ => refuse!("--pes: use one number; several are for region alone"),
         }
     }
 

@@ -17,15 +17,15 @@ pub(super) fn run(bench: &Bench, workload: Workload, measurement: &Measurement) 
     let stop = &*measurement.stop;
     let name = workload.name();
     let others = bench.is_plain() && !bench.rewrite;
-    ensure!(others, "{name} takes sizes, PEs, waiting, budget and class alone");
+    require!(others, "{name} takes sizes, PEs, waiting, budget and class alone");
     let is_ball = workload.is_ball();
     let pes = if is_ball { bench.pes_or(2)? } else { bench.pes()? };
-    ensure!(!is_ball || pes == 2, "--pes {pes}: {name} has two PEs");
-    ensure!((2..=MOST_PES).contains(&pes), "--pes {pes}: {name} takes 2 to {MOST_PES} PEs");
+    require!(!is_ball || pes == 2, "--pes {pes}: {name} has two PEs");
+    require!((2..=MOST_PES).contains(&pes), "--pes {pes}: {name} takes 2 to {MOST_PES} PEs");
     let sizes_bytes = if bench.bytes.is_empty() { workload.sizes_bytes() } else { &bench.bytes };
     for &bytes in sizes_bytes {
         let fits = workload.most_bytes().is_none_or(|most| bytes <= most);
-        ensure!(fits, "--bytes {bytes}: a line has both balls of {name} up to 24 bytes");
+        require!(fits, "--bytes {bytes}: a line has both balls of {name} up to 24 bytes");
     }
     let waiting = bench.waiting;
     let race = Race { workload, pes, waiting, sizes_bytes, budget: bench.budget, stop };

@@ -1,6 +1,6 @@
 //! `consort bench lock`, `delegate`, `counter`, `stack` and `queue`: objects of many threads.
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use consort_bench::{
     environment::Switches,
     page::Page,
@@ -27,7 +27,7 @@ pub(super) fn run(bench: &Bench, subject: Subject, measurement: &Measurement) ->
     let section = bench.section.filter(|_| !subject.increments()).map(|_| "--section");
     if let Some(option) = bench.beyond_critical_sections().or(section) {
         let section = if subject.increments() { "section, " } else { "" };
-        bail!("{option}: {name} takes threads, {section}between and budget alone");
+        refuse!("{option}: {name} takes threads, {section}between and budget alone");
     }
     let threads = match &bench.threads[..] {
         [] => &threads(Topology::discover().usable_cores()),

@@ -1,6 +1,6 @@
 //! `consort bench look-up`: the time of a look-up of a choice in compiled wisdom, and its size.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use consort::MOST_PES;
 use consort_bench::{
     environment::Switches,
@@ -14,9 +14,9 @@ use crate::{measurement::Measurement, output};
 pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
     let stop = &*measurement.stop;
     let none = bench.is_plain() && bench.bytes.is_empty() && bench.waiting.is_none();
-    ensure!(none, "look-up takes PEs and budget alone");
+    require!(none, "look-up takes PEs and budget alone");
     let pes = bench.pes()?;
-    ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: use 1 to {MOST_PES}");
+    require!((1..=MOST_PES).contains(&pes), "--pes {pes}: use 1 to {MOST_PES}");
     let look_ups = look_up::measure(pes, bench.budget, stop)?;
     measurement
         .tell(&Switches::default(), bench.json.as_ref(), &look_ups.figures(), || text(&look_ups))?;

@@ -13,7 +13,7 @@ use crate::{interrupt, measurement::Measurement, output};
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
     let stop = &*measurement.stop;
-    ensure!(bench.is_plain(), "online takes PEs, sizes, waiting and budget alone");
+    require!(bench.is_plain(), "online takes PEs, sizes, waiting and budget alone");
     let pes = bench.pes()?;
     let kinds = online::measure(pes, &bench.bytes, bench.waiting, bench.budget, stop)?;
     ensure!(!kinds.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result};
 use consort_bench::{environment::Switches, page::Page, peers::openshmem};
 
 use super::arguments::Bench;
@@ -13,10 +13,10 @@ pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
     let peer = match &bench.peers.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => true,
         ["none"] => false,
-        _ => bail!("--peers: openshmem has none but that of oshcc: use none, or omit it"),
+        _ => refuse!("--peers: openshmem has none but that of oshcc: use none, or omit it"),
     };
     let none = bench.is_plain_beside_peers() && bench.bytes.is_empty() && bench.waiting.is_none();
-    ensure!(none && bench.pes.is_empty(), "openshmem takes peers and budget alone");
+    require!(none && bench.pes.is_empty(), "openshmem takes peers and budget alone");
     let consort = env::current_exe().context("this command is nowhere")?;
     let results = openshmem::measure(&consort, peer, bench.budget, &measurement.stop)?;
     measurement.tell(&Switches::default(), bench.json.as_ref(), &results.figures(), || {

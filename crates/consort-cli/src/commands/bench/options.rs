@@ -1,6 +1,6 @@
 //! Checks the arguments and makes a list of work of them.
 
-use anyhow::{Result, bail, ensure};
+use anyhow::Result;
 use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, MOST_PES, SyncMode, SyncModes};
 use consort_bench::{
     asked::sums,
@@ -14,7 +14,7 @@ use consort_collectives::describe;
 use consort_tuner::Catalog;
 
 use super::arguments::{Bench, Buffers};
-use crate::args;
+use crate::{args, usage};
 
 /// Sizes unless others are asked for.
 const SIZES_BYTES: [usize; 3] = [8, 8 << 10, 1 << 20];
@@ -53,22 +53,25 @@ impl Options {
 
     fn of_collective(bench: &Bench, what: Collective) -> Result<Options> {
         let pes = bench.pes()?;
-        ensure!((1..=MOST_PES).contains(&pes), "--pes {pes}: there may be 1 to {MOST_PES} PEs");
-        ensure!(bench.fresh > 0, "--fresh 0: at least one buffer is needed");
-        ensure!(
+        require!((1..=MOST_PES).contains(&pes), "--pes {pes}: there may be 1 to {MOST_PES} PEs");
+        require!(bench.fresh > 0, "--fresh 0: at least one buffer is needed");
+        require!(
             !bench.rewrite || bench.mode == Mode::Latency,
             "--rewrite is for calls that are timed alone: add --mode latency"
         );
         if let Some(shape) = bench.fabric.shape() {
-            ensure!(
+            require!(
                 bench.mode == Mode::Throughput,
                 "--mode latency needs a clock that all PEs share: leave it out with --fabric {}",
                 bench.fabric
             );
+            args::check_environment(bench.fabric)?;
             args::check_processes(shape, pes)?;
         }
         for candidate in &bench.algorithm {
-            describe(what, &candidate.algorithm)?.check(candidate)?;
+            let described = describe(what, &candidate.algorithm);
+            let checked = described.and_then(|described| described.check(candidate));
+            checked.map_err(usage::of_asked)?;
         }
         let syncs = syncs(bench, what)?;
         let symmetric = symmetric(bench, &syncs)?;
@@ -83,14 +86,15 @@ impl Options {
         let is_usual = bench.fresh == 1 && !bench.rewrite && bench.buffers.is_none();
         let algorithms = bench.all_algorithms || !bench.algorithm.is_empty();
         let is_apart = bench.mode == Mode::Latency || bench.arrival == Arrival::Skewed;
-        ensure!(
+        require!(
             is_usual && !algorithms && !is_apart && bench.sync.is_empty(),
             "{name} takes sizes, fabric, waiting, MPI, budget and class alone"
         );
         let pes = bench.pes_or(2)?;
-        ensure!(pes == 2, "--pes {pes}: {name} is between 2 PEs");
+        require!(pes == 2, "--pes {pes}: {name} is between 2 PEs");
         if let Some(shape) = bench.fabric.shape() {
-            ensure!(
+            args::check_environment(bench.fabric)?;
+            require!(
                 shape.pes_each == 1,
                 "--fabric {}: {name} is between 2 processes, of one PE each",
                 bench.fabric
@@ -98,7 +102,7 @@ impl Options {
         }
         let [usual, most] = pattern.bytes();
         if let Some(bytes) = bench.bytes.iter().find(|&&bytes| bytes > most) {
-            bail!("--bytes {bytes}: a message of {name} has at most {most} bytes");
+            refuse!("--bytes {bytes}: a message of {name} has at most {most} bytes");
         }
         let sizes = if bench.bytes.is_empty() { &[usual] } else { &bench.bytes[..] };
         let work = sizes.iter().map(|&bytes| Work::PointToPoint(pattern, bytes)).collect();
@@ -144,7 +148,7 @@ fn peers(bench: &Bench, what: Communication) -> Result<Peers> {
     let of_openmp = Library::EVERY.map(Library::name);
     let known = [&names[..], &of_openmp, &[MPI, NO_PEER]].concat();
     if let Some(unknown) = bench.peers.iter().find(|name| !known.contains(&name.as_str())) {
-        bail!("--peers {unknown}: there are {}", known.join(", "));
+        refuse!("--peers {unknown}: there are {}", known.join(", "));
     }
     // Libraries of threads are no peers of processes, and have no operations on others' memory.
     let collective = match what {
@@ -153,15 +157,18 @@ fn peers(bench: &Bench, what: Communication) -> Result<Peers> {
     };
     if let Some(name) = bench.peers.iter().find(|name| ![MPI, NO_PEER].contains(&name.as_str())) {
         let pattern = matches!(what, Communication::PointToPoint(_));
-        ensure!(!pattern, "--peers {name}: it has collectives alone; beside {what} there is {MPI}");
-        ensure!(
+        require!(
+            !pattern,
+            "--peers {name}: it has collectives alone; beside {what} there is {MPI}"
+        );
+        require!(
             collective.is_some(),
             "--peers {name}: it is between threads; beside processes there is {MPI}"
         );
     }
     let is_named = |name: &str| bench.peers.iter().any(|asked| asked == name);
     let is_asked = |name: &str| bench.peers.is_empty() || is_named(name);
-    ensure!(
+    require!(
         bench.mpi.is_empty() || is_asked(MPI),
         "--mpi names an MPI library, which --peers leaves out: add {MPI} to it"
     );
@@ -182,11 +189,11 @@ fn syncs(bench: &Bench, what: Collective) -> Result<Vec<SyncModes>> {
         return Ok(if bench.sync.is_empty() { vec![SyncModes::MINE] } else { bench.sync.clone() });
     }
     let strict = bench.sync.iter().all(|&sync| sync == SyncModes::STRICT);
-    ensure!(strict, "--sync: a barrier is always strict");
-    ensure!(bench.bytes.is_empty(), "--bytes: a barrier moves no data");
-    ensure!(bench.buffers.is_none(), "--buffers: a barrier moves no data");
-    ensure!(!bench.rewrite, "--rewrite: a barrier moves no data");
-    ensure!(bench.fresh == 1, "--fresh: a barrier moves no data");
+    require!(strict, "--sync: a barrier is always strict");
+    require!(bench.bytes.is_empty(), "--bytes: a barrier moves no data");
+    require!(bench.buffers.is_none(), "--buffers: a barrier moves no data");
+    require!(!bench.rewrite, "--rewrite: a barrier moves no data");
+    require!(bench.fresh == 1, "--fresh: a barrier moves no data");
     Ok(vec![SyncModes::STRICT])
 }
 
@@ -194,7 +201,7 @@ fn syncs(bench: &Bench, what: Collective) -> Result<Vec<SyncModes>> {
 fn symmetric(bench: &Bench, syncs: &[SyncModes]) -> Result<bool> {
     let leaves_early = syncs.iter().find(|sync| sync.exit == SyncMode::None);
     if let (Some(Buffers::Private), Some(sync)) = (bench.buffers, leaves_early) {
-        bail!(
+        refuse!(
             "--sync {sync} may return before its data has moved, which private slices do not \
              allow: use --buffers symmetric"
         );

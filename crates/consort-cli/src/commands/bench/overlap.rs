@@ -13,9 +13,9 @@ use crate::{interrupt, measurement::Measurement, output};
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
     let stop = &*measurement.stop;
-    ensure!(bench.is_plain(), "overlap takes PEs, sizes, waiting and budget alone");
+    require!(bench.is_plain(), "overlap takes PEs, sizes, waiting and budget alone");
     let pes = bench.pes()?;
-    ensure!(pes > 1, "--pes 1: a broadcast needs somebody to send to");
+    require!(pes > 1, "--pes 1: a broadcast needs somebody to send to");
     let sizes = if bench.bytes.is_empty() { &overlap::SIZES_BYTES[..] } else { &bench.bytes };
     let sizes = overlap::measure(pes, sizes, bench.waiting, bench.budget, stop)?;
     ensure!(!sizes.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));

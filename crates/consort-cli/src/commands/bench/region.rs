@@ -17,10 +17,10 @@ use crate::{interrupt, measurement::Measurement, output};
 pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
     let stop = &*measurement.stop;
     let none = bench.is_plain() && bench.bytes.is_empty() && bench.waiting.is_none();
-    ensure!(none, "region takes PEs, budget and class alone");
+    require!(none, "region takes PEs, budget and class alone");
     let several = if bench.pes.is_empty() { &[bench.pes()?][..] } else { &bench.pes };
     for pes in several {
-        ensure!((1..=MOST_PES).contains(pes), "--pes {pes}: use 1 to {MOST_PES}");
+        require!((1..=MOST_PES).contains(pes), "--pes {pes}: use 1 to {MOST_PES}");
     }
     let openmp = OpenMp::compile_any(stop);
     let budget = bench.budget / u32::try_from(several.len()).unwrap_or(u32::MAX);

@@ -5,10 +5,10 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::value_parser;
 use consort::Collective;
-use consort_bench::{asked::shown, simulation::machines, units};
+use consort_bench::{asked::shown, units};
 use consort_sim::{analytic::loggp::LogGp, machines::Kind};
 use serde::Serialize;
 
@@ -46,8 +46,8 @@ pub(crate) struct Cluster {
         value_parser = value_parser!(u64).range(2..), default_value = "2,4,8,16,32")]
     radix: Vec<u64>,
     /// Write one JSON object per figure, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-        value_parser = args::writable())]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 
@@ -71,9 +71,9 @@ impl Cluster {
     /// # Errors
     /// When there is no such cluster, or the output cannot be written.
     pub(super) fn run(&self) -> Result<()> {
-        let machine = machines::find(&self.machine)?;
+        let machine = args::machine(&self.machine)?;
         let Kind::Cluster(cluster) = &machine.kind else {
-            bail!("{} is no cluster: `consort machines` shows the kinds", machine.name)
+            refuse!("{} is no cluster: `consort machines` shows the kinds", machine.name)
         };
         let farthest_ns = (0..cluster.nodes).map(|node| cluster.latency_between_ns(0, node));
         let loggp = LogGp {

@@ -57,8 +57,8 @@ pub(crate) struct Scc {
     )]
     k: Vec<u32>,
     /// Write one JSON object per figure, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-        value_parser = args::writable())]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", value_parser = args::writable())]
     json: Option<PathBuf>,
 }
 

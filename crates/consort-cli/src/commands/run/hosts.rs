@@ -2,7 +2,9 @@
 
 use std::{fs, path::Path};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
+
+use crate::usage;
 
 /// Hosts, over which processes are spread evenly.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,7 +23,9 @@ impl Hosts {
     pub(super) fn of_list(text: &str) -> Result<Self> {
         let entries = text.split(',').map(|word| {
             let known = entry(word.trim());
-            known.ok_or_else(|| anyhow!("`{word}` is no host: write them as in `a,b` or `a:2,b:2`"))
+            known.ok_or_else(|| {
+                usage::of_asked(format!("`{word}` is no host: write them as in `a,b` or `a:2,b:2`"))
+            })
         });
         Self::of(entries.collect::<Result<_>>()?)
     }
@@ -70,7 +74,7 @@ impl Hosts {
         let hosts = u32::try_from(self.names.len())?;
         let most = processes.div_ceil(hosts);
         if let Some((slots, name)) = &self.fewest {
-            ensure!(
+            require!(
                 most <= *slots,
                 "{processes} processes are up to {most} on each of {hosts} hosts, and {name} has \
                  slots for {slots}: give it more, or none"

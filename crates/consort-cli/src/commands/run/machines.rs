@@ -9,18 +9,20 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use consort::ProcessShape;
 use consort_mpi::{Launcher, OnHosts, find_program};
 
 use super::hosts::Hosts;
-use crate::{args, output};
+use crate::{
+    args::{self, PES_PER_PROCESS},
+    output,
+};
 
 /// What programs know this project's variables by, and those of OpenSHMEM.
 const OURS: [&[u8]; 3] = [b"CONSORT_", b"SHMEM_", b"SMA_"];
-/// The variable with the number of PEs of a process, and that with the order of their ranks.
-const EACH: &str = "CONSORT_PES_PER_PROCESS";
+/// The variable with the order of the ranks.
 const PLACEMENT: &str = "CONSORT_PLACEMENT";
 /// Ranks that are dealt in turn, as an option and a variable.
 const IN_TURN: &str = "in-turn";
@@ -86,11 +88,11 @@ impl Machines {
         match hosts {
             None => {
                 let given = options.iter().find(|(is_given, _)| *is_given);
-                given.map_or(Ok(None), |(_, it)| bail!("{it}: only with --hosts or --hostfile"))
+                given.map_or(Ok(None), |(_, it)| refuse!("{it}: only with --hosts or --hostfile"))
             }
             Some(hosts) if is_of_mpi || !hosts.are_here() => Ok(Some(hosts)),
             Some(_) => {
-                ensure!(
+                require!(
                     !self.dry_run,
                     "--dry-run: all hosts are this machine, where processes start without mpirun"
                 );
@@ -105,7 +107,7 @@ impl Machines {
     /// When there is no `mpirun`, options do not fit, or it does not start.
     pub(super) fn start(&self, hosts: &Hosts, job: Job<'_>) -> Result<ExitCode> {
         if let Some(option) = job.refused {
-            bail!("{option}: not with --hosts, where mpirun starts the processes");
+            refuse!("{option}: not with --hosts, where mpirun starts the processes");
         }
         let shape = self.shape()?;
         args::check_processes(shape, job.pes)?;
@@ -138,7 +140,7 @@ impl Machines {
         if self.dry_run {
             let words = std::iter::once(command.get_program()).chain(command.get_args());
             let words: Vec<String> = words.map(output::quoted).collect();
-            output::print(&(words.join(" ") + "\n"))?;
+            output::print_as_it_is(&(words.join(" ") + "\n"))?;
             return Ok(ExitCode::SUCCESS);
         }
         Err(command.exec()).context("mpirun cannot be started")
@@ -146,9 +148,9 @@ impl Machines {
 
     /// How PEs lie on processes.
     fn shape(&self) -> Result<ProcessShape> {
-        let of_environment = || env::var(EACH).ok().map(|text| args::pes(text.trim()));
+        let of_environment = || env::var(PES_PER_PROCESS).ok().map(|text| args::pes(text.trim()));
         let pes_each = self.pes_per_process.map(Ok).or_else(of_environment).unwrap_or(Ok(1));
-        let pes_each = pes_each.map_err(|error| anyhow!("{EACH}: {error}"))?;
+        let pes_each = pes_each.map_err(|error| anyhow!("{PES_PER_PROCESS}: {error}"))?;
         Ok(ProcessShape { pes_each, in_turn: self.in_turn() })
     }
 
@@ -169,7 +171,7 @@ impl Machines {
         let ours = names.filter(is_ours);
         let mut all: BTreeMap<_, _> = ours.map(|name| (name, None)).collect();
         all.extend(given);
-        let each = self.pes_per_process.map(|each| (EACH, each.to_string()));
+        let each = self.pes_per_process.map(|each| (PES_PER_PROCESS, each.to_string()));
         let order = self.placement.clone().map(|order| (PLACEMENT, order));
         let said = [each, order].into_iter().flatten();
         all.extend(said.map(|(name, value)| (name.into(), Some(value.into()))));

@@ -92,8 +92,8 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "FILE", value_parser = args::writable())]
     pub(super) picture: Option<PathBuf>,
     /// Write one JSON object per simulation, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-",
-        value_parser = args::writable())]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", value_parser = args::writable())]
     pub(super) json: Option<PathBuf>,
 }
 

@@ -1,8 +1,10 @@
 //! Which candidates are simulated: what was asked for, completed with values that can serve.
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use consort::{Candidate, Collective};
 use consort_collectives::{Parameter, PlanError, Setting, describe, names};
+
+use crate::usage;
 
 /// The candidates that were asked for.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +69,7 @@ pub(super) fn candidates(
     let bases = if asked.named.is_empty() { &all } else { asked.named };
     let mut tried = Vec::new();
     for base in bases {
-        tried.extend(completed(collective, base, setting, asked)?);
+        tried.extend(completed(collective, base, setting, asked).map_err(usage::of_asked)?);
     }
     for Values { parameter, values } in asked.values {
         check(&tried, parameter, values)?;
@@ -77,12 +79,12 @@ pub(super) fn candidates(
         match error {
             None => found.able.push(candidate),
             Some(error) if asked.named.is_empty() => found.unable.push(error),
-            Some(error) => return Err(error.into()),
+            Some(error) => return Err(usage::of_asked(error)),
         }
     }
     if found.able.is_empty() {
         let reasons: Vec<String> = found.unable.iter().map(ToString::to_string).collect();
-        bail!("no {collective} can be simulated here: {}", reasons.join("; "));
+        refuse!("no {collective} can be simulated here: {}", reasons.join("; "));
     }
     Ok(found)
 }
@@ -96,7 +98,7 @@ fn check(tried: &[Tried], parameter: &str, values: &[u64]) -> Result<()> {
         known.sort_unstable();
         known.dedup();
         let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        bail!("no algorithm here has a parameter `{parameter}`: there are {known}");
+        refuse!("no algorithm here has a parameter `{parameter}`: there are {known}");
     }
     for &value in values {
         let with =
@@ -104,7 +106,7 @@ fn check(tried: &[Tried], parameter: &str, values: &[u64]) -> Result<()> {
         if with().all(|(_, error)| error.is_some())
             && let Some(error) = with().find_map(|(_, error)| error.clone())
         {
-            return Err(error.into());
+            return Err(usage::of_asked(error));
         }
     }
     Ok(())

@@ -1,11 +1,11 @@
 //! The checked arguments, as a list of programs to simulate.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use consort::{Candidate, Collective, Query, Rank, SyncModes};
 use consort_bench::{
     asked::sums,
     harness::Mode,
-    simulation::{Conditions, Program, machines},
+    simulation::{Conditions, Program},
     units,
 };
 use consort_collectives::PlanError;
@@ -18,6 +18,7 @@ use super::{
     arguments::{MOST_BYTES, Sim},
     candidates::{Asked, candidates},
 };
+use crate::args;
 
 /// The largest size of a sweep.
 const SWEEP_BYTES: usize = 1 << 20;
@@ -42,17 +43,17 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) fn of(sim: &Sim) -> Result<Options> {
-        let machine = machines::find(&sim.machine)?;
+        let machine = args::machine(&sim.machine)?;
         let most = machine.pes();
         let pes = sim.pes.unwrap_or(most);
-        ensure!(pes <= most, "--pes {pes}: {} has {most} PEs", machine.name);
-        ensure!(
+        require!(pes <= most, "--pes {pes}: {} has {most} PEs", machine.name);
+        require!(
             sim.root.is_none() || sim.what.is_rooted(),
             "--root: {} has no root",
             article(sim.what)
         );
         let root = sim.root.unwrap_or(0);
-        ensure!(root < pes, "--root {root}: the ranks of {pes} PEs are 0 to {}", pes - 1);
+        require!(root < pes, "--root {root}: the ranks of {pes} PEs are 0 to {}", pes - 1);
         let query = sums(sim.what, sync(sim)?, pes, 0, false);
         let program = Program {
             root: Rank(root),
@@ -75,13 +76,13 @@ impl Options {
             .with(conditions.effects);
         let simulation = if is_seen(sim) { simulation.traced() } else { simulation };
         let (programs, unable) = programs(sim, &program, conditions.line_bytes, &simulation)?;
-        ensure!(
+        require!(
             !is_seen(sim) || programs.len() == 1,
             "a trace or picture is of one simulation, and these are {}: name one --algorithm and \
              one size",
             programs.len()
         );
-        ensure!(
+        require!(
             sim.sweep || sim.picture.is_none() || pes <= DRAWN_PES,
             "--picture: {pes} PEs have no room on one; use --pes with {DRAWN_PES} at most"
         );
@@ -130,12 +131,12 @@ fn sync(sim: &Sim) -> Result<SyncModes> {
     if sim.what != Collective::Barrier {
         return Ok(sim.sync.unwrap_or(SyncModes::MINE));
     }
-    ensure!(
+    require!(
         sim.sync.is_none_or(|sync| sync == SyncModes::STRICT),
         "--sync: a barrier is always strict"
     );
     let sized = !sim.lines.is_empty() || !sim.bytes.is_empty() || sim.sweep;
-    ensure!(!sized, "a barrier moves no data: leave out --lines, --bytes and --sweep");
+    require!(!sized, "a barrier moves no data: leave out --lines, --bytes and --sweep");
     Ok(SyncModes::STRICT)
 }
 
@@ -169,12 +170,12 @@ fn programs(
     let (mut programs, mut unable) = (Vec::new(), Vec::new());
     for bytes in sizes_bytes(sim, line_bytes) {
         let shown = units::size(bytes as u64);
-        ensure!(
+        require!(
             !what.combines() || bytes % ELEMENT_BYTES == 0,
             "{shown} are no whole numbers of {ELEMENT_BYTES} B: a reduction adds such"
         );
         let memory = bytes.checked_mul(blocks(what, pes)).filter(|&memory| memory <= MOST_BYTES);
-        ensure!(
+        require!(
             memory.is_some(),
             "{shown} are too many for {pes} simulated PEs: their buffers may take {} in all",
             units::size(MOST_BYTES as u64)

@@ -32,22 +32,18 @@ struct Report<'r> {
 pub(super) fn run(survey: &Survey, json: Option<&std::path::PathBuf>) -> Result<ExitCode> {
     let measurement = Measurement::begin(survey.pes, interrupt::stop_flag()?);
     let surveyed = match measure(survey, &measurement.stop) {
-        Err(error) if interrupt::is_set(&measurement.stop) => {
-            return Ok(interrupt::ending_with(&error));
-        }
-        surveyed => surveyed?,
+        Err(error) => return interrupt::ending_with(error, &measurement.stop),
+        Ok(surveyed) => surveyed,
     };
     let report = Report { pes: survey.pes, surveyed: &surveyed };
     let page = || page(&surveyed);
     measurement.tell(&Switches::default(), json, &[report], page)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(interrupt::ending(&measurement.stop))
 }
 
-/// Measures, with a progress bar on a terminal, which knows nothing of the share that is done.
+/// Measures, with a progress bar on a terminal, which shows how the time goes by.
 fn measure(survey: &Survey, stop: &AtomicBool) -> Result<Surveyed> {
-    let progress = Progress::new("measuring");
-    progress.show(0.0);
-    survey.run(stop)
+    Progress::new("measuring").during(survey.budget, || survey.run(stop))
 }
 
 /// The report for people.

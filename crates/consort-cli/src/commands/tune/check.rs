@@ -12,7 +12,7 @@ use consort_bench::{
     asked::{self, Asked, describe},
     harness::Native,
 };
-use consort_tuner::{Check, Penalty, Report, Wisdom, Workload};
+use consort_tuner::{Catalog as _, Check, Penalty, Report, Wisdom, Workload};
 use serde::Serialize;
 
 use super::watch::Meter;
@@ -82,7 +82,9 @@ pub(super) fn run(
 ) -> Result<Checked> {
     let Request { workload, sample_count, budget, stop } = *request;
     let cores = bench.algorithms().cores();
-    let total = sample_count.unwrap_or(usize::MAX).min(workload.points().len());
+    let is_served = |query: &Query| !bench.candidates(query).is_empty();
+    let served = workload.queries().filter(is_served).count();
+    let total = sample_count.unwrap_or(usize::MAX).min(served);
     let mut done = 0;
     let check = Check { workload, sample_count, budget, cores, stop };
     let report = check.run(bench, Some(wisdom), |penalty| {

@@ -101,7 +101,11 @@ impl Story<'_> {
         let known = self.wisdom.entries().filter(|entry| entry.is_measured()).count();
         let open = self.wisdom.entries().len() - known;
         text += &format!("Wisdom is in {}", self.path.display());
-        text += &format!(":\n{known} queries measured, {open} estimated by the model.\n");
+        // What was measured in other runs, of calls that this one was not asked for.
+        let others = known.saturating_sub(measured_count + kept_count);
+        let others =
+            if others > 0 { format!(" ({others} of them of other calls)") } else { String::new() };
+        text += &format!(":\n{known} queries measured{others}, {open} estimated by the model.\n");
         text += match ending {
             Ending::Complete => "",
             Ending::OutOfBudget => "The time was over: run it again to go on.\n",

@@ -5,13 +5,18 @@ use std::ffi::OsStr;
 use super::{consort_in, folder_with};
 
 const BENCH: &str = "bench put-rate --fabric mpi --budget 0 --no-mpi";
+const BARRIER: &str = "bench barrier --fabric mpi --pes 2 --budget 0 --no-mpi";
 const TUNE: &str = "tune --fabric mpi --pes 2 --collective barrier --budget 0.5";
 
 /// What the command complains of with the programs of these folders, in a line.
 fn complaint(path: &OsStr, line: &str) -> String {
+    ended(path, line, 1)
+}
+
+fn ended(path: &OsStr, line: &str, status: i32) -> String {
     let output = consort_in(path, line);
     let said = String::from_utf8(output.stderr).expect("text");
-    assert_eq!(output.status.code(), Some(1), "{line}: {said}");
+    assert_eq!(output.status.code(), Some(status), "{line}: {said}");
     said.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
@@ -69,7 +74,20 @@ fn shapes_that_cannot_be_are_refused_before_anything_starts() {
         ("tune --fabric mpi", "say by --pes how many PEs"),
         ("bench stencil --fabric mpi", "only collectives and put-signal, put-rate, put-bandwidth"),
     ] {
-        let said = complaint(OsStr::new(""), line);
+        let said = ended(OsStr::new(""), line, 2);
         assert!(said.contains(why), "{line}: {said}");
+    }
+}
+
+/// Each of the processes says how many they are, since none of them may begin.
+#[test]
+fn processes_that_are_others_than_asked_for_are_told_in_a_line() {
+    let counted = "echo '{\"Started\":3}'; echo '{\"Started\":3}'";
+    for (line, right) in [
+        ("topo --fabric mpi:2 --pes 4", "2 processes of 2 PEs, and mpirun started 3: use --pes 6"),
+        (BARRIER, "2 processes of 1 PEs, and mpirun started 3: use --pes 3"),
+    ] {
+        let said = with_launcher(counted, line);
+        assert!(said.contains(right), "{line}: {said}");
     }
 }

@@ -56,6 +56,6 @@ fn what_puts_do_not_have_is_refused() {
     ] {
         let refused = consort(line);
         let error = String::from_utf8(refused.stderr).unwrap();
-        assert!(refused.status.code() == Some(1) && error.contains(why), "{line}: {error}");
+        assert!(refused.status.code() == Some(2) && error.contains(why), "{line}: {error}");
     }
 }

@@ -92,3 +92,24 @@ fn cores_that_are_not_there_are_no_ones() {
     let said = here(&["run", "--bind", "core", "-n", "1", "true"]);
     assert_eq!(said, (Some(0), String::new()));
 }
+
+#[test]
+fn what_does_nothing_is_told_in_a_line() {
+    let told = |name: &str, value: &str| {
+        let mut consort = Command::new(env!("CARGO_BIN_EXE_consort"));
+        consort.args(["run", "-n", "1", "true"]).env(name, value).stdin(Stdio::null());
+        let output = consort.output().expect("a launcher");
+        assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert_eq!(told("CONSORT_PES_PER_PROCESS", "1"), "");
+    for (name, value, part) in [
+        ("CONSORT_PES_PER_PROCESS", "4", "CONSORT_PES_PER_PROCESS=4 does nothing here"),
+        ("CONSORT_PLACEMENT", "in-turn", "CONSORT_PLACEMENT=in-turn does nothing here"),
+        ("CONSORT_PES", "3", "-n 1 says how many"),
+    ] {
+        let said = told(name, value);
+        assert!(said.starts_with("warning: ") && said.lines().count() == 1, "{said}");
+        assert!(said.contains(part), "{said}");
+    }
+}

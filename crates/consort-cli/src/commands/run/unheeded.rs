@@ -1,0 +1,84 @@
+//! What is set, and does nothing for processes that are children of this command.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+};
+
+use crate::args::PES_PER_PROCESS;
+
+/// Variables that are for processes of an MPI alone, and the values that say the same here.
+const OF_MPI: [(&str, &str); 3] =
+    [(PES_PER_PROCESS, "1"), ("CONSORT_PLACEMENT", "blocks"), ("CONSORT_SHARING", "machine")];
+/// The number of PEs of a program that nothing has launched.
+const PES: &str = "CONSORT_PES";
+/// How many processes a launcher has started, and which of them this is.
+const LAUNCHERS: [[&str; 2]; 3] = [
+    ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"],
+    ["PMI_SIZE", "PMI_RANK"],
+    ["SLURM_STEP_NUM_TASKS", "SLURM_PROCID"],
+];
+
+/// Warns of all that does nothing for `pes` processes with these variables besides those of the
+/// environment.
+pub(super) fn tell(pes: u32, given: &[(OsString, OsString)]) {
+    let given = |name: &str| {
+        let is_it = |(known, _): &&(OsString, OsString)| known == OsStr::new(name);
+        let value = given.iter().rfind(is_it).map(|(_, value)| value.clone());
+        let value = value.or_else(|| env::var_os(name))?;
+        Some(value.to_string_lossy().trim().to_owned()).filter(|value| !value.is_empty())
+    };
+    for line in lines(pes, given) {
+        tracing::warn!("{line}");
+    }
+}
+
+fn lines(pes: u32, variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let of_mpi = OF_MPI.into_iter().filter_map(|(name, usual)| {
+        let value = variable(name).filter(|value| value != usual)?;
+        Some(format!(
+            "{name}={value} does nothing here: each process is one PE, and those of a machine \
+             share memory; --hosts heeds it"
+        ))
+    });
+    let own = variable(PES).filter(|value| *value != pes.to_string());
+    let own = own.map(|value| format!("{PES}={value} does nothing here: -n {pes} says how many"));
+    of_mpi.chain(own).chain(launched(pes, &variable)).collect()
+}
+
+/// One of several processes that a launcher has started would start a job by itself: the first one
+/// says so.
+fn launched(pes: u32, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let number = |name: &str| variable(name)?.parse::<u32>().ok();
+    let found = LAUNCHERS.into_iter().find_map(|[size, rank]| number(size).zip(number(rank)));
+    let (count, _) = found.filter(|&(count, rank)| count > 1 && rank == 0)?;
+    Some(format!(
+        "a launcher has started this command {count} times, and each starts a job of its own with \
+         -n {pes}: let the launcher start the program, or start this command once"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_nothing_is_told_in_a_line_each() {
+        let told = |set: &[(&str, &str)]| {
+            lines(2, |name| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        assert_eq!(told(&[]), [""; 0]);
+        assert_eq!(told(&[(PES_PER_PROCESS, "1"), (PES, "2")]), [""; 0]);
+        let all = told(&[(PES_PER_PROCESS, "4"), ("CONSORT_SHARING", "process"), (PES, "3")]);
+        assert!(all[0].starts_with("CONSORT_PES_PER_PROCESS=4 does nothing here"), "{all:?}");
+        assert!(all[1].starts_with("CONSORT_SHARING=process does nothing here"), "{all:?}");
+        assert!(all[2].contains("-n 2 says how many") && all.len() == 3, "{all:?}");
+        let by_slurm = |rank| told(&[("SLURM_STEP_NUM_TASKS", "4"), ("SLURM_PROCID", rank)]);
+        assert!(by_slurm("0")[0].contains("started this command 4 times"));
+        assert_eq!(by_slurm("1"), [""; 0]);
+        assert_eq!(told(&[("PMI_SIZE", "1"), ("PMI_RANK", "0")]), [""; 0]);
+    }
+}

@@ -1,0 +1,44 @@
+//! Wisdom of PEs that are processes of an MPI, and how many queries it is of.
+
+use super::Place;
+
+/// Without an MPI too it is told what its processes choose, and how to tune for them.
+#[test]
+fn processes_of_an_mpi_have_wisdom_for_each_shape() {
+    let place = Place::new();
+    let told = place.run("explain all_reduce --pes 4 --fabric mpi:2").succeeds().out;
+    assert!(told.contains("two_level") && told.contains("tune --fabric mpi:2 --pes 4"), "{told}");
+    place.run("tune --fabric mpi").misused("say by --pes how many PEs your programs have");
+    place.run("tune --fabric mpi:2 --pes 3").misused("it must be a multiple of 2");
+}
+
+/// As `consort tune` names them, which knows where they are started.
+#[test]
+fn a_mixture_on_one_machine_is_explained_as_what_it_is() {
+    let place = Place::new();
+    for (options, told) in [
+        ("--fabric mixed:2x1 --pes 2", "2 PEs of mixed:2x1 are processes"),
+        ("--fabric mixed:4x2 --pes 8", "8 PEs of mixed:4x2 are processes"),
+        ("--fabric mixed:1x2 --pes 4", "4 PEs of mixed:1x2 are mpi:2"),
+    ] {
+        let explained = place.run(&format!("explain barrier {options}")).succeeds();
+        assert!(explained.err.contains(told), "{options}: {}", explained.err);
+        assert!(!explained.out.contains("--fabric mixed"), "{options}: {}", explained.out);
+    }
+    let explained = place.run("explain barrier --fabric mixed:2x1").succeeds();
+    assert!(explained.out.starts_with("barrier of 4 PEs") && explained.err.is_empty());
+}
+
+/// What was measured, what was kept, and what is of other calls is all that is measured.
+#[test]
+fn the_counts_of_a_run_add_up() {
+    let place = Place::tuned();
+    let tuned = place.run("tune --collective barrier --pes 3 --budget 0.5").succeeds().out;
+    assert!(tuned.contains("Queries measured: 1 in") && !tuned.contains("kept"), "{tuned}");
+    assert!(tuned.contains("\n2 queries measured (1 of them of other calls), 0 "), "{tuned}");
+    let tuned = place.run("tune --collective barrier --pes 2,3 --budget 0.5").succeeds().out;
+    assert!(tuned.contains("2 kept from before") && tuned.contains("\n2 queries measured, 0 "));
+    let place = Place::new();
+    let tuned = place.run("tune --rigour estimate --collective broadcast --pes 4").succeeds().out;
+    assert!(!tuned.contains("kept") && tuned.contains("\n0 queries measured, "), "{tuned}");
+}

@@ -1,0 +1,87 @@
+//! Which collective's name a text means that is none: MPI's names, and slips of the hand.
+
+/// The names of MPI's collectives that are not ours without their underscores, and ours.
+const OF_MPI: [(&str, &str); 7] = [
+    ("bcast", "broadcast"),
+    ("exscan", "exclusive_scan"),
+    ("reducescatterblock", "reduce_scatter"),
+    ("scatterv", "scatter_vector"),
+    ("gatherv", "gather_vector"),
+    ("allgatherv", "all_gather_vector"),
+    ("alltoallv", "all_to_all_vector"),
+];
+/// A text is taken for a name if so many letters are changed at most.
+const SLIPS: usize = 2;
+
+/// The one of `names` that a text most likely means, if there is one.
+pub(crate) fn meant(text: &str, names: &[&'static str]) -> Option<&'static str> {
+    let asked = letters(text);
+    let asked = asked.strip_prefix("mpi").unwrap_or(&asked);
+    // Of short texts a few letters are most.
+    let most = SLIPS.min(asked.len() / 3);
+    let ours = names.iter().map(|&name| (letters(name), name));
+    let of_mpi = OF_MPI.map(|(name, ours)| (name.to_owned(), ours));
+    ours.chain(of_mpi)
+        .map(|(known, name)| (changes(asked, &known), name))
+        .filter(|&(changes, _)| changes <= most)
+        .min_by_key(|&(changes, _)| changes)
+        .map(|(_, name)| name)
+}
+
+/// The letters of a text, all small.
+fn letters(text: &str) -> String {
+    text.chars().filter(char::is_ascii_alphanumeric).map(|one| one.to_ascii_lowercase()).collect()
+}
+
+/// How many letters are put in, taken out or changed to make one text of the other (Levenshtein
+/// 1966).
+fn changes(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (index, letter) in one.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (at, with) in other.bytes().enumerate() {
+            let changed = diagonal + usize::from(letter != with);
+            diagonal = row[at + 1];
+            row[at + 1] = changed.min(diagonal + 1).min(row[at] + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&str; 6] =
+        ["barrier", "all_gather", "all_to_all", "reduce", "all_reduce", "scan"];
+
+    #[test]
+    fn names_of_mpi_and_slips_are_understood() {
+        for (text, name) in [
+            ("allreduce", "all_reduce"),
+            ("all_reduc", "all_reduce"),
+            ("MPI_Allreduce", "all_reduce"),
+            ("bcast", "broadcast"),
+            ("allgather", "all_gather"),
+            ("alltoall", "all_to_all"),
+            ("alltoallv", "all_to_all_vector"),
+            ("exscan", "exclusive_scan"),
+            ("reduce_scatter_block", "reduce_scatter"),
+            ("barier", "barrier"),
+            ("Scan", "scan"),
+        ] {
+            assert_eq!(meant(text, &NAMES), Some(name), "{text}");
+        }
+        for text in ["", "x", "shuffle", "stack", "sum"] {
+            assert_eq!(meant(text, &NAMES), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn changes_are_counted() {
+        assert_eq!(changes("", "abc"), 3);
+        assert_eq!(changes("kitten", "sitting"), 3);
+        assert_eq!(changes("scan", "scan"), 0);
+    }
+}
