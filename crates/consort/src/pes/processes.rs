@@ -2,7 +2,9 @@
 
 use std::{
     collections::BTreeMap,
+    fs::File,
     hash::{DefaultHasher, Hash, Hasher},
+    io::Read as _,
     sync::Arc,
 };
 
@@ -85,6 +87,16 @@ fn cores_of<'t>(told: impl Iterator<Item = &'t [u64]> + Clone) -> usize {
 /// A number that was told in a word.
 fn low(word: u64) -> u32 {
     u32::try_from(word).unwrap_or(0)
+}
+
+/// What tells an executable from others of the same statics: its head, with the sizes of its parts
+/// and most often its build's number.
+fn head() -> Vec<u8> {
+    let mut head = Vec::new();
+    let file = File::open("/proc/self/exe");
+    // Nothing tells it where it cannot be read.
+    let _ = file.and_then(|file| file.take(4096).read_to_end(&mut head));
+    head
 }
 
 /// Whether any two processes are on one machine.
@@ -233,6 +245,7 @@ impl Processes {
             pes.forced.iter().map(|(what, by)| (what.to_string(), by.to_string())).collect();
         let settings = [
             ("version of Consort", hash(&|h| env!("CARGO_PKG_VERSION").hash(h))),
+            ("executable", pes.statics.as_ref().map_or(0, |_| hash(&|h| head().hash(h)))),
             ("PEs of a process", self.shape.pes_each.into()),
             ("placement", self.shape.in_turn.into()),
             ("sharing of memory", hash(&|h| sharing.hash(h))),
