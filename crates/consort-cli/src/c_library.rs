@@ -2,7 +2,8 @@
 //! command was built.
 
 use std::{
-    env, io,
+    env::{self, VarError},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -53,6 +54,20 @@ impl CLibrary {
 
     fn is_there(&self) -> bool {
         self.archive.is_file() && HEADERS.iter().all(|name| self.include.join(name).is_file())
+    }
+}
+
+/// The compiler that a variable names, with options behind it, as in make; nothing if it is not
+/// set.
+///
+/// # Errors
+/// When it is not Unicode.
+pub(crate) fn compiler_of(variable: &str) -> Result<String> {
+    match env::var(variable) {
+        Err(VarError::NotUnicode(text)) => {
+            bail!("{variable} is `{}`: name a compiler", text.display())
+        }
+        text => Ok(text.unwrap_or_default()),
     }
 }
 

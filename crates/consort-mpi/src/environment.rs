@@ -20,6 +20,8 @@ pub struct Started {
     pub processes: u32,
     /// How many of them on this machine, if that is known.
     pub here: Option<u32>,
+    /// Which of them this one is, if that is known.
+    pub rank: Option<u32>,
 }
 
 impl Flavor {
@@ -41,11 +43,13 @@ impl Flavor {
         if text.contains("Open MPI") { Self::OpenMpi } else { Self::Mpich }
     }
 
-    /// The variables that tell the number of processes, and of those on one machine.
-    const fn variables(self) -> [&'static str; 2] {
+    /// The variables that tell the number of processes, that of those on one machine, and the rank.
+    const fn variables(self) -> [&'static str; 3] {
         match self {
-            Self::OpenMpi => ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"],
-            Self::Mpich => ["PMI_SIZE", "MPI_LOCALNRANKS"],
+            Self::OpenMpi => {
+                ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_RANK"]
+            }
+            Self::Mpich => ["PMI_SIZE", "MPI_LOCALNRANKS", "PMI_RANK"],
         }
     }
 }
@@ -68,8 +72,9 @@ impl Started {
 
     fn by(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         Flavor::EVERY.into_iter().find_map(|flavor| {
-            let [processes, here] = flavor.variables().map(|name| variable(name)?.parse().ok());
-            Some(Self { flavor, processes: processes?, here })
+            let told = flavor.variables().map(|name| variable(name)?.parse().ok());
+            let [processes, here, rank] = told;
+            Some(Self { flavor, processes: processes?, here, rank })
         })
     }
 }
@@ -87,8 +92,9 @@ mod tests {
             })
         };
         assert_eq!(by(&[]), None);
-        let of = |flavor, processes, here| Some(Started { flavor, processes, here });
-        let open = [("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_LOCAL_SIZE", "2")];
+        let of = |flavor, processes, here| Some(Started { flavor, processes, here, rank: here });
+        let open = ["SIZE", "LOCAL_SIZE", "RANK"].map(|name| format!("OMPI_COMM_WORLD_{name}"));
+        let open = [(&*open[0], "4"), (&*open[1], "2"), (&*open[2], "2")];
         assert_eq!(by(&open), of(Flavor::OpenMpi, 4, Some(2)));
         assert_eq!(by(&[("PMI_SIZE", "3")]), of(Flavor::Mpich, 3, None));
         assert_eq!(by(&[("PMI_SIZE", "many")]), None);

@@ -12,12 +12,14 @@
 //! | `prepare` | finds an MPI's compiler, compiles the shim by it, and finds that again |
 //! | `library` | the shim's functions |
 //! | `transport` | frames over them |
+//! | `watch` | says that processes do not come |
 
 mod environment;
 mod launcher;
 mod library;
 mod prepare;
 mod transport;
+mod watch;
 
 pub use environment::{Flavor, Started};
 pub use launcher::{Launcher, OnHosts};

@@ -5,9 +5,11 @@
 //! whole, so processes that all find none may all make it.
 
 use std::{
-    env, fs,
+    env,
+    ffi::{OsStr, OsString},
+    fs,
     hash::{DefaultHasher, Hash, Hasher},
-    io,
+    io::{self, Write as _},
     path::{self, Path, PathBuf},
     process::Command,
 };
@@ -91,8 +93,8 @@ pub enum NoShim {
 }
 
 /// The name of the MPI's compiler.
-fn compiler() -> String {
-    env::var(COMPILER).unwrap_or_else(|_| "mpicc".to_owned())
+fn compiler() -> OsString {
+    env::var_os(COMPILER).unwrap_or_else(|| "mpicc".into())
 }
 
 /// The folder of shims.
@@ -135,8 +137,27 @@ pub fn find_program(name: &Path) -> Option<PathBuf> {
 }
 
 /// Where a compiler is, behind all links, if it is there.
-fn place(compiler: &str) -> Option<PathBuf> {
+fn place(compiler: &OsStr) -> Option<PathBuf> {
     find_program(Path::new(compiler))?.canonicalize().ok()
+}
+
+/// The end of a file with this content.
+fn seal(content: &[u8]) -> [u8; 8] {
+    hash(content).to_le_bytes()
+}
+
+/// Whether a file is as it was when it was kept.
+fn is_whole(path: &Path) -> bool {
+    let content = fs::read(path).unwrap_or_default();
+    content.split_last_chunk().is_some_and(|(content, end)| seal(content) == *end)
+}
+
+/// Keeps a shim, with a seal, at its path.
+fn keep(shim: &Path, path: &Path) -> io::Result<()> {
+    let content = fs::read(shim)?;
+    let mut file = fs::OpenOptions::new().append(true).open(shim)?;
+    file.write_all(&seal(&content))?;
+    fs::rename(shim, path)
 }
 
 /// The newest shim of a flavor.
@@ -144,8 +165,8 @@ fn newest(folder: &Path, flavor: Flavor) -> Option<PathBuf> {
     let shims = fs::read_dir(folder).ok()?.filter_map(Result::ok).filter(|entry| {
         entry.file_name().to_str().is_some_and(|name| name.starts_with(&beginning(flavor)))
     });
-    let dated = shims.filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry)));
-    dated.max_by_key(|(made, _)| *made).map(|(_, entry)| entry.path())
+    let paths = shims.map(|entry| entry.path()).filter(|path| is_whole(path));
+    paths.max_by_key(|path| path.metadata().and_then(|known| known.modified()).ok())
 }
 
 /// The shim of the MPI that has started this process: one that is there, or else a new one. Where
@@ -153,7 +174,7 @@ fn newest(folder: &Path, flavor: Flavor) -> Option<PathBuf> {
 pub(crate) fn find(started: Flavor) -> Result<PathBuf, NoShim> {
     let folder = folder()?;
     let there = match place(&compiler()) {
-        Some(compiler) => Some(file(&folder, started, &compiler)).filter(|path| path.exists()),
+        Some(compiler) => Some(file(&folder, started, &compiler)).filter(|path| is_whole(path)),
         None => newest(&folder, started),
     };
     if let Some(path) = there {
@@ -163,7 +184,8 @@ pub(crate) fn find(started: Flavor) -> Result<PathBuf, NoShim> {
     if flavor == started {
         Ok(path)
     } else {
-        Err(NoShim::Mixed { started, compiler: compiler(), found: flavor })
+        let compiler = compiler().display().to_string();
+        Err(NoShim::Mixed { started, compiler, found: flavor })
     }
 }
 
@@ -186,10 +208,11 @@ pub fn prepare() -> Result<Prepared, NoShim> {
     let work = tempfile::tempdir_in(&folder).map_err(no_cache)?;
     let [source, target] = ["shim.c", "shim.so"].map(|name| work.path().join(name));
     fs::write(&source, SOURCE).map_err(no_cache)?;
-    let compiler = compiler();
-    let mut command = Command::new(&compiler);
+    let program = compiler();
+    let compiler = program.display().to_string();
+    let mut command = Command::new(&program);
     command.args(["-O2", "-shared", "-fPIC", "-o"]).arg(&target).arg(&source);
-    let place = place(&compiler).unwrap_or_else(|| PathBuf::from(&compiler));
+    let place = place(&program).unwrap_or_else(|| PathBuf::from(&program));
     if let Some(root) = intel_root(&place) {
         command.env("I_MPI_ROOT", root);
     }
@@ -204,7 +227,7 @@ pub fn prepare() -> Result<Prepared, NoShim> {
     let version = super::library::version(&target).map_err(NoShim::Load)?;
     let flavor = Flavor::of_version(&version);
     let path = file(&folder, flavor, &place);
-    fs::rename(&target, &path).map_err(no_cache)?;
+    keep(&target, &path).map_err(no_cache)?;
     Ok(Prepared { path, flavor, version })
 }
 
@@ -236,10 +259,32 @@ mod tests {
     fn without_a_compiler_the_newest_shim_has_to_do() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(newest(folder.path(), Flavor::Mpich), None);
-        let shim = file(folder.path(), Flavor::Mpich, Path::new("/bin/mpicc"));
-        fs::write(&shim, "").unwrap();
+        let shim = kept(folder.path(), "/bin/mpicc");
         assert_eq!(newest(folder.path(), Flavor::Mpich), Some(shim));
         assert_eq!(newest(folder.path(), Flavor::OpenMpi), None);
+    }
+
+    /// What is kept of a compiler's.
+    fn kept(folder: &Path, compiler: &str) -> PathBuf {
+        let (made, shim) = (folder.join("made"), file(folder, Flavor::Mpich, Path::new(compiler)));
+        fs::write(&made, "a library").unwrap();
+        keep(&made, &shim).unwrap();
+        shim
+    }
+
+    #[test]
+    fn a_shim_that_has_lost_a_part_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let [shim, other] = ["/bin/mpicc", "/bin/mpicc-2"].map(|at| kept(folder.path(), at));
+        assert!(is_whole(&shim) && is_whole(&other));
+        let whole = fs::read(&shim).unwrap();
+        for bytes in 0..whole.len() {
+            fs::write(&shim, &whole[..bytes]).unwrap();
+            assert!(!is_whole(&shim), "{bytes}");
+        }
+        fs::write(&shim, vec![0; whole.len()]).unwrap();
+        assert!(!is_whole(&shim));
+        assert_eq!(newest(folder.path(), Flavor::Mpich), Some(other));
     }
 
     #[test]

@@ -20,6 +20,7 @@ use super::{
     environment::Started,
     library::{Request, Shim, WordsRequest},
     prepare::{NoShim, find},
+    watch::Watched,
 };
 
 /// Why there is no transport.
@@ -134,11 +135,13 @@ impl Mpi {
     fn begin_alone(started: &Started) -> Result<Self, NoMpi> {
         let shim = find(started.flavor)?;
         let shim = Shim::load(&shim).map_err(NoShim::Load)?;
+        let watched = Watched::wait(started);
         let [rank, processes] = shim.begin().map_err(NoMpi::Failed)?;
         if processes != started.processes {
             return Err(NoMpi::Mixed { started: started.processes, known: processes });
         }
         shim.open().map_err(NoMpi::Failed)?;
+        drop(watched);
         Ok(Self {
             shim,
             rank,

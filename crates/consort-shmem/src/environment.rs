@@ -63,8 +63,8 @@ impl Environment {
 /// That it is to be several, which are threads in other languages.
 pub fn ensure_one_each() -> Result<(), String> {
     const EACH: &str = "CONSORT_PES_PER_PROCESS";
-    match env::var(EACH) {
-        Ok(each) if each.trim() != "1" => {
+    match env::var_os(EACH).map(|each| each.to_string_lossy().into_owned()) {
+        Some(each) if each.trim() != "1" => {
             Err(format!("{EACH} is `{each}`, but a PE of OpenSHMEM is a process: unset it"))
         }
         _ => Ok(()),

@@ -80,14 +80,20 @@ fn run_threads(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
     })
 }
 
+/// The value of an environment variable. One that is not Unicode is no right value of any variable
+/// here, and what stands for that in the text is none either.
+fn variable(name: &str) -> Option<String> {
+    env::var_os(name).map(|text| text.to_string_lossy().into_owned())
+}
+
 /// The environment variable that selects the origin of the memory that PEs share.
 const SEGMENT: &str = "CONSORT_SEGMENT";
 
 /// The origin that `CONSORT_SEGMENT` gives; memory of this process if it is not set.
 pub(crate) fn memory_of_environment() -> Result<Origin, Error> {
-    match env::var(SEGMENT) {
-        Ok(text) => text.parse().map_err(Error::Segment),
-        Err(_) => Ok(Origin::Private),
+    match variable(SEGMENT) {
+        Some(text) => text.parse().map_err(Error::Segment),
+        None => Ok(Origin::Private),
     }
 }
 
@@ -96,7 +102,7 @@ const PES: &str = "CONSORT_PES";
 
 /// The number of PEs that `CONSORT_PES` gives, if it is set.
 pub(crate) fn pes_of_environment() -> Result<Option<u32>, Error> {
-    let Ok(text) = env::var(PES) else { return Ok(None) };
+    let Some(text) = variable(PES) else { return Ok(None) };
     text.trim().parse().map(Some).map_err(|_| Error::Pes(text))
 }
 
@@ -105,7 +111,7 @@ const EACH: &str = "CONSORT_PES_PER_PROCESS";
 
 /// The number of PEs of each process that an MPI starts; one if the environment gives none.
 fn each_of_environment() -> Result<u32, Error> {
-    let Ok(text) = env::var(EACH) else { return Ok(1) };
+    let Some(text) = variable(EACH) else { return Ok(1) };
     let each = text.trim().parse().ok().filter(|&each| each > 0);
     each.ok_or(Error::PesOfProcess(text))
 }
@@ -115,10 +121,10 @@ const SHARING: &str = "CONSORT_SHARING";
 
 /// Which processes that an MPI starts share memory, by the environment.
 pub(crate) fn sharing_of_environment() -> Result<Sharing, Error> {
-    match env::var(SHARING).as_deref() {
-        Err(_) | Ok("machine") => Ok(Sharing::Machine),
-        Ok("process") => Ok(Sharing::Process),
-        Ok(text) => Err(Error::Sharing(text.to_owned())),
+    match variable(SHARING).as_deref() {
+        None | Some("machine") => Ok(Sharing::Machine),
+        Some("process") => Ok(Sharing::Process),
+        Some(text) => Err(Error::Sharing(text.to_owned())),
     }
 }
 
@@ -132,9 +138,9 @@ const PLACEMENT: &str = "CONSORT_PLACEMENT";
 
 /// Whether PEs are dealt to the processes in turn; otherwise those of a process follow each other.
 fn deals_in_turn() -> Result<bool, Error> {
-    match env::var(PLACEMENT).as_deref() {
-        Err(_) | Ok("blocks") => Ok(false),
-        Ok("in-turn") => Ok(true),
-        Ok(text) => Err(Error::Placement(text.to_owned())),
+    match variable(PLACEMENT).as_deref() {
+        None | Some("blocks") => Ok(false),
+        Some("in-turn") => Ok(true),
+        Some(text) => Err(Error::Placement(text.to_owned())),
     }
 }

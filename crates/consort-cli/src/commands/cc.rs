@@ -4,7 +4,6 @@
 //! `--showme` for the whole command, `--showme:compile` and `--showme:link` for a part.
 
 use std::{
-    env,
     ffi::{OsStr, OsString},
     os::unix::process::CommandExt as _,
     process::{Command, ExitCode},
@@ -14,7 +13,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::{
-    c_library::{CLibrary, SYSTEM, not_started},
+    c_library::{CLibrary, SYSTEM, compiler_of, not_started},
     output,
 };
 
@@ -93,7 +92,7 @@ impl Cc {
             Language::C => ("CC", "cc"),
             Language::Cxx => ("CXX", "c++"),
         };
-        let compiler = env::var(variable).unwrap_or_default();
+        let compiler = compiler_of(variable)?;
         // As in make, a variable may have options behind the compiler.
         let mut words = compiler.split_whitespace().map(OsStr::new);
         let program = words.next().unwrap_or(OsStr::new(default));

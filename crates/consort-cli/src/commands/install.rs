@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
-use crate::c_library::{ARCHIVE, CLibrary, HEADERS, SYSTEM, not_started};
+use crate::c_library::{ARCHIVE, CLibrary, HEADERS, SYSTEM, compiler_of, not_started};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -129,8 +129,7 @@ fn package() -> String {
 fn share(archive: &Path, lib: &Path) -> Result<()> {
     let script = lib.join("consort_shmem.exports");
     write(&script, EXPORTS)?;
-    let compiler = env::var("CC").ok().filter(|text| !text.trim().is_empty());
-    let compiler = compiler.unwrap_or_else(|| "cc".to_owned());
+    let compiler = compiler_of("CC")?;
     let mut words = compiler.split_whitespace();
     let program = words.next().unwrap_or("cc");
     let option = |name: &str, value: &Path| {

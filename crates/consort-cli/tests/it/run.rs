@@ -8,8 +8,10 @@ mod streams;
 
 use std::{
     collections::BTreeSet,
+    ffi::OsStr,
     fs,
     io::Write,
+    os::unix::ffi::OsStrExt as _,
     path::Path,
     process::{Child, Command, Output, Stdio},
     thread,
@@ -281,11 +283,14 @@ fn the_first_program_runs_as_threads_and_as_processes() {
         assert_eq!(lines, BTreeSet::from(all), "{error}");
     }
     for (variable, value, part) in [
-        ("CONSORT_PES", "many", "CONSORT_PES is `many`"),
-        ("CONSORT_LAUNCH", "3:0:4", "which no `consort run` has set"),
-        ("CONSORT_LAUNCH", "99:0:4:1", "cannot be mapped"),
-        ("CONSORT_LAUNCH", "0:4:4:1", "which no `consort run` has set"),
+        ("CONSORT_PES", &b"many"[..], "CONSORT_PES is `many`"),
+        ("CONSORT_PES", b"4\xff", "CONSORT_PES is `4\u{fffd}`"),
+        ("CONSORT_LAUNCH", b"3:0:4", "which no `consort run` has set"),
+        ("CONSORT_LAUNCH", b"99:0:4:1", "cannot be mapped"),
+        ("CONSORT_LAUNCH", b"0:4:4:1", "which no `consort run` has set"),
+        ("CONSORT_SEGMENT", b"private\xff", "CONSORT_SEGMENT: `private\u{fffd}` is no"),
     ] {
+        let value = OsStr::from_bytes(value);
         let output = Command::new(&program).env(variable, value).output().expect("it starts");
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{error}");

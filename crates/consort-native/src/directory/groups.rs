@@ -42,6 +42,18 @@ impl Forming {
     }
 }
 
+/// The words of the section of groups: how many were made; how many are being formed; below which
+/// number none was being formed when that was found out; and how many were made at the last look at
+/// all entries.
+const MADE: usize = 0;
+const FORMED: usize = 1;
+const NUMBERED: usize = 2;
+const LOOKED: usize = 3;
+
+/// So many groups are made before one is looked for that is being formed: that is to read all
+/// entries.
+const MANY: u64 = 256;
+
 /// There is no memory, or no number, for another group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoGroup;
@@ -79,20 +91,40 @@ impl Locked<'_> {
         let value = self.map.get(&key).unwrap_or_else(|| {
             let value = [pes as u64, first(), pes as u64, 0];
             self.map.put(&key, &value).expect(ROOM);
+            self.groups.set(FORMED, self.groups.get(FORMED) + 1);
             value
         });
         let [_, number, size, _] = value;
         if size != pes as u64 {
             return None; // its memory has another layout
         }
-        self.let_go(&key, &value);
+        if self.let_go(&key, &value) {
+            self.groups.set(FORMED, self.groups.get(FORMED) - 1);
+        }
         Some(number)
     }
 
     fn next_number(&self) -> u64 {
-        let number = self.groups.get(0);
-        self.groups.set(0, number + 1);
+        let number = self.groups.get(MADE);
+        self.groups.set(MADE, number + 1);
         number
+    }
+
+    /// A number, that of the next group or an older one: all members of those below it have got
+    /// their numbers.
+    pub(crate) fn numbered_below(&self) -> u64 {
+        let [made, looked] = [MADE, LOOKED].map(|word| self.groups.get(word));
+        let numbered = if self.groups.get(FORMED) == 0 {
+            made
+        } else if made - looked >= MANY {
+            self.groups.set(LOOKED, made);
+            let formed = [FORMING, STRIDED].into_iter().flat_map(|kind| self.map.of_kind(kind));
+            formed.map(|(_, [_, number, ..])| number).fold(made, u64::min)
+        } else {
+            self.groups.get(NUMBERED)
+        };
+        self.groups.set(NUMBERED, numbered);
+        numbered
     }
 
     /// The place of the group of this number, if there is one.
@@ -110,7 +142,7 @@ impl Locked<'_> {
 
     /// Makes a group of `pes` members. Its memory is freed when all of them have left.
     pub(crate) fn found_group(&self, pes: usize, bytes: usize) -> Result<GroupPlace, NoGroup> {
-        let place = self.place_group(self.groups.get(0), pes, pes, bytes)?;
+        let place = self.place_group(self.groups.get(MADE), pes, pes, bytes)?;
         self.next_number();
         Ok(place)
     }

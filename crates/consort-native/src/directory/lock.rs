@@ -26,7 +26,7 @@ pub(crate) const NAMES: usize = 1 << 16;
 /// A group has at most one failed allocation at a time.
 const ENTRIES: usize = 3 * PIECES + NAMES;
 
-/// The words of the lock and of the number of groups made, in separate cache lines.
+/// The words of the lock and of the numbers of groups, in separate cache lines.
 const LOCK: usize = 0;
 const GROUPS: usize = 16;
 const HEAD: usize = 32;

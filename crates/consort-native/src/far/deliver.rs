@@ -50,7 +50,7 @@ impl Job {
         match *told {
             Told::Words { group, to, at } => match self.memory_of_group(link, group) {
                 Some(memory) => self.store(&memory, to, at, data)?,
-                None if link.left.contains(&group) => {}
+                None if link.memberships.is_late(group) => {}
                 None => {
                     link.early.entry(group).or_default().push((*told, data.to_vec()));
                 }
@@ -102,9 +102,10 @@ impl Job {
 
     /// Notes that a PE of this process has joined a group, and delivers what has arrived for it
     /// before one has.
-    pub(crate) fn deliver_early(&self, far: &Far, group: u64) {
+    /// `begun` is of [`Self::join_far`].
+    pub(crate) fn deliver_early(&self, far: &Far, group: u64, begun: u64) {
         let mut link = far.link();
-        link.join(group);
+        link.memberships.end_joining(begun, Some(group));
         let early = link.early.remove(&group).unwrap_or_default();
         for (told, data) in early {
             let memory = self.memory_of_group(&link, group);
@@ -117,7 +118,7 @@ impl Job {
 
     /// The memory of a group that a PE of this process is in. It stays while the link is locked.
     fn memory_of_group(&self, link: &Link, group: u64) -> Option<GroupMemory> {
-        if !link.is_in(group) {
+        if !link.memberships.is_in(group) {
             return None;
         }
         let (at, pes) = self.directory()?.group(group)?;

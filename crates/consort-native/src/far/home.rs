@@ -31,6 +31,13 @@ const TOO_MANY: u64 = 2;
 /// No number of a group.
 const NO_GROUP: u64 = u64::MAX;
 
+impl Far {
+    /// Notes that a PE of this process is going to join a group.
+    pub(crate) fn begin_joining(&self) -> u64 {
+        self.link().memberships.begin_joining()
+    }
+}
+
 impl Job {
     /// Whether this process shares the directory that decides.
     fn is_home(far: &Far) -> bool {
@@ -81,7 +88,7 @@ impl Job {
             }
             Question::Group { forming, pes } => {
                 let number = directory.number_group(forming, pes);
-                vec![number.unwrap_or(NO_GROUP)]
+                vec![number.unwrap_or(NO_GROUP), directory.numbered_below()]
             }
             Question::Done {}
             | Question::Show { .. }
@@ -171,9 +178,20 @@ impl Job {
         }
     }
 
-    /// The group that is being formed, for one of its PEs. `ranks` are all PEs, by
-    /// their ranks in the world.
+    /// The group that is being formed, for one of its PEs; `begun` is of [`Far::begin_joining`].
+    /// `ranks` are all PEs, by their ranks in the world, and `bytes` what they need.
     pub(crate) fn join_far(
+        &self,
+        far: &Far,
+        begun: u64,
+        forming: Forming,
+        (ranks, bytes): (&[Rank], usize),
+    ) -> Result<GroupPlace, NoGroup> {
+        let joined = self.ask_for_group(far, forming, ranks, bytes);
+        joined.inspect_err(|_| far.link().memberships.end_joining(begun, None))
+    }
+
+    fn ask_for_group(
         &self,
         far: &Far,
         forming: Forming,
@@ -182,7 +200,11 @@ impl Job {
     ) -> Result<GroupPlace, NoGroup> {
         let question = Question::Group { forming, pes: ranks.len() };
         let answer = self.ask_home(far, question, &[]).ok_or(NoGroup)?;
-        let number = answer.first().copied().filter(|&number| number != NO_GROUP).ok_or(NoGroup)?;
+        let &[number, numbered] = answer.first_chunk().ok_or(NoGroup)?;
+        far.link().memberships.note_numbered(numbered);
+        if number == NO_GROUP {
+            return Err(NoGroup);
+        }
         let here = ranks.iter().filter(|&&pe| !far.is_far(pe)).count();
         let directory = self.directory().ok_or(NoGroup)?;
         let place = directory.place_group(number, ranks.len(), here, bytes)?;
@@ -217,7 +239,11 @@ mod tests {
             config::Config,
             memory::{JobMemory, SharedFile},
         },
+        segment::page::PAGE,
     };
+
+    /// More teams than it may take to notice that any is remembered.
+    const TEAMS: u64 = 10_000;
 
     /// Looks after which what was sent has surely come.
     const LOOKS: u32 = 10;
@@ -269,6 +295,43 @@ mod tests {
         jobs[2].serve();
         serve(&jobs[0]);
         assert_eq!(allocate(3), first);
+    }
+
+    /// Processes keep nothing of each team that there was.
+    #[test]
+    fn teams_that_are_freed_are_forgotten() {
+        let jobs = three();
+        let members = [Rank(1), Rank(2)];
+        let ask_for_other = |other| {
+            let forming = Forming::Color(0, other, 1);
+            jobs[0].decide(Question::Group { forming, pes: 2 }, &[]);
+        };
+        ask_for_other(0);
+        let made = |team| {
+            // Some other team is always being formed.
+            ask_for_other(team + 1);
+            ask_for_other(team);
+            for job in &jobs[1..] {
+                let far = job.far().expect("far PEs");
+                let begun = far.begin_joining();
+                let forming = Forming::Color(0, team, 0);
+                let place = job.join_far(far, begun, forming, (&members, PAGE)).expect("room");
+                job.deliver_early(far, place.number, begun);
+                job.leave_far(far, place.number);
+                assert!(far.link().memberships.is_late(place.number));
+            }
+        };
+        thread::scope(|scope| {
+            let teams = scope.spawn(|| (0..TEAMS).for_each(made));
+            while !teams.is_finished() {
+                jobs[0].serve();
+                thread::yield_now();
+            }
+            teams.join().expect("no panic");
+        });
+        for job in &jobs[1..] {
+            assert!(job.far().expect("far PEs").link().memberships.listed() < 1000);
+        }
     }
 
     /// A program may make more different calls than there are numbers.

@@ -1,7 +1,7 @@
 //! A process's end: which PEs are far, and the packets that wait to be sent or to be fetched.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     fmt,
     sync::{
         Mutex, MutexGuard, PoisonError, TryLockError,
@@ -14,6 +14,7 @@ use consort_fabric::{Nodes, Rank};
 
 use super::{
     exposed::{Exposed, Exposures},
+    memberships::Memberships,
     packet::{self, Exposure, Question, Told},
     questions::Questions,
     released::ReleasedNumbers,
@@ -56,10 +57,7 @@ pub(super) struct Link {
     pub(super) questions: Questions,
     /// By group, what has arrived before a PE of this process has joined it.
     pub(super) early: HashMap<u64, Vec<(Told, Vec<u64>)>>,
-    /// By group, how many PEs of this process have joined it and not left it.
-    joined: HashMap<u64, u32>,
-    /// The groups that all PEs of this process have left.
-    pub(super) left: HashSet<u64>,
+    pub(super) memberships: Memberships,
     pub(super) exposures: Exposures,
     /// What a transfer has found out: a process cannot be reached any more.
     pub(super) lost: Option<Lost>,
@@ -96,8 +94,7 @@ impl Far {
             transport,
             questions: Questions::default(),
             early: HashMap::new(),
-            joined: HashMap::from([(0, here.count)]),
-            left: HashSet::new(),
+            memberships: Memberships::new(here.count),
             exposures: Exposures::default(),
             lost: None,
             transfers: Transfers::new(processes),
@@ -217,23 +214,9 @@ impl Far {
 }
 
 impl Link {
-    /// Whether a PE of this process is in a group.
-    pub(super) fn is_in(&self, group: u64) -> bool {
-        self.joined.contains_key(&group)
-    }
-
-    /// Notes that a PE of this process has joined a group.
-    pub(super) fn join(&mut self, group: u64) {
-        *self.joined.entry(group).or_default() += 1;
-    }
-
     /// Notes that a PE of this process has left a group.
     pub(super) fn leave(&mut self, group: u64) {
-        let Some(joined) = self.joined.get_mut(&group) else { return };
-        *joined -= 1;
-        if *joined == 0 {
-            self.joined.remove(&group);
-            self.left.insert(group);
+        if self.memberships.leave(group) {
             self.early.remove(&group);
             self.questions.leave(group);
         }

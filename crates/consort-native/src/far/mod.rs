@@ -16,6 +16,7 @@
 //! | `deliver` | what a packet does in the process that it arrives in |
 //! | `progress` | sending and delivering, and waits for answers |
 //! | `home` | what the process of PE 0 decides for all: blocks, numbers of groups, names |
+//! | `memberships` | which groups PEs of this process are in, and which they have left |
 //! | `released` | numbers of names that this process keeps for a while |
 //! | `transfers` | what goes on with long data, which goes from memory to memory |
 //! | `moves` | begins transfers, and waits for them |
@@ -27,6 +28,7 @@ mod exposed;
 mod home;
 pub(crate) mod link;
 pub(crate) mod loopback;
+mod memberships;
 mod moves;
 pub(crate) mod packet;
 pub(crate) mod progress;

@@ -131,14 +131,15 @@ impl Group {
         rank: Rank,
     ) -> Result<Self, NoGroup> {
         let bytes = job.geometry(ranks.len()).bytes();
-        let place = match job.far() {
-            Some(far) => job.join_far(far, forming, &ranks, bytes)?,
+        let far = job.far().map(|far| (far, far.begin_joining()));
+        let place = match far {
+            Some((far, begun)) => job.join_far(far, begun, forming, (&ranks, bytes))?,
             None => job.directory().ok_or(NoGroup)?.join(forming, ranks.len(), bytes)?,
         };
         let group = Self::new(job, place, ranks, rank);
         group.memory.introduce(&group.ranks);
-        if let Some(far) = job.far() {
-            job.deliver_early(far, group.number);
+        if let Some((far, begun)) = far {
+            job.deliver_early(far, group.number, begun);
         }
         Ok(group)
     }

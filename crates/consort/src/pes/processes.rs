@@ -2,7 +2,9 @@
 
 use std::{
     collections::BTreeMap,
+    fs::File,
     hash::{DefaultHasher, Hash, Hasher},
+    io::Read as _,
     sync::Arc,
 };
 
@@ -88,9 +90,20 @@ fn low(word: u64) -> u32 {
     u32::try_from(word).unwrap_or(0)
 }
 
+<<<<<<< HEAD
 /// The order of ranks, as the environment names it.
 fn placement(shape: ProcessShape) -> &'static str {
     if shape.in_turn { "in-turn" } else { "blocks" }
+=======
+/// What tells an executable from others of the same statics: its head, with the sizes of its parts
+/// and most often its build's number.
+fn head() -> Vec<u8> {
+    let mut head = Vec::new();
+    let file = File::open("/proc/self/exe");
+    // Nothing tells it where it cannot be read.
+    let _ = file.and_then(|file| file.take(4096).read_to_end(&mut head));
+    head
+>>>>>>> attack
 }
 
 /// Whether any two processes are on one machine.
@@ -245,6 +258,7 @@ impl Processes {
         let text = |value: &dyn Fn(&mut DefaultHasher), text: String| (hash(value), text);
         let version = env!("CARGO_PKG_VERSION");
         let settings = [
+<<<<<<< HEAD
             ("version of Consort", text(&|h| version.hash(h), version.to_owned())),
             ("PEs of a process", number(self.shape.pes_each.into())),
             ("placement", (self.shape.in_turn.into(), placement(self.shape).to_owned())),
@@ -256,6 +270,20 @@ impl Processes {
             ("wisdom", text(&|h| wisdom.hash(h), pes.wisdom.shown(algorithms, pes.arrival))),
             ("algorithms that are forced", text(&|h| forced.hash(h), format!("{forced:?}"))),
             ("refinement", (pes.online.map_or(0, f64::to_bits), format!("{:?}", pes.online))),
+=======
+            ("version of Consort", hash(&|h| env!("CARGO_PKG_VERSION").hash(h))),
+            ("executable", pes.statics.as_ref().map_or(0, |_| hash(&|h| head().hash(h)))),
+            ("PEs of a process", self.shape.pes_each.into()),
+            ("placement", self.shape.in_turn.into()),
+            ("sharing of memory", hash(&|h| sharing.hash(h))),
+            ("bytes of the heap", pes.heap_bytes as u64),
+            ("alignment of the heap", pes.heap_align as u64),
+            ("bytes of statics", pes.statics_bytes as u64),
+            ("way of waiting", hash(&|h| pes.waiting.hash(h))),
+            ("wisdom", hash(&|h| wisdom.hash(h))),
+            ("algorithms that are forced", hash(&|h| forced.hash(h))),
+            ("refinement", pes.online.map_or(0, f64::to_bits)),
+>>>>>>> attack
         ];
         let values = settings.each_ref().map(|(name, (value, _))| (*name, *value));
         self.mpi.ensure_same(&values, |at| settings[at].1.1.clone()).map_err(failed)

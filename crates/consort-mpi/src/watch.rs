@@ -1,0 +1,72 @@
+//! Says that processes do not come: they wait for each other within the MPI when they begin, for as
+//! long as it takes.
+//!
+//! A process may well compute for long before its first job, so that is no error. The first process
+//! and the last one say it, of which one at least has come.
+
+use std::{
+    sync::mpsc::{self, RecvTimeoutError, Sender},
+    thread,
+    time::Duration,
+};
+
+use super::environment::Started;
+
+/// How long a process waits before it says so.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A wait that is watched, until it is dropped.
+pub(crate) struct Watched {
+    _waits: Option<Sender<()>>,
+}
+
+impl Watched {
+    /// Watches how long a process waits for the others.
+    pub(crate) fn wait(started: &Started) -> Self {
+        let last = started.processes.saturating_sub(1);
+        match started.rank {
+            Some(rank) if last > 0 && (rank == 0 || rank == last) => {
+                Self::after(PATIENCE, move || {
+                    eprintln!(
+                        "consort: process {rank} has waited for {} s for all {} processes to begin \
+                         a job: do all run the same program?",
+                        PATIENCE.as_secs(),
+                        last + 1
+                    );
+                })
+            }
+            _ => Self { _waits: None },
+        }
+    }
+
+    /// Says something after a time, if the wait lasts so long.
+    fn after(time: Duration, say: impl FnOnce() + Send + 'static) -> Self {
+        let (waits, ended) = mpsc::channel();
+        let watch = move || {
+            if ended.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
+                say();
+            }
+        };
+        // Without a thread nobody says it.
+        let _ = thread::Builder::new().name("consort watch".to_owned()).spawn(watch);
+        Self { _waits: Some(waits) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_waits_are_told() {
+        let (said, heard) = mpsc::channel();
+        let say = |text| {
+            let said = said.clone();
+            move || said.send(text).expect("somebody hears it")
+        };
+        drop(Watched::after(Duration::from_secs(1000), say("short")));
+        let _long = Watched::after(Duration::ZERO, say("long"));
+        drop(said);
+        assert_eq!(heard.into_iter().collect::<Vec<_>>(), ["long"]);
+    }
+}
