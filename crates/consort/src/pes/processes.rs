@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    env,
     fs::File,
     hash::{DefaultHasher, Hash, Hasher},
     io::Read as _,
@@ -90,11 +91,11 @@ fn low(word: u64) -> u32 {
     u32::try_from(word).unwrap_or(0)
 }
 
-<<<<<<< HEAD
 /// The order of ranks, as the environment names it.
 fn placement(shape: ProcessShape) -> &'static str {
     if shape.in_turn { "in-turn" } else { "blocks" }
-=======
+}
+
 /// What tells an executable from others of the same statics: its head, with the sizes of its parts
 /// and most often its build's number.
 fn head() -> Vec<u8> {
@@ -103,7 +104,6 @@ fn head() -> Vec<u8> {
     // Nothing tells it where it cannot be read.
     let _ = file.and_then(|file| file.take(4096).read_to_end(&mut head));
     head
->>>>>>> attack
 }
 
 /// Whether any two processes are on one machine.
@@ -257,9 +257,17 @@ impl Processes {
         let number = |value: u64| (value, value.to_string());
         let text = |value: &dyn Fn(&mut DefaultHasher), text: String| (hash(value), text);
         let version = env!("CARGO_PKG_VERSION");
+        // Statics lie at the same place in the same executable alone.
+        let executable = pes.statics.as_ref().map_or_else(
+            || number(0),
+            |_| {
+                let path = env::current_exe().unwrap_or_default();
+                text(&|h| head().hash(h), path.display().to_string())
+            },
+        );
         let settings = [
-<<<<<<< HEAD
             ("version of Consort", text(&|h| version.hash(h), version.to_owned())),
+            ("executable", executable),
             ("PEs of a process", number(self.shape.pes_each.into())),
             ("placement", (self.shape.in_turn.into(), placement(self.shape).to_owned())),
             ("sharing of memory", text(&|h| sharing.hash(h), format!("{sharing:?}"))),
@@ -270,20 +278,6 @@ impl Processes {
             ("wisdom", text(&|h| wisdom.hash(h), pes.wisdom.shown(algorithms, pes.arrival))),
             ("algorithms that are forced", text(&|h| forced.hash(h), format!("{forced:?}"))),
             ("refinement", (pes.online.map_or(0, f64::to_bits), format!("{:?}", pes.online))),
-=======
-            ("version of Consort", hash(&|h| env!("CARGO_PKG_VERSION").hash(h))),
-            ("executable", pes.statics.as_ref().map_or(0, |_| hash(&|h| head().hash(h)))),
-            ("PEs of a process", self.shape.pes_each.into()),
-            ("placement", self.shape.in_turn.into()),
-            ("sharing of memory", hash(&|h| sharing.hash(h))),
-            ("bytes of the heap", pes.heap_bytes as u64),
-            ("alignment of the heap", pes.heap_align as u64),
-            ("bytes of statics", pes.statics_bytes as u64),
-            ("way of waiting", hash(&|h| pes.waiting.hash(h))),
-            ("wisdom", hash(&|h| wisdom.hash(h))),
-            ("algorithms that are forced", hash(&|h| forced.hash(h))),
-            ("refinement", pes.online.map_or(0, f64::to_bits)),
->>>>>>> attack
         ];
         let values = settings.each_ref().map(|(name, (value, _))| (*name, *value));
         self.mpi.ensure_same(&values, |at| settings[at].1.1.clone()).map_err(failed)

@@ -148,12 +148,8 @@ impl Machines {
 
     /// How PEs lie on processes.
     fn shape(&self) -> Result<ProcessShape> {
-<<<<<<< HEAD
-        let of_environment = || env::var(PES_PER_PROCESS).ok().map(|text| args::pes(text.trim()));
-=======
         let of_environment =
-            || env::var_os(EACH).map(|text| args::pes(text.to_string_lossy().trim()));
->>>>>>> attack
+            || env::var_os(PES_PER_PROCESS).map(|text| args::pes(text.to_string_lossy().trim()));
         let pes_each = self.pes_per_process.map(Ok).or_else(of_environment).unwrap_or(Ok(1));
         let pes_each = pes_each.map_err(|error| anyhow!("{PES_PER_PROCESS}: {error}"))?;
         Ok(ProcessShape { pes_each, in_turn: self.in_turn() })
