@@ -167,10 +167,20 @@ mod tests {
         let json = serde_json::to_string(&figure.native(12.3456)).unwrap();
         let expected = concat!(
             r#"{"claim":"H6","machine":"niagara2-x4","quantity":"reduce 8 kB strict radix 4","#,
-            r#""unit":"us","paper":1774.0,"model":null,"simulated":null,"native":12.346,"#,
-            r#""rel_error":null,"holds":null}"#
+            r#""unit":"us","paper":1774.0,"model":null,"simulated":null,"fitted":null,"#,
+            r#""native":12.346,"rel_error":null,"holds":null}"#
         );
         assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn what_a_parameter_is_fitted_to_is_not_simulated() {
+        let source = Source { claim: "T7", bounds: &[] };
+        let of = |what| source.quantity("scc", what, "x").simulated(3.0);
+        let fitted = of("puts of 1 line, 48 cores, slowest / least");
+        assert_eq!((fitted.simulated, fitted.fitted), (None, Some(3.0)));
+        let simulated = of("puts of 1 line, 24 cores, mean / one's");
+        assert_eq!((simulated.simulated, simulated.fitted), (Some(3.0), None));
     }
 
     #[test]

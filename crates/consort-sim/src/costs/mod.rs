@@ -210,7 +210,7 @@ impl Costs {
         arrivals
     }
 
-    /// Calls a handler for the notification that has `arrived` at some time. Those that arrive while
+    /// Calls a handler for a notification that has `arrived` at some time. Those that arrive while
     /// the kernel is `serving` others share its way back to the program.
     pub(crate) async fn interrupted(&self, site: Site<'_>, serving: &Cell<Time>, arrived: Time) {
         match self {

@@ -161,7 +161,7 @@ mod tests {
     }
 
     /// Whether one path is, or leads to, the other.
-    fn meet(a: &str, b: &str) -> bool {
+    fn is_along(a: &str, b: &str) -> bool {
         let leads = |to: &str, from: &str| format!("{to}.").starts_with(&format!("{from}."));
         leads(a, b) || leads(b, a)
     }
@@ -175,7 +175,7 @@ mod tests {
             assert!(!provenance.assumed.is_empty() && comments.len() > 5, "{name}");
             let is_of = |path: &str, name: &String| {
                 let table = path.rsplit_once('.').map_or(path, |(table, _)| table);
-                meet(name, path) || path.contains('.') && meet(name, table)
+                is_along(name, path) || path.contains('.') && is_along(name, table)
             };
             for (path, comment) in comments.iter().filter(|(path, _)| path != "title") {
                 let mut all = provenance.assumed.iter().chain(provenance.fitted.keys());
