@@ -187,6 +187,13 @@ load_cycles = {cycles:.1}
 controllers = 1
 # A copy moves each byte twice: {copy_gbps:.1} GB/s of the target.
 gbps = {gbps:.1}
+
+# All that is not named here is measured.
+[provenance]
+assumed = [
+    \"line_serve_ns\", \"layout.packages.hops\", \"load.shared\", \"store.modified\",
+    \"atomic.compare_exchange.shared\", \"memory.controllers\",
+]
 ",
         cycles = measured.cycles(measured.memory_ns),
         gbps = 2.0 * copy_gbps,
@@ -240,6 +247,7 @@ mod tests {
         assert!(text.contains("\n# in May\n"), "{text}");
         let machine = Machine::parse("host.toml", &text).unwrap();
         assert_eq!((machine.name.as_str(), machine.title.as_str()), ("host", "two of \"them\""));
+        assert_eq!((machine.provenance.counts.assumed, machine.provenance.counts.fitted), (6, 0));
         let Kind::Coherent(cores) = machine.kind else { panic!("{:?}", machine.kind) };
         assert_eq!(cores.threads(), 16);
         for (distance, transfer_ns, load_ns) in

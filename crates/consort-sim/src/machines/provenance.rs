@@ -102,8 +102,8 @@ impl Provenance {
         let names =
             if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         format!(
-            "Of {all} parameters {published} are published, {assumed} assumed and {fitted} \
-             fitted{names}."
+            "Of {all} parameters {published} are given by its source, {assumed} are assumed and \
+             {fitted} fitted{names}."
         )
     }
 }
@@ -204,7 +204,7 @@ mod tests {
         let figure = "puts of 1 line, 48 cores, slowest / least";
         assert!(scc.fitted_to("T7", figure).eq(["queued_writes"]));
         assert_eq!(scc.fitted_to("T6", figure).count(), 0);
-        assert!(scc.in_words().contains("2 assumed and 5 fitted"), "{}", scc.in_words());
+        assert!(scc.in_words().contains("2 are assumed and 5 fitted"), "{}", scc.in_words());
     }
 
     #[test]
