@@ -44,9 +44,7 @@ impl Candidate {
     pub fn parameter(&self, name: &str) -> Option<u64> {
         self.parameters.get(name).copied()
     }
-}
 
-impl Candidate {
     /// The candidate in brief, as tables show it: `shared(chunk=64K)` for
     /// `shared(chunk_bytes=65536)`.
     #[must_use]

@@ -1,8 +1,9 @@
 //! A figure of the thesis with the values to compare.
 //!
-//! Three values stand beside the thesis' own: that of its formulas; that of the simulation with
-//! published micro-measurements alone (raw); and that of the simulation with fitted parameters: the
-//! overhead of a call, and flags that are reset. The page states the number of fitted parameters.
+//! Three values stand beside the thesis' own: that of its formulas; that of the simulation (raw);
+//! and that of the simulation with the parameters that are used only where it is asked for: the
+//! overhead of a call, the switch to a handler, and flags that are reset. The raw value of a figure
+//! that a parameter was fitted to is shown as fitted too. The page counts the fitted parameters.
 
 use anyhow::Result;
 use consort_sim::machines::Machine;
@@ -72,7 +73,7 @@ pub(super) fn outcome(rows: &[Row], verdict: String) -> Result<Outcome> {
     for row in rows {
         let Row { quantity, fitted, .. } = row;
         let Quantity { quantity: what, unit, paper, model, simulated, native, .. } = quantity;
-        // What a parameter is fitted to is fitted without those that are used only so.
+        // A raw value that a parameter was fitted to has the place of a fitted one.
         let fits = quantity.fitted.or(*fitted);
         cells.push(vec![
             what.clone(),
