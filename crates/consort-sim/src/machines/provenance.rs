@@ -179,8 +179,9 @@ mod tests {
             };
             for (path, comment) in comments.iter().filter(|(path, _)| path != "title") {
                 let mut all = provenance.assumed.iter().chain(provenance.fitted.keys());
-                if comment.starts_with(" Assumption") {
-                    assert!(all.any(|name| is_of(path, name)), "{name}: {path} is not named");
+                // Of a table of which one column is assumed it says for which.
+                if ["Assumption: ", "Assumption, "].iter().any(|word| comment.contains(word)) {
+                    assert!(all.any(|name| is_along(name, path)), "{name}: {path} is not named");
                 }
                 if comment.contains("Fitted") {
                     let mut fitted = provenance.fitted.keys();
