@@ -13,15 +13,17 @@ mod wisdom_file;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
 use commands::{
-    bench::Bench,
+    bench::{self, Bench},
     calibrate::Calibrate,
     cc::{self, Cc, Language},
+    completions::Completions,
     explain::Explain,
     install::Install,
     machines::Machines,
+    man::Man,
     model::Model,
     mpi::Mpi,
     predict::Predict,
@@ -54,7 +56,7 @@ process at once.";
 
 /// Collectives between threads that tune themselves to the machine, and locks
 #[derive(Parser)]
-#[command(version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "consort", version, after_help = EXAMPLES, max_term_width = 100)]
 struct Consort {
     #[command(subcommand)]
     command: Command,
@@ -85,6 +87,8 @@ enum Command {
     Sim(Sim),
     Sync(Sync),
     Model(Model),
+    Completions(Completions),
+    Man(Man),
 }
 
 fn main() -> ExitCode {
@@ -111,6 +115,10 @@ fn main() -> ExitCode {
         Command::Sim(sim) => sim.run(),
         Command::Sync(sync) => sync.run(),
         Command::Model(model) => model.run().map(done),
+        Command::Completions(completions) => {
+            completions.run(&Consort::command(), &bench::names()).map(done)
+        }
+        Command::Man(man) => man.run(&Consort::command()).map(done),
     };
     result.unwrap_or_else(|error| {
         output::complain(&format!("error: {error:#}"));

@@ -43,8 +43,8 @@ use crate::{
     measurement::Measurement,
     output::{self, progress::Progress},
 };
-pub(crate) use arguments::Bench;
 use arguments::What;
+pub(crate) use arguments::{Bench, names};
 use options::Options;
 
 impl Bench {

@@ -3,9 +3,11 @@
 pub(crate) mod bench;
 pub(crate) mod calibrate;
 pub(crate) mod cc;
+pub(crate) mod completions;
 pub(crate) mod explain;
 pub(crate) mod install;
 pub(crate) mod machines;
+pub(crate) mod man;
 pub(crate) mod model;
 pub(crate) mod mpi;
 pub(crate) mod predict;

@@ -30,13 +30,13 @@ fn consort(words: &[&str], folder: &Path) -> Output {
 }
 
 /// The lines of a section of a help text, without their indentation.
-fn section<'h>(help: &'h str, heading: &str) -> Vec<&'h str> {
+pub(super) fn section<'h>(help: &'h str, heading: &str) -> Vec<&'h str> {
     let lines = help.lines().skip_while(|line| *line != heading).skip(1);
     lines.map_while(|line| line.strip_prefix("  ")).collect()
 }
 
 /// The examples in the help of a command and of all below it.
-fn examples(command: &[&str], all: &mut Vec<String>) {
+pub(super) fn examples(command: &[&str], all: &mut Vec<String>) {
     let output = consort(&[command, &["--help"]].concat(), Path::new("."));
     let help = String::from_utf8(output.stdout).expect("text");
     let of_line = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();

@@ -6,6 +6,7 @@ mod help;
 mod interrupts;
 mod machines;
 mod model;
+mod pages;
 mod readme;
 mod run;
 mod scc;

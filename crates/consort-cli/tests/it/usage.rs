@@ -187,6 +187,8 @@ fn help_has_examples_and_fits() {
         "model scc",
         "sim",
         "wisdom",
+        "completions",
+        "man",
     ] {
         let output = consort(&format!("{words} --help"));
         let help = String::from_utf8_lossy(&output.stdout);

@@ -52,7 +52,8 @@ pub enum Workload {
 }
 
 impl Workload {
-    const EVERY: [Self; 4] = [Self::PingPong, Self::Bundle, Self::AllToAll, Self::Stencil];
+    /// Every one.
+    pub const EVERY: [Self; 4] = [Self::PingPong, Self::Bundle, Self::AllToAll, Self::Stencil];
 
     /// The name on the command line.
     pub const fn name(self) -> &'static str {

@@ -221,18 +221,35 @@ pub(crate) enum What {
     CriticalSections(Subject),
 }
 
+impl What {
+    /// Those of which there is one each.
+    const OTHERS: [(&str, Self); 6] = [
+        ("online", Self::Online),
+        ("overlap", Self::Overlap),
+        ("look-up", Self::LookUp),
+        ("region", Self::Region),
+        ("sharing", Self::Sharing),
+        ("openshmem", Self::OpenShmem),
+    ];
+}
+
+/// The names of all kinds of work on the command line.
+pub(crate) fn names() -> Vec<&'static str> {
+    let collectives = Collective::EVERY.into_iter().map(Collective::name);
+    collectives
+        .chain(Pattern::EVERY.map(Pattern::name))
+        .chain(Workload::EVERY.map(Workload::name))
+        .chain(What::OTHERS.map(|(name, _)| name))
+        .chain(Subject::EVERY.map(Subject::name))
+        .collect()
+}
+
 impl FromStr for What {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "online" => return Ok(Self::Online),
-            "overlap" => return Ok(Self::Overlap),
-            "look-up" => return Ok(Self::LookUp),
-            "region" => return Ok(Self::Region),
-            "sharing" => return Ok(Self::Sharing),
-            "openshmem" => return Ok(Self::OpenShmem),
-            _ => {}
+        if let Some((_, what)) = Self::OTHERS.into_iter().find(|(name, _)| *name == text) {
+            return Ok(what);
         }
         if let Some(subject) = Subject::EVERY.into_iter().find(|one| one.name() == text) {
             return Ok(Self::CriticalSections(subject));

@@ -1,0 +1,107 @@
+//! `consort completions`: completes the command in a shell.
+//!
+//! What an argument may be is known by its parser, or else by its name: many take more than names,
+//! as an algorithm its parameters and a machine a file, and refuse nothing that is no name.
+
+use std::collections::BTreeSet;
+
+use anyhow::Result;
+use clap::{Args, Command, builder::PossibleValuesParser};
+use clap_complete::Shell;
+use consort::Collective;
+use consort_sim::machines::Machine;
+use consort_tuner::{Arrival, Rigour};
+
+use crate::output;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort completions bash   for ~/.local/share/bash-completion/completions/consort
+  consort completions zsh    for a file _consort in a folder of fpath
+  consort completions fish   for ~/.config/fish/completions/consort.fish
+
+Send it there with `>`. A new shell then completes commands, options, and the names of collectives,
+algorithms, machines and claims.";
+
+/// Print what completes this command in a shell
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Completions {
+    /// The shell that is to read it
+    shell: Shell,
+}
+
+impl Completions {
+    /// Prints the script for `command`, of which `bench` times what is named in `benched`.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub(crate) fn run(self, command: &Command, benched: &[&'static str]) -> Result<()> {
+        let shown = command.get_subcommands().filter(|it| !it.is_hide_set()).cloned();
+        let mut shown = Command::new("consort").version("").subcommands(shown);
+        shown = shown.mut_subcommands(|it| with_names(it, benched));
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut shown, "consort", &mut script);
+        output::print_as_it_is(&String::from_utf8(script)?)
+    }
+}
+
+/// A command whose arguments know the names that they may be.
+fn with_names(command: Command, benched: &[&'static str]) -> Command {
+    let times = command.get_name() == "bench";
+    let shows = command.get_name() == "machines";
+    let named = command.mut_args(|argument| {
+        let names = match argument.get_id().as_str() {
+            "what" if times => benched.to_vec(),
+            "name" if shows => machines(),
+            id => names_of(id),
+        };
+        let is_known = argument.get_value_parser().possible_values().is_some() || names.is_empty();
+        if is_known { argument } else { argument.value_parser(PossibleValuesParser::new(names)) }
+    });
+    named.mut_subcommands(|it| with_names(it, benched))
+}
+
+/// What an argument of this name may be, in whichever command.
+fn names_of(id: &str) -> Vec<&'static str> {
+    match id {
+        "what" | "collective" => Collective::EVERY.map(Collective::name).to_vec(),
+        "algorithm" => {
+            let all = Collective::EVERY.into_iter().flat_map(consort_collectives::names).copied();
+            all.collect::<BTreeSet<_>>().into_iter().collect()
+        }
+        "machine" => machines(),
+        "fabric" => vec!["threads", "processes", "mpi", "mixed"],
+        "sync" => vec!["strict", "loose", "mine"],
+        "arrival" => Arrival::EVERY.iter().map(|it| it.name()).collect(),
+        "rigour" => Rigour::EVERY.iter().map(|it| it.name()).collect(),
+        "waiting" => vec!["spin", "spin-yield", "spin-yield-park"],
+        _ => Vec::new(),
+    }
+}
+
+/// The machines that come along, and the one at hand.
+fn machines() -> Vec<&'static str> {
+    Machine::shipped().chain(["host"]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use consort::{Candidate, Fabric, SyncModes, Waiting};
+
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_the_command_takes() {
+        let each = |id: &str, takes: fn(&str) -> bool| {
+            let names = names_of(id);
+            assert!(!names.is_empty(), "{id}");
+            assert!(names.iter().all(|name| takes(name)), "{id}: {names:?}");
+        };
+        each("collective", |name| name.parse::<Collective>().is_ok());
+        each("algorithm", |name| name.parse::<Candidate>().is_ok());
+        each("fabric", |name| name.parse::<Fabric>().is_ok());
+        each("sync", |name| name.parse::<SyncModes>().is_ok());
+        each("waiting", |name| name.parse::<Waiting>().is_ok());
+    }
+}
