@@ -17,6 +17,12 @@ pub(crate) const HEADERS: [&str; 5] =
 /// What the library needs of the system.
 pub(crate) const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
+/// The folder that the command was built in, or where `ci/release` says that sources would be.
+const SOURCES: &str = match option_env!("CONSORT_SOURCES") {
+    Some(folder) => folder,
+    None => concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),
+};
+
 /// The library and its headers.
 pub(crate) struct CLibrary {
     pub(crate) archive: PathBuf,
@@ -38,8 +44,8 @@ impl CLibrary {
         if installed.is_there() {
             return Ok(installed);
         }
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("consort-shmem");
-        let built = Self { archive: folder.join(ARCHIVE), include: sources.join("include") };
+        let include = Path::new(SOURCES).join("crates/consort-shmem/include");
+        let built = Self { archive: folder.join(ARCHIVE), include };
         if !built.is_there() {
             bail!(
                 "there is no {ARCHIVE} with its headers, neither in {} nor beside this command in \

@@ -84,6 +84,12 @@ pub enum NoShim {
         /// Why.
         error: io::Error,
     },
+    /// A static program cannot load any library.
+    #[error(
+        "this program is linked statically, and no MPI can be loaded into it: build one that is \
+         not, as `cargo build --release` does in Consort's sources"
+    )]
+    Static,
     /// What was compiled cannot be loaded.
     #[error(
         "what was compiled for MPI cannot be loaded; if the MPI was replaced, \
@@ -172,6 +178,7 @@ fn newest(folder: &Path, flavor: Flavor) -> Option<PathBuf> {
 /// The shim of the MPI that has started this process: one that is there, or else a new one. Where
 /// there is no compiler, the newest has to do.
 pub(crate) fn find(started: Flavor) -> Result<PathBuf, NoShim> {
+    refuse_static()?;
     let folder = folder()?;
     let there = match place(&compiler()) {
         Some(compiler) => Some(file(&folder, started, &compiler)).filter(|path| is_whole(path)),
@@ -197,11 +204,17 @@ pub fn intel_root(compiler: &Path) -> Option<&Path> {
     compiler.parent()?.parent().filter(|root| root.join("lib/libmpi.so").exists())
 }
 
+/// Loading ends a static program with a signal, or has no effect, depending on the C library.
+fn refuse_static() -> Result<(), NoShim> {
+    if cfg!(target_feature = "crt-static") { Err(NoShim::Static) } else { Ok(()) }
+}
+
 /// Compiles the shim by the MPI's compiler, and keeps it where programs find it.
 ///
 /// # Errors
 /// When there is no compiler, or it fails; when the cache cannot be written.
 pub fn prepare() -> Result<Prepared, NoShim> {
+    refuse_static()?;
     let folder = folder()?;
     let no_cache = |error| NoShim::Cache { path: folder.clone(), error };
     fs::create_dir_all(&folder).map_err(no_cache)?;

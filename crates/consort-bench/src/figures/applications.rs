@@ -6,7 +6,12 @@
 //! kernels. This runs it in reduced form, and reads what it prints with `--json`. Without an MPI
 //! the PEs are processes that this command starts, beside no peer.
 
-use std::{env, path::Path, process::Command, time::Duration};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -25,8 +30,11 @@ use crate::{
 /// The machine of the paper's Fourier transforms.
 pub const BLUE_GENE: &str = "bluegene-p";
 
-/// The script, in the checkout that this was built from.
-const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/compare");
+/// The checkout that this was built from, or where `ci/release` says that sources would be.
+const SOURCES: &str = match option_env!("CONSORT_SOURCES") {
+    Some(folder) => folder,
+    None => concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),
+};
 /// Reduced problems: these take less than a second each.
 const PROBLEMS: [&str; 8] = ["--size", "1024", "--class", "W", "--blocks", "64", "--repeat", "3"];
 /// The time of a launch of each side, about.
@@ -59,12 +67,13 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         let why = "applications take a while to build: `consort reproduce G10` does it";
         return Ok(Outcome::unmeasured(why));
     }
-    if !Path::new(SCRIPT).exists() {
+    let script = script();
+    if !script.exists() {
         let why = "the applications are in the source checkout alone: apps/compare runs them there";
         return Ok(Outcome::unmeasured(why));
     }
     let pes = experiment.team_size();
-    let mut command = Command::new(SCRIPT);
+    let mut command = Command::new(script);
     command.args(["--json", "--pes", &pes.to_string()]).args(PROBLEMS);
     let fits = |rounds: &u32| ROUND * *rounds <= experiment.budget;
     let rounds = (1..=MOST_ROUNDS).rev().find(fits).unwrap_or(1);
@@ -73,6 +82,11 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     command.args(["--launcher", &launcher]).args(without);
     let printed = commands::output(&mut command, LIMIT, experiment.stop)?;
     outcome(experiment, pes, &printed)
+}
+
+/// The script that runs the applications.
+fn script() -> PathBuf {
+    Path::new(SOURCES).join("apps/compare")
 }
 
 /// What starts PEs, and the option that leaves out all peers, which need an MPI.
@@ -191,7 +205,7 @@ mod tests {
     fn the_script_takes_these_options() {
         let never = AtomicBool::new(false);
         let limit = Duration::from_secs(20);
-        let help = commands::output(Command::new(SCRIPT).arg("--help"), limit, &never).unwrap();
+        let help = commands::output(Command::new(script()).arg("--help"), limit, &never).unwrap();
         let own = ["--json", "--pes", "--rounds", "--launcher", "--without"];
         let given = PROBLEMS.into_iter().filter(|word| word.starts_with("--"));
         assert!(own.into_iter().chain(given).all(|option| help.contains(option)), "{help}");
