@@ -17,7 +17,7 @@ pub(crate) const HEADERS: [&str; 5] =
 /// What the library needs of the system.
 pub(crate) const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
-/// The folder that the command was built in, or where `ci/release` says that sources would be.
+/// The folder that the command was built in, or where a release says that sources would be.
 const SOURCES: &str = match option_env!("CONSORT_SOURCES") {
     Some(folder) => folder,
     None => concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),

@@ -30,7 +30,7 @@ use crate::{
 /// The machine of the paper's Fourier transforms.
 pub const BLUE_GENE: &str = "bluegene-p";
 
-/// The checkout that this was built from, or where `ci/release` says that sources would be.
+/// The checkout that this was built from, or where a release says that sources would be.
 const SOURCES: &str = match option_env!("CONSORT_SOURCES") {
     Some(folder) => folder,
     None => concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),

@@ -7,6 +7,7 @@ mod circles;
 mod manifests;
 mod methods;
 mod names;
+mod release;
 mod sources;
 
 use std::{
@@ -29,6 +30,9 @@ fn workspace() -> Tree {
     tree
 }
 
+/// The ends of the names of files that are read, besides the scripts of `ci/`.
+const READ: [&str; 5] = [".rs", ".md", ".toml", ".py", ".pyi"];
+
 /// Hidden folders and build outputs, which cargo marks as caches, are no part of the tree.
 fn read_folder(folder: &Path, prefix: &str, tree: &mut Tree) {
     for entry in fs::read_dir(folder).expect("a readable folder") {
@@ -39,7 +43,7 @@ fn read_folder(folder: &Path, prefix: &str, tree: &mut Tree) {
             if !name.starts_with('.') && !path.join("CACHEDIR.TAG").exists() {
                 read_folder(&path, &format!("{place}/"), tree);
             }
-        } else if [".rs", ".md", ".toml"].iter().any(|end| name.ends_with(end)) || prefix == "ci/" {
+        } else if READ.iter().any(|end| name.ends_with(end)) || prefix == "ci/" {
             let text = fs::read_to_string(&path);
             tree.insert(place, text.unwrap_or_else(|error| panic!("{}: {error}", path.display())));
         }

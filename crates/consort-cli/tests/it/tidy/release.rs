@@ -1,0 +1,100 @@
+//! The recipe for releases, and the Python package, which no build of the workspace sees.
+
+use std::process::{Command, Output};
+
+use toml::{Table, Value};
+
+use super::{Tree, assert_none, assert_one, root, tree, workspace};
+
+/// Runs the recipe, which builds nothing when its arguments are wrong or it is to run dry.
+fn recipe(words: &[&str]) -> Output {
+    Command::new(root().join("ci/release")).args(words).output().expect("a shell starts")
+}
+
+fn said(output: &Output) -> String {
+    let text = [output.stdout.clone(), output.stderr.clone()].concat();
+    String::from_utf8(text).expect("text")
+}
+
+#[test]
+fn the_options_of_the_recipe_parse() {
+    let version = env!("CARGO_PKG_VERSION");
+    let tagged = format!("v{version}");
+    let name = format!("consort-{version}-{}-unknown-linux-gnu.tar.gz", std::env::consts::ARCH);
+    for (words, path) in [
+        (vec!["--dry-run"], format!("target/release-archive/{name}")),
+        (vec![version, "--check", "--dry-run"], format!("target/release-archive/{name}")),
+        (vec!["--output", "away", &tagged, "--dry-run"], format!("away/{name}")),
+    ] {
+        let output = recipe(&words);
+        assert_eq!((output.status.code(), said(&output).trim()), (Some(0), &*path), "{words:?}");
+    }
+    let help = said(&recipe(&["--help"]));
+    for option in ["VERSION", "--check", "--output DIR", "--dry-run"] {
+        assert!(help.contains(&format!("\n  {option} ")), "{option}: {help}");
+    }
+    for (words, why) in [
+        (vec!["9.8.7"], "not 9.8.7: Cargo.toml says so"),
+        (vec!["--chek"], "there is no option '--chek'"),
+        (vec!["--output"], "--output takes a folder"),
+        (vec![version, version], "one version at a time"),
+    ] {
+        let output = recipe(&words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", said(&output));
+        assert!(said(&output).contains(why), "{words:?}: {}", said(&output));
+    }
+}
+
+/// Whether the Python package has the workspace's version, edition, licence and lints of unsafe
+/// code, and CONTRIBUTING.md a row for each crate of others that it uses.
+fn python(tree: &Tree) -> Vec<String> {
+    let parsed = |path: &str| tree[path].parse::<Table>().expect("a manifest in TOML");
+    let (whole, part) = (parsed("Cargo.toml"), parsed("python/Cargo.toml"));
+    let mut complaints = Vec::new();
+    for key in ["version", "edition", "rust-version", "license"] {
+        if part["package"].get(key) != whole["workspace"]["package"].get(key) {
+            complaints.push(format!("python/Cargo.toml: another {key} than the workspace's"));
+        }
+    }
+    for key in ["unsafe_code", "unsafe_op_in_unsafe_fn"] {
+        if part["lints"]["rust"].get(key) != whole["workspace"]["lints"]["rust"].get(key) {
+            complaints.push(format!("python/Cargo.toml: another lint {key} than the workspace's"));
+        }
+    }
+    let all = part["dependencies"].as_table().expect("a table of dependencies");
+    let of_others = all.iter().filter(|(_, value)| value.get("path").is_none());
+    for name in of_others.map(|(name, _)| name) {
+        let row = format!("| `{name}` |");
+        if !tree["CONTRIBUTING.md"].lines().any(|line| line.starts_with(&row)) {
+            complaints
+                .push(format!("CONTRIBUTING.md: its tables of crates have no row for {name}"));
+        }
+    }
+    let excluded = whole["workspace"].get("exclude").and_then(Value::as_array);
+    if !excluded.is_some_and(|all| all.iter().any(|one| one.as_str() == Some("python"))) {
+        complaints.push("Cargo.toml: python is not excluded from the workspace".to_owned());
+    }
+    complaints
+}
+
+#[test]
+fn the_python_package_is_of_this_workspace_but_not_in_it() {
+    assert_none(&python(&workspace()));
+    let whole = "[workspace]\nexclude = [\"python\"]\n[workspace.package]\nversion = \"1.0.0\"\n\
+                 [workspace.lints.rust]\nunsafe_code = \"deny\"";
+    let part = "[package]\nversion = \"1.0.0\"\n[dependencies]\npyo3 = \"1\"\n\
+                consort = { path = \"\" }\n[lints.rust]\nunsafe_code = \"deny\"";
+    let of = |whole: &str, part: &str, table: &str| {
+        python(&tree([
+            ("Cargo.toml", whole),
+            ("python/Cargo.toml", part),
+            ("CONTRIBUTING.md", table),
+        ]))
+    };
+    let row = "| `pyo3` | an extension | MIT |";
+    assert_none(&of(whole, part, row));
+    assert_one(&of(whole, part, ""), "no row for pyo3");
+    assert_one(&of(whole, &part.replace("1.0.0", "1.0.1"), row), "another version");
+    assert_one(&of(whole, &part.replace("deny", "allow"), row), "another lint unsafe_code");
+    assert_one(&of(&whole.replace("python", "others"), part, row), "not excluded");
+}

@@ -1,0 +1,41 @@
+"""Consort: collectives between threads that tune themselves to the machine.
+
+`launch` runs a function on PEs (processing elements), which are threads, and gives each a `Team`:
+
+>>> import numpy as np
+>>> import consort
+>>> def program(team):
+...     mine = np.full(3, float(team.rank))
+...     return team.all_reduce(mine, op="max")
+>>> consort.launch(program, pes=4)[0]
+array([3., 3., 3.])
+
+`read_results` and `read_wisdom` read what the command `consort` writes, as data frames of pandas,
+and `plot` draws them.
+"""
+
+from importlib.metadata import version as _version
+
+from ._consort import Error, Mismatched, PeFailed
+from ._launch import launch
+from ._memory import Memory
+from ._plots import plot
+from ._request import Request
+from ._results import ResultsError, read_results, read_wisdom
+from ._team import Team
+
+__version__ = _version("consort")
+
+__all__ = [
+    "Error",
+    "Memory",
+    "Mismatched",
+    "PeFailed",
+    "Request",
+    "ResultsError",
+    "Team",
+    "launch",
+    "plot",
+    "read_results",
+    "read_wisdom",
+]

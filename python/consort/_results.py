@@ -1,0 +1,184 @@
+"""What the command `consort` writes, as data frames of pandas."""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+
+#: The format of wisdom that is read.
+_FORMAT = 2
+
+#: The keys that tell what an object is, and the key of a list in it that has the rows.
+_KINDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
+    ("bench", ("bench", "algorithm"), None),
+    ("reproduce", ("claim", "quantity"), None),
+    ("tune", ("wisdom", "entries"), "entries"),
+    ("wisdom", ("path", "entries"), "entries"),
+    ("predict", ("calls", "median_error"), "calls"),
+    ("model", ("collective", "algorithm", "latency_ns"), None),
+)
+
+
+class ResultsError(ValueError):
+    """A file that cannot be read: the message says where, and what is wrong there."""
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            "data frames are made by pandas, which is not installed: pip install 'consort[frames]'"
+        ) from error
+    return pandas
+
+
+def read_results(path: str | os.PathLike[str]) -> pandas.DataFrame:
+    """Reads what a command has written by `--json`, a row for each figure.
+
+    That may be `bench`, `sim`, `tune`, `sync advise`, `reproduce`, `predict`, `model` or `wisdom
+    show`; `frame.attrs["kind"]` says which kind of rows it has. Objects in objects become columns
+    such as `context.machine` and `params.chunk_bytes`, and an interval two, such as `ci95_ns.low`
+    and `ci95_ns.high`. `candidate` is the algorithm with its parameters.
+
+    Raises:
+        ResultsError: when a line is cut off, is nothing that Consort writes, or is of another
+            version.
+        ImportError: without pandas.
+    """
+    module = _pandas()
+    kinds: set[str] = set()
+    rows: list[dict[str, Any]] = []
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        place = f"{os.fspath(path)}:{number}"
+        found = _object(line, place, number == len(lines))
+        kind, inner = _kind(found, place)
+        _check_version(found, place)
+        kinds.add(kind)
+        if inner is None:
+            rows.append(_row(found))
+        else:
+            shared = {key: value for key, value in found.items() if key != inner}
+            rows.extend(_row({**shared, **one}) for one in found[inner])
+    if not kinds:
+        raise ResultsError(f"{os.fspath(path)}: there is no figure in it")
+    if len(kinds) > 1:
+        names = " and ".join(sorted(kinds))
+        raise ResultsError(f"{os.fspath(path)}: figures of {names} in one file: read them apart")
+    frame: pandas.DataFrame = module.json_normalize(rows)
+    frame.attrs.update(kind=kinds.pop(), path=os.fspath(path))
+    return frame
+
+
+def read_wisdom(path: str | os.PathLike[str] | None = None) -> pandas.DataFrame:
+    """Reads wisdom, a row for each entry; `frame.attrs` has its head: machine, library, and so on.
+
+    Without a path it is that of `CONSORT_WISDOM`, or the user's.
+
+    Raises:
+        ResultsError: when the file is no wisdom, is cut off, or has another format.
+        FileNotFoundError: when there is none.
+        ImportError: without pandas.
+    """
+    module = _pandas()
+    place = Path(path) if path is not None else _wisdom()
+    text = place.read_text(encoding="utf-8")
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ResultsError(f"{place}: is no wisdom, or cut off: {error}") from error
+    head = found.get("wisdom")
+    if not isinstance(head, dict) or "format" not in head:
+        raise ResultsError(f"{place}: is no wisdom: there is no table [wisdom] with its format")
+    if head["format"] != _FORMAT:
+        raise ResultsError(
+            f"{place}: has format {head['format']}, and this package reads {_FORMAT}: use the "
+            f"package of Consort {head.get('library', 'that wrote it')}"
+        )
+    entries = found.get("entry", [])
+    told = head.get("entries", len(entries))
+    if told != len(entries):
+        raise ResultsError(f"{place}: is cut off: {len(entries)} of {told} entries are there")
+    frame: pandas.DataFrame = module.json_normalize([_row(entry) for entry in entries])
+    frame.attrs.update(head, kind="wisdom", path=str(place))
+    return frame
+
+
+def _wisdom() -> Path:
+    named = os.environ.get("CONSORT_WISDOM")
+    if named:
+        return Path(named)
+    configured = os.environ.get("XDG_CONFIG_HOME")
+    folder = Path(configured) if configured else Path.home() / ".config"
+    return folder / "consort" / "wisdom.toml"
+
+
+def _object(line: str, place: str, is_last: bool) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except json.JSONDecodeError as error:
+        cut = (is_last and error.pos >= len(line.rstrip()) - 1) or "Unterminated" in error.msg
+        what = "the line is cut off" if cut else "is no JSON"
+        raise ResultsError(f"{place}: {what}: {error.msg} at column {error.colno}") from error
+    if not isinstance(found, dict):
+        raise ResultsError(f"{place}: is no object, but {type(found).__name__}")
+    return found
+
+
+def _kind(found: dict[str, Any], place: str) -> tuple[str, str | None]:
+    for kind, keys, inner in _KINDS:
+        if all(key in found for key in keys):
+            if inner is not None and not isinstance(found[inner], list):
+                raise ResultsError(f"{place}: `{inner}` is no list")
+            return kind, inner
+    shown = ", ".join(list(found)[:5]) or "none"
+    raise ResultsError(f"{place}: is no figure of Consort that is known here: its keys are {shown}")
+
+
+def _check_version(found: dict[str, Any], place: str) -> None:
+    context = found.get("context")
+    written = context.get("version") if isinstance(context, dict) else None
+    own = version("consort")
+    if written is not None and _series(written) != _series(own):
+        raise ResultsError(
+            f"{place}: was written by Consort {written}, and this package is of {own}: use the "
+            f"package of that version"
+        )
+
+
+def _series(text: str) -> list[str]:
+    """What versions that read each other's files have in common."""
+    numbers = text.split(".")
+    return numbers[:2] if numbers[0] == "0" else numbers[:1]
+
+
+def _row(found: dict[str, Any]) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for key, value in found.items():
+        if key.startswith("ci95_"):
+            low, high = value if isinstance(value, list) and len(value) == 2 else (None, None)
+            row[f"{key}.low"], row[f"{key}.high"] = low, high
+        else:
+            row[key] = value
+    if "choice" in found:
+        row["candidate"] = found["choice"]
+    elif "algorithm" in found:
+        row["candidate"] = _candidate(found["algorithm"], found.get("params"))
+    return row
+
+
+def _candidate(algorithm: str | None, params: dict[str, Any] | None) -> str | None:
+    if not algorithm or not params:
+        return algorithm
+    values = ",".join(f"{name}={value}" for name, value in params.items())
+    return f"{algorithm}({values})"

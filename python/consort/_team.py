@@ -1,0 +1,337 @@
+"""A team of PEs and its collectives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from . import _consort
+from ._arrays import blocks, given, result, target
+from ._memory import Memory
+from ._request import Request
+
+#: The most axes of an array.
+_MOST_AXES = 64
+
+
+class Team:
+    """A team of PEs, as one of them sees it.
+
+    All PEs of a team make its calls, in one order, with the same root, operator, type and length;
+    PEs that do not get `Mismatched`. A team is used by its PE's thread alone, during `launch`.
+
+    Calls take arrays of float32, float64, integers of 8 to 64 bits and bool, contiguous in the
+    order of C, and numbers, for which they return numbers. `out` is an array for the result; where
+    it may be the array that is given, all PEs give that. Operators are "sum", "product", "min" and
+    "max"; of integers and bool also "and", "or" and "xor", and bool has no sum or product. Integers
+    wrap around, and "min" and "max" prefer numbers to NaN.
+
+    While a call lasts, nobody else may change its arrays. Calls of other PEs that would are
+    refused; other threads of the program are not.
+    """
+
+    __slots__ = ("_native",)
+
+    def __init__(self, native: _consort.Team) -> None:
+        self._native = native
+
+    @property
+    def rank(self) -> int:
+        """This PE's rank, from 0 on."""
+        return self._native.rank
+
+    @property
+    def size(self) -> int:
+        """The number of PEs."""
+        return self._native.size
+
+    def __repr__(self) -> str:
+        return f"<consort.Team: PE {self.rank} of {self.size}>"
+
+    def barrier(self) -> None:
+        """Waits until all PEs are here."""
+        self._native.barrier()
+
+    def broadcast(self, array: ArrayLike, root: int = 0) -> Any:
+        """The root's array, on all PEs: it is written to the arrays of the others.
+
+        >>> import consort
+        >>> consort.launch(lambda team: team.broadcast(team.rank + 0.5, root=1), pes=3)
+        [np.float64(1.5), np.float64(1.5), np.float64(1.5)]
+        """
+        data, was_array = given(array)
+        self._move("broadcast", data, data, root)
+        return result(data, was_array)
+
+    def reduce(
+        self, array: ArrayLike, op: str = "sum", root: int = 0, out: np.ndarray | None = None
+    ) -> Any:
+        """The arrays of all PEs, combined element by element: on the root; None elsewhere.
+
+        `out` counts on the root alone, unless it is the given array.
+
+        >>> import consort
+        >>> consort.launch(lambda team: team.reduce(team.rank + 1, op="product"), pes=4)
+        [np.int64(24), None, None, None]
+        """
+        source, was_array = given(array)
+        is_root = self.rank == root
+        if out is not None and out is source:
+            self._native.collective("reduce", None, source, op, root)
+            return source if is_root else None
+        received = target(out, source.shape, source.dtype) if is_root else None
+        self._native.collective("reduce", source, received, op, root)
+        return None if received is None else result(received, was_array)
+
+    def all_reduce(self, array: ArrayLike, op: str = "sum", out: np.ndarray | None = None) -> Any:
+        """The arrays of all PEs, combined element by element, on all. `out` may be the array.
+
+        >>> import consort, numpy
+        >>> consort.launch(lambda team: team.all_reduce(numpy.arange(3) * team.rank), pes=3)[0]
+        array([0, 3, 6])
+        """
+        return self._combined("all_reduce", array, op, out)
+
+    def scan(self, array: ArrayLike, op: str = "sum", out: np.ndarray | None = None) -> Any:
+        """The arrays of the PEs up to this one, combined. `out` may be the given array.
+
+        >>> import consort
+        >>> consort.launch(lambda team: int(team.scan(10)), pes=3)
+        [10, 20, 30]
+        """
+        return self._combined("scan", array, op, out)
+
+    def exclusive_scan(
+        self, array: ArrayLike, op: str = "sum", out: np.ndarray | None = None
+    ) -> Any:
+        """The arrays of the PEs before this one, combined; on PE 0 None, or `out` as it was.
+
+        >>> import consort
+        >>> consort.launch(lambda team: team.exclusive_scan(100), pes=3)
+        [None, np.int64(100), np.int64(200)]
+        """
+        source, was_array = given(array)
+        received = target(out, source.shape, source.dtype)
+        if out is not None and out is source:
+            source = source.copy()
+        self._native.collective("exclusive_scan", source, received, op)
+        if self.rank == 0 and out is None:
+            return None
+        return result(received, was_array)
+
+    def reduce_scatter(
+        self, array: ArrayLike, op: str = "sum", out: np.ndarray | None = None
+    ) -> Any:
+        """This PE's block of the combined arrays, which have a block for each PE.
+
+        >>> import consort, numpy
+        >>> consort.launch(lambda team: team.reduce_scatter(numpy.ones((2, 3))), pes=2)[1]
+        array([2., 2., 2.])
+        """
+        source, _ = given(array)
+        block = blocks(source, self.size, "reduce_scatter")
+        received = target(out, block, source.dtype)
+        self._native.collective("reduce_scatter", source, received, op)
+        return result(received, False)
+
+    def gather(self, array: ArrayLike, root: int = 0, out: np.ndarray | None = None) -> Any:
+        """The arrays of all PEs along a new first axis, by rank: on the root; None elsewhere.
+
+        >>> import consort
+        >>> consort.launch(lambda team: team.gather(team.rank), pes=3)
+        [array([0, 1, 2]), None, None]
+        """
+        source, _ = given(array)
+        received = None
+        if self.rank == root:
+            received = target(out, (self.size, *source.shape), source.dtype)
+        self._native.collective("gather", source, received, None, root)
+        return received
+
+    def all_gather(self, array: ArrayLike, out: np.ndarray | None = None) -> Any:
+        """The arrays of all PEs along a new first axis, by rank.
+
+        >>> import consort
+        >>> consort.launch(lambda team: team.all_gather(team.rank), pes=3)[2]
+        array([0, 1, 2])
+        """
+        source, _ = given(array)
+        received = target(out, (self.size, *source.shape), source.dtype)
+        self._native.collective("all_gather", source, received)
+        return received
+
+    def scatter(
+        self, array: ArrayLike | None = None, root: int = 0, out: np.ndarray | None = None
+    ) -> Any:
+        """This PE's block of the root's array, which has one for each PE along its first axis.
+
+        Only the root gives an array. Either all PEs give `out`, or none: then the root tells the
+        others type and shape, in a call of its own.
+
+        >>> import consort, numpy
+        >>> def program(team):
+        ...     return team.scatter(numpy.arange(6).reshape(3, 2) if team.rank == 0 else None)
+        >>> consort.launch(program, pes=3)[2]
+        array([4, 5])
+        """
+        source, block = None, None
+        if self.rank == root:
+            if array is None:
+                raise TypeError("the root of a scatter gives the array")
+            source, _ = given(array)
+            block = (blocks(source, self.size, "scatter"), source.dtype)
+        if out is None:
+            block = self._told(block, root)
+        elif block is None:
+            block = (out.shape, out.dtype)
+        received = target(out, *block)
+        self._native.collective("scatter", source, received, None, root)
+        return result(received, False)
+
+    def all_to_all(self, array: ArrayLike, out: np.ndarray | None = None) -> Any:
+        """A block from every PE: that of this PE's rank. `out` may be the given array.
+
+        >>> import consort, numpy
+        >>> consort.launch(lambda team: team.all_to_all(numpy.full(3, team.rank)), pes=3)[0]
+        array([0, 1, 2])
+        """
+        source, _ = given(array)
+        blocks(source, self.size, "all_to_all")
+        received = target(out, source.shape, source.dtype)
+        if out is not None and out is source:
+            source = source.copy()
+        self._native.collective("all_to_all", source, received)
+        return received
+
+    def start_barrier(self) -> Request:
+        """Starts a barrier, which is complete when all PEs have started it."""
+        return Request(self._native.start_barrier(), None)
+
+    def start_broadcast(self, array: ArrayLike, root: int = 0) -> Request:
+        """Starts a broadcast. The result is a new array."""
+        return self._start("broadcast", array, None, root, lambda shape: shape)
+
+    def start_reduce(self, array: ArrayLike, op: str = "sum", root: int = 0) -> Request:
+        """Starts a reduction, whose result the root gets."""
+        return self._start("reduce", array, op, root, lambda shape: shape)
+
+    def start_all_reduce(self, array: ArrayLike, op: str = "sum") -> Request:
+        """Starts an all-reduce.
+
+        The array is copied, so it may be changed at once. The call goes on while this PE is in any
+        call of a team, or in `progress`.
+
+        >>> import consort
+        >>> def program(team):
+        ...     request = team.start_all_reduce(team.rank)
+        ...     team.barrier()  # or whatever does not need the sum
+        ...     return int(request.wait())
+        >>> consort.launch(program, pes=4)
+        [6, 6, 6, 6]
+        """
+        return self._start("all_reduce", array, op, 0, lambda shape: shape)
+
+    def start_scan(self, array: ArrayLike, op: str = "sum") -> Request:
+        """Starts an inclusive scan."""
+        return self._start("scan", array, op, 0, lambda shape: shape)
+
+    def start_exclusive_scan(self, array: ArrayLike, op: str = "sum") -> Request:
+        """Starts an exclusive scan, whose result PE 0 does not get."""
+        return self._start("exclusive_scan", array, op, 0, lambda shape: shape)
+
+    def start_reduce_scatter(self, array: ArrayLike, op: str = "sum") -> Request:
+        """Starts a reduce-scatter of an array with a block for each PE."""
+        blocks(given(array)[0], self.size, "reduce_scatter")
+        return self._start("reduce_scatter", array, op, 0, lambda shape: shape[1:])
+
+    def start_gather(self, array: ArrayLike, root: int = 0) -> Request:
+        """Starts a gather, whose result the root gets."""
+        return self._start("gather", array, None, root, lambda shape: (self.size, *shape))
+
+    def start_all_gather(self, array: ArrayLike) -> Request:
+        """Starts an all-gather."""
+        return self._start("all_gather", array, None, 0, lambda shape: (self.size, *shape))
+
+    def start_all_to_all(self, array: ArrayLike) -> Request:
+        """Starts an all-to-all of an array with a block for each PE."""
+        blocks(given(array)[0], self.size, "all_to_all")
+        return self._start("all_to_all", array, None, 0, lambda shape: shape)
+
+    def progress(self) -> None:
+        """Drives what this PE has started. Waits for nothing."""
+        self._native.progress()
+
+    def split(self, color: int | None, key: int = 0) -> Team | None:
+        """The team of the PEs that give the same colour, by key and then by rank.
+
+        A PE that gives None gets None. `free` gives the team's memory back.
+
+        >>> import consort
+        >>> def program(team):
+        ...     part = team.split(team.rank % 2)
+        ...     return part.size, int(part.all_reduce(team.rank))
+        >>> consort.launch(program, pes=5)
+        [(3, 6), (2, 4), (3, 6), (2, 4), (3, 6)]
+        """
+        if color is not None and not 0 <= color < 2**32:
+            raise ValueError(f"{color} is no colour: use a number from 0 on, or None")
+        native = self._native.split(color, key)
+        return None if native is None else Team(native)
+
+    def free(self) -> None:
+        """Frees a team that `split` has made, in a call of all its PEs."""
+        self._native.free()
+
+    def symmetric(self, length: int, dtype: DTypeLike = float) -> Memory:
+        """Allocates so many zeroed elements on every PE, which all PEs can put to and get from.
+
+        >>> import consort, numpy
+        >>> def program(team):
+        ...     memory = team.symmetric(4, dtype="int64")
+        ...     memory.put(numpy.full(4, team.rank), to=(team.rank + 1) % team.size)
+        ...     memory.quiet()
+        ...     team.barrier()
+        ...     return memory.get(team.rank, first=1, count=2)
+        >>> consort.launch(program, pes=3)[0]
+        array([2, 2])
+        """
+        of = np.dtype(dtype)
+        return Memory(self._native.symmetric(np.empty(0, of), length), length, of)
+
+    def _move(self, call: str, source: np.ndarray, received: np.ndarray, root: int) -> None:
+        """A call in which the root has the source and the others the target."""
+        if self.rank == root:
+            self._native.collective(call, source, None, None, root)
+        else:
+            self._native.collective(call, None, received, None, root)
+
+    def _combined(self, call: str, array: ArrayLike, op: str, out: np.ndarray | None) -> Any:
+        source, was_array = given(array)
+        if out is not None and out is source:
+            self._native.collective(call, None, source, op)
+            return source
+        received = target(out, source.shape, source.dtype)
+        self._native.collective(call, source, received, op)
+        return result(received, was_array)
+
+    def _start(
+        self, call: str, array: ArrayLike, op: str | None, root: int, shaped: Any
+    ) -> Request:
+        source, was_array = given(array)
+        shape = shaped(source.shape)
+        return Request(self._native.start(call, source, source.size, op, root), shape, was_array)
+
+    def _told(
+        self, block: tuple[tuple[int, ...], np.dtype] | None, root: int
+    ) -> tuple[tuple[int, ...], np.dtype]:
+        """The root's shape and type, on all PEs."""
+        words = np.zeros(_MOST_AXES + 3, np.int64)
+        if block is not None:
+            shape, of = block
+            words[:3] = ord(of.kind), of.itemsize, len(shape)
+            words[3 : 3 + len(shape)] = shape
+        self._move("broadcast", words, words, root)
+        kind, size, axes = words[:3].tolist()
+        return tuple(words[3 : 3 + axes].tolist()), np.dtype(f"{chr(kind)}{size}")

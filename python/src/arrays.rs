@@ -1,0 +1,216 @@
+//! Which Rust type an array is of, and its memory for the time of a call.
+//!
+//! An array is borrowed while a call uses it: other calls, of any thread, are refused that would
+//! change it. That the rest of the program leaves it alone is up to the program, as with NumPy's
+//! own functions that let other threads run.
+
+use std::fmt::Display;
+
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use consort::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum};
+use numpy::{
+    BorrowError, Element, PyArray1, PyArrayDescrMethods as _, PyArrayDyn, PyArrayMethods as _,
+    PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArray, PyUntypedArrayMethods as _,
+};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    prelude::*,
+};
+
+/// The names of operators.
+pub(crate) const OPERATORS: [&str; 7] = ["sum", "product", "min", "max", "and", "or", "xor"];
+
+/// What takes an operator on `T`.
+pub(crate) trait Takes<T> {
+    /// What it makes of it.
+    type Output;
+    /// Takes the operator.
+    fn take<O: Operator<T> + Copy + Send + 'static>(self, operator: O) -> Self::Output;
+}
+
+/// The elements of arrays.
+pub(crate) trait Data: Pod + Send + Sync {
+    /// As NumPy has them here.
+    type Raw: Element + Pod;
+    /// NumPy's name of the type.
+    const NAME: &'static str;
+    /// The names of the operators on it.
+    const OPERATORS: &'static [&'static str];
+
+    /// Passes on the operator of this name, if the type has it.
+    fn combine<V: Takes<Self>>(name: &str, visitor: V) -> Option<V::Output>;
+}
+
+macro_rules! data {
+    ($($type:ty as $raw:ty, $name:literal: $($operator:literal $value:ident),*;)*) => {$(
+        impl Data for $type {
+            type Raw = $raw;
+            const NAME: &'static str = $name;
+            const OPERATORS: &'static [&'static str] = &[$($operator),*];
+
+            fn combine<V: Takes<Self>>(name: &str, visitor: V) -> Option<V::Output> {
+                match name {
+                    $($operator => Some(visitor.take($value)),)*
+                    _ => None,
+                }
+            }
+        }
+    )*};
+    (integers $($type:ident $name:literal)*) => {
+        data! {$(
+            $type as $type, $name: "sum" Sum, "product" Product, "min" Min, "max" Max,
+                "and" BitAnd, "or" BitOr, "xor" BitXor;
+        )*}
+    };
+}
+
+data! {
+    integers
+    i8 "int8" i16 "int16" i32 "int32" i64 "int64" u8 "uint8" u16 "uint16" u32 "uint32" u64 "uint64"
+}
+
+// An array of one byte is another type than a byte: calls on both are different calls.
+data! {
+    f32 as f32, "float32": "sum" Sum, "product" Product, "min" Min, "max" Max;
+    f64 as f64, "float64": "sum" Sum, "product" Product, "min" Min, "max" Max;
+    [u8; 1] as u8, "bool": "min" BitAnd, "max" BitOr, "and" BitAnd, "or" BitOr, "xor" BitXor;
+}
+
+/// Does something for the type of an array's elements, as `$type`.
+macro_rules! for_type_of {
+    ($array:expr, $type:ident => $body:expr) => {{
+        let array = $array;
+        macro_rules! with {
+            ($one:ty) => {{
+                type $type = $one;
+                $body
+            }};
+        }
+        match $crate::arrays::kind(array)? {
+            ('f', 4) => with!(f32),
+            ('f', 8) => with!(f64),
+            ('i', 1) => with!(i8),
+            ('i', 2) => with!(i16),
+            ('i', 4) => with!(i32),
+            ('i', 8) => with!(i64),
+            ('u', 1) => with!(u8),
+            ('u', 2) => with!(u16),
+            ('u', 4) => with!(u32),
+            ('u', 8) => with!(u64),
+            ('b', 1) => with!([u8; 1]),
+            _ => Err($crate::arrays::not_taken(array)),
+        }
+    }};
+}
+pub(crate) use for_type_of;
+
+/// The kind of an array's type, by NumPy's letters, and its bytes; a space if it is of another byte
+/// order.
+pub(crate) fn kind(array: &Bound<'_, PyAny>) -> PyResult<(char, usize)> {
+    let array = array.cast::<PyUntypedArray>()?;
+    let of = array.dtype();
+    let is_native = of.is_native_byteorder().unwrap_or(true);
+    Ok((if is_native { char::from(of.kind()) } else { ' ' }, of.itemsize()))
+}
+
+/// The exception for an array of another type.
+pub(crate) fn not_taken(array: &Bound<'_, PyAny>) -> PyErr {
+    let name = array.getattr("dtype").map_or_else(|_| "?".to_owned(), |of| of.to_string());
+    PyTypeError::new_err(format!(
+        "arrays of {name} cannot be in a call: use float32, float64, integers of 8 to 64 bits or \
+         bool, in this machine's byte order"
+    ))
+}
+
+/// The exception for an operator that a type does not have.
+pub(crate) fn no_operator<T: Data>(name: &str) -> PyErr {
+    let known = OPERATORS.contains(&name);
+    let whose = if known { format!(" on {}", T::NAME) } else { String::new() };
+    let names = if known { T::OPERATORS } else { &OPERATORS };
+    PyValueError::new_err(format!("no operator '{name}'{whose}: use one of {}", names.join(", ")))
+}
+
+/// The array with elements of `T`, as bytes if they are of `bool`.
+fn raw<'py, T: Data>(
+    array: &Bound<'py, PyAny>,
+    what: &str,
+) -> PyResult<Bound<'py, PyArrayDyn<T::Raw>>> {
+    let bytes = if T::NAME == "bool" && kind(array)? == ('b', 1) {
+        Some(array.call_method1("view", ("uint8",))?)
+    } else {
+        None
+    };
+    let is_it = bytes.is_some() || T::NAME != "bool";
+    let typed = bytes.as_ref().unwrap_or(array).cast::<PyArrayDyn<T::Raw>>().ok().cloned();
+    typed.filter(|_| is_it).ok_or_else(|| {
+        let of = array.getattr("dtype").map_or_else(|_| "?".to_owned(), |of| of.to_string());
+        PyTypeError::new_err(format!("{what} is of {of}: use {}, as the other array", T::NAME))
+    })
+}
+
+fn not_borrowed(what: &str, error: BorrowError) -> PyErr {
+    PyValueError::new_err(match error {
+        BorrowError::NotWriteable => format!("{what} is read-only"),
+        _ => format!(
+            "{what} is in another call, which changes it or which this one would disturb: give \
+             each PE an array of its own"
+        ),
+    })
+}
+
+fn not_a_slice(what: &str, error: impl Display) -> PyErr {
+    PyValueError::new_err(format!(
+        "{what} is not contiguous and aligned in memory ({error}): use numpy.ascontiguousarray"
+    ))
+}
+
+fn check_order<T: Element>(array: &Bound<'_, PyArrayDyn<T>>, what: &str) -> PyResult<()> {
+    if array.is_c_contiguous() { Ok(()) } else { Err(not_a_slice(what, "not in the order of C")) }
+}
+
+/// An array that a call reads.
+pub(crate) struct Read<'py, T: Data>(PyReadonlyArrayDyn<'py, T::Raw>);
+
+impl<'py, T: Data> Read<'py, T> {
+    /// Borrows it.
+    pub(crate) fn new(array: &Bound<'py, PyAny>, what: &str) -> PyResult<Self> {
+        let array = raw::<T>(array, what)?;
+        check_order(&array, what)?;
+        let held = array.try_readonly().map_err(|error| not_borrowed(what, error))?;
+        held.as_slice().map_err(|error| not_a_slice(what, error))?;
+        Ok(Self(held))
+    }
+
+    /// Its elements.
+    pub(crate) fn slice(&self) -> &[T] {
+        cast_slice(self.0.as_slice().unwrap_or_default())
+    }
+}
+
+/// An array that a call writes.
+pub(crate) struct Written<'py, T: Data>(PyReadwriteArrayDyn<'py, T::Raw>);
+
+impl<'py, T: Data> Written<'py, T> {
+    /// Borrows it.
+    pub(crate) fn new(array: &Bound<'py, PyAny>, what: &str) -> PyResult<Self> {
+        let array = raw::<T>(array, what)?;
+        check_order(&array, what)?;
+        let held = array.try_readwrite().map_err(|error| not_borrowed(what, error))?;
+        held.as_slice().map_err(|error| not_a_slice(what, error))?;
+        Ok(Self(held))
+    }
+
+    /// Its elements.
+    pub(crate) fn slice(&mut self) -> &mut [T] {
+        cast_slice_mut(self.0.as_slice_mut().unwrap_or_default())
+    }
+}
+
+/// A new array of one dimension.
+pub(crate) fn array_of<'py, T: Data>(
+    py: Python<'py>,
+    elements: Vec<T>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let raw = PyArray1::<T::Raw>::from_slice(py, cast_slice(&elements)).into_any();
+    if T::NAME == "bool" { raw.call_method1("view", ("bool",)) } else { Ok(raw) }
+}

@@ -1,0 +1,100 @@
+//! Blocking collectives on arrays.
+
+use consort::{Collective, Operator, Rank, Team};
+use pyo3::{exceptions::PyValueError, prelude::*};
+
+use crate::{
+    arrays::{Data, Read, Takes, Written, for_type_of, no_operator},
+    running::call,
+};
+
+/// A collective, its operator by name, and its root.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call<'n> {
+    pub(crate) collective: Collective,
+    pub(crate) operator: &'n str,
+    pub(crate) root: Rank,
+}
+
+impl<'n> Call<'n> {
+    /// The one of these names.
+    pub(crate) fn new(collective: &str, operator: Option<&'n str>, root: Rank) -> PyResult<Self> {
+        let collective: Collective =
+            collective.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
+        Ok(Self { collective, operator: operator.unwrap_or("sum"), root })
+    }
+}
+
+/// A call on slices. Without a source it is one in place.
+struct OnSlices<'s, 'p, T> {
+    team: &'s Team<'p>,
+    collective: Collective,
+    root: Rank,
+    source: Option<&'s [T]>,
+    target: &'s mut [T],
+}
+
+impl<T: Data> Takes<T> for OnSlices<'_, '_, T> {
+    type Output = consort::Result<()>;
+
+    fn take<O: Operator<T> + Copy + Send + 'static>(self, operator: O) -> consort::Result<()> {
+        let Self { team, collective, root, source, target } = self;
+        match (source, collective) {
+            (Some(source), _) => team.collective_slice(collective, source, target, operator, root),
+            (None, Collective::Reduce) => team.reduce_in_place(target, operator, root),
+            (None, Collective::AllReduce) => team.all_reduce_in_place(target, operator),
+            (None, Collective::Scan) => team.scan_in_place(target, operator),
+            (None, _) => team.collective_slice(collective, &[], target, operator, root),
+        }
+    }
+}
+
+/// Makes a call of a team, by launch and index, on arrays.
+pub(crate) fn make(
+    py: Python<'_>,
+    team: (u64, usize),
+    what: Call<'_>,
+    source: Option<&Bound<'_, PyAny>>,
+    target: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let Some(either) = source.or(target) else {
+        return Err(PyValueError::new_err("there is neither a source nor a target"));
+    };
+    for_type_of!(either, T => make_on::<T>(py, team, what, source, target))
+}
+
+fn make_on<T: Data>(
+    py: Python<'_>,
+    (launch, index): (u64, usize),
+    what: Call<'_>,
+    source: Option<&Bound<'_, PyAny>>,
+    target: Option<&Bound<'_, PyAny>>,
+) -> PyResult<()> {
+    let Call { collective, operator, root } = what;
+    let source = source.map(|array| Read::<T>::new(array, "the array")).transpose()?;
+    let mut target = target.map(|array| Written::<T>::new(array, "the result")).transpose()?;
+    let source = source.as_ref().map(Read::slice);
+    let target = target.as_mut().map_or(&mut [][..], Written::slice);
+    if !collective.combines() {
+        return call(py, launch, index, |team, _| {
+            OnSlices { team, collective, root, source, target }.only_moves()
+        });
+    }
+    if !T::OPERATORS.contains(&operator) {
+        return Err(no_operator::<T>(operator));
+    }
+    call(py, launch, index, |team, _| {
+        let on = OnSlices { team, collective, root, source, target };
+        T::combine(operator, on).unwrap_or(Ok(()))
+    })
+}
+
+impl<T: Data> OnSlices<'_, '_, T> {
+    /// Makes the call where nothing is combined.
+    fn only_moves(self) -> consort::Result<()> {
+        let source = self.source.unwrap_or_default();
+        // The operator is ignored.
+        let operator = |left: T, _: T| left;
+        self.team.collective_slice(self.collective, source, self.target, operator, self.root)
+    }
+}

@@ -1,0 +1,67 @@
+//! This library's errors as exceptions.
+
+use consort::Rank;
+use pyo3::{
+    create_exception,
+    exceptions::{PyMemoryError, PyRuntimeError, PyValueError},
+    prelude::*,
+};
+
+create_exception!(consort, Error, PyRuntimeError, "A call or a launch has failed.");
+create_exception!(consort, PeFailed, Error, "Another PE has failed, whose rank the message tells.");
+create_exception!(
+    consort,
+    Mismatched,
+    Error,
+    "PEs made different calls where all must make the same, or waited for each other."
+);
+
+/// Adds the exceptions to the module.
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("Error", py.get_type::<Error>())?;
+    module.add("PeFailed", py.get_type::<PeFailed>())?;
+    module.add("Mismatched", py.get_type::<Mismatched>())
+}
+
+/// An error's message. Where a call was made is told by the traceback: what the library names is a
+/// line of this extension, and is left out.
+pub(crate) fn message(error: &consort::Error) -> String {
+    let text = error.to_string();
+    let mut parts = text.split(" at src/");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let end = part.find(".rs:").map_or(0, |at| at + ".rs:".len());
+        text + part[end..].trim_start_matches(|c: char| c.is_ascii_digit())
+    })
+}
+
+/// The exception for an error.
+pub(crate) fn exception(error: &consort::Error) -> PyErr {
+    let message = message(error);
+    match error {
+        consort::Error::PeFailed { .. } => PeFailed::new_err(message),
+        consort::Error::Mismatched(_) => Mismatched::new_err(message),
+        consort::Error::Memory(_) => PyMemoryError::new_err(message),
+        consort::Error::RootOutOfRange { .. }
+        | consort::Error::RankOutOfRange { .. }
+        | consort::Error::Lengths { .. }
+        | consort::Error::Blocks { .. }
+        | consort::Error::OutOfBounds { .. }
+        | consort::Error::NoPes
+        | consort::Error::TooManyPes { .. }
+        | consort::Error::Team(_) => PyValueError::new_err(message),
+        _ => Error::new_err(message),
+    }
+}
+
+/// The rank that a number is.
+pub(crate) fn rank(number: i64, size: u32) -> PyResult<Rank> {
+    let found = u32::try_from(number).ok().filter(|rank| *rank < size).map(Rank);
+    found.ok_or_else(|| {
+        let last = size - 1;
+        PyValueError::new_err(format!(
+            "PE {number} is not in the team: its {size} PEs have ranks 0 to {last}"
+        ))
+    })
+}

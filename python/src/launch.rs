@@ -1,0 +1,200 @@
+//! Runs a function on PEs that are threads.
+//!
+//! The launch has a thread of its own, so that the one that called it can look for signals: when
+//! Ctrl-C is pressed, `KeyboardInterrupt` is raised in the PEs that run Python code, and the calls
+//! of the others fail because of those. If it is pressed again, the caller does not wait for them.
+
+#![expect(unsafe_code, reason = "raises an exception in another thread")]
+
+use std::{
+    ffi::c_ulong,
+    fmt, iter,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{RecvTimeoutError, sync_channel},
+    },
+    thread,
+    time::Duration,
+};
+
+use consort::{Pes, Rank};
+use pyo3::{
+    exceptions::PyKeyboardInterrupt,
+    ffi::PyThreadState_SetAsyncExc,
+    intern,
+    prelude::*,
+    types::{PyList, PyTuple},
+};
+
+use crate::{
+    errors::{self, exception},
+    running::Running,
+    team::Team,
+};
+
+/// How often the caller looks for signals.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The number of the next launch.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Why a PE's program ended early.
+enum Cause {
+    /// By an exception, of which this is the text.
+    Raised(PyErr, String),
+    /// By an error of a launch.
+    Launch(consort::Error),
+}
+
+impl From<consort::Error> for Cause {
+    fn from(error: consort::Error) -> Self {
+        Self::Launch(error)
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Raised(_, text) => f.write_str(text),
+            Self::Launch(error) => error.fmt(f),
+        }
+    }
+}
+
+/// What the PEs of a launch tell its caller.
+#[derive(Default)]
+struct Told {
+    /// The threads, as Python numbers them, that run the program.
+    threads: Vec<c_ulong>,
+    /// The exceptions of the PEs, with their ranks.
+    raised: Vec<(Rank, PyErr)>,
+}
+
+/// The number of cores that this process may use.
+#[pyfunction]
+pub(crate) fn cores() -> u32 {
+    consort::Algorithms::here().cores()
+}
+
+/// Runs `function(team, *arguments)` on `pes` PEs, and returns their results by rank.
+#[pyfunction]
+pub(crate) fn launch<'py>(
+    function: Bound<'py, PyAny>,
+    pes: u32,
+    arguments: Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyList>> {
+    let py = function.py();
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let told = Arc::new(Mutex::new(Told::default()));
+    let (function, arguments) = (function.unbind(), arguments.unbind());
+    let (send, mut receive) = sync_channel(1);
+    let of_pes = Arc::clone(&told);
+    let launching = move || {
+        let ended = Pes::threads(pes).named("consort").try_run(|pe| {
+            Running::run(number, pe, || {
+                run(pe.world().rank(), number, &function, &arguments, &of_pes)
+            })
+        });
+        // The caller may have gone.
+        drop(send.send(ended));
+    };
+    let started = thread::Builder::new().name("consort launch".to_owned()).spawn(launching);
+    started.map_err(|error| errors::Error::new_err(format!("cannot start a thread: {error}")))?;
+    let mut is_interrupted = false;
+    let ended = loop {
+        let receive = &mut receive;
+        match py.detach(move || receive.recv_timeout(LOOK)) {
+            Ok(ended) => break ended,
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(errors::Error::new_err("the launch has panicked"));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Err(interrupt) = py.check_signals() {
+            if is_interrupted {
+                return Err(interrupt);
+            }
+            is_interrupted = true;
+            interrupt_all(py, &told);
+        }
+    };
+    if is_interrupted {
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
+    match ended {
+        Ok(results) => PyList::new(py, results.into_iter().map(|(_, result)| result)),
+        Err(cause) => Err(failure(py, cause, &told, pes)),
+    }
+}
+
+/// Runs the function as one PE.
+fn run(
+    rank: Rank,
+    launch: u64,
+    function: &Py<PyAny>,
+    arguments: &Py<PyTuple>,
+    told: &Mutex<Told>,
+) -> Result<Py<PyAny>, Cause> {
+    Python::attach(|py| {
+        let mut thread = None;
+        let returned = Team::world(launch).and_then(|team| {
+            let number =
+                py.import(intern!(py, "threading"))?.call_method0("get_ident")?.extract()?;
+            thread = Some(number);
+            held(told).threads.push(number);
+            let team = Bound::new(py, team)?.into_any();
+            let words = iter::once(team).chain(arguments.bind(py).iter());
+            function.bind(py).call1(PyTuple::new(py, words.collect::<Vec<_>>())?)
+        });
+        // Only then is the thread's number another one's.
+        held(told).threads.retain(|one| Some(*one) != thread);
+        returned.map(Bound::unbind).map_err(|error| {
+            held(told).raised.push((rank, error.clone_ref(py)));
+            let text = error.to_string();
+            Cause::Raised(error, text)
+        })
+    })
+}
+
+fn held(told: &Mutex<Told>) -> std::sync::MutexGuard<'_, Told> {
+    told.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Raises `KeyboardInterrupt` in the threads that run the program.
+fn interrupt_all(py: Python<'_>, told: &Mutex<Told>) {
+    let exception = py.get_type::<PyKeyboardInterrupt>();
+    for &thread in &held(told).threads {
+        // SAFETY: this thread is attached to the interpreter. A thread that has ended is none that
+        // the interpreter knows, and nothing is done.
+        unsafe { PyThreadState_SetAsyncExc(thread.cast_signed(), exception.as_ptr()) };
+    }
+}
+
+/// The exception of a launch that has failed: that of the PE that failed first, with its rank.
+fn failure(py: Python<'_>, cause: Cause, told: &Mutex<Told>, pes: u32) -> PyErr {
+    let mut raised = std::mem::take(&mut held(told).raised);
+    raised.sort_by_key(|(rank, _)| *rank);
+    let own = match cause {
+        Cause::Raised(error, _) => {
+            let is_same = |(_, one): &(Rank, PyErr)| one.value(py).is(error.value(py));
+            let rank = raised.iter().find(|one| is_same(one)).map(|(rank, _)| *rank);
+            rank.map(|rank| (rank, error))
+        }
+        // PEs that disagree have all raised it; one shows where.
+        Cause::Launch(error) => {
+            let text = errors::message(&error);
+            let of_it = |one: &PyErr| one.value(py).to_string() == text;
+            match raised.into_iter().find(|(_, one)| of_it(one)) {
+                Some(first) => Some(first),
+                None => return exception(&error),
+            }
+        }
+    };
+    let Some((rank, error)) = own else { return errors::Error::new_err("the launch has failed") };
+    let note = format!("raised by PE {rank} of {pes}");
+    // An exception that takes neither is raised all the same.
+    drop(error.value(py).call_method1("add_note", (note,)));
+    drop(error.value(py).setattr("pe_rank", rank.0));
+    error
+}

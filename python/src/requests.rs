@@ -1,0 +1,216 @@
+//! Nonblocking collectives. They own their data: what NumPy has is copied when a call starts, and
+//! its result becomes a new array, so no array is anybody's meanwhile.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use consort::{Collective, Operator, Rank, Team};
+use pyo3::prelude::*;
+
+use crate::{
+    arrays::{Data, Read, Takes, array_of, for_type_of, no_operator},
+    calls::Call,
+    errors::exception,
+    running::{Running, call, here},
+};
+
+/// A result that becomes an array.
+pub(crate) trait Result: Send {
+    /// The array.
+    fn array<'py>(self: Box<Self>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>>;
+}
+
+impl<T: Data> Result for Vec<T> {
+    fn array<'py>(self: Box<Self>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        array_of(py, *self)
+    }
+}
+
+/// A call that is under way.
+pub(crate) trait Pending {
+    /// Whether it is complete.
+    fn test(&mut self) -> consort::Result<bool>;
+    /// Its result, where this PE gets one.
+    fn wait(self: Box<Self>) -> consort::Result<Option<Box<dyn Result>>>;
+}
+
+impl Pending for consort::Request<'_, ()> {
+    fn test(&mut self) -> consort::Result<bool> {
+        consort::Request::test(self)
+    }
+
+    fn wait(self: Box<Self>) -> consort::Result<Option<Box<dyn Result>>> {
+        consort::Request::wait(*self).map(|()| None)
+    }
+}
+
+impl<T: Data> Pending for consort::Request<'_, Vec<T>> {
+    fn test(&mut self) -> consort::Result<bool> {
+        consort::Request::test(self)
+    }
+
+    fn wait(self: Box<Self>) -> consort::Result<Option<Box<dyn Result>>> {
+        Ok(Some(Box::new(consort::Request::wait(*self)?)))
+    }
+}
+
+impl<T: Data> Pending for consort::Request<'_, Option<Vec<T>>> {
+    fn test(&mut self) -> consort::Result<bool> {
+        consort::Request::test(self)
+    }
+
+    fn wait(self: Box<Self>) -> consort::Result<Option<Box<dyn Result>>> {
+        let result = consort::Request::wait(*self)?;
+        Ok(result.map(|elements| Box::new(elements) as Box<dyn Result>))
+    }
+}
+
+/// A nonblocking call, as Python sees it: a number.
+#[pyclass(frozen, module = "consort._consort")]
+pub(crate) struct Request {
+    launch: u64,
+    index: usize,
+    is_taken: AtomicBool,
+}
+
+/// Keeps a call in the first free place.
+fn keep<'p>(running: &Running<'p>, request: Box<dyn Pending + 'p>) -> usize {
+    let mut requests = running.requests.borrow_mut();
+    let free = requests.iter().position(Option::is_none);
+    let index = free.unwrap_or(requests.len());
+    if free.is_none() {
+        requests.push(None);
+    }
+    requests[index] = Some(request);
+    index
+}
+
+impl Request {
+    fn new(launch: u64, index: usize) -> Self {
+        Self { launch, index, is_taken: AtomicBool::new(false) }
+    }
+}
+
+#[pymethods]
+impl Request {
+    /// Whether the call is complete.
+    fn test(&self, py: Python<'_>) -> PyResult<bool> {
+        if self.is_taken.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        call(py, self.launch, 0, |_, running| {
+            let mut requests = running.requests.borrow_mut();
+            requests[self.index].as_mut().map_or(Ok(true), |request| request.test())
+        })
+    }
+
+    /// Waits until the call is complete, and returns its result, once.
+    fn wait<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if self.is_taken.load(Ordering::Relaxed) {
+            return Err(exception(&consort::Error::Taken));
+        }
+        let result = call(py, self.launch, 0, |_, running| {
+            self.is_taken.store(true, Ordering::Relaxed);
+            let request = running.requests.borrow_mut()[self.index].take();
+            request.ok_or(consort::Error::Taken)?.wait()
+        })?;
+        result.map(|elements| elements.array(py)).transpose()
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if *self.is_taken.get_mut() {
+            return;
+        }
+        // The call goes on. Another thread, or a later one, has no place to give back.
+        drop(here(self.launch, |running| {
+            let request =
+                running.requests.try_borrow_mut().ok().and_then(|mut all| all[self.index].take());
+            drop(request);
+            Ok(())
+        }));
+    }
+}
+
+/// Starts a barrier of a team, by launch and index.
+pub(crate) fn start_barrier(py: Python<'_>, (launch, team): (u64, usize)) -> PyResult<Request> {
+    let index =
+        call(py, launch, team, |team, running| Ok(keep(running, Box::new(team.start_barrier()?))))?;
+    Ok(Request::new(launch, index))
+}
+
+/// Starts a call of a team, by launch and index, on a copy of an array. `length` is that of a
+/// block, where it is not that of the source.
+pub(crate) fn start(
+    py: Python<'_>,
+    team: (u64, usize),
+    what: Call<'_>,
+    source: &Bound<'_, PyAny>,
+    length: usize,
+) -> PyResult<Request> {
+    for_type_of!(source, T => start_on::<T>(py, team, what, source, length))
+}
+
+/// A call on data of its own.
+struct OnVector<'s, 'p, T> {
+    team: &'s Team<'p>,
+    collective: Collective,
+    root: Rank,
+    source: Vec<T>,
+    length: usize,
+}
+
+type Started<'p> = consort::Result<Box<dyn Pending + 'p>>;
+
+impl<'p, T: Data> Takes<T> for OnVector<'_, 'p, T> {
+    type Output = Started<'p>;
+
+    fn take<O: Operator<T> + Copy + Send + 'static>(self, operator: O) -> Started<'p> {
+        let Self { team, collective, root, source, .. } = self;
+        Ok(match collective {
+            Collective::Reduce => Box::new(team.start_reduce(source, operator, root)?),
+            Collective::ReduceScatter => Box::new(team.start_reduce_scatter(source, operator)?),
+            Collective::Scan => Box::new(team.start_scan(source, operator)?),
+            Collective::ExclusiveScan => Box::new(team.start_exclusive_scan(source, operator)?),
+            _ => Box::new(team.start_all_reduce(source, operator)?),
+        })
+    }
+}
+
+impl<'p, T: Data> OnVector<'_, 'p, T> {
+    /// Starts the call where nothing is combined.
+    fn only_moves(self) -> Started<'p> {
+        let Self { team, collective, root, source, length } = self;
+        Ok(match collective {
+            Collective::Scatter => Box::new(team.start_scatter(source, length, root)?),
+            Collective::Gather => Box::new(team.start_gather(source, root)?),
+            Collective::AllGather => Box::new(team.start_all_gather(source)?),
+            Collective::AllToAll => Box::new(team.start_all_to_all(source)?),
+            _ => Box::new(team.start_broadcast(source, root)?),
+        })
+    }
+}
+
+fn start_on<T: Data>(
+    py: Python<'_>,
+    (launch, team): (u64, usize),
+    what: Call<'_>,
+    source: &Bound<'_, PyAny>,
+    length: usize,
+) -> PyResult<Request> {
+    let Call { collective, operator, root } = what;
+    if collective.combines() && !T::OPERATORS.contains(&operator) {
+        return Err(no_operator::<T>(operator));
+    }
+    let source = Read::<T>::new(source, "the array")?.slice().to_vec();
+    let index = call(py, launch, team, |team, running| {
+        let on = OnVector { team, collective, root, source, length };
+        let request = if collective.combines() {
+            T::combine(operator, on).ok_or(consort::Error::Taken)??
+        } else {
+            on.only_moves()?
+        };
+        Ok(keep(running, request))
+    })?;
+    Ok(Request::new(launch, index))
+}

@@ -1,0 +1,116 @@
+//! A team, as Python sees it: a number.
+
+use pyo3::{prelude::*, types::PyAny};
+
+use crate::{
+    calls::{self, Call},
+    errors::rank,
+    memory::{self, Memory},
+    requests::{self, Request},
+    running::{call, here},
+};
+
+/// A team of one PE's.
+#[pyclass(frozen, module = "consort._consort")]
+pub(crate) struct Team {
+    launch: u64,
+    index: usize,
+    /// This PE's rank.
+    #[pyo3(get)]
+    rank: u32,
+    /// The number of PEs.
+    #[pyo3(get)]
+    size: u32,
+}
+
+impl Team {
+    /// The team of all PEs of a launch.
+    pub(crate) fn world(launch: u64) -> PyResult<Self> {
+        Self::at(launch, 0)
+    }
+
+    fn at(launch: u64, index: usize) -> PyResult<Self> {
+        here(launch, |running| {
+            let team = running.teams.borrow()[index];
+            Ok(Self { launch, index, rank: team.rank().0, size: team.size() })
+        })
+    }
+}
+
+#[pymethods]
+impl Team {
+    /// Waits for all PEs.
+    fn barrier(&self, py: Python<'_>) -> PyResult<()> {
+        call(py, self.launch, self.index, |team, _| team.barrier())
+    }
+
+    /// Makes a collective on arrays; `target` alone is combined in place.
+    #[pyo3(signature = (collective, source, target, operator=None, root=0))]
+    fn collective(
+        &self,
+        py: Python<'_>,
+        collective: &str,
+        source: Option<&Bound<'_, PyAny>>,
+        target: Option<&Bound<'_, PyAny>>,
+        operator: Option<&str>,
+        root: i64,
+    ) -> PyResult<()> {
+        let what = Call::new(collective, operator, rank(root, self.size)?)?;
+        calls::make(py, (self.launch, self.index), what, source, target)
+    }
+
+    /// Starts a collective on a copy of an array, whose result has `length` elements.
+    #[pyo3(signature = (collective, source, length, operator=None, root=0))]
+    fn start(
+        &self,
+        py: Python<'_>,
+        collective: &str,
+        source: &Bound<'_, PyAny>,
+        length: usize,
+        operator: Option<&str>,
+        root: i64,
+    ) -> PyResult<Request> {
+        let what = Call::new(collective, operator, rank(root, self.size)?)?;
+        requests::start(py, (self.launch, self.index), what, source, length)
+    }
+
+    /// Starts a barrier.
+    fn start_barrier(&self, py: Python<'_>) -> PyResult<Request> {
+        requests::start_barrier(py, (self.launch, self.index))
+    }
+
+    /// Drives what has been started.
+    fn progress(&self, py: Python<'_>) -> PyResult<()> {
+        call(py, self.launch, self.index, |team, _| team.progress())
+    }
+
+    /// Allocates symmetric memory of the type of `like`.
+    fn symmetric(
+        &self,
+        py: Python<'_>,
+        like: &Bound<'_, PyAny>,
+        length: usize,
+    ) -> PyResult<Memory> {
+        memory::allocate(py, (self.launch, self.index), self.size, like, length)
+    }
+
+    /// Makes teams of the PEs with the same colour.
+    fn split(&self, py: Python<'_>, color: Option<u32>, key: i64) -> PyResult<Option<Self>> {
+        let index = call(py, self.launch, self.index, |team, running| {
+            let Some(part) = team.split(color, key)? else { return Ok(None) };
+            let mut teams = running.teams.borrow_mut();
+            teams.push(part);
+            Ok(Some(teams.len() - 1))
+        })?;
+        index.map(|index| Self::at(self.launch, index)).transpose()
+    }
+
+    /// Frees the team's memory.
+    fn free(&self, py: Python<'_>) -> PyResult<()> {
+        call(py, self.launch, self.index, |team, _| team.free())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<PE {} of {}>", self.rank, self.size)
+    }
+}

@@ -1,0 +1,149 @@
+"""Calls that cannot be: an exception with the reason, on every PE, and never a wait."""
+
+import numpy as np
+import pytest
+
+import consort
+
+
+def raises(error, match, program, pes=2):
+    with pytest.raises(error, match=match) as raised:
+        consort.launch(program, pes)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("mine", "others"),
+    [
+        (np.zeros(3), np.zeros(4)),
+        (np.zeros(3, "int64"), np.zeros(3, "float64")),
+        (np.zeros(3, "int32"), np.zeros(3, "float32")),
+        (np.zeros(8, "uint8"), np.zeros(8, "bool")),
+    ],
+)
+@pytest.mark.parametrize("call", ["all_reduce", "all_gather", "broadcast", "scan"])
+def test_arrays_that_differ(call, mine, others):
+    def program(team):
+        array = mine if team.rank == 0 else others
+        words = ("max",) if call in ("all_reduce", "scan") else ()
+        return getattr(team, call)(array.copy(), *words)
+
+    error = raises(consort.Mismatched, "PE", program)
+    assert error.pe_rank in (0, 1)
+
+
+def test_calls_that_differ():
+    raises(
+        consort.Mismatched, "barrier", lambda team: team.barrier() if team.rank else team.scan(1)
+    )
+    raises(
+        consort.Mismatched,
+        "called|made|finished|ended",
+        lambda team: team.all_reduce(1, "sum" if team.rank else "max"),
+    )
+    raises(
+        consort.Mismatched,
+        "called|made|finished|ended",
+        lambda team: team.broadcast(1, root=team.rank),
+    )
+    error = raises(
+        consort.Mismatched, "finished", lambda team: team.barrier() if team.rank else None
+    )
+    assert str(error).startswith("PE 0 finished while PE 1 waits for it in barrier() by ")
+    assert ".rs" not in str(error), "lines of the extension are nobody's"
+
+
+def test_roots():
+    for call in ("broadcast", "reduce", "gather"):
+        raises(
+            ValueError, "PE 2 is not in the team", lambda team, c=call: getattr(team, c)(1, root=2)
+        )
+    raises(ValueError, "PE -1 is not in the team", lambda team: team.broadcast(1, root=-1))
+    raises(TypeError, "the root of a scatter gives the array", lambda team: team.scatter())
+    raises(ValueError, "PE 5 is not", lambda team: team.scatter(root=5, out=np.zeros(2)))
+
+
+def test_operators():
+    raises(
+        ValueError, "no operator 'mean': use one of sum, product", lambda team: team.scan(1, "mean")
+    )
+    raises(
+        ValueError,
+        "no operator 'xor' on float64: use one of sum, product, min, max",
+        lambda team: team.all_reduce(1.0, "xor"),
+    )
+    raises(ValueError, "no operator 'sum' on bool", lambda team: team.reduce(True))
+    raises(ValueError, "no operator 'mean'", lambda team: team.start_all_reduce(1, "mean"))
+
+
+@pytest.mark.parametrize("dtype", ["complex128", "float16", "O", "U3", "M8[s]", ">f8", "f8,i4"])
+def test_types(dtype):
+    raises(TypeError, "cannot be in a call", lambda team: team.broadcast(np.zeros(3, dtype)))
+
+
+def test_layouts():
+    whole = np.zeros((4, 4))
+    for array in (whole[:, 1], whole.T, whole[::2], np.broadcast_to(np.zeros(1), (4,))):
+        raises(ValueError, "contiguous", lambda team, a=array: team.all_gather(a))
+    crooked = np.frombuffer(bytes(8 * 4 + 1), dtype=np.uint8)[1:].view("float64")
+    raises(ValueError, "aligned", lambda team: team.all_gather(crooked))
+    column = np.asfortranarray(np.zeros((3, 3)))
+    raises(ValueError, "contiguous", lambda team: team.all_reduce(np.zeros((3, 3)), out=column))
+
+
+def test_results_that_do_not_fit():
+    fixed = np.zeros(3)
+    fixed.flags.writeable = False
+    for out, error, match in [
+        (fixed, ValueError, "the result is read-only"),
+        (np.zeros(4), ValueError, r"out is of shape \(4,\), and the result of \(3,\)"),
+        (np.zeros(3, "float32"), TypeError, "out is of float32, and the result of float64"),
+        ([0.0] * 3, TypeError, "out is an array, not list"),
+    ]:
+        raises(error, match, lambda team, o=out: team.all_reduce(np.zeros(3), out=o))
+    raises(ValueError, "read-only", lambda team: team.broadcast(fixed, root=0))
+    raises(
+        ValueError, r"of shape \(2, ...\), not \(3,\)", lambda team: team.all_to_all(np.zeros(3))
+    )
+    raises(ValueError, "a block for each PE", lambda team: team.reduce_scatter(1.0))
+    raises(ValueError, "a block for each PE", lambda team: team.scatter(np.zeros((3, 2))))
+
+
+def test_arrays_that_two_calls_would_change():
+    shared = np.zeros(1000)
+    raises(
+        ValueError, "is in another call", lambda team: team.all_reduce(np.ones(1000), out=shared)
+    )
+    raises(
+        ValueError,
+        "is in another call",
+        lambda team: team.all_reduce(shared[:500], out=shared[250:750]),
+    )
+
+    def reads(team):
+        return team.all_reduce(shared)
+
+    assert (consort.launch(reads, 4)[3] == 0).all()
+
+
+def test_teams_that_cannot_be():
+    raises(ValueError, "-1 is no colour", lambda team: team.split(-1))
+    raises(ValueError, "cannot be freed", lambda team: team.free())
+
+    def uses_freed(team):
+        part = team.split(0)
+        part.free()
+        part.barrier()
+
+    raises(consort.Error, "has been freed", uses_freed)
+
+
+def test_a_caught_error_leaves_a_pe_that_can_go_on():
+    def program(team):
+        with pytest.raises(ValueError):
+            team.all_reduce(np.zeros((2, 2))[:, 1])
+        with pytest.raises(TypeError):
+            team.all_gather(object())
+        return int(team.all_reduce(1))
+
+    assert consort.launch(program, 3) == [3, 3, 3]

@@ -1,0 +1,216 @@
+"""Reading what the command writes, and drawing it."""
+
+import json
+import sys
+
+import matplotlib
+import pytest
+
+import consort
+
+matplotlib.use("Agg")
+
+pandas = pytest.importorskip("pandas")
+
+CONTEXT = {"machine": "a machine", "version": "0.1.0", "load": 0.5}
+BENCH = {
+    "bench": "broadcast",
+    "fabric": "threads",
+    "pes": 2,
+    "algorithm": "chain",
+    "params": {"chunk_bytes": 1024},
+    "sync": "mine",
+    "bytes": 8,
+    "median_ns": 50.0,
+    "ci95_ns": [40.0, 60.0],
+    "peer": None,
+    "context": CONTEXT,
+}
+CLAIM = {"claim": "H6", "quantity": "reduce", "unit": "us", "native": 2.5, "context": CONTEXT}
+ENTRY = {"collective": "reduce", "pes": 2, "bytes": 8, "choice": "flat", "median_ns": 40.0}
+TUNE = {"wisdom": "w.toml", "machine": "a machine", "entries": [ENTRY, {**ENTRY, "bytes": 64}]}
+PREDICT = {
+    "machine": "host",
+    "median_error": 0.1,
+    "calls": [{"collective": "barrier", "bytes": 0, "predicted_ns": 1.0, "measured_ns": 2.0}],
+    "context": CONTEXT,
+}
+MODEL = {
+    "machine": "cluster",
+    "collective": "reduce",
+    "bytes": 8,
+    "algorithm": "flat",
+    "latency_ns": 7.0,
+}
+WISDOM = """\
+[wisdom]
+format = 2
+library = "0.1.0"
+machine = "a machine"
+entries = 2
+
+[[entry]]
+collective = "reduce"
+pes = 2
+bytes = 8
+choice = "flat"
+median_ns = 40.0
+ci95_ns = [39.0, 41.0]
+
+[[entry]]
+collective = "reduce"
+pes = 2
+bytes = 1024
+choice = "chain(chunk_bytes=1024)"
+median_ns = 400.0
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(*objects, end="\n"):
+        path = tmp_path / "figures.json"
+        lines = [one if isinstance(one, str) else json.dumps(one) for one in objects]
+        path.write_text("\n".join(lines) + end)
+        return path
+
+    return write
+
+
+def test_figures_are_rows(written):
+    frame = consort.read_results(written(BENCH, {**BENCH, "ci95_ns": None, "params": {}}, ""))
+    assert frame.attrs["kind"] == "bench" and len(frame) == 2
+    assert frame["candidate"].tolist() == ["chain(chunk_bytes=1024)", "chain"]
+    assert frame["ci95_ns.high"][0] == 60 and pandas.isna(frame["ci95_ns.low"][1])
+    assert frame["context.machine"].unique().tolist() == ["a machine"]
+    assert frame["params.chunk_bytes"][0] == 1024
+
+
+@pytest.mark.parametrize(
+    ("found", "kind", "rows", "column"),
+    [
+        (CLAIM, "reproduce", 1, "native"),
+        (TUNE, "tune", 2, "candidate"),
+        ({"path": "w.toml", "entries": [ENTRY]}, "wisdom", 1, "candidate"),
+        (PREDICT, "predict", 1, "predicted_ns"),
+        (MODEL, "model", 1, "latency_ns"),
+    ],
+)
+def test_each_kind_is_known(written, found, kind, rows, column):
+    frame = consort.read_results(written(found))
+    assert (frame.attrs["kind"], len(frame)) == (kind, rows)
+    assert frame[column].notna().all()
+
+
+def refused(path, match):
+    with pytest.raises(consort.ResultsError, match=match):
+        consort.read_results(path)
+
+
+def test_files_that_are_cut_off(written):
+    whole = json.dumps(BENCH)
+    for length in (1, 10, len(whole) // 2, len(whole) - 1):
+        refused(
+            written(BENCH, whole[:length], end=""),
+            r"figures.json:2: the line is cut off: .* column",
+        )
+    refused(written("", end=""), "there is no figure in it")
+
+
+def test_files_that_are_something_else(written):
+    refused(
+        written(BENCH, "banana", BENCH), r"figures.json:2: is no JSON: Expecting value at column 1"
+    )
+    refused(written("[1]"), "figures.json:1: is no object, but list")
+    refused(
+        written({"a": 1, "b": 2}), "is no figure of Consort that is known here: its keys are a, b"
+    )
+    refused(written({}), "its keys are none")
+    refused(written({**TUNE, "entries": 3}), "`entries` is no list")
+    refused(written(BENCH, CLAIM), "figures of bench and reproduce in one file: read them apart")
+    newer = {**BENCH, "context": {"version": "0.9.1"}}
+    refused(
+        written(BENCH, newer),
+        "figures.json:2: was written by Consort 0.9.1, and this package is of 0.1.0",
+    )
+    assert len(consort.read_results(written({**BENCH, "context": {"version": "0.1.7"}}))) == 1
+    with pytest.raises(FileNotFoundError):
+        consort.read_results("/nowhere/figures.json")
+
+
+def test_wisdom_is_read(tmp_path, monkeypatch):
+    path = tmp_path / "wisdom.toml"
+    path.write_text(WISDOM)
+    frame = consort.read_wisdom(path)
+    assert frame["candidate"].tolist() == ["flat", "chain(chunk_bytes=1024)"]
+    assert (frame.attrs["machine"], frame.attrs["kind"]) == ("a machine", "wisdom")
+    monkeypatch.setenv("CONSORT_WISDOM", str(path))
+    assert len(consort.read_wisdom()) == 2
+    monkeypatch.delenv("CONSORT_WISDOM")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"consort/wisdom\.toml"):
+        consort.read_wisdom()
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        (WISDOM[: WISDOM.rindex("[[entry]]")], "is cut off: 1 of 2 entries are there"),
+        (WISDOM[:-5], "is cut off|is no wisdom"),
+        (WISDOM[: len(WISDOM) // 2 + 4], "is no wisdom, or cut off: "),
+        (WISDOM.replace("format = 2", "format = 3"), "has format 3, and this package reads 2"),
+        ("[something]\nelse = 1\n", "there is no table .wisdom. with its format"),
+    ],
+)
+def test_wisdom_that_cannot_be_read(tmp_path, text, match):
+    path = tmp_path / "wisdom.toml"
+    path.write_text(text)
+    if text == WISDOM[:-5]:
+        assert len(consort.read_wisdom(path)) == 2, "a number that is cut off is a number"
+        return
+    with pytest.raises(consort.ResultsError, match=match):
+        consort.read_wisdom(path)
+
+
+def test_figures_are_drawn(written):
+    objects = [
+        {**BENCH, "bytes": size, "algorithm": algorithm, "params": {}, "pes": pes}
+        for size in (64, 8)
+        for algorithm in ("flat", "ring")
+        for pes in (2, 4)
+    ]
+    barrier = {**BENCH, "bytes": None, "algorithm": "central"}
+    axes = consort.plot(consort.read_results(written(*objects, barrier)))
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["flat, pes 2", "flat, pes 4", "ring, pes 2", "ring, pes 4"]
+    assert len(axes.lines) == len(axes.collections) == 4, "a line and a band each"
+    assert axes.lines[0].get_xdata().tolist() == [8, 64]
+
+
+def test_wisdom_and_models_are_drawn_too(written, tmp_path):
+    path = tmp_path / "wisdom.toml"
+    path.write_text(WISDOM)
+    _, ax = matplotlib.pyplot.subplots()
+    assert consort.plot(consort.read_wisdom(path), ax) is ax
+    assert len(ax.lines) == 2
+    assert len(consort.plot(consort.read_results(written(MODEL))).lines) == 1
+
+
+def test_what_cannot_be_drawn(written):
+    with pytest.raises(ValueError, match="figures of reproduce have no times of algorithms"):
+        consort.plot(consort.read_results(written(CLAIM)))
+    with pytest.raises(ValueError, match="no row has bytes"):
+        consort.plot(consort.read_results(written({**BENCH, "bytes": None})))
+
+
+def test_what_is_not_installed(written, monkeypatch):
+    frame = consort.read_results(written(BENCH))
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install 'consort\[plots\]'"):
+        consort.plot(frame)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"pip install 'consort\[frames\]'"):
+        consort.read_results(written(BENCH))
+    with pytest.raises(ImportError, match="pandas"):
+        consort.read_wisdom("w.toml")
