@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 #: The columns with times, the first of which there is one is drawn.
 _TIMES = ("median_ns", "latency_ns", "measured_ns")
 #: The columns that tell lines apart, besides the algorithm.
-_APART = ("bench", "collective", "peer", "fabric", "pes", "sync", "operator", "symmetric", "mode")
+_APART = ("bench", "collective", "fabric", "pes", "mode", "arrival", "operator", "symmetric")
+#: A column that peers do not have, as no mode is theirs.
+_MODES = "sync"
 
 
 def plot(frame: pandas.DataFrame, ax: matplotlib.axes.Axes | None = None) -> matplotlib.axes.Axes:
@@ -41,6 +43,8 @@ def plot(frame: pandas.DataFrame, ax: matplotlib.axes.Axes | None = None) -> mat
     if ax is None:
         _, ax = pyplot.subplots()
     apart = [name for name in _APART if _differs(drawn, name)]
+    if _MODES in drawn.columns and drawn[_MODES].nunique() > 1:
+        apart.append(_MODES)
     for key, line in drawn.groupby(["candidate", *apart], dropna=False, sort=True):
         line = line.sort_values("bytes")
         names = [_name(*one) for one in zip(("", *apart), key, strict=True) if _is_there(one[1])]

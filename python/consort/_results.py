@@ -19,8 +19,10 @@ _FORMAT = 2
 _KINDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
     ("bench", ("bench", "algorithm"), None),
     ("reproduce", ("claim", "quantity"), None),
+    ("applications", ("application", "side"), None),
     ("tune", ("wisdom", "entries"), "entries"),
     ("wisdom", ("path", "entries"), "entries"),
+    ("check", ("penalties", "within_10_percent"), "penalties"),
     ("predict", ("calls", "median_error"), "calls"),
     ("model", ("collective", "algorithm", "latency_ns"), None),
 )
@@ -43,10 +45,11 @@ def _pandas() -> Any:
 def read_results(path: str | os.PathLike[str]) -> pandas.DataFrame:
     """Reads what a command has written by `--json`, a row for each figure.
 
-    That may be `bench`, `sim`, `tune`, `sync advise`, `reproduce`, `predict`, `model` or `wisdom
-    show`; `frame.attrs["kind"]` says which kind of rows it has. Objects in objects become columns
-    such as `context.machine` and `params.chunk_bytes`, and an interval two, such as `ci95_ns.low`
-    and `ci95_ns.high`. `candidate` is the algorithm with its parameters.
+    That may be `bench`, `sim`, `tune`, `sync advise`, `reproduce`, `predict`, `model`, `wisdom
+    show` or apps/compare; `frame.attrs["kind"]` says which kind of rows it has. Objects in objects
+    become columns such as `context.machine` and `params.chunk_bytes`, and an interval two, such as
+    `ci95_ns.low` and `ci95_ns.high`. `candidate` is the algorithm with its parameters, or whose
+    library it is, or both.
 
     Raises:
         ResultsError: when a line is cut off, is nothing that Consort writes, or is of another
@@ -168,12 +171,13 @@ def _row(found: dict[str, Any]) -> dict[str, Any]:
         if key.startswith("ci95_"):
             low, high = value if isinstance(value, list) and len(value) == 2 else (None, None)
             row[f"{key}.low"], row[f"{key}.high"] = low, high
-        else:
+        elif key != "params" or value:
             row[key] = value
     if "choice" in found:
         row["candidate"] = found["choice"]
     elif "algorithm" in found:
-        row["candidate"] = _candidate(found["algorithm"], found.get("params"))
+        names = _candidate(found["algorithm"], found.get("params")), found.get("peer")
+        row["candidate"] = ", ".join(name for name in names if name) or None
     return row
 
 

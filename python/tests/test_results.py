@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import matplotlib
 import pytest
@@ -94,6 +95,8 @@ def test_figures_are_rows(written):
         ({"path": "w.toml", "entries": [ENTRY]}, "wisdom", 1, "candidate"),
         (PREDICT, "predict", 1, "predicted_ns"),
         (MODEL, "model", 1, "latency_ns"),
+        ({"penalties": [ENTRY], "within_10_percent": 1.0}, "check", 1, "bytes"),
+        ({"application": "ft", "side": "overlap", "pes": 2}, "applications", 1, "side"),
     ],
 )
 def test_each_kind_is_known(written, found, kind, rows, column):
@@ -180,12 +183,14 @@ def test_figures_are_drawn(written):
         for pes in (2, 4)
     ]
     barrier = {**BENCH, "bytes": None, "algorithm": "central"}
-    axes = consort.plot(consort.read_results(written(*objects, barrier)))
+    peer = {**BENCH, "algorithm": None, "params": None, "peer": "Open MPI", "sync": None}
+    axes = consort.plot(consort.read_results(written(*objects, barrier, peer)))
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["flat, pes 2", "flat, pes 4", "ring, pes 2", "ring, pes 4"]
-    assert len(axes.lines) == len(axes.collections) == 4, "a line and a band each"
-    assert axes.lines[0].get_xdata().tolist() == [8, 64]
+    ours = ["flat, pes 2", "flat, pes 4", "ring, pes 2", "ring, pes 4"]
+    assert labels == ["Open MPI, pes 2", *ours]
+    assert len(axes.lines) == len(axes.collections) == 5, "a line and a band each"
+    assert axes.lines[1].get_xdata().tolist() == [8, 64]
 
 
 def test_wisdom_and_models_are_drawn_too(written, tmp_path):
@@ -214,3 +219,13 @@ def test_what_is_not_installed(written, monkeypatch):
         consort.read_results(written(BENCH))
     with pytest.raises(ImportError, match="pandas"):
         consort.read_wisdom("w.toml")
+
+
+def test_what_lies_in_the_tree_is_read():
+    """Figures that commands have written, of several machines."""
+    folder = Path(__file__).parents[2] / "results"
+    paths = sorted(path for path in folder.rglob("*.json") if path.name != "topo.json")
+    assert len(paths) > 50
+    kinds = {consort.read_results(path).attrs["kind"] for path in paths}
+    assert kinds >= {"bench", "predict", "check", "applications"}
+    refused(next(folder.rglob("topo.json")), "is no figure of Consort that is known here")
