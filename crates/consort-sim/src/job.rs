@@ -8,7 +8,7 @@ use std::{
 };
 
 use consort_collectives::PlanError;
-use consort_fabric::{Capabilities, Nodes, Rank};
+use consort_fabric::{Capabilities, Nodes, Rank, window};
 
 use crate::{
     account::Total,
@@ -16,12 +16,14 @@ use crate::{
     engine::{Engine, What},
     fabric::Call,
     machines::{Kind, Machine},
-    mail::WINDOW,
     notifications::Listener,
     operands::Operands,
     trace::{Recorder, Trace},
     world::World,
 };
+
+/// The window of schedules at random.
+const EXPLORED_WINDOW: u64 = 16;
 
 /// The settings of a simulation.
 #[derive(Clone, Debug)]
@@ -91,17 +93,17 @@ impl Simulation {
     /// `pes` threads.
     #[must_use]
     pub const fn on(machine: Machine, pes: u32) -> Self {
-        Self::of(Some(machine), pes)
+        Self::of(Some(machine), pes, window(pes))
     }
 
     /// A simulation of `pes` PEs whose operations all take random times that depend on the seed:
-    /// schedules at random.
+    /// schedules at random. The window is short, so that a few calls use all of it.
     #[must_use]
     pub const fn explored(pes: u32) -> Self {
-        Self::of(None, pes)
+        Self::of(None, pes, EXPLORED_WINDOW)
     }
 
-    const fn of(machine: Option<Machine>, pes: u32) -> Self {
+    const fn of(machine: Option<Machine>, pes: u32, window: u64) -> Self {
         Self {
             machine,
             pes,
@@ -109,7 +111,7 @@ impl Simulation {
             effects: Effects::PUBLISHED,
             traced: false,
             heap_bytes: 0,
-            window: WINDOW,
+            window,
             nodes: Nodes::One,
         }
     }
@@ -142,7 +144,8 @@ impl Simulation {
         self
     }
 
-    /// Sets the window, the most pending calls, instead of 16: a power of two, at least 4.
+    /// Sets the window, the most calls that may be pending at once, instead of a team's: a power of
+    /// two, at least 4.
     #[must_use]
     pub const fn window(mut self, calls: u64) -> Self {
         self.window = calls;

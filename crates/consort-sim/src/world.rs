@@ -49,7 +49,7 @@ struct InTransit {
 }
 
 /// The state of one PE.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PeState {
     pub(crate) mail: RefCell<Mail>,
     pub(crate) source: RefCell<Vec<u8>>,
@@ -71,6 +71,27 @@ pub(crate) struct PeState {
 }
 
 impl PeState {
+    /// That of a PE before its first call.
+    fn new(window: u64, heap_bytes: usize, capabilities: Capabilities) -> Self {
+        let Capabilities { scratch_bytes, buffer_bytes, .. } = capabilities;
+        Self {
+            mail: RefCell::new(Mail::new(window)),
+            source: RefCell::default(),
+            target: RefCell::default(),
+            accumulator: RefCell::default(),
+            incoming: RefCell::default(),
+            heap: RefCell::new(vec![0; heap_bytes]),
+            buffer: RefCell::default(),
+            scratch_bytes,
+            buffer_bytes,
+            post: Post::default(),
+            counters: RefCell::default(),
+            account: Account::default(),
+            puts_landed: Cell::default(),
+            fenced: Cell::default(),
+        }
+    }
+
     /// The memory of a place.
     pub(crate) fn place(&self, place: Place) -> &RefCell<Vec<u8>> {
         match place {
@@ -145,14 +166,8 @@ impl World {
         heap_bytes: usize,
         window: u64,
     ) -> Self {
-        let Capabilities { scratch_bytes, buffer_bytes, .. } = costs.capabilities(pes);
-        let local = || PeState {
-            mail: RefCell::new(Mail::new(window)),
-            heap: RefCell::new(vec![0; heap_bytes]),
-            scratch_bytes,
-            buffer_bytes,
-            ..PeState::default()
-        };
+        let capabilities = costs.capabilities(pes);
+        let local = || PeState::new(window, heap_bytes, capabilities);
         Self {
             engine,
             costs,
