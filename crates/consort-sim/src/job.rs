@@ -5,6 +5,7 @@ use std::{
     future::Future,
     pin::Pin,
     task::{Context, Poll, Waker},
+    time::Instant,
 };
 
 use consort_collectives::PlanError;
@@ -25,6 +26,9 @@ use crate::{
 /// The window of schedules at random.
 const EXPLORED_WINDOW: u64 = 16;
 
+/// The deadline is looked at once in so many events.
+const EVENTS_PER_LOOK: u64 = 1 << 14;
+
 /// The settings of a simulation.
 #[derive(Clone, Debug)]
 pub struct Simulation {
@@ -36,6 +40,7 @@ pub struct Simulation {
     heap_bytes: usize,
     window: u64,
     nodes: Nodes,
+    deadline: Option<Instant>,
 }
 
 /// The reason why a simulation did not complete.
@@ -68,6 +73,9 @@ pub enum SimulationError {
         /// The number that was asked for.
         asked: u32,
     },
+    /// The deadline has passed.
+    #[error("it took too long")]
+    OutOfTime,
     /// No plan can be made.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -113,6 +121,7 @@ impl Simulation {
             heap_bytes: 0,
             window,
             nodes: Nodes::One,
+            deadline: None,
         }
     }
 
@@ -141,6 +150,13 @@ impl Simulation {
     #[must_use]
     pub const fn heap_bytes(mut self, bytes: usize) -> Self {
         self.heap_bytes = bytes;
+        self
+    }
+
+    /// Sets when to give up, in real time.
+    #[must_use]
+    pub const fn deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
         self
     }
 
@@ -188,7 +204,8 @@ impl Simulation {
     /// Runs `program` on every PE.
     ///
     /// # Errors
-    /// When PEs wait for a signal or message that no PE will send, or the machine has fewer PEs.
+    /// When PEs wait for a signal or message that no PE will send, the machine has fewer PEs, or the
+    /// deadline passes.
     ///
     /// # Panics
     /// When the program panics or breaks a rule of the fabric: a message that overtakes a whole
@@ -210,6 +227,10 @@ impl Simulation {
             world.engine.at(0, What::Resume(task));
         }
         while let Some(what) = world.engine.next() {
+            let is_looked_at = world.engine.happened().is_multiple_of(EVENTS_PER_LOOK);
+            if is_looked_at && self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(SimulationError::OutOfTime);
+            }
             match what {
                 What::Arrive(number) => world.arrive(number),
                 What::Resume(task) => {

@@ -2,20 +2,20 @@
 
 use super::claim::{Claim, Place};
 use crate::figures::{
-    applications::{self, BLUE_GENE},
-    barrier,
+    applications, barrier,
     counting::{self, MACHINE as XEON},
-    crossover, dissemination, flat,
-    gasnet::{self, MACHINE as CRAY},
+    crossover, dissemination, flat, gasnet,
     hotpar::{BARCELONA, CLOVERTOWN, NIAGARA2},
     locks::{
         self,
         machines::{OPTERON, TILE, XEON as WESTMERE},
     },
     mixture, modes,
+    networks::{BLUE_GENE, CRAY, RANGER},
     quantity::{at_least, at_most, bound},
     radix,
     scc::{self, machine::MACHINE as SCC},
+    transfers,
 };
 
 const HOTPAR: &str = "Nishtala and Yelick 2009";
@@ -453,7 +453,7 @@ pub const CLAIMS: &[Claim] = &[
         // Section 7: "sometimes nearly an order of magnitude".
         bounds: &[bound(CRAY, "strictest over loosest, most", 10.0)],
         least_pes: 2,
-        place: Place::Here,
+        place: Place::BesideSimulated(gasnet::simulated_modes),
         judge: gasnet::modes,
     },
     Claim {
@@ -461,20 +461,42 @@ pub const CLAIMS: &[Claim] = &[
         paper: GASNET,
         about: "Where all addresses are known, collectives are faster at small and at large sizes",
         says: "collectives: all addresses known (Single) beats discovering them (Local)",
-        bounds: &[],
+        // Section 5.1: "can consistently realize better performance".
+        bounds: &[
+            at_least(CRAY, "broadcast of 8 B, Local over Single", 1.0),
+            at_least(CRAY, "broadcast of 8192 B, Local over Single", 1.0),
+            at_least(CRAY, "broadcast of 131072 B, Local over Single", 1.0),
+            at_least(RANGER, "broadcast of 8 B, Local over Single", 1.0),
+            at_least(RANGER, "broadcast of 8192 B, Local over Single", 1.0),
+            at_least(RANGER, "broadcast of 131072 B, Local over Single", 1.0),
+        ],
         least_pes: 2,
-        place: Place::Here,
+        place: Place::BesideSimulated(transfers::addresses),
         judge: gasnet::addresses,
     },
     Claim {
         id: "G5",
         paper: GASNET,
         about: "Data put with their notification are ahead of data that the receiver gets",
-        says: "collectives: a put that signals beats a get with rendezvous",
-        bounds: &[],
+        says: "broadcast: a put that signals beats a get with rendezvous at every size",
+        // Section 5.2: "The Put mechanism consistently outperforms the Rendez-Vous mechanism".
+        bounds: &[
+            at_least(CRAY, "broadcast of 8 B, rendezvous over put", 1.0),
+            at_least(CRAY, "broadcast of 64 B, rendezvous over put", 1.0),
+            at_least(CRAY, "broadcast of 512 B, rendezvous over put", 1.0),
+            at_least(CRAY, "broadcast of 4096 B, rendezvous over put", 1.0),
+            at_least(CRAY, "broadcast of 32768 B, rendezvous over put", 1.0),
+            at_least(CRAY, "broadcast of 262144 B, rendezvous over put", 1.0),
+            at_least(RANGER, "broadcast of 8 B, rendezvous over put", 1.0),
+            at_least(RANGER, "broadcast of 64 B, rendezvous over put", 1.0),
+            at_least(RANGER, "broadcast of 512 B, rendezvous over put", 1.0),
+            at_least(RANGER, "broadcast of 4096 B, rendezvous over put", 1.0),
+            at_least(RANGER, "broadcast of 32768 B, rendezvous over put", 1.0),
+            at_least(RANGER, "broadcast of 262144 B, rendezvous over put", 1.0),
+        ],
         least_pes: 2,
-        place: Place::Here,
-        judge: gasnet::transfers,
+        place: Place::BesideSimulated(transfers::simulated),
+        judge: transfers::judge,
     },
     Claim {
         id: "G6",
@@ -482,10 +504,21 @@ pub const CLAIMS: &[Claim] = &[
         about: "Dissemination takes N(k-1)log_k N messages; which radix is best depends on the \
                 machine",
         says: "dissemination: N(k-1)log_k N messages; its best radix is the machine's",
-        // The formula gives the number for each operation.
-        bounds: &[],
+        // The formula gives the number for each operation. Section 5.3: on the first two machines
+        // dissemination is best at small sizes and flat at large ones, on the third flat is best
+        // throughout.
+        bounds: &[
+            at_most(CRAY, "exchange of 8 B, dissemination over flat", 1.0),
+            at_least(CRAY, "exchange of 8192 B, dissemination over flat", 1.0),
+            at_most(RANGER, "exchange of 8 B, dissemination over flat", 1.0),
+            at_least(RANGER, "exchange of 8192 B, dissemination over flat", 1.0),
+            at_least(BLUE_GENE, "exchange of 8 B, dissemination over flat", 1.0),
+            at_least(BLUE_GENE, "exchange of 64 B, dissemination over flat", 1.0),
+            at_least(BLUE_GENE, "exchange of 512 B, dissemination over flat", 1.0),
+            at_least(BLUE_GENE, "exchange of 8192 B, dissemination over flat", 1.0),
+        ],
         least_pes: 3,
-        place: Place::Here,
+        place: Place::BesideSimulated(dissemination::simulated),
         judge: dissemination::judge,
     },
     Claim {

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::{
     experiment::{Experiment, Outcome},
-    gasnet::MACHINE as CRAY,
+    networks::{BLUE_GENE, CRAY},
     quantity::Quantity,
 };
 use crate::{
@@ -21,9 +21,6 @@ use crate::{
     peers::{commands, mpi},
     units::{in_a_line, ratio},
 };
-
-/// The machine of the paper's Fourier transforms.
-pub const BLUE_GENE: &str = "bluegene-p";
 
 /// The script, in the checkout that this was built from.
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/compare");

@@ -85,7 +85,7 @@ impl Machine {
         let (mode, calls) = (Mode::Throughput, before + timed + after);
         let program = Program { mode, calls, ..Program::once(query, candidate) };
         let simulation = Simulation::on(self.machine.clone(), self.pes);
-        let simulation = simulation.heap_bytes(2 * program.bytes());
+        let simulation = simulation.heap_bytes(program.heap_bytes());
         let simulation = match self.flow {
             FlowControl::Credits => simulation,
             FlowControl::None => simulation.window(ENDLESS),

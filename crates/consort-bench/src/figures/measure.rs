@@ -88,6 +88,17 @@ pub(super) fn likely_of(
     fit: impl Fn(&Candidate) -> bool,
     form: impl Fn(&Candidate) -> Vec<String>,
 ) -> Vec<Work> {
+    let finalists = finalists(algorithms, query, fit, form);
+    finalists.iter().map(|candidate| Work::of(query, candidate)).collect()
+}
+
+/// The same of any machine, as candidates.
+pub(super) fn finalists(
+    algorithms: &impl Catalog,
+    query: &Query,
+    fit: impl Fn(&Candidate) -> bool,
+    form: impl Fn(&Candidate) -> Vec<String>,
+) -> Vec<Candidate> {
     let cost = |candidate: &Candidate| algorithms.estimate_ns(query, candidate);
     let mut candidates = algorithms.candidates(query);
     candidates.retain(fit);
@@ -98,7 +109,8 @@ pub(super) fn likely_of(
             likely.push(candidate);
         }
     }
-    likely.iter().take(FINALISTS).map(|candidate| Work::of(query, candidate)).collect()
+    likely.truncate(FINALISTS);
+    likely
 }
 
 /// The radices of the paper's trees (Nishtala and Yelick 2009, table 2).
