@@ -49,6 +49,16 @@ pub(crate) fn writable() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
+/// Reads the path of a picture to write, which is SVG.
+pub(crate) fn svg() -> impl TypedValueParser<Value = PathBuf> {
+    writable().try_map(|path| match path.extension() {
+        Some(it) if !it.eq_ignore_ascii_case("svg") => {
+            Err(format!("{} is no SVG, which is what is drawn: name it .svg", path.display()))
+        }
+        _ => Ok(path),
+    })
+}
+
 /// The arguments of the command. A file that follows `--json` as a word of its own, where it would
 /// be another argument, is told to be `--json=FILE`.
 pub(crate) fn parsed<P: Parser>(words: Vec<OsString>) -> P {

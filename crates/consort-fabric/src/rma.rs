@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use crate::{Local, Op, Place, Rank, Signal, Span};
+use crate::{Channel, Local, Messages, Op, Place, Rank, Signal, Span, Step};
 
 /// Gets and puts on a peer's memory.
 ///
@@ -46,6 +46,27 @@ pub trait Rma: Local {
         word: usize,
         how: Signal,
     ) -> impl Future<Output = Op>;
+
+    /// `remote[at ..] = source`, then the signal that this PE has reached `step`, to the PE whose
+    /// memory it is. A PE that sees the signal sees the data. Equivalent to a put, a fence and a
+    /// signal; a network that bundles them sends one message.
+    fn put_notify(
+        &self,
+        (to, remote): (Rank, &Self::Remote),
+        at: usize,
+        source: Span,
+        channel: Channel,
+        step: Step,
+    ) -> impl Future<Output = Op>
+    where
+        Self: Messages,
+    {
+        async move {
+            self.put(remote, at, source).await?;
+            self.fence().await?;
+            self.signal(to, channel, step).await
+        }
+    }
 
     /// Orders the caller's earlier puts before its later puts and messages, for every PE.
     fn fence(&self) -> impl Future<Output = Op>;

@@ -17,7 +17,7 @@ use crate::{
     engine::Time,
     mail::Remote,
     operands::{Buffer, Operands},
-    world::{Parcel, PeState, World},
+    world::{Notify, Parcel, PeState, World},
 };
 
 /// One call of one PE.
@@ -152,8 +152,15 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Puts, and returns the first moment at which the data has landed.
-    async fn put_at(&self, remote: &Remote, at: usize, source: Span) -> Time {
+    /// Puts, and returns the first moment at which the data has landed. The signal is delivered with
+    /// the data.
+    async fn put_at(
+        &self,
+        remote: &Remote,
+        at: usize,
+        source: Span,
+        notify: Option<Notify>,
+    ) -> Time {
         let (source, since) = (self.resolve(source), self.now());
         let to = Self::theirs(remote, at, source.bytes);
         let data = self.local().read(source);
@@ -161,7 +168,12 @@ impl<'c> Call<'c> {
         let from = self.mine(source);
         let lands = self.world.costs.transfer(self.site(), from, to, source.bytes).await;
         let lands = lands.max(self.local().fenced.get());
-        self.world.post(self.rank, to.pe, lands, Parcel::Put { place: to.place, at: to.at, data });
+        self.world.post(
+            self.rank,
+            to.pe,
+            lands,
+            Parcel::Put { place: to.place, at: to.at, data, notify },
+        );
         // A moment later, since simultaneous events may occur in any order.
         let landed = lands + 1;
         let all_landed = &self.local().puts_landed;

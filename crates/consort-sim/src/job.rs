@@ -5,10 +5,11 @@ use std::{
     future::Future,
     pin::Pin,
     task::{Context, Poll, Waker},
+    time::Instant,
 };
 
 use consort_collectives::PlanError;
-use consort_fabric::{Capabilities, Nodes, Rank};
+use consort_fabric::{Capabilities, Nodes, Rank, window};
 
 use crate::{
     account::Total,
@@ -16,12 +17,17 @@ use crate::{
     engine::{Engine, What},
     fabric::Call,
     machines::{Kind, Machine},
-    mail::WINDOW,
     notifications::Listener,
     operands::Operands,
     trace::{Recorder, Trace},
     world::World,
 };
+
+/// The window of schedules at random.
+const EXPLORED_WINDOW: u64 = 16;
+
+/// The deadline is looked at once in so many events.
+const EVENTS_PER_LOOK: u64 = 1 << 14;
 
 /// The settings of a simulation.
 #[derive(Clone, Debug)]
@@ -34,6 +40,7 @@ pub struct Simulation {
     heap_bytes: usize,
     window: u64,
     nodes: Nodes,
+    deadline: Option<Instant>,
 }
 
 /// The reason why a simulation did not complete.
@@ -66,6 +73,9 @@ pub enum SimulationError {
         /// The number that was asked for.
         asked: u32,
     },
+    /// The deadline has passed.
+    #[error("it took too long")]
+    OutOfTime,
     /// No plan can be made.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -91,17 +101,17 @@ impl Simulation {
     /// `pes` threads.
     #[must_use]
     pub const fn on(machine: Machine, pes: u32) -> Self {
-        Self::of(Some(machine), pes)
+        Self::of(Some(machine), pes, window(pes))
     }
 
     /// A simulation of `pes` PEs whose operations all take random times that depend on the seed:
-    /// schedules at random.
+    /// schedules at random. The window is short, so that a few calls use all of it.
     #[must_use]
     pub const fn explored(pes: u32) -> Self {
-        Self::of(None, pes)
+        Self::of(None, pes, EXPLORED_WINDOW)
     }
 
-    const fn of(machine: Option<Machine>, pes: u32) -> Self {
+    const fn of(machine: Option<Machine>, pes: u32, window: u64) -> Self {
         Self {
             machine,
             pes,
@@ -109,8 +119,9 @@ impl Simulation {
             effects: Effects::PUBLISHED,
             traced: false,
             heap_bytes: 0,
-            window: WINDOW,
+            window,
             nodes: Nodes::One,
+            deadline: None,
         }
     }
 
@@ -142,7 +153,15 @@ impl Simulation {
         self
     }
 
-    /// Sets the window, the most pending calls, instead of 16: a power of two, at least 4.
+    /// Sets when to give up, in real time.
+    #[must_use]
+    pub const fn deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Sets the window, the most calls that may be pending at once, instead of a team's: a power of
+    /// two, at least 4.
     #[must_use]
     pub const fn window(mut self, calls: u64) -> Self {
         self.window = calls;
@@ -185,7 +204,8 @@ impl Simulation {
     /// Runs `program` on every PE.
     ///
     /// # Errors
-    /// When PEs wait for a signal or message that no PE will send, or the machine has fewer PEs.
+    /// When PEs wait for a signal or message that no PE will send, the machine has fewer PEs, or the
+    /// deadline passes.
     ///
     /// # Panics
     /// When the program panics or breaks a rule of the fabric: a message that overtakes a whole
@@ -207,6 +227,10 @@ impl Simulation {
             world.engine.at(0, What::Resume(task));
         }
         while let Some(what) = world.engine.next() {
+            let is_looked_at = world.engine.happened().is_multiple_of(EVENTS_PER_LOOK);
+            if is_looked_at && self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(SimulationError::OutOfTime);
+            }
             match what {
                 What::Arrive(number) => world.arrive(number),
                 What::Resume(task) => {

@@ -38,12 +38,15 @@ use reading::{Flaw, line_at, offset_of};
 pub use threads::{AtomicsAt, Prefetch, StoreOrder, Streaming, Threads};
 
 /// The machines whose descriptions are part of the library, with their files.
-const SHIPPED: [(&str, &str); 8] = [
+const SHIPPED: [(&str, &str); 11] = [
     ("barcelona-x8", include_str!("../machines/barcelona-x8.toml")),
+    ("bluegene-p", include_str!("../machines/bluegene-p.toml")),
     ("cluster", include_str!("../machines/cluster.toml")),
     ("clovertown-x2", include_str!("../machines/clovertown-x2.toml")),
+    ("cray-xt4", include_str!("../machines/cray-xt4.toml")),
     ("niagara2-x4", include_str!("../machines/niagara2-x4.toml")),
     ("opteron-6176-x4", include_str!("../machines/opteron-6176-x4.toml")),
+    ("ranger", include_str!("../machines/ranger.toml")),
     ("scc", include_str!("../machines/scc.toml")),
     ("tile-gx36", include_str!("../machines/tile-gx36.toml")),
     ("xeon-e7-8867l-x8", include_str!("../machines/xeon-e7-8867l-x8.toml")),

@@ -10,9 +10,6 @@ use consort_fabric::{Channel, LINE_PAYLOAD_BYTES, Notification, Rank, Span, Step
 
 use crate::engine::Time;
 
-/// The default of the window: the most calls that may be pending at once.
-pub(crate) const WINDOW: u64 = 16;
-
 /// A peer's exposed or symmetric memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote {
@@ -149,12 +146,6 @@ impl Mail {
             self.credits = self.credits.split_off(&quarter);
         }
         given == peers
-    }
-}
-
-impl Default for Mail {
-    fn default() -> Self {
-        Self::new(WINDOW)
     }
 }
 

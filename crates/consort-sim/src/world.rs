@@ -24,10 +24,18 @@ pub(crate) enum Parcel {
     Exposure { call: u64, number: u32, remote: Remote },
     Detached,
     Credit { quarter: u64 },
-    Put { place: Place, at: usize, data: Vec<u8> },
+    Put { place: Place, at: usize, data: Vec<u8>, notify: Option<Notify> },
     HeapSignal { word: usize, how: Signal },
     Notification(Notification),
     Acknowledged { from: Rank, number: u64 },
+}
+
+/// A signal that arrives with a put.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Notify {
+    pub(crate) call: u64,
+    pub(crate) channel: Channel,
+    pub(crate) step: Step,
 }
 
 impl Parcel {
@@ -49,7 +57,7 @@ struct InTransit {
 }
 
 /// The state of one PE.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PeState {
     pub(crate) mail: RefCell<Mail>,
     pub(crate) source: RefCell<Vec<u8>>,
@@ -71,6 +79,26 @@ pub(crate) struct PeState {
 }
 
 impl PeState {
+    /// That of a PE before its first call.
+    fn new(window: u64, heap_bytes: usize, scratch_bytes: usize, buffer_bytes: usize) -> Self {
+        Self {
+            mail: RefCell::new(Mail::new(window)),
+            source: RefCell::default(),
+            target: RefCell::default(),
+            accumulator: RefCell::default(),
+            incoming: RefCell::default(),
+            heap: RefCell::new(vec![0; heap_bytes]),
+            buffer: RefCell::default(),
+            scratch_bytes,
+            buffer_bytes,
+            post: Post::default(),
+            counters: RefCell::default(),
+            account: Account::default(),
+            puts_landed: Cell::default(),
+            fenced: Cell::default(),
+        }
+    }
+
     /// The memory of a place.
     pub(crate) fn place(&self, place: Place) -> &RefCell<Vec<u8>> {
         match place {
@@ -146,13 +174,7 @@ impl World {
         window: u64,
     ) -> Self {
         let Capabilities { scratch_bytes, buffer_bytes, .. } = costs.capabilities(pes);
-        let local = || PeState {
-            mail: RefCell::new(Mail::new(window)),
-            heap: RefCell::new(vec![0; heap_bytes]),
-            scratch_bytes,
-            buffer_bytes,
-            ..PeState::default()
-        };
+        let local = || PeState::new(window, heap_bytes, scratch_bytes, buffer_bytes);
         Self {
             engine,
             costs,
@@ -211,7 +233,7 @@ impl World {
             under_way.has_come = true;
             let (now, bytes) = (self.engine.now(), under_way.parcel.bytes());
             let handed_on = self.costs.hands_on(now, under_way.from, under_way.to, bytes);
-            if handed_on > now && !matches!(under_way.parcel, Parcel::Put { .. }) {
+            if handed_on > now && !matches!(under_way.parcel, Parcel::Put { notify: None, .. }) {
                 return self.engine.at(handed_on, What::Arrive(number));
             }
         }
@@ -230,7 +252,12 @@ impl World {
             Parcel::Exposure { call, number, remote } => mail.expose(call, from, number, remote),
             Parcel::Detached => mail.detached += 1,
             Parcel::Credit { quarter } => mail.credit(quarter),
-            Parcel::Put { place, at, data } => local.write(place, at, &data),
+            Parcel::Put { place, at, data, notify } => {
+                local.write(place, at, &data);
+                if let Some(Notify { call, channel, step }) = notify {
+                    mail.signal(from, call, channel, step);
+                }
+            }
             Parcel::Notification(notification) => {
                 local.post.notifications.borrow_mut().push_back((notification, self.engine.now()));
             }
@@ -255,7 +282,7 @@ mod tests {
     use super::*;
 
     fn local() -> PeState {
-        PeState { scratch_bytes: 16, buffer_bytes: 32, ..PeState::default() }
+        PeState::new(16, 0, 16, 32)
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::figures::{
     quantity::{Bound, Quantity, Source},
 };
 
+/// The name of this machine, as that of a figure.
+const HERE: &str = "here";
+
 /// A claim of a paper, and the experiment that checks it.
 pub struct Claim {
     /// Its name.
@@ -78,8 +81,18 @@ impl Claim {
         if let (Place::BesideSimulated(simulate), true) = (self.place, whole) {
             merge(&mut outcome.quantities, simulate(source)?);
         }
+        for one in &mut outcome.quantities {
+            one.machine = machine_of(one);
+        }
         Ok(Some((outcome, begun.elapsed())))
     }
+}
+
+/// The machine that a figure is of: the paper's, or this one if neither the paper nor a simulation
+/// has a value.
+fn machine_of(one: &Quantity) -> &'static str {
+    let values = [one.paper, one.model, one.simulated, one.fitted];
+    if values.iter().any(Option::is_some) { one.machine } else { HERE }
 }
 
 /// Merges the quantities of the simulated machines into those of this machine.
@@ -104,6 +117,16 @@ fn merge(quantities: &mut Vec<Quantity>, simulated: Vec<Quantity>) {
 mod tests {
     use super::*;
     use crate::figures::quantity::bound;
+
+    #[test]
+    fn a_figure_that_no_paper_has_is_of_this_machine() {
+        const BOUNDS: &[Bound] = &[bound("a", "of the paper", 2.0)];
+        let source = Source { claim: "G1", bounds: BOUNDS };
+        let figure = |what| source.quantity("a", what, "us").native(1.0);
+        let machine = |what| machine_of(&figure(what));
+        assert_eq!([machine("of the paper"), machine("another")], ["a", HERE]);
+        assert_eq!(machine_of(&figure("another").simulated(3.0)), "a");
+    }
 
     #[test]
     fn a_simulated_figure_joins_the_native_one_of_its_name() {

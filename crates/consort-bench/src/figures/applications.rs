@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use super::{
     experiment::{Experiment, Outcome},
-    gasnet::MACHINE as CRAY,
+    networks::{BLUE_GENE, CRAY},
     quantity::Quantity,
 };
 use crate::{
@@ -26,9 +26,6 @@ use crate::{
     peers::{commands, mpi},
     units::{in_a_line, ratio},
 };
-
-/// The machine of the paper's Fourier transforms.
-pub const BLUE_GENE: &str = "bluegene-p";
 
 /// The checkout that this was built from, or where a release says that sources would be.
 const SOURCES: &str = match option_env!("CONSORT_SOURCES") {

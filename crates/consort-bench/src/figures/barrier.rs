@@ -6,7 +6,7 @@ use super::{
     bars::log_bar,
     experiment::{Experiment, Outcome},
     hotpar::{Machine, NIAGARA2},
-    measure::{self, Best},
+    measure::{self, Best, Way},
     quantity::{Quantity, Source},
 };
 use crate::{
@@ -38,7 +38,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let mut rows = Vec::new();
     for pes in sizes {
         let barrier = measure::barrier(pes);
-        let trees = measure::trees(pes).iter().map(|tree| Work::of(&barrier, tree)).collect();
+        let trees = Way::Sent.trees(pes).iter().map(|tree| Work::of(&barrier, tree)).collect();
         let flat = Work::of(&barrier, &measure::flat());
         let groups = [vec![Work::of_peer(&barrier, 0)], vec![flat], trees];
         let best = experiment.best(pes, &groups, budget)?;
@@ -74,7 +74,7 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     let barrier = measure::barrier(machine.pes);
     let flat_ns = machine.timed(barrier, &measure::flat())?.ns;
     let mut tree_ns = f64::INFINITY;
-    for tree in measure::trees(machine.pes) {
+    for tree in Way::Sent.trees(machine.pes) {
         tree_ns = tree_ns.min(machine.timed(barrier, &tree)?.ns);
     }
     let figures = [

@@ -13,8 +13,8 @@ use consort_sim::{Simulation, machines::Machine};
 
 use super::{
     experiment::{Experiment, Outcome},
-    gasnet::MACHINE,
-    quantity::Quantity,
+    networks::{self, BLUE_GENE, CRAY, RANGER},
+    quantity::{Quantity, Source},
 };
 use crate::{
     asked::sums,
@@ -162,6 +162,39 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(Outcome { verdict, page, quantities })
 }
 
+/// The exchanges of figures 6 to 8: the machine, and the number of PEs. The last one is of 2048 in
+/// the paper.
+const EXCHANGES: [(&str, u32); 3] = [(CRAY, 512), (RANGER, 256), (BLUE_GENE, 512)];
+const EXCHANGE_BYTES: [usize; 4] = [8, 64, 512, 8 << 10];
+/// Longer ones are of a quarter of the PEs, whose buffers would take too much memory.
+const LONG_BYTES: usize = 1 << 10;
+
+/// Exchanges on the paper's machines, simulated: the best dissemination, and flat.
+///
+/// # Errors
+/// When a simulation fails.
+pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+    let mut all = Vec::new();
+    for (name, pes) in EXCHANGES {
+        for bytes in EXCHANGE_BYTES {
+            let pes = if bytes > LONG_BYTES { pes / 4 } else { pes };
+            let machine = networks::Machine::new(name, pes)?;
+            let exchange = kind(Collective::AllToAll, "bruck", bytes);
+            let best = |candidates| machine.best(&exchange.query(pes), candidates);
+            let (_, flat_ns) = best(vec![Candidate::new("flat")])?;
+            let (_, ns) = best(RADICES.map(|radix| exchange.candidate(radix)).to_vec())?;
+            let mut push = |what: &str, unit, value| {
+                let what = format!("exchange of {bytes} B, {what}");
+                all.push(source.quantity(name, what, unit).with_pes(pes).simulated(value));
+            };
+            push("flat", "us", flat_ns / 1e3);
+            push("dissemination", "us", ns / 1e3);
+            push("dissemination over flat", "ratio", ns / flat_ns);
+        }
+    }
+    Ok(all)
+}
+
 /// Counts messages. Returns in how many cases the number is the paper's, and the number of cases.
 fn count(
     experiment: &Experiment<'_>,
@@ -198,7 +231,7 @@ fn race(
     for (kind, here) in kinds().zip(here) {
         let name = kind.name();
         quantities.extend(here.iter().map(|(candidate, ns)| {
-            let figure = source.quantity(MACHINE, format!("{name}, {candidate}"), "us");
+            let figure = source.quantity(CRAY, format!("{name}, {candidate}"), "us");
             figure.with_pes(pes).native(ns / 1e3)
         }));
         let mut row = vec![name.clone(), winner(here)];

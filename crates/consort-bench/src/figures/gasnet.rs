@@ -1,6 +1,6 @@
-//! G1, G4, G5, G7 (Nishtala, Zheng, Hargrove and Yelick, "Tuning collective communication for
-//! Partitioned Global Address Space programming models", 2011): the effects of modes, addresses,
-//! transfers and levels on each collective.
+//! G1, G4, G7 (Nishtala, Zheng, Hargrove and Yelick, "Tuning collective communication for
+//! Partitioned Global Address Space programming models", 2011): the effects of modes, addresses
+//! and levels on each collective.
 //!
 //! Each experiment compares two ways of making the same call, at several sizes, with one PE for
 //! each core and the best of a few candidates for each way:
@@ -8,9 +8,6 @@
 //! - G1 (sections 2.1 and 7): the loosest modes against the strictest;
 //! - G4 (sections 2.4 and 5.1): symmetric memory, where all addresses are known (Single), against
 //!   private slices, whose addresses are exchanged or whose data is copied (Local);
-//! - G5 (sections 3.3 and 5.2): data sent with its notification (signalling put), against a buffer
-//!   that its owner exposes and the receivers read and detach (rendezvous). As in the paper, a
-//!   barrier separates the calls;
 //! - G7 (section 3.1): one level, in which all PEs are alike, against two, in which one PE of each
 //!   process speaks for it. The processes are those of an MPI and share no memory, on whatever
 //!   machines it starts them.
@@ -18,14 +15,13 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use consort::{
-    Algorithms, Candidate, Collective, Fabric, ProcessShape, Query, SyncMode, SyncModes,
-};
+use consort::{Algorithms, Candidate, Collective, Fabric, ProcessShape, Query, SyncModes};
 use consort_fabric::statistics::median;
 
 use super::{
     experiment::{Experiment, Outcome},
-    measure::{self, AS_GOOD, Pair, crossover},
+    measure::{self, AS_GOOD, Pair},
+    networks::{CRAY, Machine, RANGER},
     quantity::{Quantity, Source},
 };
 use crate::{
@@ -36,15 +32,15 @@ use crate::{
     usage::Usage,
 };
 
-/// The paper's machine.
-pub const MACHINE: &str = "cray-xt4";
+/// The number of PEs of the simulated machines: as many as keeps all collectives short.
+const SIMULATED_PES: u32 = 32;
+const SIMULATED_BYTES: [usize; 2] = [8, 1 << 10];
 
+/// The two ways of G1.
+const STRICTEST: &str = "strictest over loosest";
 const SMALL_BYTES: [usize; 3] = [8, 1 << 10, 8 << 10];
 const ADDRESS_BYTES: [usize; 3] = [8, 8 << 10, 128 << 10];
-const TRANSFER_BYTES: [usize; 6] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10];
 
-/// The algorithm by which receivers read exposed buffers.
-const RENDEZVOUS: &str = "direct";
 /// Two levels, and the MPI's own collectives, which may have some of their own.
 const TWO_LEVELS: &str = "two_level";
 const OF_THE_MPI: &str = "vendor";
@@ -52,9 +48,6 @@ const OF_THE_MPI: &str = "vendor";
 const PES_EACH: u32 = 2;
 const LEVELS: Fabric = Fabric::Mpi(ProcessShape { pes_each: PES_EACH, in_turn: false });
 const LEVEL_BYTES: [usize; 3] = [8, 1 << 10, 8 << 10];
-/// Algorithms that get from exposed buffers or from message buffers, and do not put.
-const BY_GET: [&str; 5] = [RENDEZVOUS, "shared", "oc_bcast", "knomial_get", "all_read"];
-
 /// A comparison of two ways over all collectives.
 struct Comparison<'c> {
     source: Source,
@@ -84,7 +77,7 @@ impl<'c> Comparison<'c> {
     }
 
     fn quantity(&self, what: String, unit: &'static str, value: f64) -> Quantity {
-        self.source.quantity(MACHINE, what, unit).with_pes(self.pes).native(value)
+        self.source.quantity(CRAY, what, unit).with_pes(self.pes).native(value)
     }
 
     /// The pairs of each collective.
@@ -157,11 +150,11 @@ fn any(_: &str) -> bool {
 /// # Errors
 /// When a job fails.
 pub fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let what = "strictest over loosest";
-    let comparison = Comparison::of(experiment, what, &SMALL_BYTES, |collective, pes, bytes| {
-        let query = |sync| sums(collective, sync, pes, bytes, true);
-        [SyncModes::STRICT, SyncModes::LOOSE].map(|sync| measure::likely(&query(sync), any))
-    })?;
+    let comparison =
+        Comparison::of(experiment, STRICTEST, &SMALL_BYTES, |collective, pes, bytes| {
+            let query = |sync| sums(collective, sync, pes, bytes, true);
+            [SyncModes::STRICT, SyncModes::LOOSE].map(|sync| measure::likely(&query(sync), any))
+        })?;
     let by = |one: &&Pair, other: &&Pair| one.ratio().total_cmp(&other.ratio());
     let mut ratios: Vec<f64> = comparison.pairs.iter().map(Pair::ratio).collect();
     let Some(most) = comparison.pairs.iter().max_by(by) else {
@@ -181,6 +174,39 @@ pub fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
         comparison.quantity(format!("{}, {which}", comparison.what), "ratio", value)
     });
     Ok(comparison.outcome(experiment, verdict, says, more))
+}
+
+/// G1 on the paper's machines, simulated: of the algorithms that the model puts first.
+///
+/// # Errors
+/// When a simulation fails.
+pub fn simulated_modes(source: Source) -> Result<Vec<Quantity>> {
+    let mut all = Vec::new();
+    for name in [CRAY, RANGER] {
+        let machine = Machine::new(name, SIMULATED_PES)?;
+        let described = machine.described()?;
+        let form = |candidate: &Candidate| vec![candidate.algorithm.clone()];
+        let mut ratios = Vec::new();
+        let quantity = |what: String, value: f64| {
+            let figure = source.quantity(name, what, "ratio");
+            figure.with_pes(SIMULATED_PES).simulated(value)
+        };
+        for (collective, bytes) in
+            moving().flat_map(|collective| SIMULATED_BYTES.map(|bytes| (collective, bytes)))
+        {
+            let ns = |sync| -> Result<f64> {
+                let query = sums(collective, sync, SIMULATED_PES, bytes, true);
+                let finalists = measure::finalists(&described, &query, |_| true, form);
+                Ok(machine.best(&query, finalists)?.1)
+            };
+            let ratio = ns(SyncModes::STRICT)? / ns(SyncModes::LOOSE)?;
+            all.push(quantity(format!("{collective} of {bytes} B, {STRICTEST}"), ratio));
+            ratios.push(ratio);
+        }
+        all.push(quantity(format!("{STRICTEST}, median"), median(&mut ratios)));
+        all.push(quantity(format!("{STRICTEST}, most"), ratios[ratios.len() - 1]));
+    }
+    Ok(all)
 }
 
 /// G4. Runs the experiment and judges the claim.
@@ -205,36 +231,6 @@ pub fn addresses(experiment: &Experiment<'_>) -> Result<Outcome> {
     );
     let says = "Single is consistently ahead, at small sizes and at large ones.";
     Ok(comparison.outcome(experiment, verdict, says, []))
-}
-
-/// G5. Runs the experiment and judges the claim.
-///
-/// # Errors
-/// When a job fails.
-pub fn transfers(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let what = "rendezvous over put";
-    let comparison =
-        Comparison::of(experiment, what, &TRANSFER_BYTES, |collective, pes, bytes| {
-            let sync = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };
-            let query = Query { symmetric: false, ..sums(collective, sync, pes, bytes, true) };
-            let put = measure::likely(&query, |name| !BY_GET.contains(&name));
-            [measure::likely(&query, |name| name == RENDEZVOUS), put]
-        })?;
-    let mut crossovers = Vec::new();
-    let mut more = Vec::new();
-    for pairs in comparison.by_collective() {
-        let (collective, from) = (collective(&pairs[0]), crossover(pairs, |ratio| ratio < 1.0));
-        let place = from.map_or("nowhere".to_owned(), size);
-        crossovers.push(format!("{collective} {place}"));
-        more.extend(from.map(|bytes| {
-            let what = format!("{collective}, rendezvous is ahead from");
-            comparison.quantity(what, "bytes", bytes as f64)
-        }));
-    }
-    let verdict = format!("rendezvous is ahead from these sizes on: {}", crossovers.join(", "));
-    let says = "put is consistently ahead in broadcasts. Among threads a rendezvous saves a copy, \
-                and costs two transfers of a line more.";
-    Ok(comparison.outcome(experiment, verdict, says, more))
 }
 
 /// G7. Runs the experiment and judges the claim.
@@ -315,21 +311,5 @@ mod tests {
         assert!(two[0] != two[1] && two[1] != two[2] && two[0] != two[2], "{two:?}");
         let mut all = one.iter().chain(&two).flatten();
         assert!(all.all(|name| name != OF_THE_MPI), "{one:?} {two:?}");
-    }
-
-    #[test]
-    fn puts_and_rendezvous_are_told_apart() {
-        let sync = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };
-        let query = sums(Collective::Broadcast, sync, 4, 64, true);
-        let query = Query { symmetric: false, ..query };
-        let names = |fit: &dyn Fn(&str) -> bool| {
-            let work = measure::likely(&query, fit).into_iter();
-            let name = |work: Work| work.candidate().map(|(_, by)| by.algorithm.clone());
-            work.map(|work| name(work).expect("an algorithm")).collect::<Vec<String>>()
-        };
-        let put = names(&|name| !BY_GET.contains(&name));
-        assert!(!put.is_empty() && put.iter().all(|name| name != RENDEZVOUS), "{put:?}");
-        assert!(names(&|name| name == RENDEZVOUS).iter().all(|name| name == RENDEZVOUS));
-        assert!(names(&any).len() >= put.len());
     }
 }

@@ -88,6 +88,17 @@ pub(super) fn likely_of(
     fit: impl Fn(&Candidate) -> bool,
     form: impl Fn(&Candidate) -> Vec<String>,
 ) -> Vec<Work> {
+    let finalists = finalists(algorithms, query, fit, form);
+    finalists.iter().map(|candidate| Work::of(query, candidate)).collect()
+}
+
+/// The same of any machine, as candidates.
+pub(super) fn finalists(
+    algorithms: &impl Catalog,
+    query: &Query,
+    fit: impl Fn(&Candidate) -> bool,
+    form: impl Fn(&Candidate) -> Vec<String>,
+) -> Vec<Candidate> {
     let cost = |candidate: &Candidate| algorithms.estimate_ns(query, candidate);
     let mut candidates = algorithms.candidates(query);
     candidates.retain(fit);
@@ -98,21 +109,74 @@ pub(super) fn likely_of(
             likely.push(candidate);
         }
     }
-    likely.iter().take(FINALISTS).map(|candidate| Work::of(query, candidate)).collect()
+    likely.truncate(FINALISTS);
+    likely
 }
 
 /// The radices of the paper's trees (Nishtala and Yelick 2009, table 2).
 pub(super) const RADICES: [u64; 5] = [1, 2, 4, 8, 16];
 
-/// The k-nomial trees for this many PEs that differ from each other and from the flat tree.
-pub(super) fn trees(pes: u32) -> Vec<Candidate> {
-    let radices = RADICES.iter().filter(|&&radix| radix < u64::from(pes) || radix == 1);
-    radices.map(|&radix| Candidate::new("knomial").with("radix", radix)).collect()
+/// The radices of the trees for this many PEs that differ from each other and from the flat tree.
+pub(super) fn radices(pes: u32) -> impl Iterator<Item = u64> {
+    RADICES.into_iter().filter(move |&radix| radix < u64::from(pes) || radix == 1)
 }
 
 /// The flat tree.
 pub(super) fn flat() -> Candidate {
     Candidate::new("flat")
+}
+
+/// How data gets from a PE to the one that combines it, in trees and in the flat reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The one that combines reads it where it lies, as in the paper (section 4): a child signals,
+    /// "allowing the parent to accumulate the data from all its children".
+    Read,
+    /// It is sent as messages.
+    Sent,
+}
+
+impl Way {
+    /// The paper's first.
+    pub(super) const EVERY: [Self; 2] = [Self::Read, Self::Sent];
+
+    /// The algorithm of the trees.
+    pub(super) fn tree_name(self) -> &'static str {
+        match self {
+            Self::Read => "knomial_get",
+            Self::Sent => "knomial",
+        }
+    }
+
+    /// The algorithms of the flat reduction and of the trees, for the name of a figure.
+    pub(super) fn names(self) -> &'static str {
+        match self {
+            Self::Read => "direct and knomial_get",
+            Self::Sent => "flat and knomial",
+        }
+    }
+
+    /// The tree of a radix.
+    pub(super) fn tree(self, radix: u64) -> Candidate {
+        let tree = Candidate::new(self.tree_name()).with("radix", radix);
+        match self {
+            Self::Read => tree.with("largest_first", 1),
+            Self::Sent => tree,
+        }
+    }
+
+    /// The trees for this many PEs that differ from each other and from the flat tree.
+    pub(super) fn trees(self, pes: u32) -> Vec<Candidate> {
+        radices(pes).map(|radix| self.tree(radix)).collect()
+    }
+
+    /// The flat reduction.
+    pub(super) fn flat(self) -> Candidate {
+        match self {
+            Self::Read => Candidate::new("direct").with("block_bytes", 16384),
+            Self::Sent => flat(),
+        }
+    }
 }
 
 impl Experiment<'_> {
@@ -225,8 +289,9 @@ mod tests {
 
     #[test]
     fn trees_differ_from_each_other_and_from_flat() {
-        let radices =
-            |pes| trees(pes).iter().map(|tree| tree.parameter("radix")).collect::<Vec<_>>();
+        let radices = |pes| {
+            Way::Sent.trees(pes).iter().map(|tree| tree.parameter("radix")).collect::<Vec<_>>()
+        };
         assert_eq!(radices(2), [Some(1)]);
         assert_eq!(radices(8), [Some(1), Some(2), Some(4)]);
         assert_eq!(radices(32).len(), 5);

@@ -6,15 +6,15 @@
 //! they share cores. Its figures then mainly measure scheduling, and the page states so. The
 //! experiment also runs on the paper's machines, simulated. The claims G and P are about networks;
 //! their experiments run here, where PEs share memory, but for G7 and G10, whose processes an MPI
-//! starts.
+//! starts, and partly on the papers' networks, simulated.
 //!
 //! 1. `experiment`: the settings and the outcome; `quantity`: one figure, as a line of JSON;
 //! 2. `measure`: measures kinds of work in turn, all of them briefly, then the best of each group;
 //! 3. `hotpar`: the paper's machines, simulated; `bars`: bars of text characters;
 //! 4. `barrier`, `modes`, `crossover`, `flat`, `radix`: H1, H3, H4, H5, H6;
 //! 5. `scc`: T2 to T5 and T7, of Petrović's thesis (2015) on the Intel SCC, simulated;
-//! 6. `gasnet`, `dissemination`, `applications`: G1, G4 to G7 and G10, of Nishtala et al. on
-//!    GASNet's collectives (2011);
+//! 6. `networks`: the machines of GASNet's collectives, simulated; `gasnet`, `transfers`, `dissemination`, `applications`: G1, G4 and G7, G5, G6, G10, of
+//!    Nishtala et al. on GASNet's collectives (2011);
 //! 7. `locks`: T8 to T15, of the same thesis on three machines, simulated;
 //! 8. `counting`: P3, P4 and P5, of Dinan et al. on counting puts (2014);
 //! 9. `mixture`: F7, PEs as threads, processes, and some of both on many machines.
@@ -33,6 +33,8 @@ pub mod locks;
 mod measure;
 pub mod mixture;
 pub mod modes;
+pub mod networks;
 pub mod quantity;
 pub mod radix;
 pub mod scc;
+pub mod transfers;

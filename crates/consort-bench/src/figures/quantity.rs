@@ -56,10 +56,13 @@ pub struct Source {
 pub struct Quantity {
     /// The claim that it belongs to.
     pub claim: &'static str,
-    /// The paper's machine.
+    /// The paper's machine, or `here` for this one.
     pub machine: &'static str,
     /// The figure.
     pub quantity: String,
+    /// The same without the number of PEs, as in [`Bound`] and in descriptions of machines.
+    #[serde(skip)]
+    pub(super) figure: String,
     /// Its unit.
     pub unit: &'static str,
     /// The paper's value.
@@ -114,6 +117,7 @@ impl Source {
             unit,
             paper: bound.map(|bound| bound.value),
             said: bound.map_or(Said::Value, |bound| bound.said),
+            figure: quantity.clone(),
             quantity,
             model: None,
             simulated: None,
@@ -142,7 +146,7 @@ impl Quantity {
     pub fn simulated(self, simulated: f64) -> Self {
         let value = Some(thousandths(simulated));
         let is_fitted = Machine::find(self.machine)
-            .is_ok_and(|it| it.provenance.fitted_to(self.claim, &self.quantity).next().is_some());
+            .is_ok_and(|it| it.provenance.fitted_to(self.claim, &self.figure).next().is_some());
         let (as_simulated, as_fitted) = if is_fitted { (None, value) } else { (value, None) };
         let error = |paper: f64| Some(thousandths(simulated / paper - 1.0));
         let (rel_error, holds) = match (self.paper, self.said) {
@@ -179,6 +183,13 @@ mod tests {
         let of = |what| source.quantity("scc", what, "x").simulated(3.0);
         let fitted = of("puts of 1 line, 48 cores, slowest / least");
         assert_eq!((fitted.simulated, fitted.fitted), (None, Some(3.0)));
+        let source = Source { claim: "H4", ..source };
+        let crossover = source.quantity(
+            "barcelona-x8",
+            "reduce, crossover loose, direct and knomial_get",
+            "doubles",
+        );
+        assert_eq!(crossover.with_pes(32).simulated(4.0).fitted, Some(4.0), "of any number of PEs");
         let simulated = of("puts of 1 line, 24 cores, mean / one's");
         assert_eq!((simulated.simulated, simulated.fitted), (Some(3.0), None));
     }

@@ -1,12 +1,13 @@
-//! H6 (section 4.1, table 2): an 8 kB reduction by the radix of its tree, Loose and Strict.
+//! H6 (section 4.1, table 2): an 8 kB reduction by the radix of its tree, Loose and Strict. Parents
+//! read, as in the paper; trees in which children send are further figures.
 
 use anyhow::Result;
-use consort::{Candidate, SyncModes};
+use consort::SyncModes;
 
 use super::{
     experiment::{Experiment, Outcome},
-    hotpar::{BARCELONA, Machine, NIAGARA2, tree},
-    measure::{self, RADICES},
+    hotpar::{BARCELONA, FlowControl, Machine, NIAGARA2},
+    measure::{self, RADICES, Way},
     quantity::{Quantity, Source},
 };
 use crate::{harness::Work, page::Page};
@@ -16,21 +17,26 @@ const BYTES: usize = 8 << 10;
 /// The number of Barcelona's threads; radix 16 needs more than 16.
 const PES: u32 = 32;
 
-/// The columns of table 2: the machine, whether it is Strict, and a short name.
-const COLUMNS: [(&str, bool, &str); 4] = [
-    (BARCELONA, false, "Barc. Loose"),
-    (BARCELONA, true, "Barc. Strict"),
-    (NIAGARA2, false, "Niag. Loose"),
-    (NIAGARA2, true, "Niag. Strict"),
+/// The columns of table 2: the machine, its name in the table, and the mode.
+const COLUMNS: [(&str, &str, SyncModes); 4] = [
+    (BARCELONA, "Barcelona", SyncModes::LOOSE),
+    (BARCELONA, "Barcelona", SyncModes::STRICT),
+    (NIAGARA2, "Niagara2", SyncModes::LOOSE),
+    (NIAGARA2, "Niagara2", SyncModes::STRICT),
 ];
 
-/// Times in microseconds by radix, where they could be measured.
-type Column = Vec<Option<f64>>;
+/// Times in microseconds by radix, where they are known.
+type Times = Vec<Option<f64>>;
 
-/// A figure of table 2.
-fn figure(source: Source, machine: &'static str, strict: bool, radix: u64) -> Quantity {
-    let mode = if strict { "strict" } else { "loose" };
-    source.quantity(machine, format!("reduce 8 kB {mode} radix {radix}"), "us")
+/// A figure of table 2, or the same of other trees.
+fn figure(
+    source: Source,
+    machine: &'static str,
+    sync: SyncModes,
+    by: &str,
+    radix: u64,
+) -> Quantity {
+    source.quantity(machine, format!("reduce 8 kB {sync} radix {radix}, {by}"), "us")
 }
 
 /// Runs the experiment on this machine, and judges the claim.
@@ -38,44 +44,41 @@ fn figure(source: Source, machine: &'static str, strict: bool, radix: u64) -> Qu
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let pes = experiment.pes.unwrap_or(PES);
-    let work: Vec<_> = [SyncModes::LOOSE, SyncModes::STRICT]
-        .into_iter()
-        .flat_map(|sync| {
-            let query = measure::reduce(sync, pes, BYTES);
-            let tree = |radix| Candidate::new("knomial").with("radix", radix);
-            RADICES.map(|radix| Work::of(&query, &tree(radix)))
-        })
-        .collect();
-    let us: Column = experiment
-        .medians(pes, &work, experiment.budget)?
-        .into_iter()
-        .map(|ns| ns.map(|ns| ns / 1e3))
-        .collect();
-    let (loose, strict) = us.split_at(RADICES.len());
-    let mut quantities = Vec::new();
-    for (machine, is_strict, _) in COLUMNS {
-        let native = if is_strict { strict } else { loose };
-        let figures = RADICES.map(|radix| figure(experiment.source, machine, is_strict, radix));
-        quantities.extend(figures.into_iter().zip(native).map(|(one, &us)| one.native(us)));
+    let (pes, source) = (experiment.pes.unwrap_or(PES), experiment.source);
+    let kinds = Way::EVERY.map(|way| [SyncModes::LOOSE, SyncModes::STRICT].map(|sync| (way, sync)));
+    let kinds = kinds.as_flattened();
+    let trees = kinds.iter().flat_map(|&(way, sync)| {
+        let query = measure::reduce(sync, pes, BYTES);
+        RADICES.map(|radix| Work::of(&query, &way.tree(radix)))
+    });
+    let ns = experiment.medians(pes, &trees.collect::<Vec<_>>(), experiment.budget)?;
+    let us: Times = ns.into_iter().map(|ns| ns.map(|ns| ns / 1e3)).collect();
+    let mut rows: Vec<(String, Times)> = Vec::new();
+    let (mut quantities, mut winners) = (Vec::new(), Vec::new());
+    for (&(way, sync), native) in kinds.iter().zip(us.chunks(RADICES.len())) {
+        rows.push((format!("here, {sync}, {}", way.tree_name()), native.to_vec()));
+        winners.push(winner(native));
+        for (machine, _, _) in COLUMNS.iter().filter(|(_, _, of)| *of == sync) {
+            let figures =
+                RADICES.map(|radix| figure(source, machine, sync, way.tree_name(), radix));
+            quantities.extend(figures.into_iter().zip(native).map(|(one, &us)| one.native(us)));
+        }
     }
+    rows.extend(COLUMNS.map(|(machine, name, sync)| {
+        let paper = |radix| figure(source, machine, sync, Way::Read.tree_name(), radix).paper;
+        (format!("{name}, {sync}"), RADICES.map(paper).to_vec())
+    }));
     let mut page = Page::default();
     page.paragraph(experiment.placement(pes));
-    table(&mut page, experiment.source, loose, strict);
-    page.lines("\nEach time in us, and as a multiple of its column's best (*).\n");
+    table(&mut page, &rows);
+    page.lines("\nEach time in us, and as a multiple of its row's best (*); by radix.\n");
     if u64::from(pes) <= RADICES[RADICES.len() - 1] {
         page.lines(format!("With {pes} PEs, trees of radix {pes} and above are the flat one.\n"));
     }
-    let winner = |column: &[Option<f64>]| {
-        best(column).map_or("nothing".to_owned(), |(index, _)| match RADICES[index] {
-            1 => "the chain".to_owned(),
-            radix => format!("radix {radix}"),
-        })
-    };
     let verdict = format!(
-        "{pes} PEs: {} wins when Loose, {} when Strict (the paper: the chain; radix 2 and 4)",
-        winner(loose),
-        winner(strict)
+        "{pes} PEs: where parents read, {} wins when Loose, {} when Strict; where children send, \
+         {} and {} (the paper: the chain; radix 2 and 4)",
+        winners[0], winners[1], winners[2], winners[3]
     );
     Ok(Outcome { verdict, page, quantities })
 }
@@ -86,39 +89,54 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 /// When a simulation fails.
 pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
-    for (name, strict, _) in COLUMNS {
+    for (name, _, sync) in COLUMNS {
         let machine = Machine::new(name)?;
-        let sync = if strict { SyncModes::STRICT } else { SyncModes::LOOSE };
-        for radix in RADICES {
-            let ns = machine.reduce(sync, BYTES, &tree(radix))?.ns;
-            all.push(figure(source, name, strict, radix).simulated(ns / 1e3));
+        for way in Way::EVERY {
+            for radix in RADICES {
+                let ns = machine.reduce(sync, BYTES, &way.tree(radix))?.ns;
+                let by = way.tree_name();
+                all.push(figure(source, name, sync, by, radix).simulated(ns / 1e3));
+            }
+        }
+        if sync == SyncModes::LOOSE {
+            let machine = machine.with(FlowControl::None);
+            let by = Way::Read.tree_name().to_owned() + FlowControl::None.suffix();
+            for radix in RADICES {
+                let ns = machine.reduce(sync, BYTES, &Way::Read.tree(radix))?.ns;
+                all.push(figure(source, name, sync, &by, radix).simulated(ns / 1e3));
+            }
         }
     }
     Ok(all)
 }
 
+/// The tree that takes the least time.
+fn winner(times: &[Option<f64>]) -> String {
+    best(times).map_or("nothing".to_owned(), |(index, _)| match RADICES[index] {
+        1 => "the chain".to_owned(),
+        radix => format!("radix {radix}"),
+    })
+}
+
 /// The index and the value of the least.
-fn best(column: &[Option<f64>]) -> Option<(usize, f64)> {
-    let known = column.iter().enumerate().filter_map(|(index, us)| Some((index, (*us)?)));
+fn best(times: &[Option<f64>]) -> Option<(usize, f64)> {
+    let known = times.iter().enumerate().filter_map(|(index, us)| Some((index, (*us)?)));
     known.min_by(|(_, one), (_, other)| one.total_cmp(other))
 }
 
-fn table(page: &mut Page, source: Source, loose: &[Option<f64>], strict: &[Option<f64>]) {
-    let mut columns = vec![("here Loose", loose.to_vec()), ("here Strict", strict.to_vec())];
-    columns.extend(COLUMNS.map(|(machine, strict, short)| {
-        (short, RADICES.map(|radix| figure(source, machine, strict, radix).paper).to_vec())
-    }));
-    let row = |(index, radix): (usize, u64)| {
-        let cells = columns.iter().map(|(_, us)| cell(us, index));
-        std::iter::once(radix.to_string()).chain(cells).collect()
+/// A row for each kind of tree, a column for each radix.
+fn table(page: &mut Page, rows: &[(String, Times)]) {
+    let header = ["tree".to_owned()].into_iter().chain(RADICES.map(|radix| radix.to_string()));
+    let row = |(name, times): &(String, Times)| {
+        let cells = (0..RADICES.len()).map(|index| cell(times, index));
+        std::iter::once(name.clone()).chain(cells).collect()
     };
-    let header = std::iter::once("radix").chain(columns.iter().map(|(name, _)| *name));
-    page.table(header, RADICES.into_iter().enumerate().map(row).collect(), 0..7);
+    page.table(header, rows.iter().map(row).collect(), 1..=RADICES.len());
 }
 
-/// A time, and its ratio to the best of its column.
-fn cell(column: &Column, index: usize) -> String {
-    let (Some(us), Some((best_index, best_us))) = (column[index], best(column)) else {
+/// A time, and its ratio to the best of its row.
+fn cell(times: &[Option<f64>], index: usize) -> String {
+    let (Some(us), Some((best_index, best_us))) = (times[index], best(times)) else {
         return "-".to_owned();
     };
     let digits = if us < 99.95 { 1 } else { 0 };
@@ -136,12 +154,11 @@ mod tests {
     const NIAGARA2_STRICT: [f64; 5] = [3103.0, 2115.0, 1774.0, 2471.0, 3998.0];
 
     fn us(machine: &Machine, sync: SyncModes) -> [f64; 5] {
-        RADICES.map(|radix| machine.reduce(sync, BYTES, &tree(radix)).unwrap().ns / 1e3)
+        RADICES.map(|radix| machine.reduce(sync, BYTES, &Way::Read.tree(radix)).unwrap().ns / 1e3)
     }
 
-    fn winner(us: &[f64; 5]) -> u64 {
-        let best = (0..5).min_by(|&one, &other| us[one].total_cmp(&us[other])).unwrap();
-        RADICES[best]
+    fn fastest(us: &[f64; 5]) -> u64 {
+        best(&us.map(Some)).map(|(index, _)| RADICES[index]).unwrap()
     }
 
     /// The largest error of the ratios of times to the column's best.
@@ -155,7 +172,7 @@ mod tests {
     fn barcelonas_columns_of_table_2_are_met() {
         let machine = Machine::new(BARCELONA).unwrap();
         let [loose, strict] = [SyncModes::LOOSE, SyncModes::STRICT].map(|sync| us(&machine, sync));
-        assert_eq!((winner(&loose), winner(&strict)), (1, 2), "{loose:?} {strict:?}");
+        assert_eq!([&loose, &strict].map(fastest), [1, 2], "{loose:?} {strict:?}");
         assert!(relative_error(&strict, &BARCELONA_STRICT, 1) < 0.25, "{strict:?}");
         for (found, paper) in [(loose, BARCELONA_LOOSE), (strict, BARCELONA_STRICT)] {
             for (found, paper) in found.into_iter().zip(paper) {
@@ -168,7 +185,7 @@ mod tests {
     fn niagara2s_strict_trees_are_met() {
         let machine = Machine::new(NIAGARA2).unwrap();
         let found = us(&machine, SyncModes::STRICT);
-        assert_eq!(winner(&found), 4, "{found:?}");
+        assert_eq!(fastest(&found), 4, "{found:?}");
         // The chain's deviation is known.
         let (mut trees, paper) = (found, NIAGARA2_STRICT);
         trees[0] = paper[0] / paper[2] * found[2];
@@ -180,19 +197,20 @@ mod tests {
         // Radix 2 of 32: after 5 passes the root has waited for all; with the largest subtree first
         // after 15.
         let machine = Machine::new(BARCELONA).unwrap();
-        let smallest = tree(2).with("largest_first", 0);
-        let [largest, smallest] = [tree(2), smallest]
+        let tree = Way::Read.tree(2);
+        let smallest = tree.clone().with("largest_first", 0);
+        let [largest, smallest] = [tree, smallest]
             .map(|tree| machine.reduce(SyncModes::STRICT, BYTES, &tree).unwrap().ns);
         assert!(largest > 1.7 * smallest, "{largest} {smallest}");
     }
 
     #[test]
-    fn a_column_is_relative_to_its_best() {
-        let column = vec![Some(306.0), Some(110.0), None];
-        assert_eq!(best(&column), Some((1, 110.0)));
-        assert_eq!(cell(&column, 0), "306 2.78 ");
-        assert_eq!(cell(&column, 1), "110 1.00*");
-        assert_eq!(cell(&column, 2), "-");
-        assert_eq!(cell(&vec![None], 0), "-");
+    fn a_row_is_relative_to_its_best() {
+        let times = vec![Some(306.0), Some(110.0), None];
+        assert_eq!(best(&times), Some((1, 110.0)));
+        assert_eq!(cell(&times, 0), "306 2.78 ");
+        assert_eq!(cell(&times, 1), "110 1.00*");
+        assert_eq!(cell(&times, 2), "-");
+        assert_eq!(cell(&[None], 0), "-");
     }
 }

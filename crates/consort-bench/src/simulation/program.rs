@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use anyhow::{Result, anyhow, bail};
-use consort::{Candidate, Collective, Query, Rank};
+use consort::{Candidate, Collective, Query, Rank, SyncMode};
 use consort_collectives::Setting;
 use consort_fabric::{CallSpec, Capabilities, Kernel, Layout, Sum};
 use consort_sim::{Buffer, Caller, Operands, Outcome, Pe, Plans, Simulation};
@@ -72,6 +72,13 @@ impl Program {
     /// Bytes of a block.
     pub fn bytes(&self) -> usize {
         usize::try_from(self.query.bytes).unwrap_or(usize::MAX)
+    }
+
+    /// Bytes of symmetric memory that its buffers take on a PE.
+    pub fn heap_bytes(&self) -> usize {
+        let Query { collective, pes, symmetric, .. } = self.query;
+        let blocks = collective.source_blocks(pes, true) + collective.target_blocks(pes, true);
+        if symmetric { blocks as usize * self.bytes() } else { 0 }
     }
 
     /// The description of one of its calls.
@@ -191,14 +198,27 @@ impl Player<'_> {
             let done = caller.call(&self.plans, operands).await;
             let done = done.map_err(|_| anyhow!("the call failed"))?;
             times.push((done.entered_ns, done.left_ns));
+            // With exit mode None data may move until all PEs have left.
+            if symmetric && query.sync.exit == SyncMode::None {
+                if call + 1 < calls {
+                    self.note_left(calls, pe.size());
+                    continue;
+                }
+                pe.align().await;
+            }
             let received = if symmetric { pe.heap(target_at, target_bytes) } else { done.received };
             if !self.data.is_right(self.program, pe.rank(), sent, &received) {
                 bail!("PE {} received something else in call {call}", pe.rank());
             }
-            self.left.set(self.left.get() + 1);
-            (self.show)(self.left.get() as f64 / (calls * u64::from(pe.size())) as f64);
+            self.note_left(calls, pe.size());
         }
         Ok(times)
+    }
+
+    /// Notes that a PE has left a call.
+    fn note_left(&self, calls: u64, pes: u32) {
+        self.left.set(self.left.get() + 1);
+        (self.show)(self.left.get() as f64 / (calls * u64::from(pes)) as f64);
     }
 }
 

@@ -12,10 +12,11 @@ mod options;
 mod picture;
 mod report;
 
-use std::{fs, path::Path, process::ExitCode};
+use std::{fs, path::Path, process::ExitCode, time::Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use consort_bench::simulation::{Program, Simulated};
+use consort_sim::SimulationError;
 
 use crate::{
     interrupt,
@@ -32,10 +33,13 @@ impl Sim {
     /// cannot be written.
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let stop = &*interrupt::stop_flag()?;
-        let Options { conditions, simulation, programs, unable } = Options::of(self)?;
+        let Options { conditions, simulation, programs, mut left_out } = Options::of(self)?;
         let progress = Progress::new(&format!("simulating {}", conditions.machine.name));
         let weight = |program: &Program| program.query.bytes as f64 + 4096.0;
         let whole: f64 = programs.iter().map(weight).sum();
+        let begun = Instant::now();
+        let deadline = begun.checked_add(self.budget);
+        let simulation = deadline.map_or(simulation.clone(), |it| simulation.deadline(it));
         let (mut done, mut all) = (0.0, Vec::new());
         for program in programs {
             let share = weight(&program) / whole;
@@ -50,10 +54,22 @@ impl Sim {
                     interrupt::end_if_set(stop, &progress);
                 }
             };
-            all.push(Simulated::of(program, &simulation, &show)?);
+            let name = program.candidate.to_string();
+            match Simulated::of(program, &simulation, &show) {
+                Ok(simulated) => all.push(simulated),
+                Err(error) if is_out_of_time(&error) => left_out.push(format!(
+                    "{name}: {} are over; --budget gives it more",
+                    output::overrun::seconds(self.budget)
+                )),
+                Err(error) => return Err(error),
+            }
             done += share;
         }
         drop(progress);
+        left_out.dedup();
+        if all.is_empty() {
+            bail!("nothing was simulated: {}", left_out.join("; "));
+        }
 
         if let (Some(path), [only]) = (&self.trace, &all[..]) {
             let mut text = Vec::new();
@@ -69,10 +85,14 @@ impl Sim {
         }
         let records: Vec<_> = all.iter().map(|one| one.record(&conditions)).collect();
         output::tell(self.json.as_ref(), &records, || {
-            report::page(&conditions, &all, &unable, self.sweep)
+            report::page(&conditions, &all, &left_out, self.sweep)
         })?;
         Ok(interrupt::ending(stop))
     }
+}
+
+fn is_out_of_time(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(SimulationError::OutOfTime))
 }
 
 fn write(path: &Path, text: &[u8]) -> Result<()> {

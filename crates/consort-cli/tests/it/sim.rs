@@ -302,4 +302,24 @@ fn what_cannot_be_simulated_is_refused_with_what_can() {
 fn a_trace_or_picture_is_of_one_simulation() {
     refused("broadcast --lines 1 --trace x", "a trace or picture is of one simulation");
     refused("broadcast --picture x --algorithm flat", "these are 2: name one");
+    refused("broadcast --picture x.png --lines 1", "x.png is no SVG, which is what is drawn");
+}
+
+#[test]
+fn what_the_model_puts_far_behind_is_named_and_simulated_if_it_is_asked_for() {
+    let line = "all_reduce --machine cluster --pes 128 --bytes 8 --calls 1";
+    let why = "not simulated: ring: the model puts it at more than 10x the best";
+    let all = shown(line);
+    assert!(all.contains(why), "{all}");
+    let ring = shown(&format!("{line} --algorithm ring"));
+    assert!(ring.contains("ring") && !ring.contains("not simulated"), "{ring}");
+}
+
+#[test]
+fn a_budget_ends_a_simulation_and_what_did_not_fit_is_named() {
+    let line = "all_to_all --machine cluster --pes 512 --bytes 8 --calls 50 --budget 0.3";
+    fails(&format!("{line} --algorithm flat"), 1, "flat: 0.3 s are over; --budget gives it more");
+    let line = line.replace("--calls 50", "--calls 1").replace("512", "1024");
+    let some = shown(&format!("{line} --algorithm bruck(radix=32) --algorithm flat"));
+    assert!(some.contains("not simulated: flat: 0.3 s are over"), "{some}");
 }

@@ -228,6 +228,17 @@ impl<F: Fabric, V: View> Rma for Part<'_, F, V> {
         self.f.put(remote, at, self.own(source))
     }
 
+    fn put_notify(
+        &self,
+        (to, remote): (Rank, &F::Remote),
+        at: usize,
+        source: Span,
+        channel: Channel,
+        step: Step,
+    ) -> impl Future<Output = Op> {
+        self.f.put_notify((self.peer(to), remote), at, self.own(source), channel, step)
+    }
+
     fn put_signal(
         &self,
         remote: &F::Remote,

@@ -1,7 +1,7 @@
 //! The layout of a group's memory: the inboxes of its members, and the words that each member
 //! publishes.
 
-use consort_fabric::{Capabilities, Nodes, Rank, Vendor};
+use consort_fabric::{Capabilities, Nodes, Rank, Vendor, window};
 
 use super::line::Line;
 use crate::host::pairwise::pairwise_bytes;
@@ -104,12 +104,11 @@ pub(crate) const fn recent(call: u64) -> usize {
 }
 
 impl Geometry {
-    /// Small teams get room for long messages; large ones a line for each peer, and a shorter
-    /// window. The PEs of the job lie on `nodes`.
+    /// Small teams get room for long messages; large ones a line for each peer. The PEs of the job lie on `nodes`.
     pub(crate) fn of(pes: usize, nodes: Nodes) -> Self {
         let near_lines = (4 * pes).max(256);
         let lines = if nodes == Nodes::One { near_lines } else { near_lines.max(FAR_LINES) };
-        let window = if pes <= 64 { 64 } else { 16 };
+        let window = window(u32::try_from(pes).unwrap_or(u32::MAX)) as usize;
         debug_assert!(2 * window <= RECENT_CALLS, "recent calls are two windows");
         let stride = lines + 1;
         let first_short_slot = stride * window * LINE_WORDS;

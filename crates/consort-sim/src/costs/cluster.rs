@@ -13,6 +13,7 @@
 //! - Interfaces put and get without the PE at the other end. A put is a message that keeps no PE
 //!   busy where it lands. A get is a message without data there and one with the data back. An
 //!   atomic operation is a get of a word.
+//! - A put and the signal that follows it are one message, as GASNet's long active messages are.
 //! - A counter that peers add to, such as that of detached exposures, is read like the PE's own
 //!   memory.
 //! - Within a node the sender copies a message, which is visible after the transfer of one line.

@@ -104,6 +104,11 @@ impl Costs {
         }
     }
 
+    /// Whether a put and the signal that follows it are one message.
+    pub(crate) const fn bundles(&self) -> bool {
+        matches!(self, Self::Cluster(_))
+    }
+
     /// Begins a call of a collective.
     pub(crate) async fn begin(&self, site: Site<'_>) {
         each!(self, kind => kind.begin(site).await);

@@ -2,10 +2,17 @@
 
 use std::future::Future;
 
-use consort_fabric::{Atomic, Op, Place, Rank, Rendezvous, Rma, Signal, Span, Until, not_reached};
+use consort_fabric::{
+    Atomic, Channel, Messages, Op, Place, Rank, Rendezvous, Rma, Signal, Span, Step, Until,
+    not_reached,
+};
 
 use super::Call;
-use crate::{costs::Where, mail::Remote, world::Parcel};
+use crate::{
+    costs::Where,
+    mail::Remote,
+    world::{Notify, Parcel},
+};
 
 impl Rma for Call<'_> {
     type Remote = Remote;
@@ -42,7 +49,7 @@ impl Rma for Call<'_> {
     }
 
     async fn put(&self, remote: &Remote, at: usize, source: Span) -> Op {
-        self.put_at(remote, at, source).await;
+        self.put_at(remote, at, source, None).await;
         Ok(())
     }
 
@@ -54,10 +61,28 @@ impl Rma for Call<'_> {
         word: usize,
         how: Signal,
     ) -> Op {
-        let landed = self.put_at(remote, at, source).await;
+        let landed = self.put_at(remote, at, source, None).await;
         let set = self.world.costs.signal(self.site(), remote.owner).await;
         self.post(remote.owner, set.max(landed), Parcel::HeapSignal { word, how });
         Ok(())
+    }
+
+    async fn put_notify(
+        &self,
+        (to, remote): (Rank, &Remote),
+        at: usize,
+        source: Span,
+        channel: Channel,
+        step: Step,
+    ) -> Op {
+        let bundles = self.world.costs.bundles();
+        let notify = bundles.then_some(Notify { call: self.call, channel, step });
+        self.put_at(remote, at, source, notify).await;
+        if bundles {
+            return Ok(());
+        }
+        self.fence().await?;
+        self.signal(to, channel, step).await
     }
 
     fn fence(&self) -> impl Future<Output = Op> {

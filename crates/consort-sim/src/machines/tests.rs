@@ -74,10 +74,13 @@ fn every_shipped_description_is_read() {
     let found: Vec<(&str, u32)> = Machine::shipped().map(|name| (name, pes(name))).collect();
     let expected = [
         ("barcelona-x8", 32),
+        ("bluegene-p", 163_840),
         ("cluster", 16384),
         ("clovertown-x2", 8),
+        ("cray-xt4", 39168),
         ("niagara2-x4", 256),
         ("opteron-6176-x4", 48),
+        ("ranger", 62976),
         ("scc", 48),
         ("tile-gx36", 36),
         ("xeon-e7-8867l-x8", 160),
@@ -93,7 +96,10 @@ fn a_machine_is_found_by_its_name_or_its_file() {
     let machine = Machine::find(path.to_str().unwrap()).unwrap();
     assert_eq!((machine.name.as_str(), machine.pes()), ("mine", 36));
     let Err(error) = Machine::find("scd") else { panic!("there is no scd") };
-    assert!(error.to_string().contains("`scd`: expected barcelona-x8, cluster,"), "{error}");
+    assert!(
+        error.to_string().contains("`scd`: expected barcelona-x8, bluegene-p, cluster,"),
+        "{error}"
+    );
     let Err(error) = Machine::find("nowhere/mine.toml") else { panic!("there is no such file") };
     assert_eq!(error.to_string(), "cannot read nowhere/mine.toml");
 }

@@ -89,7 +89,8 @@ pub(super) fn outcome(rows: &[Row], verdict: String) -> Result<Outcome> {
         quantities.push(quantity.clone());
         quantities.extend(fitted.map(|fitted| {
             let what = format!("{what}, fitted");
-            Quantity { quantity: what, ..quantity.clone() }.simulated(fitted)
+            let named = Quantity { quantity: what.clone(), figure: what, ..quantity.clone() };
+            named.simulated(fitted)
         }));
     }
     let mut page = Page::default();

@@ -1,6 +1,6 @@
 //! The options of `consort sim`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use clap::value_parser;
 use consort::{Candidate, Collective, SyncModes};
@@ -20,6 +20,7 @@ Examples:
   consort sim broadcast --bytes 8k,1M --mode throughput
   consort sim broadcast --algorithm oc-bcast --sweep --picture curves.svg
   consort sim broadcast --algorithm oc-bcast --lines 1 --picture call.svg --trace call.json
+  consort sim all-reduce --machine cluster --pes 64 --bytes 8 --budget 20
   consort sim reduce --machine ./mine.toml          `consort machines` shows the machines";
 
 /// Simulate a collective on a machine that is not at hand, and show where its time goes
@@ -36,12 +37,15 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..))]
     pub(super) pes: Option<u32>,
     /// An algorithm, as in oc_bcast or "oc_bcast(k=7,chunk_bytes=3072)"; may be repeated
-    /// [default: all, each with one set of values]
+    /// [default: all that the model puts within 10x of the best, each with one set of values]
     #[arg(long, value_name = "ALGORITHM", value_parser = candidates::named)]
     pub(super) algorithm: Vec<Candidate>,
     /// All algorithms, with all values of their parameters that the tuner tries
     #[arg(long, conflicts_with = "algorithm")]
     pub(super) all_algorithms: bool,
+    /// Approximate time of simulating in seconds; what does not fit is named
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = args::seconds)]
+    pub(super) budget: Duration,
     /// Values of a parameter, for the algorithms that have it, as in k=7 or k=2,7; may be repeated
     /// [default: one that can serve]
     #[arg(long, value_name = "NAME=VALUES")]
@@ -89,7 +93,7 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "FILE", value_parser = args::writable())]
     pub(super) trace: Option<PathBuf>,
     /// Draw as SVG the tree of messages and each PE's timeline; with --sweep, the curves
-    #[arg(long, value_name = "FILE", value_parser = args::writable())]
+    #[arg(long, value_name = "FILE.svg", value_parser = args::svg())]
     pub(super) picture: Option<PathBuf>,
     /// Write one JSON object per simulation, to the file or else to standard output (`-`)
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,

@@ -31,6 +31,13 @@ pub(super) struct Candidates {
     pub(super) unable: Vec<PlanError>,
 }
 
+impl Asked<'_> {
+    /// Whether no algorithm and no value is asked for.
+    pub(super) fn is_all(&self) -> bool {
+        self.named.is_empty() && self.values.is_empty() && !self.every_value
+    }
+}
+
 impl std::str::FromStr for Values {
     type Err = String;
 

@@ -8,7 +8,7 @@ use consort_bench::{
     simulation::{Conditions, Program},
     units,
 };
-use consort_collectives::PlanError;
+use consort_collectives::estimate_ns;
 use consort_sim::{
     Effects, Simulation,
     machines::{Kind, Machine},
@@ -28,6 +28,8 @@ const USUAL_BYTES: usize = 8 << 10;
 const DRAWN_PES: u32 = 256;
 /// The line size of machines whose descriptions have none.
 const LINE_BYTES: usize = 64;
+/// What the model puts so many times behind the best is simulated only if it is named.
+const HOPELESS: f64 = 10.0;
 /// The bytes of an element of a reduction; sizes are multiples.
 const ELEMENT_BYTES: usize = 8;
 
@@ -38,7 +40,7 @@ pub(super) struct Options {
     /// The programs, by size, then by algorithm.
     pub(super) programs: Vec<Program>,
     /// The reasons why algorithms are not among them.
-    pub(super) unable: Vec<PlanError>,
+    pub(super) left_out: Vec<String>,
 }
 
 impl Options {
@@ -75,7 +77,8 @@ impl Options {
             .seed(conditions.seed)
             .with(conditions.effects);
         let simulation = if is_seen(sim) { simulation.traced() } else { simulation };
-        let (programs, unable) = programs(sim, &program, conditions.line_bytes, &simulation)?;
+        let (programs, left_out) =
+            programs(sim, &program, &conditions.machine, conditions.line_bytes, &simulation)?;
         require!(
             !is_seen(sim) || programs.len() == 1,
             "a trace or picture is of one simulation, and these are {}: name one --algorithm and \
@@ -86,7 +89,7 @@ impl Options {
             sim.sweep || sim.picture.is_none() || pes <= DRAWN_PES,
             "--picture: {pes} PEs have no room on one; use --pes with {DRAWN_PES} at most"
         );
-        Ok(Options { conditions, simulation, programs, unable })
+        Ok(Options { conditions, simulation, programs, left_out })
     }
 }
 
@@ -160,14 +163,16 @@ fn sizes_bytes(sim: &Sim, line_bytes: usize) -> Vec<usize> {
 fn programs(
     sim: &Sim,
     blank: &Program,
+    machine: &Machine,
     line_bytes: usize,
     simulation: &Simulation,
-) -> Result<(Vec<Program>, Vec<PlanError>)> {
+) -> Result<(Vec<Program>, Vec<String>)> {
     let Query { collective: what, pes, .. } = blank.query;
     let asked =
         Asked { named: &sim.algorithm, values: &sim.param, every_value: sim.all_algorithms };
     let capabilities = simulation.capabilities()?;
-    let (mut programs, mut unable) = (Vec::new(), Vec::new());
+    let model = machine.model(pes);
+    let (mut programs, mut left_out) = (Vec::new(), Vec::new());
     for bytes in sizes_bytes(sim, line_bytes) {
         let shown = units::size(bytes as u64);
         require!(
@@ -182,12 +187,39 @@ fn programs(
         );
         let blank =
             Program { query: Query { bytes: bytes as u64, ..blank.query }, ..blank.clone() };
-        let found = candidates(what, &blank.setting(capabilities), asked)?;
+        let mut found = candidates(what, &blank.setting(capabilities), asked)?;
+        if asked.is_all() {
+            let estimate_ns = |one: &Candidate| estimate_ns(&blank.query, one, &model);
+            left_out.extend(drop_hopeless(&mut found.able, estimate_ns));
+        }
         let program = |candidate| Program { candidate, ..blank.clone() };
         programs.extend(found.able.into_iter().map(program));
-        unable.extend(found.unable);
+        left_out.extend(found.unable.iter().map(ToString::to_string));
     }
-    unable.sort_by_cached_key(ToString::to_string);
-    unable.dedup();
-    Ok((programs, unable))
+    left_out.sort_unstable();
+    left_out.dedup();
+    Ok((programs, left_out))
+}
+
+/// Drops the candidates that the model puts far behind the best, and says which.
+fn drop_hopeless(
+    candidates: &mut Vec<Candidate>,
+    estimate_ns: impl Fn(&Candidate) -> f64,
+) -> Vec<String> {
+    let best_ns = candidates.iter().map(&estimate_ns).fold(f64::INFINITY, f64::min);
+    let is_hopeless = |one: &Candidate| estimate_ns(one) > HOPELESS * best_ns;
+    let mut dropped: Vec<String> = candidates
+        .iter()
+        .filter(|one| is_hopeless(one))
+        .map(|one| {
+            let name = &one.algorithm;
+            format!(
+                "{name}: the model puts it at more than {HOPELESS}x the best; --algorithm {name} \
+                 simulates it"
+            )
+        })
+        .collect();
+    candidates.retain(|one| !is_hopeless(one));
+    dropped.dedup();
+    dropped
 }

@@ -8,7 +8,6 @@ use consort_bench::{
     simulation::{Conditions, Program, Simulated, Spent},
     units::counted,
 };
-use consort_collectives::PlanError;
 use consort_sim::Cause;
 
 use super::curves;
@@ -18,7 +17,7 @@ use crate::output::{self, brief, finish, table, time, wrapped};
 pub(super) fn page(
     conditions: &Conditions,
     all: &[Simulated],
-    unable: &[PlanError],
+    left_out: &[String],
     sweep: bool,
 ) -> String {
     let mut text = all.first().map_or(String::new(), |one| heading(conditions, &one.program));
@@ -34,8 +33,8 @@ pub(super) fn page(
     if !sweep {
         text += &wrapped(NOTES);
     }
-    for error in unable {
-        text += &wrapped(&format!("not simulated: {error}"));
+    for reason in left_out {
+        text += &wrapped(&format!("not simulated: {reason}"));
     }
     text + &effort(all)
 }
