@@ -7,7 +7,7 @@ use crate::{Local, Op, Rank};
 /// The window of a team on machines: the most calls that may be pending at once. Its inboxes have
 /// room for so many, so large teams have a shorter one.
 #[must_use]
-pub const fn window(pes: u32) -> u64 {
+pub const fn window(pes: usize) -> usize {
     if pes <= 64 { 64 } else { 16 }
 }
 

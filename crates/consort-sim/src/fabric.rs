@@ -152,8 +152,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Puts, and returns the first moment at which the data has landed. The signal is delivered with
-    /// the data.
+    /// Puts, and returns the first moment at which the data has landed. The signal is delivered
+    /// with the data.
     async fn put_at(
         &self,
         remote: &Remote,

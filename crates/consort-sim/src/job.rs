@@ -101,7 +101,7 @@ impl Simulation {
     /// `pes` threads.
     #[must_use]
     pub const fn on(machine: Machine, pes: u32) -> Self {
-        Self::of(Some(machine), pes, window(pes))
+        Self::of(Some(machine), pes, window(pes as usize) as u64)
     }
 
     /// A simulation of `pes` PEs whose operations all take random times that depend on the seed:
@@ -204,8 +204,8 @@ impl Simulation {
     /// Runs `program` on every PE.
     ///
     /// # Errors
-    /// When PEs wait for a signal or message that no PE will send, the machine has fewer PEs, or the
-    /// deadline passes.
+    /// When PEs wait for a signal or message that no PE will send, the machine has fewer PEs, or
+    /// the deadline passes.
     ///
     /// # Panics
     /// When the program panics or breaks a rule of the fabric: a message that overtakes a whole

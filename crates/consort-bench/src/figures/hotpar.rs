@@ -72,7 +72,7 @@ impl Machine {
         match self.flow {
             FlowControl::None => CALLS,
             FlowControl::Credits => {
-                let quarter = window(self.pes) / 4;
+                let quarter = window(self.pes as usize) as u64 / 4;
                 (before.max(quarter), timed.max(quarter), after)
             }
         }

@@ -1,5 +1,5 @@
-//! The machines of Nishtala, Zheng, Hargrove and Yelick (2011, table 1), simulated: the first PEs of
-//! networks of nodes with 4, 4 and 16 cores.
+//! The machines of Nishtala, Zheng, Hargrove and Yelick (2011, table 1), simulated: the first PEs
+//! of networks of nodes with 4, 4 and 16 cores.
 
 use anyhow::Result;
 use consort::{Candidate, Query};

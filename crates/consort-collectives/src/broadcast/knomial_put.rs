@@ -94,8 +94,8 @@ impl Algorithm for KnomialPut {
     #[inline(always)]
     async fn run<F: Messages + Rma>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { bytes, parent, ref children, arrived } = *schedule;
-        // A broadcast in symmetric memory has one buffer, also as a part of another call: the root's
-        // source is at the place of the others' targets.
+        // A broadcast in symmetric memory has one buffer, also as a part of another call: the
+        // root's source is at the place of the others' targets.
         let mut data = Span::source(0, bytes);
         if let Some((parent, entered)) = parent {
             if let Some(entered) = entered {

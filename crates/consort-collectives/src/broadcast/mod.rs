@@ -2,9 +2,9 @@
 //!
 //! `flat`, `knomial` and `pipelined` send chunks down a tree and differ in its shape (file
 //! `knomial`); `knomial_put` puts the data where it belongs, and children of `knomial_rendezvous`
-//! get it from their parents; `scatter_allgather` sends slices, down a tree and around a ring; `oc_bcast` gets
-//! chunks from message buffer to message buffer; `direct` and `shared` copy between the callers'
-//! buffers.
+//! get it from their parents; `scatter_allgather` sends slices, down a tree and around a ring;
+//! `oc_bcast` gets chunks from message buffer to message buffer; `direct` and `shared` copy between
+//! the callers' buffers.
 
 use crate::{Vendor, algorithm::registry};
 

@@ -104,11 +104,12 @@ pub(crate) const fn recent(call: u64) -> usize {
 }
 
 impl Geometry {
-    /// Small teams get room for long messages; large ones a line for each peer. The PEs of the job lie on `nodes`.
+    /// Small teams get room for long messages; large ones a line for each peer. The PEs of the job
+    /// lie on `nodes`.
     pub(crate) fn of(pes: usize, nodes: Nodes) -> Self {
         let near_lines = (4 * pes).max(256);
         let lines = if nodes == Nodes::One { near_lines } else { near_lines.max(FAR_LINES) };
-        let window = window(u32::try_from(pes).unwrap_or(u32::MAX)) as usize;
+        let window = window(pes);
         debug_assert!(2 * window <= RECENT_CALLS, "recent calls are two windows");
         let stride = lines + 1;
         let first_short_slot = stride * window * LINE_WORDS;
