@@ -76,6 +76,13 @@ pub fn describe(collective: Collective, name: &str) -> Result<Description, PlanE
     visit(collective, name, Describe)
 }
 
+/// The revision of every algorithm, by collective and name.
+pub fn revisions() -> impl Iterator<Item = (Collective, &'static str, u32)> {
+    Collective::EVERY.into_iter().flat_map(|collective| {
+        described(collective).map(move |one| (collective, one.name, one.revision))
+    })
+}
+
 /// Whether a candidate has a schedule for a setting.
 ///
 /// # Errors
