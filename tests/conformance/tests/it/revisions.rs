@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-use consort_collectives::{Vendor, revisions};
+use consort_collectives::{Algorithm, Vendor, revisions};
 use consort_conformance::{Case, Program, Space};
 use consort_fabric::{Collective, Nodes, Rank, SyncModes};
 use consort_sim::{Simulation, Trace};
