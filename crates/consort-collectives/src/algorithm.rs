@@ -28,6 +28,8 @@ pub struct Description {
     pub in_place: bool,
     /// The collectives of its parts, if their algorithms are chosen.
     pub parts: [Option<Collective>; 3],
+    /// See [`Algorithm::REVISION`].
+    pub revision: u32,
 }
 
 impl Description {
@@ -146,6 +148,9 @@ pub trait Algorithm: 'static {
     const IN_PLACE: bool = false;
     /// Its parameters.
     const PARAMETERS: &'static [Parameter];
+    /// Raised when what it sends changes, so that wisdom about the old messages is not used. A test
+    /// of the conformance suite compares the messages with those of each revision.
+    const REVISION: u32 = 1;
     /// The collectives of its parts, if their algorithms are chosen.
     const PARTS: [Option<Collective>; 3] = [None; 3];
     /// All of these, for code that is the same for all algorithms.
@@ -154,6 +159,7 @@ pub trait Algorithm: 'static {
         parameters: Self::PARAMETERS,
         in_place: Self::IN_PLACE,
         parts: Self::PARTS,
+        revision: Self::REVISION,
     };
     /// The peers and channels, computed once for many calls. Its `Debug` shows all of it: schedules
     /// of one type that are shown alike are one.

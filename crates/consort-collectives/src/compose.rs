@@ -3,7 +3,8 @@
 //! An all-reduce is a reduction and a broadcast of its result, or a reduce-scatter and an
 //! all-gather of the blocks. An all-gather is a gather and a broadcast. (Nishtala, Zheng, Hargrove
 //! and Yelick 2011, section 3.5; with a broadcast, also Bala et al. 1995, section 4.2.) The parts
-//! run unchanged. The second part works on the result that the first has left in the target: the
+//! run unchanged. Those of `Composed` are two algorithms with the parameters of the whole; those of
+//! `open` are any two. The second part works on the result that the first has left in the target: the
 //! whole result at PE 0, or each PE's own block of it if the second part is an all-gather. (An
 //! all-gather made of as many broadcasts as there are PEs has its own file, and uses the same
 //! `Part`s.)
@@ -13,6 +14,7 @@
 //! exit mode; between them a PE's buffers are its own. All exposures of the first are detached when
 //! it ends.
 
+pub mod open;
 mod part;
 mod reorder;
 mod sub;
@@ -73,14 +75,71 @@ pub(crate) fn of_whole<A: Algorithm>(collective: Collective, error: PlanError) -
     })
 }
 
+/// The algorithm of a part for which none is given.
+pub(crate) fn usual(collective: Collective) -> Candidate {
+    match collective {
+        Collective::AllGather => Candidate::new("bruck").with("radix", 2),
+        Collective::AllReduce => Candidate::new("recursive_doubling"),
+        Collective::AllToAll | Collective::ReduceScatter => Candidate::new("pairwise"),
+        Collective::Barrier => Candidate::new("dissemination").with("radix", 2),
+        _ => Candidate::new("knomial").with("radix", 2),
+    }
+}
+
+/// The candidate of a part, by its index among those that there are: the usual one if none is
+/// given.
+pub(crate) fn part_of<A: Algorithm>(
+    candidate: &Candidate,
+    index: usize,
+) -> Result<Candidate, PlanError> {
+    let parts: Vec<Collective> = A::PARTS.into_iter().flatten().collect();
+    if candidate.parts.is_empty() {
+        return Ok(usual(parts[index]));
+    }
+    let part = candidate.parts.get(index).filter(|_| candidate.parts.len() == parts.len());
+    part.cloned().ok_or_else(|| {
+        let parts: Vec<String> =
+            parts.iter().map(|part| format!("an algorithm of {part}")).collect();
+        A::incapable(format!("its parts are {}", parts.join(", ")))
+    })
+}
+
 /// The queries for the two parts, with their modes: between them a PE's buffers are its own.
-fn parts<C: Composition>(query: &Query) -> (Query, Query) {
-    let (first, second) = C::queries(query);
+fn queries(query: &Query, parts: impl Fn(&Query) -> (Query, Query)) -> (Query, Query) {
+    let (first, second) = parts(query);
     let SyncModes { entry, exit } = query.sync;
     (
         Query { sync: SyncModes { entry, exit: SyncMode::Mine }, ..first },
         Query { sync: SyncModes { entry: SyncMode::Mine, exit }, ..second },
     )
+}
+
+/// The settings of the two parts, and the distance between the places of successive PEs'
+/// intermediate results in their targets.
+fn halves<A: Algorithm>(
+    setting: &Setting,
+    parts: impl Fn(&Query) -> (Query, Query),
+) -> Result<(Setting, Setting, usize), PlanError> {
+    let (of_first, of_second) = queries(&setting.call.query(), parts);
+    let bytes = |query: &Query| usize::try_from(query.bytes).unwrap_or(usize::MAX);
+    let result = |Query { collective, bytes, .. }: Query| {
+        u64::from(collective.target_blocks(setting.call.pes, false)) * bytes
+    };
+    let is_whole = bytes(&of_first).is_multiple_of(setting.call.element_bytes.max(1));
+    if !is_whole || result(of_second) != result(setting.call.query()) {
+        return Err(A::incapable("the data is not divided into equal blocks of elements"));
+    }
+    let middle = setting.first_channel + setting.lines() / 2;
+    let part = |query: &Query| {
+        let (collective, sync, bytes) = (query.collective, query.sync, bytes(query));
+        let call = CallSpec { collective, root: Rank(0), bytes, sync, ..setting.call };
+        Setting { call, is_whole: false, ..*setting }
+    };
+    let capabilities = Capabilities { inbox_channels: middle, ..setting.capabilities };
+    let lower = Setting { capabilities, ..part(&of_first) };
+    let upper = Setting { first_channel: middle, counter: setting.counter + 2, ..part(&of_second) };
+    let gathers = of_second.collective == Collective::AllGather;
+    Ok((lower, upper, if gathers { upper.call.bytes } else { 0 }))
 }
 
 impl<C: Composition> Algorithm for Composed<C> {
@@ -94,32 +153,13 @@ impl<C: Composition> Algorithm for Composed<C> {
             Self::parameter(candidate, index)?;
         }
         let (first, second) = C::parts(candidate);
-        let (of_first, of_second) = parts::<C>(&setting.call.query());
-        let bytes = |query: &Query| usize::try_from(query.bytes).unwrap_or(usize::MAX);
-        let result = |Query { collective, bytes, .. }: Query| {
-            u64::from(collective.target_blocks(setting.call.pes, false)) * bytes
-        };
-        let is_whole = bytes(&of_first).is_multiple_of(setting.call.element_bytes.max(1));
-        if !is_whole || result(of_second) != result(setting.call.query()) {
-            return Err(Self::incapable("the data is not divided into equal blocks of elements"));
-        }
-        let middle = setting.first_channel + setting.lines() / 2;
-        let part = |query: &Query| {
-            let (collective, sync, bytes) = (query.collective, query.sync, bytes(query));
-            let call = CallSpec { collective, root: Rank(0), bytes, sync, ..setting.call };
-            Setting { call, is_whole: false, ..*setting }
-        };
-        let capabilities = Capabilities { inbox_channels: middle, ..setting.capabilities };
-        let lower = Setting { capabilities, ..part(&of_first) };
-        let upper =
-            Setting { first_channel: middle, counter: setting.counter + 2, ..part(&of_second) };
-        let gathers = of_second.collective == Collective::AllGather;
+        let (lower, upper, apart) = halves::<Self>(setting, C::queries)?;
         Ok(Schedule {
             first: C::First::schedule(&lower, &first)
                 .map_err(|error| of_whole::<Self>(lower.call.collective, error))?,
             second: C::Second::schedule(&upper, &second)
                 .map_err(|error| of_whole::<Self>(upper.call.collective, error))?,
-            apart: if gathers { upper.call.bytes } else { 0 },
+            apart,
         })
     }
 
@@ -129,7 +169,7 @@ impl<C: Composition> Algorithm for Composed<C> {
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (first, second) = C::parts(candidate);
-        let (of_first, of_second) = parts::<C>(query);
+        let (of_first, of_second) = queries(query, C::queries);
         C::First::cost_ns(&of_first, &first, model) + C::Second::cost_ns(&of_second, &second, model)
     }
 
@@ -208,10 +248,15 @@ mod tests {
              two chunks of 8192 B do not fit the message buffer, 8192 B"
         );
         assert_eq!(
-            part_of_all_reduce("reduce_scatter_all_gather(piece_bytes=16384)"),
+            part_of_all_reduce("reduce_scatter_all_gather(direct(piece_bytes=16384),direct)"),
             "reduce_scatter_all_gather cannot serve this call: its reduce_scatter by direct: \
              the fabric cannot expose buffers"
         );
+        assert!(
+            part_of_all_reduce("reduce_broadcast(flat)")
+                .ends_with("its parts are an algorithm of reduce, an algorithm of broadcast")
+        );
+        assert_eq!(part_of_all_reduce("reduce_broadcast(chain(chunk_bytes=1024),flat)"), "");
         assert_eq!(
             refused(Collective::AllGather, 8, 10, "all_broadcast(radix=2)"),
             "all_broadcast cannot serve this call: its broadcast by knomial: the inbox is too small"

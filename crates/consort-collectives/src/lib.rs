@@ -32,6 +32,8 @@ mod vendor;
 pub use algorithm::{Algorithm, Description, Direction, Parameter, PlanError, Visitor};
 pub use fingerprint::fingerprint;
 pub use plan::{EntryAndExit, Plan};
-pub use registry::{candidates, check, describe, estimate_ns, names, of_parts, serves, visit};
+pub use registry::{
+    candidates, check, describe, estimate_ns, names, of_parts, revisions, serves, visit,
+};
 pub use setting::Setting;
 pub use vendor::Vendor;

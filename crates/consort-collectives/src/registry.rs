@@ -4,7 +4,7 @@ use consort_fabric::{Candidate, Capabilities, Collective, MachineModel, Query};
 
 use crate::{
     Algorithm, Description, Parameter, PlanError, Setting, Visitor, algorithm::schedule,
-    all_gather, all_reduce, all_to_all, barrier, broadcast, compose::two_level, gather, reduce,
+    all_gather, all_reduce, all_to_all, barrier, broadcast, compose::usual, gather, reduce,
     reduce_scatter, scan, scatter,
 };
 
@@ -76,6 +76,13 @@ pub fn describe(collective: Collective, name: &str) -> Result<Description, PlanE
     visit(collective, name, Describe)
 }
 
+/// The revision of every algorithm, by collective and name.
+pub fn revisions() -> impl Iterator<Item = (Collective, &'static str, u32)> {
+    Collective::EVERY.into_iter().flat_map(|collective| {
+        described(collective).map(move |one| (collective, one.name, one.revision))
+    })
+}
+
 /// Whether a candidate has a schedule for a setting.
 ///
 /// # Errors
@@ -125,7 +132,7 @@ fn of_values(&Description { name, parameters, .. }: &Description) -> Vec<Candida
 #[must_use]
 pub fn of_parts(&Description { name, parts, .. }: &Description) -> Vec<Candidate> {
     let parts: Vec<Collective> = parts.into_iter().flatten().collect();
-    let usual: Vec<Candidate> = parts.iter().map(|&part| two_level::usual(part)).collect();
+    let usual: Vec<Candidate> = parts.iter().map(|&part| usual(part)).collect();
     let whole = |parts: Vec<Candidate>| parts.into_iter().fold(Candidate::new(name), Candidate::of);
     let mut all = vec![whole(usual.clone())];
     for (index, &part) in parts.iter().enumerate() {

@@ -49,7 +49,8 @@ pub use search::{Ending, Observer, Outcome, Progress, Search, SearchError};
 pub use select::{ChosenBy, Measured, Selection, Selector};
 pub use table::Table;
 pub use wisdom::{
-    Entry, FORMAT, Identity, Misfit, RunnerUp, Wisdom, WisdomError, default_path, replace_file,
+    Entry, FORMAT, Identity, Misfit, Revisions, RunnerUp, Wisdom, WisdomError, default_path,
+    replace_file,
 };
 pub use words::{Arrival, Confidence, Rigour, TransferClass, UnknownWord};
 pub use workbench::{Block, Catalog, Sample, Workbench};

@@ -4,7 +4,10 @@ use std::{error::Error, sync::OnceLock, time::Duration, time::Instant};
 
 use consort_fabric::{CallSpec, Candidate, Query, statistics::Summary};
 
-use crate::TransferClass;
+use crate::{
+    TransferClass,
+    wisdom::{Revisions, offered},
+};
 
 /// The available algorithms, and a model of their times.
 ///
@@ -28,6 +31,11 @@ pub trait Catalog {
     fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {
         let _ = (query, candidate);
         None
+    }
+
+    /// The revisions of the algorithms. Without any, all that it offers are of revision 1.
+    fn revisions(&self) -> Revisions {
+        offered(self)
     }
 }
 

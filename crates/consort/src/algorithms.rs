@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
-use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, serves};
+use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, revisions, serves};
 use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Nodes, Query, Vendor};
 use consort_mpi::Started;
 use consort_native::{Job, topology::Topology};
-use consort_tuner::{Catalog, Identity};
+use consort_tuner::{Catalog, Identity, Revisions};
 
 use crate::fabric::Fabric;
 
@@ -187,6 +187,10 @@ impl Catalog for Algorithms {
 
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
         serves(&Setting::of(*call, self.capabilities(call)), candidate)
+    }
+
+    fn revisions(&self) -> Revisions {
+        Revisions::of(revisions())
     }
 
     fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {

@@ -46,6 +46,9 @@ pub fn on_nodes(collective: Collective) -> Vec<Candidate> {
     names(collective).iter().flat_map(of).collect()
 }
 
+/// The algorithms that need several nodes.
+const TWO_LEVELS: &str = "two_level";
+
 /// Every candidate of a collective that serves PEs of one node.
 ///
 /// # Panics
@@ -53,7 +56,7 @@ pub fn on_nodes(collective: Collective) -> Vec<Candidate> {
 #[must_use]
 pub fn everything(collective: Collective) -> Vec<Candidate> {
     let mut all = on_nodes(collective);
-    all.retain(|one| one.parts.is_empty() && one.algorithm != Vendor::NAME);
+    all.retain(|one| one.algorithm != TWO_LEVELS && one.algorithm != Vendor::NAME);
     all
 }
 

@@ -23,7 +23,7 @@ use std::{
 
 use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, Query, SyncMode, SyncModes};
 use consort_fabric::{CallSpec, statistics::median};
-use consort_tuner::{Catalog, Measured, Sample, Selector, Wisdom, Workbench};
+use consort_tuner::{Catalog, Measured, Revisions, Sample, Selector, Wisdom, Workbench};
 
 use super::{
     launch::{Choices, SessionError},
@@ -189,6 +189,10 @@ impl Catalog for Native {
 
     fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {
         self.algorithms.fingerprint(query, candidate)
+    }
+
+    fn revisions(&self) -> Revisions {
+        self.algorithms.revisions()
     }
 }
 

@@ -320,22 +320,36 @@ fn set<T: Clone>(values: &mut Vec<T>, asked: &[T]) {
     }
 }
 
-/// The wisdom to continue from: that of the file, if it fits. Wisdom of another version or set of
-/// candidates is set aside. A file that is not wisdom of this machine is not touched.
+/// The wisdom to continue from: that of the file, if it fits, without the entries whose algorithms
+/// have changed. If they all have, it is set aside. A file that is not wisdom of this machine is not
+/// touched.
 fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
     let error = match Wisdom::load(path, identity) {
-        Ok(wisdom) => return Ok(wisdom),
+        Ok(wisdom) => {
+            tell_outdated(path, &wisdom);
+            return Ok(wisdom);
+        }
         Err(WisdomError::NotFound { .. }) => return Ok(Wisdom::new(identity.clone())),
         Err(error) => error,
     };
     match &error {
-        WisdomError::Misfit { misfit: Misfit::OtherLibrary { .. }, .. }
-        | WisdomError::Misfit { misfit: Misfit::OtherCandidates, .. }
+        WisdomError::Misfit { misfit: Misfit::OtherAlgorithms { .. }, .. }
         | WisdomError::OtherFormat { .. } => {
             let aside = set_aside(path)?.unwrap_or_default();
             tracing::warn!("{error}; it is kept as {}, and tuning starts anew", aside.display());
             Ok(Wisdom::new(identity.clone()))
         }
         _ => Err(advised(error)),
+    }
+}
+
+/// Says how many entries of the file are tuned anew.
+fn tell_outdated(path: &Path, wisdom: &Wisdom) {
+    if wisdom.outdated() > 0 {
+        tracing::warn!(
+            "{}: {} of its entries are of algorithms that have changed, and are left out",
+            path.display(),
+            wisdom.outdated()
+        );
     }
 }

@@ -83,7 +83,8 @@ struct Shown<'s> {
     path: &'s Path,
     machine: &'s str,
     library: &'s str,
-    candidates: String,
+    /// The number of entries whose algorithms have changed since, which are not used.
+    outdated: usize,
     /// The reason why it is not used here; null if it is.
     misfit: Option<String>,
     entries: Vec<Record>,
@@ -115,8 +116,11 @@ fn show(
     json: Option<&Path>,
 ) -> Result<()> {
     let wisdom = Content::load_unfitted(path).map_err(advised)?;
-    let misfit = here.admit(wisdom.identity()).err();
-    let misfit = misfit.map(|misfit| misfit.to_string());
+    let (misfit, outdated) = match Content::load(path, here) {
+        Ok(used) => (None, used.outdated()),
+        Err(WisdomError::Misfit { misfit, .. }) => (Some(misfit.to_string()), 0),
+        Err(error) => return Err(advised(error)),
+    };
     let wanted = |collective| collectives.is_empty() || collectives.contains(&collective);
     let entries = wisdom.entries().filter(|entry| wanted(entry.query.collective));
     let identity = wisdom.identity();
@@ -125,7 +129,7 @@ fn show(
             path,
             machine: &identity.machine,
             library: &identity.library,
-            candidates: format!("{:016x}", identity.candidates),
+            outdated,
             misfit,
             entries: entries.map(Record::from).collect(),
         };
@@ -139,6 +143,9 @@ fn show(
     );
     if let Some(misfit) = misfit {
         text += &format!("not used here: {misfit}\n");
+    }
+    if outdated > 0 {
+        text += &format!("not used: {outdated} entries, whose algorithms have changed since\n");
     }
     let mut busy_count = 0;
     let mut table =

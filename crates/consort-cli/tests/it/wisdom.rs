@@ -286,21 +286,36 @@ fn wisdom_of_another_machine_is_not_touched() {
     assert!(!place.path("other.toml").exists());
 }
 
+/// A release that changed nothing that it names.
 #[test]
-fn wisdom_of_another_version_is_put_aside() {
+fn wisdom_of_another_version_is_used() {
     let place = Place::tuned();
-    for (key, value, message) in [
-        ("library", "0.0.9", "made by version 0.0.9"),
-        ("candidates", "0123456789abcdef", "made from other algorithms"),
-    ] {
-        let text = place.change(|text| with(text, key, value));
-        let named = "explain barrier --wisdom wisdom.toml";
-        place.run(named).fails(&[message, "run `consort tune` again"]);
-        let tuned = place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();
-        assert!(tuned.err.contains(message) && tuned.err.contains(".old"), "{}", tuned.err);
-        assert_eq!(fs::read_to_string(place.path("wisdom.toml.old")).unwrap(), text);
-        place.run(named).succeeds();
-    }
+    place.change(|text| with(text, "library", "0.0.9"));
+    let explained = place.run("explain barrier --wisdom wisdom.toml").succeeds();
+    assert!(explained.err.is_empty(), "{}", explained.err);
+    let shown = place.run("wisdom show").succeeds();
+    assert!(!shown.out.contains("not used"), "{}", shown.out);
+}
+
+#[test]
+fn wisdom_of_algorithms_that_have_changed_is_put_aside() {
+    let place = Place::tuned();
+    let text = place.change(|text| {
+        let lines = text.lines().map(|line| match line.strip_suffix(" = 1") {
+            Some(name) if name.starts_with("\"barrier ") => format!("{name} = 2"),
+            _ => line.to_owned(),
+        });
+        lines.collect::<Vec<String>>().join("\n") + "\n"
+    });
+    let message = "stale, all its algorithms have changed since version";
+    let named = "explain barrier --wisdom wisdom.toml";
+    place.run(named).fails(&[message, "run `consort tune` again"]);
+    let shown = place.run("wisdom show").succeeds();
+    assert!(shown.out.contains(message), "{}", shown.out);
+    let tuned = place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();
+    assert!(tuned.err.contains(message) && tuned.err.contains(".old"), "{}", tuned.err);
+    assert_eq!(fs::read_to_string(place.path("wisdom.toml.old")).unwrap(), text);
+    place.run(named).succeeds();
 }
 
 #[test]

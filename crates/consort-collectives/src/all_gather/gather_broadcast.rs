@@ -1,35 +1,29 @@
-//! Gather and broadcast: all blocks go up a k-nomial tree to PE 0, and then down the same tree.
+//! Gather and broadcast: all blocks go to PE 0, and then to everyone.
 //!
-//! A composition of the gather `knomial` and the broadcast `knomial` (Bala et al. 1995, section
-//! 4.2, for radix 2; Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). It needs twice the
-//! transfers of `bruck`, one after the other, but only `2 (P - 1)` messages in all.
+//! A composition of two parts, each by any algorithm of its collective (Bala et al. 1995, section
+//! 4.2; Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5), as in
+//! `gather_broadcast(knomial(radix=2),knomial(radix=2))`. That needs twice the transfers of
+//! `bruck`, one after the other, but only `2 (P - 1)` messages in all.
 
-use consort_fabric::{Candidate, Collective, Query};
+use consort_fabric::{Collective, Query};
 
 use crate::{
-    Parameter, broadcast,
-    compose::{Composed, Composition},
+    broadcast,
+    compose::open::{Open, OpenComposition},
     gather,
 };
 
-pub type GatherBroadcast = Composed<Parts>;
+pub type GatherBroadcast = Open<Parts>;
 
 /// The two parts.
 #[derive(Debug)]
 pub struct Parts;
 
-impl Composition for Parts {
+impl OpenComposition for Parts {
     const NAME: &'static str = "gather_broadcast";
-    const PARAMETERS: &'static [Parameter] =
-        &[Parameter { name: "radix", values: &[2, 4, 8], range: (1, 1 << 16) }];
-    type First = gather::Knomial;
-    type Second = broadcast::Knomial;
-
-    fn parts(candidate: &Candidate) -> (Candidate, Candidate) {
-        let tree =
-            Candidate::new("knomial").with("radix", candidate.parameter("radix").unwrap_or(0));
-        (tree.clone(), tree)
-    }
+    const PARTS: [Collective; 2] = [Collective::Gather, Collective::Broadcast];
+    type First = gather::Any;
+    type Second = broadcast::Any;
 
     fn queries(query: &Query) -> (Query, Query) {
         let bytes = query.bytes.saturating_mul(query.pes.into());

@@ -9,11 +9,11 @@ registry! {
     bruck: Bruck,
     direct: Direct,
     flat: Flat,
-    gather_broadcast: GatherBroadcast,
     neighbour_exchange: NeighbourExchange,
     recursive_doubling: RecursiveDoubling,
     ring: Ring;
     use Vendor;
     Any;
+    gather_broadcast: GatherBroadcast,
     two_level: TwoLevel,
 }

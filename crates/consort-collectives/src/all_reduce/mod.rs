@@ -16,11 +16,12 @@ registry! {
     oc_bcast: OcBcast,
     rabenseifner: Rabenseifner,
     recursive_doubling: RecursiveDoubling,
-    reduce_scatter_all_gather: ReduceScatterAllGather,
     ring: Ring,
     shared: Shared;
     use Vendor;
     Any;
+    reduce_broadcast: ReduceBroadcast,
+    reduce_scatter_all_gather: ReduceScatterAllGather,
     two_level: TwoLevel,
 }
 

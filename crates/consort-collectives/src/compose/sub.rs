@@ -1,8 +1,9 @@
 //! A part of a call for some PEs of the team.
 
-use consort_fabric::{Place, Rank, Ranks, Span};
+use consort_fabric::{Fabric, Op, Place, Rank, Ranks, Span};
 
-use super::part::View;
+use super::part::{Part, View};
+use crate::algorithm::AnySchedule;
 
 /// Some PEs of the team, whose ranks count from 0 among them, with buffers that may be elsewhere
 /// than the caller's.
@@ -74,5 +75,18 @@ impl View for Sub {
         };
         let Buffer { place, first, .. } = buffer.on(peer.0);
         Span { at: first + span.at, place, ..span }
+    }
+}
+
+/// One PE's share of a part of a call: what it sees, and its schedule.
+#[derive(Debug)]
+pub(crate) struct Share<S> {
+    pub(crate) sub: Sub,
+    pub(crate) schedule: S,
+}
+
+impl<S: AnySchedule> Share<S> {
+    pub(crate) async fn run<F: Fabric>(&self, f: &F) -> Op {
+        self.schedule.run(&Part::new(f, self.sub)).await
     }
 }

@@ -37,26 +37,15 @@ use consort_fabric::{
 };
 
 use super::{
-    Part, of_whole,
+    of_whole, part_of,
     reorder::Reorder,
-    sub::{Buffer, Buffers, Sub},
+    sub::{Buffer, Buffers, Share, Sub},
     volume::{Volume, by_node, by_rank},
 };
 use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
 
 /// Scratch memory is divided at lines, which suits any element.
 const LINE_BYTES: usize = 64;
-
-/// The algorithm of a part for which none is given.
-pub(crate) fn usual(collective: Collective) -> Candidate {
-    match collective {
-        Collective::AllGather => Candidate::new("bruck").with("radix", 2),
-        Collective::AllReduce => Candidate::new("recursive_doubling"),
-        Collective::AllToAll | Collective::ReduceScatter => Candidate::new("pairwise"),
-        Collective::Barrier => Candidate::new("dissemination").with("radix", 2),
-        _ => Candidate::new("knomial").with("radix", 2),
-    }
-}
 
 /// The parts of a collective in two levels.
 pub trait Levels: 'static {
@@ -111,28 +100,15 @@ struct Outline {
     scratch_bytes: usize,
 }
 
-/// One PE's part on a level: what it sees, and its schedule.
-#[derive(Debug)]
-struct Level<S> {
-    sub: Sub,
-    schedule: S,
-}
-
-impl<S: AnySchedule> Level<S> {
-    async fn run<F: Fabric>(&self, f: &F) -> Op {
-        self.schedule.run(&Part::new(f, self.sub)).await
-    }
-}
-
 /// One PE's schedule: those of the parts that it takes part in, and what it reorders before and
 /// after the part across.
 #[derive(Debug)]
 pub struct Schedule<L: Levels> {
-    up: Option<Level<L::Up>>,
+    up: Option<Share<L::Up>>,
     before: Option<Reorder>,
-    across: Option<Level<L::Across>>,
+    across: Option<Share<L::Across>>,
     after: Option<Reorder>,
-    down: Option<Level<L::Down>>,
+    down: Option<Share<L::Down>>,
     steps: u64,
 }
 
@@ -145,23 +121,9 @@ impl<L: Levels + Debug> TwoLevel<L> {
         L::PARTS[level] == Some(part)
     }
 
-    /// The candidate of a part: the usual one if none is given.
-    fn candidate(
-        candidate: &Candidate,
-        level: usize,
-        collective: Collective,
-    ) -> Result<Candidate, PlanError> {
-        if candidate.parts.is_empty() {
-            return Ok(usual(collective));
-        }
-        let index = L::PARTS[..level].iter().flatten().count();
-        let wanted = L::PARTS.iter().flatten().count();
-        let part = candidate.parts.get(index).filter(|_| candidate.parts.len() == wanted);
-        part.cloned().ok_or_else(|| {
-            let parts: Vec<String> =
-                L::PARTS.iter().flatten().map(|part| format!("an algorithm of {part}")).collect();
-            Self::incapable(format!("its parts are {}", parts.join(", ")))
-        })
+    /// The candidate of a part.
+    fn candidate(candidate: &Candidate, level: usize) -> Result<Candidate, PlanError> {
+        part_of::<Self>(candidate, L::PARTS[..level].iter().flatten().count())
     }
 
     /// The modes of the parts. What is reordered at the end is the PE's own by then.
@@ -237,7 +199,7 @@ impl<L: Levels + Debug> TwoLevel<L> {
         level: usize,
         outline: &Outline,
         (ranks, root, own): (Ranks, u32, Option<u32>),
-    ) -> Result<(Option<Level<S>>, u64), PlanError> {
+    ) -> Result<(Option<Share<S>>, u64), PlanError> {
         let Some(collective) = L::PARTS[level] else { return Ok((None, 1)) };
         let lines = setting.lines() / 3;
         let index = u32::try_from(level).unwrap_or(0);
@@ -283,10 +245,10 @@ impl<L: Levels + Debug> TwoLevel<L> {
             is_whole: false,
             ..*setting
         };
-        let schedule = S::new(&part, &Self::candidate(candidate, level, collective)?)
+        let schedule = S::new(&part, &Self::candidate(candidate, level)?)
             .map_err(|error| of_whole::<Self>(collective, error))?;
         let steps = schedule.steps();
-        Ok((own.map(|own| Level { sub: Sub { ranks, own, buffers }, schedule }), steps))
+        Ok((own.map(|own| Share { sub: Sub { ranks, own, buffers }, schedule }), steps))
     }
 }
 
@@ -355,7 +317,7 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
         let (count, members) = (nodes.count(query.pes), nodes.members(0, query.pes).count);
         let cost = |level: usize, pes, cost: Cost, model: &MachineModel| {
             let Some(collective) = L::PARTS[level] else { return 0.0 };
-            let Ok(part) = Self::candidate(candidate, level, collective) else {
+            let Ok(part) = Self::candidate(candidate, level) else {
                 return f64::INFINITY;
             };
             let bytes = query.bytes.saturating_mul(volume.blocks[level] as u64);

@@ -63,7 +63,7 @@ pub enum WisdomError {
         /// The format that this version reads.
         ours: u64,
     },
-    /// The file is the wisdom of another machine, version or set of candidates.
+    /// The file is the wisdom of another machine or arrival, or of algorithms that have changed.
     #[error("{}: {misfit}", path.display())]
     Misfit {
         /// The file.
@@ -85,16 +85,14 @@ pub enum WisdomError {
 }
 
 impl Wisdom {
-    /// Loads the wisdom at `path` for use under `identity`.
+    /// Loads the wisdom at `path` for use under `identity`: the entries whose algorithms have not
+    /// changed.
     ///
     /// # Errors
     /// When there is no file, it cannot be read, it is not wisdom, or it does not fit `identity`.
     pub fn load(path: &Path, identity: &Identity) -> Result<Self, WisdomError> {
-        let wisdom = Self::load_unfitted(path)?;
-        identity
-            .admit(wisdom.identity())
-            .map_err(|misfit| WisdomError::Misfit { path: path.to_owned(), misfit })?;
-        Ok(wisdom)
+        let fitted = Self::load_unfitted(path)?.fitted(identity);
+        fitted.map_err(|misfit| WisdomError::Misfit { path: path.to_owned(), misfit })
     }
 
     /// Loads the wisdom at `path`, whatever its identity, to show or to copy it.

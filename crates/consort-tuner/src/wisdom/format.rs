@@ -4,20 +4,20 @@
 //! noticed. Unknown keys, values out of range, and margins or confidences that contradict the times
 //! are errors too, each with its line.
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeMap, fmt};
 
 use consort_fabric::{Candidate, Collective, OperatorClass, Query, SyncModes};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-use super::{Entry, Identity, RunnerUp, Wisdom};
+use super::{Entry, Identity, Revisions, RunnerUp, Wisdom};
 use crate::{
     Arrival, Confidence, Rigour, TransferClass,
     text::{Text, line_at},
 };
 
 /// The version of the file format that this library reads and writes.
-pub const FORMAT: u64 = 2;
+pub const FORMAT: u64 = 3;
 /// The largest difference of a margin in the text from the one that its times give.
 const MARGIN_TOLERANCE: f64 = 1e-3;
 
@@ -34,25 +34,6 @@ pub(super) enum Flaw {
     Text { line: usize, message: String },
     /// The text is in another format.
     Format { theirs: u64, ours: u64 },
-}
-
-/// A hash as sixteen hexadecimal digits.
-struct Hash(u64);
-
-impl fmt::Display for Hash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-impl FromStr for Hash {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let value = u64::from_str_radix(text, 16).ok().filter(|_| digits);
-        value.map(Self).ok_or("expected a hash of sixteen hexadecimal digits")
-    }
 }
 
 /// The part of a file that is read first: its format decides whether the rest can be read.
@@ -72,9 +53,10 @@ struct Head {
     format: u64,
     library: String,
     machine: String,
-    candidates: Text<Hash>,
     arrival: Text<Arrival>,
     entries: usize,
+    /// The revisions of the algorithms that the entries name.
+    algorithms: BTreeMap<String, u32>,
 }
 
 #[derive(Deserialize)]
@@ -194,9 +176,9 @@ impl fmt::Display for Wisdom {
                 format: FORMAT,
                 library: identity.library.clone(),
                 machine: identity.machine.clone(),
-                candidates: Text(Hash(identity.candidates)),
                 arrival: Text(identity.arrival),
                 entries: self.entries().len(),
+                algorithms: identity.revisions.only(&self.algorithms()),
             },
             entry: self.entries().map(Row::from).collect(),
         };
@@ -230,9 +212,9 @@ impl Wisdom {
             let message = format!("truncated? {stated} entries are announced, {found} found");
             return Err(at(head_offset, message));
         }
-        let (Text(Hash(candidates)), Text(arrival)) = (head.candidates, head.arrival);
-        let Head { machine, library, .. } = head;
-        let identity = Identity { machine, library, candidates, arrival };
+        let Head { machine, library, arrival: Text(arrival), algorithms, .. } = head;
+        let revisions = Revisions::named(algorithms);
+        let identity = Identity { machine, library, revisions, arrival };
         let mut wisdom = Self::new(identity);
         for row in file.entry {
             let offset = row.span().start;

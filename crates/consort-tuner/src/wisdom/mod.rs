@@ -1,28 +1,30 @@
 //! Wisdom: the results of tuning one machine, one entry for each query.
 //!
 //! 1. `mod.rs`: entries, and merging.
-//! 2. `identity.rs`: the machine and library of wisdom, and the reasons why it is refused
+//! 2. `identity.rs`: the machine and algorithms of wisdom, and the reasons why it is refused
 //!    elsewhere.
 //! 3. `format.rs`: the text; each error has its line.
 //! 4. `file.rs`: finding, loading and saving it.
 //!
-//! Wisdom belongs to one machine, one version of the library and one set of candidates. Where it
-//! does not fit it is refused, never used in silence.
+//! Wisdom belongs to one machine. Where it does not fit it is refused, never used in silence. It
+//! outlives releases of the library: each algorithm has a revision, and entries whose algorithms
+//! have another one are left out.
 
 mod file;
 mod format;
 mod identity;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use consort_fabric::{Candidate, OperatorClass, Query};
 
 pub use file::{WisdomError, default_path, replace_file};
 pub use format::FORMAT;
-pub use identity::{Identity, Misfit};
+pub use identity::{Identity, Misfit, Revisions};
 
 use crate::{Confidence, Rigour, TransferClass, query::canonical, times::TIMES_NS};
 use identity::fingerprint;
+pub(crate) use identity::offered;
 
 /// The second-best candidate of an entry.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,19 +160,69 @@ impl Entry {
 pub struct Wisdom {
     identity: Identity,
     entries: BTreeMap<Query, Entry>,
+    /// Entries that were left out, since their algorithms have changed.
+    outdated: usize,
 }
 
 impl Wisdom {
     /// Empty wisdom of this identity.
     #[must_use]
     pub fn new(identity: Identity) -> Self {
-        Self { identity, entries: BTreeMap::new() }
+        Self { identity, entries: BTreeMap::new(), outdated: 0 }
     }
 
     /// The machine, library and candidates to which it belongs.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// The number of entries that were left out when it was loaded: their algorithms have changed
+    /// since they were measured, or are no more.
+    #[must_use]
+    pub fn outdated(&self) -> usize {
+        self.outdated
+    }
+
+    /// The names of all algorithms of its entries.
+    fn algorithms(&self) -> BTreeSet<String> {
+        let named = |entry: &Entry| {
+            let second = entry.runner_up.as_ref().map(|second| &second.candidate);
+            let both = std::iter::once(&entry.choice).chain(second);
+            let names = |one| Revisions::names(entry.query.collective, one);
+            both.flat_map(names).collect::<Vec<String>>()
+        };
+        self.entries().flat_map(named).collect()
+    }
+
+    /// What of it may be used under another identity: the entries whose choices are of the same
+    /// revision there. A runner-up that is not is forgotten.
+    ///
+    /// # Errors
+    /// When it does not fit, or none of its entries may be used.
+    fn fitted(self, identity: &Identity) -> Result<Self, Misfit> {
+        identity.admit(&self.identity)?;
+        let mut fitted = Self::new(identity.clone());
+        for (query, mut entry) in self.entries {
+            let is_same = |one: &Candidate| {
+                identity.revisions.agree(&self.identity.revisions, query.collective, one)
+            };
+            if !is_same(&entry.choice) {
+                fitted.outdated += 1;
+                continue;
+            }
+            if entry.runner_up.as_ref().is_some_and(|second| !is_same(&second.candidate)) {
+                entry.runner_up = None;
+                if entry.is_measured() {
+                    entry.confidence = Confidence::Alone;
+                }
+            }
+            fitted.entries.insert(query, entry);
+        }
+        if fitted.entries.is_empty() && fitted.outdated > 0 {
+            return Err(Misfit::OtherAlgorithms { theirs: self.identity.library });
+        }
+        Ok(fitted)
     }
 
     /// All entries, by collective, then modes, team size, and bytes.
@@ -226,10 +278,10 @@ impl Wisdom {
     /// one, then the narrower confidence interval. Returns how many entries it took.
     ///
     /// # Errors
-    /// When `other` is of another machine, version, set of candidates or arrival. Then nothing is
-    /// taken.
+    /// When `other` is of another machine or arrival, or none of its entries may be used. Then
+    /// nothing is taken.
     pub fn merge(&mut self, other: Self) -> Result<usize, Misfit> {
-        self.identity.admit(&other.identity)?;
+        let other = other.fitted(&self.identity)?;
         let mut taken_count = 0;
         for (query, entry) in other.entries {
             if self.entries.get(&query).is_none_or(|own| entry.outranks(own)) {

@@ -4,15 +4,21 @@ use std::fs;
 
 use consort_fabric::{Candidate, Collective, OperatorClass, Query, SyncModes};
 use consort_tuner::{
-    Arrival, Catalog, Confidence, Entry, Identity, Misfit, Rigour, RunnerUp, TransferClass, Wisdom,
-    WisdomError,
+    Arrival, Confidence, Entry, Identity, Misfit, Revisions, Rigour, RunnerUp, TransferClass,
+    Wisdom, WisdomError,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::fake::{Fake, REDUCE};
 
+/// Names of algorithms that every collective of this file has.
+const ALGORITHMS: [&str; 5] = ["flat", "knomial", "ring", "tree", "a_b"];
+
 fn identity() -> Identity {
-    Identity::new("EPYC \"9R14\", 2 cores\\threads", &Fake::new(0))
+    let all = Collective::EVERY.into_iter().flat_map(|one| ALGORITHMS.map(|name| (one, name, 1)));
+    let revisions = Revisions::of(all);
+    let machine = "EPYC \"9R14\", 2 cores\\threads";
+    Identity { revisions, ..Identity::new(machine, &Fake::new(0)) }
 }
 
 /// What disturbed a measurement.
@@ -20,12 +26,12 @@ const BUSY: &str = "12 % of processor time stolen, load \"3.2\" before the start
 
 prop_compose! {
     fn any_candidate()(
-        algorithm in "[a-z_]{1,12}",
+        algorithm in select(ALGORITHMS.to_vec()),
         parameters in vec(("[a-z_]{1,12}", any::<u64>()), 0..3),
         parts in select(vec![&[][..], &["flat", "tree"], &["flat", "ring", "tree"]]),
     ) -> Candidate {
         let parts = parts.iter().map(|part| Candidate::new(part).with("radix", 4));
-        let bare = parts.fold(Candidate::new(&algorithm), Candidate::of);
+        let bare = parts.fold(Candidate::new(algorithm), Candidate::of);
         parameters.iter().fold(bare, |candidate, (name, value)| candidate.with(name, *value))
     }
 }
@@ -240,16 +246,17 @@ fn wisdom_that_does_not_fit_is_refused() {
     assert!(text.contains("EPYC") && text.contains("`SCC`"), "{text}");
     assert!(text.contains("--wisdom") && text.contains("CONSORT_WISDOM"), "{text}");
     let other = Identity { library: "99.0.0".to_owned(), ..here.clone() };
-    assert!(refusal(&other).contains("99.0.0"));
-    let other = Identity { candidates: here.candidates ^ 1, ..here.clone() };
+    assert_eq!(Wisdom::load(&path, &other).unwrap().entries().len(), 2, "nothing has changed");
+    let other = Identity { revisions: Revisions::default(), ..here.clone() };
     assert!(refusal(&other).contains("stale"));
     let text = refusal(&here.clone().with(Arrival::Skewed));
     assert!(text.contains("come together, and these come skewed"), "{text}");
-    assert_eq!(Wisdom::load_unfitted(&path).unwrap(), sample());
+    let unfitted = Wisdom::load_unfitted(&path).unwrap();
+    assert_eq!(unfitted.to_string(), sample().to_string());
 
-    let text = sample().to_string().replacen("format = 2", "format = 3\nnew = true", 1);
+    let text = sample().to_string().replacen("format = 3", "format = 4\nnew = true", 1);
     let error = loaded(text.as_bytes()).unwrap_err();
-    assert!(matches!(error, WisdomError::OtherFormat { theirs: 3, ours: 2, .. }), "{error}");
+    assert!(matches!(error, WisdomError::OtherFormat { theirs: 4, ours: 3, .. }), "{error}");
 
     let missing = Wisdom::load(&directory.path().join("none.toml"), &here).unwrap_err();
     assert!(matches!(missing, WisdomError::NotFound { .. }));
@@ -335,14 +342,52 @@ fn a_mark_is_one_line() {
     sample().mark_busy(&[REDUCE], "load 7.0\nbefore the start");
 }
 
+/// An identity of algorithms of these revisions.
+fn of_revisions(reduce: u32, broadcast: u32) -> Identity {
+    let all = [
+        (Collective::Reduce, "knomial", reduce),
+        (Collective::Reduce, "flat", 1),
+        (Collective::Broadcast, "knomial", broadcast),
+        (Collective::Broadcast, "two_level", 1),
+    ];
+    Identity { revisions: Revisions::of(all), ..Identity::new("m", &Fake::new(0)) }
+}
+
 #[test]
-fn the_candidate_set_is_part_of_the_identity() {
-    let (bench, mut extended) = (Fake::new(0), Fake::new(1));
-    assert_eq!(Identity::new("m", &bench), Identity::new("m", &extended));
-    extended.extended = true;
-    assert!(extended.candidates(&REDUCE).len() > bench.candidates(&REDUCE).len());
-    let refused = Identity::new("m", &bench).admit(&Identity::new("m", &extended));
-    assert_eq!(refused, Err(Misfit::OtherCandidates));
+fn entries_of_algorithms_that_have_changed_are_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wisdom.toml");
+    let mut wisdom = Wisdom::new(of_revisions(1, 1));
+    let entry = |query, choice: &str| Entry::alone(query, choice.parse().unwrap(), 100.0);
+    let flat = entry(REDUCE, "flat");
+    let runner_up = RunnerUp { candidate: Candidate::new("knomial"), median_ns: 200.0 };
+    wisdom.insert(Entry {
+        runner_up: Some(runner_up),
+        confidence: Confidence::Clear,
+        ..flat.clone()
+    });
+    let long = Query { bytes: 1 << 20, ..REDUCE };
+    wisdom.insert(entry(long, "knomial(radix=2)"));
+    let broadcast = Query { collective: Collective::Broadcast, ..REDUCE };
+    wisdom.insert(entry(broadcast, "two_level(knomial(radix=2),knomial(radix=2))"));
+    wisdom.save(&path).unwrap();
+    let load = |reduce, broadcast| Wisdom::load(&path, &of_revisions(reduce, broadcast)).unwrap();
+
+    let same = load(1, 1);
+    assert_eq!((same.entries().len(), same.outdated()), (3, 0));
+    // A part is known by its name alone, whatever its collective.
+    let changed = load(2, 1);
+    assert_eq!((changed.entries().len(), changed.outdated()), (1, 2));
+    assert_eq!(changed.entry(&REDUCE), Some(&flat), "a runner-up that has changed is forgotten");
+    let changed = load(1, 2);
+    assert_eq!((changed.entries().len(), changed.outdated()), (2, 1));
+    assert!(changed.entry(&broadcast).is_none(), "its parts have changed");
+    assert_eq!(load(2, 2).entries().len(), 1);
+
+    let mut gone = of_revisions(1, 1);
+    gone.revisions = Revisions::default();
+    let refused = Wisdom::load(&path, &gone).unwrap_err().to_string();
+    assert!(refused.contains("stale, all its algorithms have changed since version"), "{refused}");
 }
 
 #[test]

@@ -128,6 +128,15 @@ fn read(
 ) -> Read {
     let identity = algorithms.identity().clone().with(arrival);
     let content = Wisdom::load(path, &identity).map_err(|error| reason(&error));
+    if let Ok(wisdom) = &content
+        && wisdom.outdated() > 0
+    {
+        let (outdated, path) = (wisdom.outdated(), path.display());
+        tracing::warn!(
+            "{path}: {outdated} of its entries are of algorithms that have changed and are not \
+             used: run `consort tune` again"
+        );
+    }
     Read { stamp, content, is_reported: false, tables: HashMap::new() }
 }
 

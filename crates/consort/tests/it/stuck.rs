@@ -68,9 +68,10 @@ fn a_team_that_computes_in_a_call_is_not_stuck() {
         for candidate in one_each(Collective::AllReduce) {
             computes_in_a_call(&candidate, 1);
         }
-        let piece_bytes = 1 << 20;
-        let name = "reduce_scatter_all_gather";
-        computes_in_a_call(&Candidate::new(name).with("piece_bytes", piece_bytes), 6);
+        let direct = Candidate::new("direct");
+        let parts = [direct.clone().with("piece_bytes", 1 << 20), direct];
+        let name = Candidate::new("reduce_scatter_all_gather");
+        computes_in_a_call(&parts.into_iter().fold(name, Candidate::of), 6);
     });
 }
 

@@ -111,7 +111,6 @@ fn what_the_scc_cannot_serve_says_so() {
         [
             "all_gather recursive_doubling",
             "all_reduce flat",
-            "all_reduce reduce_scatter_all_gather",
             "all_to_all flat",
             "reduce_scatter flat",
             "reduce_scatter recursive_halving",

@@ -8,7 +8,7 @@
 //! | `machines` | the simulator, on machines that are described |
 //! | `toy` | messages in the memory of one thread, in any inbox, buffered or not |
 //!
-//! `public` is what the PEs of `consort` do, as threads here and as processes in
+//! `revisions` holds what each algorithm sends to its revision. `public` is what the PEs of `consort` do, as threads here and as processes in
 //! `tests/processes`. `faults` shows that the simulator finds what is broken.
 
 mod faults;
@@ -17,6 +17,7 @@ mod loopback;
 mod machines;
 mod outside_algorithm;
 mod public;
+mod revisions;
 mod schedules;
 mod simulated;
 mod threads;

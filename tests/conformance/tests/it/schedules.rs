@@ -143,7 +143,7 @@ fn every_algorithm_survives_schedules_at_random() {
 /// needs more PEs than a part has here; or is the fabric's own, which simulations have none of.
 fn is_never_a_part(one: &Candidate) -> bool {
     let name = one.algorithm.as_str();
-    let exposes = matches!(name, "direct" | "shared" | "reduce_scatter_all_gather");
+    let exposes = matches!(name, "direct" | "shared");
     exposes || name == Vendor::NAME || one.parameter("k") == Some(47)
 }
 

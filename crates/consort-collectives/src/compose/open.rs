@@ -1,0 +1,97 @@
+//! Open compositions: two parts, each by any algorithm of its collective.
+//!
+//! The candidate names the parts' algorithms, as in `reduce_broadcast(knomial(radix=4),flat)`, or
+//! none for the usual ones (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). The tuner
+//! varies each part, and adds the best of both together.
+
+use std::{fmt::Debug, marker::PhantomData};
+
+use consort_fabric::{
+    Candidate, Collective, Fabric, MachineModel, Op, Place, Query, Ranks, Vendor,
+};
+
+use super::{
+    halves, of_whole, part_of, queries,
+    sub::{Buffer, Buffers, Share, Sub},
+};
+use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
+
+/// The definition of an open composition.
+pub trait OpenComposition: Debug + 'static {
+    /// The composed algorithm's name, that of its file.
+    const NAME: &'static str;
+    /// The collectives of the parts.
+    const PARTS: [Collective; 2];
+    /// The first part; its root is PE 0 if it has one.
+    type First: AnySchedule;
+    /// The second part, on the result of the first; its root is PE 0 if it has one.
+    type Second: AnySchedule;
+
+    /// The queries for the two parts that answer a query for the whole. The blocks of both must be
+    /// whole elements, and the result of the first must be the input of the second.
+    fn queries(query: &Query) -> (Query, Query);
+}
+
+/// An algorithm that is composed of any two.
+#[derive(Debug)]
+pub struct Open<C>(PhantomData<C>);
+
+/// One PE's schedule: its shares of the parts.
+#[derive(Debug)]
+pub struct Schedule<A, B> {
+    first: Share<A>,
+    second: Share<B>,
+}
+
+impl<C: OpenComposition> Algorithm for Open<C> {
+    const NAME: &'static str = C::NAME;
+    const PARAMETERS: &'static [Parameter] = &[];
+    const PARTS: [Option<Collective>; 3] = [Some(C::PARTS[0]), Some(C::PARTS[1]), None];
+    type Schedule = Schedule<C::First, C::Second>;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Self::Schedule, PlanError> {
+        Self::check_names(candidate)?;
+        let (lower, upper, apart) = halves::<Self>(setting, C::queries)?;
+        // A library serves whole calls.
+        let alone = |half: Setting| {
+            let capabilities = half.capabilities;
+            let capabilities =
+                consort_fabric::Capabilities { vendor: Vendor::NONE, ..capabilities };
+            Setting { capabilities, ..half }
+        };
+        let all = Ranks { first: 0, stride: 1, count: setting.call.pes };
+        let share = |source, target| {
+            let buffers = Buffers { source, target };
+            Sub { ranks: all, own: setting.rank.0, buffers }
+        };
+        let middle = Buffer { place: Place::Target, first: 0, apart };
+        let of_part = |error, half: &Setting| of_whole::<Self>(half.call.collective, error);
+        let first = C::First::new(&alone(lower), &part_of::<Self>(candidate, 0)?)
+            .map_err(|error| of_part(error, &lower))?;
+        let second = C::Second::new(&alone(upper), &part_of::<Self>(candidate, 1)?)
+            .map_err(|error| of_part(error, &upper))?;
+        Ok(Schedule {
+            first: Share { sub: share(Buffer::new(Place::Source, 0), middle), schedule: first },
+            second: Share { sub: share(middle, Buffer::new(Place::Target, 0)), schedule: second },
+        })
+    }
+
+    fn steps(schedule: &Self::Schedule) -> u64 {
+        schedule.first.schedule.steps().max(schedule.second.schedule.steps())
+    }
+
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        let (Ok(first), Ok(second)) =
+            (part_of::<Self>(candidate, 0), part_of::<Self>(candidate, 1))
+        else {
+            return f64::INFINITY;
+        };
+        let (of_first, of_second) = queries(query, C::queries);
+        C::First::cost_ns(&of_first, &first, model) + C::Second::cost_ns(&of_second, &second, model)
+    }
+
+    async fn run<F: Fabric>(f: &F, schedule: &Self::Schedule) -> Op {
+        schedule.first.run(f).await?;
+        schedule.second.run(f).await
+    }
+}

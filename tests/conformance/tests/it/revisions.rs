@@ -1,0 +1,111 @@
+//! What each algorithm sends, held to its revision: wisdom is used as long as revisions are equal,
+//! so an algorithm that sends something else must raise its own.
+//!
+//! A line of `revisions.txt` has a collective, an algorithm, its revision, and a hash of the
+//! operations of all PEs in some calls, without their times.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+    fs,
+    path::Path,
+};
+
+use consort_collectives::{Algorithm, Vendor, revisions};
+use consort_conformance::{Case, Program, Space};
+use consort_fabric::{Collective, Nodes, Rank, SyncModes};
+use consort_sim::{Simulation, Trace};
+
+use crate::simulated::{listed, simulate};
+
+static SIZES: [usize; 2] = [8, 5000];
+/// Teams, and the nodes on which they lie.
+const TEAMS: [(u32, Nodes); 3] = [(2, Nodes::One), (5, Nodes::One), (8, Nodes::Blocks(2))];
+/// Calls of a program.
+const CALLS: usize = 24;
+/// Set to write the file anew.
+const WRITE: &str = "CONSORT_WRITE_REVISIONS";
+
+/// The cases of a team by collective and algorithm, without barriers of other algorithms around.
+fn cases(pes: u32, simulation: &Simulation) -> BTreeMap<String, Vec<Case>> {
+    let capabilities = simulation.capabilities().expect("it takes any number of PEs");
+    let mut cases: BTreeMap<String, Vec<Case>> = BTreeMap::new();
+    for case in Space::of(pes, &SIZES).in_few_modes() {
+        let is_barrier = case.kind.collective == Collective::Barrier;
+        let is_plain = case.sync != SyncModes::STRICT && case.root == Rank(pes / 2);
+        let is_one = !case.kind.is_ordered && (is_plain || is_barrier);
+        if is_one && case.is_served(pes, capabilities) {
+            let name = format!("{} {}", case.kind.collective, case.kind.algorithm());
+            cases.entry(name).or_default().push(case);
+        }
+    }
+    cases
+}
+
+/// FNV-1a: equal on every machine and in every version.
+fn hashed(mut hash: u64, text: &str) -> u64 {
+    for byte in text.bytes() {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}
+
+/// The operations of each PE in their order.
+fn operations(trace: &Trace, pes: u32) -> String {
+    let mut text = String::new();
+    for pe in 0..pes {
+        for step in trace.steps().iter().filter(|step| step.pe == pe) {
+            let (what, peer, bytes) = (step.what, step.peer, step.bytes);
+            write!(text, "{pe} {what} {peer:?} {bytes};").expect("a text takes all");
+        }
+    }
+    text
+}
+
+/// The hash of each algorithm of which something can be played.
+fn hashes() -> BTreeMap<String, u64> {
+    let mut hashes = BTreeMap::new();
+    for (pes, nodes) in TEAMS {
+        let simulation = Simulation::explored(pes).nodes(nodes).traced();
+        for (name, cases) in cases(pes, &simulation) {
+            let hash = hashes.entry(name).or_insert(0xcbf2_9ce4_8422_2325);
+            for cases in cases.chunks(CALLS) {
+                let program = Program::new(pes, 0, cases);
+                let outcome = simulate(&simulation, &program)
+                    .unwrap_or_else(|error| panic!("{error}, in{}", listed(&program)));
+                *hash = hashed(*hash, &operations(&outcome.trace, pes));
+            }
+        }
+    }
+    hashes
+}
+
+#[test]
+fn what_an_algorithm_sends_changes_with_its_revision_alone() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("revisions.txt");
+    let hashes = hashes();
+    let (mut text, mut changed) = (String::new(), Vec::new());
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    let known: BTreeSet<&str> = written.lines().collect();
+    let own = revisions().filter(|(_, name, _)| *name != Vendor::NAME);
+    for (collective, algorithm, revision) in own {
+        let name = format!("{collective} {algorithm}");
+        let hash = hashes.get(&name).unwrap_or_else(|| panic!("{name} is never played"));
+        let line = format!("{name} {revision} {hash:016x}");
+        let start = format!("{name} {revision} ");
+        if !known.contains(&*line) && written.lines().any(|line| line.starts_with(&start)) {
+            changed.push(name);
+        }
+        text += &format!("{line}\n");
+    }
+    assert!(
+        changed.is_empty(),
+        "these send something else than before: raise their `REVISION`, so that wisdom about what \
+         they were is not used: {changed:?}"
+    );
+    if std::env::var_os(WRITE).is_some() {
+        fs::write(&path, text).expect("the file can be written");
+    } else {
+        assert_eq!(written, text, "run this test with {WRITE}=1 and commit {}", path.display());
+    }
+}
