@@ -1,0 +1,77 @@
+//! Tells the results of all workloads, beside those of an earlier run if one is named.
+
+use std::ops::Deref;
+
+use anyhow::Result;
+use consort_bench::{
+    environment::Switches, harness::Figure, page::Page, workloads::critical_sections::Entry,
+};
+use consort_report::{Document, Tone};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{arguments::Bench, text::name};
+use crate::{
+    measurement::Measurement,
+    report::{Told, figures, sections},
+};
+
+impl Bench {
+    /// Tells figures.
+    pub(super) fn tell(
+        &self,
+        measurement: &Measurement,
+        switches: &Switches,
+        all: &[Figure],
+        page: &Page,
+    ) -> Result<()> {
+        let plots = |document: &mut Document| figures::plots(document, all, &name);
+        self.tell_rows((measurement, switches), all, page, &plots)
+    }
+
+    /// Tells figures of locks and delegation.
+    pub(super) fn tell_entries(
+        &self,
+        measurement: &Measurement,
+        entries: &[Entry],
+        page: &Page,
+    ) -> Result<()> {
+        let plots = |document: &mut Document| sections::plots(document, entries);
+        self.tell_rows((measurement, &Switches::default()), entries, page, &plots)
+    }
+
+    fn tell_rows<T: Serialize>(
+        &self,
+        (measurement, switches): (&Measurement, &Switches),
+        objects: &[T],
+        page: &Page,
+        plots: &dyn Fn(&mut Document),
+    ) -> Result<()> {
+        let Some(old) = self.old.as_deref() else {
+            let told = Told { objects, rows: None, page, plots };
+            return measurement.tell(switches, &self.results, &told);
+        };
+        let mut objects =
+            objects.iter().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>()?;
+        let compared = old.compared(&objects, measurement.machine());
+        for (object, partner) in objects.iter_mut().zip(&compared.partners) {
+            object["compared"] = json!(partner);
+        }
+        let mut both = page.clone();
+        compared.show(&mut both);
+        compared.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        let plots = |document: &mut Document| {
+            let tone = if compared.slower_count > 0 { Tone::Bad } else { Tone::Good };
+            document.note(tone, compared.summary.deref());
+            compared.warnings.iter().for_each(|text| document.note(Tone::Warning, text.deref()));
+            plots(document);
+        };
+        let told = Told { objects: &objects, rows: None, page: &both, plots: &plots };
+        measurement.tell(switches, &self.results, &told)?;
+        if self.results.are_for_programs() {
+            tracing::warn!("{}", compared.summary);
+        }
+        old.judge(&compared, self.fail_if_slower);
+        Ok(())
+    }
+}
