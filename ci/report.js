@@ -9,6 +9,7 @@ addEventListener("load", () => {
 
   // The page is not wider than its window; what is wider scrolls within itself.
   check(root.scrollWidth <= width, `the page is ${root.scrollWidth} px wide, its window ${width}`);
+  const isShown = (element) => element.getClientRects().length > 0;
   const isInScroller = (element) => element.closest(".scroll, svg, .legend svg") !== null;
   for (const element of all("body *").filter((one) => !isInScroller(one))) {
     const { right } = element.getBoundingClientRect();
@@ -19,7 +20,7 @@ addEventListener("load", () => {
   const plots = all(".plot");
   for (const plot of plots) {
     const name = plot.querySelector("figcaption").textContent;
-    const shown = all(":scope > svg", plot).filter((svg) => svg.getClientRects().length > 0);
+    const shown = all(":scope > svg", plot).filter(isShown);
     check(shown.length === 1, `${name}: ${shown.length} pictures are shown`);
     check(all(".legend li", plot).length > 0, `${name}: no legend`);
     check(all(".legend li", plot).every((item) => item.textContent.trim()), `${name}: no name`);
@@ -32,7 +33,7 @@ addEventListener("load", () => {
       check(all(".tick", svg).length >= 2, `${name}: too few numbers at its axes`);
       check(svg.getAttribute("aria-label").length > 10, `${name}: nothing to hear`);
       const frame = svg.viewBox.baseVal;
-      for (const part of all("text, path, rect, line", svg)) {
+      for (const part of all("text, path, rect, line", svg).filter(isShown)) {
         const box = part.getBBox();
         const isIn = box.x >= -1 && box.y >= -1 && box.x + box.width <= frame.width + 1
           && box.y + box.height <= frame.height + 1;
@@ -46,7 +47,7 @@ addEventListener("load", () => {
         const right = Math.max(...axes.map((box) => box.x + box.width)) + 5;
         const top = Math.min(...axes.map((box) => box.y)) - 5;
         const bottom = Math.max(...axes.map((box) => box.y + box.height)) + 5;
-        for (const part of all(".curve, .point, .band", svg)) {
+        for (const part of all(".curve, .point, .band", svg).filter(isShown)) {
           const box = part.getBBox();
           const isBetween = box.x >= left && box.x + box.width <= right && box.y >= top
             && box.y + box.height <= bottom;
@@ -59,6 +60,8 @@ addEventListener("load", () => {
     }
     // A name in the legend brings out its series.
     const button = plot.querySelector(".legend button");
+    check(button, `${name}: nothing to point at in the legend`);
+    if (!button) continue;
     button.click();
     const on = all(".series.on", plot).length;
     check(on > 0 && plot.classList.contains("picked"), `${name}: the legend does nothing`);

@@ -59,6 +59,9 @@ impl Heat {
     pub(crate) fn drawn(&self) -> Option<Drawn> {
         let mut cells = self.rows.iter().flat_map(|(_, cells)| cells);
         cells.any(Option::is_some).then_some(())?;
+        let is_used = |class| {
+            self.rows.iter().flat_map(|(_, cells)| cells).flatten().any(|cell| cell.class == class)
+        };
         let item = |(index, name): (usize, &String)| {
             let letter = if self.is_ramp { String::new() } else { Self::letter(index) };
             Legend {
@@ -69,7 +72,7 @@ impl Heat {
                      </g>",
                     self.colour(index)
                 ),
-                series: Some(index),
+                series: is_used(index).then_some(index),
             }
         };
         Some(Drawn {
@@ -175,6 +178,8 @@ mod tests {
         };
         let drawn = heat.drawn().unwrap();
         assert_eq!(drawn.legend.len(), 9);
+        let named = drawn.legend.iter().filter_map(|item| item.series);
+        assert_eq!(named.collect::<Vec<_>>(), [0, 1, 8], "the others bring nothing out");
         for picture in &drawn.pictures {
             assert_eq!(picture.matches("cell point").count(), 3, "{picture}");
             assert_eq!(picture.matches("class=\"empty\"").count(), 1, "{picture}");

@@ -61,6 +61,8 @@ struct Row {
     algorithm: String,
     is_chosen: bool,
     placement: Value,
+    /// The transfer of a line between the cores meanwhile.
+    c2c_ns: Option<f64>,
     measure: Option<Measure>,
 }
 
@@ -162,6 +164,7 @@ impl Row {
             algorithm: format!("{algorithm}{parameters}"),
             is_chosen: row["chosen"].as_bool().unwrap_or(false),
             placement: row["placement"].clone(),
+            c2c_ns: row["c2c_ns"].as_f64(),
             measure: Measure::of(row),
         }
     }
@@ -170,6 +173,13 @@ impl Row {
     fn is_of(&self, old: &Self) -> bool {
         let both_chosen = self.is_chosen && old.is_chosen;
         self.identity == old.identity && (both_chosen || self.algorithm == old.algorithm)
+    }
+
+    /// What a line took in this row and in a later one, if that is not the same.
+    fn other_transfer(&self, later: &Self) -> Option<(f64, f64)> {
+        const MOST: f64 = 1.2;
+        let (then, now) = self.c2c_ns.zip(later.c2c_ns)?;
+        (then.max(now) > MOST * then.min(now)).then_some((then, now))
     }
 
     /// What it is of, in words.
@@ -264,7 +274,7 @@ impl Old {
             without: Vec::new(),
         };
         let (mut matched, mut counts) = (vec![false; self.rows.len()], [0_usize; 4]);
-        let mut is_placed_otherwise = false;
+        let (mut is_placed_otherwise, mut other_transfer) = (false, None);
         for object in objects {
             let row = Row::of(object);
             let Some(new) = row.measure else {
@@ -280,6 +290,7 @@ impl Old {
             };
             matched[at] = true;
             is_placed_otherwise |= row.placement != old_row.placement;
+            other_transfer = other_transfer.or(old_row.other_transfer(&row));
             let (ratio, verdict) = (new.ratio(&old), new.verdict(&old));
             counts[verdict as usize] += 1;
             let was = match old_row.algorithm == row.algorithm {
@@ -310,6 +321,13 @@ impl Old {
         if is_placed_otherwise {
             compared.warnings.push(format!("{}: PEs were placed otherwise there", compared.name));
         }
+        compared.warnings.extend(other_transfer.map(|(then, now)| {
+            let ([then, now], name) = ([then, now].map(units::time), &compared.name);
+            format!(
+                "{name}: a line between cores took {then} then, and {now} now, which times of \
+                 small calls go by"
+            )
+        }));
         let [faster, slower, same, unknown] = counts;
         compared.slower_count = slower;
         compared.summary = format!(

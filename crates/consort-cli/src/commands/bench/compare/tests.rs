@@ -96,10 +96,22 @@ fn what_makes_it_doubtful_is_told() {
     let mut busy = row("flat", 100.0, 5.0);
     busy["context"] = json!({"machine": "other", "version": "0.0.1", "busy": "load 3"});
     busy["placement"] = json!("unpinned");
-    let warnings = old(&[busy]).compared(&[row("flat", 100.0, 5.0)], "m").warnings.join("\n");
-    for part in ["another machine: other; here: m", "of consort 0.0.1", "busy then", "otherwise"] {
+    busy["c2c_ns"] = json!(50.0);
+    let mut new = row("flat", 100.0, 5.0);
+    new["c2c_ns"] = json!(70.0);
+    let warnings = old(&[busy.clone()]).compared(&[new.clone()], "m").warnings.join("\n");
+    for part in [
+        "another machine: other; here: m",
+        "of consort 0.0.1",
+        "busy then",
+        "otherwise",
+        "took 50.0 ns then, and 70.0 ns now",
+    ] {
         assert!(warnings.contains(part), "{part}: {warnings}");
     }
+    new["c2c_ns"] = json!(55.0);
+    let warnings = old(&[busy]).compared(&[new], "m").warnings.join("\n");
+    assert!(!warnings.contains("between cores"), "{warnings}");
 }
 
 #[test]
