@@ -54,8 +54,10 @@ pub(crate) fn report<T>(context: &Context, told: &Told<'_, T>) -> Document {
 fn begun(context: &Context) -> Document {
     let Context { machine, date, version, commit, load, busy, interrupted } = context;
     let words: Vec<String> = env::args_os().skip(1).map(|word| output::quoted(&word)).collect();
-    let named = words.iter().take_while(|word| !word.starts_with('-')).take(2);
-    let title = ["consort"].into_iter().chain(named.map(String::as_str)).collect::<Vec<_>>();
+    let named = words.iter().take_while(|word| !word.starts_with('-')).map(String::as_str);
+    let named: Vec<&str> = named.collect();
+    let named = if named.len() > 2 { &named[..1] } else { &named[..] };
+    let title = [&["consort"], named].concat();
     let mut document = Document::new(title.join(" "), format!("consort {}", words.join(" ")));
     let mut facts = vec![
         ("Machine", machine.clone()),
@@ -132,7 +134,14 @@ fn table(
     numbers: &[usize],
     caption: Option<&str>,
 ) -> Table {
-    let mut table = Table::new(header.iter().map(String::as_str)).numbers(numbers.iter().copied());
+    let mut names: Vec<&str> = header.iter().map(String::as_str).collect();
+    for index in 0..names.len() {
+        // Whoever sorts by a column has a name to do so by.
+        if names[index].is_empty() {
+            names[index] = index.checked_sub(1).map_or("what", |before| names[before]);
+        }
+    }
+    let mut table = Table::new(names).numbers(numbers.iter().copied());
     for row in rows {
         table.row(row.iter().map(|text| cell(text)));
     }
@@ -170,12 +179,13 @@ mod tests {
         page.paragraph("Some words first.");
         page.lines("\n");
         page.paragraph("1 MiB, near");
-        page.table(["a", "b"], vec![vec!["x".to_owned(), "1 us".to_owned()]], [1]);
+        page.table(["", "b"], vec![vec!["x".to_owned(), "1 us".to_owned()]], [1]);
         page.lines("\nTail\nof two lines\n");
         let html = html(&page);
         for part in [
-            "<p>Some words first.</p>\n<div class=\"scroll\" tabindex=\"0\"><table>",
+            "<p>Some words first.</p>\n<div class=\"scroll\"",
             "<caption>1 MiB, near</caption>",
+            "<th scope=\"col\">what</th>",
             "<td class=\"n\" data-v=\"1000\">1 us</td>",
             "<p>Tail</p>\n<p>of two lines</p>",
         ] {

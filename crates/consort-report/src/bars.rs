@@ -4,7 +4,7 @@ use crate::{
     axis::{Axis, Range, Scale},
     canvas::{Canvas, Size, fitting, width_of},
     figure::{Drawn, Legend},
-    palette::{COLOURS, Marks},
+    palette::Marks,
     table::{Cell, Table},
 };
 
@@ -48,6 +48,9 @@ pub struct Bar {
     pub text: String,
 }
 
+/// The patterns of bars, with that of none; another number than that of colours, so that both
+/// together tell more bars apart.
+const PATTERNS: usize = 4;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 50.0;
 const BAR: f64 = 15.0;
@@ -79,12 +82,16 @@ impl Bars {
     pub(crate) fn drawn(&self) -> Option<Drawn> {
         let range = self.range()?;
         let pictures = Size::BOTH.map(|size| self.picture(size, &range));
+        let block = |class: &str| {
+            format!("<rect x=\"2\" y=\"2\" width=\"24\" height=\"12\" class=\"{class}\"/>")
+        };
         let item = |(index, name): (usize, &String)| Legend {
             name: name.clone(),
             sample: format!(
-                "<g class=\"series {}\"><rect x=\"4\" y=\"2\" width=\"20\" height=\"12\" \
-                 class=\"bar\"/></g>",
-                classes(index)
+                "<g class=\"series {}\">{}{}</g>",
+                classes(index),
+                block("bar"),
+                pattern(index).map_or(String::new(), |pattern| block(&pattern)),
             ),
             series: Some(index),
         };
@@ -165,7 +172,11 @@ impl Bars {
             let title = format!("{}\n{name}: {}", group.name, bar.text);
             canvas.begin_series(bar.series, &classes(bar.series));
             let long = (end - start).max(if self.stacked { 0.0 } else { 1.5 });
-            canvas.block((left + start, y + 1.0), (long, BAR - 2.0), "bar point", &title);
+            let (at, size) = ((left + start, y + 1.0), (long, BAR - 2.0));
+            canvas.block(at, size, "bar point", &title);
+            if let Some(pattern) = pattern(bar.series) {
+                canvas.block(at, size, &pattern, "");
+            }
             if let (false, Some((low, high))) = (self.stacked, bar.interval)
                 && let (Some(low), Some(high)) = (place(low), place(high))
             {
@@ -195,11 +206,16 @@ impl Bars {
     }
 }
 
-/// A colour and, of later bars, a pattern.
 fn classes(series: usize) -> String {
-    let Marks { colour, .. } = Marks::of(series);
-    let hatched = if series % COLOURS % 2 == 1 || series >= COLOURS { " second" } else { "" };
-    format!("c{colour}{hatched}")
+    format!("c{}", Marks::of(series).colour)
+}
+
+/// The pattern of a series, as the page has it; none of the first one.
+fn pattern(series: usize) -> Option<String> {
+    match series % PATTERNS {
+        0 => None,
+        pattern => Some(format!("hatch h{pattern}")),
+    }
 }
 
 #[cfg(test)]
@@ -227,7 +243,7 @@ mod tests {
             let (_, rest) = text.split_once(&format!("{name}=\"")).unwrap();
             rest.split('"').next().unwrap().parse().unwrap()
         };
-        let blocks = picture.lines().filter(|line| line.contains("<rect"));
+        let blocks = picture.lines().filter(|line| line.contains("bar point"));
         blocks.map(|line| (number(line, " x"), number(line, " width"))).collect()
     }
 

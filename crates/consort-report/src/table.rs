@@ -118,7 +118,11 @@ impl Table {
         let class = |column: usize| {
             if self.numbers.contains(&column) { " class=\"n\"" } else { "" }
         };
-        let mut text = String::from("<div class=\"scroll\" tabindex=\"0\"><table>\n");
+        let name = if self.caption.is_empty() { "Table" } else { &self.caption };
+        let mut text = format!(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n",
+            escaped(name)
+        );
         if !self.caption.is_empty() {
             text += &format!("<caption>{}</caption>\n", escaped(&self.caption));
         }

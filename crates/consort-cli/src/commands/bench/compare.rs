@@ -16,6 +16,7 @@ use consort_bench::{
     page::Page,
     units::{self, counted},
 };
+use consort_report::Tone;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -113,7 +114,8 @@ pub(super) struct Compared {
     pub(super) warnings: Vec<String>,
     /// How many are how, in a line.
     pub(super) summary: String,
-    pub(super) slower_count: usize,
+    /// The rows with each verdict, in the order of these.
+    counts: [usize; 4],
     name: String,
     lines: Vec<Vec<String>>,
     without: Vec<String>,
@@ -268,7 +270,7 @@ impl Old {
             partners: Vec::new(),
             warnings: self.warnings(machine),
             summary: String::new(),
-            slower_count: 0,
+            counts: [0; 4],
             name: self.path.display().to_string(),
             lines: Vec::new(),
             without: Vec::new(),
@@ -329,9 +331,9 @@ impl Old {
             )
         }));
         let [faster, slower, same, unknown] = counts;
-        compared.slower_count = slower;
+        compared.counts = counts;
         compared.summary = format!(
-            "compared with {}: {slower} slower, {faster} faster, {same} the same, {unknown} \
+            "Compared with {}: {slower} slower, {faster} faster, {same} the same, {unknown} \
              unknown, {} without a partner",
             compared.name,
             compared.without.len()
@@ -372,6 +374,15 @@ impl Old {
 }
 
 impl Compared {
+    /// How it went.
+    pub(super) fn tone(&self) -> Tone {
+        match self.counts {
+            [0, 0, 0, _] => Tone::Neutral,
+            [_, 0, _, _] => Tone::Good,
+            _ => Tone::Bad,
+        }
+    }
+
     /// Adds the comparison to a page.
     pub(super) fn show(&self, page: &mut Page) {
         page.lines("\n");

@@ -61,8 +61,7 @@ impl Bench {
         compared.show(&mut both);
         compared.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
         let plots = |document: &mut Document| {
-            let tone = if compared.slower_count > 0 { Tone::Bad } else { Tone::Good };
-            document.note(tone, compared.summary.deref());
+            document.note(compared.tone(), compared.summary.deref());
             compared.warnings.iter().for_each(|text| document.note(Tone::Warning, text.deref()));
             plots(document);
         };

@@ -134,7 +134,8 @@ fn of_paper(quantity: &Quantity) -> String {
 
 /// A table of all figures.
 fn figures(document: &mut Document, quantities: &[Quantity]) {
-    let header = ["machine", "figure", "unit", "paper", "simulated", "this machine", "error", ""];
+    let header =
+        ["machine", "figure", "unit", "paper", "simulated", "this machine", "error", "limit"];
     let mut table = Table::new(header).numbers(3..7);
     let shown = |value: Option<f64>| value.map_or("-".to_owned(), number);
     for quantity in quantities {

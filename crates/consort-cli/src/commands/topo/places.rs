@@ -22,6 +22,9 @@ use crate::{
     results::Results,
 };
 
+/// The most bars of a report.
+const MOST_BARS: usize = 40;
+
 /// The output of `--json`.
 #[derive(Serialize)]
 struct Report<'r> {
@@ -59,7 +62,13 @@ fn measure(survey: &Survey, stop: &AtomicBool) -> Result<Surveyed> {
 
 /// Adds the times to a report, a bar a pair.
 fn plot(document: &mut Document, surveyed: &Surveyed) {
-    let times = || surveyed.distances.iter().map(|distance| distance.one_way_ns);
+    let all = &surveyed.distances;
+    let shown = &all[..all.len().min(MOST_BARS)];
+    let of_all = match all.len() {
+        all if all > shown.len() => format!(", the first {MOST_BARS} of {all} pairs"),
+        _ => String::new(),
+    };
+    let times = || shown.iter().map(|distance| distance.one_way_ns);
     let group = |distance: &Distance| {
         let series = Between::EVERY.iter().position(|between| *between == distance.between);
         let (value, interval) = (distance.one_way_ns, Some(distance.range_ns));
@@ -68,11 +77,11 @@ fn plot(document: &mut Document, surveyed: &Surveyed) {
     };
     document.section("Messages");
     document.bars(&Bars {
-        title: "A message of 8 bytes, one way".to_owned(),
+        title: format!("A message of 8 bytes, one way{of_all}"),
         axis: axes::times("Time (median)", axes::scale_of(times()), times().fold(0.0, f64::max)),
         of: "pair of PEs".to_owned(),
         series: Between::EVERY.map(|between| name(between).to_owned()).into(),
-        groups: surveyed.distances.iter().map(group).collect(),
+        groups: shown.iter().map(group).collect(),
         stacked: false,
     });
 }

@@ -25,6 +25,8 @@ use crate::output::{brief, time};
 const LIMIT: f64 = 0.1;
 /// A check passes if this share of the choices is good.
 const SHARE: f64 = 0.9;
+/// The most bars of a report.
+const MOST_BARS: usize = 40;
 
 /// The settings of a check.
 pub(super) struct Request<'r> {
@@ -125,13 +127,20 @@ impl Checked {
             let bar = Bar { series, value, interval: None, text: format!("{value:.1} %") };
             Group { name: describe(&point.query), bars: vec![bar] }
         };
+        let mut worst: Vec<&Point> = self.penalties.iter().collect();
+        worst.sort_by(|one, other| other.penalty.total_cmp(&one.penalty));
+        worst.truncate(MOST_BARS);
+        let of_all = match self.penalties.len() {
+            all if all > worst.len() => format!(", those of {all} that lose most"),
+            _ => String::new(),
+        };
         document.section("What choices lose");
         document.bars(&Bars {
-            title: "What the choices lose against the best".to_owned(),
+            title: format!("What the choices lose against the best{of_all}"),
             axis: Axis::new("Time more than that of the best, %", Scale::Linear),
             of: "query".to_owned(),
             series: vec!["surely".to_owned(), "within what chance does".to_owned()],
-            groups: self.penalties.iter().map(group).collect(),
+            groups: worst.into_iter().map(group).collect(),
             stacked: false,
         });
     }
