@@ -36,7 +36,8 @@ impl Document {
              <meta name=\"color-scheme\" content=\"light dark\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
              <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-             {PATTERNS}<header>\n<div>\n<h1>{title}</h1>\n<p class=\"subtitle\">{subtitle}</p>\n</div>\n\
+             {PATTERNS}<header>\n<div>\n<h1>{title}</h1>\n\
+             <p class=\"subtitle\">{subtitle}</p>\n</div>\n\
              <button type=\"button\" id=\"theme\" hidden>Dark</button>\n</header>\n\
              {contents}<main>\n{body}</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n"
         )
