@@ -34,6 +34,9 @@ const QUICK: Duration = Duration::from_secs(7);
 /// The default budget of one claim.
 const THOROUGH: Duration = Duration::from_secs(15);
 
+/// The most letters of an error in a verdict; it is told as a whole besides.
+const MOST_LETTERS: usize = 200;
+
 const EXAMPLES: &str = "\
 Examples:
   consort reproduce                 all claims in brief, and how each stands here
@@ -172,7 +175,11 @@ impl Reproduce {
             let outcome = match self.outcome(claim, whole / count_u32, run) {
                 Err(error) if count > 1 => {
                     run.failed_count += 1;
-                    Outcome::unmeasured(&format!("it failed: {}", in_a_line(&error)))
+                    let why = in_a_line(&error);
+                    output::complain(&format!("error: {}: {why}", claim.id));
+                    let short: String = why.chars().take(MOST_LETTERS).collect();
+                    let cut = if short.len() < why.len() { " ..." } else { "" };
+                    Outcome::unmeasured(&format!("it failed: {short}{cut}"))
                 }
                 other => match other? {
                     None => break,

@@ -10,6 +10,8 @@ use super::axes;
 
 /// The most lines that stand out in a plot; of more, those stand out that are best somewhere.
 const MOST_LINES: usize = 10;
+/// The line of what Consort chose, where that is not always the same.
+const CHOICE: &str = "Consort's choice *";
 /// The kinds of bars.
 const KINDS: [&str; 3] = ["Consort", "other libraries", "limits of the machine"];
 
@@ -59,9 +61,18 @@ fn distinct(figures: &[&Figure], of: impl Fn(&Figure) -> Option<u64>) -> Vec<u64
     values
 }
 
+/// Whether Consort chose several algorithms.
+fn choices_differ(figures: &[&Figure]) -> bool {
+    let mut chosen = figures.iter().filter(|figure| figure.chosen);
+    let of = |figure: &&Figure| (figure.algorithm.clone(), figure.params.clone());
+    let first = chosen.next().map(|figure| of(&figure));
+    chosen.any(|figure| Some(of(&figure)) != first)
+}
+
 /// A line's name, with what not all figures of Consort have alike.
 fn full_name(figure: &Figure, all: &[&Figure], name: &dyn Fn(&Figure) -> String) -> String {
-    let mut text = name(figure);
+    let mut text =
+        if figure.chosen && choices_differ(all) { CHOICE.to_owned() } else { name(figure) };
     let differs = |of: fn(&Figure) -> Option<&str>| {
         let mut values = all.iter().filter(|one| one.is_ours()).filter_map(|one| of(one));
         let first = values.next();
@@ -106,7 +117,9 @@ fn plot(
         if over_sizes && pes.len() > 1 {
             line += &format!(", {}", units::counted(figure.pes, "PE"));
         }
-        let y_text = axes::within(ns, figure.ci95_ns);
+        let by =
+            if line.starts_with(CHOICE) { format!(" by {}", name(figure)) } else { String::new() };
+        let y_text = axes::within(ns, figure.ci95_ns) + &by;
         let point = Point { x, y: ns, interval: figure.ci95_ns, x_text, y_text };
         if !figure.is_limit() {
             let least = best.entry(x.to_bits()).or_insert((ns, line.clone()));
@@ -163,7 +176,8 @@ fn bars(
         Some(Group { name: full_name(figure, figures, name), bars: vec![bar] })
     };
     let scale = axes::scale_of(figures.iter().filter_map(|figure| figure.median_ns));
-    let size = figures.iter().find_map(|figure| figure.bytes);
+    let size = figures.first().and_then(|figure| figure.bytes);
+    let size = size.filter(|size| figures.iter().all(|figure| figure.bytes == Some(*size)));
     let size = size.map_or(String::new(), |bytes| format!(" of {}", units::size(bytes as u64)));
     document.bars(&Bars {
         title: format!("{title}{size}"),
@@ -222,6 +236,19 @@ mod tests {
         let drawn = html(&[strict, figure("flat", Some(64), 2.0)]);
         assert!(drawn.contains("<span>flat, strict</span>"), "{drawn}");
         let drawn = html(&[figure("flat", Some(8), 1.0), figure("flat", Some(64), 2.0)]);
+        assert!(drawn.contains("<span>flat</span>"), "{drawn}");
+    }
+
+    #[test]
+    fn what_was_chosen_is_one_line() {
+        let chosen = |algorithm: &str, bytes, ns| Figure {
+            chosen: true,
+            ..figure(algorithm, Some(bytes), ns)
+        };
+        let drawn = html(&[chosen("flat", 8, 1.0), chosen("direct", 64, 2.0)]);
+        assert!(drawn.contains("<span>Consort&#39;s choice *</span>"), "{drawn}");
+        assert!(drawn.contains("2.20 ns) by direct</title>"), "{drawn}");
+        let drawn = html(&[chosen("flat", 8, 1.0), chosen("flat", 64, 2.0)]);
         assert!(drawn.contains("<span>flat</span>"), "{drawn}");
     }
 

@@ -16,6 +16,16 @@ use crate::{
     report::{Told, figures, sections},
 };
 
+/// What a line or a bar of a figure is called.
+fn line(figure: &Figure) -> String {
+    match (&figure.algorithm, &figure.peer) {
+        (Some(algorithm), Some(peer)) => format!("{algorithm}, {peer}"),
+        // Words rather than the name of an algorithm, whose parameters say what it does.
+        (Some(words), None) if words.contains(' ') => words.clone(),
+        _ => name(figure),
+    }
+}
+
 impl Bench {
     /// Tells figures.
     pub(super) fn tell(
@@ -25,7 +35,7 @@ impl Bench {
         all: &[Figure],
         page: &Page,
     ) -> Result<()> {
-        let plots = |document: &mut Document| figures::plots(document, all, &name);
+        let plots = |document: &mut Document| figures::plots(document, all, &line);
         self.tell_rows((measurement, switches), all, page, &plots)
     }
 
@@ -72,5 +82,26 @@ impl Bench {
         }
         old.judge(&compared, self.fail_if_slower);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_named_by_what_was_done_and_by_whom() {
+        let of = |algorithm: &str, peer: Option<&str>| {
+            line(&Figure {
+                algorithm: Some(algorithm.to_owned()),
+                params: Some([("radix".to_owned(), 4)].into()),
+                peer: peer.map(str::to_owned),
+                ..Figure::default()
+            })
+        };
+        assert_eq!(of("knomial", None), "knomial(radix=4)");
+        assert_eq!(of("empty region, Pool::run", None), "empty region, Pool::run");
+        assert_eq!(of("rounds, alone", Some("std")), "rounds, alone, std");
+        assert_eq!(line(&Figure { peer: Some("mpi".to_owned()), ..Figure::default() }), "mpi");
     }
 }

@@ -103,8 +103,9 @@ fn bars(
         0 => String::new(),
         _ => format!(" ({} of {} figures)", shown.len(), quantities.len()),
     };
+    let in_unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
     document.bars(&Bars {
-        title: format!("{claim}, {machine}{shown_of}"),
+        title: format!("{claim}, {machine}{in_unit}{shown_of}"),
         axis: Axis::new(format!("{}{logarithmic}", in_words(unit)), scale),
         of: "figure".to_owned(),
         series: KINDS.map(str::to_owned).into(),
@@ -116,9 +117,11 @@ fn bars(
 /// What an axis of a unit shows.
 fn in_words(unit: &str) -> String {
     match unit {
+        "" => "Number".to_owned(),
         "x" => "Ratio, x".to_owned(),
         "us" | "ns" | "ms" => format!("Time, {unit}"),
-        "MB/s" => "Throughput, MB/s".to_owned(),
+        "MB/s" | "Mops/s" => format!("Rate, {unit}"),
+        "%" => "Share, %".to_owned(),
         other => format!("Value, {other}"),
     }
 }
