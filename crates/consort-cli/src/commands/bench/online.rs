@@ -30,9 +30,9 @@ fn page(kinds: &[Refining]) -> Page {
         vec![
             kind.collective.name().to_owned(),
             kind.bytes.to_string(),
-            kind.bad.to_string(),
+            output::brief(&kind.bad),
             output::time(kind.kept.calls.median),
-            kind.found.to_string(),
+            output::brief(&kind.found),
             output::time(kind.refined.calls.median),
             kind.refined.after_calls.to_string(),
             output::time(kind.refined.after.as_secs_f64() * 1e9),
