@@ -1,5 +1,6 @@
 // Looks at a report from within, and writes what is wrong into the document around it: `ok: ...`,
-// or the failures. ci/report puts this at the end of a report.
+// or the failures; and with that where which colours must be seen, for who has a picture of the
+// page. ci/report puts this at the end of a report.
 "use strict";
 addEventListener("load", () => {
   const check = (holds, what) => { if (!holds) failures.push(what); };
@@ -120,8 +121,28 @@ addEventListener("load", () => {
   const found = failures.length > 0
     ? failures.join("; ")
     : `ok: ${plots.length} plots, ${tables.length} tables, ${width} px, ${scheme}`;
+  // A mark of each series of each plot that nothing covers, and its colour; what stands for little
+  // is too small to have its colour for sure.
+  const isOnTop = (point) => {
+    const { x, y, width: wide, height: high } = point.getBoundingClientRect();
+    return Math.min(wide, high) >= 4 && document.elementFromPoint(x + wide / 2, y + high / 2) === point;
+  };
+  const marks = plots.flatMap((plot) => {
+    const seen = new Map();
+    for (const point of all(":scope > svg .point", plot).filter(isShown)) {
+      const series = point.closest(".series");
+      const isPlain = !series.classList.contains("faint") && isOnTop(point);
+      if (isPlain) seen.set(series.dataset.s, point);
+    }
+    return [...seen.values()].map((point) => {
+      const { x, y, width: wide, height: high } = point.getBoundingClientRect();
+      const name = plot.querySelector("figcaption").textContent;
+      return { name, x, y, wide, high, colour: getComputedStyle(point).fill };
+    });
+  });
   const findings = parent.document.createElement("pre");
   findings.id = "findings";
   findings.textContent = found;
+  findings.dataset.marks = JSON.stringify(marks);
   parent.document.body.append(findings);
 });

@@ -95,6 +95,7 @@ fn causes(document: &mut Document, conditions: &Conditions, of_size: &[Simulated
     let group = |one: &Simulated| {
         let Spent { by_cause_ns, waiting_ns } = one.mean;
         let spent = by_cause_ns.into_iter().chain([waiting_ns]).enumerate();
+        let spent = spent.filter(|(_, ns)| *ns > 0.0);
         let bar = |(series, value)| Bar { series, value, interval: None, text: time(value) };
         Group { name: brief(&one.program.candidate), bars: spent.map(bar).collect() }
     };
