@@ -50,7 +50,7 @@ pub struct Bar {
 
 /// The patterns of bars, with that of none; another number than that of colours, so that both
 /// together tell more bars apart.
-const PATTERNS: usize = 4;
+const PATTERNS: usize = 5;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 50.0;
 const BAR: f64 = 15.0;

@@ -15,6 +15,8 @@ patternTransform=\"rotate(45)\"><path d=\"M0 0V6\"/></pattern>
 <circle cx=\"3\" cy=\"3\" r=\"1.3\"/></pattern>
 <pattern id=\"h3\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\">\
 <path d=\"M0 0V5M0 0H5\"/></pattern>
+<pattern id=\"h4\" width=\"4\" height=\"4\" patternUnits=\"userSpaceOnUse\">\
+<path d=\"M0 2H4\"/></pattern>
 </defs></svg>
 ";
 const SCRIPT: &str = include_str!("page.js");

@@ -118,6 +118,26 @@ fn csv_has_the_rows_of_the_json() {
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("bench,fabric,pes,"));
 }
 
+/// One object of JSON may stand for many rows.
+#[test]
+fn a_row_is_what_a_table_has_rows_of() {
+    let folder = folder();
+    for (line, start) in [
+        (
+            "tune --pes 2 --collective barrier,broadcast --bytes 8 --budget 0.5",
+            "collective,sync,pes,bytes,operator,symmetric,choice,median_ns,",
+        ),
+        ("topo --fabric processes --budget 0.2", "a,b,between,one_way_ns,"),
+        ("reproduce H5 --pes 3 --budget 0", "claim,machine,quantity,unit,paper,"),
+        ("sync advise --section 10 --threads 1 --budget 0", "bench,algorithm,is_peer,load,"),
+    ] {
+        let output = consort(&folder, &format!("{line} --csv"));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.starts_with(start), "{line}: {text}");
+        assert!(text.lines().count() > 1, "{line}: {text}");
+    }
+}
+
 /// The fields of a line in which none has a line break.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
