@@ -65,8 +65,8 @@ fn distinct(figures: &[&Figure], of: impl Fn(&Figure) -> Option<u64>) -> Vec<u64
 fn choices_differ(figures: &[&Figure]) -> bool {
     let mut chosen = figures.iter().filter(|figure| figure.chosen);
     let of = |figure: &&Figure| (figure.algorithm.clone(), figure.params.clone());
-    let first = chosen.next().map(|figure| of(&figure));
-    chosen.any(|figure| Some(of(&figure)) != first)
+    let first = chosen.next().map(of);
+    chosen.any(|figure| Some(of(figure)) != first)
 }
 
 /// A line's name, with what not all figures of Consort have alike.
