@@ -125,7 +125,8 @@ addEventListener("load", () => {
   // is too small to have its colour for sure.
   const isOnTop = (point) => {
     const { x, y, width: wide, height: high } = point.getBoundingClientRect();
-    return Math.min(wide, high) >= 4 && document.elementFromPoint(x + wide / 2, y + high / 2) === point;
+    const seen = document.elementFromPoint(x + wide / 2, y + high / 2);
+    return Math.min(wide, high) >= 4 && seen === point;
   };
   const marks = plots.flatMap((plot) => {
     const seen = new Map();
