@@ -126,7 +126,7 @@ addEventListener("load", () => {
   const isOnTop = (point) => {
     const { x, y, width: wide, height: high } = point.getBoundingClientRect();
     const seen = document.elementFromPoint(x + wide / 2, y + high / 2);
-    return Math.min(wide, high) >= 4 && seen === point;
+    return Math.min(wide, high) >= 6 && seen === point;
   };
   const marks = plots.flatMap((plot) => {
     const seen = new Map();
