@@ -38,6 +38,11 @@ impl Page {
         self.0.push(Part::Paragraph(text.into()));
     }
 
+    /// Adds the parts of another page.
+    pub fn append(&mut self, other: &Page) {
+        self.0.extend_from_slice(&other.0);
+    }
+
     /// Adds a table. `numbers` are the columns that are aligned to the right.
     pub fn table(
         &mut self,

@@ -12,12 +12,12 @@ pub fn time(ns: f64) -> String {
         ns if ns < 999_500_000.0 => (ns / 1e6, "ms"),
         ns => (ns / 1e9, "s"),
     };
-    format!("{} {unit}", three_digits(value))
+    format!("{} {unit}", number(value))
 }
 
 /// A ratio: `3.42x`, `118x`.
 pub fn ratio(ratio: f64) -> String {
-    format!("{}x", three_digits(ratio))
+    format!("{}x", number(ratio))
 }
 
 /// A size with the largest unit that divides it: `8 B`, `4 KiB`, `1536 B`.
@@ -41,7 +41,8 @@ pub fn in_a_line(error: &Error) -> String {
     format!("{error:#}").split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
-fn three_digits(value: f64) -> String {
+/// A number with three significant digits, or all before the point: `0.75`, `12.3`, `1506`.
+pub fn number(value: f64) -> String {
     let decimals = match value {
         value if value < 9.995 => 2,
         value if value < 99.95 => 1,

@@ -59,48 +59,72 @@ pub(crate) fn svg() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// The arguments of the command. A file that follows `--json` as a word of its own, where it would
-/// be another argument, is told to be `--json=FILE`.
+/// Reads the path of a file to write, which is tried at once.
+pub(crate) fn writable_file() -> impl TypedValueParser<Value = PathBuf> {
+    writable().try_map(|path| match path.as_os_str() == "-" {
+        true => Err("a report is a file: name it, as in report.html"),
+        false => Ok(path),
+    })
+}
+
+/// The arguments of the command. A file that follows `--json` or `--csv` as a word of its own,
+/// where it would be another argument, is told to be `--json=FILE`.
 pub(crate) fn parsed<P: Parser>(words: Vec<OsString>) -> P {
-    let file = file_of_json(&words);
+    let named = OUTPUTS.iter().find_map(|output| Some((output, file_after(output, &words)?)));
     // A name of a file is nothing else; other words are taken for what the parser takes them for.
-    if let Some(file) = file.filter(|file| *file == "-" || is_json(file)) {
-        misplaced::<P>(file).exit();
+    if let Some((output, file)) = named.filter(|(output, file)| *file == "-" || output.names(file))
+    {
+        misplaced::<P>(output, file).exit();
     }
-    let file = file.map(|file| file.to_string_lossy().into_owned());
+    let named = named.map(|(output, file)| (output, file.to_string_lossy().into_owned()));
     P::try_parse_from(&words).unwrap_or_else(|error| {
-        let is_file = |(_, value): (_, &ContextValue)| {
-            matches!((value, &file), (ContextValue::String(bad), Some(file)) if bad == file)
+        let is_bad = |file: &String| {
+            let mut context = error.context();
+            context.any(|(_, it)| matches!(it, ContextValue::String(bad) if bad == file))
         };
-        match file.as_ref().filter(|_| error.context().any(is_file)) {
-            Some(file) => misplaced::<P>(OsStr::new(file)).exit(),
+        match named.filter(|(_, file)| is_bad(file)) {
+            Some((output, file)) => misplaced::<P>(output, OsStr::new(&file)).exit(),
             None => error.exit(),
         }
     })
 }
 
-/// The word after `--json`, but for options, of commands whose later words are not another
+/// An option whose file follows a `=`.
+struct Output {
+    option: &'static str,
+    /// How names of its files end.
+    extensions: &'static [&'static str],
+}
+
+const OUTPUTS: [Output; 2] = [
+    Output { option: "--json", extensions: &["json", "jsonl", "ndjson"] },
+    Output { option: "--csv", extensions: &["csv", "tsv"] },
+];
+
+impl Output {
+    fn names(&self, file: &OsStr) -> bool {
+        let extension = Path::new(file).extension();
+        extension.is_some_and(|it| self.extensions.iter().any(|known| it == *known))
+    }
+}
+
+/// The word after an option, but for options, of commands whose later words are not another
 /// program's.
-fn file_of_json(words: &[OsString]) -> Option<&OsStr> {
+fn file_after<'w>(output: &Output, words: &'w [OsString]) -> Option<&'w OsStr> {
     let is_of_others = |name: &OsString| ["run", "cc", "c++"].into_iter().any(|one| name == one);
     let own = words.get(1).is_some_and(|name| !is_of_others(name)).then_some(words)?;
     let own = own.split(|word| word == "--").next()?;
-    let at = own.iter().position(|word| word == "--json")?;
+    let at = own.iter().position(|word| word == output.option)?;
     let next = own.get(at + 1)?;
     let is_option = next.as_encoded_bytes().starts_with(b"-") && next != "-";
     (!is_option).then_some(next)
 }
 
-fn is_json(file: &OsStr) -> bool {
-    let extension = Path::new(file).extension();
-    extension.is_some_and(|it| ["json", "jsonl", "ndjson"].into_iter().any(|known| it == known))
-}
-
-fn misplaced<P: CommandFactory>(file: &OsStr) -> clap::Error {
+fn misplaced<P: CommandFactory>(Output { option, .. }: &Output, file: &OsStr) -> clap::Error {
     let file = file.display();
     P::command().error(
         ErrorKind::UnknownArgument,
-        format!("--json {file}: a file is named as in --json={file}; --json alone prints"),
+        format!("{option} {file}: a file is named as in {option}={file}; {option} alone prints"),
     )
 }
 
@@ -280,13 +304,15 @@ mod tests {
     }
 
     #[test]
-    fn a_file_after_json_is_found_where_it_is_one() {
+    fn a_file_after_an_option_is_found_where_it_is_one() {
         let found = |line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            file_of_json(&words).map(|file| file.to_string_lossy().into_owned())
+            let file = OUTPUTS.iter().find_map(|output| file_after(output, &words));
+            file.map(|file| file.to_string_lossy().into_owned())
         };
         assert_eq!(found("consort bench barrier --json out"), Some("out".to_owned()));
         assert_eq!(found("consort machines --json - scc"), Some("-".to_owned()));
+        assert_eq!(found("consort bench barrier --csv out"), Some("out".to_owned()));
         for line in [
             "consort",
             "consort machines --json",

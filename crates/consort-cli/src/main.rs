@@ -9,6 +9,9 @@ mod commands;
 mod interrupt;
 mod measurement;
 mod output;
+mod report;
+mod results;
+mod this_machine;
 mod wisdom_file;
 
 use std::process::ExitCode;

@@ -2,7 +2,6 @@
 //! results.
 
 use std::{
-    path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
@@ -12,10 +11,16 @@ use consort::Fabric;
 use consort_bench::{
     environment::{Context, Switches, Watch},
     harness::places,
+    page::Page,
 };
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::{interrupt, output};
+use crate::{
+    interrupt, output,
+    report::{self, Told},
+    results::Results,
+};
 
 /// The commit of this build.
 const COMMIT: &str = env!("CONSORT_COMMIT");
@@ -73,6 +78,11 @@ impl Measurement {
         self.watch.elapsed()
     }
 
+    /// The machine by its key.
+    pub(crate) fn machine(&self) -> &str {
+        &self.begun.machine
+    }
+
     /// The machine, the date, the build and the load, in a line.
     pub(crate) fn line(&self) -> String {
         self.begun.to_string()
@@ -101,28 +111,64 @@ impl Measurement {
         }
     }
 
-    /// Writes JSON objects in their context if a file is named for them, and prints a text below
-    /// its heading otherwise. Warns if the measurement was disturbed.
+    /// Writes results in their context to whoever asked for them: the text below its heading to a
+    /// person, if no program is to read them. Warns if the measurement was disturbed.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When some could not be written.
     pub(crate) fn tell<T: Serialize>(
         &self,
         switches: &Switches,
-        json: Option<&PathBuf>,
-        objects: &[T],
-        text: impl FnOnce() -> String,
+        results: &Results,
+        told: &Told<'_, T>,
     ) -> Result<()> {
-        let Some(path) = json else {
-            let busy = self.busy(switches).map(|busy| output::wrapped(&sentence(&busy)));
-            let busy = busy.unwrap_or_default();
-            return output::print(&format!("{}{busy}{}", self.heading(), text()));
-        };
-        self.warn(switches);
+        if results.are_for_programs() {
+            self.warn(switches);
+        }
+        self.tell_beside(switches, results, told, || self.print(switches, told.page))
+    }
+
+    /// Prints a page below its heading.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub(crate) fn print(&self, switches: &Switches, page: &Page) -> Result<()> {
+        let busy = self.busy(switches).map(|busy| output::wrapped(&sentence(&busy)));
+        let (busy, page) = (busy.unwrap_or_default(), output::page(page));
+        output::print(&format!("{}{busy}{page}", self.heading()))
+    }
+
+    /// The same, with another text for people.
+    ///
+    /// # Errors
+    /// When some could not be written.
+    pub(crate) fn tell_beside<T: Serialize>(
+        &self,
+        switches: &Switches,
+        results: &Results,
+        told: &Told<'_, T>,
+        text: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
         let ended = self.begun.end(&self.watch, switches, interrupt::is_set(&self.stop));
         let context = &Context { busy: self.busy(switches), ..ended };
-        let objects: Vec<_> = objects.iter().map(|object| InContext { object, context }).collect();
-        output::write_json_lines(path, &objects)
+        let objects: Vec<_> =
+            told.objects.iter().map(|object| InContext { object, context }).collect();
+        let in_context = |row: &Value| {
+            let mut row = row.clone();
+            row["context"] = json!(context);
+            row
+        };
+        let rows: Option<Vec<Value>> =
+            told.rows.as_ref().map(|rows| rows.iter().map(in_context).collect());
+        let report = || report::report(context, told).html();
+        results.write(&objects, rows.as_deref(), text, report)
+    }
+
+    /// A report alone, of results that have no context.
+    pub(crate) fn report<T>(&self, told: &Told<'_, T>) -> String {
+        let is_interrupted = interrupt::is_set(&self.stop);
+        let context = self.begun.end(&self.watch, &Switches::default(), is_interrupted);
+        report::report(&Context { busy: None, ..context }, told).html()
     }
 }
 

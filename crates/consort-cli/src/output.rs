@@ -1,5 +1,6 @@
 //! Output of the commands: tables and times for people, JSON for programs.
 
+pub(crate) mod csv;
 pub(crate) mod machine;
 pub(crate) mod overrun;
 pub(crate) mod progress;

@@ -23,6 +23,8 @@ pub struct Figure {
     pub team: &'static str,
     /// The algorithm that served.
     pub algorithm: Option<String>,
+    /// Whether Consort chose it.
+    pub chosen: bool,
     /// Its parameters.
     pub params: Option<BTreeMap<String, u64>>,
     /// The modes of synchronization.
@@ -72,9 +74,6 @@ pub struct Figure {
     /// Whether a program of its own has measured it, with calls in a row; for tables only.
     #[serde(skip)]
     pub is_program: bool,
-    /// Whether Consort chose the algorithm; for tables only.
-    #[serde(skip)]
-    pub chosen: bool,
 }
 
 fn class<S: Serializer>(class: &Option<TransferClass>, serializer: S) -> Result<S::Ok, S::Error> {

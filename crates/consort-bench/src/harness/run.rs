@@ -237,13 +237,14 @@ mod tests {
     use super::{super::session::Block, *};
     use crate::asked::sums;
 
-    const KEYS: [&str; 23] = [
+    const KEYS: [&str; 24] = [
         "algorithm",
         "arrival",
         "bench",
         "bytes",
         "c2c_class",
         "c2c_ns",
+        "chosen",
         "ci95_ns",
         "fabric",
         "launches",

@@ -6,7 +6,8 @@
 //! are programs of their own, which are launched in between too.
 //!
 //! 1. `arguments`: the arguments; `options`: the checked arguments, as a list of work;
-//! 2. `text`: the tables for people;
+//! 2. `text`: the tables for people; `told`: who gets which results; `compare`: those of an earlier
+//!    run beside them;
 //! 3. `counting`: workloads with counting puts;
 //! 4. `online`, `overlap`, `look_up`, `region`, `sharing`, `openshmem`: refined choices,
 //!    computation during a broadcast, compiled wisdom, parallel regions, cores that others use too,
@@ -14,6 +15,7 @@
 //! 5. `critical_sections`: locks and delegation, stacks and queues.
 
 mod arguments;
+mod compare;
 mod counting;
 mod critical_sections;
 mod look_up;
@@ -24,9 +26,11 @@ mod overlap;
 mod region;
 mod sharing;
 mod text;
+mod told;
 
 use std::{
     process::ExitCode,
+    rc::Rc,
     sync::atomic::AtomicBool,
     time::{Duration, Instant},
 };
@@ -45,7 +49,11 @@ use crate::{
 };
 use arguments::What;
 pub(crate) use arguments::{Bench, names};
+use compare::Old;
 use options::Options;
+
+/// The exit status where something is slower than it may be.
+const COMPARISON_FAILED: u8 = 3;
 
 impl Bench {
     /// Checks the options, measures and prints, also what was measured before an interrupt.
@@ -54,6 +62,20 @@ impl Bench {
     /// When options contradict each other, nothing could be measured, or the output file cannot be
     /// written.
     pub(crate) fn run(&self) -> Result<ExitCode> {
+        self.results.check()?;
+        let old = self.compare.as_deref().map(Old::read).transpose()?.map(Rc::new);
+        let ended = Self { old: old.clone(), ..self.clone() }.measured()?;
+        // A comparison that failed is told after the results.
+        match old.and_then(|old| old.failure.take()) {
+            Some(why) => {
+                output::complain(&format!("error: {why}"));
+                Ok(ExitCode::from(COMPARISON_FAILED))
+            }
+            None => Ok(ended),
+        }
+    }
+
+    fn measured(&self) -> Result<ExitCode> {
         if !matches!(self.what, What::CriticalSections(_))
             && let Some(option) = self.of_critical_sections()
         {
@@ -131,8 +153,7 @@ impl Bench {
         figures.extend(programs.figures(&run, &collected.limits));
         figures.extend(run.limit_figures(&options.bulk_bytes, &collected));
         figures.retain(|figure| self.class.shows(figure.c2c_class));
-        let page = || text::page(&run, &figures);
-        measurement.tell(&collected.switches, self.json.as_ref(), &figures, page)?;
+        self.tell(measurement, &collected.switches, &figures, &text::page(&run, &figures))?;
         Ok(output::overrun::parts([
             (format!("a launch of {} kinds of work", session.work.len()), collected.longest_launch),
             ("the machine's limits".to_owned(), collected.limits_time),

@@ -1,7 +1,9 @@
 //! `consort predict`: compares predictions with measurements: of threads by this machine's
 //! description, of an MPI's processes by what messages between two of them take.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+mod plots;
+
+use std::{process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use clap::value_parser;
@@ -9,15 +11,20 @@ use consort::{Fabric, ProcessShape, SyncMode, SyncModes};
 use consort_bench::{
     asked::describe,
     environment::Switches,
+    page::Page,
     prediction::{Basis, Call, Parameters, Predicted, Prediction},
     units::size,
 };
+use consort_report::Document;
 use consort_tuner::TransferClass;
+use serde_json::{Value, json};
 
 use crate::{
     args, interrupt,
     measurement::Measurement,
-    output::{self, brief, finish, progress::Progress, table, time, wrapped},
+    output::{self, brief, progress::Progress, time},
+    report::Told,
+    results::Results,
 };
 
 const EXAMPLES: &str = "\
@@ -60,10 +67,8 @@ pub(crate) struct Predict {
     /// Seconds to simulate and measure for, about
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = args::seconds)]
     budget: Duration,
-    /// Write one JSON object, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-", value_parser = args::writable())]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    results: Results,
 }
 
 impl Predict {
@@ -72,6 +77,7 @@ impl Predict {
     /// # Errors
     /// When there is no description, it has too few PEs, or measuring fails.
     pub(crate) fn run(&self) -> Result<ExitCode> {
+        self.results.check()?;
         let measurement = Measurement::begin(self.pes, interrupt::stop_flag()?);
         if let Some(sync) = self.sync.iter().find(|sync| sync.exit == SyncMode::None) {
             refuse!(
@@ -115,7 +121,15 @@ impl Predict {
         };
         let objects = std::slice::from_ref(&predicted);
         let none = Switches::default();
-        measurement.tell(&none, self.json.as_ref(), objects, || text(&predicted))?;
+        let plots = |document: &mut Document| {
+            plots::plots(document, &predicted);
+            if let Some(machine) = &machine {
+                document.section("The description");
+                document.facts([(machine.name.as_str(), machine.provenance.in_words())]);
+            }
+        };
+        let (rows, page) = (Some(rows(&predicted)?), &page(&predicted));
+        measurement.tell(&none, &self.results, &Told { objects, rows, page, plots: &plots })?;
         let calls = predicted.calls.len() + predicted.missing;
         let why = output::overrun::parts([
             (format!("simulating {calls} calls"), predicted.simulating),
@@ -126,54 +140,68 @@ impl Predict {
     }
 }
 
-fn text(predicted: &Predicted) -> String {
-    let mut text = match predicted.basis {
-        Basis::Cores { transfer_ns, class } => of_cores(predicted, transfer_ns, class),
-        Basis::Network(parameters) => of_network(predicted, &parameters),
+/// A row for each call.
+fn rows(predicted: &Predicted) -> Result<Vec<Value>> {
+    let row = |call: &Call| {
+        let mut row = serde_json::to_value(call)?;
+        row["machine"] = json!(predicted.machine);
+        Ok(row)
     };
+    predicted.calls.iter().map(row).collect()
+}
+
+fn page(predicted: &Predicted) -> Page {
+    let mut page = Page::default();
+    match predicted.basis {
+        Basis::Cores { transfer_ns, class } => {
+            of_cores(&mut page, predicted, transfer_ns, class);
+        }
+        Basis::Network(parameters) => of_network(&mut page, predicted, &parameters),
+    }
     if predicted.missing > 0 {
         let class = match predicted.basis {
             Basis::Cores { class, .. } => format!(" of cores that are {class}"),
             Basis::Network(_) => String::new(),
         };
-        text += &format!("{} calls have no figure{class}.\n", predicted.missing);
+        page.lines(format!("{} calls have no figure{class}.\n", predicted.missing));
     }
-    text
+    page
 }
 
 fn percent(share: f64) -> String {
     format!("{:+.0} %", share * 100.0)
 }
 
-fn of_cores(predicted: &Predicted, transfer_ns: f64, class: TransferClass) -> String {
+fn of_cores(page: &mut Page, predicted: &Predicted, transfer_ns: f64, class: TransferClass) {
     let Predicted { machine, pes, median_error, worst_error, .. } = predicted;
-    let mut table = table(["call", "algorithm", "predicted", "measured", "error"]);
-    for call in &predicted.calls {
-        table.add_row([
+    let row = |call: &Call| {
+        vec![
             describe(&call.query),
             brief(&call.candidate),
             time(call.predicted_ns),
             time(call.measured_ns),
             percent(call.error),
-        ]);
-    }
-    format!(
-        "{machine}, {pes} PEs, calls in a row, cores {class}: one-way transfer {}\n\n{}\n\
-         Median error: {:.0} %, at most {:.0} %\n",
-        time(transfer_ns),
-        finish(table, &[2, 3, 4]),
+        ]
+    };
+    page.lines(format!(
+        "{machine}, {pes} PEs, calls in a row, cores {class}: one-way transfer {}\n\n",
+        time(transfer_ns)
+    ));
+    let header = ["call", "algorithm", "predicted", "measured", "error"];
+    page.table(header, predicted.calls.iter().map(row).collect(), 2..5);
+    page.lines(format!(
+        "\nMedian error: {:.0} %, at most {:.0} %\n",
         median_error * 100.0,
         worst_error * 100.0,
-    )
+    ));
 }
 
-fn of_network(predicted: &Predicted, parameters: &Parameters) -> String {
+fn of_network(page: &mut Page, predicted: &Predicted, parameters: &Parameters) {
     let Parameters { loggp, copy_gbps } = parameters;
-    let mut table = table(["call", "measured", "LogGP", "error", "simulated", "error"]);
     let row = |call: &Call| {
         let shown = |value: Option<f64>, of: fn(f64) -> String| value.map_or("-".to_owned(), of);
         let name = call.query.collective.to_string();
-        [
+        vec![
             if call.query.bytes == 0 {
                 name
             } else {
@@ -186,9 +214,6 @@ fn of_network(predicted: &Predicted, parameters: &Parameters) -> String {
             percent(call.error),
         ]
     };
-    predicted.calls.iter().for_each(|call| {
-        table.add_row(row(call));
-    });
     let mut algorithms: Vec<String> =
         predicted.calls.iter().map(|call| call.candidate.to_string()).collect();
     algorithms.dedup();
@@ -197,11 +222,11 @@ fn of_network(predicted: &Predicted, parameters: &Parameters) -> String {
     };
     let of_model = predicted.model_median_error.zip(predicted.model_worst_error);
     let of_model = of_model.map_or("-".to_owned(), |(median, worst)| errors(median, worst));
-    let mut text = wrapped(&format!(
+    page.paragraph(format!(
         "{} PEs that are processes of an MPI, calls in a row, each with a barrier at its end",
         predicted.pes
     ));
-    text += &wrapped(&format!(
+    page.paragraph(format!(
         "by messages between PEs 0 and 1: L = {}, o = {}, g = {}, G = {:.3} ns a byte; copies at \
          {copy_gbps:.1} GB/s",
         time(loggp.latency_ns),
@@ -209,8 +234,11 @@ fn of_network(predicted: &Predicted, parameters: &Parameters) -> String {
         time(loggp.gap_ns),
         loggp.gap_per_byte_ns,
     ));
-    text += &format!("\n{}\n", finish(table, &[1, 2, 3, 4, 5]));
-    text += &wrapped(&format!("by {}", algorithms.join(", ")));
+    page.lines("\n");
+    let header = ["call", "measured", "LogGP", "error", "simulated", "error"];
+    page.table(header, predicted.calls.iter().map(row).collect(), 1..6);
+    page.lines("\n");
+    page.paragraph(format!("by {}", algorithms.join(", ")));
     let simulated = errors(predicted.median_error, predicted.worst_error);
-    text + &format!("Error of LogGP: {of_model}\nof the simulation: {simulated}\n")
+    page.lines(format!("Error of LogGP: {of_model}\nof the simulation: {simulated}\n"));
 }

@@ -1,31 +1,41 @@
 //! `consort reproduce`: a paper's figure or table, with the results of this machine.
 
+mod plots;
+mod text;
+
 use std::{
-    path::PathBuf,
     process::ExitCode,
     time::{Duration, Instant},
 };
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use consort::MOST_PES;
 use consort_bench::{
-    claims::{self, CLAIMS, Claim, Place},
+    claims::{self, CLAIMS, Claim},
     environment::Switches,
     figures::{experiment::Outcome, quantity::Quantity},
+    page::Page,
+    units::{counted, in_a_line},
 };
-use consort_sim::machines::Machine;
+use consort_report::Document;
 
 use crate::{
     args, interrupt,
     measurement::Measurement,
     output::{self, progress::Progress},
+    report::Told,
+    results::Results,
 };
+use text::{in_full, is_simulated, place};
 
 /// The default budget of all claims together.
 const QUICK: Duration = Duration::from_secs(7);
 /// The default budget of one claim.
 const THOROUGH: Duration = Duration::from_secs(15);
+
+/// The most letters of an error in a verdict; it is told as a whole besides.
+const MOST_LETTERS: usize = 200;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,7 +43,8 @@ Examples:
   consort reproduce H6              one of them as a table
   consort reproduce P3 P4 P5        several, one after the other
   consort reproduce G5 --pes 4      among so many PEs
-  consort reproduce P4 --json       for programs, one figure a line";
+  consort reproduce P4 --json       for programs, one figure a line
+  consort reproduce --all --report claims.html     all of them in full, for a browser";
 
 /// Run papers' experiments here and compare with the papers' figures; without a claim, all in
 /// brief.
@@ -43,16 +54,17 @@ pub(crate) struct Reproduce {
     /// The claims; without one, the result for each here
     #[arg(value_parser = named(), ignore_case = true, value_name = "CLAIM")]
     claims: Vec<Named>,
+    /// All claims in full, which takes many minutes
+    #[arg(long, conflicts_with = "claims")]
+    all: bool,
     /// Number of PEs instead of those that suit a claim
     #[arg(long, value_name = "N")]
     pes: Option<u32>,
     /// Seconds to measure for, about [default: 15 a claim, or 7 for all in brief]
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     budget: Option<Duration>,
-    /// Write one JSON object per figure, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-", value_parser = args::writable())]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    results: Results,
 }
 
 /// A claim by its name.
@@ -78,7 +90,9 @@ impl Reproduce {
     /// # Errors
     /// When options are out of range, a job fails, or the output file cannot be written.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let claims = || self.claims.iter().map(|named| named.0);
+        self.results.check()?;
+        let claims = self.claims();
+        let claims = || claims.iter().copied();
         let least = claims().map(|claim| claim.least_pes).max().unwrap_or(2);
         require!(
             self.pes.is_none_or(|pes| (least..=MOST_PES).contains(&pes)),
@@ -89,18 +103,18 @@ impl Reproduce {
             "--pes: the claims on the SCC are about its 48 cores"
         );
         require!(
-            self.pes.is_none() || !self.claims.is_empty(),
+            self.pes.is_none() || (!self.claims.is_empty() && !self.all),
             "--pes is for one claim or some: name it, as in `consort reproduce H6 --pes 8`"
         );
         let pes = self.pes.unwrap_or(u32::MAX);
-        let simulated = !self.claims.is_empty() && claims().all(is_simulated);
+        let simulated = claims().next().is_some() && claims().all(is_simulated);
         let measurement =
             &Measurement::begin(pes, interrupt::stop_flag()?).of_simulations_alone(simulated);
-        let mut run = Run { measurement, simulating: Duration::ZERO, has_shown: false };
-        let budget = if self.claims.is_empty() {
-            self.all_in_brief(&mut run)
-        } else {
-            self.each_in_full(&mut run)
+        let (simulating, evaluated) = (Duration::ZERO, Vec::new());
+        let mut run = Run { measurement, simulating, evaluated, failed_count: 0 };
+        let budget = match claims().count() {
+            0 => self.all_in_brief(&mut run),
+            count => self.each_in_full(claims(), count, &mut run),
         };
         let budget = match budget {
             Err(error) => return interrupt::ending_with(error, &measurement.stop),
@@ -110,10 +124,21 @@ impl Reproduce {
         let measuring = measurement.elapsed().saturating_sub(run.simulating);
         let why = output::overrun::parts([simulating, ("measuring".to_owned(), measuring)]);
         output::overrun::tell(measurement.elapsed(), budget, &why);
-        if !run.has_shown && interrupt::is_set(&measurement.stop) {
+        if run.evaluated.is_empty() && interrupt::is_set(&measurement.stop) {
             return interrupt::ending_with(anyhow!("it was interrupted before"), &measurement.stop);
         }
-        Ok(interrupt::ending(&measurement.stop))
+        match run.failed_count {
+            0 => Ok(interrupt::ending(&measurement.stop)),
+            count => bail!("{} failed", counted(count as u64, "experiment")),
+        }
+    }
+
+    /// The claims to show in full.
+    fn claims(&self) -> Vec<&'static Claim> {
+        match self.all {
+            true => CLAIMS.iter().collect(),
+            false => self.claims.iter().map(|named| named.0).collect(),
+        }
     }
 
     /// Runs a claim's experiment with a budget. Nothing if it is interrupted.
@@ -124,37 +149,58 @@ impl Reproduce {
         run: &mut Run<'_>,
     ) -> Result<Option<Outcome>> {
         let progress = Progress::new(claim.id);
-        let whole = !self.claims.is_empty() || self.json.is_some();
+        let is_brief = self.claims.is_empty() && !self.all;
+        let whole = !is_brief || self.results.are_for_programs() || self.results.report.is_some();
         let begun = Instant::now();
         let show = |share| progress.show(share);
         let evaluated = claim.evaluate(self.pes, budget, whole, &run.measurement.stop, &show)?;
         Ok(evaluated.map(|(outcome, simulating)| {
-            run.has_shown = true;
             run.simulating += if is_simulated(claim) { begun.elapsed() } else { simulating };
             outcome
         }))
     }
 
-    /// Returns the budget.
-    fn each_in_full(&self, run: &mut Run<'_>) -> Result<Duration> {
-        let whole = self.budget.unwrap_or(THOROUGH * u32::try_from(self.claims.len())?);
-        let budget = whole / u32::try_from(self.claims.len())?;
-        let mut quantities = Vec::new();
-        for (index, &Named(claim)) in self.claims.iter().enumerate() {
-            let Some(outcome) = self.outcome(claim, budget, run)? else { break };
-            if self.json.is_none() {
+    /// Returns the budget. Where there are several claims, one that fails keeps no other from being
+    /// shown.
+    fn each_in_full(
+        &self,
+        claims: impl Iterator<Item = &'static Claim>,
+        count: usize,
+        run: &mut Run<'_>,
+    ) -> Result<Duration> {
+        let count_u32 = u32::try_from(count)?;
+        let whole = self.budget.unwrap_or(THOROUGH * count_u32);
+        let is_for_people = !self.results.are_for_programs();
+        for (index, claim) in claims.enumerate() {
+            let outcome = match self.outcome(claim, whole / count_u32, run) {
+                Err(error) if count > 1 => {
+                    run.failed_count += 1;
+                    let why = in_a_line(&error);
+                    output::complain(&format!("error: {}: {why}", claim.id));
+                    let short: String = why.chars().take(MOST_LETTERS).collect();
+                    let cut = if short.len() < why.len() { " ..." } else { "" };
+                    Outcome::unmeasured(&format!("it failed: {short}{cut}"))
+                }
+                other => match other? {
+                    None => break,
+                    Some(outcome) => outcome,
+                },
+            };
+            if is_for_people {
                 let above = if index > 0 { String::new() } else { run.measurement.heading() };
-                output::print(&format!("{above}\n{}", in_full(claim, &outcome)))?;
+                output::print(&format!("{above}\n{}", output::page(&in_full(claim, &outcome))))?;
             }
-            quantities.extend(outcome.quantities);
+            run.evaluated.push((claim, outcome));
         }
-        let none = Switches::default();
-        match &self.json {
-            Some(_) => {
-                run.measurement.tell(&none, self.json.as_ref(), &quantities, String::new)?;
+        run.measurement.warn(&Switches::default());
+        self.tell(run, || match is_for_people {
+            true => Ok(()),
+            false => {
+                let all = run.evaluated.iter();
+                let pages = all.map(|(claim, outcome)| output::page(&in_full(claim, outcome)));
+                output::print(&pages.collect::<String>())
             }
-            None => run.measurement.warn(&none),
-        }
+        })?;
         Ok(whole)
     }
 
@@ -162,18 +208,31 @@ impl Reproduce {
     fn all_in_brief(&self, run: &mut Run<'_>) -> Result<Duration> {
         let whole = self.budget.unwrap_or(QUICK);
         let budget = whole / u32::try_from(CLAIMS.len())?;
-        let (mut text, mut quantities) = (String::new(), Vec::new());
+        let mut page = Page::default();
         for claim in CLAIMS {
             let Some(outcome) = self.outcome(claim, budget, run)? else { break };
-            text += &format!("{}  {}\n", claim.id, claim.says);
-            let place = if is_simulated(claim) { "simulated" } else { "here" };
-            text += &output::wrapped(&format!("    {place}: {}", outcome.verdict));
-            quantities.extend(outcome.quantities);
+            page.lines(format!("{}  {}\n", claim.id, claim.says));
+            page.paragraph(format!("    {}: {}", place(claim), outcome.verdict));
+            run.evaluated.push((claim, outcome));
         }
-        text += "\n`consort reproduce H6` shows one of them as figure or table.\n";
+        page.lines("\n`consort reproduce H6` shows one of them as figure or table.\n");
         let none = Switches::default();
-        run.measurement.tell(&none, self.json.as_ref(), &quantities, || text)?;
+        if self.results.are_for_programs() {
+            run.measurement.warn(&none);
+        }
+        self.tell(run, || run.measurement.print(&none, &page))?;
         Ok(whole)
+    }
+
+    fn tell(&self, run: &Run<'_>, text: impl FnOnce() -> Result<()>) -> Result<()> {
+        let quantities = run.evaluated.iter().flat_map(|(_, outcome)| outcome.quantities.clone());
+        let told = Told {
+            objects: &quantities.collect::<Vec<Quantity>>(),
+            rows: None,
+            page: &Page::default(),
+            plots: &|document: &mut Document| plots::plots(document, &run.evaluated),
+        };
+        run.measurement.tell_beside(&Switches::default(), &self.results, &told, text)
     }
 }
 
@@ -182,54 +241,8 @@ struct Run<'r> {
     measurement: &'r Measurement,
     /// The time that simulating took.
     simulating: Duration,
-    /// Whether a claim has a result.
-    has_shown: bool,
-}
-
-fn is_simulated(claim: &Claim) -> bool {
-    matches!(claim.place, Place::Simulated)
-}
-
-/// A claim's figure or table, and its verdict.
-fn in_full(claim: &Claim, outcome: &Outcome) -> String {
-    let text = format!("{}: {}\n\n{}\n", claim.id, claim.says, output::page(&outcome.page));
-    // A claim about the SCC alone has a table of its own, with all simulated values.
-    if is_simulated(claim) {
-        return text + &output::wrapped(&format!("Simulated: {}", outcome.verdict));
-    }
-    let text = text + &output::wrapped(&format!("Here: {}", outcome.verdict));
-    match claim.place {
-        Place::BesideSimulated(_) => format!("{text}\n{}", simulated(&outcome.quantities)),
-        _ => text,
-    }
-}
-
-/// A table of all simulated quantities and the paper's values, and where the numbers of these
-/// machines are from.
-fn simulated(quantities: &[Quantity]) -> String {
-    let header = ["simulated machine", "quantity", "unit", "paper", "simulated", "error"];
-    let mut table = output::table(header.map(str::to_owned).to_vec());
-    let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.1}"));
-    let mut machines = Vec::new();
-    for quantity in quantities {
-        let Some(value) = quantity.simulated.or(quantity.fitted) else { continue };
-        let fitted = if quantity.fitted.is_some() { " fitted" } else { "" };
-        if !machines.contains(&quantity.machine) {
-            machines.push(quantity.machine);
-        }
-        table.add_row(vec![
-            quantity.machine.to_owned(),
-            quantity.quantity.clone(),
-            quantity.unit.to_owned(),
-            number(quantity.paper),
-            format!("{value:.1}{fitted}"),
-            quantity.rel_error.map_or("-".to_owned(), |error| format!("{:+.0} %", error * 100.0)),
-        ]);
-    }
-    let mut text = output::finish(table, &[3, 4, 5]);
-    for machine in machines.into_iter().filter_map(|name| Machine::find(name).ok()) {
-        let told = format!("{}: {}", machine.name, machine.provenance.in_words());
-        text += &format!("\n{}", output::wrapped(&told));
-    }
-    text
+    /// The claims that have a result.
+    evaluated: Vec<(&'static Claim, Outcome)>,
+    /// Those whose experiment failed.
+    failed_count: usize,
 }

@@ -2,15 +2,16 @@
 //!
 //! 1. `arguments`: the arguments; `options`: the checked arguments, as a list of programs;
 //!    `candidates`: the algorithms;
-//! 2. `report`: the tables for people; `curves`: curves of times by size;
+//! 2. `page`: the tables for people; `curves`: curves of times by size; `plots`: those of a report;
 //! 3. `picture`: the tree of messages, and the timeline of each PE.
 
 mod arguments;
 mod candidates;
 mod curves;
 mod options;
+mod page;
 mod picture;
-mod report;
+mod plots;
 
 use std::{fs, path::Path, process::ExitCode, time::Instant};
 
@@ -20,7 +21,9 @@ use consort_sim::SimulationError;
 
 use crate::{
     interrupt,
+    measurement::Measurement,
     output::{self, progress::Progress},
+    report::Told,
 };
 pub(crate) use arguments::Sim;
 use options::Options;
@@ -32,7 +35,11 @@ impl Sim {
     /// When options contradict each other, none of the algorithms can be simulated, or a file
     /// cannot be written.
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let stop = &*interrupt::stop_flag()?;
+        self.results.check()?;
+        let flag = interrupt::stop_flag()?;
+        // For who reads a report; figures of simulations depend on nothing of this machine.
+        let measurement = Measurement::begin(1, flag.clone()).of_simulations_alone(true);
+        let stop = &*flag;
         let Options { conditions, simulation, programs, mut left_out } = Options::of(self)?;
         let progress = Progress::new(&format!("simulating {}", conditions.machine.name));
         let weight = |program: &Program| program.query.bytes as f64 + 4096.0;
@@ -84,9 +91,15 @@ impl Sim {
             write(path, drawn.as_bytes())?;
         }
         let records: Vec<_> = all.iter().map(|one| one.record(&conditions)).collect();
-        output::tell(self.json.as_ref(), &records, || {
-            report::page(&conditions, &all, &left_out, self.sweep)
-        })?;
+        let page = page::page(&conditions, &all, &left_out, self.sweep);
+        let told = Told {
+            objects: &records,
+            rows: None,
+            page: &page,
+            plots: &|document| plots::plots(document, &conditions, &all),
+        };
+        let text = || output::print(&output::page(&page));
+        self.results.write(&records, None, text, || measurement.report(&told))?;
         Ok(interrupt::ending(stop))
     }
 }

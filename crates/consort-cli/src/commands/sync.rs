@@ -1,6 +1,6 @@
 //! `consort sync`: locks and delegation.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
 use anyhow::Result;
 use consort_bench::{
@@ -8,11 +8,14 @@ use consort_bench::{
     page::Page,
     workloads::critical_sections::{advise, increments_of, measure, show},
 };
+use consort_report::Document;
 
 use crate::{
     args, interrupt,
     measurement::Measurement,
-    output::{self, progress::Progress},
+    output::progress::Progress,
+    report::{Told, add_page, sections},
+    results::Results,
 };
 
 /// The most threads.
@@ -24,7 +27,8 @@ const EXAMPLES: &str = "\
 Examples:
   consort sync advise --section 20 --threads 2
   consort sync advise --section 1000 --threads 16 --budget 20
-  consort sync advise --section 100 --threads 8 --between 1000 --json";
+  consort sync advise --section 100 --threads 8 --between 1000 --json
+  consort sync advise --section 100 --threads 4 --report locks.html";
 
 /// Locks and delegation: which to use
 #[derive(clap::Args, Debug)]
@@ -54,10 +58,8 @@ struct Advise {
     /// Seconds to measure for at most
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = args::seconds)]
     budget: Duration,
-    /// Write one JSON object per line, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-", value_parser = args::writable())]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    results: Results,
 }
 
 impl Sync {
@@ -71,6 +73,7 @@ impl Sync {
 
 impl Advise {
     fn run(&self) -> Result<ExitCode> {
+        self.results.check()?;
         let measurement = &Measurement::begin(u32::MAX, interrupt::stop_flag()?);
         let increments = increments_of(self.section)?;
         let Self { threads, between, budget, .. } = *self;
@@ -83,14 +86,19 @@ impl Advise {
             Err(error) => return interrupt::ending_with(error, stop),
             Ok(results) => results,
         };
-        let mut page = Page::default();
+        let (mut page, mut advice) = (Page::default(), Page::default());
         show(&mut page, &results);
         page.lines("\n");
-        // At the end, where a terminal shows it.
-        advise(&mut page, &results)?;
+        // At the end, where a terminal shows it, and at the head of a report.
+        advise(&mut advice, &results)?;
+        page.append(&advice);
         let entries = results.entries();
-        let text = || output::page(&page);
-        measurement.tell(&Switches::default(), self.json.as_ref(), &entries, text)?;
+        let plots = |document: &mut Document| {
+            add_page(document, &advice);
+            sections::plots(document, &entries);
+        };
+        let told = Told { objects: &entries, rows: None, page: &page, plots: &plots };
+        measurement.tell(&Switches::default(), &self.results, &told)?;
         Ok(interrupt::ending(&measurement.stop))
     }
 }

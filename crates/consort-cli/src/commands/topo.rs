@@ -7,11 +7,11 @@
 //! Of PEs that are processes it shows `places`, and times of messages.
 
 mod heat;
-mod machine;
+mod outcome;
 mod places;
 mod text;
 
-use std::{io, path::PathBuf, process::ExitCode, sync::atomic::AtomicBool, time::Duration};
+use std::{io, process::ExitCode, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::Result;
 use consort::{Fabric, ProcessShape};
@@ -21,13 +21,19 @@ use consort_bench::{
     limits::survey::{self, Plan},
 };
 use consort_native::topology::Topology;
+use consort_report::Document;
+use serde_json::Value;
 
-use crate::{args, interrupt, measurement::Measurement, output::progress::Progress};
-use machine::{Machine, Report};
+use crate::{
+    args, interrupt, measurement::Measurement, output::progress::Progress, report::Told,
+    results::Results, this_machine::Machine,
+};
+use outcome::Report;
 
 const EXAMPLES: &str = "\
 Examples:
   consort topo                                  this machine
+  consort topo --report topo.html               the same with a map, for a browser
   consort topo --fabric mpi:2 --pes 4           where two processes of an MPI are, with 2 PEs each
   consort topo --fabric mixed --pes 4           four of one PE, which share memory on a machine
   consort topo --fabric processes --budget 1    processes of this machine";
@@ -45,10 +51,8 @@ pub(crate) struct Topo {
     /// The number of these PEs [default: those of two processes]
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes: Option<u32>,
-    /// Write one JSON object, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-", value_parser = args::writable())]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    results: Results,
     /// Measure between all processors, however many there are, not between a sample of 16; or
     /// between all PEs
     #[arg(long)]
@@ -65,6 +69,7 @@ impl Topo {
     /// When the output file cannot be written, or PEs cannot be started. Another error of measuring
     /// is part of the output.
     pub(crate) fn run(&self) -> Result<ExitCode> {
+        self.results.check()?;
         if self.fabric == Fabric::Threads {
             require!(self.pes.is_none(), "--pes: only with --fabric processes, mpi or mixed");
             return self.here();
@@ -74,7 +79,7 @@ impl Topo {
         args::check_environment(self.fabric)?;
         args::check_processes(shape, pes)?;
         let survey = Survey { fabric: self.fabric, pes, all: self.all, budget: self.budget };
-        places::run(&survey, self.json.as_ref())
+        places::run(&survey, &self.results)
     }
 
     /// Shows this machine.
@@ -89,10 +94,22 @@ impl Topo {
             Err(error) => (None, Some(error.to_string())),
         };
         let report = Report { machine: Machine::of(&topology), measured, not_measured };
-        let (none, objects) = (Switches::default(), std::slice::from_ref(&report));
-        measurement.tell(&none, self.json.as_ref(), objects, || text::page(&report))?;
+        let plots = |document: &mut Document| heat::plot(document, &report);
+        let told = Told {
+            objects: std::slice::from_ref(&report),
+            rows: Some(transfers(&report)?),
+            page: &text::page(&report),
+            plots: &plots,
+        };
+        measurement.tell(&Switches::default(), &self.results, &told)?;
         Ok(interrupt::ending(&measurement.stop))
     }
+}
+
+/// A row for each pair of processors.
+fn transfers(report: &Report) -> Result<Vec<Value>> {
+    let transfers = report.measured.iter().flat_map(|measured| &measured.transfers);
+    Ok(transfers.map(serde_json::to_value).collect::<Result<_, _>>()?)
 }
 
 /// Measures, with a progress bar on a terminal. An interrupt ends it: half of it is nothing.
@@ -126,10 +143,11 @@ mod tests {
 
     #[test]
     fn json_goes_to_standard_output_or_a_file() {
-        assert_eq!(parse(&[]).unwrap().json, None);
-        assert_eq!(parse(&["--json"]).unwrap().json, Some("-".into()));
-        assert_eq!(parse(&["--json", "--all"]).unwrap().json, Some("-".into()));
-        assert_eq!(parse(&["--json=out.json"]).unwrap().json, Some("out.json".into()));
+        let json = |words: &[&str]| parse(words).unwrap().results.json;
+        assert_eq!(json(&[]), None);
+        assert_eq!(json(&["--json"]), Some("-".into()));
+        assert_eq!(json(&["--json", "--all"]), Some("-".into()));
+        assert_eq!(json(&["--json=out.json"]), Some("out.json".into()));
         assert!(parse(&["--json", "out.json"]).is_none());
     }
 
@@ -148,7 +166,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("topo.json");
         let mut topo = parse(&["--budget", "0.000000001"]).unwrap();
-        topo.json = Some(path.clone());
+        topo.results.json = Some(path.clone());
         topo.run().unwrap();
         let json = fs::read_to_string(path).unwrap();
         let object: serde_json::Value = serde_json::from_str(&json).unwrap();

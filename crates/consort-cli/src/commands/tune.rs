@@ -5,7 +5,7 @@
 //! 2. The search runs for the larger part of the budget; `watch` shows it, and saves from time to
 //!    time.
 //! 3. A comparison measures the gain against a thread library and simpler algorithms.
-//! 4. `report` prints the result.
+//! 4. `page` has the result for people, and `plots` its plots.
 //!
 //! With `--record` the queries are those that programs have called, and they are compared with the
 //! choices before (`mix`).
@@ -15,7 +15,8 @@
 
 mod check;
 mod mix;
-mod report;
+mod page;
+mod plots;
 mod watch;
 
 use std::{
@@ -32,6 +33,7 @@ use consort_bench::{
     environment::Switches,
     harness::{Native, comparison},
 };
+use consort_report::Document;
 use consort_tuner::{
     Ending, Grid, Identity, Misfit, Rigour, Search, Wisdom, WisdomError, Workload, inconsistencies,
 };
@@ -40,11 +42,13 @@ use crate::{
     args, interrupt,
     measurement::Measurement,
     output::overrun,
+    report::Told,
+    results::Results,
     wisdom_file::{self, advised, set_aside},
 };
 use check::Request;
 use mix::Recorded;
-use report::Story;
+use page::Story;
 use watch::{Meter, Watch};
 
 /// The comparison's share of the budget (one part in this many), and its longest time.
@@ -59,6 +63,7 @@ Examples:
   consort tune --collective reduce --pes 4    what one program needs
   consort tune --rigour patient --budget 600  all candidates, with time for it
   consort tune --check --sample 20            how good are the choices?
+  consort tune --report tune.html             with maps of who wins, for a browser
   consort tune --record calls.toml            what a program calls, as it has recorded
   consort tune --fabric processes             for programs under consort run
   consort tune --fabric mpi --pes 2           for programs of two processes under mpirun
@@ -122,10 +127,8 @@ pub(crate) struct Tune {
     /// Check N queries, evenly spread, instead of all
     #[arg(long, value_name = "N", requires = "check")]
     sample: Option<NonZeroUsize>,
-    /// Write one JSON object, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-", value_parser = args::writable())]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    results: Results,
 }
 
 impl Tune {
@@ -134,6 +137,7 @@ impl Tune {
     /// # Errors
     /// When wisdom cannot be read or written, or measuring fails.
     pub(crate) fn run(&self) -> Result<ExitCode> {
+        self.results.check()?;
         self.check_processes()?;
         let most = if self.record.is_empty() { self.grid().pes.into_iter().max() } else { None };
         let measurement = Measurement::begin(most.unwrap_or(u32::MAX), interrupt::stop_flag()?);
@@ -275,8 +279,13 @@ impl Tune {
             replayed: replayed.as_ref(),
             contradictions: &contradictions,
         };
-        let objects = [story.json()];
-        measurement.tell(bench.switches(), self.json.as_ref(), &objects, || story.text())
+        let told = Told {
+            objects: &[story.json()],
+            rows: Some(story.rows()?),
+            page: &story.page(),
+            plots: &|document: &mut Document| plots::plots(document, &story),
+        };
+        measurement.tell(bench.switches(), &self.results, &told)
     }
 
     fn check(&self, path: &Path, measurement: &Measurement, meter: &mut Meter) -> Result<ExitCode> {
@@ -293,9 +302,13 @@ impl Tune {
         let checked = check::run(&request, &mut bench, &wisdom, meter)?;
         meter.finish();
         tell_overrun(measurement.elapsed(), budget, &bench);
-        let objects = std::slice::from_ref(&checked);
-        let page = || checked.text(path);
-        measurement.tell(bench.switches(), self.json.as_ref(), objects, page)?;
+        let told = Told {
+            objects: std::slice::from_ref(&checked),
+            rows: Some(checked.rows()?),
+            page: &checked.page(path),
+            plots: &|document: &mut Document| checked.plot(document),
+        };
+        measurement.tell(bench.switches(), &self.results, &told)?;
         Ok(match checked.passed {
             true => ExitCode::SUCCESS,
             false if interrupt::is_set(stop) => interrupt::ending(stop),

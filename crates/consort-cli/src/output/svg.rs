@@ -1,6 +1,6 @@
-//! The few elements of SVG in the pictures, and round numbers for their axes.
+//! The few elements of SVG in the pictures.
 
-use std::fmt::Display;
+use consort_report::escaped;
 
 /// The colour of text and lines.
 pub(crate) const INK: &str = "#222222";
@@ -104,58 +104,9 @@ fn titled(title: &str) -> String {
     if title.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(title)) }
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
-/// Round numbers from 0 to `most`: multiples of 1, 2 or 5 times a power of ten, `about` of them or
-/// fewer.
-pub(crate) fn ticks(most: f64, about: f64) -> Vec<f64> {
-    if most <= 0.0 {
-        return vec![0.0];
-    }
-    let decade = 10_f64.powf((most / about).log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|times| times * decade);
-    let step = step.into_iter().find(|step| most / step <= about).unwrap_or(10.0 * decade);
-    (0..).map(|index| f64::from(index) * step).take_while(|&tick| tick <= most).collect()
-}
-
-/// Powers of ten between two positive numbers, with 2 and 5 times them where those are few.
-pub(crate) fn log_ticks(least: f64, most: f64) -> Vec<f64> {
-    let decades = (most / least).log10();
-    let times: &[f64] = if decades > 3.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    let first = 10_f64.powf(least.log10().floor());
-    (0..)
-        .map(|power| first * 10_f64.powi(power))
-        .take_while(|&decade| decade <= most)
-        .flat_map(|decade| times.iter().map(move |times| times * decade))
-        .filter(|tick| (least..=most).contains(tick))
-        .collect()
-}
-
-/// A number without trailing zeros.
-pub(crate) fn plain(value: f64) -> impl Display {
-    let text = format!("{value:.3}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ticks_are_round() {
-        assert_eq!(ticks(10.3, 6.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
-        assert_eq!(ticks(0.9, 5.0), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8]);
-        assert_eq!(ticks(0.0, 5.0), [0.0]);
-        assert_eq!(ticks(1000.0, 2.0), [0.0, 500.0, 1000.0]);
-        assert_eq!(log_ticks(8.0, 300.0), [10.0, 20.0, 50.0, 100.0, 200.0]);
-        assert_eq!(log_ticks(0.5, 50_000.0), [1.0, 10.0, 100.0, 1000.0, 10_000.0]);
-        assert_eq!(
-            [12.5, 100.0, 0.6000000000000001].map(|v| plain(v).to_string()),
-            ["12.5", "100", "0.6"]
-        );
-    }
 
     #[test]
     fn markup_in_texts_is_text() {

@@ -59,7 +59,7 @@ fn keys(object: &Value) -> BTreeSet<&str> {
     object.as_object().expect("an object").keys().map(String::as_str).collect()
 }
 
-const FIGURE: [&str; 24] = [
+const FIGURE: [&str; 25] = [
     "bench",
     "fabric",
     "launches",
@@ -80,6 +80,7 @@ const FIGURE: [&str; 24] = [
     "peer",
     "ratio_to_limit",
     "c2c_ns",
+    "chosen",
     "c2c_class",
     "memcpy_gbps",
     "pull_gbps",

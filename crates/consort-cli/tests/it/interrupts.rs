@@ -43,6 +43,16 @@ fn interrupted_in(folder: &Path, line: &str) -> Output {
 }
 
 #[test]
+fn an_interrupted_benchmark_has_a_report_that_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let line = "bench barrier --pes 3 --peers none --budget 600 --report report.html";
+    let output = interrupted_in(folder.path(), line);
+    assert_eq!(output.status.code(), Some(130));
+    let html = std::fs::read_to_string(folder.path().join("report.html")).expect("a report");
+    assert!(html.contains("It was interrupted before its end.") && html.contains("<figure"));
+}
+
+#[test]
 fn an_interrupted_benchmark_shows_what_it_has() {
     for line in [
         "bench barrier --pes 5 --budget 600 --json",

@@ -8,6 +8,7 @@ mod machines;
 mod model;
 mod pages;
 mod readme;
+mod report;
 mod run;
 mod scc;
 mod shmem;

@@ -133,6 +133,11 @@ fn files_are_tried_before_anything_is_measured() {
         refused(&format!("{words} --json=/nowhere/out"), "cannot write /nowhere/out: No such");
         refused(&format!("{words} --json=/"), "cannot write /: Is a directory");
     }
+    for words in ["bench barrier", "tune", "topo", "predict", "reproduce --all", "sim barrier"] {
+        refused(&format!("{words} --csv=/nowhere/out"), "cannot write /nowhere/out: No such");
+        refused(&format!("{words} --report /nowhere/out"), "cannot write /nowhere/out: No such");
+        refused(&format!("{words} --report /"), "cannot write /: Is a directory");
+    }
     for option in ["trace", "picture"] {
         let words = format!("sim broadcast --algorithm flat --{option} /nowhere/out");
         refused(&words, "cannot write /nowhere/out: No such");

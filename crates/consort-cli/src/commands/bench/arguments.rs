@@ -1,6 +1,6 @@
 //! The options of `consort bench`.
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{path::PathBuf, rc::Rc, str::FromStr, time::Duration};
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -11,7 +11,8 @@ use consort_bench::{
 };
 use consort_tuner::TransferClass;
 
-use crate::args;
+use super::compare::Old;
+use crate::{args, results::Results};
 
 /// The most threads that a critical section is measured with.
 const MOST_THREADS: usize = 1024;
@@ -27,6 +28,8 @@ Examples:
   consort bench barrier --fabric mixed --pes 4    those of one machine share memory
   consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
   consort bench all_to_all --all-algorithms       every algorithm that can serve
+  consort bench barrier --report barrier.html     plots and tables for a browser
+  consort bench reduce --bytes 8 --csv            for a spreadsheet
   consort bench put-signal --fabric processes     a round trip, beside MPI_Send and MPI_Recv
   consort bench put-rate --fabric mpi             64 small puts, beside MPI_Isend and MPI_Irecv
   consort bench put-bandwidth --bytes 64k,1M      large puts, beside the same
@@ -131,10 +134,28 @@ pub(crate) struct Bench {
     /// Show blocks of calls in this class of the transfer between cores
     #[arg(long, value_enum, default_value_t = Class::Both)]
     pub(super) class: Class,
-    /// Write one JSON object per line, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-", value_parser = args::writable())]
-    pub(super) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) results: Results,
+    /// Compare each row with that of an earlier run, which --json has written: faster, slower or
+    /// the same, by the intervals of both
+    #[arg(long, value_name = "OLD.json")]
+    pub(super) compare: Option<PathBuf>,
+    /// Exit with 3 if a row is slower than in the earlier run by more than this
+    #[arg(long, value_name = "PERCENT", requires = "compare", value_parser = percent)]
+    pub(super) fail_if_slower: Option<f64>,
+    /// What --compare names, once it is read.
+    #[arg(skip)]
+    pub(super) old: Option<Rc<Old>>,
+}
+
+/// Reads a share in per cent.
+///
+/// # Errors
+/// A sentence with the remedy.
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches(['%', ' ']).parse().ok();
+    let percent = percent.filter(|percent: &f64| percent.is_finite() && *percent >= 0.0);
+    percent.ok_or_else(|| "use a number of per cent, as in 5 or 2.5".to_owned())
 }
 
 impl Bench {

@@ -10,7 +10,7 @@ use consort_bench::{
 };
 
 use super::arguments::Bench;
-use crate::{interrupt, measurement::Measurement, output};
+use crate::{interrupt, measurement::Measurement};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, workload: Workload, measurement: &Measurement) -> Result<String> {
@@ -35,8 +35,6 @@ pub(super) fn run(bench: &Bench, workload: Workload, measurement: &Measurement) 
     ensure!(!times.is_empty(), "the cores were in another class throughout: try --class both");
     let mut page = Page::default();
     show(&mut page, workload, &times);
-    measurement.tell(&Switches::default(), bench.json.as_ref(), &race.figures(&times), || {
-        output::page(&page)
-    })?;
+    bench.tell(measurement, &Switches::default(), &race.figures(&times), &page)?;
     Ok(format!("each size has a block of each of {} methods at least", workload.methods().len()))
 }

@@ -2,18 +2,13 @@
 
 use anyhow::{Result, ensure};
 use consort_bench::{
-    environment::Switches,
     page::Page,
     workloads::critical_sections::{Race, Subject, show},
 };
 use consort_native::topology::Topology;
 
 use super::arguments::Bench;
-use crate::{
-    interrupt,
-    measurement::Measurement,
-    output::{self, progress::Progress},
-};
+use crate::{interrupt, measurement::Measurement, output::progress::Progress};
 
 /// The most iterations between two operations (Petrović 2015, section 6.2.2).
 const BETWEEN: u32 = 50;
@@ -46,11 +41,9 @@ pub(super) fn run(bench: &Bench, subject: Subject, measurement: &Measurement) ->
     drop(progress);
     ensure!(!results.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
     let entries = results.entries();
-    measurement.tell(&Switches::default(), bench.json.as_ref(), &entries, || {
-        let mut page = Page::default();
-        show(&mut page, &results);
-        output::page(&page)
-    })?;
+    let mut page = Page::default();
+    show(&mut page, &results);
+    bench.tell_entries(measurement, &entries, &page)?;
     Ok("each row has a block of 20 ms at least with each number of threads".to_owned())
 }
 

@@ -4,6 +4,7 @@ use anyhow::Result;
 use consort::MOST_PES;
 use consort_bench::{
     environment::Switches,
+    page::Page,
     workloads::look_up::{self, BLOCK, LookUps},
 };
 
@@ -18,15 +19,14 @@ pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
     let pes = bench.pes()?;
     require!((1..=MOST_PES).contains(&pes), "--pes {pes}: use 1 to {MOST_PES}");
     let look_ups = look_up::measure(pes, bench.budget, stop)?;
-    measurement
-        .tell(&Switches::default(), bench.json.as_ref(), &look_ups.figures(), || text(&look_ups))?;
+    bench.tell(measurement, &Switches::default(), &look_ups.figures(), &page(&look_ups))?;
     Ok("the table of choices takes its time to make".to_owned())
 }
 
-fn text(look_ups: &LookUps) -> String {
-    let mut rows = output::table(["queries", "asked", "blocks", "median", "± %", "p99"]);
+fn page(look_ups: &LookUps) -> Page {
+    let mut rows = Vec::new();
     for (kind, way, times) in &look_ups.times {
-        rows.add_row([
+        rows.push(vec![
             (*kind).to_owned(),
             (*way).to_owned(),
             times.count.to_string(),
@@ -35,7 +35,8 @@ fn text(look_ups: &LookUps) -> String {
             output::time(times.p99),
         ]);
     }
-    let what = format!(
+    let mut page = Page::default();
+    page.paragraph(format!(
         "a table for {} PEs, of {} choices, {} of this machine's wisdom and the others by the \
          model: {} entries in {} bytes, {:.1} an entry with the candidates that they name",
         look_ups.pes,
@@ -44,7 +45,8 @@ fn text(look_ups: &LookUps) -> String {
         look_ups.entries,
         look_ups.bytes,
         look_ups.bytes as f64 / look_ups.entries as f64
-    );
-    let table = output::finish(rows, &[2, 3, 4, 5]);
-    format!("{}{table}p99: of blocks of {BLOCK} look-ups.\n", output::wrapped(&what))
+    ));
+    page.table(["queries", "asked", "blocks", "median", "± %", "p99"], rows, 2..6);
+    page.lines(format!("p99: of blocks of {BLOCK} look-ups.\n"));
+    page
 }

@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use consort_bench::{
     environment::Switches,
     harness::Figure,
+    page::Page,
     workloads::online::{self, Refining},
 };
 
@@ -18,39 +19,31 @@ pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
     let kinds = online::measure(pes, &bench.bytes, bench.waiting, bench.budget, stop)?;
     ensure!(!kinds.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
     let figures: Vec<Figure> = kinds.iter().flat_map(Refining::figures).collect();
-    measurement.tell(&Switches::default(), bench.json.as_ref(), &figures, || text(&kinds))?;
+    bench.tell(measurement, &Switches::default(), &figures, &page(&kinds))?;
     Ok("each kind of call has three launches, of one call at least".to_owned())
 }
 
-fn text(kinds: &[Refining]) -> String {
-    let mut table = output::table([
-        "call",
-        "bytes",
-        "bad choice",
-        "",
-        "refined to",
-        "",
-        "after calls",
-        "after",
-        "cost",
-    ]);
-    for kind in kinds {
-        table.add_row([
+fn page(kinds: &[Refining]) -> Page {
+    let header =
+        ["call", "bytes", "bad choice", "", "refined to", "", "after calls", "after", "cost"];
+    let row = |kind: &Refining| {
+        vec![
             kind.collective.name().to_owned(),
             kind.bytes.to_string(),
-            kind.bad.to_string(),
+            output::brief(&kind.bad),
             output::time(kind.kept.calls.median),
-            kind.found.to_string(),
+            output::brief(&kind.found),
             output::time(kind.refined.calls.median),
             kind.refined.after_calls.to_string(),
             output::time(kind.refined.after.as_secs_f64() * 1e9),
             format!("{:+.1} %", 100.0 * kind.cost()),
-        ]);
-    }
-    format!(
-        "{}Trying may cost {} % of the time in calls. The cost is against the last choice, \
-         forced.\n",
-        output::finish(table, &[1, 3, 5, 6, 7, 8]),
+        ]
+    };
+    let mut page = Page::default();
+    page.table(header, kinds.iter().map(row).collect(), [1, 3, 5, 6, 7, 8]);
+    page.lines(format!(
+        "Trying may cost {} % of the time in calls. The cost is against the last choice, forced.\n",
         100.0 * online::SHARE
-    )
+    ));
+    page
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use consort_bench::{environment::Switches, page::Page, peers::openshmem};
 
 use super::arguments::Bench;
-use crate::{measurement::Measurement, output};
+use crate::measurement::Measurement;
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
@@ -19,10 +19,8 @@ pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
     require!(none && bench.pes.is_empty(), "openshmem takes peers and budget alone");
     let consort = env::current_exe().context("this command is nowhere")?;
     let results = openshmem::measure(&consort, peer, bench.budget, &measurement.stop)?;
-    measurement.tell(&Switches::default(), bench.json.as_ref(), &results.figures(), || {
-        let mut page = Page::default();
-        results.show(&mut page);
-        output::page(&page)
-    })?;
+    let mut page = Page::default();
+    results.show(&mut page);
+    bench.tell(measurement, &Switches::default(), &results.figures(), &page)?;
     Ok("both libraries compile two programs, and each is launched once at least".to_owned())
 }

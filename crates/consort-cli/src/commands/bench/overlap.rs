@@ -4,6 +4,7 @@ use anyhow::{Result, ensure};
 use consort_bench::{
     environment::Switches,
     harness::Figure,
+    page::Page,
     workloads::overlap::{self, Overlap},
 };
 
@@ -20,22 +21,23 @@ pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
     let sizes = overlap::measure(pes, sizes, bench.waiting, bench.budget, stop)?;
     ensure!(!sizes.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
     let figures: Vec<Figure> = sizes.iter().flat_map(Overlap::figures).collect();
-    measurement.tell(&Switches::default(), bench.json.as_ref(), &figures, || text(&sizes))?;
+    bench.tell(measurement, &Switches::default(), &figures, &page(&sizes))?;
     Ok("each size has three broadcasts at least, one with ten times as much computation".to_owned())
 }
 
-fn text(sizes: &[Overlap]) -> String {
-    let mut table =
-        output::table(["bytes", "broadcast", "late root", "of longer", "busy", "of sum"]);
-    for size in sizes {
-        table.add_row([
+fn page(sizes: &[Overlap]) -> Page {
+    let row = |size: &Overlap| {
+        vec![
             size.bytes.to_string(),
             output::time(size.alone.median),
             output::time(size.late.median),
             output::ratio(size.of_longer),
             output::time(size.busy.median),
             output::ratio(size.of_sum),
-        ]);
-    }
-    output::finish(table, &[0, 1, 2, 3, 4, 5])
+        ]
+    };
+    let header = ["bytes", "broadcast", "late root", "of longer", "busy", "of sum"];
+    let mut page = Page::default();
+    page.table(header, sizes.iter().map(row).collect(), 0..6);
+    page
 }

@@ -11,7 +11,7 @@ use consort_bench::{
 };
 
 use super::arguments::Bench;
-use crate::{interrupt, measurement::Measurement, output};
+use crate::{interrupt, measurement::Measurement};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
@@ -37,10 +37,8 @@ pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
         interrupt::why_nothing(stop)
     );
     let figures: Vec<Figure> = all.iter().flat_map(Results::figures).collect();
-    measurement.tell(&Switches::default(), bench.json.as_ref(), &figures, || {
-        let mut page = Page::default();
-        show(&mut page, &all);
-        output::page(&page)
-    })?;
+    let mut page = Page::default();
+    show(&mut page, &all);
+    bench.tell(measurement, &Switches::default(), &figures, &page)?;
     Ok("each library has a block at least".to_owned())
 }

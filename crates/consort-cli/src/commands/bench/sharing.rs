@@ -8,7 +8,7 @@ use consort_bench::{
 };
 
 use super::arguments::Bench;
-use crate::{measurement::Measurement, output};
+use crate::measurement::Measurement;
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
@@ -18,10 +18,8 @@ pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
     let pes = bench.pes()?;
     require!((1..=MOST_PES).contains(&pes), "--pes {pes}: use 1 to {MOST_PES}");
     let results = sharing::measure(pes, bench.budget, stop)?;
-    measurement.tell(&Switches::default(), bench.json.as_ref(), &results.figures(), || {
-        let mut page = Page::default();
-        results.show(&mut page);
-        output::page(&page)
-    })?;
+    let mut page = Page::default();
+    results.show(&mut page);
+    bench.tell(measurement, &Switches::default(), &results.figures(), &page)?;
     Ok("each wait, and each job of some milliseconds, is timed once at least".to_owned())
 }

@@ -6,6 +6,7 @@ use consort::{Candidate, SyncModes};
 use consort_bench::{
     harness::{Communication, Figure, Pattern, Run},
     limits::{Limit, MOST_BYTES},
+    page::Page,
     units,
 };
 use consort_fabric::statistics::launches;
@@ -14,9 +15,10 @@ use consort_tuner::TransferClass;
 use crate::output;
 use heading::heading;
 
-/// The whole report.
-pub(super) fn page(run: &Run, figures: &[Figure]) -> String {
-    let mut text = heading(run);
+/// The whole page.
+pub(super) fn page(run: &Run, figures: &[Figure]) -> Page {
+    let mut page = Page::default();
+    heading(&mut page, run);
     let (missing, shown): (Vec<&Figure>, Vec<&Figure>) =
         figures.iter().partition(|figure| figure.absent.is_some());
     let mut sizes: Vec<Option<usize>> = shown.iter().map(|figure| figure.bytes).collect();
@@ -35,15 +37,18 @@ pub(super) fn page(run: &Run, figures: &[Figure]) -> String {
                 .filter(|figure| !figure.is_limit() && figure.c2c_class == class)
                 .collect();
             if !timed.is_empty() {
-                text += "\n";
-                text += &title(run, *size, class, &timed, &limits);
-                text += &table(run, &timed);
-                text += &strictest_over_loosest(&timed);
+                page.lines("\n");
+                let title = title(run, *size, class, &timed, &limits);
+                if !title.is_empty() {
+                    page.paragraph(title);
+                }
+                table(&mut page, run, &timed);
+                page.lines(strictest_over_loosest(&timed));
             }
         }
     }
-    text += "\n";
-    text += &notes(run, &shown);
+    page.lines("\n");
+    notes(&mut page, run, &shown);
     for figure in missing {
         let size = figure.bytes.map(|bytes| format!(" of {}", units::size(bytes as u64)));
         let sync = figure.sync.as_ref().filter(|_| figure.is_ours() && size.is_some());
@@ -51,9 +56,9 @@ pub(super) fn page(run: &Run, figures: &[Figure]) -> String {
         let why = figure.absent.as_deref().unwrap_or_default();
         let what =
             format!("{}{}{}", name(figure), size.unwrap_or_default(), sync.unwrap_or_default());
-        text += &output::wrapped(&format!("not measured: {what}: {why}"));
+        page.paragraph(format!("not measured: {what}: {why}"));
     }
-    text
+    page
 }
 
 /// The size, the class, and the machine's limits for these.
@@ -89,10 +94,10 @@ fn title(
     if !rates.is_empty() {
         parts.push(format!("{} GB/s", rates.join(", ")));
     }
-    if parts.is_empty() { String::new() } else { output::wrapped(&parts.join(", ")) }
+    parts.join(", ")
 }
 
-fn table(run: &Run, figures: &[&Figure]) -> String {
+fn table(page: &mut Page, run: &Run, figures: &[&Figure]) {
     let with_sync = matches!(run.what, Communication::Collective(_)) && !run.what.is_barrier();
     let speed = speed(run);
     let bulk = figures.iter().any(|figure| !figure.shares.is_empty());
@@ -104,8 +109,7 @@ fn table(run: &Run, figures: &[&Figure]) -> String {
     header.extend(speed.map(|(unit, _)| unit));
     header.extend(shares.iter().map(|&limit| column(limit)));
     let numbers: Vec<usize> = (if with_sync { 2 } else { 1 }..header.len()).collect();
-    let mut table = output::table(header);
-    for figure in figures {
+    let row = |figure: &&Figure| {
         let mut row = vec![name(figure)];
         row.extend(with_sync.then(|| figure.sync.clone().unwrap_or_default()));
         row.push(figure.reps.to_string());
@@ -123,9 +127,9 @@ fn table(run: &Run, figures: &[&Figure]) -> String {
             let share = figure.shares.iter().find(|(limit, _)| limit == wanted);
             share.map_or("-".to_owned(), |(_, share)| format!("{share:.2}"))
         }));
-        table.add_row(row);
-    }
-    output::finish(table, &numbers)
+        row
+    };
+    page.table(header, figures.iter().map(row).collect(), numbers);
 }
 
 /// What a call does, of blocks of so many bytes.
@@ -170,7 +174,7 @@ fn column(limit: Limit) -> &'static str {
 }
 
 /// The name of a figure: the peer or the algorithm. A star marks the algorithm that Consort chose.
-fn name(figure: &Figure) -> String {
+pub(super) fn name(figure: &Figure) -> String {
     if let Some(peer) = &figure.peer {
         return peer.clone();
     }
@@ -180,52 +184,50 @@ fn name(figure: &Figure) -> String {
     format!("{}{star}", Candidate { parameters, ..Candidate::new(&algorithm) })
 }
 
-fn notes(run: &Run, figures: &[&Figure]) -> String {
-    let mut text = String::new();
+fn notes(page: &mut Page, run: &Run, figures: &[&Figure]) {
     if figures.iter().any(|figure| figure.chosen) {
-        text += "* is Consort's own choice.\n";
+        page.paragraph("* is Consort's own choice.");
     }
-    text += &format!(
-        "± %: half the 95 % interval of the median, by a bootstrap over launches (seed {}).\n",
+    page.paragraph(format!(
+        "± %: half the 95 % interval of the median, by a bootstrap over launches (seed {}).",
         launches::SEED
-    );
+    ));
     if figures.iter().any(|figure| figure.shares.is_empty() && figure.ratio_to_limit.is_some()) {
-        text += "Transfers: the median in one-way transfers of a cache line.\n";
+        page.paragraph("Transfers: the median in one-way transfers of a cache line.");
     }
     if figures.iter().any(|figure| !figure.shares.is_empty()) {
         let names: Vec<&str> = run.share_limits().iter().map(|&limit| column(limit)).collect();
-        text += &output::wrapped(&format!(
+        page.paragraph(format!(
             "{}: the bandwidth reached, as a share of what one core alone reaches.",
             names.join(", ")
         ));
     }
     if figures.iter().any(|figure| figure.bytes.is_some_and(|bytes| bytes > MOST_BYTES)) {
         let most = units::size(MOST_BYTES as u64);
-        text += &format!("The machine's limits of larger buffers are those of {most}.\n");
+        page.paragraph(format!("The machine's limits of larger buffers are those of {most}."));
     }
     let is_threads = |one: &&Figure| one.fabric == "threads" && !one.is_ours();
     let mut libraries = figures.iter().filter(|one| !one.is_limit() && !one.is_program);
     if !run.what.is_barrier() && libraries.any(is_threads) {
-        text += &output::wrapped(
+        page.paragraph(
             "The figures of libraries that have barriers alone are of a barrier, loads of the \
              other PEs' data, and a barrier.",
         );
     }
     let of_collective = matches!(run.what, Communication::Collective(_));
     if of_collective && figures.iter().any(|figure| figure.is_program) {
-        text += &output::wrapped(
+        page.paragraph(
             "The figures of MPI and OpenMP, by programs in C, are of calls in a row, on one buffer \
              that is not rewritten.",
         );
     }
     let discarded = discarded(figures);
     if discarded > 0 {
-        text += &output::wrapped(&format!(
+        page.paragraph(format!(
             "Discarded blocks: {discarded}, as the transfers before and after them differed by \
              over a fifth."
         ));
     }
-    text
 }
 
 /// The number of discarded blocks. Each work counts once, though it may have a figure for each
@@ -298,7 +300,7 @@ mod tests {
             ..run().blank()
         };
         let figures = [figure(TransferClass::Near), figure(TransferClass::Far), limit, absent];
-        let page = page(&run(), &figures);
+        let page = output::page(&page(&run(), &figures));
         assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
         assert!(page.contains("1 MiB, near: transfer 150 ns\n"), "{page}");
         assert!(page.contains("1 MiB, far: transfer 150 ns, pull 8.5 GB/s\n"), "{page}");
@@ -322,12 +324,13 @@ mod tests {
             (peer("hurdles", false), true, false),
             (peer("libgomp active, gcc 12.2.0", true), false, true),
         ] {
-            let text = page(&run(), &[one]);
+            let text = output::page(&page(&run(), &[one]));
             let says = (text.contains(loads), text.contains(in_a_row));
             assert_eq!(says, (says_loads, says_in_a_row), "{text}");
         }
         let barriers = Run { what: Communication::Collective(Collective::Barrier), ..run() };
-        assert!(!page(&barriers, &[peer("hurdles", false)]).contains(loads));
+        let text = output::page(&page(&barriers, &[peer("hurdles", false)]));
+        assert!(!text.contains(loads), "{text}");
     }
 
     #[test]

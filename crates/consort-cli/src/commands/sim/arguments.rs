@@ -7,7 +7,7 @@ use consort::{Candidate, Collective, SyncModes};
 use consort_bench::harness::Mode;
 
 use super::candidates::{self, Values};
-use crate::args;
+use crate::{args, results::Results};
 
 /// The most memory for the buffers of all PEs.
 pub(super) const MOST_BYTES: usize = 4 << 30;
@@ -19,6 +19,7 @@ Examples:
   consort sim barrier --pes 16 --sync strict        on its first 16 cores
   consort sim broadcast --bytes 8k,1M --mode throughput
   consort sim broadcast --algorithm oc-bcast --sweep --picture curves.svg
+  consort sim broadcast --sweep --report sim.html   curves for a browser
   consort sim broadcast --algorithm oc-bcast --lines 1 --picture call.svg --trace call.json
   consort sim all-reduce --machine cluster --pes 64 --bytes 8 --budget 20
   consort sim reduce --machine ./mine.toml          `consort machines` shows the machines";
@@ -95,10 +96,8 @@ pub(crate) struct Sim {
     /// Draw as SVG the tree of messages and each PE's timeline; with --sweep, the curves
     #[arg(long, value_name = "FILE.svg", value_parser = args::svg())]
     pub(super) picture: Option<PathBuf>,
-    /// Write one JSON object per simulation, to the file or else to standard output (`-`)
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
-        default_missing_value = "-", value_parser = args::writable())]
-    pub(super) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) results: Results,
 }
 
 /// Reads a number of lines.

@@ -3,13 +3,15 @@
 use consort::{Candidate, Query};
 use consort_bench::{
     harness::Mode,
+    page::Page,
     simulation::{Conditions, Simulated},
 };
+use consort_report::{log_ticks, plain, ticks};
 
 use crate::output::{
-    brief, finish,
-    svg::{Anchor, FAINT, INK, Svg, log_ticks, plain, ticks},
-    table, time, wrapped,
+    brief,
+    svg::{Anchor, FAINT, INK, Svg},
+    time, wrapped,
 };
 
 /// The columns of a table that fit beside the sizes.
@@ -120,31 +122,33 @@ impl Scale {
     }
 }
 
-/// A table with a column for each algorithm, and the curves.
-pub(super) fn text(conditions: &Conditions, all: &[Simulated]) -> String {
+/// Adds a table with a column for each algorithm, and the curves.
+pub(super) fn show(page: &mut Page, conditions: &Conditions, all: &[Simulated]) {
     let (curves, sizes) = (curves(all), sizes_bytes(all));
     let scale = Scale::of(all);
-    let mut text = String::from("\n");
+    page.lines("\n");
     for (index, curve) in curves.iter().enumerate() {
-        text += &format!("{}  {}\n", letter(index), brief(curve.candidate));
+        page.lines(format!("{}  {}\n", letter(index), brief(curve.candidate)));
     }
     for (block, some) in curves.chunks(COLUMNS).enumerate() {
         let mut header = vec!["lines".to_owned(), "bytes".to_owned()];
         let name = |index| format!("{} {}", letter(block * COLUMNS + index), scale.name());
         header.extend((0..some.len()).map(name));
-        let numbers: Vec<usize> = (0..header.len()).collect();
-        let mut table = table(header);
+        let numbers = 0..header.len();
+        let mut rows = Vec::new();
         for &bytes in &sizes {
             let mut row = vec![(bytes / conditions.line_bytes).to_string(), bytes.to_string()];
             row.extend(some.iter().map(|curve| {
                 let point = curve.points.iter().find(|point| point.program.bytes() == bytes);
                 point.map_or("-".to_owned(), |point| scale.label(Scale::value(scale.mode, point)))
             }));
-            table.add_row(row);
+            rows.push(row);
         }
-        text += &format!("\n{}", finish(table, &numbers));
+        page.lines("\n");
+        page.table(header, rows, numbers);
     }
-    text + "\n" + &drawn(conditions, &curves, &sizes, &scale)
+    page.lines("\n");
+    page.lines(drawn(conditions, &curves, &sizes, &scale));
 }
 
 fn drawn(

@@ -4,8 +4,10 @@ use consort::{Collective, Query};
 use consort_bench::simulation::{Conditions, Node, Program, Simulated, tree};
 use consort_sim::Step;
 
+use consort_report::{plain, ticks};
+
 use crate::output::{
-    svg::{Anchor, FAINT, INK, Svg, plain, ticks},
+    svg::{Anchor, FAINT, INK, Svg},
     time,
 };
 

@@ -6,7 +6,10 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use consort_bench::limits::survey::Transfer;
+use consort_report::{Document, Heat, HeatCell};
 use consort_tuner::TransferClass;
+
+use super::outcome::Report;
 
 /// Shades, each for transfers below its number of nanoseconds.
 const SHADES: [(char, f64); 5] = [
@@ -25,12 +28,53 @@ enum Cell {
     Shade,
 }
 
-/// The matrix, its legend, and the pairs that moved between near and far.
-pub(super) fn map(transfers: &[Transfer]) -> String {
+/// Adds the matrix to a report.
+pub(super) fn plot(document: &mut Document, report: &Report) {
+    let Some(measured) = &report.measured else { return };
+    let matrix = matrix(&measured.transfers);
+    let cpus = cpus(&matrix);
+    let cell = |transfer: &Transfer| HeatCell {
+        class: SHADES.iter().position(|(_, below)| transfer.ns < *below).unwrap_or(SHADES.len()),
+        mark: format!("{:.0}", transfer.ns),
+        text: format!("{:.1} ns, {}", transfer.ns, transfer.class),
+    };
+    let row = |a: &u32| {
+        let cells = cpus.iter().map(|b| matrix.get(&(*a, *b)).map(cell));
+        (a.to_string(), cells.collect())
+    };
+    let step = |(index, (_, below)): (usize, &(char, f64))| match below.is_finite() {
+        true => format!("under {below:.0} ns"),
+        false => format!("{:.0} ns and more", SHADES[index - 1].1),
+    };
+    document.section("Transfers");
+    document.heat(&Heat {
+        title: "One-way transfer of a cache line, ns".to_owned(),
+        x_title: "Processor".to_owned(),
+        y_title: "Processor".to_owned(),
+        value_title: "Transfer, ns".to_owned(),
+        columns: cpus.iter().map(u32::to_string).collect(),
+        rows: cpus.iter().map(row).collect(),
+        classes: SHADES.iter().enumerate().map(step).collect(),
+        is_ramp: true,
+    });
+}
+
+/// Each transfer both ways.
+fn matrix(transfers: &[Transfer]) -> BTreeMap<(u32, u32), Transfer> {
     let both = |t: &Transfer| [((t.a, t.b), t.clone()), ((t.b, t.a), t.clone())];
-    let matrix: BTreeMap<(u32, u32), Transfer> = transfers.iter().flat_map(both).collect();
+    transfers.iter().flat_map(both).collect()
+}
+
+fn cpus(matrix: &BTreeMap<(u32, u32), Transfer>) -> Vec<u32> {
     let mut cpus: Vec<u32> = matrix.keys().map(|(a, _)| *a).collect();
     cpus.dedup();
+    cpus
+}
+
+/// The matrix, its legend, and the pairs that moved between near and far.
+pub(super) fn map(transfers: &[Transfer]) -> String {
+    let matrix = matrix(transfers);
+    let cpus = cpus(&matrix);
     let (cell, columns) = match cpus.len() {
         0..=8 => (Cell::Words, 8),
         9..=16 => (Cell::Letter, 16),

@@ -6,16 +6,24 @@ use anyhow::Result;
 use consort_bench::{
     environment::Switches,
     harness::places::{Between, Distance, Place, Survey, Surveyed},
+    page::Page,
     units::counted,
 };
 use consort_fabric::statistics::median;
+use consort_report::{Bar, Bars, Document, Group};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
     interrupt,
     measurement::Measurement,
-    output::{finish, progress::Progress, table, time, wrapped},
+    output::{progress::Progress, time},
+    report::{Told, axes},
+    results::Results,
 };
+
+/// The most bars of a report.
+const MOST_BARS: usize = 40;
 
 /// The output of `--json`.
 #[derive(Serialize)]
@@ -29,15 +37,21 @@ struct Report<'r> {
 ///
 /// # Errors
 /// When they cannot be started or fail, or the output file cannot be written.
-pub(super) fn run(survey: &Survey, json: Option<&std::path::PathBuf>) -> Result<ExitCode> {
+pub(super) fn run(survey: &Survey, results: &Results) -> Result<ExitCode> {
     let measurement = Measurement::begin(survey.pes, interrupt::stop_flag()?);
     let surveyed = match measure(survey, &measurement.stop) {
         Err(error) => return interrupt::ending_with(error, &measurement.stop),
         Ok(surveyed) => surveyed,
     };
     let report = Report { pes: survey.pes, surveyed: &surveyed };
-    let page = || page(&surveyed);
-    measurement.tell(&Switches::default(), json, &[report], page)?;
+    let rows = surveyed.distances.iter().map(serde_json::to_value);
+    let told = Told {
+        objects: &[report],
+        rows: Some(rows.collect::<Result<Vec<Value>, _>>()?),
+        page: &page(&surveyed),
+        plots: &|document| plot(document, &surveyed),
+    };
+    measurement.tell(&Switches::default(), results, &told)?;
     Ok(interrupt::ending(&measurement.stop))
 }
 
@@ -46,27 +60,55 @@ fn measure(survey: &Survey, stop: &AtomicBool) -> Result<Surveyed> {
     Progress::new("measuring").during(survey.budget, || survey.run(stop))
 }
 
-/// The report for people.
-fn page(surveyed: &Surveyed) -> String {
+/// Adds the times to a report, a bar a pair.
+fn plot(document: &mut Document, surveyed: &Surveyed) {
+    let all = &surveyed.distances;
+    let shown = &all[..all.len().min(MOST_BARS)];
+    let of_all = match all.len() {
+        all if all > shown.len() => format!(", the first {MOST_BARS} of {all} pairs"),
+        _ => String::new(),
+    };
+    let times = || shown.iter().map(|distance| distance.one_way_ns);
+    let group = |distance: &Distance| {
+        let series = Between::EVERY.iter().position(|between| *between == distance.between);
+        let (value, interval) = (distance.one_way_ns, Some(distance.range_ns));
+        let bar = Bar { series: series.unwrap_or(0), value, interval, text: time(value) };
+        Group { name: format!("PEs {} and {}", distance.a, distance.b), bars: vec![bar] }
+    };
+    document.section("Messages");
+    document.bars(&Bars {
+        title: format!("A message of 8 bytes, one way{of_all}"),
+        axis: axes::times("Time (median)", axes::scale_of(times()), times().fold(0.0, f64::max)),
+        of: "pair of PEs".to_owned(),
+        series: Between::EVERY.map(|between| name(between).to_owned()).into(),
+        groups: shown.iter().map(group).collect(),
+        stacked: false,
+    });
+}
+
+/// The page for people.
+fn page(surveyed: &Surveyed) -> Page {
     let Surveyed { fabric, places, distances } = surveyed;
     let count = |of: fn(&Place) -> u32| places.iter().map(of).max().map_or(0, |most| most + 1);
-    let mut text = wrapped(&format!(
+    let mut page = Page::default();
+    page.paragraph(format!(
         "{} of {} ({fabric}) on {}",
         counted(places.len() as u64, "PE"),
         processes(count(|place| place.process)),
         counted(count(|place| place.machine), "machine"),
     ));
     if shares_cores(places) {
-        text += &wrapped(
+        page.paragraph(
             "A machine has fewer cores than PEs: the scheduler's times, more than the messages'.",
         );
     }
-    text += &format!("\n{}", of_places(places));
+    page.lines("\n");
+    of_places(&mut page, places);
     if !distances.is_empty() {
-        text += "\nA message of 8 bytes, one way: half a round trip of puts with signals\n";
-        text += &of_distances(distances);
+        page.lines("\nA message of 8 bytes, one way: half a round trip of puts with signals\n");
+        of_distances(&mut page, distances);
     }
-    text
+    page
 }
 
 fn processes(count: u32) -> String {
@@ -82,21 +124,21 @@ fn shares_cores(places: &[Place]) -> bool {
 }
 
 /// A line for each process.
-fn of_places(places: &[Place]) -> String {
-    let mut table = table(["process", "machine", "name", "PEs"]);
+fn of_places(page: &mut Page, places: &[Place]) {
+    let mut rows = Vec::new();
     for process in 0.. {
         let mut its = places.iter().filter(|place| place.process == process).peekable();
         let Some(first) = its.peek() else { break };
         let (machine, host) = (first.machine.to_string(), first.host.clone());
         let ranks: Vec<String> = its.map(|place| place.pe.to_string()).collect();
-        table.add_row([process.to_string(), machine, host, ranks.join(", ")]);
+        rows.push(vec![process.to_string(), machine, host, ranks.join(", ")]);
     }
-    finish(table, &[0, 1])
+    page.table(["process", "machine", "name", "PEs"], rows, [0, 1]);
 }
 
 /// A line for each kind of pairs.
-fn of_distances(distances: &[Distance]) -> String {
-    let mut table = table(["between", "pairs", "fastest", "median", "slowest"]);
+fn of_distances(page: &mut Page, distances: &[Distance]) {
+    let mut rows = Vec::new();
     for between in Between::EVERY {
         let its = distances.iter().filter(|distance| distance.between == between);
         let mut all: Vec<f64> = its.map(|distance| distance.one_way_ns).collect();
@@ -105,14 +147,18 @@ fn of_distances(distances: &[Distance]) -> String {
         }
         let middle = median(&mut all);
         let [fastest, middle, slowest] = [all[0], middle, all[all.len() - 1]].map(time);
-        let name = match between {
-            Between::Threads => "threads of a process",
-            Between::Processes => "processes of a machine",
-            Between::Machines => "machines",
-        };
-        table.add_row([name.to_owned(), all.len().to_string(), fastest, middle, slowest]);
+        let name = name(between).to_owned();
+        rows.push(vec![name, all.len().to_string(), fastest, middle, slowest]);
     }
-    finish(table, &[1, 2, 3, 4])
+    page.table(["between", "pairs", "fastest", "median", "slowest"], rows, 1..5);
+}
+
+fn name(between: Between) -> &'static str {
+    match between {
+        Between::Threads => "threads of a process",
+        Between::Processes => "processes of a machine",
+        Between::Machines => "machines",
+    }
 }
 
 #[cfg(test)]
@@ -142,7 +188,7 @@ mod tests {
         ];
         let places = |cores| (0..4).map(|pe| place(pe, cores)).collect();
         let fabric = "mpi:2".parse().unwrap();
-        let text = page(&Surveyed { fabric, places: places(2), distances });
+        let text = crate::output::page(&page(&Surveyed { fabric, places: places(2), distances }));
         let lines: Vec<Vec<&str>> =
             text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(text.lines().next(), Some("4 PEs of 2 processes (mpi:2) on 2 machines"));
@@ -150,7 +196,11 @@ mod tests {
         let machines = ["machines", "2", "7.00", "us", "8.00", "us", "9.00", "us"];
         assert!(lines.contains(&machines.to_vec()), "{text}");
         assert!(!text.contains("processes of a machine") && !text.contains("scheduler"), "{text}");
-        let shared = page(&Surveyed { fabric, places: places(1), distances: Vec::new() });
+        let shared = crate::output::page(&page(&Surveyed {
+            fabric,
+            places: places(1),
+            distances: Vec::new(),
+        }));
         assert!(shared.contains("scheduler's") && !shared.contains("8 bytes"), "{shared}");
     }
 }

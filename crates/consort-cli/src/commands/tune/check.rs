@@ -11,17 +11,22 @@ use consort::{Candidate, Query};
 use consort_bench::{
     asked::{self, Asked, describe},
     harness::Native,
+    page::Page,
 };
+use consort_report::{Axis, Bar, Bars, Document, Group, Scale};
 use consort_tuner::{Catalog as _, Check, Penalty, Report, Wisdom, Workload};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::watch::Meter;
-use crate::output::{brief, finish, table, time};
+use crate::output::{brief, time};
 
 /// A choice is good if it is within this share of the best.
 const LIMIT: f64 = 0.1;
 /// A check passes if this share of the choices is good.
 const SHARE: f64 = 0.9;
+/// The most bars of a report.
+const MOST_BARS: usize = 40;
 
 /// The settings of a check.
 pub(super) struct Request<'r> {
@@ -109,12 +114,43 @@ fn checked(report: &Report, stopped: bool) -> Checked {
 }
 
 impl Checked {
-    pub(super) fn text(&self, path: &Path) -> String {
-        let mut table = table(["query", "chosen", "time", "best", "time", "penalty"]);
+    /// A row for each query.
+    pub(super) fn rows(&self) -> Result<Vec<Value>> {
+        let rows = self.penalties.iter().map(serde_json::to_value);
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Adds what the choices lose to a report.
+    pub(super) fn plot(&self, document: &mut Document) {
+        let group = |point: &Point| {
+            let (series, value) = (usize::from(point.within_noise), point.penalty * 100.0);
+            let bar = Bar { series, value, interval: None, text: format!("{value:.1} %") };
+            Group { name: describe(&point.query), bars: vec![bar] }
+        };
+        let mut worst: Vec<&Point> = self.penalties.iter().collect();
+        worst.sort_by(|one, other| other.penalty.total_cmp(&one.penalty));
+        worst.truncate(MOST_BARS);
+        let of_all = match self.penalties.len() {
+            all if all > worst.len() => format!(", those of {all} that lose most"),
+            _ => String::new(),
+        };
+        document.section("What choices lose");
+        document.bars(&Bars {
+            title: format!("What the choices lose against the best{of_all}"),
+            axis: Axis::new("Time more than that of the best, %", Scale::Linear),
+            of: "query".to_owned(),
+            series: vec!["surely".to_owned(), "within what chance does".to_owned()],
+            groups: worst.into_iter().map(group).collect(),
+            stacked: false,
+        });
+    }
+
+    pub(super) fn page(&self, path: &Path) -> Page {
+        let mut rows = Vec::new();
         for point in &self.penalties {
             let is_best = point.chosen == point.best;
             let noise = if point.within_noise && !is_best { " ~" } else { "" };
-            table.add_row([
+            rows.push(vec![
                 describe(&point.query),
                 brief(&point.chosen),
                 time(point.chosen_ns),
@@ -123,25 +159,28 @@ impl Checked {
                 format!("{:.1} %{noise}", point.penalty * 100.0),
             ]);
         }
-        let mut text = finish(table, &[2, 4, 5]);
-        text += "(~: the confidence intervals of both overlap)\n\n";
+        let mut page = Page::default();
+        page.table(["query", "chosen", "time", "best", "time", "penalty"], rows, [2, 4, 5]);
+        page.lines("(~: the confidence intervals of both overlap)\n\n");
         let share = self.within_10_percent * 100.0;
         let count = self.penalties.len();
-        text += &format!(
+        page.lines(format!(
             "{share:.1} % of {count} choices are within 10 % of the best (wisdom: {})\n",
             path.display()
-        );
-        text += if self.stopped {
+        ));
+        page.lines(if self.stopped {
             "Stopped before the end: no verdict.\n"
         } else if self.passed {
             "Passed: 90 % are asked for.\n"
         } else {
             "Failed: 90 % are asked for; tune again, with --retune or a higher --rigour.\n"
-        };
+        });
         if self.unmeasured_count > 0 {
             let count = self.unmeasured_count;
-            text += &format!("{count} were not measured: give more time with --budget SECONDS.\n");
+            page.lines(format!(
+                "{count} were not measured: give more time with --budget SECONDS.\n"
+            ));
         }
-        text
+        page
     }
 }

@@ -15,13 +15,14 @@ use consort::{Algorithms, Candidate, MOST_PES, Query};
 use consort_bench::{
     asked::{self, Asked, describe},
     harness::Native,
+    page::Page,
 };
 use consort_fabric::CallSpec;
 use consort_tuner::{Catalog, Measured, Mix, Race, Selector, Wisdom, Workload, same, shares_ahead};
 use serde::Serialize;
 
 use super::watch::Meter;
-use crate::output::{brief, finish, ratio, table, time};
+use crate::output::{brief, ratio, time};
 
 /// The launches in which a query's choices are compared.
 const LAUNCHES: u32 = 8;
@@ -182,12 +183,12 @@ impl Call {
 }
 
 impl Replayed {
-    pub(super) fn text(&self) -> String {
-        let mut table = table(["recorded", "calls", "before", "time", "now", "time", "gain"]);
+    pub(super) fn show(&self, page: &mut Page) {
+        let mut rows = Vec::new();
         for row in self.rows.iter().take(MOST_SHOWN) {
             let Row { query, calls, before, before_ns, after, after_ns } = row;
             let is_same = before_ns == after_ns;
-            table.add_row([
+            rows.push(vec![
                 describe(query),
                 calls.to_string(),
                 if is_same { String::new() } else { brief(before) },
@@ -197,36 +198,36 @@ impl Replayed {
                 if is_same { String::new() } else { ratio(before_ns / after_ns) },
             ]);
         }
-        let mut text = format!(
+        page.lines(
             "Recorded calls, those with the most time first; gain: before / now, none where the \
-             choice stays\n{}",
-            finish(table, &[1, 3, 5, 6])
+             choice stays\n",
         );
+        let header = ["recorded", "calls", "before", "time", "now", "time", "gain"];
+        page.table(header, rows, [1, 3, 5, 6]);
         let Self { before_ns, after_ns, rows, unmeasured_count, untunable_count } = self;
         if rows.len() > MOST_SHOWN {
-            text += &format!("... and {} kinds more\n", rows.len() - MOST_SHOWN);
+            page.lines(format!("... and {} kinds more\n", rows.len() - MOST_SHOWN));
         }
         let change = (after_ns / before_ns - 1.0) * 100.0;
         if !rows.is_empty() {
-            text += &format!(
+            page.lines(format!(
                 "\nAll these calls take {} by the choices before, and {} by those of now: \
                  {change:+.1} %\n",
                 time(*before_ns),
                 time(*after_ns)
-            );
+            ));
         }
         if *unmeasured_count > 0 {
-            text += &format!(
+            page.lines(format!(
                 "Kinds of calls that were not compared: {unmeasured_count}, as the time was over, \
                  or they cannot be measured\n"
-            );
+            ));
         }
         if *untunable_count > 0 {
-            text += &format!(
+            page.lines(format!(
                 "{untunable_count} calls of vector variants are not tuned: choices do not depend \
                  on their lengths\n"
-            );
+            ));
         }
-        text
     }
 }

@@ -21,13 +21,14 @@ const EVERYTHING: &[&str] = &[
     "consort-launch",
     "consort-mpi",
     "consort-native",
+    "consort-report",
     "consort-shmem",
     "consort-sim",
     "consort-sync",
     "consort-tuner",
 ];
 
-const IMPORTS: [Imports; 17] = [
+const IMPORTS: [Imports; 18] = [
     Imports { name: "consort-fabric", normal: &[], tests_besides: &[] },
     Imports {
         name: "consort-collectives",
@@ -39,6 +40,7 @@ const IMPORTS: [Imports; 17] = [
         normal: &["consort-fabric", "consort-native"],
         tests_besides: &["consort-sim"],
     },
+    Imports { name: "consort-report", normal: &[], tests_besides: &[] },
     Imports { name: "consort-tuner", normal: &["consort-fabric"], tests_besides: &[] },
     Imports {
         name: "consort-launch",

@@ -3,13 +3,12 @@
 use consort::{Arrival, Fabric, MachineShape, ProcessShape};
 use consort_bench::{
     harness::{Communication, Mode, Pattern, Run, SKEW_NS},
+    page::Page,
     units::counted,
 };
 
-use crate::output;
-
-/// The settings that all figures have in common.
-pub(super) fn heading(run: &Run) -> String {
+/// Adds the settings that all figures have in common.
+pub(super) fn heading(page: &mut Page, run: &Run) {
     let Run { fabric, what, pes, waiting, usable_cores: cores, .. } = run;
     let is_placed = fabric.shape().is_some();
     let placement = match &run.cpus {
@@ -33,7 +32,7 @@ pub(super) fn heading(run: &Run) -> String {
             counted(processes.unwrap_or(1) * process.pes_each, "PE"),
         ),
     };
-    let mut text = output::wrapped(&format!(
+    page.paragraph(format!(
         "{what}, {}{are} {placement}, waiting by {waiting}",
         counted(*pes, "PE")
     ));
@@ -41,16 +40,15 @@ pub(super) fn heading(run: &Run) -> String {
         Mode::Throughput => "calls in a row (throughput), the time of the slowest PE",
         Mode::Latency => "each call alone (latency), from the first start to the last end",
     };
-    text += &output::wrapped(calls);
-    text += &arrival(run);
-    text += &data(run);
+    page.paragraph(calls);
+    arrival(run).into_iter().for_each(|text| page.paragraph(text));
+    data(run).into_iter().for_each(|text| page.paragraph(text));
     if run.cpus.is_none() && !is_placed {
-        text += &output::wrapped(&format!(
+        page.paragraph(format!(
             "{pes} PEs share {cores} cores: the times are the scheduler's, more than the \
              algorithm's"
         ));
     }
-    text
 }
 
 /// How ranks are dealt to processes, or to machines.
@@ -59,11 +57,11 @@ fn order(shape: ProcessShape) -> &'static str {
 }
 
 /// How the PEs come to a call.
-fn arrival(run: &Run) -> String {
+fn arrival(run: &Run) -> Option<String> {
     if matches!(run.what, Communication::PointToPoint(_)) {
-        return String::new();
+        return None;
     }
-    output::wrapped(&match (run.conditions.arrival, run.mode) {
+    Some(match (run.conditions.arrival, run.mode) {
         (Arrival::Together, _) => "all PEs come to a call together".to_owned(),
         (Arrival::Skewed, Mode::Throughput) => format!(
             "skewed by random work of up to {SKEW_NS} ns before each call, which is subtracted"
@@ -76,9 +74,9 @@ fn arrival(run: &Run) -> String {
 }
 
 /// What a call moves, and where that lies.
-fn data(run: &Run) -> String {
-    let text = match run.what {
-        what if what.is_barrier() => return String::new(),
+fn data(run: &Run) -> Option<String> {
+    Some(match run.what {
+        what if what.is_barrier() => return None,
         Communication::Collective(_) => {
             let memory = if run.symmetric { "symmetric memory" } else { "private slices" };
             let turns = match run.conditions.buffers {
@@ -100,13 +98,19 @@ fn data(run: &Run) -> String {
             pattern.operations_of_mpi(),
             messages = pattern.messages().unwrap_or(1),
         ),
-    };
-    output::wrapped(&text)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::{super::tests::run, *};
+    use crate::output;
+
+    fn heading(run: &Run) -> String {
+        let mut page = Page::default();
+        super::heading(&mut page, run);
+        output::page(&page)
+    }
 
     #[test]
     fn the_heading_says_how_it_was_measured() {

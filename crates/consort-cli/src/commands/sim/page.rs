@@ -1,42 +1,48 @@
-//! The tables for people: times, data moved, and the causes of the time.
+//! The page for people: times, data moved, and the causes of the time.
 
 use std::time::Duration;
 
 use consort::{Collective, Query};
 use consort_bench::{
     harness::Mode,
+    page::Page,
     simulation::{Conditions, Program, Simulated, Spent},
     units::counted,
 };
 use consort_sim::Cause;
 
 use super::curves;
-use crate::output::{self, brief, finish, table, time, wrapped};
+use crate::output::{brief, time};
 
-/// The whole report.
+/// The whole page.
 pub(super) fn page(
     conditions: &Conditions,
     all: &[Simulated],
     left_out: &[String],
     sweep: bool,
-) -> String {
-    let mut text = all.first().map_or(String::new(), |one| heading(conditions, &one.program));
+) -> Page {
+    let mut page = Page::default();
+    all.first().iter().for_each(|one| heading(&mut page, conditions, &one.program));
     if sweep {
-        text += &curves::text(conditions, all);
+        curves::show(&mut page, conditions, all);
     } else {
         let same_size = |one: &Simulated, next: &Simulated| one.program.query == next.program.query;
         for of_size in all.chunk_by(same_size) {
-            text += &format!("\n{}\n{}", times(conditions, of_size), causes(of_size));
+            page.lines("\n");
+            times(&mut page, conditions, of_size);
+            page.lines("\n");
+            causes(&mut page, of_size);
         }
     }
-    text += "\n";
+    page.lines("\n");
     if !sweep {
-        text += &wrapped(NOTES);
+        page.paragraph(NOTES);
     }
     for reason in left_out {
-        text += &wrapped(&format!("not simulated: {reason}"));
+        page.paragraph(format!("not simulated: {reason}"));
     }
-    text + &effort(all)
+    page.paragraph(effort(all));
+    page
 }
 
 const NOTES: &str = "\
@@ -45,11 +51,11 @@ mean of all PEs, and below it that of the PE that leaves last; what no cause tak
 waiting.";
 
 /// The settings that all figures have in common.
-fn heading(conditions: &Conditions, program: &Program) -> String {
+fn heading(page: &mut Page, conditions: &Conditions, program: &Program) {
     let Conditions { machine, seed, .. } = conditions;
     let Program { query, root, mode, calls, .. } = program;
     let Query { collective: what, sync, pes, .. } = query;
-    let mut text = wrapped(&format!("{what} on {}, {}", machine.title, counted(*pes, "PE")));
+    page.paragraph(format!("{what} on {}, {}", machine.title, counted(*pes, "PE")));
     let from = match what {
         Collective::Barrier => String::new(),
         Collective::Broadcast | Collective::Scatter => format!("from PE {root}, sync {sync}, "),
@@ -60,55 +66,53 @@ fn heading(conditions: &Conditions, program: &Program) -> String {
         Mode::Latency => "alone (latency): from the first entry to the last exit",
         Mode::Throughput => "in a row (throughput): from last exit to last exit",
     };
-    text += &wrapped(&format!("{from}{} {how}", counted(*calls, "call")));
-    text + &wrapped(&format!("{}, seed {seed}", conditions.how()))
+    page.paragraph(format!("{from}{} {how}", counted(*calls, "call")));
+    page.paragraph(format!("{}, seed {seed}", conditions.how()));
 }
 
 /// A table of the times of one size.
-fn times(conditions: &Conditions, of_size: &[Simulated]) -> String {
+fn times(page: &mut Page, conditions: &Conditions, of_size: &[Simulated]) {
     let Some(Program { query, mode, .. }) = of_size.first().map(|one| &one.program) else {
-        return String::new();
+        return;
     };
     let sized = query.collective != Collective::Barrier;
-    let mut text = String::new();
     if sized {
-        text += &format!("{}\n", conditions.size(query.bytes));
+        page.lines(format!("{}\n", conditions.size(query.bytes)));
     }
     let mut header = vec!["algorithm", mode.time_name()];
     header.extend(sized.then_some("MB/s"));
     header.push("messages");
     header.extend(sized.then_some("bytes in them"));
     header.extend(conditions.is_coherent().then_some("transfers"));
-    let numbers: Vec<usize> = (1..header.len()).collect();
-    let mut table = table(header);
-    for one in of_size {
+    let numbers = 1..header.len();
+    let row = |one: &Simulated| {
         let mut row = vec![brief(&one.program.candidate), time(one.call_ns)];
         row.extend(one.mbps().map(|mbps| format!("{mbps:.2}")));
         row.push(count(one.messages));
         row.extend(sized.then(|| count(one.message_bytes)));
         row.extend(conditions.is_coherent().then(|| count(one.transfers)));
-        table.add_row(row);
-    }
-    text + &finish(table, &numbers)
+        row
+    };
+    page.table(header, of_size.iter().map(row).collect(), numbers);
 }
 
 /// A table of the causes of the time of one size: the mean of all PEs, and the last PE.
-fn causes(of_size: &[Simulated]) -> String {
+fn causes(page: &mut Page, of_size: &[Simulated]) {
     let mut header = vec!["a PE's time goes to"];
     header.extend(Cause::EVERY.map(Cause::name));
     header.push("waiting");
-    let numbers: Vec<usize> = (1..header.len()).collect();
-    let mut table = table(header);
+    let numbers = 1..header.len();
+    let mut rows = Vec::new();
     for one in of_size {
         let last = format!("  the last, PE {}", one.last_pe);
         for (name, spent) in [(brief(&one.program.candidate), one.mean), (last, one.last)] {
             let Spent { by_cause_ns, waiting_ns } = spent;
             let spent = by_cause_ns.into_iter().chain([waiting_ns]);
             let cell = |ns: f64| if ns == 0.0 { "-".to_owned() } else { time(ns) };
-            table.add_row([name].into_iter().chain(spent.map(cell)));
+            rows.push([name].into_iter().chain(spent.map(cell)).collect());
         }
     }
-    finish(table, &numbers)
+    page.table(header, rows, numbers);
 }
 
 /// A number without decimals if it is whole; means of calls may not be.
@@ -120,9 +124,9 @@ fn count(value: f64) -> String {
 fn effort(all: &[Simulated]) -> String {
     let took: Duration = all.iter().map(|one| one.took).sum();
     let events: u64 = all.iter().map(|one| one.events).sum();
-    output::wrapped(&format!(
+    format!(
         "{} of {events} events took {} here.",
         counted(all.len(), "simulation"),
         time(took.as_secs_f64() * 1e9)
-    ))
+    )
 }

@@ -1,4 +1,4 @@
-//! The report of a tuning run, for newcomers: the gain, the fastest algorithms, the costs of the
+//! The results of a tuning run, for newcomers: the gain, the fastest algorithms, the costs of the
 //! modes, contradictions, and the path of the wisdom.
 
 use std::{
@@ -7,16 +7,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::Result;
 use consort::{Collective, Fabric, Query, SyncModes};
-use consort_bench::{asked::describe, harness::comparison::Point, units};
+use consort_bench::{asked::describe, harness::comparison::Point, page::Page, units};
 use consort_fabric::OperatorClass;
 use consort_tuner::{
     Confidence, Ending, Entry, Grid, Inconsistency, Outcome, Wisdom, default_path,
 };
 use serde::Serialize;
+use serde_json::Value;
 
 use super::mix::Replayed;
-use crate::output::{brief, finish, ratio, record::Record, table, time};
+use crate::output::{brief, ratio, record::Record, time};
 
 /// The most contradictions that are shown.
 const MOST_CONTRADICTIONS: usize = 4;
@@ -73,16 +75,23 @@ impl Story<'_> {
         }
     }
 
-    pub(super) fn text(&self) -> String {
-        let mut text = String::new();
+    /// A row for each entry of the wisdom.
+    pub(super) fn rows(&self) -> Result<Vec<Value>> {
+        let rows = self.wisdom.entries().map(|entry| serde_json::to_value(Record::from(entry)));
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    pub(super) fn page(&self) -> Page {
+        let mut page = Page::default();
         if !self.points.is_empty() {
-            text += &gains(self.points);
-            text += &strictness(self.points);
+            gains(&mut page, self.points);
+            strictness(&mut page, self.points);
         }
-        text += &self.replayed.map(Replayed::text).unwrap_or_default();
-        text += &self.grid.map(|grid| winners(grid, self.wisdom)).unwrap_or_default();
-        text += &contradictions(self.contradictions);
-        text + &self.ending()
+        self.replayed.iter().for_each(|replayed| replayed.show(&mut page));
+        self.grid.iter().for_each(|grid| winners(&mut page, grid, self.wisdom));
+        contradictions(&mut page, self.contradictions);
+        page.lines(self.ending());
+        page
     }
 
     /// The summary of the run, and the path of the wisdom.
@@ -151,7 +160,7 @@ fn start(fabric: Fabric) -> &'static str {
 }
 
 /// A table of the choices against the thread library and simpler algorithms.
-fn gains(points: &[Point]) -> String {
+fn gains(page: &mut Page, points: &[Point]) {
     let sync = points
         .iter()
         .map(|point| &point.query)
@@ -161,12 +170,12 @@ fn gains(points: &[Point]) -> String {
     let has_library = points.iter().any(|point| point.library.is_some());
     let columns =
         ["collective", "PEs", "bytes", "threads", "flat", "tree (radix)", "tuned", "by", "gain"];
-    let mut table = table(columns);
     let time_or_dash = |ns: Option<f64>| ns.map_or("-".to_owned(), time);
+    let mut rows = Vec::new();
     for point in points {
         let Point { query, library_ns, flat_ns, tree_radix, tree_ns, .. } = point;
         let radix = tree_radix.map(|radix| format!(" ({radix})")).unwrap_or_default();
-        table.add_row([
+        rows.push(vec![
             query.collective.to_string(),
             query.pes.to_string(),
             size(query),
@@ -178,51 +187,49 @@ fn gains(points: &[Point]) -> String {
             point.gain().map_or("-".to_owned(), ratio),
         ]);
     }
-    let mut text = format!("Time of a call, in a row of calls{sync}\n");
+    page.lines(format!("Time of a call, in a row of calls{sync}\n"));
     if has_library {
-        text += "threads: the faster of pthread's and std's; gain: threads / tuned\n";
+        page.lines("threads: the faster of pthread's and std's; gain: threads / tuned\n");
     }
-    text + &finish(table, &[1, 2, 3, 4, 5, 6, 8])
+    page.table(columns, rows, [1, 2, 3, 4, 5, 6, 8]);
 }
 
 /// A table of the ratios of Strict to Loose.
-fn strictness(points: &[Point]) -> String {
-    let mut rows: BTreeMap<(Collective, u32), BTreeMap<u64, String>> = BTreeMap::new();
+fn strictness(page: &mut Page, points: &[Point]) {
+    let mut all: BTreeMap<(Collective, u32), BTreeMap<u64, String>> = BTreeMap::new();
     let mut sizes = Vec::new();
     for point in points {
         let Some(strictness) = point.strictness() else { continue };
         let Query { collective, pes, bytes, .. } = point.query;
-        rows.entry((collective, pes)).or_default().insert(bytes, ratio(strictness));
+        all.entry((collective, pes)).or_default().insert(bytes, ratio(strictness));
         sizes.push(bytes);
     }
-    if rows.is_empty() {
-        return String::new();
+    if all.is_empty() {
+        return;
     }
     sizes.sort_unstable();
     sizes.dedup();
-    let mut table = table(["collective", "PEs"]);
     let header = ["collective".to_owned(), "PEs".to_owned()].into_iter();
-    table.set_header(header.chain(sizes.iter().map(|&size| units::size(size))));
-    for ((collective, pes), ratios) in rows {
+    let header = header.chain(sizes.iter().map(|&size| units::size(size)));
+    let mut rows = Vec::new();
+    for ((collective, pes), ratios) in all {
         let own = [collective.to_string(), pes.to_string()].into_iter();
         let ratios = sizes.iter().map(|size| ratios.get(size).cloned().unwrap_or_default());
-        table.add_row(own.chain(ratios));
+        rows.push(own.chain(ratios).collect());
     }
-    let numbers: Vec<usize> = (1..sizes.len() + 2).collect();
-    format!("\nTime of a Strict call / a Loose call\n{}", finish(table, &numbers))
+    page.lines("\nTime of a Strict call / a Loose call\n");
+    page.table(header, rows, 1..sizes.len() + 2);
 }
 
 /// A table of the fastest algorithms by size, for each mode.
-fn winners(grid: &Grid, wisdom: &Wisdom) -> String {
-    let mut table = table(["collective", "PEs", "mode", "fastest, by size"]);
-    let mut any = false;
+fn winners(page: &mut Page, grid: &Grid, wisdom: &Wisdom) {
+    let mut rows = Vec::new();
     for &collective in grid.collectives.iter().filter(|&&c| c != Collective::Barrier) {
         for &pes in &grid.pes {
             for &sync in &grid.syncs {
                 let row = row(wisdom, collective, pes, sync);
                 if let Some(ranges) = ranges(&row) {
-                    any = true;
-                    table.add_row([
+                    rows.push(vec![
                         collective.to_string(),
                         pes.to_string(),
                         sync.to_string(),
@@ -232,14 +239,19 @@ fn winners(grid: &Grid, wisdom: &Wisdom) -> String {
             }
         }
     }
-    if !any {
-        return String::new();
+    if !rows.is_empty() {
+        page.lines("\nWho wins in symmetric memory, as measured\n");
+        page.table(["collective", "PEs", "mode", "fastest, by size"], rows, [1]);
     }
-    format!("\nWho wins in symmetric memory, as measured\n{}", finish(table, &[1]))
 }
 
 /// The measured entries for symmetric memory and commutative operators, by size.
-fn row(wisdom: &Wisdom, collective: Collective, pes: u32, sync: SyncModes) -> Vec<&Entry> {
+pub(super) fn row(
+    wisdom: &Wisdom,
+    collective: Collective,
+    pes: u32,
+    sync: SyncModes,
+) -> Vec<&Entry> {
     let operator = OperatorClass::Commutative;
     let is_in = |entry: &&Entry| {
         let bytes = entry.query.bytes;
@@ -266,17 +278,17 @@ fn ranges(row: &[&Entry]) -> Option<String> {
 }
 
 /// The contradictions with the largest ratios, and their number.
-fn contradictions(contradictions: &[Inconsistency]) -> String {
+fn contradictions(page: &mut Page, contradictions: &[Inconsistency]) {
     let count = contradictions.len();
     if count == 0 {
-        return String::new();
+        return;
     }
     let ratio_of = |one: &Inconsistency| one.less_ns / one.more_ns;
     let mut worst: Vec<&Inconsistency> = contradictions.iter().collect();
     worst.sort_by(|one, other| ratio_of(other).total_cmp(&ratio_of(one)));
-    let mut table = table(["does less", "time", "does more", "time", "ratio"]);
+    let mut rows = Vec::new();
     for one in worst.into_iter().take(MOST_CONTRADICTIONS) {
-        table.add_row([
+        rows.push(vec![
             describe(&one.less),
             time(one.less_ns),
             describe_all(&one.more),
@@ -285,10 +297,8 @@ fn contradictions(contradictions: &[Inconsistency]) -> String {
         ]);
     }
     let worst = if count > MOST_CONTRADICTIONS { ", the largest of them" } else { "" };
-    format!(
-        "\nContradictions, noise or room for a better algorithm: {count}{worst}\n{}",
-        finish(table, &[1, 3, 4])
-    )
+    page.lines(format!("\nContradictions, noise or room for a better algorithm: {count}{worst}\n"));
+    page.table(["does less", "time", "does more", "time", "ratio"], rows, [1, 3, 4]);
 }
 
 fn describe_all(queries: &[Query]) -> String {

@@ -1,0 +1,398 @@
+//! `consort bench --compare OLD.json`: each row beside that of an earlier run which is of the same.
+//!
+//! Rows are the same if they are of the same call by the same algorithm; what Consort chose is
+//! compared with what it chose before. A verdict is by the intervals: a row is slower only if its
+//! interval lies above the old one. Ratios are of times, of operations a second the other way
+//! round, so more than 1 is slower.
+
+use std::{
+    cell::RefCell,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use consort_bench::{
+    page::Page,
+    units::{self, counted},
+};
+use consort_report::Tone;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::output;
+
+/// What says which call a row is of.
+const IDENTITY: [&str; 16] = [
+    "bench",
+    "fabric",
+    "pes",
+    "team",
+    "sync",
+    "bytes",
+    "mode",
+    "arrival",
+    "waiting",
+    "peer",
+    "c2c_class",
+    "is_peer",
+    "load",
+    "threads",
+    "increments",
+    "between",
+];
+
+/// The results of an earlier run.
+#[derive(Debug)]
+pub(super) struct Old {
+    path: PathBuf,
+    rows: Vec<Row>,
+    machine: String,
+    version: String,
+    was_busy: bool,
+    /// Why a check of the comparison failed.
+    pub(super) failure: RefCell<Option<String>>,
+}
+
+/// What a row is of, and what was measured.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    identity: Vec<Value>,
+    /// The algorithm with its parameters.
+    algorithm: String,
+    is_chosen: bool,
+    placement: Value,
+    /// The transfer of a line between the cores meanwhile.
+    c2c_ns: Option<f64>,
+    measure: Option<Measure>,
+}
+
+/// A median with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Measure {
+    value: f64,
+    interval: Option<(f64, f64)>,
+    /// Whether it is of operations a second, of which more are better.
+    is_rate: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Faster,
+    Slower,
+    Same,
+    /// One of both has no interval.
+    Unknown,
+}
+
+impl Verdict {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Faster => "faster",
+            Self::Slower => "slower",
+            Self::Same => "same",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The earlier row of one, for programs.
+#[derive(Debug, Serialize)]
+pub(super) struct Partner {
+    old: f64,
+    old_ci95: Option<(f64, f64)>,
+    old_algorithm: String,
+    ratio: f64,
+    verdict: Verdict,
+}
+
+/// A comparison of all rows.
+pub(super) struct Compared {
+    /// The earlier row of each, if there is one.
+    pub(super) partners: Vec<Option<Partner>>,
+    pub(super) warnings: Vec<String>,
+    /// How many are how, in a line.
+    pub(super) summary: String,
+    /// The rows with each verdict, in the order of these.
+    counts: [usize; 4],
+    name: String,
+    lines: Vec<Vec<String>>,
+    without: Vec<String>,
+}
+
+impl Measure {
+    fn of(row: &Value) -> Option<Self> {
+        let of = |value: &str, interval: &str, is_rate| {
+            let ends = row[interval].as_array().filter(|ends| ends.len() == 2);
+            let interval = ends.and_then(|ends| ends[0].as_f64().zip(ends[1].as_f64()));
+            Some(Self { value: row[value].as_f64()?, interval, is_rate })
+        };
+        of("mops", "ci95_mops", true).or_else(|| of("median_ns", "ci95_ns", false))
+    }
+
+    fn text(&self) -> String {
+        if self.is_rate { format!("{:.2} Mops/s", self.value) } else { units::time(self.value) }
+    }
+
+    /// The time of this one as a multiple of the other's.
+    fn ratio(&self, old: &Self) -> f64 {
+        if self.is_rate { old.value / self.value } else { self.value / old.value }
+    }
+
+    fn verdict(&self, old: &Self) -> Verdict {
+        let Some((new, old)) = self.interval.zip(old.interval) else { return Verdict::Unknown };
+        let (is_above, is_below) = (new.0 > old.1, new.1 < old.0);
+        match (is_above, is_below, self.is_rate) {
+            (true, _, false) | (_, true, true) => Verdict::Slower,
+            (_, true, false) | (true, _, true) => Verdict::Faster,
+            _ => Verdict::Same,
+        }
+    }
+}
+
+impl Row {
+    fn of(row: &Value) -> Self {
+        let algorithm = row["algorithm"].as_str().unwrap_or_default();
+        let parameters = row["params"].as_object().into_iter().flatten();
+        let parameters: Vec<String> =
+            parameters.map(|(name, value)| format!("{name}={value}")).collect();
+        let parameters = match &parameters[..] {
+            [] => String::new(),
+            some => format!("({})", some.join(",")),
+        };
+        Self {
+            identity: IDENTITY.map(|key| row[key].clone()).into(),
+            algorithm: format!("{algorithm}{parameters}"),
+            is_chosen: row["chosen"].as_bool().unwrap_or(false),
+            placement: row["placement"].clone(),
+            c2c_ns: row["c2c_ns"].as_f64(),
+            measure: Measure::of(row),
+        }
+    }
+
+    /// Whether it is of the same as an earlier one.
+    fn is_of(&self, old: &Self) -> bool {
+        let both_chosen = self.is_chosen && old.is_chosen;
+        self.identity == old.identity && (both_chosen || self.algorithm == old.algorithm)
+    }
+
+    /// What a line took in this row and in a later one, if that is not the same.
+    fn other_transfer(&self, later: &Self) -> Option<(f64, f64)> {
+        const MOST: f64 = 1.2;
+        let (then, now) = self.c2c_ns.zip(later.c2c_ns)?;
+        (then.max(now) > MOST * then.min(now)).then_some((then, now))
+    }
+
+    /// What it is of, in words.
+    fn name(&self) -> String {
+        let at = |key: &str| {
+            let index = IDENTITY.iter().position(|one| *one == key);
+            index.map_or(&Value::Null, |index| &self.identity[index])
+        };
+        let text = |key: &str| at(key).as_str().unwrap_or_default();
+        let number = |key: &str| at(key).as_u64();
+        let mut words = text("bench").to_owned();
+        words += &number("bytes").map_or(String::new(), |it| format!(" of {}", units::size(it)));
+        let counts = [("pes", "PE"), ("threads", "thread")];
+        let counts = counts.into_iter().filter_map(|(key, noun)| Some((number(key)?, noun)));
+        let mut more: Vec<String> = counts.map(|(count, noun)| counted(count, noun)).collect();
+        let plain =
+            [("fabric", "threads"), ("sync", "strict"), ("load", "full"), ("c2c_class", "")];
+        more.extend(
+            plain
+                .into_iter()
+                .filter(|(key, usual)| !text(key).is_empty() && text(key) != *usual)
+                .map(|(key, _)| text(key).to_owned()),
+        );
+        let peer = text("peer");
+        let by = if peer.is_empty() { &self.algorithm } else { peer };
+        let star = if self.is_chosen { " *" } else { "" };
+        format!("{words}, {}: {by}{star}", more.join(", "))
+    }
+}
+
+impl Old {
+    /// Reads the results of an earlier run.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or a line of it is no result.
+    pub(super) fn read(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        let mut old = Self {
+            path: path.to_owned(),
+            rows: Vec::new(),
+            machine: String::new(),
+            version: String::new(),
+            was_busy: false,
+            failure: RefCell::default(),
+        };
+        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let number = index + 1;
+            old.add(line).with_context(|| format!("{shown}, line {number}"))?;
+        }
+        ensure!(!old.rows.is_empty(), "{shown} has no result of `consort bench --json`");
+        Ok(old)
+    }
+
+    fn add(&mut self, line: &str) -> Result<()> {
+        let row: Value = serde_json::from_str(line).map_err(|error| match error.is_eof() {
+            true => anyhow!("it ends after {} characters, within an object", error.column()),
+            false => anyhow!("no JSON: {error}"),
+        })?;
+        let context = &row["context"];
+        let version = context["version"].as_str().unwrap_or_default();
+        let of = if version.is_empty() {
+            "no result of `consort bench --json`".to_owned()
+        } else if version == env!("CARGO_PKG_VERSION") {
+            "a result of another command than `consort bench`".to_owned()
+        } else {
+            format!("of consort {version}, whose results are others than those of this one")
+        };
+        ensure!(row.is_object() && !version.is_empty(), "{of}");
+        for key in ["bench", "median_ns"] {
+            ensure!(row.get(key).is_some(), "{of}: it has no `{key}`");
+        }
+        context["machine"].as_str().unwrap_or_default().clone_into(&mut self.machine);
+        version.clone_into(&mut self.version);
+        self.was_busy |= context["busy"].is_string();
+        let row = Row::of(&row);
+        // Of several results of the same the last counts.
+        self.rows.retain(|other| !row.is_of(other));
+        self.rows.push(row);
+        Ok(())
+    }
+
+    /// Compares new rows with the earlier ones.
+    pub(super) fn compared(&self, objects: &[Value], machine: &str) -> Compared {
+        let mut compared = Compared {
+            partners: Vec::new(),
+            warnings: self.warnings(machine),
+            summary: String::new(),
+            counts: [0; 4],
+            name: self.path.display().to_string(),
+            lines: Vec::new(),
+            without: Vec::new(),
+        };
+        let (mut matched, mut counts) = (vec![false; self.rows.len()], [0_usize; 4]);
+        let (mut is_placed_otherwise, mut other_transfer) = (false, None);
+        for object in objects {
+            let row = Row::of(object);
+            let Some(new) = row.measure else {
+                compared.partners.push(None);
+                continue;
+            };
+            let at = self.rows.iter().position(|old| row.is_of(old));
+            let partner = at.and_then(|at| Some((at, &self.rows[at], self.rows[at].measure?)));
+            let Some((at, old_row, old)) = partner else {
+                compared.without.push(format!("new alone: {}", row.name()));
+                compared.partners.push(None);
+                continue;
+            };
+            matched[at] = true;
+            is_placed_otherwise |= row.placement != old_row.placement;
+            other_transfer = other_transfer.or(old_row.other_transfer(&row));
+            let (ratio, verdict) = (new.ratio(&old), new.verdict(&old));
+            counts[verdict as usize] += 1;
+            let was = match old_row.algorithm == row.algorithm {
+                true => String::new(),
+                false => format!(" (was {})", old_row.algorithm),
+            };
+            compared.lines.push(vec![
+                row.name() + &was,
+                old.text(),
+                new.text(),
+                output::ratio(ratio),
+                verdict.name().to_owned(),
+            ]);
+            compared.partners.push(Some(Partner {
+                old: old.value,
+                old_ci95: old.interval,
+                old_algorithm: old_row.algorithm.clone(),
+                ratio,
+                verdict,
+            }));
+        }
+        let left = self
+            .rows
+            .iter()
+            .zip(matched)
+            .filter(|(row, matched)| !matched && row.measure.is_some());
+        compared.without.extend(left.map(|(row, _)| format!("old alone: {}", row.name())));
+        if is_placed_otherwise {
+            compared.warnings.push(format!("{}: PEs were placed otherwise there", compared.name));
+        }
+        compared.warnings.extend(other_transfer.map(|(then, now)| {
+            let ([then, now], name) = ([then, now].map(units::time), &compared.name);
+            format!(
+                "{name}: a line between cores took {then} then, and {now} now, which times of \
+                 small calls go by"
+            )
+        }));
+        let [faster, slower, same, unknown] = counts;
+        compared.counts = counts;
+        compared.summary = format!(
+            "Compared with {}: {slower} slower, {faster} faster, {same} the same, {unknown} \
+             unknown, {} without a partner",
+            compared.name,
+            compared.without.len()
+        );
+        compared
+    }
+
+    /// What makes a comparison with this machine and build doubtful.
+    fn warnings(&self, machine: &str) -> Vec<String> {
+        let (name, version) = (self.path.display(), env!("CARGO_PKG_VERSION"));
+        let other_machine = (self.machine != machine)
+            .then(|| format!("{name} is of another machine: {}; here: {machine}", self.machine));
+        let other_version = (self.version != version)
+            .then(|| format!("{name} is of consort {}, and this is {version}", self.version));
+        let busy = self
+            .was_busy
+            .then(|| format!("{name}: the machine was busy then; its figures may be too high"));
+        [other_machine, other_version, busy].into_iter().flatten().collect()
+    }
+
+    /// Notes whether a comparison fails a check for rows that are slower by so many per cent.
+    pub(super) fn judge(&self, compared: &Compared, percent: Option<f64>) {
+        let Some(percent) = percent else { return };
+        let partners = || compared.partners.iter().flatten();
+        let is_worse =
+            |one: &&Partner| one.verdict == Verdict::Slower && one.ratio > 1.0 + percent / 100.0;
+        let worse = partners().filter(is_worse).count();
+        let failure = match (partners().count(), worse) {
+            (0, _) => Some("no row has a partner, so nothing was compared".to_owned()),
+            (_, 0) => None,
+            (all, worse) => {
+                let rows = counted(worse as u64, "row");
+                Some(format!("{rows} of {all} more than {percent} % slower"))
+            }
+        };
+        self.failure.replace(failure.map(|why| format!("{}: {why}", compared.name)));
+    }
+}
+
+impl Compared {
+    /// How it went.
+    pub(super) fn tone(&self) -> Tone {
+        match self.counts {
+            [0, 0, 0, _] => Tone::Neutral,
+            [_, 0, _, _] => Tone::Good,
+            _ => Tone::Bad,
+        }
+    }
+
+    /// Adds the comparison to a page.
+    pub(super) fn show(&self, page: &mut Page) {
+        page.lines("\n");
+        page.paragraph(format!("Compared with {}, by the intervals of both", self.name));
+        let header = ["what", "old", "new", "ratio", "verdict"];
+        page.table(header, self.lines.clone(), [1, 2, 3]);
+        self.without.iter().for_each(|line| page.paragraph(line.clone()));
+        page.paragraph(self.summary.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests;

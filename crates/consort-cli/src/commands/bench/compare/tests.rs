@@ -1,0 +1,154 @@
+//! Comparisons of rows, and files that cannot be compared with.
+
+use serde_json::json;
+
+use super::*;
+
+fn row(algorithm: &str, ns: f64, width: f64) -> Value {
+    json!({
+        "bench": "broadcast", "fabric": "threads", "pes": 2, "algorithm": algorithm,
+        "params": {"radix": 4}, "sync": "mine", "bytes": 8192, "chosen": false,
+        "median_ns": ns, "ci95_ns": [ns - width, ns + width], "placement": "pinned:0,1",
+        "context": {"machine": "m", "version": env!("CARGO_PKG_VERSION"), "busy": null},
+    })
+}
+
+fn read(text: &str) -> Result<Old> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.json");
+    fs::write(&path, text).unwrap();
+    Old::read(&path)
+}
+
+fn old(rows: &[Value]) -> Old {
+    read(&rows.iter().map(|row| row.to_string() + "\n").collect::<String>()).unwrap()
+}
+
+fn refused(text: &str) -> String {
+    format!("{:#}", read(text).unwrap_err())
+}
+
+#[test]
+fn a_verdict_is_by_the_intervals() {
+    let old = old(&[row("flat", 100.0, 5.0)]);
+    let of = |ns, width| {
+        let compared = old.compared(&[row("flat", ns, width)], "m");
+        let partner = compared.partners[0].as_ref().unwrap();
+        (partner.verdict, partner.ratio)
+    };
+    assert_eq!(of(120.0, 5.0), (Verdict::Slower, 1.2));
+    assert_eq!(of(120.0, 20.0), (Verdict::Same, 1.2));
+    assert_eq!(of(80.0, 5.0), (Verdict::Faster, 0.8));
+    let mut alone = row("flat", 200.0, 1.0);
+    alone["ci95_ns"] = Value::Null;
+    let compared = old.compared(&[alone], "m");
+    assert_eq!(compared.partners[0].as_ref().unwrap().verdict, Verdict::Unknown);
+}
+
+#[test]
+fn more_operations_a_second_are_faster() {
+    let entry = |mops: f64| {
+        let mut entry = row("Mcs", 5.0, 1.0);
+        entry["mops"] = json!(mops);
+        entry["ci95_mops"] = json!([mops - 1.0, mops + 1.0]);
+        entry
+    };
+    let compared = old(&[entry(10.0)]).compared(&[entry(20.0)], "m");
+    let partner = compared.partners[0].as_ref().unwrap();
+    assert_eq!((partner.verdict, partner.ratio), (Verdict::Faster, 0.5));
+    assert_eq!(compared.lines[0][1..3], ["10.00 Mops/s", "20.00 Mops/s"]);
+}
+
+#[test]
+fn rows_without_a_partner_are_named() {
+    let old = old(&[row("flat", 100.0, 5.0), row("chain", 100.0, 5.0)]);
+    let compared = old.compared(&[row("flat", 100.0, 5.0), row("knomial", 9.0, 1.0)], "m");
+    assert_eq!(
+        compared.without,
+        [
+            "new alone: broadcast of 8 KiB, 2 PEs, mine: knomial(radix=4)",
+            "old alone: broadcast of 8 KiB, 2 PEs, mine: chain(radix=4)"
+        ]
+    );
+    assert!(compared.summary.contains("1 the same, 0 unknown, 2 without"), "{}", compared.summary);
+}
+
+#[test]
+fn a_choice_is_compared_with_the_choice_before() {
+    let chosen = |algorithm, ns| {
+        let mut row = row(algorithm, ns, 1.0);
+        row["chosen"] = json!(true);
+        row
+    };
+    let compared = old(&[chosen("flat", 100.0)]).compared(&[chosen("chain", 50.0)], "m");
+    assert_eq!(
+        compared.lines[0][0],
+        "broadcast of 8 KiB, 2 PEs, mine: chain(radix=4) * (was flat(radix=4))"
+    );
+    let compared = old(&[chosen("flat", 100.0)]).compared(&[row("chain", 50.0, 1.0)], "m");
+    assert_eq!(compared.without.len(), 2, "a forced algorithm is no choice");
+    let compared = old(&[chosen("flat", 100.0)]).compared(&[row("flat", 50.0, 1.0)], "m");
+    assert!(compared.without.is_empty(), "by the same algorithm they are of the same");
+}
+
+#[test]
+fn what_makes_it_doubtful_is_told() {
+    let mut busy = row("flat", 100.0, 5.0);
+    busy["context"] = json!({"machine": "other", "version": "0.0.1", "busy": "load 3"});
+    busy["placement"] = json!("unpinned");
+    busy["c2c_ns"] = json!(50.0);
+    let mut new = row("flat", 100.0, 5.0);
+    new["c2c_ns"] = json!(70.0);
+    let warnings = old(&[busy.clone()]).compared(&[new.clone()], "m").warnings.join("\n");
+    for part in [
+        "another machine: other; here: m",
+        "of consort 0.0.1",
+        "busy then",
+        "otherwise",
+        "took 50.0 ns then, and 70.0 ns now",
+    ] {
+        assert!(warnings.contains(part), "{part}: {warnings}");
+    }
+    new["c2c_ns"] = json!(55.0);
+    let warnings = old(&[busy]).compared(&[new], "m").warnings.join("\n");
+    assert!(!warnings.contains("between cores"), "{warnings}");
+}
+
+#[test]
+fn the_last_of_several_results_counts() {
+    let old = old(&[row("flat", 100.0, 5.0), row("flat", 50.0, 5.0)]);
+    assert_eq!(old.rows.len(), 1);
+    assert_eq!(old.rows[0].measure.unwrap().value, 50.0);
+}
+
+#[test]
+fn a_check_fails_for_what_is_surely_slower() {
+    let old = old(&[row("flat", 100.0, 5.0)]);
+    let judged = |ns, width, percent| {
+        old.judge(&old.compared(&[row("flat", ns, width)], "m"), percent);
+        old.failure.take()
+    };
+    assert_eq!(judged(200.0, 5.0, None), None);
+    assert_eq!(judged(109.0, 1.0, Some(10.0)), None, "within what is allowed");
+    assert_eq!(judged(200.0, 99.0, Some(10.0)), None, "the intervals overlap");
+    let why = judged(200.0, 5.0, Some(10.0)).unwrap();
+    assert!(why.ends_with("old.json: 1 row of 1 more than 10 % slower"), "{why}");
+    old.judge(&old.compared(&[row("chain", 1.0, 0.1)], "m"), Some(10.0));
+    assert!(old.failure.take().unwrap().contains("no row has a partner"));
+}
+
+#[test]
+fn a_file_that_is_no_result_is_told_where() {
+    let good = row("flat", 1.0, 0.1).to_string();
+    let cut = refused(&format!("{good}\n{}", &good[..good.len() / 2]));
+    assert!(cut.contains("old.json, line 2: it ends after") && cut.contains("characters"), "{cut}");
+    assert!(refused("").contains("has no result of `consort bench --json`"));
+    assert!(refused("hello").contains("line 1: no JSON: expected value"));
+    assert!(refused("[1, 2]").contains("line 1: no result of `consort bench --json`"));
+    assert!(refused("{\"bench\": \"broadcast\"}").contains("line 1: no result"));
+    let version = env!("CARGO_PKG_VERSION");
+    let context = |version: &str| format!("{{\"context\": {{\"version\": \"{version}\"}}}}");
+    let other = refused(&context("9.9.9"));
+    assert!(other.contains("of consort 9.9.9, whose results are others"), "{other}");
+    assert!(refused(&context(version)).contains("of another command than `consort bench`: it has"));
+}

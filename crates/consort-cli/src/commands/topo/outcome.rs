@@ -1,0 +1,18 @@
+//! What a survey of this machine has found.
+
+use consort_bench::limits::survey::Measured;
+use serde::Serialize;
+
+use crate::this_machine::Machine;
+
+/// The output of `--json`.
+#[derive(Serialize)]
+pub(super) struct Report {
+    #[serde(flatten)]
+    pub(super) machine: Machine,
+    /// The measurements; null if there are none.
+    #[serde(flatten)]
+    pub(super) measured: Option<Measured>,
+    /// The reason why nothing was measured, unless the budget was 0.
+    pub(super) not_measured: Option<String>,
+}

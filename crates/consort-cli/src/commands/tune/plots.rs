@@ -1,0 +1,135 @@
+//! Plots of a tuning run: who wins at which size, the times of the choices, and what others take.
+
+use std::collections::BTreeMap;
+
+use consort::{Collective, Query, SyncModes};
+use consort_bench::{
+    harness::comparison::Point as Compared,
+    units::{counted, size},
+};
+use consort_report::{Bar, Bars, Document, Group, Heat, HeatCell, Lines, Point, Scale, Series};
+use consort_tuner::{Entry, Grid, Wisdom};
+
+use super::page::{Story, row};
+use crate::{
+    output::{brief, time},
+    report::axes,
+};
+
+/// Adds a section for each collective.
+pub(super) fn plots(document: &mut Document, story: &Story<'_>) {
+    let Some(grid) = story.grid else { return };
+    for &collective in &grid.collectives {
+        let rows = rows(grid, story.wisdom, collective);
+        let points: Vec<&Compared> =
+            story.points.iter().filter(|point| point.query.collective == collective).collect();
+        if rows.is_empty() && points.is_empty() {
+            continue;
+        }
+        document.section(collective.to_string());
+        if collective != Collective::Barrier {
+            who_wins(document, collective, &rows);
+            choices(document, collective, &rows);
+        }
+        compared(document, collective, &points);
+    }
+}
+
+/// What is measured of a collective in symmetric memory, by number of PEs and mode.
+type Rows<'w> = Vec<((u32, SyncModes), Vec<&'w Entry>)>;
+
+fn rows<'w>(grid: &Grid, wisdom: &'w Wisdom, collective: Collective) -> Rows<'w> {
+    let kinds = grid.pes.iter().flat_map(|&pes| grid.syncs.iter().map(move |&sync| (pes, sync)));
+    let rows = kinds.map(|(pes, sync)| ((pes, sync), row(wisdom, collective, pes, sync)));
+    rows.filter(|(_, entries)| !entries.is_empty()).collect()
+}
+
+fn name((pes, sync): (u32, SyncModes)) -> String {
+    format!("{}, {sync}", counted(pes, "PE"))
+}
+
+/// A map of the algorithms, the most frequent first.
+fn who_wins(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
+    let mut wins: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut sizes: Vec<u64> = Vec::new();
+    for entry in rows.iter().flat_map(|(_, entries)| entries) {
+        *wins.entry(entry.choice.algorithm.as_str()).or_default() += 1;
+        sizes.push(entry.query.bytes);
+    }
+    sizes.sort_unstable();
+    sizes.dedup();
+    let mut algorithms: Vec<(&str, usize)> = wins.into_iter().collect();
+    algorithms.sort_by_key(|(name, wins)| (usize::MAX - wins, *name));
+    let cell = |entry: &&Entry| {
+        let class = algorithms.iter().position(|(name, _)| *name == entry.choice.algorithm)?;
+        let text = format!(
+            "{}: {} ({})",
+            brief(&entry.choice),
+            axes::within(entry.median_ns, entry.ci95_ns),
+            entry.confidence
+        );
+        Some(HeatCell { class, mark: Heat::letter(class), text })
+    };
+    let map_row = |(kind, entries): &((u32, SyncModes), Vec<&Entry>)| {
+        let at = |bytes: &u64| entries.iter().find(|entry| entry.query.bytes == *bytes);
+        (name(*kind), sizes.iter().map(|bytes| at(bytes).and_then(cell)).collect())
+    };
+    document.heat(&Heat {
+        title: format!("{collective}: who wins in symmetric memory"),
+        x_title: "Size of a block, bytes".to_owned(),
+        y_title: "PEs and mode of synchronization".to_owned(),
+        value_title: "Fastest".to_owned(),
+        columns: sizes.iter().map(|&bytes| size(bytes)).collect(),
+        rows: rows.iter().map(map_row).collect(),
+        classes: algorithms.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        is_ramp: false,
+    });
+}
+
+/// Curves of the choices.
+fn choices(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
+    let point = |entry: &&Entry| {
+        let (bytes, ns) = (entry.query.bytes, entry.median_ns);
+        let y_text = format!("{} by {}", axes::within(ns, entry.ci95_ns), brief(&entry.choice));
+        Point { x: bytes as f64, y: ns, interval: entry.ci95_ns, x_text: size(bytes), y_text }
+    };
+    let series = |(kind, entries): &((u32, SyncModes), Vec<&Entry>)| {
+        Series::new(name(*kind), entries.iter().map(point).collect())
+    };
+    let all = rows.iter().flat_map(|(_, entries)| entries.iter().map(|entry| entry.median_ns));
+    document.curves(&Lines {
+        title: format!("{collective}: the time of the choices"),
+        x: axes::sizes("Size of a block"),
+        y: axes::times("Time of a call (median)", Scale::Log, all.fold(0.0, f64::max)),
+        series: rows.iter().map(series).collect(),
+        diagonal: None,
+    });
+}
+
+/// Bars of the choices beside simpler algorithms and the thread library.
+fn compared(document: &mut Document, collective: Collective, points: &[&Compared]) {
+    const WAYS: [&str; 4] = ["tuned", "k-nomial tree", "flat tree", "thread library"];
+    let of = |point: &Compared| [point.chosen_ns, point.tree_ns, point.flat_ns, point.library_ns];
+    let group = |point: &&Compared| {
+        let bars = of(point).into_iter().enumerate().filter_map(|(series, ns)| {
+            let value = ns?;
+            Some(Bar { series, value, interval: None, text: time(value) })
+        });
+        let Query { pes, bytes, .. } = point.query;
+        let sized = if bytes > 0 { format!(", {}", size(bytes)) } else { String::new() };
+        Group { name: format!("{}{sized}", counted(pes, "PE")), bars: bars.collect() }
+    };
+    let all = || points.iter().flat_map(|point| of(point)).flatten();
+    document.bars(&Bars {
+        title: format!("{collective}: tuned, and by simpler means"),
+        axis: axes::times(
+            "Time of a call",
+            axes::scale_of(points.iter().flat_map(|point| of(point)).flatten()),
+            all().fold(0.0, f64::max),
+        ),
+        of: "call".to_owned(),
+        series: WAYS.map(str::to_owned).into(),
+        groups: points.iter().map(group).collect(),
+        stacked: false,
+    });
+}

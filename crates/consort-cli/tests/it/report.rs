@@ -1,0 +1,278 @@
+//! Results as HTML, as CSV, and beside those of an earlier run. A browser opens the reports in
+//! `ci/report`.
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Runs the command in a folder, with wisdom of its own and no other programs.
+fn consort(folder: &TempDir, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+    command.args(line.split_whitespace()).current_dir(folder).env("PATH", "");
+    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml"));
+    command.output().expect("the command starts")
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn read(folder: &TempDir, name: &str) -> String {
+    fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The report of a command that succeeds.
+fn report_of(folder: &TempDir, line: &str) -> String {
+    let output = consort(folder, &format!("{line} --report report.html"));
+    assert!(output.status.success(), "{line}: {}", said(&output));
+    assert!(!output.stdout.is_empty(), "{line}: the text is printed too");
+    let html = read(folder, "report.html");
+    assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"), "{line}");
+    for outside in ["http:", "https:", "src=", "@import"] {
+        assert!(!html.contains(outside), "{line}: {outside}");
+    }
+    assert_eq!(html.matches("url(").count(), html.matches("url(#").count(), "{line}");
+    let command = line.split(' ').next().expect("a command");
+    assert!(html.contains(&format!("<span>{command}</span>")), "{line}");
+    html
+}
+
+#[test]
+fn each_command_has_a_report_with_plots() {
+    let folder = folder();
+    for (line, kind, part) in [
+        ("bench broadcast --bytes 8,1k --peers std --budget 0", "lines", "Size of a block, bytes"),
+        ("bench barrier --peers std --budget 0", "bars", "other libraries"),
+        ("bench lock --threads 1,2 --budget 0", "lines", "Number of threads"),
+        ("sync advise --section 100 --threads 2 --budget 0", "bars", "Use "),
+        ("topo --budget 0.000000001", "", "NUMA node"),
+        ("sim broadcast --pes 8 --lines 1,4", "lines", "Where a PE&#39;s time goes"),
+        ("sim barrier --pes 8", "bars", "The simulated machine"),
+        ("tune --pes 2 --collective broadcast --bytes 8,1k --budget 1", "heat", "who wins"),
+        ("reproduce H6 --pes 3 --budget 0", "bars", "are given by its source"),
+    ] {
+        let html = report_of(&folder, line);
+        assert!(html.contains(part), "{line}: {part}");
+        let is_plot = html.contains(&format!("<figure class=\"plot {kind}"));
+        // A machine of one processor has no pairs.
+        assert!(is_plot || kind.is_empty(), "{line}: no {kind}");
+    }
+}
+
+#[test]
+fn a_prediction_is_set_against_what_was_measured() {
+    let folder = folder();
+    let output = consort(&folder, "calibrate --budget 0.2 --output ./mine.toml");
+    assert!(output.status.success(), "{}", said(&output));
+    let line = "predict --machine ./mine.toml --bytes 8,1k --sync mine --budget 0.5";
+    let output = consort(&folder, &format!("{line} --report report.html --csv=calls.csv"));
+    // On a machine whose cores change nothing may count.
+    if output.status.success() {
+        let html = read(&folder, "report.html");
+        assert!(html.contains("Predicted and measured") && html.contains("as measured"), "{html}");
+        assert!(read(&folder, "calls.csv").starts_with("collective,sync,pes,bytes,"));
+    }
+}
+
+#[test]
+fn all_claims_in_full_are_asked_for_by_name() {
+    let folder = folder();
+    let output = consort(&folder, "reproduce H6 --all");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("cannot be used with"), "{}", said(&output));
+    let output = consort(&folder, "reproduce --all --pes 8");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn csv_has_the_rows_of_the_json() {
+    let folder = folder();
+    let line = "bench reduce --bytes 8,64 --peers std --budget 0 --json=a.json --csv=a.csv";
+    let output = consort(&folder, line);
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", said(&output));
+    let (json, csv) = (read(&folder, "a.json"), read(&folder, "a.csv"));
+    let rows: Vec<Value> =
+        json.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().expect("a header").split(',').collect();
+    assert_eq!(header[..4], ["bench", "fabric", "pes", "team"]);
+    for column in ["median_ns", "context.date", "context.interrupted"] {
+        assert!(header.contains(&column), "{header:?}");
+    }
+    let median = header.iter().position(|column| *column == "median_ns").expect("it");
+    let medians: Vec<String> = lines.map(|line| fields(line)[median].clone()).collect();
+    let expected: Vec<String> = rows
+        .iter()
+        .map(|row| row["median_ns"].as_f64().map_or(String::new(), |ns| format!("{ns:?}")))
+        .collect();
+    assert_eq!(medians, expected);
+    let output = consort(&folder, "bench barrier --peers none --budget 0 --csv");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("bench,fabric,pes,"));
+}
+
+/// One object of JSON may stand for many rows.
+#[test]
+fn a_row_is_what_a_table_has_rows_of() {
+    let folder = folder();
+    for (line, start) in [
+        (
+            "tune --pes 2 --collective barrier,broadcast --bytes 8 --budget 0.5",
+            "collective,sync,pes,bytes,operator,symmetric,choice,median_ns,",
+        ),
+        ("topo --fabric processes --budget 0.2", "a,b,between,one_way_ns,"),
+        ("reproduce H5 --pes 3 --budget 0", "claim,machine,quantity,unit,paper,"),
+        ("sync advise --section 10 --threads 1 --budget 0", "bench,algorithm,is_peer,load,"),
+    ] {
+        let output = consort(&folder, &format!("{line} --csv"));
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.starts_with(start), "{line}: {text}");
+        assert!(text.lines().count() > 1, "{line}: {text}");
+    }
+}
+
+/// The fields of a line in which none has a line break.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut is_quoted = false;
+    for one in line.chars() {
+        match one {
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => fields.push(String::new()),
+            one => fields.last_mut().expect("one field").push(one),
+        }
+    }
+    fields
+}
+
+#[test]
+fn what_cannot_be_written_at_the_end_loses_nothing_else() {
+    let folder = folder();
+    let line = "bench barrier --peers none --budget 0 --report /dev/full";
+    let output = consort(&folder, line);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(said(&output).contains("error: cannot write /dev/full"), "{}", said(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("median"), "the table is there");
+    let output = consort(&folder, &format!("{line} --json --csv=a.csv"));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        output.stdout.starts_with(b"{\"bench\":\"barrier\"") && !read(&folder, "a.csv").is_empty()
+    );
+    let line = "sim barrier --pes 4 --json=/dev/full --report report.html";
+    let output = consort(&folder, line);
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert!(!output.stdout.is_empty(), "the table, as there is no JSON");
+    assert!(read(&folder, "report.html").ends_with("</html>\n"));
+}
+
+#[test]
+fn two_results_in_one_place_are_refused() {
+    let folder = folder();
+    for (line, why) in [
+        ("bench barrier --json --csv", "--json and --csv both go to standard output"),
+        ("sim barrier --json=a --report a", "--json and --report both go to a"),
+        ("topo --csv a.csv", "--csv a.csv: a file is named as in --csv=a.csv"),
+        ("sync advise --section 1 --threads 1 --report -", "a report is a file"),
+    ] {
+        let output = consort(&folder, line);
+        assert_eq!(output.status.code(), Some(2), "{line}: {}", said(&output));
+        assert!(said(&output).contains(why), "{line}: {}", said(&output));
+    }
+}
+
+#[test]
+fn names_from_outside_are_text() {
+    let folder = folder();
+    let name = "<script>alert(1)<&script>.toml";
+    let described = consort(&folder, "machines scc --source");
+    fs::write(folder.path().join(name), described.stdout).expect("a description");
+    let html = report_of(&folder, &format!("sim barrier --pes 4 --machine ./{name}"));
+    assert!(html.contains("&lt;script&gt;alert(1)") && !html.contains("<script>alert"), "{html}");
+}
+
+const BARRIER: &str = "bench barrier --peers none --pes 2 --budget 0";
+
+/// Results of this machine, with other times.
+fn old(folder: &TempDir, times: f64) {
+    let output = consort(folder, &format!("{BARRIER} --json=old.json"));
+    assert!(output.status.success(), "{}", said(&output));
+    let rows = read(folder, "old.json");
+    let slower = rows.lines().map(|line| {
+        let mut row: Value = serde_json::from_str(line).expect("JSON");
+        let ns = row["median_ns"].as_f64().expect("a time") * times;
+        row["median_ns"] = ns.into();
+        row["ci95_ns"] = vec![ns * 0.99, ns * 1.01].into();
+        row["c2c_class"] = Value::Null;
+        format!("{row}\n")
+    });
+    let slower: String = slower.collect();
+    let classes = ["near", "far"]
+        .map(|class| slower.replace("\"c2c_class\":null", &format!("\"c2c_class\":\"{class}\"")));
+    fs::write(folder.path().join("old.json"), slower + &classes.concat()).expect("a file");
+}
+
+#[test]
+fn an_earlier_run_stands_beside_this_one() {
+    let folder = folder();
+    old(&folder, 1e6);
+    let output = consort(&folder, &format!("{BARRIER} --compare old.json --report report.html"));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(text.contains("Compared with old.json") && text.contains("verdict"), "{text}");
+    assert!(read(&folder, "report.html").contains("Compared with old.json: 0 slower"));
+    let output = consort(&folder, &format!("{BARRIER} --compare old.json --json"));
+    assert!(said(&output).contains("Compared with old.json: "), "{}", said(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let row: Value = serde_json::from_str(text.lines().next().expect("a row")).expect("JSON");
+    assert!(row["compared"]["ratio"].as_f64().is_some_and(|ratio| ratio < 0.1), "{row}");
+}
+
+#[test]
+fn a_check_fails_where_something_is_slower() {
+    let folder = folder();
+    old(&folder, 1e-9);
+    let line = format!("{BARRIER} --compare old.json --fail-if-slower 5");
+    let output = consort(&folder, &line);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("Compared with old.json"), "the results come first: {text}");
+    // A single block has no interval, and no verdict.
+    if text.contains("1 slower") {
+        assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+        assert!(said(&output).contains("1 row of 1 more than 5 % slower"), "{}", said(&output));
+    }
+    let others = read(&folder, "old.json").replace("\"barrier\"", "\"another\"");
+    fs::write(folder.path().join("old.json"), others).expect("a file");
+    let output = consort(&folder, &line);
+    assert_eq!(output.status.code(), Some(3), "nothing was compared: {}", said(&output));
+    assert!(said(&output).contains("no row has a partner"), "{}", said(&output));
+    let output = consort(&folder, "bench barrier --fail-if-slower 5");
+    assert_eq!(output.status.code(), Some(2), "without what it is compared with");
+}
+
+#[test]
+fn what_is_no_earlier_run_is_told_before_measuring() {
+    let folder = folder();
+    let write = |text: &str| fs::write(folder.path().join("old.json"), text).expect("a file");
+    let complaint = |path: &str| {
+        let output = consort(&folder, &format!("bench barrier --compare {path}"));
+        assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+        assert!(output.stdout.is_empty());
+        said(&output)
+    };
+    assert!(complaint("missing.json").contains("cannot read missing.json"));
+    let row = consort(&folder, &format!("{BARRIER} --json")).stdout;
+    let row = String::from_utf8(row).expect("text");
+    let first = row.lines().next().expect("a row");
+    write(&format!("{first}\n{}", &first[..40]));
+    assert!(complaint("old.json").contains("old.json, line 2: it ends after 40 characters"));
+    let sim = consort(&folder, "topo --budget 0 --json").stdout;
+    write(&String::from_utf8(sim).expect("text"));
+    assert!(complaint("old.json").contains("another command than `consort bench`"));
+}

@@ -1,0 +1,32 @@
+//! Reports of measurements as one HTML file.
+//!
+//! A [`Document`] is made of headings, text, [`Table`]s and plots: [`Lines`] over a size, [`Bars`],
+//! and a [`Heat`] map. [`Document::html`] writes all of it as one file that needs no network. Plots
+//! are SVG that is written here, twice each, for wide and for narrow windows. A script only adds
+//! comfort: sorting, highlighting, values under the pointer. All texts are escaped.
+//!
+//! 1. `document`: the parts; `table`: tables and their cells; `page`: the file, with its style and
+//!    its script;
+//! 2. `axis`: scales and round numbers; `palette`: colours, markers and dashes;
+//! 3. `lines`, `bars`, `heat`: the plots; `figure`: a plot with its legend and its values;
+//!    `canvas`: the elements of SVG; `markup`: escaping.
+
+mod axis;
+mod bars;
+mod canvas;
+mod document;
+mod figure;
+mod heat;
+mod lines;
+mod markup;
+mod page;
+mod palette;
+mod table;
+
+pub use axis::{Axis, Scale, log_ticks, plain, ticks};
+pub use bars::{Bar, Bars, Group};
+pub use document::Document;
+pub use heat::{Heat, HeatCell};
+pub use lines::{Lines, Point, Series};
+pub use markup::escaped;
+pub use table::{Cell, Table, Tone};
