@@ -253,7 +253,7 @@ mod tests {
              the fabric cannot expose buffers"
         );
         assert!(
-            part_of_all_reduce("reduce_broadcast(flat)")
+            part_of_all_reduce("reduce_broadcast(flat,flat,flat)")
                 .ends_with("its parts are an algorithm of reduce, an algorithm of broadcast")
         );
         assert_eq!(part_of_all_reduce("reduce_broadcast(chain(chunk_bytes=1024),flat)"), "");

@@ -1,7 +1,9 @@
 //! The algorithms of the registry with all values of their parameters.
 
-use consort_collectives::{Algorithm, Parameter, Vendor, Visitor, names, of_parts, visit};
-use consort_fabric::{Candidate, Collective};
+use consort_collectives::{
+    Algorithm, Parameter, Setting, Vendor, Visitor, names, of_parts, serves, visit,
+};
+use consort_fabric::{Candidate, Capabilities, Collective, OperatorClass, Query, SyncModes};
 
 /// Values off the grid of those that the tuner tries, where a range allows them.
 const ODD_RADIX: u64 = 3;
@@ -68,33 +70,48 @@ pub fn one_each(collective: Collective) -> Vec<Candidate> {
     all
 }
 
+/// Those of them that serve calls on slices: others need memory that peers know.
+#[must_use]
+pub fn one_each_on_slices(collective: Collective) -> Vec<Candidate> {
+    let mut all = one_each(collective);
+    let setting = Setting::of(&any_query(collective), CAPABILITIES);
+    all.retain(|one| serves(&setting, one));
+    all
+}
+
+/// A call of a few words on slices.
+const fn any_query(collective: Collective) -> Query {
+    Query {
+        collective,
+        sync: SyncModes::MINE,
+        pes: 4,
+        bytes: 1 << 17,
+        operator: OperatorClass::Commutative,
+        symmetric: false,
+    }
+}
+
+/// Those of a fabric that can do all but collectives of its own.
+const CAPABILITIES: Capabilities = Capabilities {
+    inbox_channels: 1 << 20,
+    scratch_bytes: 1 << 30,
+    buffer_bytes: 1 << 20,
+    exposes: true,
+    buffered: true,
+    pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+    counts: true,
+    vendor: consort_fabric::Vendor::NONE,
+    nodes: consort_fabric::Nodes::One,
+};
+
 #[test]
 fn nothing_is_left_out() {
     use consort_collectives::candidates;
-    use consort_fabric::{Capabilities, OperatorClass, Query, SyncModes};
 
-    let capabilities = Capabilities {
-        inbox_channels: 1 << 20,
-        scratch_bytes: 1 << 30,
-        buffer_bytes: 1 << 20,
-        exposes: true,
-        buffered: true,
-        pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
-        counts: true,
-        vendor: consort_fabric::Vendor::NONE,
-        nodes: consort_fabric::Nodes::One,
-    };
     for collective in Collective::EVERY {
         let all = on_nodes(collective);
-        let query = Query {
-            collective,
-            sync: SyncModes::MINE,
-            pes: 4,
-            bytes: 1 << 20,
-            operator: OperatorClass::Commutative,
-            symmetric: false,
-        };
-        for candidate in candidates(&query, capabilities) {
+        let query = Query { bytes: 1 << 20, ..any_query(collective) };
+        for candidate in candidates(&query, CAPABILITIES) {
             assert!(all.contains(&candidate), "{collective}: {candidate}");
         }
         let mut each: Vec<_> = all.into_iter().map(|one| one.algorithm).collect();

@@ -20,9 +20,9 @@ pub const CLOVERTOWN: &str = "clovertown-x2";
 
 /// The calls in a row: those before the timed ones, the timed ones, and those after them, so that
 /// all PEs are busy during the timed ones.
-const CALLS: (u64, u64, u64) = (8, 8, 32);
+const CALLS: (usize, usize, usize) = (8, 8, 32);
 /// The same for calls that each begin when all PEs have left the one before.
-const STRICT_CALLS: (u64, u64, u64) = (2, 2, 0);
+const STRICT_CALLS: (usize, usize, usize) = (2, 2, 0);
 /// A window of more calls than any row has, so that no PE ever waits for credits.
 const ENDLESS: u64 = 1024;
 /// A tree this many times slower than the best at one size is not tried at larger ones.
@@ -67,12 +67,12 @@ impl Machine {
 
     /// The calls of a row of Loose ones. The timed ones are whole quarters of the window, each of
     /// which begins with credits.
-    fn loose_calls(&self) -> (u64, u64, u64) {
+    fn loose_calls(&self) -> (usize, usize, usize) {
         let (before, timed, after) = CALLS;
         match self.flow {
             FlowControl::None => CALLS,
             FlowControl::Credits => {
-                let quarter = window(self.pes as usize) as u64 / 4;
+                let quarter = window(self.pes as usize) / 4;
                 (before.max(quarter), timed.max(quarter), after)
             }
         }
@@ -82,7 +82,7 @@ impl Machine {
     pub(super) fn timed(&self, query: Query, candidate: &Candidate) -> Result<Best> {
         let is_strict = query.sync == SyncModes::STRICT;
         let (before, timed, after) = if is_strict { STRICT_CALLS } else { self.loose_calls() };
-        let (mode, calls) = (Mode::Throughput, before + timed + after);
+        let (mode, calls) = (Mode::Throughput, (before + timed + after) as u64);
         let program = Program { mode, calls, ..Program::once(query, candidate) };
         let simulation = Simulation::on(self.machine.clone(), self.pes);
         let simulation = simulation.heap_bytes(program.heap_bytes());
@@ -91,7 +91,7 @@ impl Machine {
             FlowControl::None => simulation.window(ENDLESS),
         };
         let calls_ns = program.play(&simulation)?.calls_ns.into_iter();
-        let timed_ns = calls_ns.skip(before as usize).take(timed as usize);
+        let timed_ns = calls_ns.skip(before).take(timed);
         let ns = timed_ns.sum::<f64>() / timed as f64;
         Ok(Best { work: Work::of(&query, candidate), ns })
     }

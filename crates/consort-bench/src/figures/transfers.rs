@@ -104,10 +104,9 @@ impl Row {
             let what = format!("broadcast of {bytes} B, {what}");
             source.quantity(machine, what, unit).with_pes(pes)
         };
-        let times = Transfer::EVERY.into_iter().zip(&self.bests).map({
-            let of = of.clone();
-            move |(transfer, (_, ns))| (of(transfer.name().to_owned(), "us"), ns / 1e3)
-        });
+        let times = Transfer::EVERY.into_iter().zip(&self.bests);
+        let times =
+            times.map(move |(transfer, (_, ns))| (of(transfer.name().to_owned(), "us"), ns / 1e3));
         let ratios = Transfer::EVERY.into_iter().skip(1).map(move |transfer| {
             (of(format!("{} over put", transfer.name()), "ratio"), self.over_put(transfer))
         });

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use consort::{Collective, Error, Pes, Rank, SyncModes, Until, Waiting};
 use consort_conformance::{
-    registry::one_each,
+    registry::one_each_on_slices,
     turns::{LIMIT, alone, note},
 };
 use consort_native::Failure;
@@ -17,7 +17,7 @@ use crate::jobs::SOON;
 fn a_pe_that_finishes_early_is_named() {
     alone(LIMIT, || {
         for collective in Collective::EVERY {
-            for candidate in one_each(collective) {
+            for candidate in one_each_on_slices(collective) {
                 let [_, words] = few_and_many_words(collective, &candidate, 4);
                 for quitter in (0..4).map(Rank) {
                     note(format!("{collective} by {candidate}, PE {quitter} finishes"));

@@ -4,7 +4,7 @@ use std::{thread, time::Duration};
 
 use consort::{Candidate, Collective, Pes, Rank, Sum, SyncModes, Until, Waiting};
 use consort_conformance::{
-    registry::one_each,
+    registry::{one_each, one_each_on_slices},
     turns::{LIMIT, alone, note},
 };
 
@@ -15,7 +15,7 @@ use super::{call, call_on, fails, few_and_many_words};
 fn instead_of_entering(collective: Collective, waiting: Waiting) {
     const PES: u32 = 4;
     alone(LIMIT, move || {
-        for candidate in one_each(collective) {
+        for candidate in one_each_on_slices(collective) {
             for victim in (0..PES).map(Rank) {
                 let words = few_and_many_words(collective, &candidate, PES);
                 for words in if collective == Collective::Barrier { &words[..1] } else { &words } {
@@ -119,6 +119,30 @@ fn waits_for_credits_fail() {
                     } else {
                         call_on(|| team.broadcast_symmetric(&data, root))
                     }
+                });
+            }
+        }
+    });
+}
+
+/// A broadcast by puts waits for those that must have entered, and for the data.
+#[test]
+fn broadcasts_by_puts_fail() {
+    alone(LIMIT, || {
+        for waiting in Waiting::EVERY {
+            for victim in (0..4).map(Rank) {
+                let by = Candidate::new("knomial_put").with("radix", 2);
+                let pes = Pes::threads(4).waiting(waiting).heap_bytes(1 << 16);
+                let pes = pes.force(Collective::Broadcast, by);
+                fails(pes, 4, victim, |pe, moment| {
+                    let world = pe.world();
+                    let data = world.symmetric::<u64>(100)?;
+                    world.broadcast_symmetric(&data, Rank(1))?;
+                    if world.rank() == victim {
+                        moment.is_now();
+                        panic!("as planned");
+                    }
+                    call_on(|| world.broadcast_symmetric(&data, Rank(1)))
                 });
             }
         }

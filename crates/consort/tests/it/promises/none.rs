@@ -20,7 +20,9 @@ fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
     match (candidate.algorithm.as_str(), collective) {
         // Nobody leaves what it has exposed, or has in its message buffer.
         _ if collective.is_vector() => false,
-        ("knomial_get" | "oc_bcast" | "shared", _) => false,
+        ("knomial_get" | "knomial_rendezvous" | "oc_bcast" | "shared", _) => false,
+        // A put waits until its target has entered, if that must have.
+        ("knomial_put", _) => needs_nothing && sync.entry == SyncMode::None,
         // The root says that it is here in every mode, and that is all it does.
         ("direct", Broadcast) => needs_nothing,
         ("direct", _) if sync.entry == SyncMode::None => true,

@@ -11,7 +11,7 @@ use std::{
 
 use consort::{Candidate, Collective, Error, Pes, Rank, Sum, SyncMode, SyncModes, Team};
 use consort_conformance::{
-    registry::one_each,
+    registry::one_each_on_slices,
     turns::{alone, note},
 };
 
@@ -43,7 +43,7 @@ fn nobody_leaves_a_call_on_slices_before_all_have_entered() {
     alone(LIMIT, || {
         let data = Collective::regulars().filter(|&one| one != Collective::Barrier);
         for (collective, candidate) in
-            data.flat_map(|of| one_each(of).into_iter().map(move |by| (of, by)))
+            data.flat_map(|of| one_each_on_slices(of).into_iter().map(move |by| (of, by)))
         {
             let mut some = false;
             for pes in [2, 3] {
