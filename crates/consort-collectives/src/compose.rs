@@ -4,8 +4,8 @@
 //! all-gather of the blocks. An all-gather is a gather and a broadcast. (Nishtala, Zheng, Hargrove
 //! and Yelick 2011, section 3.5; with a broadcast, also Bala et al. 1995, section 4.2.) The parts
 //! run unchanged. Those of `Composed` are two algorithms with the parameters of the whole; those of
-//! `open` are any two. The second part works on the result that the first has left in the target: the
-//! whole result at PE 0, or each PE's own block of it if the second part is an all-gather. (An
+//! `open` are any two. The second part works on the result that the first has left in the target:
+//! the whole result at PE 0, or each PE's own block of it if the second part is an all-gather. (An
 //! all-gather made of as many broadcasts as there are PEs has its own file, and uses the same
 //! `Part`s.)
 //!

@@ -1,13 +1,12 @@
 //! The interfaces of the tuner to the program: candidates and estimates, and their measurement.
 
-use std::{error::Error, sync::OnceLock, time::Duration, time::Instant};
+use std::{collections::BTreeSet, error::Error, sync::OnceLock, time::Duration, time::Instant};
 
-use consort_fabric::{CallSpec, Candidate, Query, statistics::Summary};
-
-use crate::{
-    TransferClass,
-    wisdom::{Revisions, offered},
+use consort_fabric::{
+    CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes, statistics::Summary,
 };
+
+use crate::{TransferClass, query::canonical, wisdom::Revisions};
 
 /// The available algorithms, and a model of their times.
 ///
@@ -37,6 +36,25 @@ pub trait Catalog {
     fn revisions(&self) -> Revisions {
         offered(self)
     }
+}
+
+/// The algorithms of `catalog` for a fixed set of queries, each of revision 1.
+fn offered<C: Catalog + ?Sized>(catalog: &C) -> Revisions {
+    let mut offered = BTreeSet::new();
+    for collective in Collective::EVERY {
+        for sync in [SyncModes::STRICT, SyncModes::MINE, SyncModes::LOOSE] {
+            for (pes, bytes) in [(2, 8), (2, 1 << 20), (16, 8), (16, 4096), (16, 1 << 20)] {
+                for (operator, symmetric) in
+                    [(OperatorClass::Commutative, true), (OperatorClass::Ordered, false)]
+                {
+                    let query = Query { collective, sync, pes, bytes, operator, symmetric };
+                    let candidates = catalog.candidates(&canonical(&query));
+                    offered.extend(candidates.into_iter().map(|one| (collective, one.algorithm)));
+                }
+            }
+        }
+    }
+    Revisions::of(offered.into_iter().map(|(collective, name)| (collective, name, 1)))
 }
 
 /// A catalogue whose candidates can also be measured.

@@ -16,7 +16,10 @@ mod plots;
 use std::{fs, path::Path, process::ExitCode, time::Instant};
 
 use anyhow::{Context, Result, bail};
-use consort_bench::simulation::{Program, Simulated};
+use consort_bench::{
+    simulation::{Program, Simulated},
+    units,
+};
 use consort_sim::SimulationError;
 
 use crate::{
@@ -61,7 +64,8 @@ impl Sim {
                     interrupt::end_if_set(stop, &progress);
                 }
             };
-            let name = program.candidate.to_string();
+            let (candidate, bytes) = (&program.candidate, program.query.bytes);
+            let name = format!("{candidate}, {}", units::size(bytes));
             match Simulated::of(program, &simulation, &show) {
                 Ok(simulated) => all.push(simulated),
                 Err(error) if is_out_of_time(&error) => left_out.push(format!(

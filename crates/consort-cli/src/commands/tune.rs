@@ -334,8 +334,8 @@ fn set<T: Clone>(values: &mut Vec<T>, asked: &[T]) {
 }
 
 /// The wisdom to continue from: that of the file, if it fits, without the entries whose algorithms
-/// have changed. If they all have, it is set aside. A file that is not wisdom of this machine is not
-/// touched.
+/// have changed. If they all have, it is set aside. A file that is not wisdom of this machine is
+/// not touched.
 fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
     let error = match Wisdom::load(path, identity) {
         Ok(wisdom) => {

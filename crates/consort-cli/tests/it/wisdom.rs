@@ -1,5 +1,6 @@
 //! Wisdom from the outside: made, taken up, shown, moved about, and refused where it does not fit.
 
+mod releases;
 mod shapes;
 
 use std::{
@@ -234,7 +235,7 @@ fn candidates_that_are_the_same_are_named_together() {
 #[test]
 fn broken_wisdom_is_warned_of_and_survives() {
     let place = Place::tuned();
-    for broken in ["", "not wisdom at all", "[wisdom]\nformat = 2\n"] {
+    for broken in ["", "not wisdom at all", "[wisdom]\nformat = 3\n"] {
         fs::write(place.wisdom(), broken).unwrap();
         let explained = place.run("explain barrier").succeeds();
         assert!(explained.err.starts_with("warning: wisdom is not used: "), "{}", explained.err);
@@ -284,38 +285,6 @@ fn wisdom_of_another_machine_is_not_touched() {
     assert!(shown.out.contains("not used here: made on machine `Niagara2`"), "{}", shown.out);
     assert_eq!(place.text(), text);
     assert!(!place.path("other.toml").exists());
-}
-
-/// A release that changed nothing that it names.
-#[test]
-fn wisdom_of_another_version_is_used() {
-    let place = Place::tuned();
-    place.change(|text| with(text, "library", "0.0.9"));
-    let explained = place.run("explain barrier --wisdom wisdom.toml").succeeds();
-    assert!(explained.err.is_empty(), "{}", explained.err);
-    let shown = place.run("wisdom show").succeeds();
-    assert!(!shown.out.contains("not used"), "{}", shown.out);
-}
-
-#[test]
-fn wisdom_of_algorithms_that_have_changed_is_put_aside() {
-    let place = Place::tuned();
-    let text = place.change(|text| {
-        let lines = text.lines().map(|line| match line.strip_suffix(" = 1") {
-            Some(name) if name.starts_with("\"barrier ") => format!("{name} = 2"),
-            _ => line.to_owned(),
-        });
-        lines.collect::<Vec<String>>().join("\n") + "\n"
-    });
-    let message = "stale, all its algorithms have changed since version";
-    let named = "explain barrier --wisdom wisdom.toml";
-    place.run(named).fails(&[message, "run `consort tune` again"]);
-    let shown = place.run("wisdom show").succeeds();
-    assert!(shown.out.contains(message), "{}", shown.out);
-    let tuned = place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();
-    assert!(tuned.err.contains(message) && tuned.err.contains(".old"), "{}", tuned.err);
-    assert_eq!(fs::read_to_string(place.path("wisdom.toml.old")).unwrap(), text);
-    place.run(named).succeeds();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! 1. `mod.rs`: entries, and merging.
 //! 2. `identity.rs`: the machine and algorithms of wisdom, and the reasons why it is refused
-//!    elsewhere.
+//!    elsewhere; `revisions.rs`: what the algorithms are told by.
 //! 3. `format.rs`: the text; each error has its line.
 //! 4. `file.rs`: finding, loading and saving it.
 //!
@@ -13,6 +13,7 @@
 mod file;
 mod format;
 mod identity;
+mod revisions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,11 +21,11 @@ use consort_fabric::{Candidate, OperatorClass, Query};
 
 pub use file::{WisdomError, default_path, replace_file};
 pub use format::FORMAT;
-pub use identity::{Identity, Misfit, Revisions};
+pub use identity::{Identity, Misfit};
+pub use revisions::Revisions;
 
 use crate::{Confidence, Rigour, TransferClass, query::canonical, times::TIMES_NS};
 use identity::fingerprint;
-pub(crate) use identity::offered;
 
 /// The second-best candidate of an entry.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,8 +8,9 @@
 //! | `machines` | the simulator, on machines that are described |
 //! | `toy` | messages in the memory of one thread, in any inbox, buffered or not |
 //!
-//! `revisions` holds what each algorithm sends to its revision. `public` is what the PEs of `consort` do, as threads here and as processes in
-//! `tests/processes`. `faults` shows that the simulator finds what is broken.
+//! `revisions` holds what each algorithm sends to its revision. `public` is what the PEs of
+//! `consort` do, as threads here and as processes in `tests/processes`. `faults` shows that the
+//! simulator finds what is broken.
 
 mod faults;
 mod guides;
