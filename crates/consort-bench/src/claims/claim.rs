@@ -50,8 +50,8 @@ pub enum Place {
 
 impl Claim {
     /// Runs the experiment for `budget`, with `pes` PEs or else the number that suits it, until
-    /// `stop` is set. Passes the share that is complete to `show`. With `whole` the paper's
-    /// machines are simulated too, however long that takes. Returns nothing if it was stopped
+    /// `stop` is set. Passes the share that is complete to `show`. With `whole` it has all figures,
+    /// however long that takes, and with `beside` the paper's machines are simulated too. Returns nothing if it was stopped
     /// before its end, and the time of simulating the paper's machines beside this one.
     ///
     /// # Errors
@@ -61,6 +61,7 @@ impl Claim {
         pes: Option<u32>,
         budget: Duration,
         whole: bool,
+        beside: bool,
         stop: &AtomicBool,
         show: &dyn Fn(f64),
     ) -> Result<Option<(Outcome, Duration)>> {
@@ -78,7 +79,7 @@ impl Claim {
             return Ok(None);
         }
         let (mut outcome, begun) = (judged?, Instant::now());
-        if let (Place::BesideSimulated(simulate), true) = (self.place, whole) {
+        if let (Place::BesideSimulated(simulate), true) = (self.place, beside) {
             merge(&mut outcome.quantities, simulate(source)?);
         }
         for one in &mut outcome.quantities {

@@ -27,7 +27,7 @@ use crate::{
     report::Told,
     results::Results,
 };
-use text::{in_full, is_simulated, place};
+use text::{in_brief, in_full, is_simulated};
 
 /// The default budget of all claims together.
 const QUICK: Duration = Duration::from_secs(7);
@@ -43,6 +43,7 @@ Examples:
   consort reproduce H6              one of them as a table
   consort reproduce P3 P4 P5        several, one after the other
   consort reproduce G5 --pes 4      among so many PEs
+  consort reproduce H5 --here       without the paper's machine, simulated
   consort reproduce P4 --json       for programs, one figure a line
   consort reproduce --all --report claims.html     all of them in full, for a browser";
 
@@ -57,6 +58,9 @@ pub(crate) struct Reproduce {
     /// All claims in full, which takes many minutes
     #[arg(long, conflicts_with = "claims")]
     all: bool,
+    /// Only what this machine shows: simulate none of a paper's
+    #[arg(long)]
+    here: bool,
     /// Number of PEs instead of those that suit a claim
     #[arg(long, value_name = "N")]
     pes: Option<u32>,
@@ -153,7 +157,8 @@ impl Reproduce {
         let whole = !is_brief || self.results.are_for_programs() || self.results.report.is_some();
         let begun = Instant::now();
         let show = |share| progress.show(share);
-        let evaluated = claim.evaluate(self.pes, budget, whole, &run.measurement.stop, &show)?;
+        let (beside, stop) = (whole && !self.here, &run.measurement.stop);
+        let evaluated = claim.evaluate(self.pes, budget, whole, beside, stop, &show)?;
         Ok(evaluated.map(|(outcome, simulating)| {
             run.simulating += if is_simulated(claim) { begun.elapsed() } else { simulating };
             outcome
@@ -208,14 +213,11 @@ impl Reproduce {
     fn all_in_brief(&self, run: &mut Run<'_>) -> Result<Duration> {
         let whole = self.budget.unwrap_or(QUICK);
         let budget = whole / u32::try_from(CLAIMS.len())?;
-        let mut page = Page::default();
         for claim in CLAIMS {
             let Some(outcome) = self.outcome(claim, budget, run)? else { break };
-            page.lines(format!("{}  {}\n", claim.id, claim.says));
-            page.paragraph(format!("    {}: {}", place(claim), outcome.verdict));
             run.evaluated.push((claim, outcome));
         }
-        page.lines("\n`consort reproduce H6` shows one of them as figure or table.\n");
+        let page = in_brief(&run.evaluated);
         let none = Switches::default();
         if self.results.are_for_programs() {
             run.measurement.warn(&none);

@@ -119,7 +119,7 @@ fn each_object_and_each_table_says_where_and_when_it_was_measured() {
         "bench barrier --budget 0",
         "bench stencil --budget 0.3",
         "bench look-up --budget 0",
-        "reproduce H5 --pes 3 --budget 0",
+        "reproduce H5 --pes 3 --budget 0 --here",
         "topo --budget 0",
         "topo --fabric processes --budget 0",
         "tune --collective barrier --pes 2 --budget 0.5",

@@ -128,7 +128,7 @@ fn a_row_is_what_a_table_has_rows_of() {
             "collective,sync,pes,bytes,operator,symmetric,choice,median_ns,",
         ),
         ("topo --fabric processes --budget 0.2", "a,b,between,one_way_ns,"),
-        ("reproduce H5 --pes 3 --budget 0", "claim,machine,quantity,unit,paper,"),
+        ("reproduce H5 --pes 3 --budget 0 --here", "claim,machine,quantity,unit,paper,"),
         ("sync advise --section 10 --threads 1 --budget 0", "bench,algorithm,is_peer,load,"),
     ] {
         let output = consort(&folder, &format!("{line} --csv"));

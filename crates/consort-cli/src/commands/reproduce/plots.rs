@@ -12,7 +12,7 @@ use consort_bench::{
 use consort_report::{Axis, Bar, Bars, Cell, Document, Group, Scale, Table, Tone};
 use consort_sim::machines::Machine;
 
-use super::text::{error, is_simulated, place};
+use super::text::{error, is_simulated, place, standing, standings};
 use crate::report::{add_page, axes};
 
 /// The most groups of bars; the table has all figures.
@@ -26,9 +26,12 @@ type Evaluated = [(&'static Claim, Outcome)];
 /// Adds a section for each claim, and one for the machines.
 pub(super) fn plots(document: &mut Document, evaluated: &Evaluated) {
     document.section("The claims");
-    let mut table = Table::new(["claim", "the paper says", "where", "what is seen"]);
+    let header = ["claim", "the paper says", "here", "simulated", "where", "what is seen"];
+    let mut table = Table::new(header);
     for (claim, outcome) in evaluated {
-        let cells = [claim.id, claim.says, place(claim), &outcome.verdict];
+        let [here, simulated] = standings(outcome).map(|standing| standing.to_string());
+        let verdict = &*outcome.verdict;
+        let cells = [claim.id, claim.says, &here, &simulated, place(claim), verdict];
         table.row(cells.map(Cell::text));
     }
     document.table(table);
@@ -49,6 +52,7 @@ fn one(document: &mut Document, claim: &Claim, outcome: &Outcome) {
         ("Paper", paper),
         ("The paper says", claim.says),
         (verdict, outcome.verdict.as_str()),
+        ("So", &*standing(outcome)),
     ]);
     if outcome.quantities.iter().any(|one| one.holds == Some(false)) {
         document.note(Tone::Bad, "A limit of the paper is missed.");
