@@ -51,8 +51,9 @@ pub enum Place {
 impl Claim {
     /// Runs the experiment for `budget`, with `pes` PEs or else the number that suits it, until
     /// `stop` is set. Passes the share that is complete to `show`. With `whole` it has all figures,
-    /// however long that takes, and with `beside` the paper's machines are simulated too. Returns nothing if it was stopped
-    /// before its end, and the time of simulating the paper's machines beside this one.
+    /// however long that takes, and with `beside` the paper's machines are simulated too. Returns
+    /// nothing if it was stopped before its end, and the time of simulating the paper's machines
+    /// beside this one.
     ///
     /// # Errors
     /// When a job or a simulation fails, or the experiment needs another number of PEs.

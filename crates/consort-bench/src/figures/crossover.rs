@@ -9,7 +9,7 @@ use super::{
     bars,
     experiment::{Experiment, Outcome},
     hotpar::{BARCELONA, FlowControl, Machine},
-    measure::{self, Pair, Way},
+    measure::{self, Best, Pair, Way},
     quantity::{Quantity, Source},
 };
 use crate::{
@@ -145,22 +145,28 @@ fn penalty(pairs: &[Pair], from: u64, own: u64) -> Option<f64> {
     losses.max_by(f64::total_cmp)
 }
 
+/// The radix of a tree.
+fn radix(tree: &Best) -> String {
+    let radix = tree.work.candidate().and_then(|(_, by)| by.parameter("radix"));
+    radix.map_or("-".to_owned(), |radix| radix.to_string())
+}
+
 /// Both times at each size, and their ratio as a bar.
 pub(super) fn table(name: &str, pairs: &[Pair]) -> String {
-    const WIDTH: usize = 40;
+    const WIDTH: usize = 28;
     let most = pairs.iter().map(Pair::ratio).fold(2.0, f64::max);
     let mark = bars::bar(1.0, most, WIDTH).len();
     let mut text =
-        format!("  {name:<8}  {:>8}  {:>8}  {:<17}  {:>6}\n", "flat", "tree", "which", "");
+        format!("  {name:<8}  {:>8}  {:>8}  {:<8}  {:>6}\n", "flat", "tree", "radix", "");
     for pair in pairs {
         let mut bar = format!("{:<WIDTH$}", bars::bar(pair.ratio(), most, WIDTH));
         bar.insert(mark.min(WIDTH), '|');
         text += &format!(
-            "  {:>8}  {:>8}  {:>8}  {:<17}  {:>6}  {}\n",
+            "  {:>8}  {:>8}  {:>8}  {:<8}  {:>6}  {}\n",
             doubles(pair),
             time(pair.one.ns),
             time(pair.other.ns),
-            pair.other.name(),
+            radix(&pair.other),
             ratio(pair.ratio()),
             bar.trim_end()
         );
@@ -174,7 +180,7 @@ mod tests {
 
     fn pair(doubles: usize, flat_ns: f64, tree_ns: f64) -> Pair {
         let query = measure::reduce(SyncModes::LOOSE, PES, doubles * 8);
-        let best = |ns| measure::Best { work: Work::of(&query, &measure::flat()), ns };
+        let best = |ns| Best { work: Work::of(&query, &measure::flat()), ns };
         Pair { one: best(flat_ns), other: best(tree_ns) }
     }
 

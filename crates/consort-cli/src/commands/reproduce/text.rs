@@ -30,7 +30,7 @@ pub(super) fn in_brief(evaluated: &[(&'static Claim, Outcome)]) -> Page {
     let mut page = Page::default();
     let line = |cells: [&str; 4]| {
         let [id, here, simulated, says] = cells;
-        format!("{id:<4} {here:<11} {simulated:<11} {says}\n")
+        format!("{id:<4} {here:<12} {simulated:<12} {says}\n")
     };
     page.lines(line(["", "here", "simulated", "the paper says"]));
     for (claim, outcome) in evaluated {
