@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas
 
 #: The format of wisdom that is read.
-_FORMAT = 2
+_FORMAT = 3
 
 #: The keys that tell what an object is, and the key of a list in it that has the rows.
 _KINDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (

@@ -15,7 +15,7 @@ FIGURE = """\
 """
 WISDOM = """\
 [wisdom]
-format = 2
+format = 3
 machine = "a machine"
 
 [[entry]]

@@ -45,7 +45,7 @@ MODEL = {
 }
 WISDOM = """\
 [wisdom]
-format = 2
+format = 3
 library = "0.1.0"
 machine = "a machine"
 entries = 2
