@@ -161,7 +161,7 @@ def test_wisdom_is_read(tmp_path, monkeypatch):
         (WISDOM[: WISDOM.rindex("[[entry]]")], "is cut off: 1 of 2 entries are there"),
         (WISDOM[:-5], "is cut off|is no wisdom"),
         (WISDOM[: len(WISDOM) // 2 + 4], "is no wisdom, or cut off: "),
-        (WISDOM.replace("format = 2", "format = 3"), "has format 3, and this package reads 2"),
+        (WISDOM.replace("format = 3", "format = 4"), "has format 4, and this package reads 3"),
         ("[something]\nelse = 1\n", "there is no table .wisdom. with its format"),
     ],
 )
