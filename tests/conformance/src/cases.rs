@@ -252,6 +252,11 @@ impl Space {
         }
     }
 
+    /// Every case, in all nine modes.
+    pub fn in_all_modes(&self) -> impl Iterator<Item = Case> {
+        (0..self.count()).map(|number| self.case(number))
+    }
+
     /// Every case of the modes that have names of their own.
     pub fn in_few_modes(&self) -> impl Iterator<Item = Case> {
         let named = [SyncModes::STRICT, SyncModes::LOOSE, SyncModes::MINE];

@@ -24,8 +24,9 @@ impl Coverage {
     }
 }
 
-/// Each candidate at every size, in memory of both kinds, and in the modes that have names of their
-/// own; each algorithm on every number of PEs, with every root, and in those modes at most sizes.
+/// Each candidate at every size, in memory of both kinds, in all nine modes, and with the first, a
+/// middle and the last PE as root; each algorithm on every number of PEs with every root, and in the
+/// modes that have names of their own at most sizes.
 fn shows(pes: u32, case: &Case) -> Vec<String> {
     /// Longer messages are shown in any mode.
     const LONG_BYTES: usize = 100_000;
@@ -42,11 +43,21 @@ fn shows(pes: u32, case: &Case) -> Vec<String> {
     let mut shown = vec![
         format!("{name}, {size} B"),
         format!("{name}, symmetric: {symmetric}"),
+        format!("{name}, {sync}"),
+        format!(
+            "{name}, root {}",
+            if root.0 == 0 {
+                "first"
+            } else if root.0 + 1 == pes {
+                "last"
+            } else {
+                "middle"
+            }
+        ),
         format!("{algorithm} on {pes} PEs"),
         format!("{algorithm} on {pes} PEs, root {root}"),
     ];
     if [SyncModes::STRICT, SyncModes::LOOSE, SyncModes::MINE].contains(sync) {
-        shown.push(format!("{name}, {sync}"));
         shown.push(format!("{algorithm}, {sync}, symmetric: {symmetric}"));
         if *size < LONG_BYTES {
             shown.push(format!("{algorithm}, {sync}, {size} B"));

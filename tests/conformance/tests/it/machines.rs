@@ -75,6 +75,16 @@ fn all_that_a_cluster_can_serve() {
     }
 }
 
+/// Cores with coherent caches, on which the figures of multicores rest.
+#[test]
+fn all_that_coherent_machines_can_serve() {
+    for (name, pes, programs) in
+        [("clovertown-x2", 8, 40), ("barcelona-x8", 32, 10), ("niagara2-x4", 17, 20)]
+    {
+        play_on(&on(name, pes), pes, programs);
+    }
+}
+
 /// All PEs of a few nodes, to which they are dealt in turn.
 #[test]
 fn all_that_a_cluster_in_turn_can_serve() {

@@ -8,7 +8,8 @@
 //! | `machines` | the simulator, on machines that are described |
 //! | `toy` | messages in the memory of one thread, in any inbox, buffered or not |
 //!
-//! `revisions` holds what each algorithm sends to its revision. `public` is what the PEs of
+//! `revisions` holds what each algorithm sends to its revision, and `refusals` what it refuses to
+//! its reasons. `public` is what the PEs of
 //! `consort` do, as threads here and as processes in `tests/processes`. `faults` shows that the
 //! simulator finds what is broken.
 
@@ -18,6 +19,7 @@ mod loopback;
 mod machines;
 mod outside_algorithm;
 mod public;
+mod refusals;
 mod revisions;
 mod schedules;
 mod simulated;

@@ -51,6 +51,11 @@ fn sizes(pes: u32) -> &'static [usize] {
     }
 }
 
+/// Sizes, teams and nodes in which every candidate is played in all modes and with all roots.
+static FEW_SIZES: [usize; 2] = [8, 4096];
+const ALL_MODES: [(u32, Nodes); 4] =
+    [(2, Nodes::One), (3, Nodes::One), (6, Nodes::Blocks(2)), (6, Nodes::InTurn(2))];
+
 /// How many forms of nodes PEs are said to lie on.
 const FORMS: usize = 6;
 
@@ -157,6 +162,12 @@ fn rest() -> Vec<(u32, Nodes, Vec<Case>)> {
         coverage.note(pes, &cases);
     }
     let (mut programs, mut candidates, mut played) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    for (pes, nodes) in ALL_MODES {
+        let capabilities = capabilities(pes, nodes);
+        let mut cases: Vec<Case> = Space::of(pes, &FEW_SIZES).in_all_modes().collect();
+        cases.retain(|case| case.is_served(pes, capabilities) && coverage.is_new(pes, case));
+        programs.extend(cases.chunks(CALLS).map(|cases| (pes, nodes, cases.to_vec())));
+    }
     for (pes, nodes) in
         PES.into_iter().flat_map(|pes| (0..FORMS).map(move |form| (pes, nodes(form))))
     {

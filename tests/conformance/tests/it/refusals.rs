@@ -1,0 +1,52 @@
+//! What algorithms refuse, and why: each algorithm's reasons stand in `refusals.txt`, and one that is
+//! not there fails.
+
+use std::{collections::BTreeSet, env, fs, path::Path};
+
+use consort_collectives::{Setting, check};
+use consort_conformance::{Case, Space};
+use consort_fabric::Nodes;
+use consort_sim::Simulation;
+
+static SIZES: [usize; 3] = [8, 57, 20_001];
+/// Teams, and the nodes on which they lie.
+const TEAMS: [(u32, Nodes); 4] =
+    [(1, Nodes::One), (2, Nodes::One), (5, Nodes::One), (8, Nodes::Blocks(2))];
+/// Set to write the file anew.
+const WRITE: &str = "CONSORT_WRITE_REFUSALS";
+
+/// The reason without its numbers, which are those of the case.
+fn reason(case: &Case, pes: u32, simulation: &Simulation) -> Option<String> {
+    let capabilities = simulation.capabilities().expect("it takes any number of PEs");
+    let candidate = case.kind.candidate.as_ref()?;
+    let error = check(&Setting::of(case.call(pes), capabilities), candidate).err()?;
+    let mut text = String::new();
+    for letter in error.to_string().chars() {
+        let letter = if letter.is_ascii_digit() { 'N' } else { letter };
+        if letter != 'N' || !text.ends_with('N') {
+            text.push(letter);
+        }
+    }
+    Some(format!("{}: {text}", case.kind.collective))
+}
+
+#[test]
+fn refusals_are_those_that_are_known() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("refusals.txt");
+    let mut found = BTreeSet::new();
+    for (pes, nodes) in TEAMS {
+        let simulation = Simulation::explored(pes).nodes(nodes);
+        let cases = Space::of(pes, &SIZES).in_few_modes();
+        found.extend(cases.filter_map(|case| reason(&case, pes, &simulation)));
+    }
+    let text: String = found.iter().map(|line| format!("{line}\n")).collect();
+    if env::var_os(WRITE).is_some() {
+        fs::write(&path, text).expect("the file can be written");
+        return;
+    }
+    let written = fs::read_to_string(&path).expect("the file is there");
+    let known: BTreeSet<&str> = written.lines().collect();
+    let new: Vec<&String> = found.iter().filter(|line| !known.contains(line.as_str())).collect();
+    assert!(new.is_empty(), "these are refused for a reason that is not known: {new:#?}");
+    assert_eq!(text, written, "run this test with {WRITE}=1: some are refused no more");
+}
