@@ -306,3 +306,13 @@ fn bad_input_is_refused_with_advice() {
         assert!(complaint.contains(part), "{line}: {complaint}");
     }
 }
+
+#[test]
+fn what_explain_names_is_taken_back() {
+    for what in ["reduce --bytes 64 --pes 2", "all_reduce --bytes 8k --pes 2", "barrier --pes 2"] {
+        let told = stdout(&format!("explain {what}"));
+        let (_, candidate) = told.lines().next().and_then(|line| line.rsplit_once(": ")).unwrap();
+        let line = format!("bench {what} --algorithm {candidate} --budget 0 --no-mpi");
+        assert!(consort(&line).status.success(), "{line}");
+    }
+}
