@@ -25,8 +25,8 @@ impl Coverage {
 }
 
 /// Each candidate at every size, in memory of both kinds, in all nine modes, and with the first, a
-/// middle and the last PE as root; each algorithm on every number of PEs with every root, and in the
-/// modes that have names of their own at most sizes.
+/// middle and the last PE as root; each algorithm on every number of PEs with every root, and in
+/// the modes that have names of their own at most sizes.
 fn shows(pes: u32, case: &Case) -> Vec<String> {
     /// Longer messages are shown in any mode.
     const LONG_BYTES: usize = 100_000;

@@ -1,5 +1,5 @@
-//! What algorithms refuse, and why: each algorithm's reasons stand in `refusals.txt`, and one that is
-//! not there fails.
+//! What algorithms refuse, and why: each algorithm's reasons stand in `refusals.txt`, and one that
+//! is not there fails.
 
 use std::{collections::BTreeSet, env, fs, path::Path};
 
