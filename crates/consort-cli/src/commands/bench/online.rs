@@ -24,15 +24,12 @@ pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
 }
 
 fn page(kinds: &[Refining]) -> Page {
-    let header =
-        ["call", "bytes", "bad choice", "", "refined to", "", "after calls", "after", "cost"];
+    let header = ["call", "bytes", "bad choice", "refined", "after calls", "after", "cost"];
     let row = |kind: &Refining| {
         vec![
             kind.collective.name().to_owned(),
             kind.bytes.to_string(),
-            output::brief(&kind.bad),
             output::time(kind.kept.calls.median),
-            output::brief(&kind.found),
             output::time(kind.refined.calls.median),
             kind.refined.after_calls.to_string(),
             output::time(kind.refined.after.as_secs_f64() * 1e9),
@@ -40,7 +37,11 @@ fn page(kinds: &[Refining]) -> Page {
         ]
     };
     let mut page = Page::default();
-    page.table(header, kinds.iter().map(row).collect(), [1, 3, 5, 6, 7, 8]);
+    page.table(header, kinds.iter().map(row).collect(), [1, 2, 3, 4, 5, 6]);
+    for Refining { collective, bytes, bad, found, .. } in kinds {
+        let [bad, found] = [bad, found].map(output::brief);
+        page.paragraph(format!("{collective} of {bytes} B: {bad}, refined to {found}"));
+    }
     page.lines(format!(
         "Trying may cost {} % of the time in calls. The cost is against the last choice, forced.\n",
         100.0 * online::SHARE
