@@ -36,7 +36,8 @@ fn refusals_are_those_that_are_known() {
     let mut found = BTreeSet::new();
     for (pes, nodes) in TEAMS {
         let simulation = Simulation::explored(pes).nodes(nodes);
-        let cases = Space::of(pes, &SIZES).in_few_modes();
+        let space = Space::of(pes, &SIZES);
+        let cases = space.in_few_modes();
         found.extend(cases.filter_map(|case| reason(&case, pes, &simulation)));
     }
     let text: String = found.iter().map(|line| format!("{line}\n")).collect();
