@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use consort_fabric::{Candidate, Collective};
 
 /// Revisions of algorithms, each of which is raised when what the algorithm sends changes. Their
-/// names are those of [`Revisions::names`].
+/// names are a collective and an algorithm, as in `reduce knomial`, or an algorithm alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Revisions(BTreeMap<String, u32>);
 
