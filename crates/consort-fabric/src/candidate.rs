@@ -80,7 +80,8 @@ impl fmt::Display for Candidate {
 /// A text that describes no candidate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` describes no candidate: write NAME or NAME(PARAMETER=NUMBER,...), as in knomial(radix=4)"
+    "`{0}` describes no candidate: write NAME or NAME(PARAMETER=NUMBER,...), as in \
+     knomial(radix=4), or all parts of what is made of some, as in reduce_broadcast(flat,flat)"
 )]
 pub struct BadCandidate(String);
 

@@ -1,6 +1,6 @@
 //! The elements of SVG, for one of the two sizes of a plot.
 
-use crate::markup::escaped;
+use crate::markup::{escaped, titled};
 
 /// The width of a window that a plot is drawn for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,10 +124,6 @@ impl Canvas {
              aria-label=\"{title}. {about}\">\n{body}</svg>\n"
         )
     }
-}
-
-fn titled(title: &str) -> String {
-    if title.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(title)) }
 }
 
 #[cfg(test)]

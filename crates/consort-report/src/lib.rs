@@ -28,5 +28,5 @@ pub use bars::{Bar, Bars, Group};
 pub use document::Document;
 pub use heat::{Heat, HeatCell};
 pub use lines::{Lines, Point, Series};
-pub use markup::escaped;
+pub use markup::{escaped, titled};
 pub use table::{Cell, Table, Tone};

@@ -19,6 +19,11 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
+/// The element that gives a part of a picture its title; nothing without one.
+pub fn titled(title: &str) -> String {
+    if title.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(title)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -74,13 +74,13 @@ pub fn one_each(collective: Collective) -> Vec<Candidate> {
 #[must_use]
 pub fn one_each_on_slices(collective: Collective) -> Vec<Candidate> {
     let mut all = one_each(collective);
-    let setting = Setting::of(&any_query(collective), CAPABILITIES);
+    let setting = Setting::of(&long_query(collective), CAPABILITIES);
     all.retain(|one| serves(&setting, one));
     all
 }
 
-/// A call of a few words on slices.
-const fn any_query(collective: Collective) -> Query {
+/// A call on slices, of blocks so long that every algorithm has something to divide.
+const fn long_query(collective: Collective) -> Query {
     Query {
         collective,
         sync: SyncModes::MINE,
@@ -110,7 +110,7 @@ fn nothing_is_left_out() {
 
     for collective in Collective::EVERY {
         let all = on_nodes(collective);
-        let query = Query { bytes: 1 << 20, ..any_query(collective) };
+        let query = Query { bytes: 1 << 20, ..long_query(collective) };
         for candidate in candidates(&query, CAPABILITIES) {
             assert!(all.contains(&candidate), "{collective}: {candidate}");
         }

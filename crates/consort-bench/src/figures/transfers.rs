@@ -167,19 +167,27 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     Ok(Outcome { verdict, page, quantities })
 }
 
+/// The rows of these sizes on the paper's machines, simulated, each with its machine.
+fn simulated_rows(sizes_bytes: &[usize]) -> Result<Vec<(&'static str, Row)>> {
+    let mut rows = Vec::new();
+    for name in [CRAY, RANGER] {
+        let machine = Machine::new(name, PES)?;
+        for &bytes in sizes_bytes {
+            rows.push((name, Row::simulated(&machine, bytes)?));
+        }
+    }
+    Ok(rows)
+}
+
 /// Runs the experiment on the paper's machines, simulated.
 ///
 /// # Errors
 /// When a simulation fails.
 pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
-    for name in [CRAY, RANGER] {
-        let machine = Machine::new(name, PES)?;
-        for bytes in SIZES_BYTES {
-            let row = Row::simulated(&machine, bytes)?;
-            let figures = row.figures(source, name, PES);
-            all.extend(figures.map(|(figure, value)| figure.simulated(value)));
-        }
+    for (name, row) in simulated_rows(&SIZES_BYTES)? {
+        let figures = row.figures(source, name, PES);
+        all.extend(figures.map(|(figure, value)| figure.simulated(value)));
     }
     Ok(all)
 }
@@ -191,18 +199,13 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
 /// # Errors
 /// When a simulation fails.
 pub fn addresses(source: Source) -> Result<Vec<Quantity>> {
-    let mut all = Vec::new();
-    for name in [CRAY, RANGER] {
-        let machine = Machine::new(name, PES)?;
-        for bytes in ADDRESS_BYTES {
-            let row = Row::simulated(&machine, bytes)?;
-            let local = row.over_put(Transfer::Rendezvous);
-            let what = format!("broadcast of {bytes} B, Local over Single");
-            let figure = source.quantity(name, what, "ratio").with_pes(PES);
-            all.push(figure.simulated(local / local.min(1.0)));
-        }
-    }
-    Ok(all)
+    let rows = simulated_rows(&ADDRESS_BYTES)?.into_iter();
+    let ratio = |(name, row): (&'static str, Row)| {
+        let what = format!("broadcast of {} B, Local over Single", row.bytes);
+        let figure = source.quantity(name, what, "ratio").with_pes(PES);
+        figure.simulated(row.over_put(Transfer::Rendezvous))
+    };
+    Ok(rows.map(ratio).collect())
 }
 
 /// A row for each size, a column for each way.

@@ -1,6 +1,6 @@
 //! The few elements of SVG in the pictures.
 
-use consort_report::escaped;
+use consort_report::{escaped, titled};
 
 /// The colour of text and lines.
 pub(crate) const INK: &str = "#222222";
@@ -98,10 +98,6 @@ impl Svg {
              <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{elements}</svg>\n"
         )
     }
-}
-
-fn titled(title: &str) -> String {
-    if title.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(title)) }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use std::{fmt::Debug, marker::PhantomData};
 
 use consort_fabric::{
-    Candidate, Collective, Fabric, MachineModel, Op, Place, Query, Ranks, Vendor,
+    Candidate, Capabilities, Collective, Fabric, MachineModel, Op, Place, Query, Ranks, Vendor,
 };
 
 use super::{
@@ -53,11 +53,9 @@ impl<C: OpenComposition> Algorithm for Open<C> {
         Self::check_names(candidate)?;
         let (lower, upper, apart) = halves::<Self>(setting, C::queries)?;
         // A library serves whole calls.
-        let alone = |half: Setting| {
-            let capabilities = half.capabilities;
-            let capabilities =
-                consort_fabric::Capabilities { vendor: Vendor::NONE, ..capabilities };
-            Setting { capabilities, ..half }
+        let alone = |half: Setting| Setting {
+            capabilities: Capabilities { vendor: Vendor::NONE, ..half.capabilities },
+            ..half
         };
         let all = Ranks { first: 0, stride: 1, count: setting.call.pes };
         let share = |source, target| {

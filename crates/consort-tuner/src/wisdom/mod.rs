@@ -221,7 +221,8 @@ impl Wisdom {
             fitted.entries.insert(query, entry);
         }
         if fitted.entries.is_empty() && fitted.outdated > 0 {
-            return Err(Misfit::OtherAlgorithms { theirs: self.identity.library });
+            let Identity { library: theirs, .. } = self.identity;
+            return Err(Misfit::OtherAlgorithms { theirs });
         }
         Ok(fitted)
     }

@@ -109,7 +109,9 @@ fn choices(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
 /// Bars of the choices beside simpler algorithms and the thread library.
 fn compared(document: &mut Document, collective: Collective, points: &[&Compared]) {
     const WAYS: [&str; 4] = ["tuned", "k-nomial tree", "flat tree", "thread library"];
-    let of = |point: &Compared| [point.chosen_ns, point.tree_ns, point.flat_ns, point.library_ns];
+    let of = |&Compared { chosen_ns, tree_ns, flat_ns, library_ns, .. }: &Compared| {
+        [chosen_ns, tree_ns, flat_ns, library_ns]
+    };
     let group = |point: &&Compared| {
         let bars = of(point).into_iter().enumerate().filter_map(|(series, ns)| {
             let value = ns?;
