@@ -222,7 +222,7 @@ pub use displacements::{Displacements, DisplacementsError};
 pub use error::{Error, Result, TeamError};
 pub use fabric::{Fabric, MachineShape, ProcessShape, Sharing, UnknownFabric};
 pub use job::{Job, Joined};
-pub use nonblocking::{Overlap, Planned, Request, Source};
+pub use nonblocking::{Overlap, Planned, PlannedBarrier, Request, Source};
 pub use pe::Pe;
 pub use pes::{MOST_PES, Pes};
 pub use pieces::{pieces, pieces_mut};

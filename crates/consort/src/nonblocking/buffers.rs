@@ -32,22 +32,29 @@ impl<T> Combine<T> for Nothing {
     }
 }
 
+impl<T, C: Combine<T> + Sync + ?Sized> Combine<T> for Arc<C> {
+    fn combination(&self) -> Option<(Kernel<'_>, &'static str)> {
+        (**self).combination()
+    }
+}
+
 /// The buffers of an operation.
 pub(super) trait Buffers: Send {
     fn operands<'c>(&'c mut self, job: &'c Job) -> Operands<'c>;
 }
 
 /// The layout of a PE's blocks in a buffer of a vector variant, owned by its operation.
+#[derive(Clone, Debug)]
 pub(super) enum OwnedLayout {
     /// Blocks of equal length, or one block.
     Even(Layout<'static>),
     /// Blocks at these displacements, in elements.
-    Each { blocks: Displacements, element_bytes: usize },
+    Each { blocks: Arc<Displacements>, element_bytes: usize },
 }
 
 impl OwnedLayout {
     pub(super) fn each<T: Pod>(blocks: Displacements) -> Self {
-        Self::Each { blocks, element_bytes: size_of::<T>() }
+        Self::Each { blocks: Arc::new(blocks), element_bytes: size_of::<T>() }
     }
 
     /// One block at the start of the buffer.

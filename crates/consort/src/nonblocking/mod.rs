@@ -12,7 +12,8 @@
 //! | `overlap` | a scope, in which calls borrow their data |
 //! | `source` | what calls of a scope read |
 //! | `borrowed` | a scope's calls |
-//! | `planned` | calls that are planned once and started many times |
+//! | `planned` | a call that is planned once and started many times |
+//! | `plans` | a team's planned calls |
 //!
 //! A call gets its number when it is started, so all PEs of a team start and make its calls in one
 //! order. After that, calls complete in any order. An *operation* drives the call: an `async` block
@@ -26,6 +27,7 @@ mod buffers;
 mod overlap;
 mod places;
 mod planned;
+mod plans;
 mod request;
 mod source;
 mod starts;
@@ -42,7 +44,7 @@ use consort_fabric::{CallSpec, Collective, Layout, Pod, Rank};
 use consort_native::{Operands, Site, Tally};
 
 pub use overlap::Overlap;
-pub use planned::Planned;
+pub use planned::{Planned, PlannedBarrier};
 pub use request::Request;
 pub use source::Source;
 

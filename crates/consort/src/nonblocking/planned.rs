@@ -2,20 +2,20 @@
 
 use std::{fmt, panic::Location, sync::Arc};
 
-use consort_fabric::{Collective, Operator, Pod, Rank};
+use consort_fabric::{Pod, Rank};
 use consort_native::Site;
 
 use super::{
     Kind, Request,
-    buffers::{Nothing, With},
+    buffers::{Combine, Owned, OwnedLayout},
 };
-use crate::{Error, Result, Team};
+#[cfg(doc)]
+use crate::Displacements;
+use crate::{Error, Result, Team, collectives::blank, runtime::plans::Ready};
 
-/// The function that starts a planned call on its data at a place in the program.
-type Start<'p, T> = Box<dyn Fn(Vec<T>, Site) -> Result<Request<'p, Vec<T>>> + 'p>;
-
-/// A planned nonblocking call, from [`Team::plan_broadcast`] or [`Team::plan_all_reduce`]. Its
-/// algorithm was chosen when it was planned.
+/// A planned nonblocking call on data of one length, from a method of [`Team`] such as
+/// [`Team::plan_all_reduce`]. Its algorithm was chosen when it was planned. `B` is what its request
+/// returns.
 ///
 /// ```
 /// use consort::{Pes, Rank};
@@ -33,73 +33,193 @@ type Start<'p, T> = Box<dyn Fn(Vec<T>, Site) -> Result<Request<'p, Vec<T>>> + 'p
 /// })?;
 /// # Ok::<(), consort::Error>(())
 /// ```
-pub struct Planned<'p, T> {
-    len: usize,
-    start: Start<'p, T>,
+pub struct Planned<'p, T, B = Vec<T>> {
+    team: Team<'p>,
+    ready: Arc<dyn Ready>,
+    combine: Arc<dyn Combine<T> + Sync>,
+    shape: Shape,
+    finish: Finish<T, B>,
 }
 
-/// # Nonblocking collectives that are planned once
-impl<'p> Team<'p> {
-    /// Plans broadcasts of `len` elements from the root. Local, but all PEs of the team start the
-    /// same calls.
-    ///
-    /// # Errors
-    /// [`Error::RootOutOfRange`], [`Error::Plan`], [`Error::Freed`].
-    pub fn plan_broadcast<T: Pod + Send>(&self, len: usize, root: Rank) -> Result<Planned<'p, T>> {
-        let kind = Kind::of(Collective::Broadcast, Some(root), len);
-        let (team, ready) = (*self, self.nonblocking_plan::<T>(kind, &Nothing)?);
-        let start = move |data, site| team.start_broadcast_by(Arc::clone(&ready), root, data, site);
-        Ok(Planned { len, start: Box::new(start) })
+/// Makes the result of the source and the target.
+pub(super) type Finish<T, B> = fn(Side, Vec<T>, Vec<T>) -> B;
+
+/// What a PE's buffers are in a planned call.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    /// Elements of the source; `None` where it is ignored.
+    source_len: Option<usize>,
+    target_len: usize,
+    side: Side,
+    /// Of a vector variant.
+    layouts: Option<[OwnedLayout; 2]>,
+}
+
+/// The part of this PE in the collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The root; PE 0 in scans; each PE where there is no root.
+    First,
+    /// Another PE than that.
+    Other,
+    /// A PE that receives a broadcast, whose data is its target.
+    Receives,
+}
+
+impl Shape {
+    /// Of a call with blocks of equal length.
+    pub(super) fn of_blocks<T: Pod>(team: &Team<'_>, kind: Kind) -> Result<Self> {
+        let Kind { collective, root, len, .. } = kind;
+        let is_first = team.rank() == root.unwrap_or(Rank(0));
+        let (given, received) = (
+            collective.source_blocks(team.size(), root == Some(team.rank())),
+            collective.target_blocks(team.size(), root == Some(team.rank())),
+        );
+        let elements = |blocks: u32| (blocks as usize).saturating_mul(len);
+        // Lengths that overflow do not match the blocks.
+        team.check_blocks(kind, elements(given), elements(received))?;
+        Ok(Self {
+            source_len: (given > 0).then(|| elements(given)),
+            target_len: elements(received),
+            side: if is_first { Side::First } else { Side::Other },
+            layouts: team.even::<T>(kind),
+        })
     }
 
-    /// Plans all-reduces of `len` elements. Local, but all PEs of the team start the same calls.
+    /// Of a broadcast, in which each PE has one buffer.
+    pub(super) fn of_broadcast(team: &Team<'_>, len: usize, root: Rank) -> Self {
+        let side = if team.rank() == root { Side::First } else { Side::Receives };
+        Self { source_len: Some(len), target_len: 0, side, layouts: None }
+    }
+
+    /// Of a vector variant.
+    pub(super) fn of_vector(
+        is_root: bool,
+        (source_len, given): (Option<usize>, OwnedLayout),
+        (target_len, received): (usize, OwnedLayout),
+    ) -> Self {
+        let side = if is_root { Side::First } else { Side::Other };
+        Self { source_len, target_len, side, layouts: Some([given, received]) }
+    }
+}
+
+impl<'p> Team<'p> {
+    /// Plans a call of this shape.
+    pub(super) fn planned<T: Pod, B>(
+        &self,
+        kind: Kind,
+        combine: impl Combine<T> + Sync + 'static,
+        shape: Shape,
+        finish: Finish<T, B>,
+    ) -> Result<Planned<'p, T, B>> {
+        let ready = self.nonblocking_plan::<T>(kind, &combine)?;
+        Ok(Planned { team: *self, ready, combine: Arc::new(combine), shape, finish })
+    }
+}
+
+impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
+    /// Starts the call on `data`, which has the planned length, and allocates the result. `data` is
+    /// ignored where this PE contributes nothing. Collective.
     ///
     /// # Errors
-    /// [`Error::Plan`], [`Error::Freed`].
+    /// [`Error::Lengths`], and see [`Team`].
+    #[track_caller]
+    pub fn start(&self, data: Vec<T>) -> Result<Request<'p, B>> {
+        let (finish, side) = (self.finish, self.shape.side);
+        let target = blank(self.shape.target_len);
+        self.begin(data, target, move |one, two| finish(side, one, two), Location::caller())
+    }
+
+    /// Starts the call from `source` into `target`, and gives both back when it is complete: a
+    /// program that keeps them allocates nothing for its data. Both have the planned lengths: a
+    /// source that is ignored has any, a target that receives nothing none, and a broadcast uses
+    /// `source` alone. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Lengths`], and see [`Team`].
     ///
     /// ```
     /// # use consort::{Pes, Sum};
     /// Pes::threads(2).run(|pe| {
-    ///     let sums = pe.world().plan_all_reduce::<f64, _>(3, Sum)?;
-    ///     for step in 0..10 {
-    ///         let sum = sums.start(vec![f64::from(step); 3])?;
-    ///         assert_eq!(sum.wait()?[0], f64::from(2 * step));
+    ///     let sums = pe.world().plan_all_reduce::<u64, _>(3, Sum)?;
+    ///     let (mut source, mut target) = (vec![0; 3], vec![0; 3]);
+    ///     for step in 1..=10 {
+    ///         source.fill(step);
+    ///         (source, target) = sums.start_into(source, target)?.wait()?;
+    ///         assert_eq!(target, [2 * step; 3]);
     ///     }
     ///     Ok(())
     /// })?;
     /// # Ok::<(), consort::Error>(())
     /// ```
-    pub fn plan_all_reduce<T, O>(&self, len: usize, operator: O) -> Result<Planned<'p, T>>
-    where
-        T: Pod + Send,
-        O: Operator<T> + Clone + Send + 'static,
-    {
-        let kind = Kind::of(Collective::AllReduce, None, len);
-        let combine = With(operator);
-        let (team, ready) = (*self, self.nonblocking_plan::<T>(kind, &combine)?);
-        let start = move |source, site| {
-            team.start_all_reduce_by(Arc::clone(&ready), source, combine.clone(), site)
+    #[track_caller]
+    pub fn start_into(
+        &self,
+        source: Vec<T>,
+        target: Vec<T>,
+    ) -> Result<Request<'p, (Vec<T>, Vec<T>)>> {
+        let target_len = self.shape.target_len;
+        if target.len() != target_len {
+            return Err(Error::Lengths { source_len: target.len(), target_len });
+        }
+        let (is_ignored, receives) =
+            (self.shape.source_len.is_none(), self.shape.side == Side::Receives);
+        let (source, aside) = if is_ignored { (Vec::new(), source) } else { (source, Vec::new()) };
+        let in_order = move |one, two| match (is_ignored, receives) {
+            (true, _) => (aside, two),
+            (false, true) => (two, one),
+            (false, false) => (one, two),
         };
-        Ok(Planned { len, start: Box::new(start) })
+        self.begin(source, target, in_order, Location::caller())
+    }
+
+    fn begin<R: Send + 'static>(
+        &self,
+        data: Vec<T>,
+        target: Vec<T>,
+        finish: impl FnOnce(Vec<T>, Vec<T>) -> R + Send + 'static,
+        site: Site,
+    ) -> Result<Request<'p, R>> {
+        let Shape { source_len, side, layouts, .. } = &self.shape;
+        if let Some(len) = source_len.filter(|&len| data.len() != len) {
+            return Err(Error::Lengths { source_len: data.len(), target_len: len });
+        }
+        let data = if source_len.is_some() { data } else { Vec::new() };
+        let (source, target) =
+            if *side == Side::Receives { (target, data) } else { (data, target) };
+        let buffers = Owned { source, target, combine: Arc::clone(&self.combine) };
+        self.team.start_with(Arc::clone(&self.ready), buffers, layouts.clone(), finish, site)
     }
 }
 
-impl<'p, T: Pod> Planned<'p, T> {
-    /// Starts the call on `data`, which has the planned length. Collective.
+impl<T, B> fmt::Debug for Planned<'_, T, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Shape { source_len, target_len, .. } = self.shape;
+        f.debug_struct("Planned")
+            .field("source_len", &source_len)
+            .field("target_len", &target_len)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A planned barrier, from [`Team::plan_barrier`].
+pub struct PlannedBarrier<'p> {
+    pub(super) barrier: Planned<'p, u8, ()>,
+}
+
+impl<'p> PlannedBarrier<'p> {
+    /// Starts the barrier. Collective.
     ///
     /// # Errors
-    /// [`Error::Lengths`], and see [`Team`].
+    /// See [`Team`].
     #[track_caller]
-    pub fn start(&self, data: Vec<T>) -> Result<Request<'p, Vec<T>>> {
-        if data.len() != self.len {
-            return Err(Error::Lengths { source_len: data.len(), target_len: self.len });
-        }
-        (self.start)(data, Location::caller())
+    pub fn start(&self) -> Result<Request<'p, ()>> {
+        self.barrier.start(Vec::new())
     }
 }
 
-impl<T> fmt::Debug for Planned<'_, T> {
+impl fmt::Debug for PlannedBarrier<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Planned").field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("PlannedBarrier").finish_non_exhaustive()
     }
 }

@@ -88,20 +88,11 @@ impl<'p> Team<'p> {
     ) -> Result<Request<'p, Vec<T>>> {
         let kind = Kind::of(Collective::Broadcast, Some(root), data.len());
         let ready = self.nonblocking_plan::<T>(kind, &Nothing)?;
-        self.start_broadcast_by(ready, root, data, Location::caller())
-    }
-
-    pub(super) fn start_broadcast_by<T: Pod + Send>(
-        &self,
-        ready: Arc<dyn Ready>,
-        root: Rank,
-        data: Vec<T>,
-        site: Site,
-    ) -> Result<Request<'p, Vec<T>>> {
         let is_root = self.rank() == root;
         let (source, target) = if is_root { (data, Vec::new()) } else { (Vec::new(), data) };
         let finish = move |source, target| if is_root { source } else { target };
-        self.start_by(ready, Owned { source, target, combine: Nothing }, finish, site)
+        let buffers = Owned { source, target, combine: Nothing };
+        self.start_by(ready, buffers, finish, Location::caller())
     }
 
     /// Starts a reduction. The root gets the result, and the others `None`. See
@@ -337,17 +328,6 @@ impl<'p> Team<'p> {
     ) -> Result<Request<'p, B>> {
         let ready = self.nonblocking_plan::<T>(kind, &buffers.combine)?;
         self.start_with(ready, buffers, self.even::<T>(kind), finish, Location::caller())
-    }
-
-    pub(super) fn start_all_reduce_by<T: Pod + Send, C: Combine<T> + 'static>(
-        &self,
-        ready: Arc<dyn Ready>,
-        source: Vec<T>,
-        combine: C,
-        site: Site,
-    ) -> Result<Request<'p, Vec<T>>> {
-        let target = blank(source.len());
-        self.start_by(ready, Owned { source, target, combine }, |_, target| target, site)
     }
 
     fn start_by<T: Pod + Send, C: Combine<T> + 'static, B: Send + 'static>(

@@ -12,7 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort::{Candidate, Collective, Error, Rank, Result, Sum, Waiting};
+use consort::{
+    Candidate, Collective, Displacements, DisplacementsError, Error, Rank, Result, Sum, Waiting,
+};
 use consort_conformance::turns::{LIMIT, alone};
 
 use super::block_on;
@@ -156,6 +158,55 @@ fn planned_calls_are_started_many_times() {
         }
         let error = Error::Lengths { source_len: 39, target_len: 40 };
         assert_eq!(sums.start(vec![1; 39]).err(), Some(error));
+        Ok(())
+    });
+}
+
+/// Source and target come back from every start, also where one of them is ignored.
+#[test]
+fn planned_calls_give_their_vectors_back() {
+    on(pes_of(3), |world| {
+        let me = world.rank().0;
+        let is_root = me == 1;
+        let table = world.plan_broadcast::<u32>(2, Rank(1))?;
+        let (source, target) = table.start_into(vec![me; 2], Vec::new())?.wait()?;
+        assert_eq!((source, target), (vec![1; 2], vec![]));
+        let parts = world.plan_scatter::<u32>(1, Rank(1))?;
+        let given = if is_root { vec![7, 8, 9] } else { vec![me; 5] };
+        let (source, target) = parts.start_into(given.clone(), vec![0])?.wait()?;
+        assert_eq!((source, target), (given, vec![7 + me]));
+        let whole = world.plan_gather::<u32>(1, Rank(1))?;
+        let place = if is_root { vec![0; 3] } else { Vec::new() };
+        let (source, target) = whole.start_into(vec![me], place)?.wait()?;
+        assert_eq!((source, target), (vec![me], if is_root { vec![0, 1, 2] } else { vec![] }));
+        let blocks = Displacements::at(&[1, 0, 2], &[3, 0, 0])?;
+        let len = blocks.counts()[me as usize];
+        let gathered = world.plan_all_gather_vector::<u32>(len, blocks)?;
+        for _ in 0..3 {
+            assert_eq!(gathered.start(vec![me + 1; len])?.wait()?, [3, 3, 0, 1]);
+        }
+        let (source, target) = gathered.start_into(vec![me + 1; len], vec![9; 4])?.wait()?;
+        assert_eq!((source, target), (vec![me + 1; len], vec![3, 3, 9, 1]));
+        let error = Error::Lengths { source_len: 5, target_len: 4 };
+        assert_eq!(gathered.start_into(vec![0; len], vec![0; 5]).err(), Some(error));
+        Ok(())
+    });
+}
+
+/// What can be wrong with a call is said when it is planned.
+#[test]
+fn plans_of_bad_calls_are_refused() {
+    on(pes_of(2), |world| {
+        let root = Rank(2);
+        let error = Error::RootOutOfRange { root, pes: 2 };
+        assert_eq!(world.plan_reduce::<u8, _>(1, Sum, root).err(), Some(error.clone()));
+        assert_eq!(world.plan_gather::<u8>(1, root).err(), Some(error));
+        let blocks = Displacements::new(&[1, 2, 3])?;
+        let number = DisplacementsError::Number { given: 3, pes: 2 };
+        let refused = world.plan_all_gather_vector::<u8>(1, blocks);
+        assert_eq!(refused.err(), Some(Error::Displacements(number)));
+        let refused = world.plan_all_to_all::<u64>(usize::MAX / 2 + 1);
+        assert!(matches!(refused.err(), Some(Error::Blocks { .. })));
         Ok(())
     });
 }

@@ -173,7 +173,6 @@ fn may_leave_behind(call: &Call) -> bool {
 fn other(program: &Program, call: &Call, pe: u32, kind: Kind) -> Option<Call> {
     let mut other = call.clone();
     let is_own = call.memory().is_none();
-    let is_planned = call.form == Form::Planned;
     let mut random = Random(call.seed ^ 1);
     let is_barrier = call.collective == Collective::Barrier;
     match kind {
@@ -194,7 +193,7 @@ fn other(program: &Program, call: &Call, pe: u32, kind: Kind) -> Option<Call> {
             }
         }
         Kind::Class if call.collective.combines() => other.ordered = !call.ordered,
-        Kind::Collective if is_own && !is_planned && !is_barrier => {
+        Kind::Collective if is_own && !is_barrier => {
             let is_other =
                 |one: &Collective| *one != call.collective && *one != Collective::Barrier;
             let all: Vec<_> = Collective::EVERY.into_iter().filter(is_other).collect();

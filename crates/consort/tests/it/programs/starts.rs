@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use consort::{Collective, Operator, Request, Result, Symmetric, Team};
+use consort::{Collective, Operator, Planned, Request, Result, Symmetric, Team};
 
 use super::{
     calls::{blocks, blocks_of_root, closure},
@@ -98,6 +98,15 @@ fn awaited<B>(mut request: Request<'_, B>) -> Result<B> {
     request.wait()
 }
 
+/// Starts a planned call twice, and drops the first request.
+fn again<'p, T: Datum, B: Outcome + Send + 'static>(
+    plan: Planned<'p, T, B>,
+    source: Vec<T>,
+) -> Result<Box<dyn AnyRequest + 'p>> {
+    drop(plan.start(source.clone())?);
+    Ok(Box::new(plan.start(source)?))
+}
+
 /// Starts a call on data of its own.
 pub(super) fn start<'p, T: Datum>(
     team: Team<'p>,
@@ -122,13 +131,18 @@ fn start_by<'p, T: Datum, O: Operator<T> + Clone + Send + 'static>(
     let Call { collective, form, len, .. } = *part.call;
     let source = elements::<T>(&part.source(), part.given() * len);
     let root = part.call.root_rank(part.size);
+    if form == Form::Planned {
+        return match collective {
+            Collective::Reduce => again(team.plan_reduce(len, operator, root)?, source),
+            Collective::AllReduce => again(team.plan_all_reduce(len, operator)?, source),
+            Collective::ReduceScatter => again(team.plan_reduce_scatter(len, operator)?, source),
+            Collective::Scan => again(team.plan_scan(len, operator)?, source),
+            Collective::ExclusiveScan => again(team.plan_exclusive_scan(len, operator)?, source),
+            other => unreachable!("{other} combines nothing"),
+        };
+    }
     Ok(match collective {
         Collective::Reduce => Box::new(team.start_reduce(source, operator, root)?),
-        Collective::AllReduce if form == Form::Planned => {
-            let plan = team.plan_all_reduce(len, operator)?;
-            drop(plan.start(source.clone())?);
-            Box::new(plan.start(source)?)
-        }
         Collective::AllReduce => Box::new(team.start_all_reduce(source, operator)?),
         Collective::ReduceScatter => Box::new(team.start_reduce_scatter(source, operator)?),
         Collective::Scan => Box::new(team.start_scan(source, operator)?),
@@ -149,13 +163,40 @@ fn start_moving<'p, T: Datum>(team: Team<'p>, part: Part<'_>) -> Result<Box<dyn 
     if matches!(collective, Collective::GatherVector | Collective::AllGatherVector) {
         source.truncate(mine);
     }
+    if form == Form::Planned {
+        return match collective {
+            Collective::Barrier => {
+                let plan = team.plan_barrier()?;
+                drop(plan.start()?);
+                Ok(Box::new(plan.start()?))
+            }
+            Collective::Broadcast => again(team.plan_broadcast(len, root)?, source),
+            Collective::Scatter => again(team.plan_scatter(len, root)?, source),
+            Collective::Gather => again(team.plan_gather(len, root)?, source),
+            Collective::AllGather => again(team.plan_all_gather(len)?, source),
+            Collective::AllToAll => again(team.plan_all_to_all(len)?, source),
+            Collective::ScatterVector => {
+                let given = blocks_of_root(part, &given);
+                source.truncate(given.extent());
+                again(team.plan_scatter_vector(given, from_root, root)?, source)
+            }
+            Collective::GatherVector => {
+                let received = blocks_of_root(part, &received);
+                again(team.plan_gather_vector(source.len(), received, root)?, source)
+            }
+            Collective::AllGatherVector => {
+                again(team.plan_all_gather_vector(source.len(), blocks(&received, len))?, source)
+            }
+            Collective::AllToAllVector => {
+                let (given, received) = (blocks(&given, len), blocks(&received, len));
+                source.truncate(given.extent());
+                again(team.plan_all_to_all_vector(given, received)?, source)
+            }
+            other => unreachable!("{other} combines"),
+        };
+    }
     Ok(match collective {
         Collective::Barrier => Box::new(team.start_barrier()?),
-        Collective::Broadcast if form == Form::Planned => {
-            let plan = team.plan_broadcast(len, root)?;
-            drop(plan.start(source.clone())?);
-            Box::new(plan.start(source)?)
-        }
         Collective::Broadcast => Box::new(team.start_broadcast(source, root)?),
         Collective::Scatter => Box::new(team.start_scatter(source, len, root)?),
         Collective::Gather => Box::new(team.start_gather(source, root)?),

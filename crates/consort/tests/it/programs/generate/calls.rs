@@ -25,10 +25,7 @@ impl Generator {
         let random = &mut self.random;
         let form = *random.pick(forms);
         let fits = |collective: &Collective| match form {
-            Form::Planned => {
-                matches!(collective, Collective::Broadcast | Collective::AllReduce)
-            }
-            Form::Values | Form::Owned => true,
+            Form::Values | Form::Owned | Form::Planned => true,
             _ => *collective != Collective::Barrier,
         };
         let all: Vec<_> = Collective::EVERY.into_iter().filter(fits).collect();
@@ -39,7 +36,8 @@ impl Generator {
         let (sync, ty) = (*random.pick(&syncs), *random.pick(Type::EVERY));
         let root = u32::try_from(random.below(8)).expect("few");
         let (ordered, seed) = (random.chance(2), random.next_word());
-        let can_be_uneven = matches!(form, Form::Values | Form::Slices | Form::Owned);
+        let can_be_uneven =
+            matches!(form, Form::Values | Form::Slices | Form::Owned | Form::Planned);
         let uneven = can_be_uneven && collective.is_vector() && random.chance(2);
         let is_word = form == Form::Values && !collective.is_vector();
         let len = if is_word { 1 } else { self.len(ty) };
