@@ -157,11 +157,16 @@ pub(crate) fn table(header: impl Into<Row>) -> Table {
     table
 }
 
-/// The text of a table; the columns `numbers` are aligned to the right. Cells are broken between
-/// words alone, even if the table is wider than the columns then.
+/// The text of a table; the columns `numbers` are aligned to the right, and keep their units beside
+/// them. Other cells are broken between words alone, even if the table is wider than the columns
+/// then.
 pub(crate) fn finish(mut table: Table, numbers: &[usize]) -> String {
     let count = table.column_count();
-    let longest: Vec<u16> = (0..count).map(|index| longest_word(&table, index)).collect();
+    let longest = |index| {
+        let quantity = if numbers.contains(&index) { longest_quantity(&table, index) } else { 0 };
+        longest_word(&table, index).max(quantity)
+    };
+    let longest: Vec<u16> = (0..count).map(longest).collect();
     // Of each column a space on both sides and a ruled line, unless that is too wide.
     let ruled = longest.iter().fold(1, |sum, longest| longest.saturating_add(sum + 3));
     let is_narrow = table.width().is_some_and(|columns| ruled > columns);
@@ -188,6 +193,14 @@ fn longest_word(table: &Table, index: usize) -> u16 {
     let cells = rows.filter_map(|row| row.cell_iter().nth(index).map(Cell::content));
     let width = |text: String| text.split_whitespace().map(|word| word.chars().count()).max();
     let longest = cells.filter_map(width).max().unwrap_or(0);
+    u16::try_from(longest).unwrap_or(u16::MAX)
+}
+
+/// The columns of the longest number with its unit of a column, two words at most.
+fn longest_quantity(table: &Table, index: usize) -> u16 {
+    let cells = table.row_iter().filter_map(|row| row.cell_iter().nth(index).map(Cell::content));
+    let is_quantity = |text: &String| text.split_whitespace().count() <= 2;
+    let longest = cells.filter(is_quantity).map(|text| text.chars().count()).max().unwrap_or(0);
     u16::try_from(longest).unwrap_or(u16::MAX)
 }
 

@@ -33,7 +33,8 @@ pub use algorithm::{Algorithm, Description, Direction, Parameter, PlanError, Vis
 pub use fingerprint::fingerprint;
 pub use plan::{EntryAndExit, Plan};
 pub use registry::{
-    candidates, check, describe, estimate_ns, names, of_parts, revisions, serves, visit,
+    candidates, check, check_of, describe, estimate_ns, names, of_parts, of_values, revisions,
+    serves, visit,
 };
 pub use setting::Setting;
 pub use vendor::Vendor;

@@ -92,10 +92,18 @@ pub fn check(setting: &Setting, candidate: &Candidate) -> Result<(), PlanError> 
     impl Visitor for Try<'_> {
         type Output = Result<(), PlanError>;
         fn visit<A: Algorithm>(self) -> Result<(), PlanError> {
-            schedule::<A>(self.0, self.1).map(drop)
+            check_of::<A>(self.0, self.1)
         }
     }
     visit(setting.call.collective, &candidate.algorithm, Try(setting, candidate))?
+}
+
+/// Whether a candidate of this algorithm, of the registry or not, has a schedule for a setting.
+///
+/// # Errors
+/// When it has none.
+pub fn check_of<A: Algorithm>(setting: &Setting, candidate: &Candidate) -> Result<(), PlanError> {
+    schedule::<A>(setting, candidate).map(drop)
 }
 
 /// Every candidate that can serve a query: all algorithms with all values worth trying.
@@ -117,7 +125,8 @@ fn described(collective: Collective) -> impl Iterator<Item = Description> {
 }
 
 /// An algorithm with all values of its parameters that are worth trying.
-fn of_values(&Description { name, parameters, .. }: &Description) -> Vec<Candidate> {
+#[must_use]
+pub fn of_values(&Description { name, parameters, .. }: &Description) -> Vec<Candidate> {
     let mut all = vec![Candidate::new(name)];
     for Parameter { name, values, .. } in parameters {
         let with = |candidate: &Candidate| {

@@ -62,7 +62,7 @@ impl Setting {
     /// Whether twice the data that a PE contributes or receives is addressable: algorithms compute
     /// offsets up to that.
     #[must_use]
-    pub(crate) fn is_addressable(&self) -> bool {
+    pub fn is_addressable(&self) -> bool {
         let all = self.call.bytes.checked_mul(2 * self.call.pes as usize);
         all.is_some_and(|all| isize::try_from(all).is_ok())
     }

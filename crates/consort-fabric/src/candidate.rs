@@ -45,6 +45,12 @@ impl Candidate {
         self.parameters.get(name).copied()
     }
 
+    /// Its algorithm, with its parts if it is made of some, but without parameters of its own.
+    #[must_use]
+    pub fn named(&self) -> String {
+        self.written(self.parts.iter().map(Self::to_string))
+    }
+
     /// The candidate in brief, as tables show it: `shared(chunk=64K)` for
     /// `shared(chunk_bytes=65536)`.
     #[must_use]

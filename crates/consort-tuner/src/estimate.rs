@@ -57,7 +57,7 @@ pub(crate) fn estimated<C: Catalog + ?Sized>(
 
 /// The candidates that differ from all before them at `query`, in order: of those that are one
 /// algorithm under several names, the first.
-pub(crate) fn distinct<'c, C: Catalog + ?Sized>(
+pub fn distinct<'c, C: Catalog + ?Sized>(
     catalog: &'c C,
     query: &'c Query,
     candidates: impl IntoIterator<Item = Candidate> + 'c,

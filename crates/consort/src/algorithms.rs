@@ -2,13 +2,18 @@
 
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
-use consort_collectives::{Setting, candidates, estimate_ns, fingerprint, revisions, serves};
-use consort_fabric::{CallSpec, Candidate, Capabilities, MachineModel, Nodes, Query, Vendor};
+use consort_collectives::{
+    Algorithm, Description, PlanError, Setting, candidates, describe, estimate_ns, fingerprint,
+    of_values, revisions, serves,
+};
+use consort_fabric::{
+    CallSpec, Candidate, Capabilities, Collective, MachineModel, Nodes, Query, Vendor,
+};
 use consort_mpi::Started;
 use consort_native::{Job, topology::Topology};
 use consort_tuner::{Catalog, Identity, Revisions};
 
-use crate::fabric::Fabric;
+use crate::{fabric::Fabric, runtime::making::Outside};
 
 /// The algorithms that the PEs of a job can use, a model of a typical machine with as many cores,
 /// and the identity that wisdom must have to be used here. `consort tune` searches these
@@ -25,7 +30,42 @@ pub struct Algorithms {
     nodes: Option<Nodes>,
     /// Whether the fabric's own collectives are among them: they are the world's.
     vendor: bool,
+    /// Those of the program's own.
+    own: Own,
     identity: OnceLock<Identity>,
+}
+
+/// Algorithms of a program's own.
+type Own = Vec<(Collective, Outside)>;
+
+/// Those that are registered, in their order.
+static REGISTERED: Mutex<Own> = Mutex::new(Vec::new());
+
+/// Adds an algorithm of the program's own to those that serve calls of `collective`, in all jobs
+/// and pools that this process launches from now on. Tuning measures it, wisdom names it, the model
+/// estimates it by [`Algorithm::cost_ns`], and refinement while a program runs tries it, like those
+/// of the library; parts of others it is not. Processes of one job register the same. In a job with
+/// [`helper_threads`](crate::Pes::helper_threads) it serves blocking calls only. Barriers of one's
+/// own serve calls of `barrier` only, and other calls have an entry and exit barrier of the
+/// library.
+///
+/// `docs/adding-an-algorithm.md` has one, and a `consort` command that tunes it.
+///
+/// # Panics
+/// When the collective has another algorithm of that name.
+pub fn register<A: Algorithm>(collective: Collective) {
+    let new = Outside::of::<A>();
+    let name = new.description.name;
+    let is_ours = describe(collective, name).is_ok();
+    assert!(!is_ours, "the library has a {collective} `{name}`: use another name");
+    let mut all = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    match all.iter().find(|(of, one)| *of == collective && one.description.name == name) {
+        None => all.push((collective, new)),
+        Some((_, known)) => {
+            let (known, new) = (known.type_name, new.type_name);
+            assert!(known == new, "{known} is a {collective} `{name}`, as is {new}");
+        }
+    }
 }
 
 /// What it takes to find memory for a copy of a private buffer. (Measured on AMD Zen 4.)
@@ -53,12 +93,21 @@ impl Algorithms {
     /// The algorithms of such PEs. The machine and the affinity mask are read at the first call.
     #[must_use]
     pub fn of(fabric: Fabric) -> &'static Self {
-        Self::kept(fabric, None, fabric.shape().is_some())
+        let own = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self::kept(fabric, None, fabric.shape().is_some(), &own)
     }
 
-    fn kept(fabric: Fabric, nodes: Option<Nodes>, vendor: bool) -> &'static Self {
+    /// What is registered is only ever more, so its number tells it.
+    fn kept(
+        fabric: Fabric,
+        nodes: Option<Nodes>,
+        vendor: bool,
+        own: &[(Collective, Outside)],
+    ) -> &'static Self {
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |one: &&&Self| (one.fabric, one.nodes, one.vendor) == (fabric, nodes, vendor);
+        let is_it = |one: &&&Self| {
+            (one.fabric, one.nodes, one.vendor, one.own.len()) == (fabric, nodes, vendor, own.len())
+        };
         if let Some(known) = all.iter().find(is_it) {
             return known;
         }
@@ -79,6 +128,7 @@ impl Algorithms {
             fabric,
             nodes,
             vendor,
+            own: own.to_vec(),
             identity,
         }));
         all.push(kept);
@@ -94,16 +144,46 @@ impl Algorithms {
     pub(crate) fn on(&'static self, nodes: Nodes, pes: u32) -> &'static Self {
         match self.fabric.nodes(pes) {
             Some(own) if own.of_team(pes) == nodes.of_team(pes) => {
-                Self::kept(self.fabric, None, self.vendor)
+                Self::kept(self.fabric, None, self.vendor, &self.own)
             }
-            Some(_) => Self::kept(self.fabric, Some(nodes), self.vendor),
+            Some(_) => Self::kept(self.fabric, Some(nodes), self.vendor, &self.own),
             None => self,
         }
     }
 
     /// The same without collectives of the fabric's own.
     pub(crate) fn without_vendor(&'static self) -> &'static Self {
-        Self::kept(self.fabric, self.nodes, false)
+        Self::kept(self.fabric, self.nodes, false, &self.own)
+    }
+
+    /// The same without algorithms of the program's own.
+    pub(crate) fn without_own(&'static self) -> &'static Self {
+        Self::kept(self.fabric, self.nodes, self.vendor, &[])
+    }
+
+    /// The algorithm of that name, if it is one of the program's own.
+    pub(crate) fn own(&self, collective: Collective, name: &str) -> Option<&Outside> {
+        let is_it =
+            |one: &&(Collective, Outside)| (one.0, one.1.description.name) == (collective, name);
+        self.own.iter().find(is_it).map(|(_, outside)| outside)
+    }
+
+    /// Those of the program's own, for people.
+    pub(crate) fn shown_own(&self) -> String {
+        let shown = |(collective, one): &(Collective, Outside)| {
+            let Description { name, revision, .. } = one.description;
+            format!("{collective} {name} of revision {revision}")
+        };
+        self.own.iter().map(shown).collect::<Vec<String>>().join(", ")
+    }
+
+    /// The name and the parameters of an algorithm.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn describe(&self, collective: Collective, name: &str) -> Result<Description, PlanError> {
+        let own = self.own(collective, name).map(|own| own.description);
+        own.map_or_else(|| describe(collective, name), Ok)
     }
 
     /// Whether they are those of a team that lies on processes in another way than a world.
@@ -160,12 +240,19 @@ impl Algorithms {
         let exposes = || {
             let call = CallSpec::from(query);
             let alone = Capabilities { exposes: false, ..self.capabilities(&call) };
-            !serves(&Setting::of(call, alone), candidate)
+            !self.can_serve(&Setting::of(call, alone), candidate)
         };
         if self.fabric != Fabric::Processes || query.symmetric || !exposes() {
             return 0.0;
         }
         STAGING_NS + query.bytes as f64 / self.model.copy_gbps
+    }
+
+    fn can_serve(&self, setting: &Setting, candidate: &Candidate) -> bool {
+        match self.own(setting.call.collective, &candidate.algorithm) {
+            Some(own) => own.serves(setting, candidate),
+            None => serves(setting, candidate),
+        }
     }
 
     pub(crate) fn topology(&self) -> &Topology {
@@ -175,22 +262,34 @@ impl Algorithms {
 
 impl Catalog for Algorithms {
     fn candidates(&self, query: &Query) -> Vec<Candidate> {
-        candidates(query, self.capabilities_of(query.pes))
+        let capabilities = self.capabilities_of(query.pes);
+        let setting = Setting::of(query, capabilities);
+        let own = self.own.iter().filter(|(collective, _)| *collective == query.collective);
+        let own = own.flat_map(|(_, one)| {
+            let all = of_values(&one.description).into_iter();
+            all.filter(|candidate| one.serves(&setting, candidate))
+        });
+        candidates(query, capabilities).into_iter().chain(own).collect()
     }
 
     fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
+        let own = self.own(query.collective, &candidate.algorithm).map(|own| own.cost_ns);
+        let cost_ns = own.unwrap_or(estimate_ns);
         if let Some(nodes) = self.nodes(query.pes) {
-            return estimate_ns(query, candidate, &self.model.clone().between(nodes));
+            return cost_ns(query, candidate, &self.model.clone().between(nodes));
         }
-        estimate_ns(query, candidate, &self.model) + self.staging_ns(query, candidate)
+        cost_ns(query, candidate, &self.model) + self.staging_ns(query, candidate)
     }
 
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
-        serves(&Setting::of(*call, self.capabilities(call)), candidate)
+        self.can_serve(&Setting::of(*call, self.capabilities(call)), candidate)
     }
 
     fn revisions(&self) -> Revisions {
-        Revisions::of(revisions())
+        let own = self.own.iter().map(|&(collective, Outside { description, .. })| {
+            (collective, description.name, description.revision)
+        });
+        Revisions::of(revisions().chain(own))
     }
 
     fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {

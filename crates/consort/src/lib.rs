@@ -34,7 +34,7 @@ mod value;
 
 pub use bytemuck;
 
-pub use algorithms::Algorithms;
+pub use algorithms::{Algorithms, register};
 pub use async_broadcasts::AsyncBroadcasts;
 pub use barrier::{Barrier, BarrierWaitResult, Member};
 pub use consort_collectives::PlanError;

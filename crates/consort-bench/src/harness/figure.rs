@@ -21,7 +21,7 @@ pub struct Figure {
     pub pes: u32,
     /// The team: all PEs.
     pub team: &'static str,
-    /// The algorithm that served.
+    /// The algorithm that served, with its parts if it is made of some.
     pub algorithm: Option<String>,
     /// Whether Consort chose it.
     pub chosen: bool,

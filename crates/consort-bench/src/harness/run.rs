@@ -98,7 +98,7 @@ impl Run {
             Work::Call(query, By::Consort(candidate)) => {
                 let served = timing.algorithm.as_ref().or(candidate.as_ref());
                 Figure {
-                    algorithm: served.map(|served| served.algorithm.clone()),
+                    algorithm: served.map(|served| served.named()),
                     params: served.map(|served| served.parameters.clone()),
                     sync: Some(query.sync.to_string()),
                     waiting,

@@ -184,7 +184,7 @@ impl Simulated {
         let Program { query, candidate, root, mode, .. } = &self.program;
         let figure = Figure {
             fabric: format!("sim:{}", conditions.machine.name).into(),
-            algorithm: Some(candidate.algorithm.clone()),
+            algorithm: Some(candidate.named()),
             params: Some(candidate.parameters.clone()),
             sync: Some(query.sync.to_string()),
             bytes: Some(self.program.bytes()).filter(|&bytes| bytes > 0),

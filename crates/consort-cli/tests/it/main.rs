@@ -6,6 +6,7 @@ mod help;
 mod interrupts;
 mod machines;
 mod model;
+mod own_algorithm;
 mod pages;
 mod readme;
 mod report;

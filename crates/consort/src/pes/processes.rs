@@ -277,6 +277,10 @@ impl Processes {
             ("way of waiting", text(&|h| pes.waiting.hash(h), format!("{:?}", pes.waiting))),
             ("wisdom", text(&|h| wisdom.hash(h), pes.wisdom.shown(algorithms, pes.arrival))),
             ("algorithms that are forced", text(&|h| forced.hash(h), format!("{forced:?}"))),
+            (
+                "algorithms of the program",
+                text(&|h| algorithms.shown_own().hash(h), algorithms.shown_own()),
+            ),
             ("refinement", (pes.online.map_or(0, f64::to_bits), format!("{:?}", pes.online))),
         ];
         let values = settings.each_ref().map(|(name, (value, _))| (*name, *value));

@@ -2,8 +2,8 @@
 
 use std::{any::type_name, sync::Arc};
 
-use consort_collectives::{Algorithm, Plan, PlanError, Setting, Visitor};
-use consort_fabric::Candidate;
+use consort_collectives::{Algorithm, Description, Plan, PlanError, Setting, Visitor, check_of};
+use consort_fabric::{Candidate, MachineModel, Query};
 use consort_native::CallNumber;
 
 use super::plans::{Prepared, Ready};
@@ -12,14 +12,26 @@ use crate::Result;
 /// An algorithm of the program, which is not in the registry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outside {
-    pub(super) name: &'static str,
-    pub(super) type_name: &'static str,
+    pub(crate) description: Description,
+    pub(crate) type_name: &'static str,
+    pub(crate) cost_ns: fn(&Query, &Candidate, &MachineModel) -> f64,
+    check: fn(&Setting, &Candidate) -> Result<(), PlanError>,
     pub(super) plan: fn(Maker<'_>) -> Result<Arc<dyn Ready>, PlanError>,
 }
 
 impl Outside {
     pub(crate) fn of<A: Algorithm>() -> Self {
-        Self { name: A::NAME, type_name: type_name::<A>(), plan: |maker| maker.visit::<A>() }
+        Self {
+            description: A::DESCRIPTION,
+            type_name: type_name::<A>(),
+            cost_ns: A::cost_ns,
+            check: check_of::<A>,
+            plan: |maker| maker.visit::<A>(),
+        }
+    }
+
+    pub(crate) fn serves(&self, setting: &Setting, candidate: &Candidate) -> bool {
+        setting.is_addressable() && (self.check)(setting, candidate).is_ok()
     }
 }
 

@@ -18,21 +18,26 @@ use crate::{ChosenBy, Error, Result};
 impl Hold<'_> {
     /// Selects the candidate that serves a call.
     pub(crate) fn select(&self, call: &CallSpec) -> (Candidate, ChosenBy) {
-        self.choices.borrow().select(call)
+        self.choices.borrow().select(call, self.may_be_own(call))
     }
 
-    /// Whether an algorithm of the library is chosen for a call, and can serve it.
+    /// Whether an algorithm of the program's own may serve a call: not if a helper would drive it.
+    fn may_be_own(&self, call: &CallSpec) -> bool {
+        !(call.nonblocking && self.endpoint.job().config().helpers)
+    }
+
+    /// Whether an algorithm that is known by its name is chosen for a call, and can serve it.
     #[cold]
     pub(crate) fn is_served(&self, call: &CallSpec) -> bool {
-        let is_ours = self.choices.borrow().outside(call.collective).is_none();
-        let algorithms = self.choices.borrow().algorithms();
-        is_ours && algorithms.serves(call, &self.select(call).0)
+        let candidate = self.select(call).0;
+        let is_known = !self.choices.borrow().is_forced_outside(call.collective);
+        is_known && self.choices.borrow().algorithms().serves(call, &candidate)
     }
 
     /// The candidates that may serve a call. The first is the one that serves it without
     /// refinement.
     pub(crate) fn contestants(&self, call: &CallSpec) -> Vec<Candidate> {
-        self.choices.borrow().contestants(call)
+        self.choices.borrow().contestants(call, self.may_be_own(call))
     }
 
     /// A barrier of the team in a call named `what`. A PE that makes another call gets an error.
@@ -61,7 +66,7 @@ impl Hold<'_> {
         call: &CallSpec,
         candidate: &Candidate,
     ) -> Result<Arc<dyn Ready>> {
-        let outside = self.choices.borrow().outside(call.collective);
+        let outside = self.choices.borrow().outside(call.collective, candidate);
         let ready = self.prepare_as(call, candidate, outside, &call.to_string())?;
         Ok(match self.choices.borrow().recorder() {
             Some(recorder) if self.endpoint.rank() == Rank(0) => recorder.counted(call, ready),
@@ -80,12 +85,15 @@ impl Hold<'_> {
         self.ensure_alive()?;
         let barrier = self.choices.borrow().select_around(call.pes);
         if let Some(outside) = outside
-            && call.nonblocking
-            && self.endpoint.job().config().helpers
+            && !self.may_be_own(call)
         {
             let why =
                 "the job has helper threads, and its future may not be sent to another thread";
-            return Err(PlanError::Incapable { algorithm: outside.name, why: why.into() }.into());
+            return Err(PlanError::Incapable {
+                algorithm: outside.description.name,
+                why: why.into(),
+            }
+            .into());
         }
         let synchronizes = call.synchronizes();
         let within = if call.has_barrier() { format!(" within {barrier}") } else { String::new() };

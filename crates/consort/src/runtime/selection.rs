@@ -8,7 +8,6 @@ use std::{
 use consort_collectives::{
     Algorithm,
     barrier::{Dissemination, Synchronizer},
-    names,
 };
 use consort_fabric::{CallSpec, Candidate, Collective};
 use consort_native::Group;
@@ -123,26 +122,32 @@ impl Choices {
         self.outside.insert(collective, outside);
     }
 
-    /// The forced algorithm of `collective`, if it is not in the registry.
-    pub(crate) fn outside(&self, collective: Collective) -> Option<Outside> {
-        self.outside.get(&collective).copied()
+    /// Whether the forced algorithm of `collective` is not in the registry.
+    pub(crate) fn is_forced_outside(&self, collective: Collective) -> bool {
+        self.outside.contains_key(&collective)
+    }
+
+    /// The algorithm of the program's own that a candidate names.
+    pub(crate) fn outside(&self, collective: Collective, candidate: &Candidate) -> Option<Outside> {
+        let registered = self.algorithms.own(collective, &candidate.algorithm);
+        self.outside.get(&collective).or(registered).copied()
     }
 
     /// Selects an algorithm of the library, for calls on which it relies itself: entry and exit
     /// barriers, and those that make and free teams and allocate memory. One that is forced, but
     /// cannot serve such a call, is passed over; one that is not known is an error of the plan.
     pub(crate) fn select_within_library(&self, call: &CallSpec) -> Candidate {
-        let mut selector = self.selector(call.collective);
-        let is_known = |forced: &Candidate| Self::is_known(call.collective, forced);
-        let serves = |forced: &Candidate| self.algorithms.serves(call, forced);
-        let is_ours = !self.outside.contains_key(&call.collective);
+        let mut selector = self.selector(call.collective, false);
+        let is_known = |forced: &Candidate| self.is_known(call.collective, forced);
+        let serves = |forced: &Candidate| selector.catalog.serves(call, forced);
+        let is_ours = !self.is_forced_outside(call.collective);
         selector.forced = selector.forced.filter(|one| is_ours && (serves(one) || !is_known(one)));
         Self::selected(&selector, call).0
     }
 
-    /// Whether a candidate is of an algorithm of the library.
-    fn is_known(collective: Collective, candidate: &Candidate) -> bool {
-        names(collective).contains(&candidate.algorithm.as_str())
+    /// Whether there is the algorithm of a candidate.
+    fn is_known(&self, collective: Collective, candidate: &Candidate) -> bool {
+        self.algorithms.describe(collective, &candidate.algorithm).is_ok()
     }
 
     /// Selects the entry and exit barriers of calls of a team of so many: of the barriers that can
@@ -150,19 +155,20 @@ impl Choices {
     pub(crate) fn select_around(&self, pes: u32) -> Candidate {
         let call = CallSpec::barrier(pes);
         let first = self.select_within_library(&call);
-        if Synchronizer::can_be(&first) || !Self::is_known(call.collective, &first) {
+        if Synchronizer::can_be(&first) || !self.is_known(call.collective, &first) {
             return first; // what is not known is an error of the plan
         }
-        let mut selector = self.selector(call.collective);
+        let mut selector = self.selector(call.collective, false);
         selector.forced = None;
         let mut others = selector.contestants(&call).into_iter();
         let usual = || Candidate::new(Dissemination::NAME).with("radix", 2);
         others.find(Synchronizer::can_be).unwrap_or_else(usual)
     }
 
-    /// The candidate that serves a call, and the origin of that choice.
-    pub(crate) fn select(&self, call: &CallSpec) -> (Candidate, ChosenBy) {
-        Self::selected(&self.selector(call.collective), call)
+    /// The candidate that serves a call, which may be one of the program's own or not, and the
+    /// origin of that choice.
+    pub(crate) fn select(&self, call: &CallSpec, may_be_own: bool) -> (Candidate, ChosenBy) {
+        Self::selected(&self.selector(call.collective, may_be_own), call)
     }
 
     fn selected(selector: &Selector<'_, Algorithms>, call: &CallSpec) -> (Candidate, ChosenBy) {
@@ -174,14 +180,16 @@ impl Choices {
 
     /// The candidate that serves a call, and then those worth trying while the program runs, the
     /// most promising first.
-    pub(crate) fn contestants(&self, call: &CallSpec) -> Vec<Candidate> {
-        let contestants = self.selector(call.collective).contestants(call);
-        if contestants.is_empty() { vec![self.select(call).0] } else { contestants }
+    pub(crate) fn contestants(&self, call: &CallSpec, may_be_own: bool) -> Vec<Candidate> {
+        let contestants = self.selector(call.collective, may_be_own).contestants(call);
+        if contestants.is_empty() { vec![self.select(call, may_be_own).0] } else { contestants }
     }
 
-    fn selector(&self, collective: Collective) -> Selector<'_, Algorithms> {
+    /// Selects among all algorithms, or those of the library alone.
+    fn selector(&self, collective: Collective, may_be_own: bool) -> Selector<'_, Algorithms> {
+        let catalog = if may_be_own { self.algorithms } else { self.algorithms.without_own() };
         let measured = self.wisdom.as_deref().map_or(Measured::Nothing, Measured::Table);
         let forced = self.forced.get(&collective);
-        Selector { catalog: self.algorithms, measured, forced }
+        Selector { catalog, measured, forced }
     }
 }

@@ -45,7 +45,7 @@ struct Read {
 }
 
 /// Files that were read, for whom.
-type Files = HashMap<(PathBuf, Arrival, Fabric), Read>;
+type Files = HashMap<(PathBuf, Arrival, Fabric, String), Read>;
 
 static FILES: LazyLock<Mutex<Files>> = LazyLock::new(Mutex::default);
 
@@ -97,7 +97,7 @@ impl Source {
             Err(_) => (None, 0),
         };
         let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = (path.clone(), arrival, algorithms.fabric());
+        let file = (path.clone(), arrival, algorithms.fabric(), algorithms.shown_own());
         if files.get(&file).is_none_or(|read| read.stamp != stamp) {
             files.insert(file.clone(), read(algorithms, &path, stamp, arrival));
         }

@@ -22,6 +22,7 @@ mod numbers;
 mod one_sided;
 mod online;
 mod operators;
+mod own_algorithms;
 mod panics;
 mod pools;
 mod programs;

@@ -5,7 +5,11 @@ const GUIDES: [(&str, &str, &str); 2] = [
     (
         "adding-an-algorithm.md",
         include_str!("../../../../docs/adding-an-algorithm.md"),
-        include_str!("outside_algorithm.rs"),
+        concat!(
+            include_str!("../../../../crates/consort-cli/examples/own_algorithm/line.rs"),
+            include_str!("../../../../crates/consort-cli/examples/own_algorithm/main.rs"),
+            include_str!("outside_algorithm.rs")
+        ),
     ),
     (
         "adding-a-fabric.md",

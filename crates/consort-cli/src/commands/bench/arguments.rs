@@ -88,7 +88,8 @@ pub(crate) struct Bench {
     /// An algorithm instead of Consort's choice, as in "knomial(radix=4)"; may be repeated
     #[arg(long, value_name = "ALGORITHM")]
     pub(super) algorithm: Vec<Candidate>,
-    /// All algorithms, with all values of their parameters that the tuner tries
+    /// All algorithms, with all values of their parameters that the tuner tries; of candidates that
+    /// do the same among so many PEs, the first
     #[arg(long, conflicts_with = "algorithm")]
     pub(super) all_algorithms: bool,
     /// Buffers in symmetric memory or private slices [default: symmetric if a mode needs it]

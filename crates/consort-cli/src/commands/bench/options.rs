@@ -10,8 +10,7 @@ use consort_bench::{
         threads,
     },
 };
-use consort_collectives::describe;
-use consort_tuner::Catalog;
+use consort_tuner::{Catalog, distinct};
 
 use super::arguments::{Bench, Buffers};
 use crate::{args, usage};
@@ -69,7 +68,7 @@ impl Options {
             args::check_processes(shape, pes)?;
         }
         for candidate in &bench.algorithm {
-            let described = describe(what, &candidate.algorithm);
+            let described = Algorithms::of(bench.fabric).describe(what, &candidate.algorithm);
             let checked = described.and_then(|described| described.check(candidate));
             checked.map_err(usage::of_asked)?;
         }
@@ -229,7 +228,8 @@ fn work(
         for &sync in syncs {
             let query = query(sync);
             let asked: Vec<Option<Candidate>> = if bench.all_algorithms {
-                Algorithms::of(bench.fabric).candidates(&query).into_iter().map(Some).collect()
+                let algorithms = Algorithms::of(bench.fabric);
+                distinct(algorithms, &query, algorithms.candidates(&query)).map(Some).collect()
             } else if bench.algorithm.is_empty() {
                 vec![None]
             } else {

@@ -110,7 +110,10 @@ fn table(page: &mut Page, run: &Run, figures: &[&Figure]) {
     header.extend(shares.iter().map(|&limit| column(limit)));
     let numbers: Vec<usize> = (if with_sync { 2 } else { 1 }..header.len()).collect();
     let row = |figure: &&Figure| {
-        let mut row = vec![name(figure)];
+        // Words that a cell may be broken between, where a name is of parts.
+        let name = name(figure);
+        let is_ours = figure.peer.is_none();
+        let mut row = vec![if is_ours { name.replace(',', ", ") } else { name }];
         row.extend(with_sync.then(|| figure.sync.clone().unwrap_or_default()));
         row.push(figure.reps.to_string());
         row.push(figure.median_ns.map_or("-".to_owned(), output::time));

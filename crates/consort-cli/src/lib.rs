@@ -1,0 +1,142 @@
+//! The command `consort`, as a library: a program that registers algorithms of its own has a
+//! command that tunes them.
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//!
+//! fn main() -> ExitCode {
+//!     // consort::register::<Line>(consort::Collective::AllReduce);
+//!     consort_cli::main()
+//! }
+//! ```
+
+#[macro_use]
+mod usage;
+
+mod args;
+mod c_library;
+mod commands;
+mod interrupt;
+mod measurement;
+mod output;
+mod report;
+mod results;
+mod this_machine;
+mod wisdom_file;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser};
+
+use commands::{
+    bench::{self, Bench},
+    calibrate::Calibrate,
+    cc::{self, Cc, Language},
+    completions::Completions,
+    explain::Explain,
+    install::Install,
+    machines::Machines,
+    man::Man,
+    model::Model,
+    mpi::Mpi,
+    predict::Predict,
+    reproduce::Reproduce,
+    run::Run,
+    session::Session,
+    sim::Sim,
+    sync::Sync,
+    topo::Topo,
+    tune::Tune,
+    wisdom::Wisdom,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort tune                                   measure this machine, once, in under a minute
+  consort explain reduce --bytes 8k --pes 2      what serves such a call, and why
+  consort bench broadcast --bytes 8,8k,1M        times, beside the machine's limits
+  consort sync advise --section 100 --threads 8  which lock such sections should be under
+  consort reproduce                              the papers' claims, and how each stands
+  consort sim broadcast                          on a machine that is not here, step by step
+  consort model scc                              the same machine by formula
+  consort calibrate                              describe this machine, to simulate on it
+  consort cc prog.c -o prog                      an OpenSHMEM program; then consort run -n 4 ./prog
+
+Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
+Ctrl-C ends a measurement or a simulation in order: the command shows what it has, or says that
+there is nothing, and exits with 130 (`tune` keeps it, and exits with 0); pressed twice, it ends the
+process at once.";
+
+/// Collectives between threads that tune themselves to the machine, and locks
+#[derive(Parser)]
+#[command(name = "consort", version, after_help = EXAMPLES, max_term_width = 100)]
+struct Consort {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Topo(Topo),
+    Tune(Tune),
+    Explain(Explain),
+    Wisdom(Wisdom),
+    Bench(Bench),
+    Machines(Machines),
+    Calibrate(Calibrate),
+    Predict(Predict),
+    Reproduce(Reproduce),
+    Run(Run),
+    Mpi(Mpi),
+    #[command(hide = true)]
+    Session(Session),
+    /// Compile and link an OpenSHMEM program in C
+    #[command(after_help = cc::EXAMPLES)]
+    Cc(Cc),
+    /// Compile and link an OpenSHMEM program in C++
+    #[command(name = "c++", after_help = cc::EXAMPLES_CXX)]
+    Cxx(Cc),
+    Install(Install),
+    Sim(Sim),
+    Sync(Sync),
+    Model(Model),
+    Completions(Completions),
+    Man(Man),
+}
+
+/// Runs the command on the arguments of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let arguments = commands::run::arguments(std::env::args_os());
+    let Consort { command } = args::parsed(arguments);
+    output::warnings::show();
+    let done = |()| ExitCode::SUCCESS;
+    let result = match command {
+        Command::Topo(topo) => topo.run(),
+        Command::Tune(tune) => tune.run(),
+        Command::Explain(explain) => explain.run().map(done),
+        Command::Wisdom(wisdom) => wisdom.run().map(done),
+        Command::Bench(bench) => bench.run(),
+        Command::Machines(machines) => machines.run().map(done),
+        Command::Calibrate(calibrate) => calibrate.run().map(done),
+        Command::Predict(predict) => predict.run(),
+        Command::Reproduce(reproduce) => reproduce.run(),
+        Command::Run(run) => run.run(),
+        Command::Mpi(mpi) => mpi.run().map(done),
+        Command::Session(session) => session.run().map(done),
+        Command::Cc(cc) => cc.run(Language::C),
+        Command::Cxx(cc) => cc.run(Language::Cxx),
+        Command::Install(install) => install.run().map(done),
+        Command::Sim(sim) => sim.run(),
+        Command::Sync(sync) => sync.run(),
+        Command::Model(model) => model.run().map(done),
+        Command::Completions(completions) => {
+            completions.run(&Consort::command(), &bench::names()).map(done)
+        }
+        Command::Man(man) => man.run(&Consort::command()).map(done),
+    };
+    result.unwrap_or_else(|error| {
+        output::complain(&format!("error: {error:#}"));
+        usage::status(&error)
+    })
+}

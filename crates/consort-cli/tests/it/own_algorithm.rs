@@ -1,0 +1,36 @@
+//! The example `own_algorithm`: a command that knows one algorithm more.
+
+use std::{env, path::PathBuf, process::Command};
+
+/// The example, which is built with the tests.
+fn example() -> Command {
+    let test = env::current_exe().expect("a path");
+    let folder: PathBuf = test.ancestors().nth(2).expect("the folder of the profile").into();
+    let mut command = Command::new(folder.join("examples/own_algorithm"));
+    command.env("CONSORT_WISDOM", "none.toml");
+    command
+}
+
+fn output(arguments: &[&str]) -> (bool, String) {
+    let output = example().args(arguments).output().expect("the example is built");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).expect("text"))
+}
+
+#[test]
+fn it_is_explained_among_the_others_and_timed_beside_them() {
+    let (done, text) = output(&["explain", "all_reduce", "--bytes", "8", "--pes", "2", "--all"]);
+    assert!(done && text.contains(" line"), "{text}");
+    let usual = ["bench", "all_reduce", "--bytes", "8", "--pes", "2", "--budget", "1"];
+    let (done, text) = output(&[&usual[..], &["--all-algorithms"]].concat());
+    assert!(
+        done && text.contains("\nline") && text.lines().all(|line| line.chars().count() <= 100)
+    );
+    // What is made of parts is told by its parts, and of candidates that do the same one is timed.
+    assert!(text.contains("reduce_broadcast(flat, knomial(radix=2))"), "{text}");
+    assert!(!text.contains("knomial(radix=8)"), "{text}");
+    let (done, text) = output(&[&usual[..], &["--algorithm", "line"]].concat());
+    assert!(done && text.contains("line"), "{text}");
+    let (done, text) = output(&[&usual[..], &["--algorithm", "line(radix=2)"]].concat());
+    assert!(!done && text.contains("line has no parameter `radix`"), "{text}");
+}

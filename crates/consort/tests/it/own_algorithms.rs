@@ -1,0 +1,197 @@
+//! Algorithms of a program's own that are registered: chosen like those of the library.
+//!
+//! What is registered stays so for the whole process, in which other tests run. So the algorithm
+//! here serves scans of one odd size alone.
+
+use std::panic::catch_unwind;
+
+use consort::{
+    Algorithms, Candidate, ChosenBy, Collective, Pes, Query, Rank, Result, Sum, SyncModes, Team,
+    register,
+};
+use consort_collectives::{Algorithm, Parameter, PlanError, Setting};
+use consort_fabric::{CallSpec, Channel, MachineModel, Messages, Op, OperatorClass, Span};
+use consort_tuner::{Catalog, Entry, Wisdom};
+
+use crate::jobs::pes_of;
+
+/// Elements of the only scans that it serves.
+const LEN: usize = 11;
+const PES: u32 = 3;
+
+/// A scan from PE to PE.
+struct Odd;
+
+impl Algorithm for Odd {
+    const NAME: &'static str = "odd";
+    const PARAMETERS: &'static [Parameter] =
+        &[Parameter { name: "turns", values: &[1, 2], range: (1, 2) }];
+    const REVISION: u32 = 7;
+    type Schedule = (Rank, u32);
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<(Rank, u32), PlanError> {
+        Self::check(candidate)?;
+        let CallSpec { bytes, pes, .. } = setting.call;
+        if (bytes, pes) != (LEN * 8, PES) {
+            return Err(Self::incapable("it is for one size alone"));
+        }
+        Ok((setting.rank, pes))
+    }
+
+    fn cost_ns(_: &Query, candidate: &Candidate, _: &MachineModel) -> f64 {
+        candidate.parameter("turns").map_or(f64::INFINITY, |turns| turns as f64)
+    }
+
+    async fn run<F: Messages>(f: &F, &(rank, pes): &(Rank, u32)) -> Op {
+        let (own, sum) = (Span::source(0, LEN * 8), Span::target(0, LEN * 8));
+        match rank {
+            Rank(0) => f.copy(sum, own).await?,
+            // The sum so far is the left operand.
+            _ => {
+                f.receive(Channel::new(1), 0, sum).await?;
+                f.combine(sum, sum, own).await?;
+            }
+        }
+        if rank.0 + 1 < pes {
+            f.send(Rank(rank.0 + 1), Channel::new(1), 0, sum).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Another of the same name.
+struct Other;
+
+impl Algorithm for Other {
+    const NAME: &'static str = "odd";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = ();
+
+    fn schedule(_: &Setting, _: &Candidate) -> Result<(), PlanError> {
+        Err(Self::incapable("it is never asked"))
+    }
+
+    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
+        0.0
+    }
+
+    async fn run<F: Messages>(_: &F, (): &()) -> Op {
+        Ok(())
+    }
+}
+
+/// One of the library's.
+struct Linear;
+
+impl Algorithm for Linear {
+    const NAME: &'static str = "linear";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = ();
+
+    fn schedule(_: &Setting, _: &Candidate) -> Result<(), PlanError> {
+        Err(Self::incapable("it is never asked"))
+    }
+
+    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
+        0.0
+    }
+
+    async fn run<F: Messages>(_: &F, (): &()) -> Op {
+        Ok(())
+    }
+}
+
+fn odd(turns: u64) -> Candidate {
+    Candidate::new("odd").with("turns", turns)
+}
+
+fn query() -> Query {
+    Query {
+        collective: Collective::Scan,
+        sync: SyncModes::MINE,
+        pes: PES,
+        bytes: LEN as u64 * 8,
+        operator: OperatorClass::Commutative,
+        symmetric: false,
+    }
+}
+
+/// A scan of that size, and whether it is right.
+fn scanned(world: Team<'_>) -> Result<()> {
+    let mut sum = [0_u64; LEN];
+    world.scan_slice(&[u64::from(world.rank().0) + 1; LEN], &mut sum, Sum)?;
+    assert_eq!(sum, [[1, 3, 6][world.rank().index()]; LEN]);
+    Ok(())
+}
+
+#[test]
+fn the_model_and_wisdom_choose_it_and_it_can_be_forced() {
+    register::<Odd>(Collective::Scan);
+    register::<Odd>(Collective::Scan); // once more is once
+    let candidates = Algorithms::here().candidates(&query());
+    assert!(candidates.contains(&odd(1)) && candidates.contains(&odd(2)), "{candidates:?}");
+    let larger = Algorithms::here().candidates(&Query { bytes: 96, ..query() });
+    assert!(!larger.iter().any(|one| one.algorithm == "odd"), "{larger:?}");
+
+    let by_model = |world: Team<'_>| {
+        scanned(world)?;
+        assert_eq!(world.served_by(Collective::Scan), Some(odd(1)));
+        world.scan_slice(&[1_u64; 12], &mut [0; 12], Sum)?;
+        assert_ne!(world.served_by(Collective::Scan), Some(odd(1)));
+        assert_eq!(
+            world.start_scan(vec![1_u64; LEN], Sum)?.wait()?[0],
+            1 + u64::from(world.rank().0)
+        );
+        assert_eq!(world.served_by(Collective::Scan), Some(odd(1)));
+        world.force(Collective::Scan, Some(odd(2)));
+        scanned(world)?;
+        assert_eq!(world.served_by(Collective::Scan), Some(odd(2)));
+        let mut in_place = [u64::from(world.rank().0) + 1; LEN];
+        world.scan_in_place(&mut in_place, Sum)?;
+        assert_eq!(in_place[0], [1, 3, 6][world.rank().index()]);
+        Ok(())
+    };
+    pes_of(PES).run(|pe| by_model(pe.world())).unwrap();
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wisdom.toml");
+    let mut wisdom = Wisdom::new(Algorithms::here().identity().clone());
+    wisdom.insert(Entry::alone(query(), odd(2), 10.0));
+    wisdom.save(&path).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("\"scan odd\" = 7"), "{text}");
+    let by_wisdom = |world: Team<'_>| {
+        assert_eq!(world.choice(Collective::Scan, LEN * 8), (odd(2), ChosenBy::Wisdom));
+        scanned(world)
+    };
+    Pes::threads(PES).wisdom(&path).run(|pe| by_wisdom(pe.world())).unwrap();
+}
+
+/// A helper thread may not drive its future, which need not be `Send`: another is chosen.
+#[test]
+fn helpers_have_others_to_drive() {
+    register::<Odd>(Collective::Scan);
+    let run = pes_of(PES).helper_threads().run(|pe| {
+        let world = pe.world();
+        scanned(world)?;
+        assert_eq!(world.served_by(Collective::Scan), Some(odd(1)));
+        let sum = world.start_scan(vec![1_u64; LEN], Sum)?;
+        assert_eq!(sum.wait()?, [u64::from(world.rank().0) + 1; LEN]);
+        assert_ne!(world.served_by(Collective::Scan), Some(odd(1)));
+        Ok(())
+    });
+    run.unwrap();
+}
+
+#[test]
+fn a_name_has_one_algorithm() {
+    register::<Odd>(Collective::Scan);
+    let message = |refused: std::thread::Result<()>| {
+        let payload = refused.expect_err("refused");
+        payload.downcast_ref::<String>().expect("a text").clone()
+    };
+    let other = message(catch_unwind(|| register::<Other>(Collective::Scan)));
+    assert!(other.contains("Odd is a scan `odd`, as is") && other.contains("Other"), "{other}");
+    let ours = message(catch_unwind(|| register::<Linear>(Collective::Scan)));
+    assert_eq!(ours, "the library has a scan `linear`: use another name");
+}
