@@ -48,6 +48,7 @@ pub(crate) fn estimated<C: Catalog + ?Sized>(
         median_ns,
         ci95_ns: None,
         runner_up,
+        contenders: Vec::new(),
         class: None,
         confidence: Confidence::Model,
         rigour: Rigour::Estimate,

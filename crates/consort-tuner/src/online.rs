@@ -11,8 +11,14 @@
 //! most rounds and by a margin; otherwise two equally good candidates would take turns for ever.
 //! Once all have been tried, those that came near are tried again after ever longer rests, since
 //! machines change.
+//!
+//! What it has found is an entry of wisdom like one of tuning ([`Refinement::found`]).
 
-use consort_fabric::Candidate;
+use consort_fabric::{CallSpec, Candidate};
+
+use crate::{
+    Confidence, Entry, Rigour, RunnerUp, select::asked, times::rounded_ns, wisdom::MOST_CONTENDERS,
+};
 
 /// Rounds of a duel.
 const ROUNDS: usize = 5;
@@ -71,6 +77,8 @@ enum Standing {
 pub struct Refinement {
     candidates: Vec<Candidate>,
     standings: Vec<Standing>,
+    /// The time of a call by each candidate in its last try, in nanoseconds.
+    took_ns: Vec<Option<f64>>,
     incumbent: usize,
     challenger: Option<usize>,
     phase: Phase,
@@ -85,6 +93,8 @@ pub struct Refinement {
     /// The time of a call by the incumbent, and the loss that no rest has paid for, in nanoseconds.
     call_ns: f64,
     owed_ns: f64,
+    /// The shortest and the longest time of a call by the incumbent in the rounds of its last duel.
+    range_ns: Option<(f64, f64)>,
     rest: Option<u64>,
     passes: i32,
 }
@@ -96,6 +106,7 @@ impl Refinement {
     pub fn new(candidates: Vec<Candidate>, share: f64) -> Self {
         let standings = vec![Standing::Untried; candidates.len()];
         let mut new = Self {
+            took_ns: vec![None; candidates.len()],
             candidates,
             standings,
             incumbent: 0,
@@ -109,6 +120,7 @@ impl Refinement {
             share: if share > LEAST_SHARE { share.min(1.0) } else { LEAST_SHARE },
             call_ns: 0.0,
             owed_ns: 0.0,
+            range_ns: None,
             rest: None,
             passes: 0,
         };
@@ -128,9 +140,46 @@ impl Refinement {
         self.incumbent
     }
 
+    /// What has been found for such a call, as an entry of wisdom; `None` before the first duel. The
+    /// interval is that of the rounds of the last duel.
+    #[must_use]
+    pub fn found(&self, call: &CallSpec) -> Option<Entry> {
+        let (low_ns, high_ns) = self.range_ns?;
+        let others = (0..self.candidates.len()).filter(|&index| index != self.incumbent);
+        let ratio = |index: usize| Some((index, self.took_ns[index]? / self.call_ns));
+        let mut tried: Vec<(usize, f64)> = others.filter_map(ratio).collect();
+        tried.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+        let mut tried = tried.into_iter();
+        let second = tried.next();
+        let near = tried.filter(|(_, ratio)| *ratio < NEAR).take(MOST_CONTENDERS);
+        let is_clear = |ratio: f64| ratio * CLEARLY > 1.0;
+        let median_ns = rounded_ns(self.call_ns);
+        let runner_up = second.map(|(index, ratio)| RunnerUp {
+            candidate: self.candidates[index].clone(),
+            median_ns: rounded_ns(self.call_ns * ratio.max(1.0)),
+        });
+        Some(Entry {
+            query: asked(call),
+            choice: self.candidates[self.incumbent].clone(),
+            median_ns,
+            ci95_ns: Some((rounded_ns(low_ns).min(median_ns), rounded_ns(high_ns).max(median_ns))),
+            runner_up,
+            contenders: near.map(|(index, _)| self.candidates[index].clone()).collect(),
+            class: None,
+            confidence: match second {
+                None => Confidence::Alone,
+                Some((_, ratio)) if is_clear(ratio) => Confidence::Clear,
+                Some(_) => Confidence::Tie,
+            },
+            rigour: Rigour::Measure,
+            busy: None,
+        })
+    }
+
     /// Excludes a candidate that turned out not to be able to serve the calls.
     pub fn drop_candidate(&mut self, index: usize) {
         self.standings[index] = Standing::Took(f64::INFINITY);
+        self.took_ns[index] = None;
         self.begin(Phase::Probe);
         self.challenge();
     }
@@ -176,17 +225,30 @@ impl Refinement {
         };
         let own_ns = middle(rounds.iter().map(|&(own, _)| own).collect());
         let ratio = middle(rounds.iter().map(|&(own, other)| other / own).collect());
+        let range = |times: Vec<f64>| {
+            times.into_iter().fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), time| {
+                (low.min(time), high.max(time))
+            })
+        };
+        let own_range = range(rounds.iter().map(|&(own, _)| own).collect());
+        let other_range = range(rounds.iter().map(|&(_, other)| other).collect());
         let won = rounds.iter().filter(|&&(own, other)| other < own).count();
         // The challenger's excess, and two calls of the incumbent for adding up the times.
         let lost_ns = rounds.iter().map(|&(own, other)| (other - own).max(0.0)).sum::<f64>();
         self.owed_ns += lost_ns * f64::from(self.calls) + 2.0 * own_ns;
         self.call_ns = own_ns;
         self.standings[challenger] = Standing::Took(ratio);
+        self.took_ns[challenger] = Some(own_ns * ratio);
+        self.took_ns[self.incumbent] = Some(own_ns);
         if self.phase == Phase::Probe && ratio < HOPELESS {
             self.begin(Phase::Duel);
             return;
         }
+        if self.phase == Phase::Duel {
+            self.range_ns = Some(own_range);
+        }
         if self.phase == Phase::Duel && won >= WON && ratio < CLEARLY {
+            self.range_ns = Some(other_range);
             self.standings[self.incumbent] = Standing::Took(1.0 / ratio);
             self.incumbent = challenger;
             self.call_ns *= ratio;
@@ -243,6 +305,8 @@ impl Phase {
 
 #[cfg(test)]
 mod tests {
+    use consort_fabric::Collective;
+
     use super::*;
 
     fn candidates(count: u64) -> Vec<Candidate> {
@@ -288,6 +352,28 @@ mod tests {
         play(&mut refinement, 20_000, |index, _| times[index]);
         assert_eq!(refinement.incumbent(), 2);
         assert!(refinement.passes > 0, "every candidate has been tried");
+    }
+
+    #[test]
+    fn what_is_found_is_an_entry() {
+        let call =
+            CallSpec { collective: Collective::Broadcast, bytes: 64, ..CallSpec::barrier(4) };
+        let times = [5000, 700, 400, 440, 500];
+        let mut refinement = Refinement::new(candidates(5), 0.05);
+        assert_eq!(refinement.found(&call), None);
+        play(&mut refinement, 20_000, |index, _| times[index]);
+        let entry = refinement.found(&call).expect("duels were fought");
+        assert_eq!(entry.flaw(), None, "{entry:?}");
+        let tree = |radix| Candidate::new("tree").with("radix", radix);
+        assert_eq!((&entry.choice, entry.median_ns), (&tree(2), 400.0));
+        assert_eq!(entry.ci95_ns, Some((400.0, 400.0)));
+        let second = entry.runner_up.as_ref().expect("others were tried");
+        assert_eq!((&second.candidate, second.median_ns), (&tree(3), 440.0));
+        assert_eq!(
+            (entry.contenders.as_slice(), entry.confidence),
+            (&[tree(4)][..], Confidence::Clear)
+        );
+        assert_eq!((entry.query.bytes, entry.query.pes), (64, 4));
     }
 
     #[test]

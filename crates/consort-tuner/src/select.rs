@@ -116,9 +116,10 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
         Some(Selection { query, candidate, by: ChosenBy::Model, entry, measured_pes })
     }
 
-    /// The candidate that serves `call`, and then those whose estimates are not far above the best,
-    /// the most promising first. Candidates that are the same for such a call are one. Only the
-    /// first if the program forces it.
+    /// The candidate that serves `call`, and then those worth trying, the most promising first:
+    /// those that tuning kept besides it, or, if it has kept none, those whose estimates are not
+    /// far above the best. Candidates that are the same for such a call are one. Only the first if
+    /// the program forces it.
     #[must_use]
     pub fn contestants(&self, call: &CallSpec) -> Vec<Candidate> {
         let first = self.select(call);
@@ -127,6 +128,12 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
             return first.into_iter().collect();
         }
         let query = canonical(&call.query());
+        let kept: Vec<Candidate> =
+            self.kept_for(call).into_iter().filter(|one| self.catalog.serves(call, one)).collect();
+        if !kept.is_empty() {
+            let all: Vec<Candidate> = first.into_iter().chain(kept).collect();
+            return distinct(self.catalog, &query, all).collect();
+        }
         let ranked = ranked(self.catalog, &query, |one| self.catalog.serves(call, one));
         let best_ns = ranked.first().map_or(0.0, |(_, ns)| *ns);
         let hopeful = ranked.into_iter().take_while(|(_, ns)| *ns <= HOPELESS * best_ns);
@@ -147,6 +154,20 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
         Some(entry.median_ns * if is_sound { ratio } else { 1.0 })
     }
 
+    /// What tuning has measured and kept besides wisdom's choice.
+    fn kept_for(&self, call: &CallSpec) -> Vec<Candidate> {
+        let query = asked(call);
+        match self.measured {
+            Measured::Nothing => Vec::new(),
+            Measured::Wisdom(wisdom, cores) => {
+                let entry = wisdom.answer(self.catalog, &query, cores);
+                let measured = entry.filter(|entry| entry.is_measured());
+                measured.into_iter().flat_map(Entry::kept).cloned().collect()
+            }
+            Measured::Table(table) => table.kept(&query).cloned().collect(),
+        }
+    }
+
     /// Wisdom's choice, if it can serve the call.
     fn measured_for(&self, call: &CallSpec) -> Option<(&'a Candidate, Option<&'a Entry>)> {
         let query = asked(call);
@@ -163,7 +184,7 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
 }
 
 /// The query by which wisdom is asked about a call.
-fn asked(call: &CallSpec) -> Query {
+pub(crate) fn asked(call: &CallSpec) -> Query {
     Query { operator: OperatorClass::Commutative, ..canonical(&call.query()) }
 }
 

@@ -4,7 +4,8 @@
 //! of its entries. A query is served by the first entry of its row whose last size is not less than
 //! the query's. The look-up counts the smaller sizes, of which a row has some twenty at most: no
 //! step of that waits for the one before. A binary search takes half as long again. An entry takes
-//! 16 bytes; candidates are stored once, beside the entries.
+//! 16 bytes; candidates are stored once, beside the entries, and so is what tuning kept besides each
+//! choice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,6 +33,8 @@ pub struct Table {
     starts: Vec<u32>,
     /// The entries, by row and then by size.
     entries: Vec<TableEntry>,
+    /// What tuning kept besides the choice of each entry.
+    kept: Vec<Box<[u32]>>,
     candidates: Vec<Candidate>,
 }
 
@@ -49,8 +52,8 @@ impl Table {
         rows.sort_unstable_by_key(row_number);
         rows.dedup();
         let mut indices = BTreeMap::new();
-        let mut table =
-            Self { pes, starts: Vec::new(), entries: Vec::new(), candidates: Vec::new() };
+        let (starts, entries, kept, candidates) = Default::default();
+        let mut table = Self { pes, starts, entries, kept, candidates };
         let index_of = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
         for row in rows {
             table.starts.resize(row_number(&row) + 1, index_of(table.entries.len()));
@@ -59,13 +62,17 @@ impl Table {
                 if span.first_bytes > covered_bytes {
                     let last_bytes = span.first_bytes - 1;
                     table.entries.push(TableEntry { last_bytes, candidate: None });
+                    table.kept.push(Box::default());
                 }
-                let choice = &span.entry.choice;
-                let index = *indices.entry(choice).or_insert_with(|| {
-                    table.candidates.push(choice.clone());
-                    table.candidates.len() - 1
-                });
-                let candidate = u32::try_from(index).ok();
+                let mut index = |candidate| {
+                    *indices.entry(candidate).or_insert_with(|| {
+                        table.candidates.push(Candidate::clone(candidate));
+                        index_of(table.candidates.len() - 1)
+                    })
+                };
+                let candidate = Some(index(&span.entry.choice));
+                let kept = span.entry.kept().filter(|_| span.entry.is_measured());
+                table.kept.push(kept.map(&mut index).collect());
                 table.entries.push(TableEntry { last_bytes: span.last_bytes, candidate });
                 covered_bytes = span.last_bytes + 1;
             }
@@ -73,6 +80,7 @@ impl Table {
         table.starts.push(index_of(table.entries.len()));
         table.starts.shrink_to_fit();
         table.entries.shrink_to_fit();
+        table.kept.shrink_to_fit();
         table.candidates.shrink_to_fit();
         table
     }
@@ -87,9 +95,12 @@ impl Table {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let candidates: usize = self.candidates.iter().map(candidate_bytes).sum();
+        let kept: usize = self.kept.iter().map(|kept| size_of_val(&**kept)).sum();
         size_of::<Self>()
             + self.starts.capacity() * size_of::<u32>()
             + self.entries.capacity() * size_of::<TableEntry>()
+            + self.kept.capacity() * size_of::<Box<[u32]>>()
+            + kept
             + candidates
     }
 
@@ -98,6 +109,19 @@ impl Table {
     #[inline]
     #[must_use]
     pub fn look_up(&self, query: &Query) -> Option<&Candidate> {
+        let index = self.find(query)?;
+        self.candidates.get(self.entries[index].candidate? as usize)
+    }
+
+    /// What tuning kept besides the candidate for `query`, the fastest first.
+    pub fn kept(&self, query: &Query) -> impl Iterator<Item = &Candidate> {
+        let kept = self.find(query).map(|index| self.kept[index].iter());
+        kept.into_iter().flatten().filter_map(|&index| self.candidates.get(index as usize))
+    }
+
+    /// The index of the entry for `query`.
+    #[inline]
+    fn find(&self, query: &Query) -> Option<usize> {
         let query = canonical(query);
         if query.pes != self.pes {
             return None;
@@ -106,8 +130,7 @@ impl Table {
         let &[start, end] = self.starts.get(row..row + 2)? else { return None };
         let row = self.entries.get(start as usize..end as usize)?;
         let smaller_count = row.iter().filter(|entry| entry.last_bytes < query.bytes).count();
-        let entry = row.get(smaller_count)?;
-        self.candidates.get(entry.candidate? as usize)
+        (smaller_count < row.len()).then_some(start as usize + smaller_count)
     }
 }
 

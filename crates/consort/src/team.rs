@@ -157,6 +157,49 @@ impl<'p> Team<'p> {
         }
     }
 
+    /// Keeps what refinement has found so far in calls of this team ([`Pes::online`](crate::Pes::online))
+    /// in the wisdom by which the job chooses, for later launches: PE 0 adds to its file an entry
+    /// for each kind of call that has none, or one with another choice. Returns how many these are.
+    /// Collective.
+    ///
+    /// # Errors
+    /// [`Error::Wisdom`] on all PEs, when the job refines no choices, uses no wisdom, or the file
+    /// cannot be read or written; and see [`Team`].
+    ///
+    /// ```no_run
+    /// # use consort::{Pes, Sum};
+    /// Pes::threads(2).online(0.05).run(|pe| {
+    ///     let world = pe.world();
+    ///     for step in 0..1_000_000 {
+    ///         world.all_reduce(step, Sum)?;
+    ///     }
+    ///     let kept = world.save_refined()?;
+    ///     # let _ = kept;
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn save_refined(&self) -> Result<usize> {
+        self.state.ensure_alive()?;
+        let Some(refinements) = &self.state.refinements else {
+            let why = "the job refines no choices: launch it with `Pes::online`";
+            return Err(Error::Wisdom(why.to_owned()));
+        };
+        let kept = match self.rank() {
+            Rank(0) => self.state.choices.borrow().keep_found(refinements.found()),
+            _ => Ok(0),
+        };
+        let count = kept.as_ref().map_or(u64::MAX, |&kept| kept as u64);
+        let count = self.with(SyncModes::MINE).broadcast(count, Rank(0))?;
+        let elsewhere = || "PE 0 could not keep what refinement found".to_owned();
+        match kept {
+            Err(why) => Err(Error::Wisdom(why)),
+            Ok(_) if count == u64::MAX => Err(Error::Wisdom(elsewhere())),
+            Ok(_) => Ok(usize::try_from(count).unwrap_or(usize::MAX)),
+        }
+    }
+
     /// The algorithm of the last plan that was made for `collective`; `None` once the team is
     /// freed. Local.
     #[must_use]

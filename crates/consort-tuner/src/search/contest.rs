@@ -14,6 +14,7 @@ use crate::{
     estimate::{distinct, ranked, same},
     parts::best_of_each,
     times::rounded_ns,
+    wisdom::MOST_CONTENDERS,
 };
 
 /// The most candidates that the model lets through to be measured at [`Rigour::Measure`].
@@ -29,6 +30,9 @@ const FLOOR: Duration = Duration::from_millis(2);
 
 /// What takes so many times as long as the best leaves a heat.
 const MUCH_SLOWER: f64 = 1.5;
+/// What takes at most so many times as long as the best is kept, for refinement while a program
+/// runs to try.
+const NEAR: f64 = 1.3;
 /// The launches of a heat.
 pub(crate) const HEAT_LAUNCHES: u32 = 4;
 
@@ -89,12 +93,14 @@ pub(crate) fn heats<W: Workbench>(
         Rigour::Exhaustive => 1,
         _ => field.len().next_power_of_two().ilog2().saturating_sub(1).max(1),
     };
-    let mut is_first = true;
+    let (mut is_first, mut before) = (true, None);
     loop {
         announce(&field);
         let mut heat = Race::new(field);
         heat.run(bench, query, HEAT_LAUNCHES, budget / heat_count)?;
         let (mut ranking, entry) = (heat.ranking(), won(query, &heat, rigour));
+        let entry = entry.map(|entry| after(before.as_ref(), entry)).or(before);
+        before = entry.clone();
         let order: Vec<&Candidate> = ranking.iter().map(|(candidate, _)| candidate).collect();
         let is_new = |one: &Candidate| !order.iter().any(|other| same(bench, query, one, other));
         let joins = if is_first { best_of_each(&order).filter(is_new) } else { None };
@@ -134,6 +140,8 @@ pub(crate) fn won(query: &Query, race: &Race, rigour: Rigour) -> Option<Entry> {
         Some((second, _)) if race.is_clear(&choice, second) => Confidence::Clear,
         Some(_) => Confidence::Tie,
     };
+    let near = ranking.filter(|(_, other)| other.median_ns <= NEAR * sample.median_ns);
+    let contenders = near.map(|(candidate, _)| candidate).take(MOST_CONTENDERS).collect();
     Some(Entry {
         query: *query,
         choice,
@@ -143,11 +151,28 @@ pub(crate) fn won(query: &Query, race: &Race, rigour: Rigour) -> Option<Entry> {
             candidate,
             median_ns: rounded_ns(sample.median_ns),
         }),
+        contenders,
         class: sample.class,
         confidence,
         rigour,
         busy: None,
     })
+}
+
+/// An entry with what came near in an earlier race of the query too.
+pub(crate) fn after(before: Option<&Entry>, entry: Entry) -> Entry {
+    let earlier = before.filter(|before| before.is_measured() && before.query == entry.query);
+    let earlier =
+        earlier.into_iter().flat_map(|one| std::iter::once(&one.choice).chain(one.kept()));
+    let mut contenders = entry.contenders.clone();
+    for one in earlier {
+        let is_new = *one != entry.choice && !entry.kept().any(|kept| kept == one);
+        if is_new && !contenders.contains(one) {
+            contenders.push(one.clone());
+        }
+    }
+    contenders.truncate(if entry.runner_up.is_some() { MOST_CONTENDERS } else { 0 });
+    Entry { contenders, ..entry }
 }
 
 #[cfg(test)]

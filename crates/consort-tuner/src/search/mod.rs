@@ -291,6 +291,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
                 continue;
             }
             if let Some(entry) = contest::won(&query, &race, self.search.rigour) {
+                let entry = contest::after(self.wisdom.entry(&query), entry);
                 self.wisdom.insert(entry.clone());
                 self.observer.won(&self.progress(), &entry, self.wisdom);
             }

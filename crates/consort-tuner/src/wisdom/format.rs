@@ -94,6 +94,8 @@ struct Row {
     runner_up_ns: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     margin: Option<f64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    contenders: Vec<Text<Candidate>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<Text<TransferClass>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,6 +120,7 @@ impl From<&Entry> for Row {
             runner_up: entry.runner_up.as_ref().map(|second| Text(second.candidate.clone())),
             runner_up_ns: entry.runner_up.as_ref().map(|second| second.median_ns),
             margin: entry.margin().map(|margin| (margin * 1e4).round() / 1e4),
+            contenders: entry.contenders.iter().cloned().map(Text).collect(),
             class: entry.class.map(Text),
             busy: entry.busy.clone(),
             confidence: Text(entry.confidence),
@@ -149,6 +152,7 @@ impl Row {
             median_ns: self.median_ns,
             ci95_ns: self.ci95_ns,
             runner_up,
+            contenders: self.contenders.into_iter().map(|one| one.0).collect(),
             class: self.class.map(|class| class.0),
             confidence: self.confidence.0,
             rigour: self.rigour.0,

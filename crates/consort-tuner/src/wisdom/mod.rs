@@ -27,6 +27,9 @@ pub use revisions::Revisions;
 use crate::{Confidence, Rigour, TransferClass, query::canonical, times::TIMES_NS};
 use identity::fingerprint;
 
+/// The most contenders that an entry has.
+pub(crate) const MOST_CONTENDERS: usize = 8;
+
 /// The second-best candidate of an entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunnerUp {
@@ -49,6 +52,9 @@ pub struct Entry {
     pub ci95_ns: Option<(f64, f64)>,
     /// The second-best candidate, from the same run.
     pub runner_up: Option<RunnerUp>,
+    /// Further candidates that came near, the fastest first: with the runner-up, what refinement
+    /// while a program runs tries.
+    pub contenders: Vec<Candidate>,
     /// How far apart the cores were, if that is known.
     pub class: Option<TransferClass>,
     /// How certain it is that the choice beats the runner-up.
@@ -70,6 +76,7 @@ impl Entry {
             median_ns,
             ci95_ns: Some((0.9 * median_ns, 1.1 * median_ns)),
             runner_up: None,
+            contenders: Vec::new(),
             class: None,
             confidence: Confidence::Alone,
             rigour: Rigour::Measure,
@@ -81,6 +88,11 @@ impl Entry {
     #[must_use]
     pub fn margin(&self) -> Option<f64> {
         self.runner_up.as_ref().map(|runner_up| runner_up.median_ns / self.median_ns - 1.0)
+    }
+
+    /// The candidates that tuning kept besides the choice, the fastest first.
+    pub fn kept(&self) -> impl Iterator<Item = &Candidate> {
+        self.runner_up.iter().map(|second| &second.candidate).chain(&self.contenders)
     }
 
     /// Whether it was measured, not only estimated.
@@ -141,6 +153,12 @@ impl Entry {
                 return Some("busy must be one line of text");
             }
         }
+        if !self.contenders.is_empty() && self.runner_up.is_none() {
+            return Some("contenders come after a runner-up");
+        }
+        if self.contenders.len() > MOST_CONTENDERS {
+            return Some("there are too many contenders");
+        }
         match &self.runner_up {
             Some(second) if !is_time(second.median_ns) || second.median_ns < self.median_ns => {
                 Some("runner_up_ns must be a time no less than median_ns")
@@ -188,10 +206,9 @@ impl Wisdom {
     /// The names of all algorithms of its entries.
     fn algorithms(&self) -> BTreeSet<String> {
         let named = |entry: &Entry| {
-            let second = entry.runner_up.as_ref().map(|second| &second.candidate);
-            let both = std::iter::once(&entry.choice).chain(second);
+            let all = std::iter::once(&entry.choice).chain(entry.kept());
             let names = |one| Revisions::names(entry.query.collective, one);
-            both.flat_map(names).collect::<Vec<String>>()
+            all.flat_map(names).collect::<Vec<String>>()
         };
         self.entries().flat_map(named).collect()
     }
@@ -214,10 +231,12 @@ impl Wisdom {
             }
             if entry.runner_up.as_ref().is_some_and(|second| !is_same(&second.candidate)) {
                 entry.runner_up = None;
+                entry.contenders.clear();
                 if entry.is_measured() {
                     entry.confidence = Confidence::Alone;
                 }
             }
+            entry.contenders.retain(is_same);
             fitted.entries.insert(query, entry);
         }
         if fitted.entries.is_empty() && fitted.outdated > 0 {

@@ -18,6 +18,7 @@ fn entry(query: Query, choice: &str) -> Entry {
         median_ns: 100.0,
         ci95_ns: Some((98.0, 103.0)),
         runner_up: Some(RunnerUp { candidate: Candidate::new("flat"), median_ns: 125.0 }),
+        contenders: Vec::new(),
         class: Some(TransferClass::Far),
         confidence: Confidence::Clear,
         rigour: Rigour::Measure,
@@ -227,6 +228,30 @@ fn what_the_program_names_comes_first() {
     let selected = selector.select(&call).unwrap();
     assert_eq!((selected.by, &*selected.candidate), (ChosenBy::Force, &named));
     assert_eq!(selector.contestants(&call), [named]);
+}
+
+/// Refinement tries what tuning kept; where that is nothing, what the model thinks well of.
+#[test]
+fn contestants_are_what_tuning_kept() {
+    let call = CallSpec::from(&at(8, 64));
+    let tree = |radix| Candidate::new("knomial").with("radix", radix);
+    let tuned =
+        Entry { contenders: vec![tree(2), tree(1)], ..entry(at(8, 64), "knomial(radix=4)") };
+    let bench = Fake::new(0);
+    let all = |wisdom: &Wisdom| {
+        let table = Table::new(wisdom, &bench, 8, CORES);
+        let [of_wisdom, of_table] = [Measured::Wisdom(wisdom, CORES), Measured::Table(&table)]
+            .map(|measured| Selector::new(&bench, measured).contestants(&call));
+        assert_eq!(of_wisdom, of_table);
+        of_wisdom
+    };
+    let kept = [tree(4), Candidate::new("flat"), tree(2), tree(1)];
+    assert_eq!(all(&wisdom([tuned.clone()])), kept);
+    let alone = Entry::alone(at(8, 64), tree(4), 100.0);
+    assert!(all(&wisdom([alone])).len() > kept.len());
+    let (ci95_ns, confidence, rigour) = (None, Confidence::Model, Rigour::Estimate);
+    let estimate = Entry { ci95_ns, confidence, rigour, contenders: Vec::new(), ..tuned };
+    assert!(all(&wisdom([estimate])).len() > kept.len(), "an estimate has kept nothing");
 }
 
 #[test]

@@ -70,6 +70,7 @@ prop_compose! {
             _ => Confidence::Tie,
         };
         Entry {
+            contenders: Vec::new(),
             query: Query { collective, sync, pes, bytes, operator, symmetric },
             choice,
             median_ns,
@@ -97,6 +98,7 @@ fn sample() -> Wisdom {
         median_ns: 210.4,
         ci95_ns: Some((208.0, 213.5)),
         runner_up: Some(RunnerUp { candidate: Candidate::new("flat"), median_ns: 260.0 }),
+        contenders: vec![Candidate::new("ring")],
         class: Some(TransferClass::Far),
         confidence: Confidence::Clear,
         rigour: Rigour::Measure,
@@ -105,6 +107,7 @@ fn sample() -> Wisdom {
     let estimate = Entry {
         query: Query { bytes: 4096, ..REDUCE },
         ci95_ns: None,
+        contenders: Vec::new(),
         class: None,
         confidence: Confidence::Model,
         rigour: Rigour::Estimate,

@@ -22,12 +22,12 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
-use consort_fabric::{CallSpec, Candidate};
-use consort_tuner::online::Refinement;
+use consort_fabric::{CallSpec, Candidate, Query};
+use consort_tuner::{Entry, online::Refinement};
 
 use super::plans::Ready;
 use crate::Result;
@@ -113,6 +113,20 @@ impl Refinements {
     /// Whether the state of a kind that was taken in this era has not been dropped since.
     pub(crate) fn is_known(&self, era: u64) -> bool {
         self.era.get() == era
+    }
+
+    /// What has been found, by query: of calls that differ in what wisdom does not know, such as
+    /// their root, that which has the shortest time.
+    pub(crate) fn found(&self) -> Vec<Entry> {
+        let mut found: BTreeMap<Query, Entry> = BTreeMap::new();
+        for (call, kind) in &*self.kinds.borrow() {
+            let Some(entry) = kind.refinement.found(call) else { continue };
+            let known = found.get(&entry.query).map(|known| known.median_ns);
+            if known.is_none_or(|known_ns| entry.median_ns < known_ns) {
+                found.insert(entry.query, entry);
+            }
+        }
+        found.into_values().collect()
     }
 
     /// Makes kept plans expire before the call after number `until`.

@@ -11,7 +11,7 @@ use consort_collectives::{
 };
 use consort_fabric::{CallSpec, Candidate, Collective};
 use consort_native::Group;
-use consort_tuner::{Arrival, Catalog, ChosenBy, Measured, Selector, Table};
+use consort_tuner::{Arrival, Catalog, ChosenBy, Entry, Measured, Selector, Table};
 
 use super::{making::Outside, recording::Recorder, wisdom::Source};
 use crate::{Algorithms, Result};
@@ -89,6 +89,13 @@ impl Choices {
     /// calls.
     pub(crate) fn refine(&mut self, share: f64) {
         self.online = Some(share);
+    }
+
+    /// Adds what refinement has found to the wisdom of the launch. Returns how many entries are new
+    /// or have another choice, or the reason why none can be kept.
+    pub(crate) fn keep_found(&self, found: Vec<Entry>) -> Result<usize, String> {
+        let Launched { source, arrival, .. } = &*self.source;
+        source.keep(self.algorithms, *arrival, found)
     }
 
     /// What records the calls of the job, if they are recorded.

@@ -17,7 +17,7 @@ use std::{
     time::SystemTime,
 };
 
-use consort_tuner::{Arrival, Table, Wisdom, WisdomError, default_path};
+use consort_tuner::{Arrival, Entry, Table, Wisdom, WisdomError, default_path};
 
 use crate::{Algorithms, Error, Result, fabric::Fabric};
 
@@ -78,6 +78,43 @@ impl Source {
             Some((path, _)) => format!("none in {}", path.display()),
             None => "none".to_owned(),
         }
+    }
+
+    /// Adds entries to the file, where it has none for their queries that is measured, or one with
+    /// another choice. Returns how many, or the reason why none can be kept.
+    pub(crate) fn keep(
+        &self,
+        algorithms: &Algorithms,
+        arrival: Arrival,
+        entries: Vec<Entry>,
+    ) -> Result<usize, String> {
+        let (path, is_named) = self.path(algorithms, arrival).ok_or_else(|| match self {
+            Self::Nothing => "the job was launched without wisdom".to_owned(),
+            Self::Default if algorithms.is_of_part() => {
+                "wisdom is of teams that lie on the processes as a world does".to_owned()
+            }
+            _ => "no home directory to keep wisdom in: set CONSORT_WISDOM to a file".to_owned(),
+        })?;
+        let identity = algorithms.identity().clone().with(arrival);
+        let mut wisdom = match Wisdom::load(&path, &identity) {
+            Ok(wisdom) => wisdom,
+            Err(WisdomError::NotFound { .. }) if !is_named => Wisdom::new(identity),
+            Err(error) => return Err(reason(&error)),
+        };
+        let mut kept = 0;
+        for entry in entries {
+            let is_known = wisdom
+                .entry(&entry.query)
+                .is_some_and(|own| own.is_measured() && own.choice == entry.choice);
+            if !is_known {
+                wisdom.insert(entry);
+                kept += 1;
+            }
+        }
+        if kept > 0 {
+            wisdom.save(&path).map_err(|error| reason(&error))?;
+        }
+        Ok(kept)
     }
 
     /// The wisdom for teams of `pes` PEs with this arrival at calls; `None` if there is none.

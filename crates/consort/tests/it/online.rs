@@ -1,6 +1,6 @@
 //! Choices that are refined while the program runs.
 
-use consort::{Algorithms, Candidate, Collective, Pes, Rank, Result, Sum, SyncModes, Team};
+use consort::{Algorithms, Candidate, Collective, Error, Pes, Rank, Result, Sum, SyncModes, Team};
 use consort_conformance::{
     data::affine,
     turns::{LIMIT, alone},
@@ -26,6 +26,7 @@ fn bad_wisdom(pes: u32) -> Wisdom {
         median_ns: 10.0,
         ci95_ns: Some((9.0, 11.0)),
         runner_up: None,
+        contenders: Vec::new(),
         class: None,
         confidence: Confidence::Alone,
         rigour: Rigour::Measure,
@@ -103,4 +104,58 @@ fn results_are_right_all_the_while() {
     });
     let served = outcome.expect("all is well");
     assert!(served[0].1 > 2 * Collective::EVERY.len(), "{} were tried", served[0].1);
+}
+
+/// What a program has found serves the next one, and is not found twice.
+#[test]
+fn what_was_found_is_kept_for_later() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("wisdom.toml");
+    bad_wisdom(2).save(&path).expect("it can be saved");
+    let found = {
+        let path = path.clone();
+        alone(LIMIT, move || {
+            Pes::threads(2).wisdom(path).online(0.1).run(|pe| {
+                let world = pe.world();
+                // As long as it takes, on a machine that others use too.
+                for _ in 0..20 {
+                    first_and_last(world)?;
+                    let kept = world.save_refined()?;
+                    if kept > 0 {
+                        assert_eq!(world.save_refined()?, 0, "it is kept already");
+                        return Ok(kept);
+                    }
+                }
+                Ok(0)
+            })
+        })
+    };
+    let found = found.expect("all is well");
+    assert!(found.iter().all(|&(_, kept)| kept == 1), "{found:?}");
+    let identity = Algorithms::here().identity();
+    let wisdom = Wisdom::load(&path, identity).expect("it is wisdom");
+    let entry = wisdom.entries().next().expect("one entry");
+    assert!(entry.choice != bad() && entry.kept().count() > 0, "{entry:?}");
+    let choice = entry.choice.clone();
+    let later = Pes::threads(2).wisdom(&path).run(|pe| {
+        pe.world().all_reduce(1, Sum)?;
+        Ok(pe.world().served_by(Collective::AllReduce))
+    });
+    assert_eq!(later.expect("all is well")[0].1, Some(choice));
+}
+
+#[test]
+fn nothing_is_kept_without_refinement_or_wisdom() {
+    let refused = |pes: Pes| {
+        let run = pes.run(|pe| {
+            let Err(Error::Wisdom(why)) = pe.world().save_refined() else { panic!("not refused") };
+            Ok(why)
+        });
+        run.expect("all is well").into_iter().map(|(_, why)| why).collect::<Vec<String>>()
+    };
+    let never = refused(Pes::threads(2));
+    assert!(never.iter().all(|why| why.contains("launch it with `Pes::online`")), "{never:?}");
+    let nowhere = refused(Pes::threads(2).without_wisdom().online(0.1));
+    assert_eq!(nowhere[0], "the job was launched without wisdom");
+    assert_eq!(nowhere[1], "PE 0 could not keep what refinement found");
 }
