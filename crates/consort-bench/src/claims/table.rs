@@ -15,7 +15,7 @@ use crate::figures::{
     quantity::{at_least, at_most, bound},
     radix,
     scc::{self, machine::MACHINE as SCC},
-    transfers,
+    transfers, tuning,
 };
 
 const HOTPAR: &str = "Nishtala and Yelick 2009";
@@ -530,6 +530,31 @@ pub const CLAIMS: &[Claim] = &[
         least_pes: 4,
         place: Place::Here,
         judge: gasnet::levels,
+    },
+    Claim {
+        id: "G9",
+        paper: GASNET,
+        about: "Tuning one size of a broadcast takes a tenth of a second, a look-up nothing",
+        says: "a size is tuned in 12 to 109 ms; look-ups are free",
+        // Table 2, whose first size is 4 B; section 5.4: "negligible", which is taken as at most a
+        // tenth; "about 48 bytes".
+        bounds: &[
+            bound(RANGER, "tuning a broadcast of 8 B", 12.165),
+            bound(RANGER, "tuning a broadcast of 128 B", 13.965),
+            bound(RANGER, "tuning a broadcast of 2048 B", 17.625),
+            bound(RANGER, "tuning a broadcast of 32768 B", 87.345),
+            bound(RANGER, "tuning a broadcast of 32768 B over one of 8 B", 7.18),
+            bound(CRAY, "tuning a broadcast of 8 B", 36.255),
+            bound(CRAY, "tuning a broadcast of 128 B", 37.965),
+            bound(CRAY, "tuning a broadcast of 2048 B", 47.925),
+            bound(CRAY, "tuning a broadcast of 32768 B", 108.84),
+            bound(CRAY, "tuning a broadcast of 32768 B over one of 8 B", 3.002),
+            at_most(RANGER, "look-up over a broadcast of 8 B", 0.1),
+            at_most(RANGER, "an entry of the table", 48.0),
+        ],
+        least_pes: 2,
+        place: Place::Here,
+        judge: tuning::judge,
     },
     Claim {
         id: "G10",

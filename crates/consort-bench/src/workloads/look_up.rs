@@ -39,8 +39,10 @@ const FEWEST_BLOCKS: usize = 8;
 /// The smallest and the largest size of the grid, as powers of two.
 const POWERS: (u32, u32) = (3, 22);
 
+/// The kind of all look-ups.
+pub const ALL: &str = "all of these";
 const KINDS: [&str; 5] =
-    ["sizes in the table", "sizes between", "not in the table", "all of these", "the loop itself"];
+    ["sizes in the table", "sizes between", "not in the table", ALL, "the loop itself"];
 /// The kind without look-ups: queries are only read.
 const LOOP: usize = 4;
 const MODES: [&str; 2] = ["alone", "in a row"];

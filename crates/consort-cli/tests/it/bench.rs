@@ -293,7 +293,7 @@ fn bad_input_is_refused_with_advice() {
         ("predict --fabric mixed", "only threads and mpi"),
         ("predict --fabric mpi --sync mine/all", "it is mine/all"),
         ("predict --fabric mpi --machine scc", "--machine: --fabric mpi takes none"),
-        ("reproduce H9", "T12, T13, T14, T15, G1, G4, G5, G6, G7, G10, F7, P3, P4, P5"),
+        ("reproduce H9", "T12, T13, T14, T15, G1, G4, G5, G6, G7, G9, G10, F7, P3, P4, P5"),
         ("reproduce T2 --pes 8", "48 cores"),
         ("reproduce H6 --pes 2", "3 to 1024"),
         ("reproduce P3 --pes 3", "two PEs"),

@@ -63,7 +63,11 @@ pub(super) fn standing(outcome: &Outcome) -> String {
             [one] => format!(", not {one}"),
             [one, rest @ ..] => format!(", not {one}, and {} more", rest.len()),
         };
-        let (word, met, count) = (standing.word(), standing.met, standing.count());
+        let (met, count) = (standing.met, standing.count());
+        let word = match standing.word() {
+            "partly" => "holds partly",
+            word => word,
+        };
         format!(
             "It {word} {where_at}: {met} of {count} figures within {NEAR}x or the limit{missed}. "
         )
