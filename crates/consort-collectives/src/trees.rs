@@ -6,6 +6,7 @@
 //! | `chain` | each PE has one child; chunks | section 4.1 |
 //! | `knomial` | k-nomial: 1 is the chain, 2 the binomial tree | section 2.2 |
 //! | `pipelined` | k-ary; chunks | Petrović 2015, section 3.1.1 |
+//! | `pipelined`, of what combines | k-nomial; chunks | both |
 
 use consort_fabric::Candidate;
 
@@ -86,6 +87,19 @@ impl Tree for KnomialOfBlocks {
 
     fn of(candidate: &Candidate) -> (Shape, usize) {
         Knomial::of(candidate)
+    }
+}
+
+/// A k-nomial tree, in chunks: its subtrees are ranges of ranks.
+#[derive(Debug)]
+pub struct PipelinedKnomial;
+
+impl Tree for PipelinedKnomial {
+    const NAME: &'static str = "pipelined";
+    const PARAMETERS: &'static [Parameter] = &[CHUNK, Parameter { values: &[2, 4], ..RADIX }];
+
+    fn of(candidate: &Candidate) -> (Shape, usize) {
+        (Shape::Knomial(radix(candidate)), chunk(candidate))
     }
 }
 

@@ -1,7 +1,8 @@
 //! All-reduces: every PE's data combined, on every PE. The registry of their algorithms.
 //!
 //! `flat` and `recursive_doubling` exchange whole messages, `rabenseifner` and `ring` parts of
-//! them; `direct` and `shared` work in the callers' buffers; the others are compositions. An
+//! them; `pipelined` sends chunks up a tree and down again meanwhile; `direct` and `shared` work in
+//! the callers' buffers; the others are compositions. An
 //! operator need only be associative: if it is not commutative, all algorithms combine in the order
 //! of the ranks, except for `ring`, which refuses.
 
@@ -14,6 +15,7 @@ registry! {
     flat: Flat,
     knomial: Chain Knomial,
     oc_bcast: OcBcast,
+    pipelined: Pipelined,
     rabenseifner: Rabenseifner,
     recursive_doubling: RecursiveDoubling,
     ring: Ring,

@@ -57,7 +57,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// `None` if the inbox is too small.
-    fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
+    pub(crate) fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
         // Channels: `fan` for children's signals that they have taken a chunk; then one edge's
         // buffers.
         let fan = shape.fan(setting.call.pes);
@@ -78,10 +78,37 @@ impl Schedule {
         };
         Some(Self { only, exchange, chunks, parent, children })
     }
+
+    /// The chunks of the message.
+    pub(crate) const fn chunks(&self) -> Chunks {
+        self.chunks
+    }
+
+    /// One chunk's way through this PE; the root has it in `own`.
+    #[inline(always)]
+    pub(crate) async fn chunk<F: Messages>(&self, f: &F, index: u32, own: Span) -> Op {
+        let Self { chunks, parent, children, .. } = self;
+        let (at, bytes) = chunks.range(index);
+        let mut chunk = own;
+        if let Some(parent) = parent {
+            chunk = Span::target(at, bytes);
+            f.receive(parent.buffer(chunks, index), index, chunk).await?;
+            if chunks.is_awaited(index) {
+                f.signal(parent.peer, parent.taken, index).await?;
+            }
+        }
+        for child in children {
+            if let Some(earlier) = chunks.awaits(index) {
+                f.wait(child.taken, earlier).await?;
+            }
+            f.send(child.peer, child.buffer(chunks, index), index, chunk).await?;
+        }
+        Ok(())
+    }
 }
 
 /// The model's estimate for a broadcast over a tree, in nanoseconds.
-fn cost_ns(shape: Shape, chunk_bytes: usize, query: &Query, model: &MachineModel) -> f64 {
+pub(crate) fn cost_ns(shape: Shape, chunk_bytes: usize, query: &Query, model: &MachineModel) -> f64 {
     let (bytes, fan) = (query.bytes as f64, f64::from(shape.fan(query.pes)));
     let chunk = bytes.min(chunk_bytes as f64);
     let hop = model.hops_ns(1.0, query.pes) + model.later_lines_ns(chunk);
@@ -132,7 +159,7 @@ impl<T: Tree> Algorithm for DownTree<T> {
 
     #[inline(always)]
     async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { only, exchange, chunks, parent, children } = schedule;
+        let Schedule { only, exchange, chunks, .. } = schedule;
         if let Some(only) = only {
             let (at, bytes) = chunks.range(0);
             return match only {
@@ -150,20 +177,7 @@ impl<T: Tree> Algorithm for DownTree<T> {
         }
         for index in 0..chunks.count() {
             let (at, bytes) = chunks.range(index);
-            let mut chunk = Span::source(at, bytes);
-            if let Some(parent) = parent {
-                chunk = Span::target(at, bytes);
-                f.receive(parent.buffer(chunks, index), index, chunk).await?;
-                if chunks.is_awaited(index) {
-                    f.signal(parent.peer, parent.taken, index).await?;
-                }
-            }
-            for child in children {
-                if let Some(earlier) = chunks.awaits(index) {
-                    f.wait(child.taken, earlier).await?;
-                }
-                f.send(child.peer, child.buffer(chunks, index), index, chunk).await?;
-            }
+            schedule.chunk(f, index, Span::source(at, bytes)).await?;
         }
         Ok(())
     }

@@ -115,6 +115,14 @@ impl Shape {
         }
     }
 
+    /// The number of edges from PE 0, which is the root, to a PE.
+    #[must_use]
+    pub fn depth_of(self, rank: Rank, pes: u32) -> u32 {
+        let up = |&node: &u32| self.parent(node);
+        let depth = std::iter::successors(Some(rank.0.min(pes - 1)), up).count() - 1;
+        u32::try_from(depth).unwrap_or(u32::MAX)
+    }
+
     fn parent(self, node: u32) -> Option<u32> {
         if node == 0 {
             return None;

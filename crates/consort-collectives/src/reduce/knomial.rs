@@ -1,4 +1,4 @@
-//! Reductions up a tree: `flat`, `chain` and `knomial`.
+//! Reductions up a tree: `flat`, `chain`, `knomial` and `pipelined`.
 //!
 //! Idea: a PE combines the results of its children's subtrees with its own contribution, the
 //! smallest subtree first, and sends the result to its parent (Nishtala and Yelick 2009, sections
@@ -43,6 +43,8 @@ pub type Flat = UpTree<trees::Flat>;
 pub type Chain = UpTree<trees::Chain>;
 /// A reduction up a k-nomial tree.
 pub type Knomial = UpTree<trees::Knomial>;
+/// A reduction up a k-nomial tree, in chunks.
+pub type Pipelined = UpTree<trees::PipelinedKnomial>;
 
 /// An operand of the combination.
 #[derive(Debug)]
@@ -76,7 +78,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// `None` if the inbox or the scratch memory is too small.
-    fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
+    pub(crate) fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
         let Setting { rank, call: CallSpec { root, pes, .. }, .. } = *setting;
         let ordered = setting.call.class == OperatorClass::Ordered;
         // A flat tree keeps the order whatever its root, and all trees of two PEs are flat.
@@ -125,10 +127,59 @@ impl Schedule {
         };
         Some(Self { only, exchange, chunks, inputs: inputs.into(), parent, keeps, result })
     }
+
+    /// The chunks of the message.
+    pub(crate) const fn chunks(&self) -> Chunks {
+        self.chunks
+    }
+
+    /// One chunk's way through this PE.
+    #[inline(always)]
+    pub(crate) async fn chunk<F: Messages>(&self, f: &F, index: u32) -> Op {
+        let Self { chunks, inputs, parent, result, keeps, .. } = self;
+        let (at, bytes) = chunks.range(index);
+        let sum = if *keeps { Span::target(at, bytes) } else { Span::accumulator(bytes) };
+        let mut so_far = None;
+        for input in inputs {
+            match (input, so_far) {
+                (Input::Own, None) => so_far = Some(Span::source(at, bytes)),
+                (Input::Own, Some(left)) => {
+                    f.combine(sum, left, Span::source(at, bytes)).await?;
+                }
+                (Input::Child(child), left) => {
+                    let channel = child.buffer(chunks, index);
+                    match left {
+                        None => f.receive(channel, index, sum).await?,
+                        Some(left) => f.receive_combine(channel, index, left, sum).await?,
+                    }
+                    so_far = Some(sum);
+                    if chunks.is_awaited(index) {
+                        f.signal(child.peer, child.taken, index).await?;
+                    }
+                }
+            }
+        }
+        let combined = so_far.unwrap_or(sum);
+        if let Some(parent) = parent {
+            if let Some(earlier) = chunks.awaits(index) {
+                f.wait(parent.taken, earlier).await?;
+            }
+            f.send(parent.peer, parent.buffer(chunks, index), index, combined).await?;
+        } else if combined != sum {
+            f.copy(sum, combined).await?;
+        }
+        if let Some(result) = result {
+            f.receive(result.buffer(chunks, index), index, Span::target(at, bytes)).await?;
+            if chunks.is_awaited(index) {
+                f.signal(result.peer, result.taken, index).await?;
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The model's estimate for a reduction over a tree, in nanoseconds.
-fn cost_ns(shape: Shape, chunk_bytes: usize, query: &Query, model: &MachineModel) -> f64 {
+pub(crate) fn cost_ns(shape: Shape, chunk_bytes: usize, query: &Query, model: &MachineModel) -> f64 {
     let (bytes, fan) = (query.bytes as f64, f64::from(shape.fan(query.pes)));
     let chunk = bytes.min(chunk_bytes as f64);
     let hop = model.hops_ns(1.0, query.pes) + model.later_lines_ns(chunk) + chunk / model.copy_gbps;
@@ -176,7 +227,7 @@ impl<T: Tree> Algorithm for UpTree<T> {
 
     #[inline(always)]
     async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { only, exchange, chunks, inputs, parent, result, keeps } = schedule;
+        let Schedule { only, exchange, chunks, .. } = schedule;
         if let Some(only) = only {
             let (at, bytes) = chunks.range(0);
             return match only {
@@ -200,43 +251,7 @@ impl<T: Tree> Algorithm for UpTree<T> {
             return f.combine(Span::target(at, bytes), left, right).await;
         }
         for index in 0..chunks.count() {
-            let (at, bytes) = chunks.range(index);
-            let sum = if *keeps { Span::target(at, bytes) } else { Span::accumulator(bytes) };
-            let mut so_far = None;
-            for input in inputs {
-                match (input, so_far) {
-                    (Input::Own, None) => so_far = Some(Span::source(at, bytes)),
-                    (Input::Own, Some(left)) => {
-                        f.combine(sum, left, Span::source(at, bytes)).await?;
-                    }
-                    (Input::Child(child), left) => {
-                        let channel = child.buffer(chunks, index);
-                        match left {
-                            None => f.receive(channel, index, sum).await?,
-                            Some(left) => f.receive_combine(channel, index, left, sum).await?,
-                        }
-                        so_far = Some(sum);
-                        if chunks.is_awaited(index) {
-                            f.signal(child.peer, child.taken, index).await?;
-                        }
-                    }
-                }
-            }
-            let combined = so_far.unwrap_or(sum);
-            if let Some(parent) = parent {
-                if let Some(earlier) = chunks.awaits(index) {
-                    f.wait(parent.taken, earlier).await?;
-                }
-                f.send(parent.peer, parent.buffer(chunks, index), index, combined).await?;
-            } else if combined != sum {
-                f.copy(sum, combined).await?;
-            }
-            if let Some(result) = result {
-                f.receive(result.buffer(chunks, index), index, Span::target(at, bytes)).await?;
-                if chunks.is_awaited(index) {
-                    f.signal(result.peer, result.taken, index).await?;
-                }
-            }
+            schedule.chunk(f, index).await?;
         }
         Ok(())
     }

@@ -11,9 +11,9 @@ use std::{
     path::Path,
 };
 
-use consort_collectives::{Algorithm, Vendor, revisions};
+use consort_collectives::{Algorithm, Vendor, describe, of_parts, revisions};
 use consort_conformance::{Case, Program, Space};
-use consort_fabric::{Collective, Nodes, Rank, SyncModes};
+use consort_fabric::{Candidate, Collective, Nodes, Rank, SyncModes};
 use consort_sim::{Simulation, Trace};
 
 use crate::simulated::{listed, simulate};
@@ -26,6 +26,15 @@ const CALLS: usize = 24;
 /// Set to write the file anew.
 const WRITE: &str = "CONSORT_WRITE_REVISIONS";
 
+/// Whether it is not made of parts, or of the usual ones: other parts have revisions of their own.
+fn is_of_usual_parts(collective: Collective, candidate: &Candidate) -> bool {
+    let usual = || {
+        let described = describe(collective, &candidate.algorithm).expect("it is registered");
+        of_parts(&described).swap_remove(0)
+    };
+    candidate.parts.is_empty() || *candidate == usual()
+}
+
 /// The cases of a team by collective and algorithm, without barriers of other algorithms around.
 fn cases(pes: u32, simulation: &Simulation) -> BTreeMap<String, Vec<Case>> {
     let capabilities = simulation.capabilities().expect("it takes any number of PEs");
@@ -33,7 +42,9 @@ fn cases(pes: u32, simulation: &Simulation) -> BTreeMap<String, Vec<Case>> {
     for case in Space::of(pes, &SIZES).in_few_modes() {
         let is_barrier = case.kind.collective == Collective::Barrier;
         let is_plain = case.sync != SyncModes::STRICT && case.root == Rank(pes / 2);
-        let is_one = !case.kind.is_ordered && (is_plain || is_barrier);
+        let is_usual = |one: &Candidate| is_of_usual_parts(case.kind.collective, one);
+        let is_usual = case.kind.candidate.as_ref().is_none_or(is_usual);
+        let is_one = is_usual && !case.kind.is_ordered && (is_plain || is_barrier);
         if is_one && case.is_served(pes, capabilities) {
             let name = format!("{} {}", case.kind.collective, case.kind.algorithm());
             cases.entry(name).or_default().push(case);

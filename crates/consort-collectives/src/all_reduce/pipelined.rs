@@ -1,0 +1,109 @@
+//! Pipelined all-reduce: chunks go up a k-nomial tree to PE 0, and down again while later ones go up.
+//!
+//! Idea: in a reduction and then a broadcast, all of the result waits for its last chunk. Here PE 0
+//! sends each chunk down as soon as it is combined, so that both phases overlap. Sources: the chunks
+//! that use two buffers in turn are those of OC-BCAST (Petrović 2015, section 3.1.1), which leaves
+//! other collectives open (section 3.1); phases that overlap are the Loose collectives of Nishtala
+//! and Yelick 2009, section 3, within one call.
+//!
+//! Protocol, at a PE of depth `d`: chunk `i` goes up as in the reduction `pipelined`; then chunk
+//! `i - 2d` goes down as in the broadcast `pipelined`. So long a chunk takes to the root and back.
+//! At the end the last `2d` chunks go down.
+//!
+//! No PE waits in a circle. Say that chunk `i` goes up through a PE of depth `d` at time
+//! `i - d`, and down at `i + d + 1/2`: then each wait is for something earlier. A PE combines what
+//! its children, at depth `d + 1`, have sent; it sends when its parent has taken the chunk two
+//! before, at `i - 2 - (d - 1)`; it receives what its parent has sent; and it sends down when its
+//! children have taken the chunk two before, at `i - 2 + d + 1 + 1/2`. Of a PE's own steps, `i` up at
+//! `i - d` comes before `i - 2d` down at `i - d + 1/2`, and that before `i + 1` up.
+//!
+//! Cost: `2 log_k P` chunks to fill the pipeline, and then the longer of both phases where messages
+//! move by themselves, or their sum where PEs copy them.
+
+use consort_fabric::{
+    CallSpec, Candidate, Capabilities, MachineModel, Messages, Op, Query, Rank, Span, SyncModes,
+};
+
+use crate::{
+    Algorithm, Parameter, PlanError, Setting,
+    broadcast::knomial as down,
+    rank_math::tree::Shape,
+    reduce::knomial as up,
+    trees::{PipelinedKnomial, Tree},
+};
+
+#[derive(Debug)]
+pub struct Pipelined;
+
+/// One PE's schedule: both trees, of which each has half of the channels.
+#[derive(Debug)]
+pub struct Schedule {
+    up: up::Schedule,
+    down: down::Schedule,
+    /// How many chunks later a chunk comes down than it went up.
+    lag: u32,
+}
+
+impl Schedule {
+    /// `None` if the inbox or the scratch memory is too small.
+    fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
+        let call = CallSpec { root: Rank(0), ..setting.call };
+        let middle = setting.first_channel + setting.lines() / 2;
+        let capabilities = Capabilities { inbox_channels: middle, ..setting.capabilities };
+        let lower = Setting { call, capabilities, is_whole: false, ..*setting };
+        let upper = Setting { call, first_channel: middle, is_whole: false, ..*setting };
+        let up = up::Schedule::new(&lower, shape, chunk_bytes)?;
+        let down = down::Schedule::new(&upper, shape, up.chunks().chunk_bytes())?;
+        let are_alike = up.chunks() == down.chunks();
+        are_alike.then_some(Self { up, down, lag: 2 * shape.depth_of(setting.rank, call.pes) })
+    }
+}
+
+impl Algorithm for Pipelined {
+    const NAME: &'static str = PipelinedKnomial::NAME;
+    const PARAMETERS: &'static [Parameter] = &[
+        Parameter { name: "chunk_bytes", values: &[1024, 4096], range: (1, 1 << 30) },
+        Parameter { name: "radix", values: &[1, 2, 4], range: (1, 1 << 16) },
+    ];
+    type Schedule = Schedule;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Schedule, PlanError> {
+        Self::check(candidate)?;
+        let (shape, chunk_bytes) = PipelinedKnomial::of(candidate);
+        let why = "the inbox or the scratch memory is too small";
+        Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable(why))
+    }
+
+    fn steps(schedule: &Schedule) -> u64 {
+        u64::from(schedule.up.chunks().count())
+    }
+
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
+        let (shape, chunk_bytes) = PipelinedKnomial::of(candidate);
+        let alone = Query { sync: SyncModes::MINE, ..*query };
+        let up_ns = up::cost_ns(shape, chunk_bytes, &alone, model);
+        let down_ns = down::cost_ns(shape, chunk_bytes, &alone, model);
+        let chunk = Query { bytes: query.bytes.min(chunk_bytes as u64), ..alone };
+        let is_network = model.inside.is_some();
+        if is_network {
+            up_ns.max(down_ns) + down::cost_ns(shape, chunk_bytes, &chunk, model)
+        } else {
+            up_ns + down_ns
+        }
+    }
+
+    async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
+        let Schedule { up, down, lag } = schedule;
+        let (chunks, count) = (up.chunks(), up.chunks().count());
+        for step in 0..count + lag {
+            if step < count {
+                up.chunk(f, step).await?;
+            }
+            if let Some(index) = step.checked_sub(*lag) {
+                let (at, bytes) = chunks.range(index);
+                down.chunk(f, index, Span::target(at, bytes)).await?;
+            }
+        }
+        Ok(())
+    }
+}
