@@ -21,7 +21,7 @@ pub struct Capabilities {
     pub pairwise_bytes: usize,
     /// Whether PEs count at each other's counters.
     pub counts: bool,
-    /// How the PEs lie on nodes.
+    /// How the PEs lie on nodes, or on the last-level caches of one.
     pub nodes: Nodes,
     /// Who takes part in collectives that the fabric itself has.
     pub vendor: Vendor,

@@ -140,8 +140,8 @@ impl Refinement {
         self.incumbent
     }
 
-    /// What has been found for such a call, as an entry of wisdom; `None` before the first duel. The
-    /// interval is that of the rounds of the last duel.
+    /// What has been found for such a call, as an entry of wisdom; `None` before the first duel.
+    /// The interval is that of the rounds of the last duel.
     #[must_use]
     pub fn found(&self, call: &CallSpec) -> Option<Entry> {
         let (low_ns, high_ns) = self.range_ns?;

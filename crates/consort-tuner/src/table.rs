@@ -4,8 +4,8 @@
 //! of its entries. A query is served by the first entry of its row whose last size is not less than
 //! the query's. The look-up counts the smaller sizes, of which a row has some twenty at most: no
 //! step of that waits for the one before. A binary search takes half as long again. An entry takes
-//! 16 bytes; candidates are stored once, beside the entries, and so is what tuning kept besides each
-//! choice.
+//! 16 bytes; candidates are stored once, beside the entries, and so is what tuning kept besides
+//! each choice.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,9 @@
 //! The algorithms of this library on this machine, as the tuner sees them.
 
-use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
+};
 
 use consort_collectives::{
     Algorithm, Description, PlanError, Setting, candidates, describe, estimate_ns, fingerprint,
@@ -32,6 +35,8 @@ pub struct Algorithms {
     vendor: bool,
     /// Those of the program's own.
     own: Own,
+    /// How PEs lie on caches, by their number.
+    caches: Mutex<HashMap<u32, Nodes>>,
     identity: OnceLock<Identity>,
 }
 
@@ -129,6 +134,7 @@ impl Algorithms {
             nodes,
             vendor,
             own: own.to_vec(),
+            caches: Mutex::default(),
             identity,
         }));
         all.push(kept);
@@ -226,12 +232,27 @@ impl Algorithms {
 
     fn capabilities_of(&self, pes: u32) -> Capabilities {
         match self.nodes(pes) {
-            None => Job::capabilities_of(pes),
+            None => Capabilities { nodes: self.caches(pes), ..Job::capabilities_of(pes) },
             Some(nodes) => {
                 let vendor =
                     Vendor { team: self.vendor && nodes == Nodes::Blocks(1), leaders: self.vendor };
                 Capabilities { vendor, ..Job::capabilities_between(pes, nodes) }
             }
+        }
+    }
+
+    /// How PEs that share memory lie on last-level caches.
+    fn caches(&self, pes: u32) -> Nodes {
+        let mut known = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry(pes).or_insert_with(|| self.of_all.caches_of(pes as usize))
+    }
+
+    /// The model of so many PEs.
+    fn model(&self, pes: u32) -> MachineModel {
+        match (self.nodes(pes), self.caches(pes)) {
+            (Some(nodes), _) => self.model.clone().between(nodes),
+            (None, Nodes::One) => self.model.clone(),
+            (None, caches) => self.model.clone().between_caches(caches),
         }
     }
 
@@ -274,11 +295,9 @@ impl Catalog for Algorithms {
 
     fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
         let own = self.own(query.collective, &candidate.algorithm).map(|own| own.cost_ns);
-        let cost_ns = own.unwrap_or(estimate_ns);
-        if let Some(nodes) = self.nodes(query.pes) {
-            return cost_ns(query, candidate, &self.model.clone().between(nodes));
-        }
-        cost_ns(query, candidate, &self.model) + self.staging_ns(query, candidate)
+        let cost_ns = own.unwrap_or(estimate_ns)(query, candidate, &self.model(query.pes));
+        let is_between = self.nodes(query.pes).is_some();
+        if is_between { cost_ns } else { cost_ns + self.staging_ns(query, candidate) }
     }
 
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {

@@ -157,10 +157,10 @@ impl<'p> Team<'p> {
         }
     }
 
-    /// Keeps what refinement has found so far in calls of this team ([`Pes::online`](crate::Pes::online))
-    /// in the wisdom by which the job chooses, for later launches: PE 0 adds to its file an entry
-    /// for each kind of call that has none, or one with another choice. Returns how many these are.
-    /// Collective.
+    /// Keeps what refinement has found so far in calls of this team
+    /// ([`Pes::online`](crate::Pes::online)) in the wisdom by which the job chooses, for later
+    /// launches: PE 0 adds to its file an entry for each kind of call that has none, or one with
+    /// another choice. Returns how many these are. Collective.
     ///
     /// # Errors
     /// [`Error::Wisdom`] on all PEs, when the job refines no choices, uses no wisdom, or the file

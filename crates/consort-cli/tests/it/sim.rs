@@ -325,3 +325,33 @@ fn a_budget_ends_a_simulation_and_what_did_not_fit_is_named() {
     let some = shown(&format!("{line} --bytes 8,4M"));
     assert!(some.contains(&format!("not simulated: {why}")), "{some}");
 }
+
+/// The time of the fastest of some algorithms.
+fn fastest_ns(what: &str, algorithms: &[&str]) -> f64 {
+    let time = |algorithm: &&str| median_ns(&object(&format!("{what} --algorithm {algorithm}")));
+    algorithms.iter().map(time).fold(f64::INFINITY, f64::min)
+}
+
+/// A tree of two levels keeps to the caches of a die whatever its root, and has a radix for each.
+#[test]
+fn trees_that_know_the_machine_win_where_distances_differ() {
+    for (machine, most) in [("opteron-6176-x4", 0.9), ("xeon-e7-8867l-x8", 0.85)] {
+        let what = format!("broadcast --machine {machine} --bytes 2k --root 5 --sync strict");
+        let two = [
+            "two_level(knomial(radix=2),knomial(radix=2))",
+            "two_level(knomial(radix=2),knomial(radix=4))",
+        ];
+        let one = ["knomial(radix=2)", "knomial(radix=4)", "knomial(radix=8)"];
+        let (two, one) = (fastest_ns(&what, &two), fastest_ns(&what, &one));
+        assert!(two < most * one, "{machine}: {two} ns in two levels, {one} ns in one");
+    }
+}
+
+/// A chunk comes down while later ones go up.
+#[test]
+fn phases_of_a_pipelined_all_reduce_overlap() {
+    let what = "all_reduce --machine cray-xt4 --pes 32 --bytes 1M";
+    let overlap = fastest_ns(what, &["pipelined(chunk_bytes=4096,radix=1)"]);
+    let in_turn = fastest_ns(what, &["chain(chunk_bytes=4096)"]);
+    assert!(overlap < 0.7 * in_turn, "{overlap} ns, and {in_turn} ns one after the other");
+}

@@ -1,21 +1,22 @@
-//! Pipelined all-reduce: chunks go up a k-nomial tree to PE 0, and down again while later ones go up.
+//! Pipelined all-reduce: chunks go up a k-nomial tree to PE 0, and down again while later ones go
+//! up.
 //!
 //! Idea: in a reduction and then a broadcast, all of the result waits for its last chunk. Here PE 0
-//! sends each chunk down as soon as it is combined, so that both phases overlap. Sources: the chunks
-//! that use two buffers in turn are those of OC-BCAST (Petrović 2015, section 3.1.1), which leaves
-//! other collectives open (section 3.1); phases that overlap are the Loose collectives of Nishtala
-//! and Yelick 2009, section 3, within one call.
+//! sends each chunk down as soon as it is combined, so that both phases overlap. Sources: the
+//! chunks that use two buffers in turn are those of OC-BCAST (Petrović 2015, section 3.1.1), which
+//! leaves other collectives open (section 3.1); phases that overlap are the Loose collectives of
+//! Nishtala and Yelick 2009, section 3, within one call.
 //!
 //! Protocol, at a PE of depth `d`: chunk `i` goes up as in the reduction `pipelined`; then chunk
 //! `i - 2d` goes down as in the broadcast `pipelined`. So long a chunk takes to the root and back.
 //! At the end the last `2d` chunks go down.
 //!
-//! No PE waits in a circle. Say that chunk `i` goes up through a PE of depth `d` at time
-//! `i - d`, and down at `i + d + 1/2`: then each wait is for something earlier. A PE combines what
-//! its children, at depth `d + 1`, have sent; it sends when its parent has taken the chunk two
-//! before, at `i - 2 - (d - 1)`; it receives what its parent has sent; and it sends down when its
-//! children have taken the chunk two before, at `i - 2 + d + 1 + 1/2`. Of a PE's own steps, `i` up at
-//! `i - d` comes before `i - 2d` down at `i - d + 1/2`, and that before `i + 1` up.
+//! No PE waits in a circle. Say that chunk `i` goes up through a PE of depth `d` at time `i - d`,
+//! and down at `i + d + 1/2`: then each wait is for something earlier. A PE combines what its
+//! children, at depth `d + 1`, have sent; it sends when its parent has taken the chunk two before,
+//! at `i - 2 - (d - 1)`; it receives what its parent has sent; and it sends down when its children
+//! have taken the chunk two before, at `i - 2 + d + 1 + 1/2`. Of a PE's own steps, `i` up at `i -
+//! d` comes before `i - 2d` down at `i - d + 1/2`, and that before `i + 1` up.
 //!
 //! Cost: `2 log_k P` chunks to fill the pipeline, and then the longer of both phases where messages
 //! move by themselves, or their sum where PEs copy them.
@@ -34,6 +35,10 @@ use crate::{
 
 #[derive(Debug)]
 pub struct Pipelined;
+
+/// What a call takes, of both phases one after the other. (Simulated on Cray XT4 and Ranger: 0.6 to
+/// 0.75; measured between two threads: 0.8 and less.)
+const OVERLAP: f64 = 0.75;
 
 /// One PE's schedule: both trees, of which each has half of the channels.
 #[derive(Debug)]
@@ -83,13 +88,7 @@ impl Algorithm for Pipelined {
         let alone = Query { sync: SyncModes::MINE, ..*query };
         let up_ns = up::cost_ns(shape, chunk_bytes, &alone, model);
         let down_ns = down::cost_ns(shape, chunk_bytes, &alone, model);
-        let chunk = Query { bytes: query.bytes.min(chunk_bytes as u64), ..alone };
-        let is_network = model.inside.is_some();
-        if is_network {
-            up_ns.max(down_ns) + down::cost_ns(shape, chunk_bytes, &chunk, model)
-        } else {
-            up_ns + down_ns
-        }
+        OVERLAP * (up_ns + down_ns)
     }
 
     async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {

@@ -108,7 +108,12 @@ impl Schedule {
 }
 
 /// The model's estimate for a broadcast over a tree, in nanoseconds.
-pub(crate) fn cost_ns(shape: Shape, chunk_bytes: usize, query: &Query, model: &MachineModel) -> f64 {
+pub(crate) fn cost_ns(
+    shape: Shape,
+    chunk_bytes: usize,
+    query: &Query,
+    model: &MachineModel,
+) -> f64 {
     let (bytes, fan) = (query.bytes as f64, f64::from(shape.fan(query.pes)));
     let chunk = bytes.min(chunk_bytes as f64);
     let hop = model.hops_ns(1.0, query.pes) + model.later_lines_ns(chunk);

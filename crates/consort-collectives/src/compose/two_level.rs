@@ -3,9 +3,9 @@
 //! Messages inside a node cost less than those between nodes, and PEs of a node share what connects
 //! it. So one PE of each node, its *leader*, speaks for it: those that have the root's place on
 //! their nodes, or the first of each. The candidate names the parts' algorithms, as in
-//! `two_level(flat,recursive_doubling,knomial(radix=4))`, or none for the usual ones. Each of the
-//! three parts may be any algorithm of its collective, and runs unchanged over a fabric of the PEs
-//! that take part in it (`Sub`).
+//! `two_level(flat,recursive_doubling,knomial(radix=4))`, or none for the usual ones. Each part may
+//! be any algorithm of its collective, and runs unchanged over a fabric of its PEs (`Sub`). Where
+//! all PEs share memory, nodes are the last-level caches that they lie on.
 //!
 //! | | up | across | down |
 //! | --- | --- | --- | --- |

@@ -130,7 +130,7 @@ impl Coherent {
         self.windows[pe as usize].done()
     }
 
-    pub(super) fn capabilities(&self, _: u32) -> Capabilities {
+    pub(super) fn capabilities(&self, pes: u32) -> Capabilities {
         Capabilities {
             inbox_channels: 1 << 20,
             scratch_bytes: 64 << 10,
@@ -140,7 +140,7 @@ impl Coherent {
             pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
             counts: true,
             vendor: consort_fabric::Vendor::NONE,
-            nodes: consort_fabric::Nodes::One,
+            nodes: self.machine.layout.dies(pes),
         }
     }
 

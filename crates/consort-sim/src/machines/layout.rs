@@ -5,6 +5,7 @@
 
 use std::cmp::Ordering;
 
+use consort_fabric::Nodes;
 use serde::{Deserialize, Serialize};
 
 use super::reading::{self, Flaw, ensure, product};
@@ -50,6 +51,17 @@ impl Layout {
                 packages, dies_per_package, cores_per_die, threads_per_core, ..
             } => packages * dies_per_package * cores_per_die * threads_per_core,
             Self::Mesh { columns, rows } => columns * rows,
+        }
+    }
+
+    /// How so many threads lie on dies of several, each with a cache of its own.
+    pub(crate) fn dies(&self, threads: u32) -> Nodes {
+        match self {
+            Self::Packages { cores_per_die, threads_per_core, .. } => {
+                let die = cores_per_die * threads_per_core;
+                if die < threads { Nodes::Blocks(die) } else { Nodes::One }
+            }
+            Self::Mesh { .. } => Nodes::One,
         }
     }
 

@@ -1,6 +1,6 @@
 //! A described machine as a [`MachineModel`], the parameters of the algorithms' cost functions.
 
-use consort_fabric::{LINE_PAYLOAD_BYTES, MachineModel};
+use consort_fabric::{LINE_PAYLOAD_BYTES, MachineModel, Nodes};
 
 use super::{Cluster, Coherent, Kind, Machine, MessageBuffers, State};
 use crate::costs::CALL_CYCLES;
@@ -47,7 +47,10 @@ fn coherent(machine: &Coherent, pes: u32) -> MachineModel {
         switch_ns: 0.0,
         serve_gbps: line_bytes / machine.line_serve_ns.max(f64::MIN_POSITIVE),
         cores: pes,
-        inside: None,
+        inside: match machine.layout.dies(pes) {
+            Nodes::Blocks(die) => Some((Nodes::Blocks(die), Box::new(coherent(machine, die)))),
+            _ => None,
+        },
     }
 }
 

@@ -107,7 +107,6 @@ fn sample() -> Wisdom {
     let estimate = Entry {
         query: Query { bytes: 4096, ..REDUCE },
         ci95_ns: None,
-        contenders: Vec::new(),
         class: None,
         confidence: Confidence::Model,
         rigour: Rigour::Estimate,

@@ -12,7 +12,7 @@ use consort_bench::{
 use consort_sim::Cause;
 
 use super::curves;
-use crate::output::{brief, time};
+use crate::output::{brief_in_words, time};
 
 /// The whole page.
 pub(super) fn page(
@@ -86,7 +86,7 @@ fn times(page: &mut Page, conditions: &Conditions, of_size: &[Simulated]) {
     header.extend(conditions.is_coherent().then_some("transfers"));
     let numbers = 1..header.len();
     let row = |one: &Simulated| {
-        let mut row = vec![brief(&one.program.candidate), time(one.call_ns)];
+        let mut row = vec![brief_in_words(&one.program.candidate), time(one.call_ns)];
         row.extend(one.mbps().map(|mbps| format!("{mbps:.2}")));
         row.push(count(one.messages));
         row.extend(sized.then(|| count(one.message_bytes)));
@@ -105,7 +105,8 @@ fn causes(page: &mut Page, of_size: &[Simulated]) {
     let mut rows = Vec::new();
     for one in of_size {
         let last = format!("  the last, PE {}", one.last_pe);
-        for (name, spent) in [(brief(&one.program.candidate), one.mean), (last, one.last)] {
+        for (name, spent) in [(brief_in_words(&one.program.candidate), one.mean), (last, one.last)]
+        {
             let Spent { by_cause_ns, waiting_ns } = spent;
             let spent = by_cause_ns.into_iter().chain([waiting_ns]);
             let cell = |ns: f64| if ns == 0.0 { "-".to_owned() } else { time(ns) };

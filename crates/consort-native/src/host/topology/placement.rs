@@ -5,6 +5,8 @@
 //! filled one after the other. The one with the most allowed cores comes first, so that as few as
 //! possible are used.
 
+use consort_fabric::Nodes;
+
 use super::{machine::Topology, processors::Cpu};
 use crate::host::affinity::CpuId;
 use std::cmp::Reverse;
@@ -23,6 +25,18 @@ impl Topology {
         let mut cpus = self.placement_order(pes, None)?;
         cpus.truncate(pes);
         Some(cpus)
+    }
+
+    /// How the PEs of a team of so many lie on last-level caches, if they are placed by
+    /// [`Topology::placement`]: all on one where they outnumber the cores, or lie in no order.
+    #[must_use]
+    pub fn caches_of(&self, pes: usize) -> Nodes {
+        let Some(cpus) = self.placement(pes) else { return Nodes::One };
+        let first = |&cpu: &CpuId| {
+            let shared = self.last_level_cache(cpu).and_then(|cache| cache.cpus.first());
+            shared.map_or(u32::MAX, |first| first.0)
+        };
+        Nodes::of(&cpus.iter().map(first).collect::<Vec<u32>>())
     }
 
     /// All allowed processors, in the order in which PEs use them, of which one uses `first` if

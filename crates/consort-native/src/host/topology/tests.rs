@@ -1,5 +1,7 @@
 //! Tests on machines that are made of files in a temporary folder.
 
+use consort_fabric::Nodes;
+
 use super::{machine::Topology, processors::CacheKind};
 use crate::host::{
     affinity::{self, CpuId},
@@ -70,6 +72,19 @@ const ALL: [u32; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 fn placed(topology: &Topology, pes: usize) -> Option<Vec<u32>> {
     Some(topology.placement(pes)?.iter().map(|cpu| cpu.0).collect())
+}
+
+/// Cores of a cache follow each other, and their second threads come after all of them.
+#[test]
+fn pes_lie_on_caches_in_blocks() {
+    let machine = two_sockets();
+    let topology = machine.allow(&[0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(topology.caches_of(2), Nodes::One);
+    assert_eq!(topology.caches_of(3), Nodes::Blocks(2));
+    assert_eq!(topology.caches_of(4), Nodes::Blocks(2));
+    assert_eq!(topology.caches_of(1000), Nodes::One, "they share cores");
+    assert_eq!(machine.allow(&[0, 1, 4, 5]).caches_of(2), Nodes::One);
+    assert_eq!(machine.allow(&[0, 2]).caches_of(2), Nodes::Blocks(1));
 }
 
 #[test]
