@@ -16,7 +16,8 @@
 //! children, at depth `d + 1`, have sent; it sends when its parent has taken the chunk two before,
 //! at `i - 2 - (d - 1)`; it receives what its parent has sent; and it sends down when its children
 //! have taken the chunk two before, at `i - 2 + d + 1 + 1/2`. Of a PE's own steps, `i` up at `i -
-//! d` comes before `i - 2d` down at `i - d + 1/2`, and that before `i + 1` up.
+//! d` comes before `i - 2d` down at `i - d + 1/2`, and that before `i + 1` up. All of this takes
+//! sends that do not last until the message is taken.
 //!
 //! Cost: `2 log_k P` chunks to fill the pipeline, and then the longer of both phases where messages
 //! move by themselves, or their sum where PEs copy them.
@@ -76,7 +77,11 @@ impl Algorithm for Pipelined {
         Self::check(candidate)?;
         let (shape, chunk_bytes) = PipelinedKnomial::of(candidate);
         let why = "the inbox or the scratch memory is too small";
-        Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable(why))
+        let schedule = Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable(why))?;
+        if schedule.up.chunks().count() > 1 && !setting.capabilities.buffered {
+            return Err(Self::incapable("a send of one phase would wait for the other phase"));
+        }
+        Ok(schedule)
     }
 
     fn steps(schedule: &Schedule) -> u64 {
