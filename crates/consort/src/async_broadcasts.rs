@@ -31,11 +31,13 @@ type Protocol = OcBcastAsync<NotificationBuffers>;
 /// each message exactly once. Messages of one source arrive in the order in which it sent them.
 /// Messages of different sources arrive in any order, which may differ from PE to PE.
 ///
-/// Nothing interrupts a PE: its handler is called inside its own calls of `broadcast`, `poll`,
-/// `wait` and `close`. While the PE waits in any other call of the library, it receives messages
-/// and forwards them, but calls no handler. While the PE computes, it does neither, and its peers'
-/// broadcasts may wait for it. Messages that have been received and not yet passed to the handler
-/// are kept, whatever their number.
+/// Nothing interrupts a PE (a signal to a thread takes hundreds of times as long as a look at a
+/// cache line, and its handler may call next to nothing; `consort reproduce T4` times both): its
+/// handler is called inside its own calls of `broadcast`, `poll`, `wait` and `close`. While the PE
+/// waits in any other call of the library, it receives messages and forwards them, but calls no
+/// handler. While the PE computes, it does neither, and its peers' broadcasts may wait for it.
+/// Messages that have been received and not yet passed to the handler are kept, whatever their
+/// number.
 ///
 /// End with [`AsyncBroadcasts::close`]. A PE that drops this value without closing it fails the
 /// job, since others may wait for it. So does a handler that panics in `close`. In any other call a
@@ -82,12 +84,13 @@ impl<'p> Team<'p> {
         &self,
         handler: H,
     ) -> Result<AsyncBroadcasts<'p, H>> {
-        self.async_broadcasts_by(K, handler)
+        self.async_broadcasts_by(K, Variant::Fair, handler)
     }
 
     /// As [`Team::async_broadcasts`], with trees in which a PE has at most `k` children, to which
     /// it forwards messages. `k` is from 1 to the team's size less one; other values are clamped.
-    /// All PEs pass the same.
+    /// `variant` is the order in which a PE does its work: by that of the publication, sources wait
+    /// for ever while others broadcast without end. All PEs pass the same.
     ///
     /// # Errors
     /// As [`Team::async_broadcasts`].
@@ -95,18 +98,21 @@ impl<'p> Team<'p> {
     pub fn async_broadcasts_by<H: FnMut(Rank, &[u8])>(
         &self,
         k: u32,
+        variant: Variant,
         handler: H,
     ) -> Result<AsyncBroadcasts<'p, H>> {
         self.state.ensure_alive()?;
         if self.state.choices.borrow().algorithms().is_between() {
             return Err(Error::FarPes("asynchronous broadcasts need PEs that share memory"));
         }
-        let name = format!("async_broadcasts with k = {k}");
+        let name = match variant {
+            Variant::Fair => format!("async_broadcasts with k = {k}"),
+            Variant::Published => format!("async_broadcasts with k = {k} as published"),
+        };
         let part =
             self.allocate(&name, |endpoint| NotificationBuffers::allocate(endpoint, CHUNK_BYTES))?;
         let k = k.clamp(1, (self.size() - 1).max(1));
-        let protocol =
-            Rc::new(RefCell::new(OcBcastAsync::new(part, k, CHUNK_BYTES, Variant::Fair)));
+        let protocol = Rc::new(RefCell::new(OcBcastAsync::new(part, k, CHUNK_BYTES, variant)));
         let callback: Rc<dyn Fn()> = Rc::new({
             let protocol = Rc::clone(&protocol);
             // The protocol is borrowed already where the PE waits for these very broadcasts. An

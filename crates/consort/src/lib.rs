@@ -38,6 +38,7 @@ pub use algorithms::{Algorithms, register};
 pub use async_broadcasts::AsyncBroadcasts;
 pub use barrier::{Barrier, BarrierWaitResult, Member};
 pub use consort_collectives::PlanError;
+pub use consort_collectives::async_broadcast::Variant as AsyncVariant;
 /// # Example
 /// PEs take items of common work from a shared counter until none is left.
 ///

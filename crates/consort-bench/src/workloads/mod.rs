@@ -6,10 +6,13 @@
 //! 4. [`look_up`]: look-ups of choices in compiled wisdom;
 //! 5. [`region`]: parallel regions and barriers of threads, beside those of other libraries;
 //! 6. [`sharing`]: jobs on cores that others use too, and the processor time of waits;
-//! 7. [`critical_sections`]: locks and delegation, beside locks of other libraries.
+//! 7. [`critical_sections`]: locks and delegation, beside locks of other libraries;
+//! 8. [`interrupts`]: ways to make another thread do something.
 
 pub mod counting;
 pub mod critical_sections;
+#[cfg(target_os = "linux")]
+pub mod interrupts;
 pub mod look_up;
 pub mod online;
 pub mod overlap;

@@ -8,8 +8,9 @@ use super::{
     super::{
         experiment::{Experiment, Outcome},
         measure,
+        quantity::Source,
     },
-    machine::{CALLS, CORES, FITTED, LINE_BYTES, RAW, latency_us, oc_bcast, simulation},
+    machine::{CALLS, CORES, FITTED, LINE_BYTES, MACHINE, RAW, latency_us, oc_bcast, simulation},
     native::async_broadcast_ns,
     row::{Row, outcome},
 };
@@ -17,6 +18,11 @@ use crate::{
     harness::Work,
     simulation::async_broadcasts::{self, Aggregate, Settings},
     units::counted,
+};
+#[cfg(target_os = "linux")]
+use crate::{
+    units::time,
+    workloads::interrupts::{self, Interrupts},
 };
 
 /// Sizes of Table 3.1, in lines.
@@ -65,9 +71,7 @@ fn asynchronous(experiment: &Experiment<'_>, variant: Variant, lines: usize) -> 
     let what = format!("{}, asynchronous{}", counted(lines, "line"), name(variant));
     let row = Row::new(experiment.source, what, "us", at(RAW)?);
     let mut row = row.fitted(at(FITTED)?);
-    if variant == Variant::Fair {
-        row.native(Some(async_broadcast_ns(experiment, 1, bytes)? / 1e3));
-    }
+    row.native(Some(async_broadcast_ns(experiment, variant, 1, bytes)? / 1e3));
     Ok(row)
 }
 
@@ -86,10 +90,10 @@ fn endless(
     let what = format!("{}, k={k}{}", counted(sources, "source"), name(variant));
     let (raw, fitted) = (at(RAW)?, at(FITTED)?);
     let mut row = Row::new(experiment.source, what, "MB/s", raw.mbps).fitted(fitted.mbps);
-    if k == 47 && variant == Variant::Fair {
+    if k == 47 {
         // A PE receives the messages of the other sources only.
         let pes = f64::from(experiment.cores.max(2));
-        let message_ns = async_broadcast_ns(experiment, sources, ENDLESS_BYTES)?;
+        let message_ns = async_broadcast_ns(experiment, variant, sources, ENDLESS_BYTES)?;
         row.native(Some(ENDLESS_BYTES as f64 * 1e3 / message_ns * (pes - 1.0) / pes));
     }
     Ok((row, fitted))
@@ -136,5 +140,36 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         starved.mbps,
         starved.fairness,
     );
-    outcome(&rows, verdict)
+    let mut outcome = outcome(&rows, verdict)?;
+    add_interrupts(&mut outcome, experiment.source)?;
+    Ok(outcome)
+}
+
+/// Adds what an interrupt of a thread takes here, of which the library makes none.
+#[cfg(target_os = "linux")]
+fn add_interrupts(outcome: &mut Outcome, source: Source) -> Result<()> {
+    let Interrupts { signal_ns, membarrier_ns, poll_ns } = interrupts::measure()?;
+    let ways = [
+        ("a signal to a thread that computes", Some(signal_ns)),
+        ("a memory barrier on all cores of a process", membarrier_ns),
+        ("a line that a waiting thread polls", Some(poll_ns)),
+    ];
+    for (what, ns) in ways {
+        outcome.quantities.push(source.quantity(MACHINE, what, "us").native(ns.map(|ns| ns / 1e3)));
+    }
+    let barrier = membarrier_ns.map_or("no such call".to_owned(), time);
+    outcome.page.paragraph(format!(
+        "Here nothing interrupts a PE: it polls in every call of the library in which it waits, and \
+         not while it computes. A signal to a thread takes {} until its handler has run, which may \
+         call next to nothing; a memory barrier on all cores of the process {barrier}; a line that \
+         a waiting thread polls {}.",
+        time(signal_ns),
+        time(poll_ns),
+    ));
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn add_interrupts(_: &mut Outcome, _: Source) -> Result<()> {
+    Ok(())
 }

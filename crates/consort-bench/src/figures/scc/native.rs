@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use consort::{Candidate, Pes};
+use consort::{AsyncVariant as Variant, Candidate, Pes};
 
 use super::{
     super::{experiment::Experiment, measure},
@@ -43,6 +43,7 @@ const MESSAGES: u32 = 400;
 /// until all PEs have all messages.
 pub(super) fn async_broadcast_ns(
     experiment: &Experiment<'_>,
+    variant: Variant,
     sources: u32,
     bytes: usize,
 ) -> Result<f64> {
@@ -50,7 +51,7 @@ pub(super) fn async_broadcast_ns(
     let data = vec![0; bytes];
     let results = Pes::threads(pes).pinned().without_wisdom().run(|pe| {
         let world = pe.world();
-        let mut broadcasts = world.async_broadcasts_by(pes - 1, |_, _| ())?;
+        let mut broadcasts = world.async_broadcasts_by(pes - 1, variant, |_, _| ())?;
         world.barrier()?;
         let began = Instant::now();
         for _ in (0..MESSAGES).filter(|_| world.rank().0 < sources) {

@@ -1,0 +1,165 @@
+//! Ways to interrupt a PE: what a handler on another core costs the one that wants it run.
+//!
+//! Asynchronous broadcasts interrupt their receivers on a machine whose cores can (Petrović 2015,
+//! section 3.2). An operating system has two ways to make a thread that computes do something, a
+//! signal and a barrier of memory on all cores of the process. Where the thread waits anyway, it
+//! can look for itself, which is what the library's waits do.
+
+use std::{
+    hint::spin_loop,
+    sync::{
+        Arc,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort_fabric::statistics::median;
+
+/// The times of each way, the medians in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Interrupts {
+    /// From a signal to a thread that computes until its handler has run.
+    pub signal_ns: f64,
+    /// A memory barrier on the cores of all threads of the process; `None` where the system has
+    /// none.
+    pub membarrier_ns: Option<f64>,
+    /// Until a thread that polls a word has seen it change.
+    pub poll_ns: f64,
+}
+
+/// Times each way between two threads, some thousand times.
+///
+/// # Errors
+/// When the system refuses a signal's handler.
+pub fn measure() -> std::io::Result<Interrupts> {
+    let is_over = Arc::new(AtomicBool::new(false));
+    // It polls nothing that a signal's handler sets.
+    let computing = thread::spawn({
+        let is_over = Arc::clone(&is_over);
+        // Relaxed: the flag publishes no other data.
+        move || {
+            while !is_over.load(Relaxed) {
+                spin_loop();
+            }
+        }
+    });
+    let signalled = linux::with_handler(|kick| {
+        times(|| {
+            let before = linux::handled();
+            kick(&computing);
+            while linux::handled() == before {
+                spin_loop();
+            }
+        })
+    });
+    let membarrier_ns = linux::membarrier().then(|| times(|| _ = linux::membarrier()));
+    is_over.store(true, Relaxed);
+    let _ = computing.join();
+    Ok(Interrupts { signal_ns: signalled?, membarrier_ns, poll_ns: poll_ns() })
+}
+
+/// Half of the time until a thread that polls a word has answered in another.
+fn poll_ns() -> f64 {
+    let (asked, seen) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut last = 0;
+            while last != u64::MAX {
+                let now = asked.load(Acquire);
+                if now != last {
+                    seen.store(now, Release);
+                    last = now;
+                }
+                spin_loop();
+            }
+        });
+        let mut number = 0;
+        let both_ns = times(|| {
+            number += 1;
+            asked.store(number, Release);
+            while seen.load(Acquire) != number {
+                spin_loop();
+            }
+        });
+        asked.store(u64::MAX, Release);
+        both_ns / 2.0
+    })
+}
+
+/// The median of some thousand times, after a rest so that the other thread runs.
+fn times(mut once: impl FnMut()) -> f64 {
+    thread::sleep(Duration::from_millis(2));
+    let mut all: Vec<f64> = (0..2000)
+        .map(|_| {
+            let begun = Instant::now();
+            once();
+            begun.elapsed().as_secs_f64() * 1e9
+        })
+        .collect();
+    median(&mut all)
+}
+
+#[expect(unsafe_code, reason = "signals, and a system call that the libraries do not have")]
+mod linux {
+    use std::{
+        io, mem,
+        os::unix::thread::JoinHandleExt as _,
+        ptr,
+        sync::atomic::{AtomicU64, Ordering::Relaxed},
+        thread::JoinHandle,
+    };
+
+    /// How often the handler has run.
+    static HANDLED: AtomicU64 = AtomicU64::new(0);
+    /// A signal that does nothing where nobody handles it.
+    const SIGNAL: i32 = libc::SIGURG;
+
+    extern "C" fn handler(_: i32) {
+        // Relaxed: it publishes no other data.
+        HANDLED.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn handled() -> u64 {
+        HANDLED.load(Relaxed)
+    }
+
+    /// Runs something that can signal threads; the signal is handled meanwhile.
+    pub(super) fn with_handler<T>(
+        run: impl FnOnce(&dyn Fn(&JoinHandle<()>)) -> T,
+    ) -> io::Result<T> {
+        // SAFETY: an all-zero `sigaction` is a valid one, of the default action and no flags.
+        let mut action: libc::sigaction = unsafe { mem::zeroed() };
+        action.sa_sigaction = handler as extern "C" fn(i32) as usize;
+        action.sa_flags = libc::SA_RESTART;
+        // SAFETY: as above.
+        let mut before: libc::sigaction = unsafe { mem::zeroed() };
+        // SAFETY: both point to valid actions; the handler only adds to an atomic, which a handler
+        // may do at any time.
+        if unsafe { libc::sigaction(SIGNAL, &raw const action, &raw mut before) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let result = run(&|thread: &JoinHandle<()>| {
+            // SAFETY: the handle is borrowed, so the thread has not been joined.
+            let status = unsafe { libc::pthread_kill(thread.as_pthread_t(), SIGNAL) };
+            debug_assert_eq!(status, 0);
+        });
+        // SAFETY: `before` is what the system gave.
+        unsafe { libc::sigaction(SIGNAL, &raw const before, ptr::null_mut()) };
+        Ok(result)
+    }
+
+    /// A memory barrier on the cores of all threads of this process; whether the system has one.
+    pub(super) fn membarrier() -> bool {
+        const PRIVATE_EXPEDITED: i32 = 1 << 3;
+        const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;
+        // SAFETY: the system call takes numbers only, and accesses no memory of the program.
+        let call = |command: i32| unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+        call(PRIVATE_EXPEDITED) == 0
+            || call(REGISTER_PRIVATE_EXPEDITED) == 0 && call(PRIVATE_EXPEDITED) == 0
+    }
+}
