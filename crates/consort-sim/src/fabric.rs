@@ -154,13 +154,7 @@ impl<'c> Call<'c> {
 
     /// Puts, and returns the first moment at which the data has landed. The signal is delivered
     /// with the data.
-    async fn put_at(
-        &self,
-        remote: &Remote,
-        at: usize,
-        source: Span,
-        notify: Option<Notify>,
-    ) -> Time {
+    async fn put_at(&self, remote: &Remote, at: usize, source: Span, notify: Notify) -> Time {
         let (source, since) = (self.resolve(source), self.now());
         let to = Self::theirs(remote, at, source.bytes);
         let data = self.local().read(source);
@@ -178,6 +172,9 @@ impl<'c> Call<'c> {
         let landed = lands + 1;
         let all_landed = &self.local().puts_landed;
         all_landed.set(all_landed.get().max(landed));
+        let heard = landed + self.world.costs.answers_in(to.pe, self.rank);
+        let all_heard = &self.local().puts_acknowledged;
+        all_heard.set(all_heard.get().max(heard));
         self.note("put", Some(to.pe), since, source.bytes);
         landed
     }

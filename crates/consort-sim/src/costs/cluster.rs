@@ -13,7 +13,9 @@
 //! - Interfaces put and get without the PE at the other end. A put is a message that keeps no PE
 //!   busy where it lands. A get is a message without data there and one with the data back. An
 //!   atomic operation is a get of a word.
-//! - A put and the signal that follows it are one message, as GASNet's long active messages are.
+//! - A put and the signal that follows it are one message, as GASNet's long active messages and
+//!   the counted puts of Portals are. An interface answers a put by a receipt, which keeps nobody
+//!   busy and queues nowhere.
 //! - A counter that peers add to, such as that of detached exposures, is read like the PE's own
 //!   memory.
 //! - Within a node the sender copies a message, which is visible after the transfer of one line.
@@ -106,6 +108,11 @@ impl Cluster {
     fn latency(&self, a: u32, b: u32) -> Time {
         let (a, b) = (self.machine.node(a), self.machine.node(b));
         picoseconds(self.machine.latency_between_ns(a, b))
+    }
+
+    /// The time in which the interface at `from` tells `to` that data have landed.
+    pub(super) fn answers_in(&self, from: Rank, to: Rank) -> Time {
+        if self.is_inside(from.0, to.0) { 0 } else { self.latency(from.0, to.0) }
     }
 
     /// The time from the first byte of a message to its last.

@@ -11,7 +11,7 @@ use super::Call;
 use crate::{
     costs::Where,
     mail::Remote,
-    world::{Notify, Parcel},
+    world::{HeapSignal, Notify, Parcel},
 };
 
 impl Rma for Call<'_> {
@@ -49,7 +49,7 @@ impl Rma for Call<'_> {
     }
 
     async fn put(&self, remote: &Remote, at: usize, source: Span) -> Op {
-        self.put_at(remote, at, source, None).await;
+        self.put_at(remote, at, source, Notify::Nothing).await;
         Ok(())
     }
 
@@ -61,9 +61,14 @@ impl Rma for Call<'_> {
         word: usize,
         how: Signal,
     ) -> Op {
-        let landed = self.put_at(remote, at, source, None).await;
+        let signal = HeapSignal { word, how };
+        if self.world.costs.bundles() {
+            self.put_at(remote, at, source, Notify::Word(signal)).await;
+            return Ok(());
+        }
+        let landed = self.put_at(remote, at, source, Notify::Nothing).await;
         let set = self.world.costs.signal(self.site(), remote.owner).await;
-        self.post(remote.owner, set.max(landed), Parcel::HeapSignal { word, how });
+        self.post(remote.owner, set.max(landed), Parcel::HeapSignal(signal));
         Ok(())
     }
 
@@ -76,7 +81,8 @@ impl Rma for Call<'_> {
         step: Step,
     ) -> Op {
         let bundles = self.world.costs.bundles();
-        let notify = bundles.then_some(Notify { call: self.call, channel, step });
+        let signal = Notify::Signal { call: self.call, channel, step };
+        let notify = if bundles { signal } else { Notify::Nothing };
         self.put_at(remote, at, source, notify).await;
         if bundles {
             return Ok(());
@@ -133,6 +139,18 @@ impl Rendezvous for Call<'_> {
 }
 
 impl Call<'_> {
+    /// Waits until a receipt of each put so far has come back: what a fence has to do in a network
+    /// that may deliver two messages of a PE to another in any order.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub async fn receipts(&self) -> Op {
+        let since = self.now();
+        self.world.engine.sleep_until(self.local().puts_acknowledged.get()).await;
+        self.note("receipts", None, since, 0);
+        Ok(())
+    }
+
     /// Performs an atomic operation on the 64-bit word at heap offset `word` of `at`; sequentially
     /// consistent. Returns the old value.
     ///

@@ -1,7 +1,8 @@
 //! Tests that the simulation gives the results of the model's formulas in small cases.
 
 use consort_fabric::{
-    CallSpec, Candidate, Channel, Collective, Kernel, Messages, Op, Rank, Rma, Span, Sum, SyncModes,
+    CallSpec, Candidate, Channel, Collective, Kernel, Messages, Op, Poisoned, Rank, Rma, Signal,
+    Span, Sum, SyncModes, Until,
 };
 
 use crate::{
@@ -30,6 +31,7 @@ fn machine(model: LogGp, nodes: u32, pes_per_node: u32) -> Machine {
         hop_ns: 7.0,
         network: Network::FatTree { arity: 64 },
         inside: Inside { transfer_ns: 50.0, overhead_ns: 3.0, copy_gbps: 8.0 / COMBINE_NS },
+        compute: None,
     };
     let text = String::from("a test");
     let (name, title, source) = (text.clone(), text.clone(), text);
@@ -226,4 +228,31 @@ fn two_levels_take_less_than_one() {
         let levels_ns = ends_ns("two_level(knomial(radix=2),recursive_doubling,knomial(radix=2))");
         assert!(levels_ns * at_least < flat_ns, "{placement:?}: {levels_ns} and {flat_ns} ns");
     }
+}
+
+/// A put that signals is one message; a fence of a network without order waits for both ways.
+#[test]
+fn a_put_that_counts_is_one_message_and_a_receipt_comes_back() {
+    let outcome = flat(DIGITS, 2).heap_bytes(24).run(async |pe: &Pe<'_>| {
+        let call = pe.begin(Operands::NONE).await;
+        if pe.rank() == Rank(1) {
+            call.wait_until(16, Until::AtLeast(1)).await?;
+            let counted_ns = pe.now_ns();
+            call.wait_until(16, Until::AtLeast(2)).await?;
+            return Ok((counted_ns, pe.now_ns()));
+        }
+        let remote = call.reach(Rank(1), Span::heap(0, 24));
+        call.put_signal(&remote, 0, Span::heap(8, 8), 16, Signal::Add(1)).await?;
+        call.receipts().await?;
+        let receipt_ns = pe.now_ns();
+        call.put_signal(&remote, 0, Span::heap(8, 0), 16, Signal::Add(1)).await?;
+        Ok::<_, Poisoned>((receipt_ns, 0.0))
+    });
+    let results: Vec<(f64, f64)> = outcome.unwrap().results.into_iter().flatten().collect();
+    let [(receipt_ns, _), (counted_ns, flagged_ns)] = results[..] else { panic!("{results:?}") };
+    let (one_way_ns, observed_ns) = (10.0 + 7.0 + 1000.0, 3.0);
+    assert_eq!(counted_ns, one_way_ns + observed_ns);
+    // A moment later, since simultaneous events may occur in any order.
+    assert_eq!(receipt_ns.round(), one_way_ns + 1000.0);
+    assert_eq!(flagged_ns.round(), receipt_ns.round() + 10.0 + 1000.0 + observed_ns);
 }
