@@ -158,9 +158,12 @@ impl Cluster {
     /// Sends this many bytes. Returns their time of arrival.
     async fn inject(&self, site: Site<'_>, to: u32, bytes: usize, cause: Cause) -> Time {
         if self.is_inside(site.me, to) {
-            site.spend(cause, self.inside_overhead + self.copying(bytes)).await;
+            let busy = self.inside_overhead + self.copying(bytes);
+            site.account.occupy(busy);
+            site.spend(cause, busy).await;
             return site.engine.now() + self.inside_transfer;
         }
+        site.account.occupy(self.overhead);
         let (first, last) = self.send_from(site.me, site.engine.now() + self.overhead, bytes);
         Self::spend_until(site, cause, first).await;
         last + self.latency(site.me, to)
@@ -212,6 +215,7 @@ impl Cluster {
     pub(super) async fn observe(&self, site: Site<'_>, from: Option<Rank>) {
         let overhead =
             from.map_or(self.inside_overhead, |from| self.overhead_between(site.me, from.0));
+        site.account.occupy(overhead);
         site.spend(Cause::Flags, overhead).await;
     }
 
@@ -227,7 +231,9 @@ impl Cluster {
         _: Where,
         _: usize,
     ) -> Time {
-        site.spend(Cause::OnChip, self.overhead_between(site.me, from.0)).await;
+        let overhead = self.overhead_between(site.me, from.0);
+        site.account.occupy(overhead);
+        site.spend(Cause::OnChip, overhead).await;
         site.engine.now()
     }
 

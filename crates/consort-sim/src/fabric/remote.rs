@@ -22,7 +22,7 @@ impl Rma for Call<'_> {
         if !matches!(own.place, Place::Heap | Place::Buffer) {
             not_reached(self.rank, peer, span);
         }
-        Remote { owner: peer, span: own, reached: true }
+        Remote { owner: self.peer(peer), span: own, reached: true }
     }
 
     async fn get(&self, remote: &Remote, at: usize, target: Span) -> Op {
@@ -107,11 +107,12 @@ impl Rendezvous for Call<'_> {
     async fn expose(&self, to: Rank, number: u32, span: Span) -> Op {
         self.exposed.set(self.exposed.get() + 1);
         let remote = Remote { owner: self.rank, span: self.resolve(span), reached: false };
+        let to = self.peer(to);
         self.signal_with(to, "expose", Parcel::Exposure { call: self.call, number, remote }).await
     }
 
     async fn attach(&self, from: Rank, number: u32) -> Op<Remote> {
-        let mail = &self.local().mail;
+        let (from, mail) = (self.peer(from), &self.local().mail);
         let test = || mail.borrow_mut().attach(self.call, from, number);
         self.wait_for("attach", || test().map(|remote| (remote, Some(from)))).await
     }
@@ -157,7 +158,7 @@ impl Call<'_> {
     /// # Errors
     /// When the job has failed.
     pub async fn atomic(&self, at: Rank, word: usize, operation: Atomic) -> Op<u64> {
-        let since = self.now();
+        let (at, since) = (self.peer(at), self.now());
         self.world.costs.reach_word(self.site(), at).await;
         let theirs = self.world.local(at);
         let before = theirs.word(word);
