@@ -16,7 +16,7 @@ use super::{
     quantity::{Quantity, Source},
 };
 use crate::simulation::{
-    applications::{Cholesky, Ft, Summa, Way, query},
+    applications::{Cholesky, Ft, Summa, Tuned, Way, query},
     counting::with_pes_per_node,
 };
 
@@ -36,8 +36,8 @@ const SLAB_BYTES: usize = 8 << 10;
 const EXTENTS: [usize; 3] = [4096, 4096, 2048];
 
 /// What stands for an MPI's broadcast.
-fn binomial() -> Candidate {
-    Candidate::new("knomial").with("radix", 2)
+fn binomial() -> [(usize, Candidate); 1] {
+    [(0, Candidate::new("knomial").with("radix", 2))]
 }
 
 /// The broadcast that is fastest in a row or column alone, calls in a row: "the collectives
@@ -97,8 +97,8 @@ fn summa(
     side: u32,
 ) -> Result<()> {
     let problem = Summa { side, own: OWN, width: WIDTH, steps: STEPS };
-    let best = broadcast(machine, side, problem.panel_bytes())?;
-    let rate = |way, by: &Candidate| problem.node_gflops(machine, way, by);
+    let best = [(0, broadcast(machine, side, problem.panel_bytes())?)];
+    let rate = |way, by: &Tuned| problem.node_gflops(machine, way, by);
     let overlap = rate(Way::Overlap, &best)?;
     let over = [
         ("blocking over overlap", overlap / rate(Way::Blocking, &best)?),
@@ -116,9 +116,14 @@ fn cholesky(
     side: u32,
 ) -> Result<()> {
     let problem = Cholesky { side, blocks: BLOCKS, width: BLOCK_WIDTH };
-    // Half of the first panel, the mean of all.
-    let bytes = BLOCKS as usize / 2 * BLOCK_WIDTH * BLOCK_WIDTH * size_of::<f64>();
-    let rate = problem.node_gflops(machine, &broadcast(machine, side, bytes)?)?;
+    // Panels become shorter, and each length has its best.
+    let mut tuned = Vec::new();
+    for blocks in [1, 2, 4, 8, 16] {
+        let bytes = blocks * BLOCK_WIDTH * BLOCK_WIDTH * size_of::<f64>();
+        let from_bytes = if blocks == 1 { 0 } else { bytes };
+        tuned.push((from_bytes, broadcast(machine, side, bytes)?));
+    }
+    let rate = problem.node_gflops(machine, &tuned)?;
     let over = rate / problem.node_gflops(machine, &binomial())?;
     let over = [("binomial messages over blocking", over)];
     push(all, of, ("cholesky, blocking", "Gflop/s a node"), rate, &over);
@@ -133,7 +138,7 @@ fn ft(
     side: u32,
 ) -> Result<()> {
     let problem = Ft { side, slabs: SLABS, slab_bytes: SLAB_BYTES, extents: EXTENTS };
-    let ns = |way, name| problem.transform_ns(machine, way, &Candidate::new(name));
+    let ns = |way, name| problem.transform_ns(machine, way, &[(0, Candidate::new(name))]);
     let overlap_ns = ns(Way::Overlap, "flat")?;
     // An exchange goes to all at once, or to one after the other.
     let blocking_ns = ns(Way::Blocking, "flat")?.min(ns(Way::Blocking, "pairwise")?);
@@ -158,8 +163,8 @@ mod tests {
         for name in [CRAY, BLUE_GENE] {
             let machine = Machine::find(name).unwrap();
             let problem = Summa { side: SIDE, own: OWN, width: WIDTH, steps: STEPS };
-            let best = broadcast(&machine, SIDE, problem.panel_bytes()).unwrap();
-            let rate = |way, by: &Candidate| problem.node_gflops(&machine, way, by).unwrap();
+            let best = [(0, broadcast(&machine, SIDE, problem.panel_bytes()).unwrap())];
+            let rate = |way, by: &Tuned| problem.node_gflops(&machine, way, by).unwrap();
             let peak = crate::simulation::applications::gflops(&machine, 1).unwrap();
             let [overlap, blocking] = [Way::Overlap, Way::Blocking].map(|way| rate(way, &best));
             let messages = rate(Way::Messages, &binomial());
@@ -186,7 +191,7 @@ mod tests {
     fn slabs_travel_while_others_are_transformed() {
         let machine = Machine::find(BLUE_GENE).unwrap();
         let problem = Ft { side: SIDE, slabs: SLABS, slab_bytes: SLAB_BYTES, extents: EXTENTS };
-        let flat = Candidate::new("flat");
+        let flat = [(0, Candidate::new("flat"))];
         let ns = |way| problem.transform_ns(&machine, way, &flat).unwrap();
         let gain = ns(Way::Blocking) / ns(Way::Overlap);
         assert!((1.05..1.5).contains(&gain), "{gain}");

@@ -121,8 +121,9 @@ pub fn stencil(experiment: &Experiment<'_>) -> Result<Outcome> {
     }
     let Grid { columns, rows: lines } = STRONG;
     let header = ["PEs", METHODS[0], METHODS[1], "flag / count"].map(str::to_owned);
+    outcome.page.lines("\n");
     outcome.page.paragraph(format!(
-        "{columns} x {lines} in Gflop/s, among {}; the paper has up to 60 PEs",
+        "{columns} x {lines} in Gflop/s, on {}; the paper has 4 PEs on each of up to 15 nodes",
         counted(experiment.cores as usize, "core")
     ));
     outcome.page.table(header, rows, 0..=3);

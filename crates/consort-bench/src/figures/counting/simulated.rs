@@ -63,7 +63,8 @@ pub fn all_to_all(source: Source) -> Result<Vec<Quantity>> {
         };
         for (method, ns) in METHODS.iter().zip(ns) {
             let what = format!("{}, {method}, {bytes} B", name(Workload::AllToAll));
-            push(what, "GB/s a node", PES_PER_NODE * f64::from(pes) * bytes as f64 / ns);
+            let bytes_a_ns = PES_PER_NODE * f64::from(pes) * bytes as f64 / ns;
+            push(what, "MB/s a node", 1e3 * bytes_a_ns);
         }
         for method in [1, 2] {
             let what = counted_over(Workload::AllToAll, method, bytes);

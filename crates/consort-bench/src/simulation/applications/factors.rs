@@ -2,10 +2,10 @@
 //! factorization (sections 6.1 and 6.2), with a PE on each node.
 
 use anyhow::Result;
-use consort::{Candidate, Rank};
+use consort::Rank;
 use consort_sim::{Pe, Simulation, machines::Machine};
 
-use super::{Square, Teams, WINDOW, Way, all, gflops, in_place, run};
+use super::{Square, Teams, Tuned, WINDOW, Way, all, gflops, in_place, run};
 use crate::simulation::counting::with_pes_per_node;
 
 /// Bytes of a double.
@@ -34,7 +34,7 @@ impl Summa {
     ///
     /// # Errors
     /// When the simulation fails.
-    pub fn node_gflops(&self, machine: &Machine, way: Way, by: &Candidate) -> Result<f64> {
+    pub fn node_gflops(&self, machine: &Machine, way: Way, by: &Tuned) -> Result<f64> {
         let square = Square { side: self.side };
         let bytes = self.panel_bytes();
         let machine = with_pes_per_node(machine.clone(), 1)?;
@@ -104,7 +104,7 @@ impl Cholesky {
     ///
     /// # Errors
     /// When the simulation fails.
-    pub fn node_gflops(&self, machine: &Machine, by: &Candidate) -> Result<f64> {
+    pub fn node_gflops(&self, machine: &Machine, by: &Tuned) -> Result<f64> {
         let square = Square { side: self.side };
         let machine = with_pes_per_node(machine.clone(), 1)?;
         let rate = gflops(&machine, 1)?;

@@ -27,7 +27,7 @@ use std::{
     task::Poll,
 };
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use consort::{Candidate, Collective, Query, Rank, SyncModes};
 use consort_fabric::{CallSpec, Poisoned, Ranks};
 use consort_sim::{
@@ -89,25 +89,30 @@ impl Square {
     }
 }
 
+/// The algorithms of a call, by the sizes from which on they serve it: the first from 0.
+pub type Tuned = [(usize, Candidate)];
+
 /// The plans of a row or a column, made when they are first needed.
 struct Teams<'s> {
     simulation: &'s Simulation,
     side: u32,
-    candidate: Candidate,
+    tuned: &'s Tuned,
     plans: RefCell<HashMap<(Rank, usize), Rc<Plans>>>,
 }
 
 impl<'s> Teams<'s> {
-    fn new(simulation: &'s Simulation, side: u32, candidate: &Candidate) -> Self {
-        Self { simulation, side, candidate: candidate.clone(), plans: RefCell::default() }
+    fn new(simulation: &'s Simulation, side: u32, tuned: &'s Tuned) -> Self {
+        Self { simulation, side, tuned, plans: RefCell::default() }
     }
 
     fn plans(&self, collective: Collective, root: Rank, bytes: usize) -> Result<Rc<Plans>> {
         if let Some(plans) = self.plans.borrow().get(&(root, bytes)) {
             return Ok(Rc::clone(plans));
         }
+        let reached = self.tuned.iter().rev().find(|(from_bytes, _)| *from_bytes <= bytes);
+        let (_, candidate) = reached.context("the algorithm of a size")?;
         let call = CallSpec { root, ..CallSpec::from(&query(collective, self.side, bytes)) };
-        let plans = Rc::new(self.simulation.plan(&call, &self.candidate, &barrier())?);
+        let plans = Rc::new(self.simulation.plan(&call, candidate, &barrier())?);
         self.plans.borrow_mut().insert((root, bytes), Rc::clone(&plans));
         Ok(plans)
     }

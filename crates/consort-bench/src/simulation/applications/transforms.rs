@@ -9,14 +9,14 @@ use std::{
 };
 
 use anyhow::Result;
-use consort::{Candidate, Collective, Rank};
+use consort::{Collective, Rank};
 use consort_fabric::Ranks;
 use consort_sim::{
     Buffer, Call, Operands, Pe, Simulation,
     machines::{Kind, Machine},
 };
 
-use super::{Square, Teams, WINDOW, Way, all, failed, gflops, run};
+use super::{Square, Teams, Tuned, WINDOW, Way, all, failed, gflops, run};
 
 /// Bytes of a complex number.
 const COMPLEX: usize = 16;
@@ -39,7 +39,7 @@ impl Ft {
     ///
     /// # Errors
     /// When the simulation fails.
-    pub fn transform_ns(&self, machine: &Machine, way: Way, by: &Candidate) -> Result<f64> {
+    pub fn transform_ns(&self, machine: &Machine, way: Way, by: &Tuned) -> Result<f64> {
         let square = Square { side: self.side };
         let each = match &machine.kind {
             Kind::Cluster(cluster) => cluster.pes_per_node,
