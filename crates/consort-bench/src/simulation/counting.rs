@@ -23,7 +23,7 @@ use consort_fabric::CallSpec;
 
 /// How a PE tells another one that it has its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
+pub enum Notification {
     /// The put counts.
     Counted,
     /// A fence follows, and a flag.
@@ -32,7 +32,7 @@ pub enum Notice {
     Barrier,
 }
 
-impl Notice {
+impl Notification {
     /// In the order of [`METHODS`](crate::workloads::counting::METHODS).
     pub const EVERY: [Self; 3] = [Self::Counted, Self::Flag, Self::Barrier];
 }
@@ -100,12 +100,12 @@ impl Memory {
     async fn notify(
         self,
         call: &Call<'_>,
-        notice: Notice,
+        notification: Notification,
         to: Rank,
         at: usize,
         source: Span,
     ) -> Op {
-        if notice == Notice::Counted {
+        if notification == Notification::Counted {
             return self.count(call, (to, 0), at, source).await;
         }
         self.put(call, to, at, source).await?;
@@ -124,7 +124,7 @@ fn all(ended_ns: Vec<Result<f64, Poisoned>>) -> Result<f64> {
 ///
 /// # Errors
 /// When the simulation fails.
-pub fn half_trip_ns(machine: &Machine, notice: Notice, bytes: usize) -> Result<f64> {
+pub fn half_trip_ns(machine: &Machine, notification: Notification, bytes: usize) -> Result<f64> {
     // A place for the ball that comes, and one for the ball that goes.
     let memory = Memory::of(2 * bytes);
     let machine = with_pes_per_node(machine.clone(), 1)?;
@@ -136,7 +136,7 @@ pub fn half_trip_ns(machine: &Machine, notice: Notice, bytes: usize) -> Result<f
             let ball = vec![u8::try_from(turn).unwrap_or(0); bytes];
             if Rank(turn % 2) == me {
                 pe.set_heap(bytes, &ball);
-                memory.notify(&call, notice, peer, 0, Span::heap(bytes, bytes)).await?;
+                memory.notify(&call, notification, peer, 0, Span::heap(bytes, bytes)).await?;
             } else {
                 call.wait_until(memory.word(0), Until::AtLeast(u64::from(turn / 2 + 1))).await?;
                 assert_eq!(pe.heap(0, bytes), ball, "the ball of turn {turn}");
@@ -151,7 +151,12 @@ pub fn half_trip_ns(machine: &Machine, notice: Notice, bytes: usize) -> Result<f
 ///
 /// # Errors
 /// When the simulation fails.
-pub fn all_to_all_ns(machine: &Machine, pes: u32, notice: Notice, bytes: usize) -> Result<f64> {
+pub fn all_to_all_ns(
+    machine: &Machine,
+    pes: u32,
+    notification: Notification,
+    bytes: usize,
+) -> Result<f64> {
     let count = pes as usize;
     // Two buffers, in turn, and the message that is sent.
     let own = 2 * count * bytes;
@@ -165,7 +170,8 @@ pub fn all_to_all_ns(machine: &Machine, pes: u32, notice: Notice, bytes: usize) 
         pe.set_heap(own, &message(pe.rank().0));
         for round in 0..ROUNDS {
             let turn = round as usize % 2;
-            round_of(&call, (&mut caller, &plans), notice, memory, turn, round, bytes).await?;
+            round_of(&call, (&mut caller, &plans), notification, memory, turn, round, bytes)
+                .await?;
         }
         for from in 0..pes {
             let turn = (ROUNDS as usize - 1) % 2;
@@ -180,7 +186,7 @@ pub fn all_to_all_ns(machine: &Machine, pes: u32, notice: Notice, bytes: usize) 
 async fn round_of(
     call: &Call<'_>,
     (caller, plans): (&mut Caller<'_, '_>, &Plans),
-    notice: Notice,
+    notification: Notification,
     memory: Memory,
     turn: usize,
     round: u32,
@@ -191,7 +197,7 @@ async fn round_of(
     let source = Span::heap(2 * pes as usize * bytes, bytes);
     let at = (turn * pes as usize + me.index()) * bytes;
     let came = Until::AtLeast(u64::from(pes) * u64::from(round / 2 + 1));
-    if notice == Notice::Counted {
+    if notification == Notification::Counted {
         for to in everyone() {
             memory.count(call, (to, turn), at, source).await?;
         }
@@ -201,7 +207,7 @@ async fn round_of(
         memory.put(call, to, at, source).await?;
     }
     call.receipts().await?;
-    if notice == Notice::Barrier {
+    if notification == Notification::Barrier {
         return caller.call(plans, Operands::NONE).await.map(drop);
     }
     for to in everyone() {
@@ -215,7 +221,7 @@ async fn round_of(
 pub struct Grid {
     /// The columns, which PEs share.
     pub columns: usize,
-    /// The rows, each of which takes a notice of every PE but the last.
+    /// The rows, each of which takes a notification of every PE but the last.
     pub rows: usize,
 }
 
@@ -230,7 +236,12 @@ impl Grid {
 ///
 /// # Errors
 /// When the simulation fails, or nothing is known of what the machine computes.
-pub fn stencil_ns(machine: &Machine, pes: u32, notice: Notice, grid: Grid) -> Result<f64> {
+pub fn stencil_ns(
+    machine: &Machine,
+    pes: u32,
+    notification: Notification,
+    grid: Grid,
+) -> Result<f64> {
     let Grid { columns, rows } = grid;
     let compute = match &machine.kind {
         Kind::Cluster(cluster) => cluster.compute.as_ref(),
@@ -262,11 +273,11 @@ pub fn stencil_ns(machine: &Machine, pes: u32, notice: Notice, grid: Grid) -> Re
                 pe.work(row_ns).await;
                 if me < last {
                     pe.set_heap(own, &value(iteration, row).to_ne_bytes());
-                    memory.notify(&call, notice, Rank(me.0 + 1), row * WORD, source).await?;
+                    memory.notify(&call, notification, Rank(me.0 + 1), row * WORD, source).await?;
                 }
             }
             if me == last {
-                memory.notify(&call, notice, Rank(0), 0, source).await?;
+                memory.notify(&call, notification, Rank(0), 0, source).await?;
             }
             if me == Rank(0) {
                 waits += 1;

@@ -7,7 +7,7 @@ use super::{MACHINE, STRONG, counted_over, name, strong};
 use crate::{
     figures::quantity::{Quantity, Source},
     simulation::counting::{
-        Grid, Notice, all_to_all_ns, half_trip_ns, stencil_ns, with_pes_per_node,
+        Grid, Notification, all_to_all_ns, half_trip_ns, stencil_ns, with_pes_per_node,
     },
     workloads::counting::{METHODS, Workload},
 };
@@ -33,8 +33,12 @@ pub fn ping_pong(source: Source) -> Result<Vec<Quantity>> {
     let machine = Machine::find(MACHINE)?;
     let mut all = Vec::new();
     for &bytes in Workload::PingPong.sizes_bytes() {
-        let [counted_ns, flag_ns, _] = Notice::EVERY.map(|notice| {
-            if notice == Notice::Barrier { Ok(0.0) } else { half_trip_ns(&machine, notice, bytes) }
+        let [counted_ns, flag_ns, _] = Notification::EVERY.map(|notification| {
+            if notification == Notification::Barrier {
+                Ok(0.0)
+            } else {
+                half_trip_ns(&machine, notification, bytes)
+            }
         });
         let [counted_ns, flag_ns] = [counted_ns?, flag_ns?];
         let what = format!("{}, {}, {bytes} B", name(Workload::PingPong), METHODS[0]);
@@ -55,7 +59,8 @@ pub fn all_to_all(source: Source) -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
     for &bytes in Workload::AllToAll.sizes_bytes() {
         let pes = if bytes > LONG_BYTES { PES_OF_LONG } else { PES };
-        let ns = Notice::EVERY.map(|notice| all_to_all_ns(&machine, pes, notice, bytes));
+        let ns = Notification::EVERY
+            .map(|notification| all_to_all_ns(&machine, pes, notification, bytes));
         let [counted_ns, flag_ns, barrier_ns] = ns;
         let ns = [counted_ns?, flag_ns?, barrier_ns?];
         let mut push = |what: String, unit, value| {
@@ -77,8 +82,8 @@ pub fn all_to_all(source: Source) -> Result<Vec<Quantity>> {
 
 /// The times of an iteration by counting puts and by flags.
 fn stencil(machine: &Machine, pes: u32, grid: Grid) -> Result<[f64; 2]> {
-    let ns = |notice| stencil_ns(machine, pes, notice, grid);
-    Ok([ns(Notice::Counted)?, ns(Notice::Flag)?])
+    let ns = |notification| stencil_ns(machine, pes, notification, grid);
+    Ok([ns(Notification::Counted)?, ns(Notification::Flag)?])
 }
 
 /// P5: weak scaling, strong scaling, and a problem that grows.
@@ -150,8 +155,8 @@ mod tests {
     fn an_all_to_all_is_fastest_by_counting_puts() {
         let machine = Machine::find(MACHINE).unwrap();
         for bytes in [8, 4096] {
-            let ns =
-                Notice::EVERY.map(|notice| all_to_all_ns(&machine, 48, notice, bytes).unwrap());
+            let ns = Notification::EVERY
+                .map(|notification| all_to_all_ns(&machine, 48, notification, bytes).unwrap());
             assert!(ns[0] < ns[1] && ns[0] < ns[2], "{bytes} B: {ns:?}");
         }
     }
