@@ -44,6 +44,7 @@ pub(crate) struct Account {
     messages: Cell<u64>,
     bytes: Cell<u64>,
     transfers: Cell<u64>,
+    occupied: Cell<Time>,
 }
 
 impl Account {
@@ -51,6 +52,16 @@ impl Account {
     pub(crate) fn spend(&self, cause: Cause, time: Time) {
         let spent = &self.spent[cause as usize];
         spent.set(spent.get() + time);
+    }
+
+    /// Counts time for which messages occupy the processor, and not the interface alone.
+    pub(crate) fn occupy(&self, time: Time) {
+        self.occupied.set(self.occupied.get() + time);
+    }
+
+    /// The time for which messages have occupied the processor so far. Counted on clusters.
+    pub(crate) fn occupied(&self) -> Time {
+        self.occupied.get()
     }
 
     /// Counts a message, a signal, or a put or get of this many bytes.

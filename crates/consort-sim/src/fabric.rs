@@ -8,8 +8,8 @@
 mod remote;
 
 use consort_fabric::{
-    Channel, Counters, Credits, Kernel, Layout, Local, Messages, Op, Place, Rank, Span, Step,
-    VendorCollectives,
+    Channel, Counters, Credits, Kernel, Layout, Local, Messages, Op, Place, Rank, Ranks, Span,
+    Step, VendorCollectives,
 };
 
 use crate::{
@@ -24,6 +24,8 @@ use crate::{
 pub struct Call<'c> {
     world: &'c World,
     rank: Rank,
+    /// The PEs that take part.
+    team: Ranks,
     call: u64,
     kernel: Option<Kernel<'c>>,
     layouts: Option<[Layout<'c>; 2]>,
@@ -36,7 +38,12 @@ pub struct Call<'c> {
 }
 
 impl<'c> Call<'c> {
-    pub(crate) fn new(world: &'c World, rank: Rank, call: u64, operands: Operands<'c>) -> Self {
+    pub(crate) fn new(
+        world: &'c World,
+        (rank, team): (Rank, Ranks),
+        call: u64,
+        operands: Operands<'c>,
+    ) -> Self {
         let local = world.local(rank);
         let keep = |place: Place, buffer: Buffer| match buffer {
             Buffer::Owned(bytes) => {
@@ -48,6 +55,7 @@ impl<'c> Call<'c> {
         Self {
             world,
             rank,
+            team,
             call,
             kernel: operands.kernel,
             layouts: operands.layouts,
@@ -55,6 +63,11 @@ impl<'c> Call<'c> {
             target_at: keep(Place::Target, operands.target),
             exposed: std::cell::Cell::new(0),
         }
+    }
+
+    /// The PE of a rank among those that take part.
+    fn peer(&self, rank: Rank) -> Rank {
+        Rank(self.team.rank(rank.0))
     }
 
     fn local(&self) -> &'c PeState {
@@ -154,13 +167,7 @@ impl<'c> Call<'c> {
 
     /// Puts, and returns the first moment at which the data has landed. The signal is delivered
     /// with the data.
-    async fn put_at(
-        &self,
-        remote: &Remote,
-        at: usize,
-        source: Span,
-        notify: Option<Notify>,
-    ) -> Time {
+    async fn put_at(&self, remote: &Remote, at: usize, source: Span, notify: Notify) -> Time {
         let (source, since) = (self.resolve(source), self.now());
         let to = Self::theirs(remote, at, source.bytes);
         let data = self.local().read(source);
@@ -178,6 +185,9 @@ impl<'c> Call<'c> {
         let landed = lands + 1;
         let all_landed = &self.local().puts_landed;
         all_landed.set(all_landed.get().max(landed));
+        let heard = landed + self.world.costs.answers_in(to.pe, self.rank);
+        let all_heard = &self.local().puts_acknowledged;
+        all_heard.set(all_heard.get().max(heard));
         self.note("put", Some(to.pe), since, source.bytes);
         landed
     }
@@ -207,11 +217,11 @@ impl<'c> Call<'c> {
 
 impl Local for Call<'_> {
     fn rank(&self) -> Rank {
-        self.rank
+        Rank((self.rank.0 - self.team.first) / self.team.stride)
     }
 
     fn size(&self) -> u32 {
-        self.world.pes()
+        self.team.count
     }
 
     async fn copy(&self, target: Span, source: Span) -> Op {
@@ -242,7 +252,8 @@ impl Local for Call<'_> {
 
 impl Messages for Call<'_> {
     async fn send(&self, to: Rank, channel: Channel, step: Step, source: Span) -> Op {
-        let (source, since, costs) = (self.resolve(source), self.now(), &self.world.costs);
+        let (to, costs) = (self.peer(to), &self.world.costs);
+        let (source, since) = (self.resolve(source), self.now());
         let piece_bytes = costs.hands_over().unwrap_or(usize::MAX);
         self.local().account.message(source.bytes);
         let mut done = 0;
@@ -281,6 +292,7 @@ impl Messages for Call<'_> {
     }
 
     async fn signal(&self, to: Rank, channel: Channel, step: Step) -> Op {
+        let to = self.peer(to);
         self.signal_with(to, "signal", Parcel::Signal { call: self.call, channel, step }).await
     }
 
@@ -295,7 +307,7 @@ impl VendorCollectives for Call<'_> {}
 
 impl Counters for Call<'_> {
     async fn count(&self, at: Rank, counter: u32, by: u64) -> Op<u64> {
-        let since = self.now();
+        let (at, since) = (self.peer(at), self.now());
         self.world.costs.reach_word(self.site(), at).await;
         let key = (self.call % self.local().mail.borrow().window(), counter);
         let mut counters = self.world.local(at).counters.borrow_mut();
@@ -310,7 +322,7 @@ impl Counters for Call<'_> {
 
 impl Credits for Call<'_> {
     async fn credit(&self, to: Rank, quarter: u64) -> Op {
-        self.signal_with(to, "credit", Parcel::Credit { quarter }).await
+        self.signal_with(self.peer(to), "credit", Parcel::Credit { quarter }).await
     }
 
     async fn await_credits(&self, quarter: u64) -> Op {

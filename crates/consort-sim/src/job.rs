@@ -9,7 +9,7 @@ use std::{
 };
 
 use consort_collectives::PlanError;
-use consort_fabric::{Capabilities, Nodes, Rank, window};
+use consort_fabric::{Capabilities, Nodes, Rank, Ranks, window};
 
 use crate::{
     account::Total,
@@ -309,9 +309,17 @@ impl<'w> Pe<'w> {
 
     /// Begins the next call. Every PE makes the same calls, one after the other.
     pub async fn begin<'c>(&'c self, operands: Operands<'c>) -> Call<'c> {
+        let all = Ranks { first: 0, stride: 1, count: self.size() };
+        self.begin_in(all, operands).await
+    }
+
+    /// Begins the next call, of a team of which it is one. Every PE makes the same number of calls.
+    /// Calls of a PE may be under way together if their buffers are symmetric and different, and
+    /// their algorithms use no scratch memory.
+    pub async fn begin_in<'c>(&'c self, team: Ranks, operands: Operands<'c>) -> Call<'c> {
         let call = self.calls.replace(self.calls.get() + 1);
         self.world.costs.begin(self.world.site(self.rank)).await;
-        Call::new(self.world, self.rank, call, operands)
+        Call::new(self.world, (self.rank, team), call, operands)
     }
 
     /// The PE's part in asynchronous broadcasts. Each PE has one.
@@ -328,6 +336,21 @@ impl<'w> Pe<'w> {
     /// Computes for a time.
     pub async fn work(&self, time_ns: f64) {
         self.world.engine.sleep(crate::engine::picoseconds(time_ns)).await;
+    }
+
+    /// Computes for a time while calls of this PE go on beside it: what their messages occupy the
+    /// processor for comes on top.
+    pub async fn compute(&self, time_ns: f64) {
+        let (engine, account) = (&self.world.engine, &self.world.local(self.rank).account);
+        let (begun, before) = (engine.now(), account.occupied());
+        let time = crate::engine::picoseconds(time_ns);
+        loop {
+            let until = begun + time + account.occupied() - before;
+            if engine.now() >= until {
+                return;
+            }
+            engine.sleep_until(until).await;
+        }
     }
 
     /// Reads the PE's part of the symmetric heap.

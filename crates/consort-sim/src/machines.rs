@@ -29,7 +29,7 @@ use std::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use toml::{Deserializer, Spanned, de::DeTable};
 
-pub use cluster::{Cluster, Inside, Network, Placement};
+pub use cluster::{Cluster, Compute, Inside, Network, Placement};
 pub use coherent::{AtomicOp, Atomics, Cache, Coherent, Costs, Memory, MessageQueue, State};
 pub use layout::Layout;
 pub use message_buffers::{Interrupt, MessageBuffers};
@@ -38,7 +38,7 @@ use reading::{Flaw, line_at, offset_of};
 pub use threads::{AtomicsAt, Prefetch, StoreOrder, Streaming, Threads};
 
 /// The machines whose descriptions are part of the library, with their files.
-const SHIPPED: [(&str, &str); 11] = [
+const SHIPPED: [(&str, &str); 12] = [
     ("barcelona-x8", include_str!("../machines/barcelona-x8.toml")),
     ("bluegene-p", include_str!("../machines/bluegene-p.toml")),
     ("cluster", include_str!("../machines/cluster.toml")),
@@ -50,6 +50,7 @@ const SHIPPED: [(&str, &str); 11] = [
     ("scc", include_str!("../machines/scc.toml")),
     ("tile-gx36", include_str!("../machines/tile-gx36.toml")),
     ("xeon-e7-8867l-x8", include_str!("../machines/xeon-e7-8867l-x8.toml")),
+    ("xeon-x5680-infiniband", include_str!("../machines/xeon-x5680-infiniband.toml")),
 ];
 
 /// The keys of every description; the others depend on its kind.

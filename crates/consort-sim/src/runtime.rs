@@ -33,6 +33,16 @@ pub struct Plans {
     synchronizes: bool,
 }
 
+impl Plans {
+    /// Makes the PE's part of a call, which it has begun.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub async fn run(&self, call: &Call<'_>) -> Op {
+        self.by_rank[call.rank().index()].run(call).await
+    }
+}
+
 /// Makes the plans of an algorithm that is known by name.
 struct Maker<'m> {
     setting: Setting,
@@ -133,7 +143,7 @@ impl<'p, 'w> Caller<'p, 'w> {
             let turn = self.flow.turn(std::mem::take(&mut self.synchronized));
             turn.run(&call).await?;
         }
-        plans.by_rank[call.rank().index()].run(&call).await?;
+        plans.run(&call).await?;
         self.synchronized |= plans.synchronizes;
         let left_ns = self.pe.now_ns();
         Ok(Done { received: call.finish(), entered_ns, left_ns })

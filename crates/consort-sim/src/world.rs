@@ -18,24 +18,55 @@ use crate::{
 /// Data or a signal on its way to a PE.
 #[derive(Debug)]
 pub(crate) enum Parcel {
-    Signal { call: u64, channel: Channel, step: Step },
-    Message { call: u64, channel: Channel, step: Step, data: Vec<u8> },
+    Signal {
+        call: u64,
+        channel: Channel,
+        step: Step,
+    },
+    Message {
+        call: u64,
+        channel: Channel,
+        step: Step,
+        data: Vec<u8>,
+    },
     Taken,
-    Exposure { call: u64, number: u32, remote: Remote },
+    Exposure {
+        call: u64,
+        number: u32,
+        remote: Remote,
+    },
     Detached,
-    Credit { quarter: u64 },
-    Put { place: Place, at: usize, data: Vec<u8>, notify: Option<Notify> },
-    HeapSignal { word: usize, how: Signal },
+    Credit {
+        quarter: u64,
+    },
+    Put {
+        place: Place,
+        at: usize,
+        data: Vec<u8>,
+        notify: Notify,
+    },
+    /// A change of a word of the heap.
+    HeapSignal(HeapSignal),
     Notification(Notification),
-    Acknowledged { from: Rank, number: u64 },
+    Acknowledged {
+        from: Rank,
+        number: u64,
+    },
 }
 
-/// A signal that arrives with a put.
+/// What a put tells of itself where it lands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Notify {
-    pub(crate) call: u64,
-    pub(crate) channel: Channel,
-    pub(crate) step: Step,
+pub(crate) enum Notify {
+    Nothing,
+    Signal { call: u64, channel: Channel, step: Step },
+    Word(HeapSignal),
+}
+
+/// A change of the word at an offset of the heap.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeapSignal {
+    pub(crate) word: usize,
+    pub(crate) how: Signal,
 }
 
 impl Parcel {
@@ -74,6 +105,8 @@ pub(crate) struct PeState {
     pub(crate) account: Account,
     /// The time when all of this PE's puts have landed.
     pub(crate) puts_landed: Cell<Time>,
+    /// The time when acknowledgements of all of them have come back.
+    pub(crate) puts_acknowledged: Cell<Time>,
     /// The earliest arrival of what it sends after its last fence.
     pub(crate) fenced: Cell<Time>,
 }
@@ -95,6 +128,7 @@ impl PeState {
             counters: RefCell::default(),
             account: Account::default(),
             puts_landed: Cell::default(),
+            puts_acknowledged: Cell::default(),
             fenced: Cell::default(),
         }
     }
@@ -148,6 +182,14 @@ impl PeState {
 
     pub(crate) fn set_word(&self, at: usize, value: u64) {
         self.write(Place::Heap, at, &value.to_ne_bytes());
+    }
+
+    fn signal(&self, HeapSignal { word, how }: HeapSignal) {
+        let value = match how {
+            Signal::Set(value) => value,
+            Signal::Add(by) => self.word(word).wrapping_add(by),
+        };
+        self.set_word(word, value);
     }
 }
 
@@ -233,7 +275,9 @@ impl World {
             under_way.has_come = true;
             let (now, bytes) = (self.engine.now(), under_way.parcel.bytes());
             let handed_on = self.costs.hands_on(now, under_way.from, under_way.to, bytes);
-            if handed_on > now && !matches!(under_way.parcel, Parcel::Put { notify: None, .. }) {
+            if handed_on > now
+                && !matches!(under_way.parcel, Parcel::Put { notify: Notify::Nothing, .. })
+            {
                 return self.engine.at(handed_on, What::Arrive(number));
             }
         }
@@ -254,8 +298,12 @@ impl World {
             Parcel::Credit { quarter } => mail.credit(quarter),
             Parcel::Put { place, at, data, notify } => {
                 local.write(place, at, &data);
-                if let Some(Notify { call, channel, step }) = notify {
-                    mail.signal(from, call, channel, step);
+                match notify {
+                    Notify::Nothing => (),
+                    Notify::Signal { call, channel, step } => {
+                        mail.signal(from, call, channel, step);
+                    }
+                    Notify::Word(signal) => local.signal(signal),
                 }
             }
             Parcel::Notification(notification) => {
@@ -264,13 +312,7 @@ impl World {
             Parcel::Acknowledged { from, number } => {
                 local.post.acknowledged.borrow_mut().insert(from, number);
             }
-            Parcel::HeapSignal { word, how } => {
-                let value = match how {
-                    Signal::Set(value) => value,
-                    Signal::Add(by) => local.word(word).wrapping_add(by),
-                };
-                local.set_word(word, value);
-            }
+            Parcel::HeapSignal(signal) => local.signal(signal),
         }
         drop(mail);
         self.engine.wake(to.0);

@@ -13,7 +13,7 @@ use crate::figures::{
     mixture, modes,
     networks::{BLUE_GENE, CRAY, RANGER},
     quantity::{at_least, at_most, bound},
-    radix,
+    radix, scaling,
     scc::{self, machine::MACHINE as SCC},
     transfers, tuning,
 };
@@ -567,9 +567,15 @@ pub const CLAIMS: &[Claim] = &[
             at_least(CRAY, "summa, pdgemm over overlap", 1.0),
             at_least(CRAY, "cholesky, pdpotrf over overlap", 1.0),
             bound(BLUE_GENE, "ft, blocking over overlap", 1.17),
+            at_least(CRAY, "summa, blocking over overlap", 1.0),
+            at_least(CRAY, "summa, binomial messages over overlap", 1.0),
+            at_least(CRAY, "cholesky, binomial messages over blocking", 1.0),
+            at_least(BLUE_GENE, "summa, blocking over overlap", 1.0),
+            at_least(BLUE_GENE, "summa, binomial messages over overlap", 1.0),
+            at_least(BLUE_GENE, "cholesky, binomial messages over blocking", 1.0),
         ],
         least_pes: 2,
-        place: Place::Here,
+        place: Place::BesideSimulated(scaling::simulated),
         judge: applications::judge,
     },
     Claim {
@@ -594,7 +600,7 @@ pub const CLAIMS: &[Claim] = &[
             bound(XEON, "ping-pong, put, fence, flag over counted put, 64 B", 2.0),
         ],
         least_pes: 2,
-        place: Place::Here,
+        place: Place::BesideSimulated(counting::simulated_ping_pong),
         judge: counting::ping_pong,
     },
     Claim {
@@ -602,9 +608,22 @@ pub const CLAIMS: &[Claim] = &[
         paper: BUNDLED,
         about: "An all-to-all is fastest by counting puts and slowest with a barrier",
         says: "all-to-all: counting puts best, barrier worst",
-        bounds: &[],
+        // Section 3.2: "The barrier implementation achieves the lowest bandwidth"; "the CT version
+        // of the benchmark provides the best performance".
+        bounds: &[
+            at_least(XEON, "all-to-all, put, fence, flag over counted put, 8 B", 1.0),
+            at_least(XEON, "all-to-all, put, barrier over put, fence, flag, 8 B", 1.0),
+            at_least(XEON, "all-to-all, put, fence, flag over counted put, 64 B", 1.0),
+            at_least(XEON, "all-to-all, put, barrier over put, fence, flag, 64 B", 1.0),
+            at_least(XEON, "all-to-all, put, fence, flag over counted put, 512 B", 1.0),
+            at_least(XEON, "all-to-all, put, barrier over put, fence, flag, 512 B", 1.0),
+            at_least(XEON, "all-to-all, put, fence, flag over counted put, 4096 B", 1.0),
+            at_least(XEON, "all-to-all, put, barrier over put, fence, flag, 4096 B", 1.0),
+            at_least(XEON, "all-to-all, put, fence, flag over counted put, 32768 B", 1.0),
+            at_least(XEON, "all-to-all, put, barrier over put, fence, flag, 32768 B", 1.0),
+        ],
         least_pes: 2,
-        place: Place::Here,
+        place: Place::BesideSimulated(counting::simulated_all_to_all),
         judge: counting::all_to_all,
     },
     Claim {
@@ -612,9 +631,15 @@ pub const CLAIMS: &[Claim] = &[
         paper: BUNDLED,
         about: "A pipelined stencil scales by counting puts",
         says: "Synch_p2p: counting puts scale, flags do not",
-        bounds: &[],
+        // Section 3.3: the cost of synchronization by flags is high, "resulting in poor scaling.
+        // Counting puts eliminate the overhead"; section 3.4: "the performance difference between
+        // the two implementations decreases with an increase in problem size".
+        bounds: &[
+            at_least(XEON, "12800 x 1280, put, fence, flag over counted put", 1.0),
+            at_most(XEON, "204800 x 1280 over 12800 x 1280, gain of counted put", 1.0),
+        ],
         least_pes: 2,
-        place: Place::Here,
+        place: Place::BesideSimulated(counting::stencils),
         judge: counting::stencil,
     },
 ];

@@ -214,7 +214,7 @@ mod tests {
         let figures: Vec<_> =
             quantities.iter().map(|one| (one.quantity.as_str(), one.paper, one.native)).collect();
         let expected = [
-            ("summa, blocking over overlap, 2 PEs", None, Some(1.2)),
+            ("summa, blocking over overlap, 2 PEs", Some(1.0), Some(1.2)),
             ("cholesky, pdpotrf over overlap, 2 PEs", Some(1.0), Some(1.5)),
             ("cholesky, blocking over overlap, 2 PEs", None, Some(1.0)),
             ("ft, blocking over overlap, 2 PEs", Some(1.17), Some(1.2)),

@@ -28,7 +28,11 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn new(name: &str, pes: u32) -> Result<Self> {
-        Ok(Self { machine: machines::Machine::find(name)?, pes })
+        Ok(Self::of(machines::Machine::find(name)?, pes))
+    }
+
+    pub(super) fn of(machine: machines::Machine, pes: u32) -> Self {
+        Self { machine, pes }
     }
 
     /// The algorithms that it can run, and the model's estimates for them.

@@ -108,6 +108,7 @@ impl Parameters {
                 network: Network::FatTree { arity: pes.max(2) },
                 // No PE has a peer inside of its node.
                 inside: Inside { transfer_ns: latency_ns, overhead_ns: 0.0, copy_gbps },
+                compute: None,
             }),
         }
     }

@@ -3,12 +3,15 @@
 //! 1. [`machines`]: descriptions by name; `catalog`: the algorithms that a machine can run;
 //! 2. [`program`]: the program of a simulation's PEs; `simulated`: the results of a call;
 //! 3. `spread`: the paths of data between PEs;
-//! 4. [`async_broadcasts`] and `contention`: experiments on message buffers that are not
+//! 4. [`counting`]: programs with counting puts; [`applications`]: the calls of the applications;
+//! 5. [`async_broadcasts`] and `contention`: experiments on message buffers that are not
 //!    collectives.
 
+pub mod applications;
 pub mod async_broadcasts;
 mod catalog;
 mod contention;
+pub mod counting;
 pub mod machines;
 pub mod program;
 mod simulated;

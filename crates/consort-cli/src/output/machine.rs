@@ -214,14 +214,18 @@ fn cluster(machine: &Cluster) -> Facts {
         Placement::Blocks => "successive PEs on a node",
         Placement::InTurn => "PEs in turn on all nodes",
     };
-    vec![
+    let computing = machine.compute.as_ref();
+    let computing =
+        computing.map(|it| ("computing in a node", format!("{} Gflop/s", it.node_gflops)));
+    let facts = [
         ("layout", format!("{nodes} nodes x {pes_per_node} PEs")),
         ("placement", placement.to_owned()),
         ("network", network),
         ("interfaces of a node", interfaces_per_node.to_string()),
         ("bandwidth of an interface", format!("{:.3} GB/s", 1.0 / gap_per_byte_ns)),
         ("copying in a node", format!("{} GB/s", machine.inside.copy_gbps)),
-    ]
+    ];
+    facts.into_iter().chain(computing).collect()
 }
 
 fn cluster_costs(machine: &Cluster) -> String {

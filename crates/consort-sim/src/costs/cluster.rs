@@ -13,7 +13,9 @@
 //! - Interfaces put and get without the PE at the other end. A put is a message that keeps no PE
 //!   busy where it lands. A get is a message without data there and one with the data back. An
 //!   atomic operation is a get of a word.
-//! - A put and the signal that follows it are one message, as GASNet's long active messages are.
+//! - A put and the signal that follows it are one message, as GASNet's long active messages and
+//!   the counted puts of Portals are. An interface answers a put by a receipt, which keeps nobody
+//!   busy and queues nowhere.
 //! - A counter that peers add to, such as that of detached exposures, is read like the PE's own
 //!   memory.
 //! - Within a node the sender copies a message, which is visible after the transfer of one line.
@@ -108,6 +110,11 @@ impl Cluster {
         picoseconds(self.machine.latency_between_ns(a, b))
     }
 
+    /// The time in which the interface at `from` tells `to` that data have landed.
+    pub(super) fn answers_in(&self, from: Rank, to: Rank) -> Time {
+        if self.is_inside(from.0, to.0) { 0 } else { self.latency(from.0, to.0) }
+    }
+
     /// The time from the first byte of a message to its last.
     fn stream(&self, bytes: usize) -> Time {
         picoseconds(bytes.saturating_sub(1) as f64 * self.machine.gap_per_byte_ns)
@@ -151,9 +158,12 @@ impl Cluster {
     /// Sends this many bytes. Returns their time of arrival.
     async fn inject(&self, site: Site<'_>, to: u32, bytes: usize, cause: Cause) -> Time {
         if self.is_inside(site.me, to) {
-            site.spend(cause, self.inside_overhead + self.copying(bytes)).await;
+            let busy = self.inside_overhead + self.copying(bytes);
+            site.account.occupy(busy);
+            site.spend(cause, busy).await;
             return site.engine.now() + self.inside_transfer;
         }
+        site.account.occupy(self.overhead);
         let (first, last) = self.send_from(site.me, site.engine.now() + self.overhead, bytes);
         Self::spend_until(site, cause, first).await;
         last + self.latency(site.me, to)
@@ -205,6 +215,7 @@ impl Cluster {
     pub(super) async fn observe(&self, site: Site<'_>, from: Option<Rank>) {
         let overhead =
             from.map_or(self.inside_overhead, |from| self.overhead_between(site.me, from.0));
+        site.account.occupy(overhead);
         site.spend(Cause::Flags, overhead).await;
     }
 
@@ -220,7 +231,9 @@ impl Cluster {
         _: Where,
         _: usize,
     ) -> Time {
-        site.spend(Cause::OnChip, self.overhead_between(site.me, from.0)).await;
+        let overhead = self.overhead_between(site.me, from.0);
+        site.account.occupy(overhead);
+        site.spend(Cause::OnChip, overhead).await;
         site.engine.now()
     }
 

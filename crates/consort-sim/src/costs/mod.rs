@@ -109,6 +109,15 @@ impl Costs {
         matches!(self, Self::Cluster(_))
     }
 
+    /// The time in which a receipt of what has landed at `from` comes back to `to`. Where puts keep
+    /// their order none is sent.
+    pub(crate) fn answers_in(&self, from: Rank, to: Rank) -> Time {
+        match self {
+            Self::Chaos(_) | Self::Mesh(_) | Self::Coherent(_) => 0,
+            Self::Cluster(cluster) => cluster.answers_in(from, to),
+        }
+    }
+
     /// Begins a call of a collective.
     pub(crate) async fn begin(&self, site: Site<'_>) {
         each!(self, kind => kind.begin(site).await);

@@ -11,7 +11,7 @@ use super::Call;
 use crate::{
     costs::Where,
     mail::Remote,
-    world::{Notify, Parcel},
+    world::{HeapSignal, Notify, Parcel},
 };
 
 impl Rma for Call<'_> {
@@ -22,7 +22,7 @@ impl Rma for Call<'_> {
         if !matches!(own.place, Place::Heap | Place::Buffer) {
             not_reached(self.rank, peer, span);
         }
-        Remote { owner: peer, span: own, reached: true }
+        Remote { owner: self.peer(peer), span: own, reached: true }
     }
 
     async fn get(&self, remote: &Remote, at: usize, target: Span) -> Op {
@@ -49,7 +49,7 @@ impl Rma for Call<'_> {
     }
 
     async fn put(&self, remote: &Remote, at: usize, source: Span) -> Op {
-        self.put_at(remote, at, source, None).await;
+        self.put_at(remote, at, source, Notify::Nothing).await;
         Ok(())
     }
 
@@ -61,9 +61,14 @@ impl Rma for Call<'_> {
         word: usize,
         how: Signal,
     ) -> Op {
-        let landed = self.put_at(remote, at, source, None).await;
+        let signal = HeapSignal { word, how };
+        if self.world.costs.bundles() {
+            self.put_at(remote, at, source, Notify::Word(signal)).await;
+            return Ok(());
+        }
+        let landed = self.put_at(remote, at, source, Notify::Nothing).await;
         let set = self.world.costs.signal(self.site(), remote.owner).await;
-        self.post(remote.owner, set.max(landed), Parcel::HeapSignal { word, how });
+        self.post(remote.owner, set.max(landed), Parcel::HeapSignal(signal));
         Ok(())
     }
 
@@ -76,7 +81,8 @@ impl Rma for Call<'_> {
         step: Step,
     ) -> Op {
         let bundles = self.world.costs.bundles();
-        let notify = bundles.then_some(Notify { call: self.call, channel, step });
+        let signal = Notify::Signal { call: self.call, channel, step };
+        let notify = if bundles { signal } else { Notify::Nothing };
         self.put_at(remote, at, source, notify).await;
         if bundles {
             return Ok(());
@@ -101,11 +107,12 @@ impl Rendezvous for Call<'_> {
     async fn expose(&self, to: Rank, number: u32, span: Span) -> Op {
         self.exposed.set(self.exposed.get() + 1);
         let remote = Remote { owner: self.rank, span: self.resolve(span), reached: false };
+        let to = self.peer(to);
         self.signal_with(to, "expose", Parcel::Exposure { call: self.call, number, remote }).await
     }
 
     async fn attach(&self, from: Rank, number: u32) -> Op<Remote> {
-        let mail = &self.local().mail;
+        let (from, mail) = (self.peer(from), &self.local().mail);
         let test = || mail.borrow_mut().attach(self.call, from, number);
         self.wait_for("attach", || test().map(|remote| (remote, Some(from)))).await
     }
@@ -133,13 +140,25 @@ impl Rendezvous for Call<'_> {
 }
 
 impl Call<'_> {
+    /// Waits until a receipt of each put so far has come back: what a fence has to do in a network
+    /// that may deliver two messages of a PE to another in any order.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub async fn receipts(&self) -> Op {
+        let since = self.now();
+        self.world.engine.sleep_until(self.local().puts_acknowledged.get()).await;
+        self.note("receipts", None, since, 0);
+        Ok(())
+    }
+
     /// Performs an atomic operation on the 64-bit word at heap offset `word` of `at`; sequentially
     /// consistent. Returns the old value.
     ///
     /// # Errors
     /// When the job has failed.
     pub async fn atomic(&self, at: Rank, word: usize, operation: Atomic) -> Op<u64> {
-        let since = self.now();
+        let (at, since) = (self.peer(at), self.now());
         self.world.costs.reach_word(self.site(), at).await;
         let theirs = self.world.local(at);
         let before = theirs.word(word);

@@ -48,6 +48,21 @@ pub struct Cluster {
     pub network: Network,
     /// Messages between PEs of a node.
     pub inside: Inside,
+    /// What its processors compute, where that is known.
+    #[serde(default)]
+    pub compute: Option<Compute>,
+}
+
+/// What the processors of a node compute.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compute {
+    /// The most operations on doubles of a node, in 10^9 a second.
+    #[serde(deserialize_with = "reading::positive")]
+    pub node_gflops: f64,
+    /// An addition of doubles that needs the result of the one before, where that is known.
+    #[serde(default, deserialize_with = "reading::optional")]
+    pub dependent_add_ns: Option<f64>,
 }
 
 /// How PEs are placed on the nodes of a cluster.

@@ -84,6 +84,7 @@ fn every_shipped_description_is_read() {
         ("scc", 48),
         ("tile-gx36", 36),
         ("xeon-e7-8867l-x8", 160),
+        ("xeon-x5680-infiniband", 180),
     ];
     assert_eq!(found, expected);
 }

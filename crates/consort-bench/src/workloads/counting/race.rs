@@ -134,6 +134,8 @@ pub struct Race<'r> {
     pub waiting: Option<Waiting>,
     /// The sizes.
     pub sizes_bytes: &'r [usize],
+    /// The rounds of a block; `None` for as many as suit the size.
+    pub rounds: Option<u32>,
     /// The approximate measuring time.
     pub budget: Duration,
     /// Ends it with the present round of blocks once it is set.
@@ -186,7 +188,7 @@ impl Race<'_> {
             if launch > 0 && (is_over || self.is_stopped()) {
                 break;
             }
-            let link = fits.then(PingPong::new);
+            let link = (fits && pes > 1).then(PingPong::new);
             let job = Pes::threads(pes)
                 .pinned()
                 .without_wisdom()
@@ -207,7 +209,11 @@ impl Race<'_> {
                         let program = AllToAll::new(world, most_bytes)?;
                         self.session(pe, program, end, link.as_ref())
                     }
-                    Workload::Stencil => self.session(pe, Stencil::new(world)?, end, link.as_ref()),
+                    Workload::Stencil => {
+                        let rows = sizes_bytes.iter().map(|&bytes| self.rounds_of(bytes)).max();
+                        let program = Stencil::new(world, rows.unwrap_or(0))?;
+                        self.session(pe, program, end, link.as_ref())
+                    }
                 }
             });
             samples.extend(launched?.swap_remove(0).1);
@@ -238,7 +244,7 @@ impl Race<'_> {
                 let before = reading();
                 let methods = 0..self.workload.methods().len();
                 let method_ns =
-                    methods.map(|method| program.round_ns(method, bytes, rounds(bytes)));
+                    methods.map(|method| program.round_ns(method, bytes, self.rounds_of(bytes)));
                 let method_ns = method_ns.collect::<Result<Vec<f64>>>()?;
                 let both = before.zip(reading());
                 if both.is_none_or(|(before, after)| readings_agree(before, after)) {
@@ -251,6 +257,11 @@ impl Race<'_> {
                 return Ok(samples);
             }
         }
+    }
+
+    /// The rounds of a block of this size.
+    fn rounds_of(&self, bytes: usize) -> u32 {
+        self.rounds.unwrap_or_else(|| rounds(bytes))
     }
 
     fn is_stopped(&self) -> bool {

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use consort::{Rank, Result, Signal, Symmetric, Team};
 
-use super::program::{Notifications, Program, ROUNDS};
+use super::program::{Notifications, Program};
 
 const ITERATIONS: u32 = 2;
 
@@ -27,9 +27,9 @@ pub(super) struct Stencil<'p> {
 }
 
 impl<'p> Stencil<'p> {
-    /// Allocates the state. Collective.
-    pub(super) fn new(world: Team<'p>) -> Result<Self> {
-        let edge = world.symmetric(ROUNDS as usize + 1)?;
+    /// Allocates the state for at most so many rows. Collective.
+    pub(super) fn new(world: Team<'p>, rows: u32) -> Result<Self> {
+        let edge = world.symmetric(rows as usize + 1)?;
         let methods = Notifications::by_both(world, Signal::Set)?;
         Ok(Self { world, edge, methods, grid: Vec::new() })
     }

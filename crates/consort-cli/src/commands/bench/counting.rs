@@ -28,7 +28,8 @@ pub(super) fn run(bench: &Bench, workload: Workload, measurement: &Measurement) 
         require!(fits, "--bytes {bytes}: a line has both balls of {name} up to 24 bytes");
     }
     let waiting = bench.waiting;
-    let race = Race { workload, pes, waiting, sizes_bytes, budget: bench.budget, stop };
+    let race =
+        Race { workload, pes, waiting, sizes_bytes, rounds: None, budget: bench.budget, stop };
     let mut times = race.run()?;
     ensure!(!times.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
     times.retain(|times| bench.class.shows(times.class));

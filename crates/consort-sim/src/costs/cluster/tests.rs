@@ -1,7 +1,13 @@
 //! Tests that the simulation gives the results of the model's formulas in small cases.
 
+use std::{
+    future::{Future, poll_fn},
+    task::Poll,
+};
+
 use consort_fabric::{
-    CallSpec, Candidate, Channel, Collective, Kernel, Messages, Op, Rank, Rma, Span, Sum, SyncModes,
+    CallSpec, Candidate, Channel, Collective, Kernel, Messages, Op, Poisoned, Rank, Ranks, Rma,
+    Signal, Span, Sum, SyncModes, Until,
 };
 
 use crate::{
@@ -30,6 +36,7 @@ fn machine(model: LogGp, nodes: u32, pes_per_node: u32) -> Machine {
         hop_ns: 7.0,
         network: Network::FatTree { arity: 64 },
         inside: Inside { transfer_ns: 50.0, overhead_ns: 3.0, copy_gbps: 8.0 / COMBINE_NS },
+        compute: None,
     };
     let text = String::from("a test");
     let (name, title, source) = (text.clone(), text.clone(), text);
@@ -226,4 +233,79 @@ fn two_levels_take_less_than_one() {
         let levels_ns = ends_ns("two_level(knomial(radix=2),recursive_doubling,knomial(radix=2))");
         assert!(levels_ns * at_least < flat_ns, "{placement:?}: {levels_ns} and {flat_ns} ns");
     }
+}
+
+/// A put that signals is one message; a fence of a network without order waits for both ways.
+#[test]
+fn a_put_that_counts_is_one_message_and_a_receipt_comes_back() {
+    let outcome = flat(DIGITS, 2).heap_bytes(24).run(async |pe: &Pe<'_>| {
+        let call = pe.begin(Operands::NONE).await;
+        if pe.rank() == Rank(1) {
+            call.wait_until(16, Until::AtLeast(1)).await?;
+            let counted_ns = pe.now_ns();
+            call.wait_until(16, Until::AtLeast(2)).await?;
+            return Ok((counted_ns, pe.now_ns()));
+        }
+        let remote = call.reach(Rank(1), Span::heap(0, 24));
+        call.put_signal(&remote, 0, Span::heap(8, 8), 16, Signal::Add(1)).await?;
+        call.receipts().await?;
+        let receipt_ns = pe.now_ns();
+        call.put_signal(&remote, 0, Span::heap(8, 0), 16, Signal::Add(1)).await?;
+        Ok::<_, Poisoned>((receipt_ns, 0.0))
+    });
+    let results: Vec<(f64, f64)> = outcome.unwrap().results.into_iter().flatten().collect();
+    let [(receipt_ns, _), (counted_ns, flagged_ns)] = results[..] else { panic!("{results:?}") };
+    let (one_way_ns, observed_ns) = (10.0 + 7.0 + 1000.0, 3.0);
+    assert_eq!(counted_ns, one_way_ns + observed_ns);
+    // A moment later, since simultaneous events may occur in any order.
+    assert_eq!(receipt_ns.round(), one_way_ns + 1000.0);
+    assert_eq!(flagged_ns.round(), receipt_ns.round() + 10.0 + 1000.0 + observed_ns);
+}
+
+/// Teams of two make calls of their own, two at a time, while their PEs compute.
+#[test]
+fn calls_of_teams_go_on_beside_computing() {
+    let call = CallSpec {
+        collective: Collective::Broadcast,
+        sync: SyncModes::MINE,
+        bytes: 101,
+        symmetric: true,
+        ..CallSpec::barrier(2)
+    };
+    let simulation = flat(DIGITS, 4).heap_bytes(202);
+    let candidate: Candidate = "flat".parse().unwrap();
+    let plans = simulation.plan(&call, &candidate, &candidate).unwrap();
+    let outcome = simulation.run(async |pe: &Pe<'_>| {
+        let Rank(me) = pe.rank();
+        let row = Ranks { first: me / 2 * 2, stride: 1, count: 2 };
+        let column = Ranks { first: me % 2, stride: 2, count: 2 };
+        let buffer = |at| Buffer::Symmetric { at, bytes: 101 };
+        let operands = |at| Operands { source: buffer(at), target: buffer(at), ..Operands::NONE };
+        for (at, team) in [(0, row), (101, column)] {
+            if me == team.first {
+                pe.set_heap(at, &[u8::try_from(me).unwrap() + 1; 101]);
+            }
+        }
+        let calls = [pe.begin_in(row, operands(0)).await, pe.begin_in(column, operands(101)).await];
+        let mut both = Box::pin(async {
+            plans.run(&calls[0]).await?;
+            plans.run(&calls[1]).await
+        });
+        let mut compute = Box::pin(pe.compute(9000.0));
+        let mut left = (false, false);
+        poll_fn(|context| {
+            left.0 = left.0 || compute.as_mut().poll(context).is_ready();
+            left.1 = left.1 || both.as_mut().poll(context).is_ready();
+            if left == (true, true) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        let first = |at| pe.heap(at, 101)[100];
+        (pe.now_ns(), first(0), first(101))
+    });
+    let results = outcome.unwrap().results;
+    let data: Vec<_> = results.iter().map(|&(_, row, column)| (row, column)).collect();
+    assert_eq!(data, [(1, 1), (1, 2), (3, 1), (3, 2)]);
+    // Each PE is busy with two messages: sent, or received, or one of each.
+    let ended_ns: Vec<f64> = results.iter().map(|&(ns, ..)| ns).collect();
+    assert_eq!(ended_ns, [9020.0; 4]);
 }
