@@ -60,12 +60,14 @@ pub(super) fn oc_bcast(k: u64) -> Candidate {
     Candidate::new("oc_bcast").with("k", k).with("chunk_bytes", 96 * LINE_BYTES as u64)
 }
 
+/// RCCE_comm's, of sends that wait for their receivers, through the senders' message buffers.
 pub(super) fn binomial() -> Candidate {
-    Candidate::new("knomial").with("radix", 2)
+    Candidate::new("two_sided_binomial")
 }
 
+/// The same for long messages.
 pub(super) fn scatter_allgather() -> Candidate {
-    Candidate::new("scatter_allgather")
+    Candidate::new("two_sided_scatter_allgather")
 }
 
 /// The time of a broadcast, in microseconds.
