@@ -13,32 +13,15 @@ use super::{
     machine::{CALLS, CORES, FITTED, LINE_BYTES, RAW, latency_us, oc_bcast, simulation},
     native::async_broadcast_ns,
     row::{Row, outcome},
-    sources::{SATURATED_MBPS, Sources},
+    sources::{SATURATED_MBPS, Sources, name, settings},
 };
-use crate::{
-    harness::Work,
-    simulation::async_broadcasts::{self, Settings},
-    units::counted,
-};
+use crate::{harness::Work, simulation::async_broadcasts, units::counted};
 
 /// Sizes of Table 3.1, in lines.
 const TABLE_3_1_LINES: [usize; 4] = [1, 32, 64, 128];
 /// The degrees with which sources broadcast at once, as printed and with fair turns.
 const DEGREES: [u32; 3] = [2, 7, 47];
 const FAIR_DEGREES: [u32; 5] = [2, 3, 4, 7, 47];
-
-/// The settings of the broadcasts.
-pub(super) fn settings(variant: Variant, k: u32) -> Settings {
-    Settings { k, chunk_bytes: 96 * LINE_BYTES, variant }
-}
-
-/// What rows call a variant.
-pub(super) const fn name(variant: Variant) -> &'static str {
-    match variant {
-        Variant::Published => "",
-        Variant::Fair => ", fair",
-    }
-}
 
 /// The row of a size with calls of all PEs.
 fn synchronous(experiment: &Experiment<'_>, lines: usize) -> Result<Row> {

@@ -5,14 +5,13 @@ use consort_collectives::async_broadcast::Variant;
 
 use super::{
     super::{experiment::Experiment, quantity::Source},
-    asynchronous::{name, settings},
     machine::{CORES, FITTED, LINE_BYTES, RAW, simulation},
     native::async_broadcast_ns,
     row::Row,
 };
 use crate::{
     page::Curves,
-    simulation::async_broadcasts::{self, Aggregate},
+    simulation::async_broadcasts::{self, Aggregate, Settings},
     units::counted,
 };
 
@@ -24,6 +23,19 @@ const ENDLESS_NS: f64 = 1e7;
 const ENDLESS_BYTES: usize = 128 * LINE_BYTES;
 /// How many there are.
 const SOURCES: [u32; 3] = [1, 5, CORES];
+
+/// The settings of the broadcasts.
+pub(super) fn settings(variant: Variant, k: u32) -> Settings {
+    Settings { k, chunk_bytes: 96 * LINE_BYTES, variant }
+}
+
+/// What rows call a variant.
+pub(super) const fn name(variant: Variant) -> &'static str {
+    match variant {
+        Variant::Published => "",
+        Variant::Fair => ", fair",
+    }
+}
 
 /// The throughputs of a variant, by degree and number of sources.
 pub(super) struct Sources {
