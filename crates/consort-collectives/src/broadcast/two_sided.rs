@@ -6,8 +6,8 @@
 //!
 //! Protocol: the owner of a range of PEs sends to the first PE of its second half, and so on
 //! (`rank_math/halving`): all of the message, or the slices of that half. In the second algorithm
-//! each PE then `P - 1` times sends a slice to its left neighbour, at first its own and then the one
-//! that it has received, and receives one from the right (`protocols/two_sided`). Even PEs send
+//! each PE then `P - 1` times sends a slice to its left neighbour, at first its own and then the
+//! one that it has received, and receives one from the right (`protocols/two_sided`). Even PEs send
 //! first, odd ones receive first. PEs never wait in a cycle, since nobody sends to the root.
 //!
 //! Cost: `log2 P` messages one after the other; and `2 P - 3` of a slice each, since a PE sends and

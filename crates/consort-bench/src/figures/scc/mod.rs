@@ -2,8 +2,8 @@
 //!
 //! 1. `machine`: the SCC and its broadcasts; `native`: the same on this machine;
 //! 2. `row`: a figure of the thesis with the values to compare;
-//! 3. `latency`: T2; `throughput`: T3; `asynchronous`, `interrupts` and `sources`: T4; `formulas` and
-//!    `primitives`: T5; `pressure`: T7.
+//! 3. `latency`: T2; `throughput`: T3; `asynchronous`, `interrupts` and `sources`: T4; `formulas`
+//!    and `primitives`: T5; `pressure`: T7.
 
 pub mod asynchronous;
 pub mod formulas;
