@@ -1,7 +1,8 @@
 //! Messages from one PE to another, which both call for.
 //!
 //! Two PEs are a team of their own, which they form at their first message. A message is a
-//! broadcast in it, by the algorithm of two-sided messages: through the message buffer of its sender.
+//! broadcast in it, by the algorithm of two-sided messages: through the message buffer of its
+//! sender.
 
 use std::panic::Location;
 
