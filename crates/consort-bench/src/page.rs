@@ -1,7 +1,7 @@
 //! A page for people: lines, paragraphs and tables, whose layout the command makes.
 
 /// A part of a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// Lines that are shown as they are.
     Lines(String),
@@ -16,10 +16,43 @@ pub enum Part {
         /// The columns that are aligned to the right.
         numbers: Vec<usize>,
     },
+    /// Curves, which a report draws and a terminal shows as a table.
+    Curves(Curves),
+}
+
+/// Values of several ways by a number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curves {
+    /// What the values are, with their unit.
+    pub values: String,
+    /// What the number is.
+    pub by: String,
+    /// The numbers, in ascending order.
+    pub numbers: Vec<f64>,
+    /// Each way with a value for each number.
+    pub ways: Vec<(String, Vec<f64>)>,
+}
+
+impl Curves {
+    /// As a table: its header, and a row for each way. All columns but the first are numbers.
+    pub fn table(&self) -> (Vec<String>, Vec<Vec<String>>) {
+        let row = |first: String, rest: &[f64], text: fn(f64) -> String| {
+            std::iter::once(first).chain(rest.iter().map(|&value| text(value))).collect()
+        };
+        let header =
+            row(format!("{} by {}", self.values, self.by), &self.numbers, |it| it.to_string());
+        let ways = self.ways.iter();
+        (header, ways.map(|(way, values)| row(way.clone(), values, digits)).collect())
+    }
+}
+
+/// A value of a curve: three digits, or all before the point.
+fn digits(value: f64) -> String {
+    format!("{value:.*}", if value < 100.0 { 1 } else { 0 })
 }
 
 /// Parts, from top to bottom.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page(Vec<Part>);
 
 impl Page {
@@ -52,5 +85,24 @@ impl Page {
     ) {
         let header = header.into_iter().map(Into::into).collect();
         self.0.push(Part::Table { header, rows, numbers: numbers.into_iter().collect() });
+    }
+
+    /// Adds curves.
+    pub fn curves(&mut self, curves: Curves) {
+        self.0.push(Part::Curves(curves));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_are_a_row_for_each_way() {
+        let ways = vec![("a".to_owned(), vec![0.5, 99.0]), ("b".to_owned(), vec![100.4, 7418.0])];
+        let (values, by) = ("Mops/s".to_owned(), "threads".to_owned());
+        let (header, rows) = Curves { values, by, numbers: vec![1.0, 36.0], ways }.table();
+        assert_eq!(header, ["Mops/s by threads", "1", "36"]);
+        assert_eq!(rows, [["a", "0.5", "99.0"], ["b", "100", "7418"]]);
     }
 }

@@ -211,13 +211,18 @@ fn longest_quantity(table: &Table, index: usize) -> u16 {
 
 /// The text of a page.
 pub(crate) fn page(page: &Page) -> String {
+    let rows_of = |header: &[String], rows: &[Vec<String>], numbers: &[usize]| {
+        let mut table = table(header.to_vec());
+        table.add_rows(rows.to_vec());
+        finish(table, numbers)
+    };
     let text = |part: &Part| match part {
         Part::Lines(text) => text.clone(),
         Part::Paragraph(text) => wrapped(text),
-        Part::Table { header, rows, numbers } => {
-            let mut table = table(header.clone());
-            table.add_rows(rows.clone());
-            finish(table, numbers)
+        Part::Table { header, rows, numbers } => rows_of(header, rows, numbers),
+        Part::Curves(curves) => {
+            let (header, rows) = curves.table();
+            rows_of(&header, &rows, &(1..header.len()).collect::<Vec<_>>())
         }
     };
     page.parts().iter().map(text).collect()

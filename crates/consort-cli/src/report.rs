@@ -91,6 +91,11 @@ pub(crate) fn add_page(document: &mut Document, page: &Page) {
                 let caption = index.checked_sub(1).and_then(|above| caption(parts[above]));
                 document.table(table(header, rows, numbers, caption));
             }
+            Part::Curves(curves) => {
+                let (header, rows) = curves.table();
+                let numbers: Vec<usize> = (1..header.len()).collect();
+                document.table(table(&header, &rows, &numbers, None));
+            }
             Part::Paragraph(_) | Part::Lines(_) if heads_table && caption(part).is_some() => {
                 add_lines(document, &std::mem::take(&mut lines));
             }
@@ -111,7 +116,7 @@ fn caption(part: &Part) -> Option<&str> {
         Part::Lines(text) | Part::Paragraph(text) => {
             Some(text.trim()).filter(|text| !text.contains('\n') && !is_drawn(text))
         }
-        Part::Table { .. } => None,
+        Part::Table { .. } | Part::Curves(_) => None,
     }
 }
 

@@ -32,7 +32,7 @@ use toml::{Deserializer, Spanned, de::DeTable};
 pub use cluster::{Cluster, Compute, Inside, Network, Placement};
 pub use coherent::{AtomicOp, Atomics, Cache, Coherent, Costs, Memory, MessageQueue, State};
 pub use layout::Layout;
-pub use message_buffers::{Interrupt, MessageBuffers};
+pub use message_buffers::{Interrupt, Link, MessageBuffers};
 pub use provenance::{Counts, Provenance};
 use reading::{Flaw, line_at, offset_of};
 pub use threads::{AtomicsAt, Prefetch, StoreOrder, Streaming, Threads};

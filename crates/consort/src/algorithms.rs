@@ -1,7 +1,7 @@
 //! The algorithms of this library on this machine, as the tuner sees them.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
 };
 
@@ -36,7 +36,7 @@ pub struct Algorithms {
     /// Those of the program's own.
     own: Own,
     /// How PEs lie on caches, by their number.
-    caches: Mutex<HashMap<u32, Nodes>>,
+    caches: Mutex<BTreeMap<u32, Nodes>>,
     identity: OnceLock<Identity>,
 }
 

@@ -30,6 +30,7 @@ mod symmetric;
 mod team;
 mod teams;
 mod told;
+mod two_sided;
 mod value;
 
 pub use bytemuck;

@@ -72,6 +72,17 @@ pub const CLAIMS: &[Claim] = &[
             bound(BARCELONA, "reduce, crossover strict, direct and knomial_get", 32.0),
             bound(BARCELONA, "reduce, strict with loose's crossover, direct and knomial_get", 2.0),
             bound(BARCELONA, "reduce, loose with strict's crossover, direct and knomial_get", 3.0),
+            // Figure 5: trees are best "at all vector sizes".
+            bound(
+                NIAGARA2,
+                "reduce loose, share where a tree is best, direct and knomial_get",
+                1.0,
+            ),
+            bound(
+                NIAGARA2,
+                "reduce strict, share where a tree is best, direct and knomial_get",
+                1.0,
+            ),
         ],
         least_pes: 3,
         place: Place::BesideSimulated(crossover::simulated),
@@ -144,6 +155,7 @@ pub const CLAIMS: &[Claim] = &[
             bound(SCC, "192 lines, k=7 / k=2", 0.75),
             bound(SCC, "96 lines, k=47 / k=7", 1.0),
             bound(SCC, "192 lines, k=47 / k=7", 1.0),
+            bound(SCC, "3.2a k=47 and k=7, farthest apart from 32 lines on", 1.0),
         ],
         least_pes: 2,
         place: Place::Simulated,
@@ -182,8 +194,35 @@ pub const CLAIMS: &[Claim] = &[
             bound(SCC, "32 lines, asynchronous", 75.5),
             bound(SCC, "64 lines, asynchronous", 118.0),
             bound(SCC, "128 lines, asynchronous", 196.7),
-            bound(SCC, "48 sources, k=47", scc::asynchronous::SATURATED_MBPS),
-            bound(SCC, "48 sources, k=47, fair", scc::asynchronous::SATURATED_MBPS),
+            bound(SCC, "48 sources, k=47", scc::sources::SATURATED_MBPS),
+            bound(SCC, "48 sources, k=47, fair", scc::sources::SATURATED_MBPS),
+            // Figure 3.3: "from about 2000 to almost 6000", "about 3 times more expensive than" one
+            // alone; "barely noticeable for less than 20 cores". The fastest is a parameter, and
+            // without the registers beside the mesh nothing could differ (figure 3.3b).
+            bound(SCC, "3.3a 48 cores, slowest", 6000.0),
+            bound(SCC, "3.3a 48 cores, slowest / one alone", 3.0),
+            bound(SCC, "3.3a 16 cores, slowest / fastest", 1.0),
+            // Figure 3.4: "with a single source, the throughput decreases as k increases"; with
+            // many "the trend is opposite"; "with more than one source, the throughput increases";
+            // the difference between 5 and 48 sources "is not significant".
+            at_most(SCC, "3.4 1 source, k=7 / k=2", 1.0),
+            at_most(SCC, "3.4 1 source, k=47 / k=7", 1.0),
+            at_least(SCC, "3.4 48 sources, k=7 / k=2", 1.0),
+            at_least(SCC, "3.4 48 sources, k=47 / k=7", 1.0),
+            at_least(SCC, "3.4 5 sources / 1, k=2", 1.0),
+            at_least(SCC, "3.4 5 sources / 1, k=7", 1.0),
+            at_least(SCC, "3.4 5 sources / 1, k=47", 1.0),
+            bound(SCC, "3.4 48 sources / 5, k=47", 1.0),
+            at_most(SCC, "3.4 1 source, k=7 / k=2, fair", 1.0),
+            at_most(SCC, "3.4 1 source, k=47 / k=7, fair", 1.0),
+            at_least(SCC, "3.4 48 sources, k=3 / k=2, fair", 1.0),
+            at_least(SCC, "3.4 48 sources, k=4 / k=3, fair", 1.0),
+            at_least(SCC, "3.4 48 sources, k=7 / k=4, fair", 1.0),
+            at_least(SCC, "3.4 48 sources, k=47 / k=7, fair", 1.0),
+            at_least(SCC, "3.4 5 sources / 1, k=2, fair", 1.0),
+            at_least(SCC, "3.4 5 sources / 1, k=7, fair", 1.0),
+            at_least(SCC, "3.4 5 sources / 1, k=47, fair", 1.0),
+            bound(SCC, "3.4 48 sources / 5, k=47, fair", 1.0),
         ],
         least_pes: 2,
         place: Place::Simulated,
@@ -200,6 +239,9 @@ pub const CLAIMS: &[Claim] = &[
             bound(SCC, "throughput, k=7", 34.30),
             bound(SCC, "throughput, k=47", 35.88),
             bound(SCC, "throughput, scatter-allgather", 13.38),
+            // Section 4.1.2, figure 4.2: from the least to the greatest distance "only 30%".
+            bound(SCC, "4.2 get, 128 lines, 9 routers / 1", 1.3),
+            bound(SCC, "4.2 put, 128 lines, 9 routers / 1", 1.3),
         ],
         least_pes: 2,
         place: Place::Simulated,
@@ -215,6 +257,8 @@ pub const CLAIMS: &[Claim] = &[
             bound(SCC, "gets of 128 lines, 48 cores, slowest / least", 2.0),
             bound(SCC, "puts of 1 line, 24 cores, mean / one's", 1.0),
             bound(SCC, "puts of 1 line, 48 cores, slowest / least", 4.0),
+            // "did not show any performance drop".
+            bound(SCC, "mesh, get over the loaded link / alone", 1.0),
         ],
         least_pes: 2,
         place: Place::Simulated,

@@ -5,8 +5,8 @@ use anyhow::Result;
 use super::{
     bars::log_bar,
     experiment::{Experiment, Outcome},
-    hotpar::{Machine, NIAGARA2},
-    measure::{self, Best, Way},
+    hotpar::{BARCELONA, CLOVERTOWN, Machine, NIAGARA2},
+    measure::{self, Best, Way, radices},
     quantity::{Quantity, Source},
 };
 use crate::{
@@ -65,28 +65,34 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     })
 }
 
-/// Runs the experiment on the paper's machine, simulated.
+/// Runs the experiment on the paper's machines, simulated: a flat barrier and trees. What the
+/// thread library's barrier costs there is the kernel's, of which no description tells.
 ///
 /// # Errors
 /// When the simulation fails.
 pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
-    let machine = Machine::new(NIAGARA2)?;
-    let barrier = measure::barrier(machine.pes);
-    let flat_ns = machine.timed(barrier, &measure::flat())?.ns;
-    let mut tree_ns = f64::INFINITY;
-    for tree in Way::Sent.trees(machine.pes) {
-        tree_ns = tree_ns.min(machine.timed(barrier, &tree)?.ns);
+    let mut all = Vec::new();
+    for name in [NIAGARA2, BARCELONA, CLOVERTOWN] {
+        let machine = Machine::new(name)?;
+        let barrier = measure::barrier(machine.pes);
+        let flat_ns = machine.timed(barrier, &measure::flat())?.ns;
+        let mut trees = Vec::new();
+        for radix in radices(machine.pes) {
+            trees.push((radix, machine.timed(barrier, &Way::Sent.tree(radix))?.ns));
+        }
+        let best_ns = trees.iter().map(|&(_, ns)| ns).fold(f64::INFINITY, f64::min);
+        let mut add = |what: &str, unit, value| {
+            let figure = source.quantity(name, format!("barrier, {what}"), unit);
+            all.push(figure.with_pes(machine.pes).simulated(value));
+        };
+        add("flat", "us", flat_ns / 1e3);
+        for (radix, ns) in trees {
+            add(&format!("tree of radix {radix}"), "us", ns / 1e3);
+        }
+        add("best tree", "us", best_ns / 1e3);
+        add("flat over best tree", "ratio", flat_ns / best_ns);
     }
-    let figures = [
-        ("flat", "us", flat_ns / 1e3),
-        ("best tree", "us", tree_ns / 1e3),
-        ("flat over best tree", "ratio", flat_ns / tree_ns),
-    ];
-    let quantity = |(what, unit, value)| {
-        let figure = source.quantity(NIAGARA2, format!("barrier, {what}"), unit);
-        figure.with_pes(machine.pes).simulated(value)
-    };
-    Ok(figures.map(quantity).into())
+    Ok(all)
 }
 
 fn verdict(rows: &[Row], library: &str) -> String {
@@ -122,9 +128,12 @@ fn page(experiment: &Experiment<'_>, rows: &[Row], library: &str) -> Page {
 mod tests {
     use super::*;
 
+    /// Figure 2: the more threads, the farther is a tree ahead.
     #[test]
     fn a_tree_is_far_ahead_on_niagara2() {
         let barriers = simulated(Source { claim: "H1", bounds: &[] }).unwrap();
-        assert!(barriers[2].simulated.unwrap() >= 8.0, "{barriers:?}");
+        let gains = barriers.iter().filter(|one| one.figure == "barrier, flat over best tree");
+        let gains: Vec<f64> = gains.filter_map(|one| one.simulated).collect();
+        assert!(gains[0] >= 8.0 && gains.is_sorted_by(|a, b| a > b), "{barriers:?}");
     }
 }

@@ -1,6 +1,7 @@
-//! H4 (section 4, figure 4): the size from which the best tree beats the flat reduction, by mode,
-//! and the loss with the other mode's crossover. Data is read where it lies, as in the paper; the
-//! same with data that is sent are further figures.
+//! H4 (section 4, figures 4 and 5): the size from which the best tree beats the flat reduction, by
+//! mode, and the loss with the other mode's crossover. Data is read where it lies, as in the paper;
+//! the same with data that is sent are further figures. With Niagara2's 256 threads trees are to
+//! win at every size.
 
 use anyhow::Result;
 use consort::SyncModes;
@@ -8,18 +9,20 @@ use consort::SyncModes;
 use super::{
     bars,
     experiment::{Experiment, Outcome},
-    hotpar::{BARCELONA, FlowControl, Machine},
+    hotpar::{BARCELONA, FlowControl, Machine, NIAGARA2},
     measure::{self, Best, Pair, Way},
     quantity::{Quantity, Source},
 };
 use crate::{
     harness::Work,
     page::Page,
-    units::{ratio, time},
+    units::{counted, ratio, time},
 };
 
 /// Lengths of the vectors of doubles, as in the figure.
-const SIZES_BYTES: [usize; 8] = [8, 32, 64, 128, 256, 1 << 10, 8 << 10, 64 << 10];
+pub(super) const SIZES_BYTES: [usize; 8] = [8, 32, 64, 128, 256, 1 << 10, 8 << 10, 64 << 10];
+/// The lengths with 256 threads: longer vectors take minutes to simulate.
+const SIZES_OF_MANY_BYTES: [usize; 5] = [8, 64, 256, 1 << 10, 8 << 10];
 /// The number of PEs on machines with few cores: between those of the paper's machines.
 const PES: u32 = 16;
 
@@ -97,23 +100,50 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     let credits = Way::EVERY.map(|way| (way, FlowControl::Credits));
     for (way, flow) in credits.into_iter().chain([(Way::Read, FlowControl::None)]) {
         let machine = Machine::new(BARCELONA)?.with(flow);
-        let loose = described_pairs(&machine, way, SyncModes::LOOSE)?;
-        let strict = described_pairs(&machine, way, SyncModes::STRICT)?;
+        let loose = described_pairs(&machine, way, SyncModes::LOOSE, &SIZES_BYTES)?;
+        let strict = described_pairs(&machine, way, SyncModes::STRICT, &SIZES_BYTES)?;
         let by = way.names().to_owned() + flow.suffix();
         let figures = figures(&by, [&loose, &strict], source, machine.pes);
         all.extend(
             figures.into_iter().filter_map(|(figure, value)| Some(figure.simulated(value?))),
         );
     }
+    all.extend(many_threads(source)?);
+    Ok(all)
+}
+
+/// Figure 5: Niagara2, whose many threads "mandate trees for both synchronization modes".
+fn many_threads(source: Source) -> Result<Vec<Quantity>> {
+    let (machine, way) = (Machine::new(NIAGARA2)?, Way::Read);
+    let mut all = Vec::new();
+    for sync in [SyncModes::LOOSE, SyncModes::STRICT] {
+        let pairs = described_pairs(&machine, way, sync, &SIZES_OF_MANY_BYTES)?;
+        let mut add = |what: String, value| {
+            let what = format!("reduce {sync}, {what}, {}", way.names());
+            let figure = source.quantity(NIAGARA2, what, "ratio").with_pes(machine.pes);
+            all.push(figure.simulated(value));
+        };
+        let won = pairs.iter().filter(|pair| pair.ratio() > 1.0).count();
+        add("share where a tree is best".to_owned(), won as f64 / pairs.len() as f64);
+        for pair in &pairs {
+            let doubles = counted(doubles(pair), "double");
+            add(format!("{doubles}, flat over best tree"), pair.ratio());
+        }
+    }
     Ok(all)
 }
 
 /// Flat and the best tree at each size on a simulated machine.
-pub(super) fn described_pairs(machine: &Machine, way: Way, sync: SyncModes) -> Result<Vec<Pair>> {
+pub(super) fn described_pairs(
+    machine: &Machine,
+    way: Way,
+    sync: SyncModes,
+    sizes_bytes: &[usize],
+) -> Result<Vec<Pair>> {
     let flat = way.flat();
     let pair = |(bytes, other)| Ok(Pair { one: machine.reduce(sync, bytes, &flat)?, other });
-    let trees = machine.best_trees(way, sync, &SIZES_BYTES)?;
-    SIZES_BYTES.into_iter().zip(trees).map(pair).collect()
+    let trees = machine.best_trees(way, sync, sizes_bytes)?;
+    sizes_bytes.iter().copied().zip(trees).map(pair).collect()
 }
 
 /// Flat and the best tree at each size that both can serve.

@@ -6,7 +6,7 @@ use anyhow::Result;
 use consort::SyncModes;
 
 use super::{
-    crossover::{described_pairs, doubles, pairs, table},
+    crossover::{SIZES_BYTES, described_pairs, doubles, pairs, table},
     experiment::{Experiment, Outcome},
     hotpar::{CLOVERTOWN, Machine},
     measure::{AS_GOOD, Pair, Way},
@@ -74,7 +74,7 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
     for way in Way::EVERY {
         for sync in [SyncModes::LOOSE, SyncModes::STRICT] {
-            let pairs = described_pairs(&machine, way, sync)?;
+            let pairs = described_pairs(&machine, way, sync, &SIZES_BYTES)?;
             let (figure, share) = share(way, &pairs, source, sync, machine.pes);
             all.push(figure.simulated(share));
         }

@@ -14,6 +14,26 @@ pub enum Said {
     AtLeast,
 }
 
+impl Said {
+    /// What stands before the number.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Value => "",
+            Self::AtMost => "< ",
+            Self::AtLeast => "> ",
+        }
+    }
+
+    /// Whether a value keeps to the paper's limit; none if the paper gives a value.
+    pub(super) fn is_kept(self, paper: f64, value: f64) -> Option<bool> {
+        match self {
+            Self::Value => None,
+            Self::AtMost => Some(value <= paper),
+            Self::AtLeast => Some(value >= paper),
+        }
+    }
+}
+
 /// A figure that a paper gives.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound {
@@ -149,12 +169,9 @@ impl Quantity {
             .is_ok_and(|it| it.provenance.fitted_to(self.claim, &self.figure).next().is_some());
         let (as_simulated, as_fitted) = if is_fitted { (None, value) } else { (value, None) };
         let error = |paper: f64| Some(thousandths(simulated / paper - 1.0));
-        let (rel_error, holds) = match (self.paper, self.said) {
-            (None, _) => (None, None),
-            (Some(paper), Said::Value) => (error(paper).filter(|_| paper != 0.0), None),
-            (Some(most), Said::AtMost) => (None, Some(simulated <= most)),
-            (Some(least), Said::AtLeast) => (None, Some(simulated >= least)),
-        };
+        let holds = self.paper.and_then(|paper| self.said.is_kept(paper, simulated));
+        let rel_error = self.paper.filter(|&paper| holds.is_none() && paper != 0.0);
+        let rel_error = rel_error.and_then(error);
         Self { simulated: as_simulated, fitted: as_fitted, rel_error, holds, ..self }
     }
 }

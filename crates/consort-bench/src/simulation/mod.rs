@@ -4,21 +4,25 @@
 //! 2. [`program`]: the program of a simulation's PEs; `simulated`: the results of a call;
 //! 3. `spread`: the paths of data between PEs;
 //! 4. [`counting`]: programs with counting puts; [`applications`]: the calls of the applications;
-//! 5. [`async_broadcasts`] and `contention`: experiments on message buffers that are not
-//!    collectives.
+//! 5. [`async_broadcasts`], `contention`, `transfers` and `interrupts`: experiments on message
+//!    buffers, links and interrupts that are not collectives.
 
 pub mod applications;
 pub mod async_broadcasts;
 mod catalog;
 mod contention;
 pub mod counting;
+mod interrupts;
 pub mod machines;
 pub mod program;
 mod simulated;
 mod spread;
+mod transfers;
 
 pub use catalog::Described;
 pub use contention::{Access, contention};
+pub use interrupts::interrupts_ns;
 pub use program::{Played, Program};
 pub use simulated::{Conditions, Simulated, Spent};
 pub use spread::{Node, tree};
+pub use transfers::{Load, Loaded, Transfer, loaded, transfer_ns};

@@ -51,7 +51,7 @@ impl Conditions {
 
     /// The effects that are simulated, in words.
     pub fn how(&self) -> String {
-        let Effects { contention, distances, fitted } = self.effects;
+        let Effects { contention, distances, fitted, .. } = self.effects;
         let distances = if distances { "its distances" } else { "all distances the shortest" };
         let queues = if contention { "contention" } else { "nobody queues" };
         let fitted = if fitted { "with what is fitted" } else { "nothing fitted" };

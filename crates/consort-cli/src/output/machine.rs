@@ -171,6 +171,13 @@ fn buffers(machine: &MessageBuffers) -> Facts {
             ),
         ),
     ];
+    if let Some(link) = machine.link {
+        let line_ns = link.flit_ns * f64::from(link.line_flits);
+        facts.push((
+            "a link passes",
+            format!("a flit in {}, a line in {}", time(link.flit_ns), time(line_ns)),
+        ));
+    }
     if let Some(ns) = machine.overhead_ns {
         facts.push(("overhead of a call", time(ns)));
     }

@@ -7,6 +7,7 @@
 //! | `rendezvous`, `exposed` | access to peers' buffers, which they expose |
 //! | `shares` | work on all PEs' buffers, of which each PE does a share |
 //! | `vector_blocks` | blocks of any lengths, copied between the callers' buffers |
+//! | `two_sided` | send and receive through the sender's message buffer |
 //! | `relay` | blocks through message buffers, up or down a tree |
 
 pub mod exchange;
@@ -15,4 +16,5 @@ pub mod relay;
 pub mod rendezvous;
 pub mod shares;
 pub mod stream;
+pub mod two_sided;
 pub mod vector_blocks;

@@ -4,13 +4,15 @@
 //! `C_w^mem` of Petrović 2015, section 4.1, formulas 4.1 to 4.12. A core's own memory is free of
 //! contention. The message buffers of a tile serve one line after the other. Routers on the way
 //! there pass on requests from each side in turn, so that cores far away wait longer (section
-//! 4.1.3: with 48 accessors the slowest is more than two times slower than the fastest).
+//! 4.1.3: with 48 accessors the slowest is more than two times slower than the fastest). Packets
+//! may wait for links that others occupy too.
 //!
 //! Messages are RCCE's (section 4.2): the sender puts a piece into its own buffer and sets a flag
 //! at the receiver; the receiver gets it and sets a flag at the sender. Lines of memory that a core
 //! has lately read or written are in its caches, and reading them again costs nothing.
 
 mod interrupts;
+mod links;
 mod pace;
 mod tiles;
 
@@ -18,7 +20,12 @@ use std::cell::{Cell, RefCell};
 
 use consort_fabric::{Capabilities, Place, Rank};
 
-use self::{interrupts::Controller, pace::Pace, tiles::Tiles};
+use self::{
+    interrupts::Controller,
+    links::{Links, Packet},
+    pace::Pace,
+    tiles::Tiles,
+};
 use super::{Effects, Site, Where};
 use crate::{
     account::Cause,
@@ -54,6 +61,8 @@ pub(crate) struct Mesh {
     overhead: Time,
     /// The queues at the tiles' buffers, if contention is simulated.
     tiles: Option<Tiles>,
+    /// The links between routers, if their contention is simulated.
+    links: Option<Links>,
     queued_reads: u32,
     queued_writes: u32,
     /// Whether a flag is written by a whole put, and reset by the core that has read it.
@@ -123,6 +132,11 @@ impl Mesh {
                 let room = machine.queued_reads * machine.queued_writes;
                 Tiles::new(machine.columns as usize, machine.rows as usize, pes, room)
             }),
+            links: machine.link.filter(|_| effects.links && effects.distances).map(|link| {
+                let flits = (picoseconds(link.flit_ns), link.line_flits);
+                let (columns, rows) = (machine.columns as usize, machine.rows as usize);
+                Links::new(columns, rows, picoseconds(machine.hop_ns), flits)
+            }),
             queued_reads: machine.queued_reads,
             queued_writes: machine.queued_writes,
             resets: effects.fitted,
@@ -179,13 +193,29 @@ impl Mesh {
         pace.ahead = (pace.ahead + jitter).saturating_sub(JITTER);
         pace.spend(cause, self.buffer - self.serve + way);
         pace.settle().await;
-        let came = site.engine.now();
         let (from, to) = (self.tile_of[me as usize], self.tile_of[owner as usize]);
+        let (there, back) = match kind {
+            Kind::Read => (Packet::Header, Packet::Line),
+            Kind::Write => (Packet::Line, Packet::Header),
+        };
+        let waited = self.pass((from, to), there, site.engine.now() - way);
+        if waited > 0 {
+            pace.spend(Cause::Contention, waited);
+            pace.settle().await;
+        }
+        let came = site.engine.now();
         tiles.serve(site.engine, (me, from), to, self.size(kind), self.serve).await;
         let queued = site.engine.now() - came;
         site.account.spend(Cause::Contention, queued);
         pace.spend(cause, self.serve + way);
-        site.engine.now() + self.serve
+        let served = site.engine.now() + self.serve;
+        pace.spend(Cause::Contention, self.pass((to, from), back, served));
+        served
+    }
+
+    /// How long a packet waits for links from tile to tile.
+    fn pass(&self, (from, to): (usize, usize), packet: Packet, off: Time) -> Time {
+        self.links.as_ref().map_or(0, |links| links.pass(from, to, packet, off))
     }
 
     /// Reads one line of the core's memory.

@@ -51,6 +51,9 @@ pub(crate) struct Where {
 pub struct Effects {
     /// Queueing; without it, every resource is always free.
     pub contention: bool,
+    /// Queueing for the links of a mesh too, with contention and distances. It takes long to
+    /// simulate and changes little: the links of the Intel SCC have rate to spare.
+    pub links: bool,
     /// Distances; without them, all are the shortest.
     pub distances: bool,
     /// The parameters that were fitted to published results, if the machine's description has them:
@@ -60,8 +63,9 @@ pub struct Effects {
 }
 
 impl Effects {
-    /// All but what is fitted.
-    pub const PUBLISHED: Self = Self { contention: true, distances: true, fitted: false };
+    /// All but links and what is fitted.
+    pub const PUBLISHED: Self =
+        Self { contention: true, links: false, distances: true, fitted: false };
 }
 
 /// The costs of a machine.

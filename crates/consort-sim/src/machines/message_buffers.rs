@@ -72,6 +72,8 @@ pub struct MessageBuffers {
     /// The lines to write that the queue holds instead.
     #[serde(deserialize_with = "reading::count")]
     pub queued_writes: u32,
+    /// The links between routers. Without them packets never wait for a link.
+    pub link: Option<Link>,
     /// The tiles, by column and row, that have memory controllers.
     pub controllers: Vec<[u32; 2]>,
     /// The costs of an interrupt.
@@ -80,6 +82,18 @@ pub struct MessageBuffers {
     /// so. Without it nothing is fitted.
     #[serde(default, deserialize_with = "reading::optional")]
     pub overhead_ns: Option<f64>,
+}
+
+/// A link between two routers, in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// How long a flit occupies it.
+    #[serde(deserialize_with = "reading::not_negative")]
+    pub flit_ns: f64,
+    /// The flits of a packet with a line. Other packets are one flit.
+    #[serde(deserialize_with = "reading::count")]
+    pub line_flits: u32,
 }
 
 /// The costs of an interrupt from core to core, in core cycles.

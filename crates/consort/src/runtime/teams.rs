@@ -1,7 +1,11 @@
 //! The states of the teams that a PE has made.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::{
+    cell::{Cell, OnceCell, RefCell},
+    collections::BTreeMap,
+};
 
+use consort_fabric::Rank;
 use consort_native::Group;
 
 use super::state::State;
@@ -14,6 +18,8 @@ pub(crate) struct Teams {
     count: Cell<usize>,
     /// The numbers of states whose teams are freed.
     spare: RefCell<Vec<usize>>,
+    /// The numbers of the states for messages with a peer, by the two ranks in the world.
+    pairs: RefCell<BTreeMap<(Rank, Rank), usize>>,
 }
 
 #[derive(Default)]
@@ -33,6 +39,17 @@ impl Teams {
         }
         let number = self.count.replace(self.count.get() + 1) + 1;
         self.node(number).state.get_or_init(|| parent.of_part(number, part))
+    }
+
+    /// The state for messages between two PEs, of which this is one, if they have had any.
+    pub(crate) fn pair(&self, first: Rank, last: Rank) -> Option<&State> {
+        let number = *self.pairs.borrow().get(&(first, last))?;
+        self.state(number)
+    }
+
+    /// Keeps the state for messages between two PEs.
+    pub(crate) fn keep_pair(&self, pair: (Rank, Rank), state: &State) {
+        self.pairs.borrow_mut().insert(pair, state.number());
     }
 
     /// The state of this number, if there is one.

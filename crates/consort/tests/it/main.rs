@@ -32,6 +32,7 @@ mod runs;
 mod send;
 mod stuck;
 mod teams;
+mod two_sided;
 mod typed;
 mod values;
 mod vector;

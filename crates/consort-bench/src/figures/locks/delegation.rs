@@ -51,8 +51,8 @@ fn counter(report: &mut Report) -> Result<[f64; 2]> {
     let threads = [2, 3, 4, 5, 10, 14, 17, 24, 30, TILES];
     let curves =
         Curves::run(schemes(MAX_OPS), &threads, |way, threads| on_tile(way.clone(), threads, 1))?;
-    report.curves("Mops/s by threads", &curves, |point| point.mops);
-    report.curves("ns by threads", &curves, Point::latency_ns);
+    report.curves(("Mops/s", "threads"), &curves, |point| point.mops);
+    report.curves(("ns", "threads"), &curves, Point::latency_ns);
     let [mp, hybcomb, shm, cc] = SCHEMES;
     let at_all = |name, other| curves.gains(name, &[other], TILES..)[0];
     let servers = report.add(TILE, "6.5a MP-SERVER / SHM-SERVER", "x", at_all(mp, shm));
@@ -79,7 +79,7 @@ fn long_sections(report: &mut Report) -> Result<()> {
     let curves = Curves::run(schemes(MAX_OPS), &increments, |way, increments| {
         on_tile(way.clone(), TILES, increments as usize)
     })?;
-    report.curves("Mops/s by increments", &curves, |point| point.mops);
+    report.curves(("Mops/s", "increments"), &curves, |point| point.mops);
     let longest = |other| curves.gains("MP-SERVER", &[other], LONGEST..)[0];
     report.add(TILE, "6.5c 15, MP-SERVER / SHM-SERVER", "x", longest("SHM-SERVER"));
     report.add(TILE, "6.5c 15, MP-SERVER / slowest", "x", most(SCHEMES.map(longest).into()));
@@ -91,7 +91,7 @@ fn max_ops(report: &mut Report) -> Result<f64> {
     let ways = [("HYBCOMB", Way::HybComb as fn(u64) -> Way), ("CC-SYNCH", Way::CcSynch)];
     let numbers = [10, 50, 100, 200, 500, 1000, 5000];
     let curves = Curves::run(ways, &numbers, |way, most| on_tile(way(most.into()), TILES, 1))?;
-    report.curves("Mops/s by MAX_OPS", &curves, |point| point.mops);
+    report.curves(("Mops/s", "MAX_OPS"), &curves, |point| point.mops);
     let hybcomb = |most| curves.at("HYBCOMB", most).mops;
     let cc = |most| curves.at("CC-SYNCH", most).mops;
     report.add(TILE, "6.6a HYBCOMB, MAX_OPS 1000 / 200", "x", hybcomb(1000) / hybcomb(200));
@@ -109,7 +109,7 @@ fn beside_locks(report: &mut Report) -> Result<()> {
         let servers = u32::from(way.is_served());
         on_tile(way.clone(), clients + servers, 1)
     })?;
-    report.curves("ns by application threads", &curves, Point::latency_ns);
+    report.curves(("ns", "application threads"), &curves, Point::latency_ns);
     let locks = LOCKS.map(|(name, _)| name);
     let alone = |name, others: &[&str]| curves.delays(name, others, 1..=1)[0];
     let others = [&locks[..], &SCHEMES[1..]].concat();

@@ -57,8 +57,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let [queues, stacks] = [&QUEUES[..], &STACKS]
         .map(|kinds| Curves::run(kinds.iter().copied(), &THREADS, |kind, threads| kind(threads)));
     let (queues, stacks) = (queues?, stacks?);
-    report.curves("queues, Mops/s by threads", &queues, |point| point.mops);
-    report.curves("stacks, Mops/s by threads", &stacks, |point| point.mops);
+    report.curves(("queues, Mops/s", "threads"), &queues, |point| point.mops);
+    report.curves(("stacks, Mops/s", "threads"), &stacks, |point| point.mops);
     let shared = ["SHM-SERVER-1", "CC-SYNCH-1"];
     let [mp, hybcomb] =
         ["MP-SERVER-1", "HYBCOMB-1"].map(|name| most(queues.gains(name, &shared, ..)));

@@ -50,9 +50,11 @@ fn counter(x86: X86, report: &mut Report) -> Result<Curves> {
     let curves = Curves::run(ways, &clients, |&slots, clients| {
         x86.setting(Way::Shm(slots), 1, clients)?.run()
     })?;
-    report.curves(&format!("{}, Mops/s", x86.machine), &curves, |point| point.mops);
-    report.curves(&format!("{}, ns", x86.machine), &curves, Point::latency_ns);
-    report.curves(&format!("{}, references", x86.machine), &curves, |point| point.remote()[0]);
+    report.curves((&format!("{}, Mops/s", x86.machine), "clients"), &curves, |point| point.mops);
+    report.curves((&format!("{}, ns", x86.machine), "clients"), &curves, Point::latency_ns);
+    report.curves((&format!("{}, references", x86.machine), "clients"), &curves, |point| {
+        point.remote()[0]
+    });
     Ok(curves)
 }
 
@@ -100,7 +102,7 @@ fn tuned(x86: X86, fixed: &Curves, report: &mut Report) -> Result<()> {
     let curves = Curves::run(ways, &counts, |&slots, clients| {
         x86.setting(Way::Shm(slots), 1, clients)?.run()
     })?;
-    report.curves(&format!("{}, Mops/s", x86.machine), &curves, |point| point.mops);
+    report.curves((&format!("{}, Mops/s", x86.machine), "clients"), &curves, |point| point.mops);
     for (name, others) in [(TUNED, [BASE, BACKOFF]), (STREAMING_TUNED, [STREAMING, BOTH_OF_THEM])] {
         for clients in counts {
             let best = most(others.map(|other| fixed.at(other, clients).mops).into());

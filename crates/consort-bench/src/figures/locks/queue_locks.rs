@@ -25,12 +25,12 @@ const THREADS: [u32; 11] = [1, 2, 3, 4, 5, 10, 15, 20, 25, 30, TILES];
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let mut report = Report::new(experiment.source, &[TILE]);
     let counter = Curves::run(LOCKS, &THREADS, |way, threads| on_tile(way.clone(), threads, 1))?;
-    report.curves("Mops/s by threads", &counter, |point| point.mops);
-    report.curves("ns by threads", &counter, Point::latency_ns);
+    report.curves(("Mops/s", "threads"), &counter, |point| point.mops);
+    report.curves(("ns", "threads"), &counter, Point::latency_ns);
     let sections = Curves::run(LOCKS, &[0, 1, 5, 10, 15, 20, 25], |way, increments| {
         on_tile(way.clone(), TILES, increments as usize)
     })?;
-    report.curves("Mops/s by increments", &sections, |point| point.mops);
+    report.curves(("Mops/s", "increments"), &sections, |point| point.mops);
     throughput(&mut report, &counter);
     latency(&mut report, &counter);
     let mut ratios = Vec::new();

@@ -6,12 +6,12 @@ use consort_sim::machines::Machine;
 use super::{
     super::{
         experiment::Outcome,
-        quantity::{Quantity, Said, Source},
+        quantity::{Quantity, Source},
     },
     curves::Curves,
     run::Point,
 };
-use crate::page::Page;
+use crate::page::{self, Page};
 
 /// Figures, and lines that show how they come about.
 pub(super) struct Report {
@@ -46,16 +46,22 @@ impl Report {
         self.page.table(header.iter().copied(), rows, numbers);
     }
 
-    /// Adds such a table of curves: what, in which unit, by which numbers.
-    pub(super) fn curves(&mut self, what: &str, curves: &Curves, value: impl Fn(&Point) -> f64) {
-        let numbers: Vec<String> = curves.numbers().map(|number| number.to_string()).collect();
-        let header: Vec<&str> =
-            [what].into_iter().chain(numbers.iter().map(String::as_str)).collect();
-        let rows = curves.rows().map(|(name, points)| {
-            let cells = points.iter().map(|point| digits(value(point)));
-            std::iter::once(name.to_owned()).chain(cells).collect()
+    /// Adds curves: what, in which unit, by which numbers.
+    pub(super) fn curves(
+        &mut self,
+        (values, by): (&str, &str),
+        curves: &Curves,
+        value: impl Fn(&Point) -> f64,
+    ) {
+        let way = |(name, points): (&str, &[Point])| {
+            (name.to_owned(), points.iter().map(&value).collect())
+        };
+        self.page.curves(page::Curves {
+            values: values.to_owned(),
+            by: by.to_owned(),
+            numbers: curves.numbers().map(f64::from).collect(),
+            ways: curves.rows().map(way).collect(),
         });
-        self.table(&header, rows.collect());
     }
 
     /// The outcome.
@@ -107,11 +113,6 @@ impl Report {
 
 /// A quantity in a table.
 fn row(quantity: &Quantity) -> Vec<String> {
-    let sign = match quantity.said {
-        Said::Value => "",
-        Said::AtMost => "< ",
-        Said::AtLeast => "> ",
-    };
     let figure = |value: Option<f64>, sign| {
         value.map_or("-".to_owned(), |value| format!("{sign}{value:.2}"))
     };
@@ -124,17 +125,12 @@ fn row(quantity: &Quantity) -> Vec<String> {
     vec![
         quantity.quantity.clone(),
         quantity.unit.to_owned(),
-        figure(quantity.paper, sign),
+        figure(quantity.paper, quantity.said.sign()),
         quantity
             .fitted
             .map_or_else(|| figure(quantity.simulated, ""), |fitted| format!("{fitted:.2} fitted")),
         error,
     ]
-}
-
-/// A figure of a curve: three digits, or all before the point.
-fn digits(value: f64) -> String {
-    format!("{value:.*}", if value < 100.0 { 1 } else { 0 })
 }
 
 #[cfg(test)]
@@ -171,10 +167,5 @@ mod tests {
     fn no_figure_of_the_paper_is_left_out() {
         let report = Report::new(Source { claim: "T8", bounds: BOUNDS }, &[TILE]);
         assert_eq!(report.finish(String::new()).err().unwrap().to_string(), "no figure value");
-    }
-
-    #[test]
-    fn figures_have_three_digits() {
-        assert_eq!([0.5, 99.0, 100.4, 7418.0].map(digits), ["0.5", "99.0", "100", "7418"]);
     }
 }

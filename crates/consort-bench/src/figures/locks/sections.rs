@@ -23,7 +23,9 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
             let way = Way::Shm(Slots { streams, ..x86.slots() });
             Setting { increments: increments as usize, ..x86.setting(way, 1, x86.clients)? }.run()
         })?;
-        report.curves(&format!("{}, Mops/s", x86.machine), &curves, |point| point.mops);
+        report.curves((&format!("{}, Mops/s", x86.machine), "increments"), &curves, |point| {
+            point.mops
+        });
         let ratio = curves.gains("streaming", &["base"], 200..)[0];
         let what = "7.8 200 increments, streaming / base";
         longest.push(report.add(x86.machine, what, "x", ratio));

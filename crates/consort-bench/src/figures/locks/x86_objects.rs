@@ -95,7 +95,8 @@ fn counters(x86: X86, report: &mut Report) -> Result<Curves> {
     let curves = Curves::run(ways, &x86.numbers(), |way, clients| {
         x86.setting(way.clone(), 1, clients)?.run()
     })?;
-    report.curves(&format!("{machine}, counters, Mops/s"), &curves, |point| point.mops);
+    report
+        .curves((&format!("{machine}, counters, Mops/s"), "clients"), &curves, |point| point.mops);
     lead(x86, "7.9", &curves, &others, report);
     let cc = curves.gains(CC, &[BASE], clients..)[0];
     report.add(machine, "7.9 CC-SYNCH / srv-base", "x", cc);
@@ -123,7 +124,7 @@ fn stacks(x86: X86, counters: &Curves, report: &mut Report) -> Result<f64> {
             setting.run_on(&Contained::Stack)
         }
     })?;
-    report.curves(&format!("{machine}, stacks, Mops/s"), &curves, |point| point.mops);
+    report.curves((&format!("{machine}, stacks, Mops/s"), "clients"), &curves, |point| point.mops);
     lead(x86, "7.10", &curves, &others, report);
     let peak = |curves: &Curves| most(curves.of(BACKOFF).iter().map(|point| point.mops).collect());
     let drop = peak(&curves) / peak(counters);
@@ -150,7 +151,7 @@ fn queues(x86: X86, report: &mut Report) -> Result<()> {
     })?;
     for (what, curves) in [("one lock", &one), ("two locks", &two), ("no lock", &free)] {
         let what = format!("{machine}, {what}, Mops/s");
-        report.curves(&what, curves, |point| point.mops);
+        report.curves((&what, "clients"), curves, |point| point.mops);
     }
     let gain = |name| two.at(name, clients).mops / one.at(name, clients).mops;
     for name in [BASE, BACKOFF, CC, H].into_iter().filter(|name| machine == XEON || *name != H) {

@@ -9,10 +9,12 @@ use super::{
         AS_FORMULAS, MEGABYTE_LINES, SLICES_LINES, oc_bcast, scatter_allgather, throughput_mbps,
     },
     native::add_native_mbps,
+    primitives,
     row::{Row, outcome},
 };
 
-/// T5: the formulas, and simulations under their assumptions (section 4.3.2, table 4.2).
+/// T5: the formulas, and simulations under their assumptions (sections 4.1.2 and 4.3.2, figure 4.2,
+/// table 4.2).
 ///
 /// # Errors
 /// When a job or a simulation fails.
@@ -40,5 +42,11 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         worst(|(_, raw)| raw, &rows[..3]),
         worst(|(_, raw)| raw, &rows[3..]),
     );
-    outcome(&rows, verdict)
+    let (of_primitives, curves) = primitives::rows(source)?;
+    rows.extend(of_primitives);
+    let mut outcome = outcome(&rows, verdict)?;
+    for one in curves {
+        outcome.page.curves(one);
+    }
+    Ok(outcome)
 }

@@ -1,8 +1,11 @@
 //! The Intel SCC, simulated, and the broadcasts that run on it.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use consort::Candidate;
-use consort_sim::{Effects, Simulation, machines::Machine};
+use consort_sim::{
+    Effects, Simulation,
+    machines::{Kind, Machine, MessageBuffers},
+};
 
 use super::super::measure::broadcast;
 use crate::{harness::Mode, simulation::Program};
@@ -21,6 +24,8 @@ pub(super) const CALLS_IN_A_ROW: u64 = 24;
 
 /// With distances and contention.
 pub(super) const RAW: Effects = Effects::PUBLISHED;
+/// With contention for links too.
+pub(super) const WITH_LINKS: Effects = Effects { links: true, ..RAW };
 /// With distances, without contention.
 pub(super) const UNCONTENDED: Effects = Effects { contention: false, ..RAW };
 /// All distances 1, without contention: as in the formulas.
@@ -32,16 +37,37 @@ pub(super) fn simulation(effects: Effects) -> Result<Simulation> {
     Ok(Simulation::on(Machine::find(MACHINE)?, CORES).with(effects))
 }
 
+/// The parts and costs of the machine.
+pub(super) fn buffers() -> Result<MessageBuffers> {
+    match Machine::find(MACHINE)?.kind {
+        Kind::MessageBuffers(buffers) => Ok(buffers),
+        kind => bail!("{MACHINE} is {}", kind.name()),
+    }
+}
+
+/// The machine with other costs.
+pub(super) fn edited(
+    effects: Effects,
+    edit: impl FnOnce(&mut MessageBuffers),
+) -> Result<Simulation> {
+    let mut buffers = buffers()?;
+    edit(&mut buffers);
+    let machine = Machine { kind: Kind::MessageBuffers(buffers), ..Machine::find(MACHINE)? };
+    Ok(Simulation::on(machine, CORES).with(effects))
+}
+
 pub(super) fn oc_bcast(k: u64) -> Candidate {
     Candidate::new("oc_bcast").with("k", k).with("chunk_bytes", 96 * LINE_BYTES as u64)
 }
 
+/// RCCE_comm's, of sends that wait for their receivers, through the senders' message buffers.
 pub(super) fn binomial() -> Candidate {
-    Candidate::new("knomial").with("radix", 2)
+    Candidate::new("two_sided_binomial")
 }
 
+/// The same for long messages.
 pub(super) fn scatter_allgather() -> Candidate {
-    Candidate::new("scatter_allgather")
+    Candidate::new("two_sided_scatter_allgather")
 }
 
 /// The time of a broadcast, in microseconds.

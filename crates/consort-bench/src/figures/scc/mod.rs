@@ -2,13 +2,17 @@
 //!
 //! 1. `machine`: the SCC and its broadcasts; `native`: the same on this machine;
 //! 2. `row`: a figure of the thesis with the values to compare;
-//! 3. `latency`, `throughput`, `asynchronous`, `formulas`, `pressure`: T2, T3, T4, T5, T7.
+//! 3. `latency`: T2; `throughput`: T3; `asynchronous`, `interrupts` and `sources`: T4; `formulas`
+//!    and `primitives`: T5; `pressure`: T7.
 
 pub mod asynchronous;
 pub mod formulas;
+mod interrupts;
 pub mod latency;
 pub mod machine;
 mod native;
 pub mod pressure;
+mod primitives;
 mod row;
+pub mod sources;
 pub mod throughput;

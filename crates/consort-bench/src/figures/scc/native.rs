@@ -6,11 +6,20 @@ use anyhow::Result;
 use consort::{AsyncVariant as Variant, Candidate, Pes};
 
 use super::{
-    super::{experiment::Experiment, measure},
-    machine::{LINE_BYTES, MEGABYTE_LINES, oc_bcast, scatter_allgather},
+    super::{
+        experiment::{Experiment, Outcome},
+        measure,
+        quantity::Source,
+    },
+    machine::{LINE_BYTES, MACHINE, MEGABYTE_LINES, oc_bcast, scatter_allgather},
     row::Row,
 };
 use crate::harness::Work;
+#[cfg(target_os = "linux")]
+use crate::{
+    units::time,
+    workloads::interrupts::{self, Interrupts},
+};
 
 /// Adds to two rows the values `of` the times in nanoseconds of two broadcasts of this many lines
 /// on this machine: OC-BCAST with the root as the parent of all other PEs, and `other`.
@@ -62,4 +71,33 @@ pub(super) fn async_broadcast_ns(
     })?;
     let longest_ns = results.into_iter().map(|(_, ns)| ns).fold(0.0, f64::max);
     Ok(longest_ns / f64::from(MESSAGES * sources.min(pes)))
+}
+
+/// Adds what an interrupt of a thread takes here, of which the library makes none.
+#[cfg(target_os = "linux")]
+pub(super) fn add_interrupts(outcome: &mut Outcome, source: Source) -> Result<()> {
+    let Interrupts { signal_ns, membarrier_ns, poll_ns } = interrupts::measure()?;
+    let ways = [
+        ("a signal to a thread that computes", Some(signal_ns)),
+        ("a memory barrier on all cores of a process", membarrier_ns),
+        ("a line that a waiting thread polls", Some(poll_ns)),
+    ];
+    for (what, ns) in ways {
+        outcome.quantities.push(source.quantity(MACHINE, what, "us").native(ns.map(|ns| ns / 1e3)));
+    }
+    let barrier = membarrier_ns.map_or("no such call".to_owned(), time);
+    outcome.page.paragraph(format!(
+        "Here nothing interrupts a PE: it polls in every call of the library in which it waits, and \
+         not while it computes. A signal to a thread takes {} until its handler has run, which may \
+         call next to nothing; a memory barrier on all cores of the process {barrier}; a line that \
+         a waiting thread polls {}.",
+        time(signal_ns),
+        time(poll_ns),
+    ));
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn add_interrupts(_: &mut Outcome, _: Source) -> Result<()> {
+    Ok(())
 }

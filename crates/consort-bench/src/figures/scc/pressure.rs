@@ -1,18 +1,20 @@
-//! T7: many cores access one message buffer.
+//! T7: many cores access one message buffer, or one link of the mesh.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use consort::Rank;
+use consort_sim::{Simulation, machines};
 
 use super::{
     super::experiment::{Experiment, Outcome},
-    machine::{CORES, LINE_BYTES, RAW, UNCONTENDED, simulation},
+    machine::{CORES, LINE_BYTES, RAW, UNCONTENDED, WITH_LINKS, buffers, edited, simulation},
     row::{Row, outcome},
 };
-use crate::simulation::{Access, contention};
+use crate::simulation::{Access, Load, contention, loaded};
 
 /// How long the cores access the buffer, in nanoseconds.
 const PRESSURE_NS: f64 = 1e6;
 
-/// T7: many cores access one message buffer (section 4.1.3, figure 4.3).
+/// T7: many cores access one message buffer, and one link (section 4.1.3, figure 4.3).
 ///
 /// # Errors
 /// When a simulation fails.
@@ -33,5 +35,57 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         rows.push(Row::new(source, format!("{name}, 48 cores, slowest / least"), "x", spread));
         verdict.push(format!("{name}: {slowdown:.2} times at 24 cores, slowest {spread:.1} at 48"));
     }
+    let link = link()?;
+    let what = "mesh, get over the loaded link / alone";
+    rows.push(Row::new(source, what, "x", link.slowdown));
+    rows.push(Row::new(source, "mesh, time that the link is occupied", "%", link.occupied * 100.0));
+    let what = "mesh, the same over links of a fifth of the rate";
+    rows.push(Row::new(source, what, "x", link.of_slow_links));
+    verdict.push(format!(
+        "a link that {:.0} % of its time is occupied makes a get {:.2} times as long (of a fifth \
+         of the rate, {:.1})",
+        link.occupied * 100.0,
+        link.slowdown,
+        link.of_slow_links
+    ));
     outcome(&rows, verdict.join("; "))
+}
+
+/// The stress test of a link of the mesh.
+struct Stress {
+    slowdown: f64,
+    occupied: f64,
+    of_slow_links: f64,
+}
+
+/// All cores but those of tiles (2, 2) and (3, 2) get from a core in the third row of the mesh, at
+/// the opposite side; one of tile (2, 2) gets from tile (3, 2).
+fn link() -> Result<Stress> {
+    const LINES: usize = 128;
+    let core = |column: u32, row: u32| Rank(2 * (6 * row + column));
+    let is_between = |rank: Rank| [core(2, 2), core(3, 2)].contains(&Rank(rank.0 & !1));
+    let opposite = |rank: Rank| Rank(2 * (6 * 2 + 5 - rank.0 / 2 % 6) + rank.0 % 2);
+    let timed = (core(2, 2), core(3, 2));
+    let alone = Load { timed, from: &|_| None };
+    let stress = Load { timed, from: &|rank| Some(opposite(rank)).filter(|_| !is_between(rank)) };
+    let get =
+        |simulation: &Simulation, load| loaded(simulation, load, LINES * LINE_BYTES, PRESSURE_NS);
+    let link = buffers()?.link.context("the description has no links")?;
+    let slower = |times: f64| {
+        edited(WITH_LINKS, |machine| {
+            machine.link = Some(machines::Link { flit_ns: times * link.flit_ns, ..link })
+        })
+    };
+    let slowdown = |simulation: &Simulation| -> Result<f64> {
+        Ok(get(simulation, stress)?.mean_ns / get(simulation, alone)?.mean_ns)
+    };
+    let published = slower(1.0)?;
+    // Half of the others, and the timed core, get over it in its direction.
+    let gets = get(&published, stress)?.others / 2.0;
+    let line_ns = f64::from(link.line_flits) * link.flit_ns;
+    Ok(Stress {
+        slowdown: slowdown(&published)?,
+        occupied: gets * LINES as f64 * line_ns / PRESSURE_NS,
+        of_slow_links: slowdown(&slower(5.0)?)?,
+    })
 }

@@ -65,9 +65,13 @@ pub(super) fn outcome(rows: &[Row], verdict: String) -> Result<Outcome> {
     let provenance = Machine::find(MACHINE)?.provenance;
     let header = ["", "unit", "paper", "model", "simulated", "error", "fitted", "error", "here"];
     let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
-    let error = |value: Option<f64>, paper: Option<f64>| {
-        let error = value.zip(paper).map(|(value, paper)| value / paper - 1.0);
-        error.map_or("-".to_owned(), |error| format!("{:+.1} %", error * 100.0))
+    let error = |value: Option<f64>, of: &Quantity| {
+        let Some((value, paper)) = value.zip(of.paper) else { return "-".to_owned() };
+        match of.said.is_kept(paper, value) {
+            Some(true) => "holds".to_owned(),
+            Some(false) => "missed".to_owned(),
+            None => format!("{:+.1} %", (value / paper - 1.0) * 100.0),
+        }
     };
     let (mut cells, mut quantities) = (Vec::new(), Vec::new());
     for row in rows {
@@ -78,12 +82,12 @@ pub(super) fn outcome(rows: &[Row], verdict: String) -> Result<Outcome> {
         cells.push(vec![
             what.clone(),
             (*unit).to_owned(),
-            figure(*paper),
+            quantity.said.sign().to_owned() + &figure(*paper),
             figure(*model),
             figure(*simulated),
-            error(*simulated, *paper),
+            error(*simulated, quantity),
             figure(fits),
-            error(fits, *paper),
+            error(fits, quantity),
             figure(*native),
         ]);
         quantities.push(quantity.clone());

@@ -3,13 +3,13 @@
 
 use consort_bench::{
     claims::Claim,
-    figures::{
-        experiment::Outcome,
-        quantity::{Quantity, Said},
-    },
+    figures::{experiment::Outcome, quantity::Quantity},
+    page::{Curves, Part},
     units::number,
 };
-use consort_report::{Axis, Bar, Bars, Cell, Document, Group, Scale, Table, Tone};
+use consort_report::{
+    Axis, Bar, Bars, Cell, Document, Group, Lines, Point, Scale, Series, Table, Tone,
+};
 use consort_sim::machines::Machine;
 
 use super::text::{error, is_simulated, place, standing, standings};
@@ -68,10 +68,39 @@ fn one(document: &mut Document, claim: &Claim, outcome: &Outcome) {
         let its: Vec<&Quantity> = outcome.quantities.iter().filter(is_its).collect();
         bars(document, claim.id, (machine, unit), &its);
     }
+    for part in outcome.page.parts() {
+        if let Part::Curves(curves) = part {
+            lines(document, claim.id, curves);
+        }
+    }
     figures(document, &outcome.quantities);
     let mut inner = Document::default();
     add_page(&mut inner, &outcome.page);
     document.details("As the terminal shows it", inner);
+}
+
+/// A line for each way of curves.
+fn lines(document: &mut Document, claim: &str, curves: &Curves) {
+    let Curves { values, by, numbers, ways } = curves;
+    let scale = axes::scale_of(numbers.iter().copied());
+    let series = ways.iter().map(|(way, values)| {
+        let points = numbers.iter().zip(values).map(|(&x, &y)| Point {
+            x,
+            y,
+            interval: None,
+            x_text: format!("{x} {by}"),
+            y_text: number(y),
+        });
+        Series::new(way, points.collect())
+    });
+    let all = ways.iter().flat_map(|(_, values)| values.iter().copied());
+    document.curves(&Lines {
+        title: format!("{claim}, {values} by {by}"),
+        x: Axis::new(by, scale),
+        y: Axis::new(values, axes::scale_of(all)),
+        series: series.collect(),
+        diagonal: None,
+    });
 }
 
 /// The values of a figure, as bars are.
@@ -131,11 +160,7 @@ fn in_words(unit: &str) -> String {
 }
 
 fn of_paper(quantity: &Quantity) -> String {
-    let sign = match quantity.said {
-        Said::Value => "",
-        Said::AtMost => "< ",
-        Said::AtLeast => "> ",
-    };
+    let sign = quantity.said.sign();
     quantity.paper.map_or("-".to_owned(), |paper| format!("{sign}{}", number(paper)))
 }
 

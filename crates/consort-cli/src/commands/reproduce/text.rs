@@ -6,10 +6,7 @@ use consort_bench::{
         Claim, Place,
         standing::{NEAR, Standing},
     },
-    figures::{
-        experiment::Outcome,
-        quantity::{Quantity, Said},
-    },
+    figures::{experiment::Outcome, quantity::Quantity},
     page::Page,
     units::{counted, number},
 };
@@ -109,11 +106,7 @@ fn simulated(page: &mut Page, quantities: &[Quantity]) {
         let row = |one: &Quantity| {
             let fitted = if one.fitted.is_some() { " fitted" } else { "" };
             let value = shown(one.simulated.or(one.fitted)) + fitted;
-            let paper = match one.said {
-                Said::Value => shown(one.paper),
-                Said::AtMost => format!("< {}", shown(one.paper)),
-                Said::AtLeast => format!("> {}", shown(one.paper)),
-            };
+            let paper = one.said.sign().to_owned() + &shown(one.paper);
             vec![one.quantity.clone(), one.unit.to_owned(), paper, value, error(one)]
         };
         let of = quantities.iter().filter(is_simulated).filter(|one| one.machine == machine);

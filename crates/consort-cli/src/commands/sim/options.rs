@@ -71,6 +71,7 @@ impl Options {
                 contention: !sim.uncontended,
                 distances: !sim.near,
                 fitted: sim.fitted,
+                ..Effects::PUBLISHED
             },
         };
         let simulation = Simulation::on(conditions.machine.clone(), pes)

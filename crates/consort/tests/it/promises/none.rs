@@ -21,6 +21,8 @@ fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
         // Nobody leaves what it has exposed, or has in its message buffer.
         _ if collective.is_vector() => false,
         ("knomial_get" | "knomial_rendezvous" | "oc_bcast" | "shared", _) => false,
+        // A send waits for its receiver.
+        ("two_sided_binomial" | "two_sided_scatter_allgather", _) => false,
         // A put waits until its target has entered, if that must have.
         ("knomial_put", _) => needs_nothing && sync.entry == SyncMode::None,
         // The root says that it is here in every mode, and that is all it does.

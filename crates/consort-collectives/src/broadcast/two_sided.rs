@@ -1,0 +1,215 @@
+//! The broadcasts of RCCE_comm, by two-sided messages: `two_sided_binomial` for short messages and
+//! `two_sided_scatter_allgather` for long ones.
+//!
+//! Idea: each step has pairs of PEs alone, of which one sends and the other receives. Source:
+//! Petrović 2015, sections 3.3.2 and 4.3; what they are compared with OC-BCAST by.
+//!
+//! Protocol: the owner of a range of PEs sends to the first PE of its second half, and so on
+//! (`rank_math/halving`): all of the message, or the slices of that half. In the second algorithm
+//! each PE then `P - 1` times sends a slice to its left neighbour, at first its own and then the
+//! one that it has received, and receives one from the right (`protocols/two_sided`). Even PEs send
+//! first, odd ones receive first. PEs never wait in a cycle, since nobody sends to the root.
+//!
+//! Cost: `log2 P` messages one after the other; and `2 P - 3` of a slice each, since a PE sends and
+//! receives in turn.
+
+use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step};
+
+use crate::{
+    Algorithm, Direction, Parameter, PlanError, Setting,
+    protocols::two_sided::TwoSided,
+    rank_math::halving::{Half, half, rounds},
+};
+
+const INCAPABLE: &str = "it needs a message buffer and two flags for each PE";
+
+/// A message between this PE and a peer: a part of the data.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    peer: Rank,
+    at: usize,
+    bytes: usize,
+}
+
+/// What a PE receives and then sends down the halves.
+#[derive(Debug)]
+struct Down {
+    by: TwoSided,
+    steps: Step,
+    received: Option<Message>,
+    sent: Box<[Message]>,
+}
+
+impl Down {
+    /// With `slice` bytes for each PE of a half, or all bytes for any.
+    fn new(setting: &Setting, slice: Option<usize>) -> Option<Self> {
+        let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
+        let by = TwoSided::new(setting, 0)?;
+        let Half { parent, range, children } = half(rank, root, pes);
+        let message = |peer, range: &std::ops::Range<u32>| {
+            let Some(slice) = slice else { return Message { peer, at: 0, bytes } };
+            let start = |node: u32| bytes.min(node as usize * slice);
+            let at = start(range.start);
+            Message { peer, at, bytes: start(range.end) - at }
+        };
+        Some(Self {
+            by,
+            steps: by.pieces(bytes)?,
+            received: parent.map(|(parent, _)| message(parent, &range)),
+            sent: children.iter().map(|(child, range)| message(*child, range)).collect(),
+        })
+    }
+
+    /// A span of the data that this PE has.
+    #[inline(always)]
+    fn own(&self, at: usize, bytes: usize) -> Span {
+        if self.received.is_some() { Span::target(at, bytes) } else { Span::source(at, bytes) }
+    }
+
+    #[inline(always)]
+    async fn run<F: Messages + Rma>(&self, f: &F) -> Op {
+        if let Some(Message { peer, at, bytes }) = self.received {
+            self.by.receive(f, peer, 0, Span::target(at, bytes)).await?;
+        }
+        for &Message { peer, at, bytes } in &self.sent {
+            self.by.send(f, peer, 0, self.own(at, bytes)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The binomial tree.
+#[derive(Debug)]
+pub struct TwoSidedBinomial;
+
+/// One PE's schedule.
+#[derive(Debug)]
+pub struct Binomial(Down);
+
+impl Algorithm for TwoSidedBinomial {
+    const NAME: &'static str = "two_sided_binomial";
+    const DIRECTION: Direction = Direction::Down;
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = Binomial;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Binomial, PlanError> {
+        Self::check_names(candidate)?;
+        Down::new(setting, None).map(Binomial).ok_or(Self::incapable(INCAPABLE))
+    }
+
+    fn steps(schedule: &Binomial) -> u64 {
+        u64::from(schedule.0.steps)
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let levels = f64::from(rounds(query.pes)) * model.pes_a_core(query.pes);
+        levels * TwoSided::cost_ns(query, query.bytes as f64, model)
+    }
+
+    #[inline(always)]
+    async fn run<F: Messages + Rma>(f: &F, schedule: &Binomial) -> Op {
+        schedule.0.run(f).await
+    }
+}
+
+/// Slices down the halves, then around a ring.
+#[derive(Debug)]
+pub struct TwoSidedScatterAllgather;
+
+/// One PE's schedule.
+#[derive(Debug)]
+pub struct ScatterAllgather {
+    down: Down,
+    by: TwoSided,
+    bytes: usize,
+    slice: usize,
+    /// The pieces of a slice.
+    pieces: Step,
+    relative: u32,
+    pes: u32,
+    steps: Step,
+    /// The left neighbour; `None` if that is the root.
+    left: Option<Rank>,
+    /// The right neighbour; `None` at the root, which has all slices.
+    right: Option<Rank>,
+}
+
+impl ScatterAllgather {
+    fn new(setting: &Setting) -> Option<Self> {
+        let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
+        // Whole words, so that lines hold whole words.
+        let slice = bytes.div_ceil(pes as usize).next_multiple_of(8);
+        let (down, by) = (Down::new(setting, Some(slice))?, TwoSided::new(setting, 1)?);
+        let pieces = by.pieces(slice)?;
+        let relative = (rank.0 + pes - root.0) % pes;
+        Some(Self {
+            steps: down.steps.max(pieces.checked_mul(pes)?),
+            down,
+            by,
+            bytes,
+            slice,
+            pieces,
+            relative,
+            pes,
+            left: (relative != 1 && pes > 1).then(|| rank.plus(u64::from(pes) - 1, pes)),
+            right: (relative != 0).then(|| rank.plus(1, pes)),
+        })
+    }
+
+    /// Offset and length of the slice of a PE, counted from the root.
+    #[inline(always)]
+    fn slice(&self, of: u32) -> (usize, usize) {
+        let start = (of % self.pes) as usize * self.slice;
+        let at = self.bytes.min(start);
+        (at, self.bytes.min(start + self.slice) - at)
+    }
+}
+
+impl Algorithm for TwoSidedScatterAllgather {
+    const NAME: &'static str = "two_sided_scatter_allgather";
+    const DIRECTION: Direction = Direction::Down;
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = ScatterAllgather;
+
+    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<ScatterAllgather, PlanError> {
+        Self::check_names(candidate)?;
+        ScatterAllgather::new(setting).ok_or(Self::incapable(INCAPABLE))
+    }
+
+    fn steps(schedule: &ScatterAllgather) -> u64 {
+        u64::from(schedule.steps)
+    }
+
+    fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
+        let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
+        // Half of the data, a quarter, and so on: all but a slice in the end.
+        let scattered = TwoSided::cost_ns(query, bytes * (pes - 1.0) / pes, model);
+        let levels = f64::from(rounds(query.pes)).max(1.0) - 1.0;
+        let flags = levels * model.hops_ns(2.0, query.pes);
+        let around = (2.0 * pes - 3.0).max(0.0) * TwoSided::cost_ns(query, bytes / pes, model);
+        (scattered + flags + around) * model.pes_a_core(query.pes)
+    }
+
+    #[inline(always)]
+    async fn run<F: Messages + Rma>(f: &F, schedule: &ScatterAllgather) -> Op {
+        let ScatterAllgather { down, by, pieces, relative, pes, left, right, .. } = schedule;
+        down.run(f).await?;
+        let sends_first = relative % 2 == 0;
+        for round in 0..pes - 1 {
+            for sends in [sends_first, !sends_first] {
+                match (left, right) {
+                    (Some(left), _) if sends => {
+                        let (at, bytes) = schedule.slice(relative + round);
+                        by.send(f, *left, round * pieces, down.own(at, bytes)).await?;
+                    }
+                    (_, Some(right)) if !sends => {
+                        let (at, bytes) = schedule.slice(relative + 1 + round);
+                        by.receive(f, *right, round * pieces, Span::target(at, bytes)).await?;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}

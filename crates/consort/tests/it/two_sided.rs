@@ -1,0 +1,111 @@
+//! Messages between two PEs, which both call for.
+
+use consort::{Collective, Error, Pes, Rank, Result, Team, TeamError};
+use consort_fabric::Nodes;
+
+/// Elements of messages: none, one, some lines, and more than a message buffer holds.
+const LENGTHS: [usize; 4] = [0, 1, 100, 300_000];
+
+fn message(from: Rank, len: usize) -> Vec<u64> {
+    (0..len as u64).map(|at| at * 7 + u64::from(from.0) + 1).collect()
+}
+
+/// Sends around a ring: even PEs send first.
+fn around(team: &Team<'_>, len: usize) -> Result<()> {
+    let (me, mut data) = (team.rank(), vec![0; len]);
+    for sends in [me.0.is_multiple_of(2), !me.0.is_multiple_of(2)] {
+        if sends {
+            team.send(team.right(), &message(me, len))?;
+        } else {
+            team.receive(team.left(), &mut data)?;
+        }
+    }
+    assert_eq!(data, message(team.left(), len));
+    Ok(())
+}
+
+#[test]
+fn messages_of_any_length_go_around_rings() {
+    for pes in [2, 3, 4] {
+        let results = Pes::threads(pes).run(|pe| {
+            let world = pe.world();
+            LENGTHS.into_iter().try_for_each(|len| around(&world, len))?;
+            // In another order of ranks, and of some PEs alone.
+            let color = (world.rank().0 > 0).then_some(0);
+            let some = world.split(color, -i64::from(world.rank().0))?;
+            some.filter(|team| team.size() > 1).map_or(Ok(()), |team| around(&team, 5))
+        });
+        assert_eq!(results.map(|results| results.len()), Ok(pes as usize));
+    }
+}
+
+#[test]
+fn others_take_no_part_and_messages_keep_their_order() {
+    let results = Pes::threads(4).run(|pe| {
+        let (world, mut last) = (pe.world(), [0]);
+        for number in 0..1000 {
+            match world.rank() {
+                Rank(3) => world.send(Rank(1), &[number])?,
+                Rank(1) => {
+                    world.receive(Rank(3), &mut last)?;
+                    assert_eq!(last, [number]);
+                }
+                _ => {}
+            }
+        }
+        Ok(world.served_by(Collective::Broadcast))
+    });
+    assert!(results.unwrap().into_iter().all(|(_, served)| served.is_none()));
+}
+
+#[test]
+fn a_pool_has_messages_in_each_region() {
+    let pool = Pes::threads(2).pool().unwrap();
+    for _ in 0..3 {
+        let done = pool.run(|pe| around(&pe.world(), 10));
+        assert!(done.is_ok(), "{:?}", done.err());
+    }
+}
+
+#[test]
+fn two_that_both_send_first_are_told() {
+    let done = Pes::threads(2).run(|pe| {
+        let world = pe.world();
+        world.send(world.right(), &[1])
+    });
+    assert!(matches!(done.map(drop), Err(Error::Mismatched(_))));
+}
+
+#[test]
+fn messages_of_different_lengths_are_told() {
+    let done = Pes::threads(2).run(|pe| {
+        let world = pe.world();
+        match world.rank() {
+            Rank(0) => world.send(Rank(1), &[1, 2]),
+            _ => world.receive(Rank(0), &mut [0]),
+        }
+    });
+    assert!(matches!(done.map(drop), Err(Error::Mismatched(_))));
+}
+
+#[test]
+fn a_peer_is_another_pe_of_the_team() {
+    let done = Pes::threads(2).run(|pe| {
+        let world = pe.world();
+        let twice = world.send(world.rank(), &[1]);
+        assert_eq!(twice, Err(TeamError::Twice { rank: world.rank() }.into()));
+        let outside = world.receive(Rank(2), &mut [1]);
+        assert_eq!(outside, Err(Error::RankOutOfRange { rank: Rank(2), pes: 2 }));
+        Ok(())
+    });
+    assert!(done.is_ok(), "{:?}", done.err());
+}
+
+/// PEs of two nodes, with and without memory that both reach.
+#[test]
+fn messages_go_between_nodes() {
+    let done = Pes::threads(4)
+        .loopback([Nodes::Blocks(2); 2], 1)
+        .run(|pe| LENGTHS.into_iter().try_for_each(|len| around(&pe.world(), len)));
+    assert!(done.is_ok(), "{:?}", done.err());
+}
