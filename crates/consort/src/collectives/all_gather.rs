@@ -91,7 +91,8 @@ impl Team<'_> {
     }
 
     /// Returns the `values` of all PEs one after the other, and the displacements of each PE's
-    /// block. PEs may give different numbers of values: a first all-gather exchanges the counts.
+    /// block. PEs may give different numbers of values: a first all-gather exchanges the counts, by
+    /// the algorithm that is forced for all-gathers if one is.
     /// Exit mode None is treated as Mine.
     ///
     /// # Errors

@@ -160,6 +160,12 @@ impl<'p> Player<'p, '_> {
         }
         let Case { ref kind, ref barrier, .. } = *case;
         self.world.force(Collective::Barrier, Some(barrier.clone()));
+        if kind.collective.is_vector() {
+            // On values they first exchange counts, which what an earlier case forced may not serve.
+            for counts in [Collective::Gather, Collective::AllGather, Collective::AllToAll] {
+                self.world.force(counts, None);
+            }
+        }
         self.world.force(kind.collective, kind.candidate.clone());
         match (case.bytes.is_multiple_of(8), kind.is_ordered) {
             (true, false) => self.call_on(call, case, private, (Sum, words)),
