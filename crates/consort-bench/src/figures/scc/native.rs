@@ -83,7 +83,8 @@ pub(super) fn add_interrupts(outcome: &mut Outcome, source: Source) -> Result<()
         ("a line that a waiting thread polls", Some(poll_ns)),
     ];
     for (what, ns) in ways {
-        outcome.quantities.push(source.quantity(MACHINE, what, "us").native(ns.map(|ns| ns / 1e3)));
+        let figure = source.quantity(MACHINE, what, "us");
+        outcome.quantities.push(figure.native(ns.map(|ns| ns / 1e3)));
     }
     let barrier = membarrier_ns.map_or("no such call".to_owned(), time);
     outcome.page.paragraph(format!(
