@@ -7,8 +7,9 @@ use crate::figures::quantity::{Quantity, Said};
 /// A figure is met within this factor of the paper's value.
 pub const NEAR: f64 = 1.5;
 
-/// The units of figures that machines can be compared by; times are a machine's own.
-const COMPARABLE: [&str; 2] = ["ratio", "x"];
+/// The units of figures that machines can be compared by, with bytes among them; times are a
+/// machine's own.
+const COMPARABLE: [&str; 3] = ["ratio", "x", "B"];
 
 /// How many of a paper's figures are met, or keep to the paper's limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// On this machine: of the ratios and limits that the paper gives.
+    /// On this machine: of the ratios, bytes and limits that the paper gives.
     pub fn here(quantities: &[Quantity]) -> Self {
         let is_comparable =
             |one: &&Quantity| one.said != Said::Value || COMPARABLE.contains(&one.unit);
@@ -91,6 +92,7 @@ mod tests {
     const BOUNDS: &[Bound] = &[
         bound("a", "time", 10.0),
         bound("a", "gain", 2.0),
+        bound("a", "bytes", 10.0),
         at_least("a", "least", 2.0),
         at_most("a", "most", 2.0),
         bound("a", "none", 0.0),
@@ -121,6 +123,7 @@ mod tests {
         let figures = [figure("time", "us").native(90.0), figure("gain", "ratio").native(2.1)];
         assert_eq!(Standing::here(&figures).to_string(), "holds 1/1");
         assert_eq!(Standing::simulated(&figures).to_string(), "-");
+        assert_eq!(Standing::here(&[figure("bytes", "B").native(9.0)]).to_string(), "holds 1/1");
         let figures = [figure("gain", "x").native(9.0), figure("least", "x").native(9.0)];
         let standing = Standing::here(&figures);
         assert_eq!(
