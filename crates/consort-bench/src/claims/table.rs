@@ -579,7 +579,7 @@ pub const CLAIMS: &[Claim] = &[
         id: "G9",
         paper: GASNET,
         about: "Tuning one size of a broadcast takes up to a tenth of a second, a look-up little",
-        says: "a size is tuned in 12 to 109 ms; look-ups are negligible",
+        says: "tuning a size: 12 to 109 ms; look-ups: negligible",
         // Table 2, whose first size is 4 B and whose last one is printed as 32 769; section 5.4:
         // "negligible", which is taken as at most a tenth; "about 48 bytes".
         bounds: &[

@@ -176,7 +176,7 @@ impl Quantity {
     }
 
     /// The same as fitted: the paper took the machine's parameters from this very figure.
-    pub(super) fn as_fitted(self) -> Self {
+    pub(super) fn into_fitted(self) -> Self {
         Self { simulated: None, fitted: self.simulated.or(self.fitted), ..self }
     }
 }

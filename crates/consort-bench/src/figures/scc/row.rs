@@ -44,7 +44,7 @@ impl Row {
 
     /// A figure that the thesis took the machine's parameters from.
     pub(super) fn of_parameters(self) -> Self {
-        Self { quantity: self.quantity.as_fitted(), ..self }
+        Self { quantity: self.quantity.into_fitted(), ..self }
     }
 
     pub(super) fn native(&mut self, native: Option<f64>) {
