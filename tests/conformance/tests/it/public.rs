@@ -161,7 +161,7 @@ impl<'p> Player<'p, '_> {
         let Case { ref kind, ref barrier, .. } = *case;
         self.world.force(Collective::Barrier, Some(barrier.clone()));
         if kind.collective.is_vector() {
-            // On values they first exchange counts, which what an earlier case forced may not serve.
+            // On values they first exchange counts, which what was forced before may not serve.
             for counts in [Collective::Gather, Collective::AllGather, Collective::AllToAll] {
                 self.world.force(counts, None);
             }

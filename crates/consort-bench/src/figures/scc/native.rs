@@ -83,14 +83,15 @@ pub(super) fn add_interrupts(outcome: &mut Outcome, source: Source) -> Result<()
         ("a line that a waiting thread polls", Some(poll_ns)),
     ];
     for (what, ns) in ways {
-        outcome.quantities.push(source.quantity(MACHINE, what, "us").native(ns.map(|ns| ns / 1e3)));
+        let figure = source.quantity(MACHINE, what, "us");
+        outcome.quantities.push(figure.native(ns.map(|ns| ns / 1e3)));
     }
     let barrier = membarrier_ns.map_or("no such call".to_owned(), time);
     outcome.page.paragraph(format!(
-        "Here nothing interrupts a PE: it polls in every call of the library in which it waits, and \
-         not while it computes. A signal to a thread takes {} until its handler has run, which may \
-         call next to nothing; a memory barrier on all cores of the process {barrier}; a line that \
-         a waiting thread polls {}.",
+        "Here nothing interrupts a PE: it polls in every call of the library in which it waits, \
+         and not while it computes. A signal to a thread takes {} until its handler has run, which \
+         may call next to nothing; a memory barrier on all cores of the process {barrier}; a line \
+         that a waiting thread polls {}.",
         time(signal_ns),
         time(poll_ns),
     ));
