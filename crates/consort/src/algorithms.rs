@@ -50,9 +50,9 @@ static REGISTERED: Mutex<Own> = Mutex::new(Vec::new());
 /// and pools that this process launches from now on. Tuning measures it, wisdom names it, the model
 /// estimates it by [`Algorithm::cost_ns`], and refinement while a program runs tries it, like those
 /// of the library. It becomes no part of compositions. All processes of a job register the same
-/// ones. In a job with [`helper_threads`](crate::Pes::helper_threads) it serves blocking calls only.
-/// A barrier serves calls of `barrier` only: the entry and exit barriers of other calls are the
-/// library's.
+/// ones. In a job with [`helper_threads`](crate::Pes::helper_threads) it serves blocking calls
+/// only. A barrier serves calls of `barrier` only: the entry and exit barriers of other calls are
+/// the library's.
 ///
 /// `docs/adding-an-algorithm.md` has one, and a `consort` command that tunes it.
 ///
