@@ -49,10 +49,10 @@ static REGISTERED: Mutex<Own> = Mutex::new(Vec::new());
 /// Adds an algorithm of the program's own to those that serve calls of `collective`, in all jobs
 /// and pools that this process launches from now on. Tuning measures it, wisdom names it, the model
 /// estimates it by [`Algorithm::cost_ns`], and refinement while a program runs tries it, like those
-/// of the library; parts of others it is not. Processes of one job register the same. In a job with
-/// [`helper_threads`](crate::Pes::helper_threads) it serves blocking calls only. Barriers of one's
-/// own serve calls of `barrier` only, and other calls have an entry and exit barrier of the
-/// library.
+/// of the library. It becomes no part of compositions. All processes of a job register the same
+/// ones. In a job with [`helper_threads`](crate::Pes::helper_threads) it serves blocking calls
+/// only. A barrier serves calls of `barrier` only: the entry and exit barriers of other calls are
+/// the library's.
 ///
 /// `docs/adding-an-algorithm.md` has one, and a `consort` command that tunes it.
 ///
@@ -102,7 +102,8 @@ impl Algorithms {
         Self::kept(fabric, None, fabric.shape().is_some(), &own)
     }
 
-    /// What is registered is only ever more, so its number tells it.
+    /// The one with these parts, made once. Nothing registered is ever taken back, so the number of
+    /// registered algorithms tells which ones they are.
     fn kept(
         fabric: Fabric,
         nodes: Option<Nodes>,
@@ -110,10 +111,10 @@ impl Algorithms {
         own: &[(Collective, Outside)],
     ) -> &'static Self {
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_it = |one: &&&Self| {
+        let is_same = |one: &&&Self| {
             (one.fabric, one.nodes, one.vendor, one.own.len()) == (fabric, nodes, vendor, own.len())
         };
-        if let Some(known) = all.iter().find(is_it) {
+        if let Some(known) = all.iter().find(is_same) {
             return known;
         }
         let topology = Arc::clone(&TOPOLOGY);

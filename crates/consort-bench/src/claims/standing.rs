@@ -1,14 +1,16 @@
 //! How a claim stands: how many of its paper's figures are met.
 
-use std::fmt;
+use std::{cmp::Ordering, fmt};
 
 use crate::figures::quantity::{Quantity, Said};
 
 /// A figure is met within this factor of the paper's value.
 pub const NEAR: f64 = 1.5;
 
-/// The units of figures that machines can be compared by; times are a machine's own.
-const COMPARABLE: [&str; 2] = ["ratio", "x"];
+/// The units of ratios.
+const RATIOS: [&str; 2] = ["ratio", "x"];
+/// That of sizes. Machines can be compared by ratios and sizes; times are a machine's own.
+const SIZE: &str = "B";
 
 /// How many of a paper's figures are met, or keep to the paper's limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,10 +22,11 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// On this machine: of the ratios and limits that the paper gives.
+    /// On this machine: of the ratios, bytes and limits that the paper gives.
     pub fn here(quantities: &[Quantity]) -> Self {
-        let is_comparable =
-            |one: &&Quantity| one.said != Said::Value || COMPARABLE.contains(&one.unit);
+        let is_comparable = |one: &&Quantity| {
+            one.said != Said::Value || RATIOS.contains(&one.unit) || one.unit == SIZE
+        };
         Self::of(quantities.iter().filter(is_comparable), |one| one.native)
     }
 
@@ -39,7 +42,7 @@ impl Standing {
         let mut standing = Self::default();
         for one in quantities {
             let (Some(paper), Some(value)) = (one.paper, value(one)) else { continue };
-            if is_met(one.said, paper, value) {
+            if is_met(one, paper, value) {
                 standing.met += 1;
             } else {
                 standing.missed.push(one.quantity.clone());
@@ -73,13 +76,25 @@ impl fmt::Display for Standing {
     }
 }
 
-fn is_met(said: Said, paper: f64, value: f64) -> bool {
-    match said {
+fn is_met(of: &Quantity, paper: f64, value: f64) -> bool {
+    match of.said {
         Said::AtMost => value <= paper,
         Said::AtLeast => value >= paper,
         // None of something is no ratio.
         Said::Value if paper == 0.0 => value == 0.0,
-        Said::Value => (paper / NEAR..=paper * NEAR).contains(&value),
+        Said::Value => {
+            let has_sign = !RATIOS.contains(&of.unit) || has_sign(paper, value);
+            has_sign && (paper / NEAR..=paper * NEAR).contains(&value)
+        }
+    }
+}
+
+/// Whether a ratio is a gain where the paper's is one, and a loss where that is a loss.
+fn has_sign(paper: f64, value: f64) -> bool {
+    match paper.total_cmp(&1.0) {
+        Ordering::Less => value < 1.0,
+        Ordering::Equal => true,
+        Ordering::Greater => value > 1.0,
     }
 }
 
@@ -91,9 +106,12 @@ mod tests {
     const BOUNDS: &[Bound] = &[
         bound("a", "time", 10.0),
         bound("a", "gain", 2.0),
+        bound("a", "bytes", 10.0),
         at_least("a", "least", 2.0),
         at_most("a", "most", 2.0),
         bound("a", "none", 0.0),
+        bound("a", "small gain", 1.17),
+        bound("a", "small loss", 0.9),
     ];
 
     fn figure(what: &str, unit: &'static str) -> Quantity {
@@ -117,10 +135,18 @@ mod tests {
     }
 
     #[test]
+    fn a_small_gain_is_no_loss() {
+        let is_met = |what, value| Standing::simulated(&[figure(what, "x").simulated(value)]).met;
+        assert_eq!([0.9, 1.0, 1.1].map(|value| is_met("small gain", value)), [0, 0, 1]);
+        assert_eq!([0.8, 1.0, 1.1].map(|value| is_met("small loss", value)), [1, 0, 0]);
+    }
+
+    #[test]
     fn times_of_this_machine_are_not_compared() {
         let figures = [figure("time", "us").native(90.0), figure("gain", "ratio").native(2.1)];
         assert_eq!(Standing::here(&figures).to_string(), "holds 1/1");
         assert_eq!(Standing::simulated(&figures).to_string(), "-");
+        assert_eq!(Standing::here(&[figure("bytes", "B").native(9.0)]).to_string(), "holds 1/1");
         let figures = [figure("gain", "x").native(9.0), figure("least", "x").native(9.0)];
         let standing = Standing::here(&figures);
         assert_eq!(

@@ -174,6 +174,11 @@ impl Quantity {
         let rel_error = rel_error.and_then(error);
         Self { simulated: as_simulated, fitted: as_fitted, rel_error, holds, ..self }
     }
+
+    /// The same as fitted: the paper took the machine's parameters from this very figure.
+    pub(super) fn into_fitted(self) -> Self {
+        Self { simulated: None, fitted: self.simulated.or(self.fitted), ..self }
+    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 //!
 //! The paper has ScaLAPACK and an MPI beside its own. What stands for these here is blocking calls
 //! by binomial trees of messages, with the same computing. In figures 10 to 14 a PE has a node, in
-//! 16 and 17 a core. Their numbers of PEs are up to 32 768; here they are up to 64, with the
-//! paper's part of a matrix and messages for each PE.
+//! 16 and 17 a core. Their numbers of PEs are up to 32 768; here they are up to 64. SUMMA's part
+//! of a matrix and FT's messages are the paper's.
 
 use anyhow::Result;
 use consort::{Candidate, Collective};
@@ -27,7 +27,8 @@ const OWN: usize = 8192;
 const WIDTH: usize = 8;
 /// Each row and column of the grid is a root once.
 const STEPS: u32 = 8;
-/// Blocks along a side of a PE's part of the factored matrix, and their width.
+/// Blocks along a side of a PE's part of the factored matrix, and their width. The paper gives
+/// neither.
 const BLOCKS: u32 = 16;
 const BLOCK_WIDTH: usize = 64;
 /// Section 6.3: "128KB messages" packed, or "8KB messages", of "a 4096x4096x2048 grid".

@@ -55,7 +55,8 @@ fn all_are_listed_and_each_is_shown_in_full() {
     let names = names(folder.path());
     assert!(names.len() >= 8, "{names:?}");
     for name in &names {
-        assert!(list.contains(&format!("\n {name} ")), "{name} in {list}");
+        let begins = |line: &str| line.trim_start().starts_with(&format!("{name} "));
+        assert!(list.lines().any(begins), "{name} in {list}");
         let page = shown(folder.path(), &[name]);
         assert!(page.starts_with(&format!("{name}: ")), "{page}");
         assert!(page.contains("PEs") && page.contains(" ns"), "{page}");

@@ -1,8 +1,9 @@
 //! All-reduce by OC-BCAST's scheme: gets from message buffers, up one tree and down another.
 //!
 //! A composition of the reduction `knomial_get` and the broadcast `oc_bcast`. Petrović 2015
-//! (section 3.1) has the pipelined one-sided scheme for the broadcast, and leaves other collectives
-//! open. In both parts long data goes in chunks, of which a message buffer holds two.
+//! (section 3.1) has the pipelined one-sided scheme for the broadcast, and its conclusion leaves
+//! other collectives open. In both parts long data goes in chunks, of which a message buffer holds
+//! two.
 //!
 //! The reduction's radix is `k + 1`, so that a PE has up to `k` children a digit. `chunk_bytes` is
 //! that of the broadcast; the reduction's chunks are half of the buffer.

@@ -3,8 +3,8 @@
 //!
 //! Idea: in a reduction and then a broadcast, all of the result waits for its last chunk. Here PE 0
 //! sends each chunk down as soon as it is combined, so that both phases overlap. Sources: the
-//! chunks that use two buffers in turn are those of OC-BCAST (Petrović 2015, section 3.1.1), which
-//! leaves other collectives open (section 3.1); phases that overlap are the Loose collectives of
+//! chunks that use two buffers in turn are those of OC-BCAST (Petrović 2015, section 3.1.1, whose
+//! conclusion leaves other collectives open); phases that overlap are the Loose collectives of
 //! Nishtala and Yelick 2009, section 3, within one call.
 //!
 //! Protocol, at a PE of depth `d`: chunk `i` goes up as in the reduction `pipelined`; then chunk

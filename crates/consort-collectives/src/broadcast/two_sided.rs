@@ -10,8 +10,8 @@
 //! one that it has received, and receives one from the right (`protocols/two_sided`). Even PEs send
 //! first, odd ones receive first. PEs never wait in a cycle, since nobody sends to the root.
 //!
-//! Cost: `log2 P` messages one after the other; and `2 P - 3` of a slice each, since a PE sends and
-//! receives in turn.
+//! Cost: `log2 P` messages one after the other; and in the second algorithm as many of ever fewer
+//! slices, and `2 (P - 1)` of one slice, since a PE sends and receives in turn.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step};
 
@@ -186,7 +186,9 @@ impl Algorithm for TwoSidedScatterAllgather {
         let scattered = TwoSided::cost_ns(query, bytes * (pes - 1.0) / pes, model);
         let levels = f64::from(rounds(query.pes)).max(1.0) - 1.0;
         let flags = levels * model.hops_ns(2.0, query.pes);
-        let around = (2.0 * pes - 3.0).max(0.0) * TwoSided::cost_ns(query, bytes / pes, model);
+        // Of two PEs, one only sends.
+        let each = if query.pes == 2 { 1.0 } else { 2.0 };
+        let around = each * (pes - 1.0) * TwoSided::cost_ns(query, bytes / pes, model);
         (scattered + flags + around) * model.pes_a_core(query.pes)
     }
 

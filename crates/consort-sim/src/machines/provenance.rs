@@ -102,7 +102,7 @@ impl Provenance {
         let names =
             if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         format!(
-            "Of {all} parameters {published} are given by its source, {assumed} are assumed and \
+            "Of {all} parameters {published} are given by its source, {assumed} assumed and \
              {fitted} fitted{names}."
         )
     }
@@ -205,7 +205,7 @@ mod tests {
         let figure = "puts of 1 line, 48 cores, slowest / least";
         assert!(scc.fitted_to("T7", figure).eq(["queued_writes"]));
         assert_eq!(scc.fitted_to("T6", figure).count(), 0);
-        assert!(scc.in_words().contains("1 are assumed and 6 fitted"), "{}", scc.in_words());
+        assert!(scc.in_words().contains("1 assumed and 6 fitted"), "{}", scc.in_words());
     }
 
     #[test]

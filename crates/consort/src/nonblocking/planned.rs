@@ -41,10 +41,10 @@ pub struct Planned<'p, T, B = Vec<T>> {
     finish: Finish<T, B>,
 }
 
-/// Makes the result of the source and the target.
+/// Makes the result of the source and the target, in this order.
 pub(super) type Finish<T, B> = fn(Side, Vec<T>, Vec<T>) -> B;
 
-/// What a PE's buffers are in a planned call.
+/// The lengths and layouts of a PE's buffers in a planned call.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     /// Elements of the source; `None` where it is ignored.
@@ -58,9 +58,9 @@ pub(super) struct Shape {
 /// The part of this PE in the collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// The root; PE 0 in scans; each PE where there is no root.
+    /// The root; PE 0 in calls without a root whose blocks have equal length.
     First,
-    /// Another PE than that.
+    /// Another PE than that; each PE in vector variants without a root.
     Other,
     /// A PE that receives a broadcast, whose data is its target.
     Receives,

@@ -14,6 +14,8 @@ use super::{
 use crate::Error;
 use crate::{Displacements, Result, Team};
 
+// What a request of a planned call returns.
+
 /// Every PE has a result.
 fn all<T>(_: Side, _: Vec<T>, target: Vec<T>) -> Vec<T> {
     target

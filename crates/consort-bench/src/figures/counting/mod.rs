@@ -123,7 +123,7 @@ pub fn stencil(experiment: &Experiment<'_>) -> Result<Outcome> {
     let header = ["PEs", METHODS[0], METHODS[1], "flag / count"].map(str::to_owned);
     outcome.page.lines("\n");
     outcome.page.paragraph(format!(
-        "{columns} x {lines} in Gflop/s, on {}; the paper has 4 PEs on each of up to 15 nodes",
+        "{columns} x {lines} in Gflop/s, on {}; the paper has 4 PEs on each node, of at most 15",
         counted(experiment.cores as usize, "core")
     ));
     outcome.page.table(header, rows, 0..=3);

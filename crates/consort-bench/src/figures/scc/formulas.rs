@@ -45,6 +45,10 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let (of_primitives, curves) = primitives::rows(source)?;
     rows.extend(of_primitives);
     let mut outcome = outcome(&rows, verdict)?;
+    outcome.page.paragraph(
+        "The thesis took the parameters of table 4.1 from figure 4.2, so its puts and gets, \
+         simulated with these, are fitted too.",
+    );
     for one in curves {
         outcome.page.curves(one);
     }

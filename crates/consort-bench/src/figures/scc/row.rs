@@ -42,6 +42,11 @@ impl Row {
         self
     }
 
+    /// A figure that the thesis took the machine's parameters from.
+    pub(super) fn of_parameters(self) -> Self {
+        Self { quantity: self.quantity.into_fitted(), ..self }
+    }
+
     pub(super) fn native(&mut self, native: Option<f64>) {
         self.quantity = self.quantity.clone().native(native);
     }
