@@ -134,6 +134,7 @@ fn a_message_that_there_was_no_memory_for_is_sent_later() {
         }
         world.barrier()?;
         others.pop().expect("a team").free()?;
+        world.barrier()?; // both have left its memory
         message(&mut data)?;
         Ok(data)
     });
