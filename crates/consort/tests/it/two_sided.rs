@@ -27,7 +27,7 @@ fn around(team: &Team<'_>, len: usize) -> Result<()> {
 
 #[test]
 fn messages_of_any_length_go_around_rings() {
-    for pes in [2, 3, 4] {
+    for pes in [2_usize, 3, 4] {
         let results = Pes::threads(pes).run(|pe| {
             let world = pe.world();
             LENGTHS.into_iter().try_for_each(|len| around(&world, len))?;
@@ -36,7 +36,7 @@ fn messages_of_any_length_go_around_rings() {
             let some = world.split(color, -i64::from(world.rank().0))?;
             some.filter(|team| team.size() > 1).map_or(Ok(()), |team| around(&team, 5))
         });
-        assert_eq!(results.map(|results| results.len()), Ok(pes as usize));
+        assert_eq!(results.map(|results| results.len()), Ok(pes));
     }
 }
 
