@@ -6,8 +6,8 @@ use std::{
 };
 
 use consort_collectives::{
-    Algorithm, Description, PlanError, Setting, candidates, describe, estimate_ns, fingerprint,
-    of_values, revisions, serves,
+    Algorithm, Description, Parameter, PlanError, Setting, candidates, describe, estimate_ns,
+    fingerprint, of_values, revisions, serves,
 };
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, MachineModel, Nodes, Query, Vendor,
@@ -57,10 +57,20 @@ static REGISTERED: Mutex<Own> = Mutex::new(Vec::new());
 /// `docs/adding-an-algorithm.md` has one, and a `consort` command that tunes it.
 ///
 /// # Panics
-/// When the collective has another algorithm of that name.
+/// When the collective has another algorithm of that name, or its name or that of a parameter is
+/// not of ASCII letters, digits and underscores alone.
 pub fn register<A: Algorithm>(collective: Collective) {
     let new = Outside::of::<A>();
     let name = new.description.name;
+    let written = |written: Candidate, one: &Parameter| written.with(one.name, 1);
+    let candidate = new.description.parameters.iter().fold(Candidate::new(name), written);
+    // Wisdom that names it is read back.
+    match candidate.to_string().parse::<Candidate>() {
+        Ok(read) => {
+            assert!(read == candidate, "`{candidate}` is read as {read:?}: use other names")
+        }
+        Err(bad) => panic!("{bad}"),
+    }
     let is_ours = describe(collective, name).is_ok();
     assert!(!is_ours, "the library has a {collective} `{name}`: use another name");
     let mut all = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -306,10 +316,10 @@ impl Catalog for Algorithms {
     }
 
     fn revisions(&self) -> Revisions {
-        let own = self.own.iter().map(|&(collective, Outside { description, .. })| {
-            (collective, description.name, description.revision)
-        });
-        Revisions::of(revisions().chain(own))
+        let own = self.own.iter().map(|&(collective, one)| (collective, one.description));
+        own.fold(Revisions::of(revisions()), |all, (collective, one)| {
+            all.and(collective, one.name, one.revision)
+        })
     }
 
     fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {

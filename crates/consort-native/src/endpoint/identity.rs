@@ -214,7 +214,11 @@ impl Endpoint {
         let is_first = self.pe.strided.borrow_mut().insert((first, stride, pes));
         assert!(is_first, "a PE joins such a team once");
         let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
-        Group::join(&self.job, Forming::Strided(first, stride), ranks, rank).map(Some)
+        let joined = Group::join(&self.job, Forming::Strided(first, stride), ranks, rank);
+        if joined.is_err() {
+            self.pe.strided.borrow_mut().remove(&(first, stride, pes)); // it may be tried again
+        }
+        joined.map(Some)
     }
 
     /// Forgets the teams of [`Endpoint::join_strided`], which may be formed anew. All their members

@@ -62,10 +62,20 @@ impl Group {
         let last_steps = end.wrapping_sub(word) & SEQUENCE_MASK;
         for peer in self.others() {
             let finished = self.memory.finished(peer, job.region());
-            if finished.is_some_and(|finished| finished + last_steps <= end) {
+            let is_short = finished.is_some_and(|finished| finished + last_steps <= end);
+            let never_joined = || !self.memory.has_begun(peer, last, word) && self.has_left(peer);
+            if is_short || finished.is_none() && never_joined() {
                 return self.miss(peer, rank, self.call_of(rank, word));
             }
         }
+    }
+
+    /// Whether a peer makes no more calls at all. One that has not joined this group, as each
+    /// member does by itself, says so in the world alone. Of PEs elsewhere it is not known.
+    fn has_left(&self, peer: Rank) -> bool {
+        let job = &self.job;
+        let world = || job.group_memory(job.world.at, job.states.len());
+        job.far().is_none() && world().has_finished(self.in_world(peer), job.region())
     }
 
     /// Looks for a peer that has finished after more calls than this member made, and fails the job

@@ -95,6 +95,18 @@ impl Wisdom {
         fitted.map_err(|misfit| WisdomError::Misfit { path: path.to_owned(), misfit })
     }
 
+    /// Loads the wisdom at `path` to add entries to it: as [`Wisdom::load`], but entries of
+    /// algorithms that `identity` does not know stay. Another program may have registered them.
+    ///
+    /// # Errors
+    /// As [`Wisdom::load`].
+    pub fn load_to_extend(path: &Path, identity: &Identity) -> Result<Self, WisdomError> {
+        let all = Self::load_unfitted(path)?;
+        let revisions = identity.revisions.clone().and_unknown_of(&all.identity.revisions);
+        let fitted = all.fitted(&Identity { revisions, ..identity.clone() });
+        fitted.map_err(|misfit| WisdomError::Misfit { path: path.to_owned(), misfit })
+    }
+
     /// Loads the wisdom at `path`, whatever its identity, to show or to copy it.
     ///
     /// # Errors

@@ -21,6 +21,21 @@ impl Revisions {
         Self(revisions)
     }
 
+    /// The same with one more algorithm, which is no part of others.
+    #[must_use]
+    pub fn and(mut self, collective: Collective, algorithm: &str, revision: u32) -> Self {
+        self.0.insert(format!("{collective} {algorithm}"), revision);
+        self
+    }
+
+    /// The same with those of `other` of algorithms that are not known here.
+    pub(super) fn and_unknown_of(mut self, other: &Self) -> Self {
+        for (name, revision) in &other.0 {
+            self.0.entry(name.clone()).or_insert(*revision);
+        }
+        self
+    }
+
     /// Revisions by name, as a file has them.
     pub(super) fn named(by_name: BTreeMap<String, u32>) -> Self {
         Self(by_name)

@@ -59,7 +59,7 @@ impl OwnedLayout {
 
     /// One block at the start of the buffer.
     pub(super) fn one<T: Pod>(len: usize) -> Self {
-        Self::Even(Layout::whole(len * size_of::<T>()))
+        Self::Even(Layout::whole(len.saturating_mul(size_of::<T>())))
     }
 
     pub(super) fn layout(&self) -> Layout<'_> {

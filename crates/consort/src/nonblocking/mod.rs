@@ -87,7 +87,8 @@ impl<'p> Team<'p> {
     /// The layouts of a call with blocks of equal length, if it is a vector variant.
     fn even<T: Pod>(&self, Kind { collective, root, len, .. }: Kind) -> Option<[OwnedLayout; 2]> {
         let is_root = root == Some(self.rank());
-        let layouts = Layout::of_blocks(collective, self.size(), is_root, len * size_of::<T>());
+        let bytes = len.saturating_mul(size_of::<T>());
+        let layouts = Layout::of_blocks(collective, self.size(), is_root, bytes);
         layouts.map(|layouts| layouts.map(OwnedLayout::Even))
     }
 

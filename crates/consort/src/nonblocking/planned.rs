@@ -2,6 +2,7 @@
 
 use std::{fmt, panic::Location, sync::Arc};
 
+use consort_collectives::PlanError;
 use consort_fabric::{Pod, Rank};
 use consort_native::Site;
 
@@ -112,6 +113,14 @@ impl<'p> Team<'p> {
         shape: Shape,
         finish: Finish<T, B>,
     ) -> Result<Planned<'p, T, B>> {
+        // No vector has more bytes.
+        let is_there = |len: usize| {
+            len.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok())
+        };
+        if ![shape.source_len.unwrap_or(0), shape.target_len].into_iter().all(is_there) {
+            let (algorithm, why) = (kind.collective.name(), "no memory holds its data".into());
+            return Err(PlanError::Incapable { algorithm, why }.into());
+        }
         let ready = self.nonblocking_plan::<T>(kind, &combine)?;
         Ok(Planned { team: *self, ready, combine: Arc::new(combine), shape, finish })
     }
@@ -133,7 +142,8 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     /// Starts the call from `source` into `target`, and gives both back when it is complete: a
     /// program that keeps them allocates nothing for its data. Both have the planned lengths: a
     /// source that is ignored has any, a target that receives nothing none, and a broadcast uses
-    /// `source` alone. Collective.
+    /// `source` alone. In an exclusive scan PE 0's target, which nothing is said of, is as long as
+    /// the others'. Collective.
     ///
     /// # Errors
     /// [`Error::Lengths`], and see [`Team`].

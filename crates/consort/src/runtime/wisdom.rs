@@ -11,7 +11,8 @@
 use std::{
     collections::HashMap,
     error::Error as _,
-    fs, io,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
     sync::{Arc, LazyLock, Mutex, PoisonError},
     time::SystemTime,
@@ -32,6 +33,9 @@ pub(crate) enum Source {
     /// No wisdom: the model alone.
     Nothing,
 }
+
+/// The reason why nothing is kept of a team that lies on processes in another way than a world.
+const OF_PART: &str = "wisdom is of teams that lie on the processes as a world does";
 
 /// A file as it was when it was read.
 struct Read {
@@ -89,14 +93,16 @@ impl Source {
         entries: Vec<Entry>,
     ) -> Result<usize, String> {
         let (path, is_named) = self.path(algorithms, arrival).ok_or_else(|| match self {
-            Self::Nothing => "the job was launched without wisdom".to_owned(),
-            Self::Default if algorithms.is_of_part() => {
-                "wisdom is of teams that lie on the processes as a world does".to_owned()
-            }
-            _ => "no home directory to keep wisdom in: set CONSORT_WISDOM to a file".to_owned(),
+            Self::Nothing => "the job was launched without wisdom",
+            _ if algorithms.is_of_part() => OF_PART,
+            _ => "no home directory to keep wisdom in: set CONSORT_WISDOM to a file",
         })?;
+        if algorithms.is_of_part() {
+            return Err(OF_PART.to_owned()); // a file that is named is not of such teams either
+        }
         let identity = algorithms.identity().clone().with(arrival);
-        let mut wisdom = match Wisdom::load(&path, &identity) {
+        let _alone = lock_beside(&path);
+        let mut wisdom = match Wisdom::load_to_extend(&path, &identity) {
             Ok(wisdom) => wisdom,
             Err(WisdomError::NotFound { .. }) if !is_named => Wisdom::new(identity),
             Err(error) => return Err(reason(&error)),
@@ -177,6 +183,18 @@ fn read(
     Read { stamp, content, is_reported: false, tables: HashMap::new() }
 }
 
+/// Keeps others out who would add to the wisdom at `path` meanwhile, in this process or another.
+/// `None` where the file system has no locks.
+fn lock_beside(path: &Path) -> Option<File> {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    fs::create_dir_all(directory).ok()?;
+    let directory = File::open(directory).ok()?;
+    directory.lock().ok()?;
+    Some(directory)
+}
+
 /// The message of an error on one line, with the system's reason or with a remedy.
 fn reason(error: &WisdomError) -> String {
     match (error, error.source()) {
@@ -191,9 +209,9 @@ fn reason(error: &WisdomError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ChosenBy, Pes};
-    use consort_fabric::{CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes};
-    use consort_tuner::{Catalog, Entry};
+    use crate::{ChosenBy, Pes, ProcessShape};
+    use consort_fabric::{CallSpec, Candidate, Collective, Nodes, OperatorClass, Query, SyncModes};
+    use consort_tuner::{Catalog, Entry, Identity};
 
     /// A barrier that the model would not choose for two PEs on two cores or more.
     const UNLIKELY: &str = "central";
@@ -288,6 +306,74 @@ mod tests {
             }
         }
         assert!(asked > 100, "{asked} entries");
+    }
+
+    fn found(pes: u32, bytes: u64, choice: &str) -> Entry {
+        let query = Query {
+            collective: Collective::Broadcast,
+            sync: SyncModes::MINE,
+            pes,
+            bytes,
+            operator: OperatorClass::Commutative,
+            symmetric: false,
+        };
+        Entry::alone(query, Candidate::new(choice), 10.0)
+    }
+
+    /// Teams that save at the same time lose nothing of each other.
+    #[test]
+    fn what_teams_keep_at_once_is_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wisdom.toml");
+        save(&path, UNLIKELY);
+        let source = Source::Named(path.clone());
+        std::thread::scope(|scope| {
+            for team in 0..8 {
+                let source = &source;
+                scope.spawn(move || {
+                    for bytes in 0..8 {
+                        let entries = vec![found(3 + team, 1 << bytes, "flat")];
+                        let kept = source.keep(Algorithms::here(), Arrival::Together, entries);
+                        assert_eq!(kept, Ok(1));
+                    }
+                });
+            }
+        });
+        let wisdom = Wisdom::load(&path, Algorithms::here().identity()).unwrap();
+        assert_eq!(wisdom.entries().len(), 1 + 8 * 8);
+    }
+
+    /// A team on processes in another way has nothing to say to wisdom of worlds, whoever names it.
+    #[test]
+    fn nothing_is_kept_of_parts_of_a_world_that_lie_otherwise() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wisdom.toml");
+        let shape = ProcessShape { pes_each: 2, in_turn: false };
+        let world = Algorithms::of(Fabric::Mpi(shape));
+        Wisdom::new(world.identity().clone()).save(&path).unwrap();
+        let source = Source::Named(path);
+        let keep = |of| source.keep(of, Arrival::Together, vec![found(4, 8, "flat")]);
+        assert_eq!(keep(world.on(Nodes::Blocks(1), 4)), Err(OF_PART.to_owned()));
+        assert_eq!(keep(world), Ok(1));
+    }
+
+    /// What another program has registered and tuned stays there for it.
+    #[test]
+    fn entries_of_algorithms_of_other_programs_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wisdom.toml");
+        let ours = Algorithms::here().identity().clone();
+        let revisions = ours.revisions.clone().and(Collective::Broadcast, "theirs", 3);
+        let theirs = Identity { revisions, ..ours };
+        let mut wisdom = Wisdom::new(theirs.clone());
+        wisdom.insert(found(4, 8, "theirs"));
+        wisdom.save(&path).unwrap();
+        let keep = |entry| {
+            Source::Named(path.clone()).keep(Algorithms::here(), Arrival::Together, vec![entry])
+        };
+        assert_eq!(keep(found(4, 64, "flat")), Ok(1));
+        wisdom.insert(found(4, 64, "flat"));
+        assert_eq!(Wisdom::load(&path, &theirs).unwrap().to_string(), wisdom.to_string());
     }
 
     #[test]

@@ -101,6 +101,27 @@ impl Algorithm for Linear {
     }
 }
 
+/// One whose name no wisdom could be read with.
+struct Unwritable;
+
+impl Algorithm for Unwritable {
+    const NAME: &'static str = "from PE to PE";
+    const PARAMETERS: &'static [Parameter] = &[];
+    type Schedule = ();
+
+    fn schedule(_: &Setting, _: &Candidate) -> Result<(), PlanError> {
+        Err(Self::incapable("it is never asked"))
+    }
+
+    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
+        0.0
+    }
+
+    async fn run<F: Messages>(_: &F, (): &()) -> Op {
+        Ok(())
+    }
+}
+
 fn odd(turns: u64) -> Candidate {
     Candidate::new("odd").with("turns", turns)
 }
@@ -194,4 +215,6 @@ fn a_name_has_one_algorithm() {
     assert!(other.contains("Odd is a scan `odd`, as is") && other.contains("Other"), "{other}");
     let ours = message(catch_unwind(|| register::<Linear>(Collective::Scan)));
     assert_eq!(ours, "the library has a scan `linear`: use another name");
+    let bad = message(catch_unwind(|| register::<Unwritable>(Collective::Scan)));
+    assert!(bad.contains("`from PE to PE` describes no candidate"), "{bad}");
 }

@@ -1,6 +1,7 @@
 //! Messages between two PEs, which both call for.
 
 use consort::{Collective, Error, Pes, Rank, Result, Team, TeamError};
+use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
 
 /// Elements of messages: none, one, some lines, and more than a message buffer holds.
@@ -108,4 +109,55 @@ fn messages_go_between_nodes() {
         .loopback([Nodes::Blocks(2); 2], 1)
         .run(|pe| LENGTHS.into_iter().try_for_each(|len| around(&pe.world(), len)));
     assert!(done.is_ok(), "{:?}", done.err());
+}
+
+/// Without memory for a team of the two, a message is refused, as often as it is tried; with memory
+/// it is sent.
+#[test]
+fn a_message_that_there_was_no_memory_for_is_sent_later() {
+    let results = Pes::threads(2).heap_bytes(1 << 20).run(|pe| {
+        let world = pe.world();
+        let message = |data: &mut [u64]| match world.rank() {
+            Rank(0) => world.send(Rank(1), data),
+            _ => world.receive(Rank(0), data),
+        };
+        let mut others = Vec::new();
+        loop {
+            match world.strided(Rank(0), 1, 2) {
+                Ok(team) => others.extend(team),
+                Err(error) => break assert_eq!(error, TeamError::Memory { pes: 2 }.into()),
+            }
+        }
+        let mut data = [u64::from(world.rank().0) + 3; 5];
+        for _ in 0..3 {
+            assert_eq!(message(&mut data), Err(TeamError::Memory { pes: 2 }.into()));
+        }
+        world.barrier()?;
+        others.pop().expect("a team").free()?;
+        world.barrier()?; // both have left its memory
+        message(&mut data)?;
+        Ok(data)
+    });
+    let results = results.expect("all is well");
+    assert!(results.into_iter().all(|(_, data)| data == [3; 5]));
+}
+
+/// Who waits for a message to be received is told that its receiver has gone, or waits for it.
+#[test]
+fn a_message_that_nobody_receives_is_reported() {
+    for comes_to_the_barrier in [false, true] {
+        let outcome = alone(LIMIT, move || {
+            Pes::threads(3).run(|pe| {
+                let world = pe.world();
+                match world.rank() {
+                    Rank(0) => world.send(Rank(1), &[1]),
+                    _ if comes_to_the_barrier => world.barrier(),
+                    _ => Ok(()),
+                }
+            })
+        });
+        let Err(Error::Mismatched(why)) = outcome else { panic!("{outcome:?}") };
+        let why = why.to_string();
+        assert!(why.contains("two_sided_binomial") && why.contains("PE 1"), "{why}");
+    }
 }

@@ -207,6 +207,16 @@ fn plans_of_bad_calls_are_refused() {
         assert_eq!(refused.err(), Some(Error::Displacements(number)));
         let refused = world.plan_all_to_all::<u64>(usize::MAX / 2 + 1);
         assert!(matches!(refused.err(), Some(Error::Blocks { .. })));
+        // Whose bytes cannot be counted.
+        let len = usize::MAX / 8 + 2;
+        let is_refused = |error| matches!(error, Some(Error::Plan(_)));
+        assert!(is_refused(world.plan_broadcast::<u64>(len, Rank(0)).err()));
+        assert!(is_refused(world.plan_all_reduce::<u64, _>(len, Sum).err()));
+        let [one, each] = [&[len, 0], &[1, 1]].map(|counts| Displacements::new(counts));
+        assert!(is_refused(world.plan_gather_vector::<u64>(len, each?, Rank(0)).err()));
+        if world.rank() == Rank(0) {
+            assert!(is_refused(world.plan_scatter_vector::<u64>(one?, 1, Rank(0)).err()));
+        }
         Ok(())
     });
 }
