@@ -46,6 +46,7 @@ pub(crate) fn exception(error: &consort::Error) -> PyErr {
         consort::Error::RootOutOfRange { .. }
         | consort::Error::RankOutOfRange { .. }
         | consort::Error::Lengths { .. }
+        | consort::Error::PlannedLength { .. }
         | consort::Error::Blocks { .. }
         | consort::Error::OutOfBounds { .. }
         | consort::Error::NoPes

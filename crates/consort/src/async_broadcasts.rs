@@ -90,7 +90,8 @@ impl<'p> Team<'p> {
     /// As [`Team::async_broadcasts`], with trees in which a PE has at most `k` children, to which
     /// it forwards messages. `k` is from 1 to the team's size less one; other values are clamped.
     /// `variant` is the order in which a PE does its work: by that of the publication, sources wait
-    /// for ever while others broadcast without end. All PEs pass the same.
+    /// for ever while others broadcast without end, and what others have received fills the memory.
+    /// All PEs pass the same.
     ///
     /// # Errors
     /// As [`Team::async_broadcasts`].

@@ -59,6 +59,14 @@ pub enum Error {
         /// Elements of the target.
         target_len: usize,
     },
+    /// Data of another length than the call was planned for.
+    #[error("{given} elements are given to a call that was planned for {planned}")]
+    PlannedLength {
+        /// Elements that are given.
+        given: usize,
+        /// Elements that the call was planned for, as its source or as its target.
+        planned: usize,
+    },
     /// The buffers do not have the lengths of the blocks that the collective moves.
     #[error(
         "{collective} among {pes} PEs takes {} here and gives {}, all of one length: the source \

@@ -131,7 +131,7 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     /// ignored where this PE contributes nothing. Collective.
     ///
     /// # Errors
-    /// [`Error::Lengths`], and see [`Team`].
+    /// [`Error::PlannedLength`], and see [`Team`].
     #[track_caller]
     pub fn start(&self, data: Vec<T>) -> Result<Request<'p, B>> {
         let (finish, side) = (self.finish, self.shape.side);
@@ -146,7 +146,7 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     /// the others'. Collective.
     ///
     /// # Errors
-    /// [`Error::Lengths`], and see [`Team`].
+    /// [`Error::PlannedLength`], and see [`Team`].
     ///
     /// ```
     /// # use consort::{Pes, Sum};
@@ -170,7 +170,7 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     ) -> Result<Request<'p, (Vec<T>, Vec<T>)>> {
         let target_len = self.shape.target_len;
         if target.len() != target_len {
-            return Err(Error::Lengths { source_len: target.len(), target_len });
+            return Err(Error::PlannedLength { given: target.len(), planned: target_len });
         }
         let (is_ignored, receives) =
             (self.shape.source_len.is_none(), self.shape.side == Side::Receives);
@@ -192,7 +192,7 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     ) -> Result<Request<'p, R>> {
         let Shape { source_len, side, layouts, .. } = &self.shape;
         if let Some(len) = source_len.filter(|&len| data.len() != len) {
-            return Err(Error::Lengths { source_len: data.len(), target_len: len });
+            return Err(Error::PlannedLength { given: data.len(), planned: len });
         }
         let data = if source_len.is_some() { data } else { Vec::new() };
         let (source, target) =

@@ -46,16 +46,16 @@ futures_are_send! {
     all_gather in all_gather: AllBroadcast Bruck Direct Flat NeighbourExchange RecursiveDoubling
         Ring;
     all_gather_vector in all_gather::vector: Direct;
-    all_reduce in all_reduce: Chain Direct Flat Knomial OcBcast Rabenseifner RecursiveDoubling
-        Ring Shared;
+    all_reduce in all_reduce: Chain Direct Flat Knomial OcBcast Pipelined Rabenseifner
+        RecursiveDoubling Ring Shared;
     barrier in barrier: Central Dissemination Flat Knomial;
     broadcast in broadcast: Direct Flat Knomial KnomialPut KnomialRendezvous OcBcast Pipelined
-        ScatterAllgather Shared;
+        ScatterAllgather Shared TwoSidedBinomial TwoSidedScatterAllgather;
     all_to_all in all_to_all: Bruck Direct Flat Pairwise;
     all_to_all_vector in all_to_all::vector: Direct;
     gather in gather: Direct Flat Knomial OcBcast;
     gather_vector in gather::vector: Direct;
-    reduce in reduce: Chain Direct Flat Knomial KnomialGet Shared;
+    reduce in reduce: Chain Direct Flat Knomial KnomialGet Pipelined Shared;
     reduce_scatter in reduce_scatter: Direct Flat Pairwise RecursiveHalving;
     scan in scan: Direct Linear RecursiveDoubling Shared;
     scatter in scatter: Direct Flat Knomial OcBcast;

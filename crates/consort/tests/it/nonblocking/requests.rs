@@ -156,7 +156,7 @@ fn planned_calls_are_started_many_times() {
             assert_eq!(sum.wait()?, [3 * round; 40]);
             assert_eq!(table.wait()?[999], 2 + round);
         }
-        let error = Error::Lengths { source_len: 39, target_len: 40 };
+        let error = Error::PlannedLength { given: 39, planned: 40 };
         assert_eq!(sums.start(vec![1; 39]).err(), Some(error));
         Ok(())
     });
@@ -187,7 +187,7 @@ fn planned_calls_give_their_vectors_back() {
         }
         let (source, target) = gathered.start_into(vec![me + 1; len], vec![9; 4])?.wait()?;
         assert_eq!((source, target), (vec![me + 1; len], vec![3, 3, 9, 1]));
-        let error = Error::Lengths { source_len: 5, target_len: 4 };
+        let error = Error::PlannedLength { given: 5, planned: 4 };
         assert_eq!(gathered.start_into(vec![0; len], vec![0; 5]).err(), Some(error));
         Ok(())
     });
