@@ -12,7 +12,10 @@ fn example() -> Command {
 }
 
 fn output(arguments: &[&str]) -> (bool, String) {
-    let output = example().args(arguments).output().expect("the example is built");
+    let output = example()
+        .args(arguments)
+        .output()
+        .expect("`cargo build -p consort-cli --example own_algorithm` was run");
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8(text).expect("text"))
 }
