@@ -1,14 +1,8 @@
 //! The command `consort`, as a library: a program that registers algorithms of its own has a
 //! command that tunes them.
 //!
-//! ```no_run
-//! use std::process::ExitCode;
-//!
-//! fn main() -> ExitCode {
-//!     // consort::register::<Line>(consort::Collective::AllReduce);
-//!     consort_cli::main()
-//! }
-//! ```
+//! Its `main` calls `consort::register` for each, and then [`main`] of this library; the example
+//! `own_algorithm` is one.
 
 #[macro_use]
 mod usage;

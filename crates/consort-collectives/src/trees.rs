@@ -6,7 +6,7 @@
 //! | `chain` | each PE has one child; chunks | section 4.1 |
 //! | `knomial` | k-nomial: 1 is the chain, 2 the binomial tree | section 2.2 |
 //! | `pipelined` | k-ary; chunks | Petrović 2015, section 3.1.1 |
-//! | `pipelined`, of what combines | k-nomial; chunks | both |
+//! | `pipelined`, of what combines | k-nomial; chunks | 2009, section 2.2; 2015, section 3.1.1 |
 
 use consort_fabric::Candidate;
 

@@ -30,8 +30,8 @@ const WON: usize = 4;
 const CLEARLY: f64 = 0.95;
 /// A challenger is dropped if it takes this many times as long in the probe.
 const HOPELESS: f64 = 2.0;
-/// A challenger is tried again if it took at most this many times as long.
-const NEAR: f64 = 1.3;
+/// A challenger is tried again if it took at most this many times as long; tuning keeps what does.
+pub(crate) const NEAR: f64 = 1.3;
 /// Calls of a block of a probe.
 const PROBE_CALLS: u32 = 4;
 /// The intended time of a block of a duel, in nanoseconds: much longer than reading a clock.

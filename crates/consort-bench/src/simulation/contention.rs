@@ -2,17 +2,9 @@
 
 use anyhow::{Result, anyhow};
 use consort::Rank;
-use consort_fabric::{Rma, Span};
-use consort_sim::{Operands, Pe, Simulation};
+use consort_sim::{Pe, Simulation};
 
-/// The way in which cores access the buffer of core 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Each core repeatedly gets its bytes.
-    Get,
-    /// Each core repeatedly puts its bytes.
-    Put,
-}
+use super::transfers::Transfer;
 
 /// The times of operations on a contended message buffer.
 #[derive(Clone, Copy, Debug)]
@@ -25,13 +17,14 @@ pub struct Contention {
     pub slowest_ns: f64,
 }
 
-/// Makes the first `accessors` cores access the buffer of core 0 at once, for `window_ns`.
+/// Makes the first `accessors` cores make such transfers with the buffer of core 0 at once, over
+/// and over for `window_ns`.
 ///
 /// # Errors
 /// When the machine has fewer cores, or no such buffers.
 pub fn contention(
     simulation: &Simulation,
-    access: Access,
+    transfer: Transfer,
     accessors: u32,
     bytes: usize,
     window_ns: f64,
@@ -40,19 +33,7 @@ pub fn contention(
         if pe.rank().0 >= accessors {
             return None;
         }
-        let call = pe.begin(Operands::NONE).await;
-        let buffer = call.reach(Rank(0), Span::buffer(0, bytes));
-        let mut operations = 0.0;
-        let began = pe.now_ns();
-        while pe.now_ns() < began + window_ns {
-            let done = match access {
-                Access::Get => call.get(&buffer, 0, Span::buffer(0, bytes)).await,
-                Access::Put => call.put(&buffer, 0, Span::buffer(0, bytes)).await,
-            };
-            done.ok()?;
-            operations += 1.0;
-        }
-        Some((pe.now_ns() - began) / operations)
+        transfer.repeat(pe, Rank(0), bytes, window_ns).await.map(|repeated| repeated.mean_ns)
     })?;
     let times: Vec<f64> = outcome.results.into_iter().flatten().collect();
     if times.len() != accessors as usize {

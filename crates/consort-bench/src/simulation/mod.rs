@@ -20,7 +20,7 @@ mod spread;
 mod transfers;
 
 pub use catalog::Described;
-pub use contention::{Access, contention};
+pub use contention::contention;
 pub use interrupts::interrupts_ns;
 pub use program::{Played, Program};
 pub use simulated::{Conditions, Simulated, Spent};

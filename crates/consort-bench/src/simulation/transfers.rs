@@ -30,6 +30,29 @@ impl Transfer {
             Self::PutFromMemory => call.put(&remote, 0, Span::source(0, bytes)).await,
         }
     }
+
+    /// Makes the transfer over and over for `window_ns`; nothing if there are no such buffers.
+    pub(super) async fn repeat(
+        self,
+        pe: &Pe<'_>,
+        peer: Rank,
+        bytes: usize,
+        window_ns: f64,
+    ) -> Option<Repeated> {
+        let call = pe.begin(Operands::NONE).await;
+        let (began_ns, mut count) = (pe.now_ns(), 0.0);
+        while pe.now_ns() < began_ns + window_ns {
+            self.run(&call, peer, bytes).await.ok()?;
+            count += 1.0;
+        }
+        Some(Repeated { mean_ns: (pe.now_ns() - began_ns) / count, count })
+    }
+}
+
+/// What came of a transfer that was made over and over.
+pub(super) struct Repeated {
+    pub(super) mean_ns: f64,
+    count: f64,
 }
 
 fn operands(bytes: usize) -> Operands<'static> {
@@ -92,13 +115,8 @@ pub fn loaded(
     let outcome = simulation.run(async |pe: &Pe<'_>| {
         let from = if pe.rank() == timed { Some(beside) } else { (load.from)(pe.rank()) };
         let Some(from) = from else { return Some(0.0) };
-        let call = pe.begin(Operands::NONE).await;
-        let (began, mut gets) = (pe.now_ns(), 0.0);
-        while pe.now_ns() < began + window_ns {
-            Transfer::Get.run(&call, from, bytes).await.ok()?;
-            gets += 1.0;
-        }
-        if pe.rank() == timed { Some((pe.now_ns() - began) / gets) } else { Some(gets) }
+        let Repeated { mean_ns, count } = Transfer::Get.repeat(pe, from, bytes, window_ns).await?;
+        Some(if pe.rank() == timed { mean_ns } else { count })
     })?;
     let all: Option<Vec<f64>> = outcome.results.into_iter().collect();
     let all = all.ok_or_else(|| anyhow!("a core ended early"))?;

@@ -7,9 +7,9 @@
 //! Protocol, with ranks relative to the root; slice `i` belongs to PE `i`:
 //! 1. scatter by recursive halving (`rank_math/halving`): receive the slices of a range of PEs,
 //!    then send on the second half of the rest until only the own slice is left;
-//! 2. allgather around a ring, in `P - 1` rounds: in round `r` PE `i` sends slice `i + r` to its
-//!    left neighbour, PE `i - 1`, and receives slice `i + 1 + r` from its right one. The root
-//!    receives nothing, since it has all slices.
+//! 2. allgather around a ring, in `P - 1` rounds (`rank_math/slices`): in round `r` PE `i` sends
+//!    slice `i + r` to its left neighbour, PE `i - 1`, and receives slice `i + 1 + r` from its
+//!    right one. The root receives nothing, since it has all slices.
 //!
 //! Messages travel in chunks over two buffers (`protocols/stream`). Even PEs send first and odd
 //! ones receive first, chunk by chunk: where a send waits for its receiver, half of the PEs then
@@ -26,7 +26,10 @@ use consort_fabric::{CallSpec, Candidate, Channel, MachineModel, Messages, Op, Q
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
     protocols::stream::{Chunks, Edge},
-    rank_math::halving::{Half, half, rounds},
+    rank_math::{
+        halving::{Half, half, rounds},
+        slices::Slices,
+    },
 };
 
 #[derive(Debug)]
@@ -43,11 +46,9 @@ struct Handed {
 /// One PE's schedule.
 #[derive(Debug)]
 pub struct Schedule {
-    bytes: usize,
-    slice: usize,
+    slices: Slices,
     /// The chunks of a slice.
     chunks: Chunks,
-    relative: u32,
     pes: u32,
     steps: Step,
     received: Option<Handed>,
@@ -56,11 +57,6 @@ pub struct Schedule {
     left: Option<Edge>,
     /// The edge from the right neighbour; `None` at the root.
     right: Option<Edge>,
-}
-
-/// Bytes of a slice: whole words, so that lines hold whole words.
-fn slice_bytes(bytes: usize, pes: u32) -> usize {
-    bytes.div_ceil(pes as usize).next_multiple_of(8)
 }
 
 impl Schedule {
@@ -74,13 +70,12 @@ impl Schedule {
         (room >= 2).then_some(())?;
         let most = Channel::capacity_of(room as usize / 2);
         let divided = |bytes: usize| Chunks::new(bytes, 1, most, room);
-        let slice = slice_bytes(bytes, pes);
-        let start = |node: u32| bytes.min(node as usize * slice);
+        let slices = Slices::new(bytes, rank, root, pes);
         let handed = |peer, index, range: Range<u32>| {
-            let (at, end) = (start(range.start), start(range.end));
+            let (at, bytes) = slices.of(&range);
             let edge =
                 Edge { peer, data: setting.channel(words + 1), taken: setting.channel(index) };
-            Some(Handed { edge, chunks: divided(end - at)?, at })
+            Some(Handed { edge, chunks: divided(bytes)?, at })
         };
         let Half { parent, range, children } = half(rank, root, pes);
         let received = match parent {
@@ -88,38 +83,33 @@ impl Schedule {
             None => None,
         };
         let sent = (0..).zip(children).map(|(index, (child, range))| handed(child, index, range));
-        let relative = (rank.0 + pes - root.0) % pes;
-        let ring = |distance: u32| Edge {
-            peer: rank.plus(distance.into(), pes),
+        let ring = |peer| Edge {
+            peer,
             data: setting.channel(words + 1 + room),
             taken: setting.channel(words),
         };
-        let chunks = divided(slice)?;
+        let chunks = divided(slices.longest())?;
         let around = chunks.count().checked_mul(pes - 1)?;
         Some(Self {
-            bytes,
-            slice,
+            slices,
             chunks,
-            relative,
             pes,
             // The longest message of the scatter is the first of the root.
             steps: around.max(divided(bytes)?.count()),
             received,
             sent: sent.collect::<Option<_>>()?,
-            left: (relative != 1 && pes > 1).then(|| ring(pes - 1)),
-            right: (relative != 0).then(|| ring(1)),
+            left: slices.left(rank).map(ring),
+            right: slices.right(rank).map(ring),
         })
     }
 
-    /// Offset and length of chunk `step` among those that a PE sends around the ring, if it begins
-    /// with slice `first`.
+    /// Offset and length of chunk `step` among those that go around the ring, beginning with the
+    /// slice that comes so many nodes after this PE's.
     #[inline(always)]
-    fn around(&self, first: u32, step: Step) -> (usize, usize) {
+    fn around(&self, after: u32, step: Step) -> (usize, usize) {
         let (round, index) = (step / self.chunks.count(), step % self.chunks.count());
-        let start = (first + round) as usize % self.pes as usize * self.slice;
         let (at, bytes) = self.chunks.range(index);
-        let (at, end) = (self.bytes.min(start + at), self.bytes.min(start + at + bytes));
-        (at, end - at)
+        self.slices.part(after + round, at, bytes)
     }
 }
 
@@ -149,7 +139,7 @@ impl Algorithm for ScatterAllgather {
 
     #[inline(always)]
     async fn run<F: Messages>(f: &F, schedule: &Schedule) -> Op {
-        let Schedule { chunks, relative, pes, received, sent, left, right, .. } = schedule;
+        let Schedule { slices, chunks, pes, received, sent, left, right, .. } = schedule;
         if let Some(Handed { edge, chunks, at }) = received {
             for index in 0..chunks.count() {
                 let (from, bytes) = chunks.range(index);
@@ -172,7 +162,7 @@ impl Algorithm for ScatterAllgather {
             }
         }
         let steps = chunks.count() * (pes - 1);
-        let sends_first = relative % 2 == 0;
+        let sends_first = slices.sends_first();
         for step in 0..steps {
             for sends in [sends_first, !sends_first] {
                 match (left, right) {
@@ -180,12 +170,12 @@ impl Algorithm for ScatterAllgather {
                         if let Some(earlier) = step.checked_sub(2) {
                             f.wait(left.taken, earlier).await?;
                         }
-                        let (at, bytes) = schedule.around(*relative, step);
+                        let (at, bytes) = schedule.around(0, step);
                         let buffer = left.buffer(chunks, step);
                         f.send(left.peer, buffer, step, have(at, bytes)).await?;
                     }
                     (_, Some(right)) if !sends => {
-                        let (at, bytes) = schedule.around(relative + 1, step);
+                        let (at, bytes) = schedule.around(1, step);
                         let chunk = Span::target(at, bytes);
                         f.receive(right.buffer(chunks, step), step, chunk).await?;
                         if step + 2 < steps {

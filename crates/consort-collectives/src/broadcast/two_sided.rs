@@ -7,18 +7,24 @@
 //! Protocol: the owner of a range of PEs sends to the first PE of its second half, and so on
 //! (`rank_math/halving`): all of the message, or the slices of that half. In the second algorithm
 //! each PE then `P - 1` times sends a slice to its left neighbour, at first its own and then the
-//! one that it has received, and receives one from the right (`protocols/two_sided`). Even PEs send
-//! first, odd ones receive first. PEs never wait in a cycle, since nobody sends to the root.
+//! one that it has received, and receives one from the right (`rank_math/slices`). Messages are
+//! those of `protocols/two_sided`. Even PEs send first, odd ones receive first. PEs never wait in a
+//! cycle, since nobody sends to the root.
 //!
 //! Cost: `log2 P` messages one after the other; and in the second algorithm as many of ever fewer
 //! slices, and `2 (P - 1)` of one slice, since a PE sends and receives in turn.
+
+use std::ops::Range;
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step};
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
     protocols::two_sided::TwoSided,
-    rank_math::halving::{Half, half, rounds},
+    rank_math::{
+        halving::{Half, half, rounds},
+        slices::Slices,
+    },
 };
 
 const INCAPABLE: &str = "it needs a message buffer and two flags for each PE";
@@ -41,16 +47,14 @@ struct Down {
 }
 
 impl Down {
-    /// With `slice` bytes for each PE of a half, or all bytes for any.
-    fn new(setting: &Setting, slice: Option<usize>) -> Option<Self> {
+    /// With the slices of the PEs of a half, or all bytes for any.
+    fn new(setting: &Setting, slices: Option<Slices>) -> Option<Self> {
         let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
         let by = TwoSided::new(setting, 0)?;
         let Half { parent, range, children } = half(rank, root, pes);
-        let message = |peer, range: &std::ops::Range<u32>| {
-            let Some(slice) = slice else { return Message { peer, at: 0, bytes } };
-            let start = |node: u32| bytes.min(node as usize * slice);
-            let at = start(range.start);
-            Message { peer, at, bytes: start(range.end) - at }
+        let message = |peer, range: &Range<u32>| {
+            let (at, bytes) = slices.map_or((0, bytes), |slices| slices.of(range));
+            Message { peer, at, bytes }
         };
         Some(Self {
             by,
@@ -121,11 +125,9 @@ pub struct TwoSidedScatterAllgather;
 pub struct ScatterAllgather {
     down: Down,
     by: TwoSided,
-    bytes: usize,
-    slice: usize,
+    slices: Slices,
     /// The pieces of a slice.
     pieces: Step,
-    relative: u32,
     pes: u32,
     steps: Step,
     /// The left neighbour; `None` if that is the root.
@@ -137,31 +139,19 @@ pub struct ScatterAllgather {
 impl ScatterAllgather {
     fn new(setting: &Setting) -> Option<Self> {
         let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
-        // Whole words, so that lines hold whole words.
-        let slice = bytes.div_ceil(pes as usize).next_multiple_of(8);
-        let (down, by) = (Down::new(setting, Some(slice))?, TwoSided::new(setting, 1)?);
-        let pieces = by.pieces(slice)?;
-        let relative = (rank.0 + pes - root.0) % pes;
+        let slices = Slices::new(bytes, rank, root, pes);
+        let (down, by) = (Down::new(setting, Some(slices))?, TwoSided::new(setting, 1)?);
+        let pieces = by.pieces(slices.longest())?;
         Some(Self {
             steps: down.steps.max(pieces.checked_mul(pes)?),
             down,
             by,
-            bytes,
-            slice,
+            slices,
             pieces,
-            relative,
             pes,
-            left: (relative != 1 && pes > 1).then(|| rank.plus(u64::from(pes) - 1, pes)),
-            right: (relative != 0).then(|| rank.plus(1, pes)),
+            left: slices.left(rank),
+            right: slices.right(rank),
         })
-    }
-
-    /// Offset and length of the slice of a PE, counted from the root.
-    #[inline(always)]
-    fn slice(&self, of: u32) -> (usize, usize) {
-        let start = (of % self.pes) as usize * self.slice;
-        let at = self.bytes.min(start);
-        (at, self.bytes.min(start + self.slice) - at)
     }
 }
 
@@ -194,18 +184,18 @@ impl Algorithm for TwoSidedScatterAllgather {
 
     #[inline(always)]
     async fn run<F: Messages + Rma>(f: &F, schedule: &ScatterAllgather) -> Op {
-        let ScatterAllgather { down, by, pieces, relative, pes, left, right, .. } = schedule;
+        let ScatterAllgather { down, by, slices, pieces, pes, left, right, .. } = schedule;
         down.run(f).await?;
-        let sends_first = relative % 2 == 0;
+        let sends_first = slices.sends_first();
         for round in 0..pes - 1 {
             for sends in [sends_first, !sends_first] {
                 match (left, right) {
                     (Some(left), _) if sends => {
-                        let (at, bytes) = schedule.slice(relative + round);
+                        let (at, bytes) = slices.part(round, 0, slices.longest());
                         by.send(f, *left, round * pieces, down.own(at, bytes)).await?;
                     }
                     (_, Some(right)) if !sends => {
-                        let (at, bytes) = schedule.slice(relative + 1 + round);
+                        let (at, bytes) = slices.part(round + 1, 0, slices.longest());
                         by.receive(f, *right, round * pieces, Span::target(at, bytes)).await?;
                     }
                     _ => {}

@@ -2,5 +2,6 @@
 
 pub mod dissemination;
 pub mod halving;
+pub mod slices;
 pub mod subtree;
 pub mod tree;

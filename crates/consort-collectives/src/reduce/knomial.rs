@@ -77,7 +77,7 @@ pub struct Schedule {
 }
 
 /// One chunk's way through a PE. No future of its own, so that a call of one chunk has none around
-/// it: between two PEs that would take 90 instructions more.
+/// it: between two PEs that would take some 60 instructions more.
 macro_rules! pass {
     ($schedule:expr, $f:expr, $index:expr) => {
         let Schedule { chunks, inputs, parent, result, keeps, .. } = $schedule;

@@ -12,6 +12,7 @@ use consort_fabric::{Candidate, Query};
 use crate::{
     Confidence, Entry, Race, Rigour, RunnerUp, Sample, Workbench,
     estimate::{distinct, ranked, same},
+    online::NEAR,
     parts::best_of_each,
     times::rounded_ns,
     wisdom::MOST_CONTENDERS,
@@ -30,9 +31,6 @@ const FLOOR: Duration = Duration::from_millis(2);
 
 /// What takes so many times as long as the best leaves a heat.
 const MUCH_SLOWER: f64 = 1.5;
-/// What takes at most so many times as long as the best is kept, for refinement while a program
-/// runs to try.
-const NEAR: f64 = 1.3;
 /// The launches of a heat.
 pub(crate) const HEAT_LAUNCHES: u32 = 4;
 

@@ -45,6 +45,27 @@ fn share_of_good(bench: &Fake, wisdom: Option<&Wisdom>, queries: &[Query]) -> f6
     queries.iter().filter(is_good).count() as f64 / queries.len() as f64
 }
 
+/// What came near is kept for refinement: not only what was in the final, and nothing that is far.
+#[test]
+fn what_came_near_is_kept() {
+    let mut bench = Fake::new(4);
+    let mut wisdom = empty(&bench);
+    let grid = Grid::new(CORES, &[]);
+    run(search(&grid, Rigour::Patient, Duration::from_secs(60)), &mut bench, &mut wisdom);
+    let (mut count, mut alone) = (0, 0);
+    for entry in wisdom.entries().filter(|entry| entry.is_measured()) {
+        let best_ns = Fake::true_ns(&entry.query, &entry.choice);
+        for one in &entry.contenders {
+            assert!(*one != entry.choice && entry.kept().filter(|kept| *kept == one).count() == 1);
+            // The noise of a heat, which sees each only a few times, and of the final's winner.
+            assert!(Fake::true_ns(&entry.query, one) < 1.6 * best_ns, "{entry:?}");
+        }
+        count += entry.contenders.len();
+        alone += usize::from(entry.contenders.is_empty());
+    }
+    assert!(count > 100 && alone > 0, "{count} kept, and none in {alone} entries");
+}
+
 #[test]
 fn the_choices_are_near_the_best() {
     let grid = Grid::new(CORES, &[32]);

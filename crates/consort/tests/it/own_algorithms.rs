@@ -59,53 +59,15 @@ impl Algorithm for Odd {
     }
 }
 
-/// Another of the same name.
-struct Other;
+/// Names that are taken, by another algorithm and by one of the library's, and one that no wisdom
+/// can have.
+const NAMES: [&str; 3] = ["odd", "linear", "from PE to PE"];
 
-impl Algorithm for Other {
-    const NAME: &'static str = "odd";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = ();
+/// An algorithm of such a name.
+struct Refused<const NAME: usize>;
 
-    fn schedule(_: &Setting, _: &Candidate) -> Result<(), PlanError> {
-        Err(Self::incapable("it is never asked"))
-    }
-
-    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
-        0.0
-    }
-
-    async fn run<F: Messages>(_: &F, (): &()) -> Op {
-        Ok(())
-    }
-}
-
-/// One of the library's.
-struct Linear;
-
-impl Algorithm for Linear {
-    const NAME: &'static str = "linear";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = ();
-
-    fn schedule(_: &Setting, _: &Candidate) -> Result<(), PlanError> {
-        Err(Self::incapable("it is never asked"))
-    }
-
-    fn cost_ns(_: &Query, _: &Candidate, _: &MachineModel) -> f64 {
-        0.0
-    }
-
-    async fn run<F: Messages>(_: &F, (): &()) -> Op {
-        Ok(())
-    }
-}
-
-/// One whose name no wisdom could be read with.
-struct Unwritable;
-
-impl Algorithm for Unwritable {
-    const NAME: &'static str = "from PE to PE";
+impl<const NAME: usize> Algorithm for Refused<NAME> {
+    const NAME: &'static str = NAMES[NAME];
     const PARAMETERS: &'static [Parameter] = &[];
     type Schedule = ();
 
@@ -211,10 +173,13 @@ fn a_name_has_one_algorithm() {
         let payload = refused.expect_err("refused");
         payload.downcast_ref::<String>().expect("a text").clone()
     };
-    let other = message(catch_unwind(|| register::<Other>(Collective::Scan)));
-    assert!(other.contains("Odd is a scan `odd`, as is") && other.contains("Other"), "{other}");
-    let ours = message(catch_unwind(|| register::<Linear>(Collective::Scan)));
+    let other = message(catch_unwind(|| register::<Refused<0>>(Collective::Scan)));
+    assert!(
+        other.contains("Odd is a scan `odd`, as is") && other.contains("Refused<0>"),
+        "{other}"
+    );
+    let ours = message(catch_unwind(|| register::<Refused<1>>(Collective::Scan)));
     assert_eq!(ours, "the library has a scan `linear`: use another name");
-    let bad = message(catch_unwind(|| register::<Unwritable>(Collective::Scan)));
+    let bad = message(catch_unwind(|| register::<Refused<2>>(Collective::Scan)));
     assert!(bad.contains("`from PE to PE` describes no candidate"), "{bad}");
 }

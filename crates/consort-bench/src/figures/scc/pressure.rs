@@ -9,7 +9,7 @@ use super::{
     machine::{CORES, LINE_BYTES, RAW, UNCONTENDED, WITH_LINKS, buffers, edited, simulation},
     row::{Row, outcome},
 };
-use crate::simulation::{Access, Load, contention, loaded};
+use crate::simulation::{Load, Transfer, contention, loaded};
 
 /// How long the cores access the buffer, in nanoseconds.
 const PRESSURE_NS: f64 = 1e6;
@@ -21,11 +21,11 @@ const PRESSURE_NS: f64 = 1e6;
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let (source, mut rows) = (experiment.source, Vec::new());
     let mut verdict = Vec::new();
-    for (access, name, lines) in
-        [(Access::Get, "gets of 128 lines", 128), (Access::Put, "puts of 1 line", 1)]
+    for (transfer, name, lines) in
+        [(Transfer::Get, "gets of 128 lines", 128), (Transfer::Put, "puts of 1 line", 1)]
     {
         let press = |effects, cores| {
-            contention(&simulation(effects)?, access, cores, lines * LINE_BYTES, PRESSURE_NS)
+            contention(&simulation(effects)?, transfer, cores, lines * LINE_BYTES, PRESSURE_NS)
         };
         let slowdown = press(RAW, 24)?.mean_ns / press(UNCONTENDED, 24)?.mean_ns;
         let what = format!("{name}, 24 cores, mean / one's");
