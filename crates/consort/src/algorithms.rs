@@ -199,8 +199,17 @@ impl Algorithms {
     /// # Errors
     /// When there is none of that name.
     pub fn describe(&self, collective: Collective, name: &str) -> Result<Description, PlanError> {
-        let own = self.own(collective, name).map(|own| own.description);
-        own.map_or_else(|| describe(collective, name), Ok)
+        if let Some(own) = self.own(collective, name) {
+            return Ok(own.description);
+        }
+        describe(collective, name).map_err(|error| match error {
+            PlanError::UnknownAlgorithm { collective, name, known } => {
+                let own = self.own.iter().filter(|(of, _)| *of == collective);
+                let known = own.fold(known, |all, (_, one)| all + ", " + one.description.name);
+                PlanError::UnknownAlgorithm { collective, name, known }
+            }
+            other => other,
+        })
     }
 
     /// Whether they are those of a team that lies on processes in another way than a world.

@@ -79,7 +79,8 @@ impl Algorithm for Pipelined {
         let why = "the inbox or the scratch memory is too small";
         let schedule = Schedule::new(setting, shape, chunk_bytes).ok_or(Self::incapable(why))?;
         if schedule.up.chunks().count() > 1 && !setting.capabilities.buffered {
-            return Err(Self::incapable("a send of one phase would wait for the other phase"));
+            let why = "messages are not buffered here, and both phases would wait for each other";
+            return Err(Self::incapable(why));
         }
         Ok(schedule)
     }
