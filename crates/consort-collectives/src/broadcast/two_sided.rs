@@ -16,7 +16,9 @@
 
 use std::ops::Range;
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step};
+use consort_fabric::{
+    CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step,
+};
 
 use crate::{
     Algorithm, Direction, Parameter, PlanError, Setting,
