@@ -21,9 +21,19 @@
 //! credit; and each PE gives its credits in order, each when all its calls up to the quarter's last
 //! are complete.
 //!
-//! Cost: nothing for calls that synchronize; for others `P - 1` additions a quarter.
+//! In a team of many PEs, credits go in two steps, as in a dissemination barrier of two rounds
+//! (Hensgen, Finkel and Manber 1988). With `G` the root of `P`, rounded up: after quarter `q` a PE
+//! gives a credit to each of the `G - 1` PEs after it. Before quarter `q + 2` it awaits those of the
+//! `G - 1` PEs before it, and gives a credit for all of them to every `G`-th PE after it. Before
+//! quarter `q + 3` it awaits these. So PEs are less far apart, and where one of the last four
+//! quarters had a nonblocking call, which may be under way for long, each PE gives credits to all.
+//!
+//! Cost: nothing for calls that synchronize; for others `P - 1` additions a quarter, or `2 (G - 1)`.
 
-use consort_fabric::{Credits, Op, Rank};
+use consort_fabric::{Credit, Credits, Op, Rank};
+
+/// The largest team in which a PE gives its credits to all peers at once.
+const MOST_AT_ONCE: usize = 8;
 
 /// The kinds of calls that a quarter had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,39 +44,61 @@ pub struct Quarter {
     pub started: bool,
 }
 
-/// A quarter that is over, and the credit for it, if one is given.
+/// To whom a PE gives credits for a quarter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Given {
+    ToNone,
+    ToAll,
+    InSteps,
+}
+
+/// A quarter that is over.
 #[derive(Clone, Copy, Debug)]
 struct Past {
     quarter: Quarter,
-    credit: Option<u64>,
+    given: Given,
 }
 
 /// One PE's account of its calls.
 #[derive(Clone, Debug)]
 pub struct Flow {
     quarter_calls: u64,
+    has_steps: bool,
     /// The last four quarters, latest last.
     recent: [Past; 4],
-    given: u64,
+    /// The number of quarters that are over.
+    over: u64,
 }
 
 /// The credits that a PE gives and awaits before it enters the next quarter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
-    give: Option<u64>,
-    await_credits: Option<u64>,
+    /// The number of the quarter that is over.
+    last: u64,
+    /// For the last quarter.
+    give: Given,
+    /// Credits of all peers.
+    await_all: Option<u64>,
+    /// The second step for the quarter before the last.
+    passes_on: bool,
+    /// The end of the second step for the quarter before that.
+    awaits_groups: bool,
 }
 
 impl Flow {
-    /// For a window of so many calls, a power of two from 4 on.
+    /// For a window of so many calls, a power of two from 4 on, in a team of so many PEs.
     #[must_use]
-    pub fn new(window: u64) -> Self {
+    pub fn new(window: u64, pes: usize) -> Self {
+        Self::with(window, pes > MOST_AT_ONCE)
+    }
+
+    fn with(window: u64, has_steps: bool) -> Self {
         assert!(window >= 4, "a window has four quarters");
         assert!(window.is_power_of_two(), "a mask selects the quarter");
         // Before the first call nothing is under way.
         let quarter = Quarter { synchronized: true, started: false };
-        let recent = [Past { quarter, credit: None }; 4];
-        Self { quarter_calls: window / 4, recent, given: 0 }
+        let recent = [Past { quarter, given: Given::ToNone }; 4];
+        Self { quarter_calls: window / 4, has_steps, recent, over: 0 }
     }
 
     /// A call whose number has none of these bits begins a quarter: a turn is due before it.
@@ -84,27 +116,50 @@ impl Flow {
     /// Ends a quarter, and says what is to be done before the next begins.
     #[inline]
     pub fn turn_after(&mut self, quarter: Quarter) -> Turn {
-        let give = (!quarter.synchronized || quarter.started).then_some(self.given);
-        self.given += u64::from(give.is_some());
         self.recent.rotate_left(1);
-        self.recent[3] = Past { quarter, credit: give };
-        let [fourth, third, ..] = self.recent;
-        let known = self.recent[1..].iter().any(|past| past.quarter.synchronized);
-        let await_credits = if fourth.quarter.started {
-            fourth.credit
-        } else if known {
-            None
+        self.recent[3] = Past { quarter, given: Given::ToNone };
+        self.recent[3].given = if quarter.synchronized && !quarter.started {
+            Given::ToNone
+        } else if self.has_steps && !self.recent.iter().any(|past| past.quarter.started) {
+            Given::InSteps
         } else {
-            fourth.credit.or(third.credit)
+            Given::ToAll
         };
-        Turn { give, await_credits }
+        let [fourth, third, second, latest] = self.recent;
+        let last = self.over;
+        self.over += 1;
+        let known = self.recent[1..].iter().any(|past| past.quarter.synchronized);
+        let await_all = if fourth.quarter.started || !known && fourth.given == Given::ToAll {
+            last.checked_sub(3)
+        } else if !known && fourth.given == Given::ToNone && third.given == Given::ToAll {
+            last.checked_sub(2)
+        } else {
+            None
+        };
+        // Whoever is past a synchronizing call knows what further steps would tell.
+        let passes_on = second.given == Given::InSteps && !latest.quarter.synchronized;
+        let awaits_groups = third.given == Given::InSteps
+            && !second.quarter.synchronized
+            && !latest.quarter.synchronized;
+        Turn { last, give: latest.given, await_all, passes_on, awaits_groups }
     }
 }
 
 impl Turn {
-    /// Takes what is to be given, for a PE that gives it later: calls are still under way.
+    /// Takes the credit that all peers are to be given, for a PE that gives it later: calls are
+    /// still under way.
     pub fn take_credit(&mut self) -> Option<u64> {
-        self.give.take()
+        let is_to_all = self.give == Given::ToAll;
+        is_to_all.then(|| {
+            self.give = Given::ToNone;
+            self.last
+        })
+    }
+
+    /// How many quarters ago a PE began one by giving what is awaited now.
+    #[must_use]
+    pub const fn quarters_since(&self) -> u64 {
+        if self.passes_on || self.awaits_groups { 1 } else { 2 }
     }
 
     /// Gives and awaits credits.
@@ -112,16 +167,39 @@ impl Turn {
     /// # Errors
     /// When the job has failed.
     pub async fn run<F: Credits>(self, f: &F) -> Op {
-        if let Some(credit) = self.give {
-            for peer in (0..f.size()).map(Rank).filter(|&peer| peer != f.rank()) {
-                f.credit(peer, credit).await?;
+        let (pes, last) = (f.size(), self.last);
+        let group = root(pes);
+        let after = |by: u32| Rank((f.rank().0 + by) % pes);
+        let before = |by: u32| Rank((f.rank().0 + pes - by) % pes);
+        let given_at_once = match self.give {
+            Given::ToNone => 1..1,
+            Given::InSteps => 1..group,
+            Given::ToAll => 1..pes,
+        };
+        for to in given_at_once.map(after) {
+            f.credit(to, Credit::Own, last).await?;
+        }
+        if let Some(quarter) = self.await_all {
+            f.await_credits((1..pes).map(before), Credit::Own, quarter).await?;
+        }
+        let others = (group..pes).step_by(group as usize);
+        if self.passes_on {
+            f.await_credits((1..group).map(before), Credit::Own, last - 1).await?;
+            for to in others.clone().map(after) {
+                f.credit(to, Credit::Group, last - 1).await?;
             }
         }
-        if let Some(credit) = self.await_credits {
-            f.await_credits(credit).await?;
+        if self.awaits_groups {
+            f.await_credits(others.map(before), Credit::Group, last - 2).await?;
         }
         Ok(())
     }
+}
+
+/// The root of a number of PEs, rounded up.
+fn root(pes: u32) -> u32 {
+    let root = pes.isqrt();
+    if root * root == pes { root } else { root + 1 }
 }
 
 #[cfg(test)]
@@ -141,23 +219,41 @@ mod tests {
 
     /// By the definition: two PEs, one as far ahead as its waits allow, the other at the call that
     /// the first knows it to have entered, its nonblocking calls under way for as long as may be.
-    fn nobody_is_a_window_ahead(kind: impl Fn(u64) -> Kind) -> Result<(), u64> {
-        let mut flow = Flow::new(WINDOW);
+    /// Where credits go in steps, the other is one that the first hears of by the last step.
+    fn nobody_is_a_window_ahead(kind: impl Fn(u64) -> Kind, has_steps: bool) -> Result<(), u64> {
+        let mut flow = Flow::with(WINDOW, has_steps);
         let mut quarter = Quarter { synchronized: true, started: false };
-        let mut credit_of_quarter = Vec::new();
+        // The quarters for which all have been given credits, and by each step.
+        let (mut to_all, mut first, mut passed_on) = (Vec::new(), Vec::new(), Vec::new());
         let mut complete_by_credit = 0;
         let mut synchronizing = 0;
         for call in 0..4 * WINDOW {
             if call & flow.quarter_mask() == 0 {
                 let turn = flow.turn_after(std::mem::take(&mut quarter));
+                // Of the quarter before the first call nothing is told.
                 if call > 0 {
-                    credit_of_quarter.push(turn.give);
+                    match turn.give {
+                        Given::ToNone => {}
+                        Given::ToAll => to_all.push(turn.last),
+                        Given::InSteps => {
+                            let of_window = (call - WINDOW.min(call))..call;
+                            assert!(of_window.clone().all(|call| kind(call) != Kind::Nonblocking));
+                            first.push(turn.last);
+                        }
+                    }
                 }
                 // What the fast PE knows the slow one to have left when it enters `call`.
-                if let Some(credit) = turn.await_credits {
-                    let at = credit_of_quarter.iter().position(|&given| given == Some(credit));
-                    let quarters = at.expect("awaited credits are given") as u64 + 1;
-                    complete_by_credit = complete_by_credit.max(4 * quarters);
+                if let Some(quarter) = turn.await_all {
+                    assert!(to_all.contains(&quarter), "awaited credits are given");
+                    complete_by_credit = complete_by_credit.max(4 * quarter);
+                }
+                if turn.passes_on {
+                    assert!(first.contains(&(turn.last - 1)), "the first step comes first");
+                    passed_on.push(turn.last - 1);
+                }
+                if turn.awaits_groups {
+                    assert!(passed_on.contains(&(turn.last - 2)), "awaited credits are given");
+                    complete_by_credit = complete_by_credit.max(4 * (turn.last - 2));
                 }
                 let last = call + 3;
                 for earlier in
@@ -192,8 +288,13 @@ mod tests {
                 }
             });
             let kind = |call: u64| kinds[usize::try_from(call).expect("small") % kinds.len()];
-            let outcome = nobody_is_a_window_ahead(kind);
-            assert!(outcome.is_ok(), "pattern {pattern}: call {outcome:?} may still be under way");
+            for has_steps in [false, true] {
+                let outcome = nobody_is_a_window_ahead(kind, has_steps);
+                assert!(
+                    outcome.is_ok(),
+                    "pattern {pattern}, steps {has_steps}: call {outcome:?} may be under way"
+                );
+            }
         }
     }
 }

@@ -11,11 +11,25 @@ pub const fn window(pes: usize) -> usize {
     if pes <= 64 { 64 } else { 16 }
 }
 
+/// Who has left a quarter of the window, by a credit for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Credit {
+    /// The PE that gives the credit.
+    Own,
+    /// That PE, and those whose credits for the quarter it had awaited.
+    Group,
+}
+
 /// Flow control between calls. Algorithms do not use it.
 pub trait Credits: Local {
-    /// Gives `to` a credit: the caller has left another quarter of the window of calls, `quarter`.
-    fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op>;
+    /// Gives `to` a credit for another quarter of the window of calls, `quarter`.
+    fn credit(&self, to: Rank, credit: Credit, quarter: u64) -> impl Future<Output = Op>;
 
-    /// Waits until every peer has given the credit for quarter number `quarter`.
-    fn await_credits(&self, quarter: u64) -> impl Future<Output = Op>;
+    /// Waits until each of these peers has given such a credit for quarter number `quarter`.
+    fn await_credits(
+        &self,
+        from: impl Iterator<Item = Rank> + Clone + Unpin,
+        credit: Credit,
+        quarter: u64,
+    ) -> impl Future<Output = Op>;
 }

@@ -40,7 +40,7 @@ pub use candidate::{BadCandidate, Candidate};
 pub use capabilities::{Capabilities, Vendor};
 pub use channel::{Channel, LINE_PAYLOAD_BYTES, PAIRWISE_BYTES, Step};
 pub use counters::Counters;
-pub use credits::{Credits, window};
+pub use credits::{Credit, Credits, window};
 pub use error::{Op, Poisoned};
 pub use fabric::Fabric;
 pub use kernel::Kernel;

@@ -8,8 +8,8 @@
 mod remote;
 
 use consort_fabric::{
-    Channel, Counters, Credits, Kernel, Layout, Local, Messages, Op, Place, Rank, Ranks, Span,
-    Step, VendorCollectives,
+    Channel, Counters, Credit, Credits, Kernel, Layout, Local, Messages, Op, Place, Rank, Ranks,
+    Span, Step, VendorCollectives,
 };
 
 use crate::{
@@ -321,13 +321,18 @@ impl Counters for Call<'_> {
 }
 
 impl Credits for Call<'_> {
-    async fn credit(&self, to: Rank, quarter: u64) -> Op {
-        self.signal_with(self.peer(to), "credit", Parcel::Credit { quarter }).await
+    async fn credit(&self, to: Rank, credit: Credit, quarter: u64) -> Op {
+        self.signal_with(self.peer(to), "credit", Parcel::Credit { credit, quarter }).await
     }
 
-    async fn await_credits(&self, quarter: u64) -> Op {
-        let (mail, peers) = (&self.local().mail, self.size() - 1);
-        let given = || mail.borrow_mut().has_credits(quarter, peers);
+    async fn await_credits(
+        &self,
+        from: impl Iterator<Item = Rank> + Clone + Unpin,
+        credit: Credit,
+        quarter: u64,
+    ) -> Op {
+        let (mail, from) = (&self.local().mail, from.map(|peer| self.peer(peer)));
+        let given = || mail.borrow().has_credits(from.clone(), credit, quarter);
         self.wait_for("credits", || given().then_some(((), None))).await
     }
 }

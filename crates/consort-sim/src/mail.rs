@@ -6,7 +6,7 @@ use std::{
     hash::{BuildHasherDefault, Hasher},
 };
 
-use consort_fabric::{Channel, LINE_PAYLOAD_BYTES, Notification, Rank, Span, Step};
+use consort_fabric::{Channel, Credit, LINE_PAYLOAD_BYTES, Notification, Rank, Span, Step};
 
 use crate::engine::Time;
 
@@ -63,8 +63,8 @@ pub(crate) struct Mail {
     /// The number of messages of two-sided transfers that receivers have taken.
     pub(crate) taken: u64,
     pub(crate) detached: u64,
-    /// The number of peers that have given their credit for a quarter.
-    credits: BTreeMap<u64, u32>,
+    /// The last quarter for which a peer has given a credit.
+    credits: Map<(Rank, Credit), u64>,
 }
 
 impl Mail {
@@ -77,7 +77,7 @@ impl Mail {
             exposures: Map::default(),
             taken: 0,
             detached: 0,
-            credits: BTreeMap::new(),
+            credits: Map::default(),
         }
     }
 
@@ -133,19 +133,20 @@ impl Mail {
         self.exposures.remove(&(call, from, number))
     }
 
-    /// Counts a peer's credit for a quarter. Each peer gives one for every quarter, in order.
-    pub(crate) fn credit(&mut self, quarter: u64) {
-        *self.credits.entry(quarter).or_default() += 1;
+    /// Notes a peer's credit for a quarter, which is one for all before it too.
+    pub(crate) fn credit(&mut self, from: Rank, credit: Credit, quarter: u64) {
+        let last = self.credits.entry((from, credit)).or_default();
+        *last = (*last).max(quarter);
     }
 
-    /// Whether this many peers have given their credit for a quarter. If so, earlier quarters are
-    /// dropped, since they are not asked for again.
-    pub(crate) fn has_credits(&mut self, quarter: u64, peers: u32) -> bool {
-        let given = self.credits.get(&quarter).copied().unwrap_or(0);
-        if given == peers {
-            self.credits = self.credits.split_off(&quarter);
-        }
-        given == peers
+    /// Whether each of these peers has given such a credit for a quarter, or for a later one.
+    pub(crate) fn has_credits(
+        &self,
+        mut from: impl Iterator<Item = Rank>,
+        credit: Credit,
+        quarter: u64,
+    ) -> bool {
+        from.all(|peer| self.credits.get(&(peer, credit)).is_some_and(|&last| last >= quarter))
     }
 }
 
@@ -209,14 +210,17 @@ mod tests {
     }
 
     #[test]
-    fn credits_count_for_their_quarter() {
+    fn credits_count_for_their_quarter_and_those_before() {
         let mut mail = Mail::new(16);
-        mail.credit(0);
-        mail.credit(1);
-        assert!(!mail.has_credits(0, 2));
-        mail.credit(0);
-        assert!(mail.has_credits(0, 2));
-        assert!(mail.has_credits(0, 2), "the first of a series is asked for twice");
-        assert!(mail.has_credits(1, 1), "not forgotten with those before");
+        let peers = [Rank(1), Rank(2)];
+        let has =
+            |mail: &Mail, credit, quarter| mail.has_credits(peers.into_iter(), credit, quarter);
+        mail.credit(peers[0], Credit::Own, 1);
+        assert!(!has(&mail, Credit::Own, 0));
+        mail.credit(peers[1], Credit::Own, 0);
+        assert!(has(&mail, Credit::Own, 0) && !has(&mail, Credit::Own, 1));
+        assert!(!has(&mail, Credit::Group, 0), "each kind has quarters of its own");
+        mail.credit(peers[1], Credit::Own, 1);
+        assert!(has(&mail, Credit::Own, 0) && has(&mail, Credit::Own, 1));
     }
 }

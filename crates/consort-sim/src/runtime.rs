@@ -126,7 +126,7 @@ impl<'p, 'w> Caller<'p, 'w> {
     #[must_use]
     pub fn new(pe: &'p Pe<'w>) -> Self {
         // Nothing is under way before the first call.
-        Self { pe, flow: Flow::new(pe.window()), synchronized: true }
+        Self { pe, flow: Flow::new(pe.window(), pe.size() as usize), synchronized: true }
     }
 
     /// Makes a call.

@@ -5,7 +5,9 @@ use std::{
     collections::HashMap,
 };
 
-use consort_fabric::{Capabilities, Channel, Notification, Place, Rank, Signal, Span, Step};
+use consort_fabric::{
+    Capabilities, Channel, Credit, Notification, Place, Rank, Signal, Span, Step,
+};
 
 use crate::{
     account::Account,
@@ -37,6 +39,7 @@ pub(crate) enum Parcel {
     },
     Detached,
     Credit {
+        credit: Credit,
         quarter: u64,
     },
     Put {
@@ -295,7 +298,7 @@ impl World {
             Parcel::Taken => mail.taken += 1,
             Parcel::Exposure { call, number, remote } => mail.expose(call, from, number, remote),
             Parcel::Detached => mail.detached += 1,
-            Parcel::Credit { quarter } => mail.credit(quarter),
+            Parcel::Credit { credit, quarter } => mail.credit(from, credit, quarter),
             Parcel::Put { place, at, data, notify } => {
                 local.write(place, at, &data);
                 match notify {

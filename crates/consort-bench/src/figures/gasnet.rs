@@ -183,7 +183,7 @@ pub fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
 pub fn simulated_modes(source: Source) -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
     for name in [CRAY, RANGER] {
-        let machine = Machine::new(name, SIMULATED_PES)?;
+        let machine = Machine::new(name, SIMULATED_PES)?.with_credits();
         let described = machine.described()?;
         let form = |candidate: &Candidate| vec![candidate.algorithm.clone()];
         let mut ratios = Vec::new();

@@ -3,6 +3,7 @@
 
 use anyhow::Result;
 use consort::{Candidate, Query};
+use consort_fabric::window;
 use consort_sim::{Simulation, machines};
 
 use crate::{
@@ -24,6 +25,7 @@ const CALLS: u64 = 4;
 pub(super) struct Machine {
     machine: machines::Machine,
     pub(super) pes: u32,
+    calls: u64,
 }
 
 impl Machine {
@@ -32,7 +34,14 @@ impl Machine {
     }
 
     pub(super) fn of(machine: machines::Machine, pes: u32) -> Self {
-        Self { machine, pes }
+        Self { machine, pes, calls: CALLS }
+    }
+
+    /// The same with rows of more calls: one that finds the pipeline empty, and a quarter of the
+    /// team's window, for which credits are given.
+    pub(super) fn with_credits(self) -> Self {
+        let quarter = window(self.pes as usize) / 4;
+        Self { calls: 1 + quarter as u64, ..self }
     }
 
     /// The algorithms that it can run, and the model's estimates for them.
@@ -46,16 +55,16 @@ impl Machine {
         &self,
         query: &Query,
         candidates: impl IntoIterator<Item = Candidate>,
-    ) -> Result<(String, f64)> {
-        let mut best = (String::new(), f64::INFINITY);
+    ) -> Result<(Option<Candidate>, f64)> {
+        let mut best = (None, f64::INFINITY);
         for candidate in candidates {
             let once = Program::once(*query, &candidate);
-            let program = Program { mode: Mode::Throughput, calls: CALLS, ..once };
+            let program = Program { mode: Mode::Throughput, calls: self.calls, ..once };
             let simulation = Simulation::on(self.machine.clone(), self.pes);
             let simulation = simulation.heap_bytes(program.heap_bytes());
             let ns = program.play(&simulation)?.call_ns(program.mode)?;
             if ns < best.1 {
-                best = (candidate.to_string(), ns);
+                best = (Some(candidate), ns);
             }
         }
         Ok(best)

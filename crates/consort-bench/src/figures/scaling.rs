@@ -7,7 +7,7 @@
 //! 16 and 17 a core. Their numbers of PEs are up to 32 768; here they are up to 64. SUMMA's part
 //! of a matrix and FT's messages are the paper's.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use consort::{Candidate, Collective};
 use consort_sim::machines::Machine;
 
@@ -50,8 +50,8 @@ fn broadcast(machine: &Machine, side: u32, bytes: usize) -> Result<Candidate> {
         [2, 4].into_iter().flat_map(|radix| ["knomial_put", "knomial"].map(|it| tree(it)(radix)));
     let candidates = trees.chain([Candidate::new("scatter_allgather")]);
     let alone = networks::Machine::of(with_pes_per_node(machine.clone(), 1)?, side);
-    let (name, _) = alone.best(&query(Collective::Broadcast, side, bytes), candidates)?;
-    Ok(name.parse()?)
+    let (best, _) = alone.best(&query(Collective::Broadcast, side, bytes), candidates)?;
+    best.context("a tree serves broadcasts")
 }
 
 /// Adds the figures of an application: its rate or time by its calls, and what others take over

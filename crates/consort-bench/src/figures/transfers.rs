@@ -82,7 +82,10 @@ impl Row {
     /// The best trees of a simulated machine.
     fn simulated(machine: &Machine, bytes: usize) -> Result<Self> {
         let query = query(machine.pes, bytes);
-        let best = |transfer: Transfer| machine.best(&query, transfer.candidates(machine.pes));
+        let best = |transfer: Transfer| -> Result<_> {
+            let (by, ns) = machine.best(&query, transfer.candidates(machine.pes))?;
+            Ok((by.map_or_else(String::new, |by| by.to_string()), ns))
+        };
         let [put, rendezvous, messages] = Transfer::EVERY.map(best);
         Ok(Self { bytes, bests: [put?, rendezvous?, messages?] })
     }

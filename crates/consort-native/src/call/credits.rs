@@ -2,25 +2,37 @@
 
 use std::future::{Future, ready};
 
-use consort_fabric::{Credits, Local, Op, Rank};
+use consort_fabric::{Credit, Credits, Op, Rank};
 
 use super::view::Call;
 
 impl Credits for Call<'_> {
     #[inline(always)]
-    fn credit(&self, to: Rank, quarter: u64) -> impl Future<Output = Op> {
+    fn credit(&self, to: Rank, credit: Credit, quarter: u64) -> impl Future<Output = Op> {
         // Release: pairs with the acquire in `await_credits`.
-        self.group.credits(to, self.rank).publish_at(0, quarter + 1);
-        self.tell(to, self.group.credits_at(to, self.rank), 1);
+        let word = word(credit);
+        self.group.credits(to, self.rank).publish_at(word, quarter + 1);
+        self.tell(to, self.group.credits_at(to, self.rank) + word, 1);
         ready(Ok(()))
     }
 
     #[inline(always)]
-    fn await_credits(&self, quarter: u64) -> impl Future<Output = Op> {
+    async fn await_credits(
+        &self,
+        from: impl Iterator<Item = Rank> + Clone + Unpin,
+        credit: Credit,
+        quarter: u64,
+    ) -> Op {
         let (group, me) = (self.group, self.rank);
-        let others = (0..self.size()).map(Rank).filter(move |&peer| peer != me);
-        self.when(move || {
-            others.clone().all(|peer| group.credits(me, peer).word_at(0) > quarter).then_some(())
-        })
+        let has_given = move |peer| group.credits(me, peer).word_at(word(credit)) > quarter;
+        self.when(move || from.clone().all(has_given).then_some(())).await
+    }
+}
+
+/// The word of such credits, in the line that one PE has for another's.
+const fn word(credit: Credit) -> usize {
+    match credit {
+        Credit::Own => 0,
+        Credit::Group => 1,
     }
 }

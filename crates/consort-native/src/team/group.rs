@@ -275,7 +275,8 @@ impl Group {
         self.exposing(position).begin_era();
     }
 
-    /// Word 0: the credits that member `from` has given to member `to`.
+    /// The credits that member `from` has given to member `to`: its own in word 0, its group's in
+    /// word 1.
     #[inline(always)]
     pub(crate) fn credits(&self, to: Rank, from: Rank) -> &Line {
         self.memory.member_line(to, self.memory.geometry.credits + from.index() * LINE_WORDS)
@@ -314,7 +315,7 @@ impl Group {
         self.memory.move_on(self.rank, is_nonblocking);
     }
 
-    /// Gives all peers the credit for a quarter: this member has left another quarter of the
+    /// Gives all peers its own credit for a quarter: this member has left another quarter of the
     /// window.
     pub(crate) fn give_credit(&self, quarter: u64) {
         for peer in self.others() {

@@ -82,7 +82,7 @@ impl State {
     }
 
     fn of(number: usize, endpoint: Endpoint, choices: Choices, presence: Rc<Cell<u8>>) -> Self {
-        let flow = Flow::new(endpoint.group().window());
+        let flow = flow_of(endpoint.group());
         Self {
             quarter_mask: Cell::new(flow.quarter_mask()),
             refinements: choices.online().map(Refinements::new),
@@ -117,7 +117,7 @@ impl State {
         unsafe {
             self.endpoint.serve_again(part);
         }
-        let flow = Flow::new(self.endpoint.group().window());
+        let flow = flow_of(self.endpoint.group());
         self.quarter_mask.set(flow.quarter_mask());
         self.flow.replace(flow);
         let choices = parent.choices.borrow().of_group(self.endpoint.group());
@@ -256,9 +256,9 @@ impl State {
         #[expect(unsafe_code, reason = "makes a view for giving and awaiting credits")]
         let view = unsafe { self.endpoint.view(&Operands::NONE) };
         let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask.get() + 1);
-        // The first call of the quarter before the last: a PE that has begun it has given the
-        // credit.
-        let until = calls.checked_sub(2 * quarter_calls);
+        // The first call of the last quarter, or of the one before: a PE that has begun it has given
+        // the credits.
+        let until = calls.checked_sub(turn.quarters_since() * quarter_calls);
         let mut done = self.endpoint.block_on_view(&view, until, turn.run(&view));
         if !is_idle {
             done = done
@@ -349,6 +349,10 @@ impl<'p> Hold<'p> {
         self.endpoint.progress();
         Ok(begun)
     }
+}
+
+fn flow_of(group: &Group) -> Flow {
+    Flow::new(group.window(), group.size())
 }
 
 /// Marks that the PE is in a call, until it is dropped.

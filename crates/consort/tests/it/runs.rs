@@ -171,6 +171,33 @@ fn seventeen_pes_run_loose() {
     wrap_the_window(17, &[1, 50]);
 }
 
+/// A team of so many has a short window, and its credits go in steps. PEs are late, and the last one
+/// at the end of a run of calls that wait for nothing else.
+#[test]
+fn seventy_pes_run_loose() {
+    const PES: u32 = 70;
+    alone(LIMIT, || {
+        Pes::threads(PES).run(|pe| {
+            let world = pe.world();
+            let buffers = Buffers::new(world, 3)?;
+            let flat = Candidate::new("flat");
+            let tree = Candidate::new("knomial").with("radix", 4);
+            let candidates = [vec![flat.clone()], vec![tree.clone()], vec![flat, tree]];
+            for (seed, candidates) in (0..).zip(candidates) {
+                for collective in [Collective::Broadcast, Collective::Reduce] {
+                    let candidates = candidates.clone();
+                    let root = Some(Rank(seed * 30));
+                    let late = Rank(PES - 1 - seed * 20);
+                    let run = Run { collective, candidates, words: 3, root, late };
+                    assert!(loose(world, &buffers, &run, u64::from(seed) << 8)?, "{run:?}");
+                }
+            }
+            Ok(())
+        })
+    })
+    .unwrap();
+}
+
 /// Values are copied into the call: Loose, without symmetric memory.
 #[test]
 fn loose_values_are_right_at_once() {

@@ -182,6 +182,36 @@ fn who_waits_for_credits_of_a_pe_that_waits_is_not_stuck() {
     });
 }
 
+/// The same in a team of many, whose credits go in steps: PE 0 waits for those of PE 69, who waits
+/// in another team for one that computes.
+#[test]
+fn who_waits_for_credits_that_go_in_steps_is_not_stuck() {
+    const CALLS: usize = 40;
+    on(pes_of(70), |world| {
+        let (first, last) = (Rank(0), Rank(69));
+        let ends = pair(world, 68, 69)?;
+        let run = |calls: std::ops::Range<usize>| {
+            for call in calls {
+                assert_eq!(world.with(SyncModes::LOOSE).broadcast(call, first)?, call);
+            }
+            Ok::<(), Error>(())
+        };
+        if world.rank() == last {
+            run(0..7)?;
+            ends.expect("in it").barrier()?;
+            run(7..CALLS)?;
+        } else if world.rank() == Rank(68) {
+            run(0..6)?;
+            thread::sleep(LONG);
+            ends.expect("in it").barrier()?;
+            run(6..CALLS)?;
+        } else {
+            run(0..CALLS)?;
+        }
+        world.barrier()
+    });
+}
+
 /// The error of a program in which a PE waits for a word that nobody can change any more.
 fn waits_in_vain(pes: u32, program: impl Fn(Team<'_>) -> consort::Result<()> + Sync) -> String {
     let error = pes_of(pes).run(|pe| program(pe.world())).expect_err("somebody waits in vain");

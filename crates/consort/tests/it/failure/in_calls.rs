@@ -125,6 +125,27 @@ fn waits_for_credits_fail() {
     });
 }
 
+/// In a team of many, credits go in steps: of who is before a PE, and of who is before those.
+#[test]
+fn waits_for_credits_of_groups_fail() {
+    alone(LIMIT, || {
+        for victim in [Rank(69), Rank(30)] {
+            let pes = Pes::threads(70).waiting(Waiting::SpinYieldPark).heap_bytes(1 << 16);
+            let pes = pes.force(Collective::Broadcast, Candidate::new("flat"));
+            fails(pes, 70, victim, |pe, moment| {
+                let world = pe.world();
+                let data = world.symmetric::<u64>(2)?;
+                if world.rank() == victim {
+                    thread::sleep(Duration::from_millis(5));
+                    moment.is_now();
+                    panic!("as planned");
+                }
+                call_on(|| world.with(SyncModes::LOOSE).broadcast_symmetric(&data, Rank(0)))
+            });
+        }
+    });
+}
+
 /// A broadcast by puts waits for those that must have entered, and for the data.
 #[test]
 fn broadcasts_by_puts_fail() {
