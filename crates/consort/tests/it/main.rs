@@ -11,6 +11,7 @@ mod counters;
 mod data;
 mod failure;
 mod far;
+mod flow;
 mod gigabyte;
 mod handles;
 mod idling;
