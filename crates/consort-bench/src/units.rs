@@ -20,6 +20,17 @@ pub fn ratio(ratio: f64) -> String {
     format!("{}x", number(ratio))
 }
 
+/// Half an interval in per cent of its median: `0.4`, `12`, `over 999`, and `-` where there is no
+/// interval.
+pub fn precision(share: f64) -> String {
+    const MOST: f64 = 999.0;
+    match 100.0 * share {
+        percent if !percent.is_finite() => "-".to_owned(),
+        percent if percent > MOST => format!("over {MOST}"),
+        percent => format!("{percent:.*}", usize::from(percent < 9.95)),
+    }
+}
+
 /// A size with the largest unit that divides it: `8 B`, `4 KiB`, `1536 B`.
 pub fn size(bytes: u64) -> String {
     let power = (bytes.trailing_zeros() / 10).min(3);
@@ -61,6 +72,14 @@ mod tests {
         let expected = ["0.10 ns", "10.0 ns", "123 ns", "1.00 us", "4.57 us", "78.9 ms", "2.00 s"];
         assert_eq!(times, expected);
         assert_eq!([0.5, 12.34, 118.2].map(ratio), ["0.50x", "12.3x", "118x"]);
+    }
+
+    /// Of two launches that differ by much, an interval has no bound worth printing.
+    #[test]
+    fn a_precision_has_three_digits() {
+        let shares = [0.004, 0.0996, 0.123, 9.98, 9.991, 6.7e15, f64::INFINITY, f64::NAN];
+        let expected = ["0.4", "10", "12", "998", "over 999", "over 999", "-", "-"];
+        assert_eq!(shares.map(precision), expected);
     }
 
     #[test]

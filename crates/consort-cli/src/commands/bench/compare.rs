@@ -7,6 +7,7 @@
 
 use std::{
     cell::RefCell,
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -43,12 +44,12 @@ const IDENTITY: [&str; 16] = [
 ];
 
 /// The results of an earlier run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Old {
     path: PathBuf,
     rows: Vec<Row>,
-    machine: String,
-    version: String,
+    machines: BTreeSet<String>,
+    versions: BTreeSet<String>,
     was_busy: bool,
     /// Why a check of the comparison failed.
     pub(super) failure: RefCell<Option<String>>,
@@ -220,14 +221,7 @@ impl Old {
     pub(super) fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-        let mut old = Self {
-            path: path.to_owned(),
-            rows: Vec::new(),
-            machine: String::new(),
-            version: String::new(),
-            was_busy: false,
-            failure: RefCell::default(),
-        };
+        let mut old = Self { path: path.to_owned(), ..Self::default() };
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let number = index + 1;
             old.add(line).with_context(|| format!("{shown}, line {number}"))?;
@@ -254,8 +248,13 @@ impl Old {
         for key in ["bench", "median_ns"] {
             ensure!(row.get(key).is_some(), "{of}: it has no `{key}`");
         }
-        context["machine"].as_str().unwrap_or_default().clone_into(&mut self.machine);
-        version.clone_into(&mut self.version);
+        let median = &row["median_ns"];
+        ensure!(
+            median.is_null() || median.as_f64().is_some_and(|ns| ns > 0.0),
+            "`median_ns` is {median}, which is no time"
+        );
+        self.machines.insert(context["machine"].as_str().unwrap_or_default().to_owned());
+        self.versions.insert(version.to_owned());
         self.was_busy |= context["busy"].is_string();
         let row = Row::of(&row);
         // Of several results of the same the last counts.
@@ -344,14 +343,16 @@ impl Old {
     /// What makes a comparison with this machine and build doubtful.
     fn warnings(&self, machine: &str) -> Vec<String> {
         let (name, version) = (self.path.display(), env!("CARGO_PKG_VERSION"));
-        let other_machine = (self.machine != machine)
-            .then(|| format!("{name} is of another machine: {}; here: {machine}", self.machine));
-        let other_version = (self.version != version)
-            .then(|| format!("{name} is of consort {}, and this is {version}", self.version));
+        let others = self.machines.iter().filter(|one| *one != machine);
+        let other_machines =
+            others.map(|one| format!("{name} is of another machine: {one}; here: {machine}"));
+        let others = self.versions.iter().filter(|one| *one != version);
+        let other_versions =
+            others.map(|one| format!("{name} is of consort {one}, and this is {version}"));
         let busy = self
             .was_busy
             .then(|| format!("{name}: the machine was busy then; its figures may be too high"));
-        [other_machine, other_version, busy].into_iter().flatten().collect()
+        other_machines.chain(other_versions).chain(busy).collect()
     }
 
     /// Notes whether a comparison fails a check for rows that are slower by so many per cent.

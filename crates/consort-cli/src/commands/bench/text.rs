@@ -117,9 +117,7 @@ fn table(page: &mut Page, run: &Run, figures: &[&Figure]) {
         row.extend(with_sync.then(|| figure.sync.clone().unwrap_or_default()));
         row.push(figure.reps.to_string());
         row.push(figure.median_ns.map_or("-".to_owned(), output::time));
-        row.push(figure.precision_percent().map_or("-".to_owned(), |percent| {
-            format!("{percent:.*}", usize::from(percent < 9.95))
-        }));
+        row.push(figure.precision().map_or("-".to_owned(), units::precision));
         row.push(figure.p99_ns.map_or("-".to_owned(), output::time));
         row.extend((!bulk).then(|| figure.ratio_to_limit.map_or("-".to_owned(), output::ratio)));
         row.extend(speed.map(|(_, amount)| {

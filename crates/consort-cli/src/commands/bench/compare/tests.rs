@@ -110,6 +110,12 @@ fn what_makes_it_doubtful_is_told() {
         assert!(warnings.contains(part), "{part}: {warnings}");
     }
     new["c2c_ns"] = json!(55.0);
+    let warnings =
+        old(&[busy.clone(), row("chain", 1.0, 0.1)]).compared(&[], "m").warnings.join("\n");
+    assert!(
+        warnings.contains("another machine: other") && warnings.contains("0.0.1"),
+        "{warnings}"
+    );
     let warnings = old(&[busy]).compared(&[new], "m").warnings.join("\n");
     assert!(!warnings.contains("between cores"), "{warnings}");
 }
@@ -150,5 +156,11 @@ fn a_file_that_is_no_result_is_told_where() {
     let context = |version: &str| format!("{{\"context\": {{\"version\": \"{version}\"}}}}");
     let other = refused(&context("9.9.9"));
     assert!(other.contains("of consort 9.9.9, whose results are others"), "{other}");
+    for (ns, shown) in [(json!("9"), "\"9\""), (json!(0), "0"), (json!(-5.5), "-5.5")] {
+        let mut row = row("flat", 1.0, 0.1);
+        row["median_ns"] = ns;
+        let why = refused(&row.to_string());
+        assert!(why.contains(&format!("`median_ns` is {shown}, which is no time")), "{why}");
+    }
     assert!(refused(&context(version)).contains("of another command than `consort bench`: it has"));
 }
