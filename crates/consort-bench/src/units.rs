@@ -20,6 +20,16 @@ pub fn ratio(ratio: f64) -> String {
     format!("{}x", number(ratio))
 }
 
+/// Half an interval, relative to its median, in per cent: `0.9`, `12`. Of a single sample it is not
+/// known: `-`; that of a few samples far apart, by Student's t, would be any number: `>999`.
+pub fn precision(share: f64) -> String {
+    match 100.0 * share {
+        percent if !percent.is_finite() => "-".to_owned(),
+        percent if percent >= 999.5 => ">999".to_owned(),
+        percent => format!("{percent:.*}", usize::from(percent < 9.95)),
+    }
+}
+
 /// A size with the largest unit that divides it: `8 B`, `4 KiB`, `1536 B`.
 pub fn size(bytes: u64) -> String {
     let power = (bytes.trailing_zeros() / 10).min(3);
@@ -61,6 +71,12 @@ mod tests {
         let expected = ["0.10 ns", "10.0 ns", "123 ns", "1.00 us", "4.57 us", "78.9 ms", "2.00 s"];
         assert_eq!(times, expected);
         assert_eq!([0.5, 12.34, 118.2].map(ratio), ["0.50x", "12.3x", "118x"]);
+    }
+
+    #[test]
+    fn a_precision_has_few_digits() {
+        let shares = [0.000_4, 0.009, 0.0996, 0.12, 9.99, 1e15, f64::INFINITY].map(precision);
+        assert_eq!(shares, ["0.0", "0.9", "10", "12", "999", ">999", "-"]);
     }
 
     #[test]

@@ -107,10 +107,10 @@ impl Figure {
         self.peer.as_ref().is_some_and(|peer| peer.starts_with("limit "))
     }
 
-    /// Half the interval of the median, in per cent of it; `None` of a single block.
-    pub fn precision_percent(&self) -> Option<f64> {
+    /// Half the interval of the median, relative to it; `None` of a single block.
+    pub fn precision(&self) -> Option<f64> {
         let (low, high) = self.ci95_ns?;
-        Some((high - low) / 2.0 / self.median_ns? * 100.0)
+        Some((high - low) / 2.0 / self.median_ns?)
     }
 
     /// The same figure with the times of `summary`.

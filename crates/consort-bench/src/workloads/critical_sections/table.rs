@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     page::Page,
-    units::{counted, ratio, time},
+    units::{counted, precision, ratio, time},
 };
 
 /// Adds the results to a page.
@@ -76,7 +76,7 @@ fn uncontended(one: &Uncontended) -> Vec<String> {
     vec![
         one.name.to_owned(),
         time(one.ns.median),
-        percent(one.ns.precision()),
+        precision(one.ns.precision()),
         one.ratio.as_ref().map_or("-".to_owned(), |over| ratio(over.median)),
     ]
 }
@@ -90,7 +90,7 @@ fn contended(one: &Contended) -> Vec<String> {
     vec![
         one.name.to_owned(),
         format!("{:.2}", one.mops.median),
-        percent(one.mops.precision()),
+        precision(one.mops.precision()),
         one.ratio.as_ref().map_or("-".to_owned(), |over| ratio(over.median)),
         of(|fairness| fairness.median),
         of(|fairness| fairness.p90),
@@ -109,9 +109,4 @@ fn latencies(one: &Contended) -> Vec<String> {
         of(one.full, |latency| latency.median_ns),
         of(one.full, |latency| latency.p99_ns),
     ]
-}
-
-/// Of a single launch nobody knows how precise it is.
-fn percent(precision: f64) -> String {
-    if precision.is_finite() { format!("{:.1}", 100.0 * precision) } else { "-".to_owned() }
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     page::Page,
-    units::{counted, ratio, size, time},
+    units::{counted, precision, ratio, size, time},
 };
 
 /// Adds the results of several numbers of PEs to a page.
@@ -65,7 +65,7 @@ fn rows(one: &OfClass, work: Work, columns: usize) -> Vec<Vec<String>> {
             format!("  {}", times.name),
             times.summary.count.to_string(),
             time(times.summary.median),
-            format!("{:.1}", 100.0 * times.summary.precision()),
+            precision(times.summary.precision()),
             known(times.over_first),
             known(times.transfers),
         ];

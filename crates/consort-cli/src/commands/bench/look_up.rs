@@ -5,6 +5,7 @@ use consort::MOST_PES;
 use consort_bench::{
     environment::Switches,
     page::Page,
+    units,
     workloads::look_up::{self, BLOCK, LookUps},
 };
 
@@ -31,7 +32,7 @@ fn page(look_ups: &LookUps) -> Page {
             (*way).to_owned(),
             times.count.to_string(),
             output::time(times.median),
-            format!("{:.1}", 100.0 * times.precision()),
+            units::precision(times.precision()),
             output::time(times.p99),
         ]);
     }

@@ -117,9 +117,7 @@ fn table(page: &mut Page, run: &Run, figures: &[&Figure]) {
         row.extend(with_sync.then(|| figure.sync.clone().unwrap_or_default()));
         row.push(figure.reps.to_string());
         row.push(figure.median_ns.map_or("-".to_owned(), output::time));
-        row.push(figure.precision_percent().map_or("-".to_owned(), |percent| {
-            format!("{percent:.*}", usize::from(percent < 9.95))
-        }));
+        row.push(figure.precision().map_or("-".to_owned(), units::precision));
         row.push(figure.p99_ns.map_or("-".to_owned(), output::time));
         row.extend((!bulk).then(|| figure.ratio_to_limit.map_or("-".to_owned(), output::ratio)));
         row.extend(speed.map(|(_, amount)| {
@@ -192,7 +190,8 @@ fn notes(page: &mut Page, run: &Run, figures: &[&Figure]) {
         page.paragraph("* is Consort's own choice.");
     }
     page.paragraph(format!(
-        "± %: half the 95 % interval of the median, by a bootstrap over launches (seed {}).",
+        "± %: half the 95 % interval of the median, by a bootstrap over launches (seed {}) and, \
+         of fewer than eight, Student's t.",
         launches::SEED
     ));
     if figures.iter().any(|figure| figure.shares.is_empty() && figure.ratio_to_limit.is_some()) {
