@@ -40,12 +40,11 @@ impl Meter {
     pub(super) fn new(budget: Duration) -> Self {
         let template = "{bar:24} {pos}/{len}, {elapsed} of {prefix}: {wide_msg}";
         let bar = io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(0);
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
+            let bar = ProgressBar::new(0).with_prefix(format!("{} s", budget.as_secs()));
+            match ProgressStyle::with_template(template) {
+                Ok(style) => bar.with_style(style),
+                Err(_) => bar,
             }
-            bar.set_prefix(format!("{} s", budget.as_secs()));
-            bar
         });
         let now = Instant::now();
         Self { bar, budget, started: now, spoke: now }
