@@ -20,13 +20,12 @@ pub fn ratio(ratio: f64) -> String {
     format!("{}x", number(ratio))
 }
 
-/// Half an interval in per cent of its median: `0.4`, `12`, `over 999`, and `-` where there is no
-/// interval.
+/// Half an interval, relative to its median, in per cent: `0.9`, `12`. Of a single sample it is not
+/// known: `-`; that of a few samples far apart, by Student's t, would be any number: `>999`.
 pub fn precision(share: f64) -> String {
-    const MOST: f64 = 999.0;
     match 100.0 * share {
         percent if !percent.is_finite() => "-".to_owned(),
-        percent if percent > MOST => format!("over {MOST}"),
+        percent if percent >= 999.5 => ">999".to_owned(),
         percent => format!("{percent:.*}", usize::from(percent < 9.95)),
     }
 }
@@ -74,12 +73,10 @@ mod tests {
         assert_eq!([0.5, 12.34, 118.2].map(ratio), ["0.50x", "12.3x", "118x"]);
     }
 
-    /// Of two launches that differ by much, an interval has no bound worth printing.
     #[test]
-    fn a_precision_has_three_digits() {
-        let shares = [0.004, 0.0996, 0.123, 9.98, 9.991, 6.7e15, f64::INFINITY, f64::NAN];
-        let expected = ["0.4", "10", "12", "998", "over 999", "over 999", "-", "-"];
-        assert_eq!(shares.map(precision), expected);
+    fn a_precision_has_few_digits() {
+        let shares = [0.000_4, 0.009, 0.0996, 0.12, 9.99, 1e15, f64::INFINITY].map(precision);
+        assert_eq!(shares, ["0.0", "0.9", "10", "12", "999", ">999", "-"]);
     }
 
     #[test]

@@ -171,6 +171,12 @@ pub(crate) fn finish(mut table: Table, numbers: &[usize]) -> String {
     let longest: Vec<u16> = (0..count).map(longest).collect();
     // Of each column a space on both sides and a ruled line, unless that is too wide.
     let ruled = longest.iter().fold(1, |sum, longest| longest.saturating_add(sum + 3));
+    // A terminal would break the lines of what is still too wide.
+    let least = longest.iter().fold(0_u16, |sum, longest| longest.saturating_add(sum + 1));
+    if let Some(columns) = terminal_of(io::stdout()).filter(|&columns| usize::from(least) > columns)
+    {
+        return listed(&table, columns);
+    }
     let is_narrow = table.width().is_some_and(|columns| ruled > columns);
     if is_narrow {
         table.load_style(presets::NOTHING);
@@ -187,6 +193,28 @@ pub(crate) fn finish(mut table: Table, numbers: &[usize]) -> String {
         }
     }
     table.trim_fmt() + "\n"
+}
+
+/// The rows of a table as a list, for a terminal that is narrower than the table: the first cell,
+/// and below it the others by the names of their columns.
+fn listed(table: &Table, columns: usize) -> String {
+    let cells = |row: &Row| row.cell_iter().map(Cell::content).collect::<Vec<_>>();
+    let names = table.header().map(cells).unwrap_or_default();
+    let item = |row: &Row| {
+        let cells = cells(row);
+        let first = cells.first().map_or("", String::as_str);
+        let indent = " ".repeat(first.len() - first.trim_start().len() + 2);
+        let named = names.iter().zip(&cells).skip(1).filter(|(_, cell)| !cell.is_empty());
+        let named = named.map(|(name, cell)| match name.as_str() {
+            "" => cell.clone(),
+            name => format!("{name}: {cell}"),
+        });
+        let rest = named.collect::<Vec<_>>().join("; ");
+        broken(first, columns) + &broken(&format!("{indent}{rest}"), columns)
+    };
+    let title = names.first().filter(|name| !name.is_empty());
+    let title = title.map(|name| broken(&format!("{name}:"), columns)).unwrap_or_default();
+    title + &table.row_iter().map(item).collect::<String>()
 }
 
 /// The columns of the longest word of a column.
@@ -275,6 +303,23 @@ mod tests {
         let words = ["exclusive_scan", "two_level(knomial(radix=4),", "vendor,", "1.25"];
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 51), "{text}");
+    }
+
+    #[test]
+    fn a_table_that_is_wider_than_a_terminal_is_a_list() {
+        let mut table = table(["algorithm", "latency", "", "waiting"]);
+        table.add_row(["knomial(radix=2)", "11.1 us", "*", "8.20 us"]);
+        table.add_row(["  the last, PE 0", "-", "", "6.35 us"]);
+        let text = "\
+algorithm:
+knomial(radix=2)
+  latency: 11.1 us; *;
+  waiting: 8.20 us
+  the last, PE 0
+    latency: -; waiting:
+    6.35 us
+";
+        assert_eq!(listed(&table, 24), text);
     }
 
     #[test]

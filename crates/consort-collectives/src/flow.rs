@@ -21,14 +21,10 @@
 //! credit; and each PE gives its credits in order, each when all its calls up to the quarter's last
 //! are complete.
 //!
-//! In a team of many PEs, credits go in two steps, as in a dissemination barrier of two rounds
-//! (Hensgen, Finkel and Manber 1988). With `G` the root of `P`, rounded up: after quarter `q` a PE
-//! gives a credit to each of the `G - 1` PEs after it. Before quarter `q + 2` it awaits those of the
-//! `G - 1` PEs before it, and gives a credit for all of them to every `G`-th PE after it. Before
-//! quarter `q + 3` it awaits these. So PEs are less far apart, and where one of the last four
-//! quarters had a nonblocking call, which may be under way for long, each PE gives credits to all.
+//! In a team of more than 8 PEs, credits go in two steps, which `Given::InSteps` explains.
 //!
-//! Cost: nothing for calls that synchronize; for others `P - 1` additions a quarter, or `2 (G - 1)`.
+//! Cost: nothing for calls that synchronize; for others `P - 1` additions a quarter, or in steps
+//! about twice the root of `P`.
 
 use consort_fabric::{Credit, Credits, Op, Rank};
 
@@ -49,6 +45,14 @@ pub struct Quarter {
 enum Given {
     ToNone,
     ToAll,
+    /// As in a dissemination barrier of two rounds (Hensgen, Finkel and Manber 1988). With `G` the
+    /// root of `P`, rounded up: after quarter `q` a PE gives a credit to each of the `G - 1` PEs
+    /// after it. Before quarter `q + 2` it awaits those of the `G - 1` PEs before it, and gives a
+    /// credit for all of them to every `G`-th PE after it. Before quarter `q + 3` it awaits these.
+    ///
+    /// PEs are then at most three quarters apart. A PE that waits for the first step must not wait
+    /// for a nonblocking call, which may be under way for long: where one of the last four quarters
+    /// had one, each PE gives its credits to all.
     InSteps,
 }
 

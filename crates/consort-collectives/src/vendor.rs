@@ -1,8 +1,8 @@
 //! A collective that the fabric itself has: of the hardware, or of a vendor's library.
 //!
 //! Idea: such a collective may know what this library does not, such as a network's own trees. It
-//! is a candidate like any other, and tuning takes it where it is faster (the hardware and vendor
-//! collectives of Nishtala, Zheng, Hargrove and Yelick 2011, section 3). Over an MPI it is the
+//! is a candidate like any other, and tuning takes it where it is faster (the hardware collectives
+//! of Nishtala, Zheng, Hargrove and Yelick 2011, sections 3.5 and 3.6). Over an MPI it is the
 //! MPI's.
 //!
 //! Protocol: one call on the callers' buffers. It needs elements and an operator that libraries

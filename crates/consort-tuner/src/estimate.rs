@@ -41,7 +41,9 @@ pub(crate) fn estimated<C: Catalog + ?Sized>(
 ) -> Option<Entry> {
     let mut ranked = ranked(catalog, query, able).into_iter();
     let (choice, median_ns) = ranked.next()?;
-    let runner_up = ranked.next().map(|(candidate, median_ns)| RunnerUp { candidate, median_ns });
+    // Another name of the choice is no runner-up.
+    let second = ranked.find(|(candidate, _)| !same(catalog, query, &choice, candidate));
+    let runner_up = second.map(|(candidate, median_ns)| RunnerUp { candidate, median_ns });
     Some(Entry {
         query: *query,
         choice,

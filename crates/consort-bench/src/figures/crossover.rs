@@ -82,7 +82,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         ));
         quantities.extend(figures.map(|(figure, value)| figure.native(value)));
     }
-    page.lines("\nBars: flat over best tree; beyond the mark (|, equal) the tree is faster.\n");
+    page.lines("\n");
+    page.paragraph(TABLE_NOTE);
     page.lines(
         "The paper, Barcelona, 32 threads: trees from 8 doubles on when Loose, 32 when Strict;\n",
     );
@@ -181,13 +182,17 @@ fn radix(tree: &Best) -> String {
     radix.map_or("-".to_owned(), |radix| radix.to_string())
 }
 
+/// What stands below tables.
+pub(super) const TABLE_NOTE: &str = "\
+Rows: by the number of doubles. Bars: flat over best tree; beyond the mark (|, equal) the tree is \
+faster.";
+
 /// Both times at each size, and their ratio as a bar.
 pub(super) fn table(name: &str, pairs: &[Pair]) -> String {
     const WIDTH: usize = 28;
     let most = pairs.iter().map(Pair::ratio).fold(2.0, f64::max);
     let mark = bars::bar(1.0, most, WIDTH).len();
-    let mut text =
-        format!("  {name:<8}  {:>8}  {:>8}  {:<8}  {:>6}\n", "flat", "tree", "radix", "");
+    let mut text = format!("  {name:<8}  {:>8}  {:>8}  radix\n", "flat", "tree");
     for pair in pairs {
         let mut bar = format!("{:<WIDTH$}", bars::bar(pair.ratio(), most, WIDTH));
         bar.insert(mark.min(WIDTH), '|');

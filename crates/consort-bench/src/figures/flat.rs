@@ -6,13 +6,13 @@ use anyhow::Result;
 use consort::SyncModes;
 
 use super::{
-    crossover::{SIZES_BYTES, described_pairs, doubles, pairs, table},
+    crossover::{SIZES_BYTES, TABLE_NOTE, described_pairs, doubles, pairs, table},
     experiment::{Experiment, Outcome},
     hotpar::{CLOVERTOWN, Machine},
     measure::{AS_GOOD, Pair, Way},
     quantity::{Quantity, Source},
 };
-use crate::page::Page;
+use crate::{page::Page, units::counted};
 
 /// The number of Clovertown's threads.
 const PES: u32 = 8;
@@ -46,9 +46,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
             let pairs = pairs(experiment, way, pes, sync, experiment.budget / 4)?;
             page.lines(table(name, &pairs));
             quantities.extend(pairs.iter().map(|pair| {
-                let (doubles, names) = (doubles(pair), way.names());
-                let what =
-                    format!("reduce {sync}, {doubles} doubles, flat over best tree, {names}");
+                let (doubles, names) = (counted(doubles(pair), "double"), way.names());
+                let what = format!("reduce {sync}, {doubles}, flat over best tree, {names}");
                 source.quantity(CLOVERTOWN, what, "ratio").with_pes(pes).native(pair.ratio())
             }));
             if !pairs.is_empty() {
@@ -59,7 +58,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         }
         verdicts.push(format!("{} with {}", wins.join(" and "), way.names()));
     }
-    page.lines("\nBars: flat over best tree; beyond the mark (|, equal) the tree is faster.\n");
+    page.lines("\n");
+    page.paragraph(TABLE_NOTE);
     page.lines("The paper: flat is best throughout.\n");
     let verdict = format!("{pes} PEs: flat is best, or within 2 %, at {}", verdicts.join(", "));
     Ok(Outcome { verdict, page, quantities })

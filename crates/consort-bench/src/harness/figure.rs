@@ -107,7 +107,7 @@ impl Figure {
         self.peer.as_ref().is_some_and(|peer| peer.starts_with("limit "))
     }
 
-    /// Half the interval of the median, as a share of it; `None` of a single block.
+    /// Half the interval of the median, relative to it; `None` of a single block.
     pub fn precision(&self) -> Option<f64> {
         let (low, high) = self.ci95_ns?;
         Some((high - low) / 2.0 / self.median_ns?)

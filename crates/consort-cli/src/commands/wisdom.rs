@@ -26,7 +26,8 @@ Examples:
   consort wisdom export lab.toml             a copy for machines of the same kind
   consort wisdom merge night.toml            take what another run knows better
 
-Wisdom fits machines of the same kind, and the version of the library that made it.";
+Wisdom fits machines of the same kind. It outlives versions of the library: entries whose \
+algorithms have changed are left out.";
 
 /// Show, merge, import and export the results of tuning
 #[derive(clap::Args, Debug)]

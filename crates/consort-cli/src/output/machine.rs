@@ -27,7 +27,7 @@ pub(crate) fn page(machine: &Machine) -> String {
         Kind::MessageBuffers(machine) => (buffers(machine), buffer_costs(machine)),
         Kind::Cluster(machine) => (cluster(machine), cluster_costs(machine)),
     };
-    let mut parts = table(["", ""]);
+    let mut parts = table(["parameter", "value"]);
     parts.add_row(["kind", machine.kind.name()]);
     parts.add_row(["PEs", &machine.pes().to_string()]);
     for (name, value) in facts {
@@ -35,10 +35,9 @@ pub(crate) fn page(machine: &Machine) -> String {
     }
     let parts = finish(parts, &[]);
     format!(
-        "{}{}\n{}\n{costs}\n{}",
+        "{}{}\n{parts}\n{costs}\n{}",
         wrapped(&format!("{}: {}", machine.name, machine.title)),
         wrapped(&format!("from {}", machine.source)),
-        parts.trim_start_matches('\n'),
         wrapped(
             &(machine.provenance.in_words()
                 + " The description says of each where it is from, or why it is so: add --source.")

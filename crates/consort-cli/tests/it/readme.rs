@@ -212,6 +212,40 @@ fn run(line: &Line, command: &str, folder: &Path) -> Option<String> {
     (!unknown.is_empty()).then(|| format!("`{command}` does not explain {unknown:?}"))
 }
 
+/// The blocks of a text in Markdown marked `text`, each with the commands since the one before.
+fn shown_blocks(text: &str) -> Vec<(Vec<Line>, &str)> {
+    let commands = command_lines(text);
+    let mut blocks = Vec::new();
+    let (mut from, mut rest) = (0, text);
+    while let Some((before, after)) = rest.split_once("```text\n") {
+        let (block, after) = after.split_once("```").expect("a block ends");
+        let number = text[..text.len() - rest.len() + before.len()].lines().count();
+        let is_since = |line: &&Line| !line.takes_long && (from..number).contains(&line.number);
+        let since = commands.iter().filter(is_since);
+        let since = since.map(|line| Line { text: line.text.clone(), ..*line }).collect();
+        blocks.push((since, block));
+        (from, rest) = (number, after);
+    }
+    blocks
+}
+
+/// A simulation prints the same everywhere, so a reader sees what the page shows.
+#[test]
+fn simulations_print_what_their_page_shows() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulating.md");
+    let page = fs::read_to_string(page).expect("the page");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let blocks = shown_blocks(&page);
+    assert!(blocks.len() > 2);
+    for (commands, block) in blocks {
+        let outputs = commands.iter().map(|line| shell(&line.text, folder.path()).stdout);
+        let printed = String::from_utf8(outputs.collect::<Vec<_>>().concat()).expect("a text");
+        for line in block.lines().filter(|line| !["", "..."].contains(line)) {
+            assert!(printed.lines().any(|one| one == line), "no `{line}` in\n{printed}");
+        }
+    }
+}
+
 /// The program of README.md is the example, to the letter.
 #[test]
 fn the_program_of_the_front_page_is_an_example() {

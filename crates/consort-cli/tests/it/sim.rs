@@ -310,7 +310,7 @@ fn a_trace_or_picture_is_of_one_simulation() {
 #[test]
 fn what_the_model_puts_far_behind_is_named_and_simulated_if_it_is_asked_for() {
     let line = "all_reduce --machine cluster --pes 128 --bytes 8 --calls 1";
-    let why = "not simulated: flat: the model puts it at more than 10x the best";
+    let why = "not simulated: flat of 8 B: the model puts it at more than 10x the best";
     let all = shown(line);
     assert!(all.contains(why), "{all}");
     let flat = shown(&format!("{line} --algorithm flat"));

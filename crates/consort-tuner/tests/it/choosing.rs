@@ -218,6 +218,22 @@ fn the_model_answers_with_its_favourite() {
     assert!(second.median_ns >= entry.median_ns);
 }
 
+/// It may have other names, whose estimates are as good: none is the runner-up.
+#[test]
+fn the_models_runner_up_is_another_algorithm() {
+    let favourite = |bench: &Fake| {
+        let entry = select_by(Measured::Nothing, bench, at(8, 64)).entry.expect("an estimate");
+        (entry.choice.clone(), entry.runner_up.clone().expect("a runner-up").candidate)
+    };
+    let (choice, second) = favourite(&Fake::new(0));
+    assert_eq!(choice.algorithm, second.algorithm, "two of one algorithm are ahead");
+    let mut bench = Fake::new(0);
+    bench.alike = Some("knomial");
+    let (choice, second) = favourite(&bench);
+    assert_eq!(choice.algorithm, "knomial");
+    assert_ne!(second.algorithm, "knomial");
+}
+
 #[test]
 fn what_the_program_names_comes_first() {
     let wisdom = wisdom([entry(at(8, 64), "flat")]);

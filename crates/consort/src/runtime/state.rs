@@ -256,8 +256,8 @@ impl State {
         #[expect(unsafe_code, reason = "makes a view for giving and awaiting credits")]
         let view = unsafe { self.endpoint.view(&Operands::NONE) };
         let (calls, quarter_calls) = (self.endpoint.calls(), self.quarter_mask.get() + 1);
-        // The first call of the last quarter, or of the one before: a PE that has begun it has given
-        // the credits.
+        // The first call of the last quarter, or of the one before: a PE that has begun it has
+        // given the credits.
         let until = calls.checked_sub(turn.quarters_since() * quarter_calls);
         let mut done = self.endpoint.block_on_view(&view, until, turn.run(&view));
         if !is_idle {

@@ -171,8 +171,8 @@ fn seventeen_pes_run_loose() {
     wrap_the_window(17, &[1, 50]);
 }
 
-/// A team of so many has a short window, and its credits go in steps. PEs are late, and the last one
-/// at the end of a run of calls that wait for nothing else.
+/// A team of so many has a short window, and its credits go in steps. PEs are late, and the last
+/// one at the end of a run of calls that wait for nothing else.
 #[test]
 fn seventy_pes_run_loose() {
     const PES: u32 = 70;

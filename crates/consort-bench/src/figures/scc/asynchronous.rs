@@ -51,7 +51,7 @@ fn asynchronous(experiment: &Experiment<'_>, variant: Variant, lines: usize) -> 
     Ok(row)
 }
 
-/// T4: asynchronous broadcasts (section 3.3.4, table 3.1 and figure 3.4).
+/// T4: asynchronous broadcasts (section 3.3.4, table 3.1, figures 3.3 and 3.4).
 ///
 /// # Errors
 /// When a job or a simulation fails.

@@ -1,6 +1,6 @@
 //! A counter that threads share, under each lock and each scheme.
 //!
-//! An operation increments one number, or the elements of an array (Petrović 2015, section 6.2.2).
+//! An operation increments one number, or the elements of an array (Petrović 2015, section 6.2.3).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

@@ -190,7 +190,8 @@ fn notes(page: &mut Page, run: &Run, figures: &[&Figure]) {
         page.paragraph("* is Consort's own choice.");
     }
     page.paragraph(format!(
-        "± %: half the 95 % interval of the median, by a bootstrap over launches (seed {}).",
+        "± %: half the 95 % interval of the median, by a bootstrap over launches (seed {}) and, \
+         of fewer than eight, Student's t.",
         launches::SEED
     ));
     if figures.iter().any(|figure| figure.shares.is_empty() && figure.ratio_to_limit.is_some()) {

@@ -1,5 +1,7 @@
 //! The checked arguments, as a list of programs to simulate.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use consort::{Candidate, Collective, Query, Rank, SyncModes};
 use consort_bench::{
@@ -174,6 +176,7 @@ fn programs(
     let capabilities = simulation.capabilities()?;
     let model = machine.model(pes);
     let (mut programs, mut left_out) = (Vec::new(), Vec::new());
+    let mut hopeless: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for bytes in sizes_bytes(sim, line_bytes) {
         let shown = units::size(bytes as u64);
         require!(
@@ -191,35 +194,38 @@ fn programs(
         let mut found = candidates(what, &blank.setting(capabilities), asked)?;
         if asked.is_all() {
             let estimate_ns = |one: &Candidate| estimate_ns(&blank.query, one, &model);
-            left_out.extend(drop_hopeless(&mut found.able, estimate_ns));
+            for name in drop_hopeless(&mut found.able, estimate_ns) {
+                hopeless.entry(name).or_default().push(shown.clone());
+            }
         }
         let program = |candidate| Program { candidate, ..blank.clone() };
         programs.extend(found.able.into_iter().map(program));
         left_out.extend(found.unable.iter().map(ToString::to_string));
     }
+    left_out.extend(hopeless.into_iter().map(|(name, sizes)| {
+        let of_sizes = match what {
+            Collective::Barrier => String::new(),
+            _ => format!(" of {}", sizes.join(", ")),
+        };
+        format!(
+            "{name}{of_sizes}: the model puts it at more than {HOPELESS}x the best; --algorithm \
+             {name} simulates it"
+        )
+    }));
     left_out.sort_unstable();
     left_out.dedup();
     Ok((programs, left_out))
 }
 
-/// Drops the candidates that the model puts far behind the best, and says which.
+/// Drops the candidates that the model puts far behind the best. Returns their algorithms.
 fn drop_hopeless(
     candidates: &mut Vec<Candidate>,
     estimate_ns: impl Fn(&Candidate) -> f64,
 ) -> Vec<String> {
     let best_ns = candidates.iter().map(&estimate_ns).fold(f64::INFINITY, f64::min);
     let is_hopeless = |one: &Candidate| estimate_ns(one) > HOPELESS * best_ns;
-    let mut dropped: Vec<String> = candidates
-        .iter()
-        .filter(|one| is_hopeless(one))
-        .map(|one| {
-            let name = &one.algorithm;
-            format!(
-                "{name}: the model puts it at more than {HOPELESS}x the best; --algorithm {name} \
-                 simulates it"
-            )
-        })
-        .collect();
+    let mut dropped: Vec<String> =
+        candidates.iter().filter(|one| is_hopeless(one)).map(|one| one.algorithm.clone()).collect();
     candidates.retain(|one| !is_hopeless(one));
     dropped.dedup();
     dropped

@@ -22,6 +22,8 @@ use crate::output;
 
 /// The interval of saving, since saving waits for the disk.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
+/// The interval in which a bar shows how time goes by.
+const TICK: Duration = Duration::from_millis(200);
 /// The interval of lines of progress, where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
@@ -38,21 +40,23 @@ impl Meter {
     pub(super) fn new(budget: Duration) -> Self {
         let template = "{bar:24} {pos}/{len}, {elapsed} of {prefix}: {wide_msg}";
         let bar = io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(0);
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
+            let bar = ProgressBar::new(0).with_prefix(format!("{} s", budget.as_secs()));
+            match ProgressStyle::with_template(template) {
+                Ok(style) => bar.with_style(style),
+                Err(_) => bar,
             }
-            bar.set_prefix(format!("{} s", budget.as_secs()));
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
         });
         let now = Instant::now();
         Self { bar, budget, started: now, spoke: now }
     }
 
-    /// Shows that `done` of `total` steps are complete, and that `what` is next.
+    /// Shows that `done` of `total` steps are complete, and that `what` is next. There is no bar
+    /// before that, which a warning would break.
     pub(super) fn show(&mut self, done: usize, total: usize, what: &str) {
         if let Some(bar) = &self.bar {
+            if bar.length() == Some(0) {
+                bar.enable_steady_tick(TICK);
+            }
             bar.set_length(total as u64);
             bar.set_position(done as u64);
             bar.set_message(what.to_owned());
