@@ -90,7 +90,9 @@ impl Advise {
         show(&mut page, &results);
         page.lines("\n");
         // At the end, where a terminal shows it, and at the head of a report.
-        advise(&mut advice, &results)?;
+        if let Err(error) = advise(&mut advice, &results) {
+            return interrupt::ending_with(error, stop);
+        }
         page.append(&advice);
         let entries = results.entries();
         let plots = |document: &mut Document| {

@@ -115,6 +115,7 @@ fn an_interrupt_is_told_alike_by_all() {
         "topo --budget 600",
         "calibrate --budget 600 --output ./host.toml",
         "topo --fabric processes --pes 2 --budget 600",
+        "sync advise --section 20 --threads 2 --budget 600",
         "sim broadcast --machine cluster --pes 1024 --bytes 4M --calls 1000000 --algorithm flat",
     ] {
         let Output { status, stdout, stderr } = interrupted(line);

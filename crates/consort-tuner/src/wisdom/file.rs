@@ -8,7 +8,7 @@ use std::{
     env,
     ffi::OsString,
     fs::{self, File},
-    io::{self, Write},
+    io::{self, Read, Write},
     path::{Path, PathBuf},
     process,
     sync::atomic::{AtomicU64, Ordering},
@@ -19,6 +19,8 @@ use etcetera::BaseStrategy;
 use super::{Identity, Misfit, Wisdom, format::Flaw};
 use crate::Arrival;
 
+/// Much more than any wisdom has.
+const MOST_BYTES: u64 = 64 << 20;
 /// How many names are tried for a new file.
 const NAME_TRIES: usize = 64;
 
@@ -113,7 +115,7 @@ impl Wisdom {
     /// When there is no file, it cannot be read, or it is not wisdom.
     pub fn load_unfitted(path: &Path) -> Result<Self, WisdomError> {
         let path_buf = || path.to_owned();
-        let bytes = fs::read(path).map_err(|source| match source.kind() {
+        let bytes = read_file(path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => WisdomError::NotFound { path: path_buf() },
             _ => WisdomError::Unreadable { path: path_buf(), source },
         })?;
@@ -137,6 +139,20 @@ impl Wisdom {
         replace_file(&target, &self.to_string())
             .map_err(|source| WisdomError::Unwritable { path: path.to_owned(), source })
     }
+}
+
+/// Reads a file of wisdom, which is not endless as a device may be.
+///
+/// # Errors
+/// When there is none, it cannot be read, or it is longer than wisdom is.
+pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let why = format!("it has more than {MOST_BYTES} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(bytes)
 }
 
 /// The path of wisdom: the file that `CONSORT_WISDOM` names, or else, in the user's configuration
@@ -219,6 +235,14 @@ mod tests {
                 assert!(path.ends_with("consort/wisdom.toml"), "{}", path.display());
             }
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_has_no_end_is_no_wisdom() {
+        let error = Wisdom::load_unfitted(Path::new("/dev/zero")).expect_err("no wisdom");
+        let WisdomError::Unreadable { source, .. } = error else { panic!("{error}") };
+        assert_eq!(source.to_string(), "it has more than 67108864 bytes");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use std::{
     time::SystemTime,
 };
 
-use consort_tuner::{Arrival, Entry, Table, Wisdom, WisdomError, default_path};
+use consort_tuner::{Arrival, Entry, Table, Wisdom, WisdomError, default_path, read_file};
 
 use crate::{Algorithms, Error, Result, fabric::Fabric};
 
@@ -72,7 +72,7 @@ impl Source {
     /// What is in the file; nothing if there is none.
     pub(crate) fn content(&self, algorithms: &Algorithms, arrival: Arrival) -> Vec<u8> {
         let path = self.path(algorithms, arrival);
-        path.and_then(|(path, _)| fs::read(path).ok()).unwrap_or_default()
+        path.and_then(|(path, _)| read_file(&path).ok()).unwrap_or_default()
     }
 
     /// Where that is, for people.
