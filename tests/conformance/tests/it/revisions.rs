@@ -61,11 +61,13 @@ fn hashed(mut hash: u64, text: &str) -> u64 {
     hash
 }
 
-/// The operations of each PE in their order.
+/// The operations of each PE in their order, without those between calls, which are no algorithm's.
 fn operations(trace: &Trace, pes: u32) -> String {
+    let is_of_algorithm = |what: &str| !["credit", "credits"].contains(&what);
     let mut text = String::new();
     for pe in 0..pes {
-        for step in trace.steps().iter().filter(|step| step.pe == pe) {
+        let of_pe = trace.steps().iter().filter(|step| step.pe == pe);
+        for step in of_pe.filter(|step| is_of_algorithm(step.what)) {
             let (what, peer, bytes) = (step.what, step.peer, step.bytes);
             write!(text, "{pe} {what} {peer:?} {bytes};").expect("a text takes all");
         }
