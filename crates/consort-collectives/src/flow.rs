@@ -171,33 +171,48 @@ impl Turn {
     /// # Errors
     /// When the job has failed.
     pub async fn run<F: Credits>(self, f: &F) -> Op {
-        let (pes, last) = (f.size(), self.last);
-        let group = root(pes);
-        let after = |by: u32| Rank((f.rank().0 + by) % pes);
-        let before = |by: u32| Rank((f.rank().0 + pes - by) % pes);
+        let pes = f.size();
         let given_at_once = match self.give {
             Given::ToNone => 1..1,
-            Given::InSteps => 1..group,
+            Given::InSteps => 1..root(pes),
             Given::ToAll => 1..pes,
         };
-        for to in given_at_once.map(after) {
-            f.credit(to, Credit::Own, last).await?;
+        for by in given_at_once {
+            f.credit(after(f, by), Credit::Own, self.last).await?;
         }
         if let Some(quarter) = self.await_all {
-            f.await_credits((1..pes).map(before), Credit::Own, quarter).await?;
+            f.await_credits((1..pes).map(before(f)), Credit::Own, quarter).await?;
         }
-        let others = (group..pes).step_by(group as usize);
+        if self.passes_on || self.awaits_groups { self.go_on(f).await } else { Ok(()) }
+    }
+
+    /// Goes on with steps of earlier quarters.
+    async fn go_on<F: Credits>(self, f: &F) -> Op {
+        let group = root(f.size());
+        let others = (group..f.size()).step_by(group as usize);
         if self.passes_on {
-            f.await_credits((1..group).map(before), Credit::Own, last - 1).await?;
-            for to in others.clone().map(after) {
-                f.credit(to, Credit::Group, last - 1).await?;
+            let quarter = self.last - 1;
+            f.await_credits((1..group).map(before(f)), Credit::Own, quarter).await?;
+            for by in others.clone() {
+                f.credit(after(f, by), Credit::Group, quarter).await?;
             }
         }
         if self.awaits_groups {
-            f.await_credits(others.map(before), Credit::Group, last - 2).await?;
+            f.await_credits(others.map(before(f)), Credit::Group, self.last - 2).await?;
         }
         Ok(())
     }
+}
+
+/// The PE so many after this one.
+fn after(f: &impl Credits, by: u32) -> Rank {
+    Rank((f.rank().0 + by) % f.size())
+}
+
+/// The PE so many before this one.
+fn before<F: Credits>(f: &F) -> impl Fn(u32) -> Rank + Clone + Unpin + use<F> {
+    let (rank, pes) = (f.rank().0, f.size());
+    move |by| Rank((rank + pes - by) % pes)
 }
 
 /// The root of a number of PEs, rounded up.

@@ -136,12 +136,12 @@ fn nothing_is_left_of_calls_of_ever_new_lengths() {
     });
 }
 
-/// As many kinds of calls as are refined at a time, thirty times over.
+/// As many kinds of calls as are refined at a time, fifteen times over.
 #[test]
 fn nothing_is_left_of_calls_that_were_refined() {
     alone(LIMIT, || {
         let pes = Pes::threads(3).online(0.5);
-        keeps_its_size_on(pes, 7680, |world, number| {
+        keeps_its_size_on(pes, 3840, |world, number| {
             for round in 0..3 {
                 let sum = world.all_reduce_slice(&vec![round; number], &mut vec![0; number], Sum);
                 sum?;
