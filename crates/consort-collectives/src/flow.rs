@@ -120,16 +120,18 @@ impl Flow {
     /// Ends a quarter, and says what is to be done before the next begins.
     #[inline]
     pub fn turn_after(&mut self, quarter: Quarter) -> Turn {
-        self.recent.rotate_left(1);
-        self.recent[3] = Past { quarter, given: Given::ToNone };
-        self.recent[3].given = if quarter.synchronized && !quarter.started {
+        let [_, fourth, third, second] = self.recent;
+        let started = |past: &Past| past.quarter.started;
+        let given = if quarter.synchronized && !quarter.started {
             Given::ToNone
-        } else if self.has_steps && !self.recent.iter().any(|past| past.quarter.started) {
-            Given::InSteps
-        } else {
+        } else if quarter.started || !self.has_steps || [fourth, third, second].iter().any(started)
+        {
             Given::ToAll
+        } else {
+            Given::InSteps
         };
-        let [fourth, third, second, latest] = self.recent;
+        let latest = Past { quarter, given };
+        self.recent = [fourth, third, second, latest];
         let last = self.over;
         self.over += 1;
         let known = self.recent[1..].iter().any(|past| past.quarter.synchronized);
@@ -206,13 +208,14 @@ impl Turn {
 
 /// The PE so many after this one.
 fn after(f: &impl Credits, by: u32) -> Rank {
-    Rank((f.rank().0 + by) % f.size())
+    let rank = f.rank().0 + by;
+    Rank(if rank < f.size() { rank } else { rank - f.size() })
 }
 
 /// The PE so many before this one.
 fn before<F: Credits>(f: &F) -> impl Fn(u32) -> Rank + Clone + Unpin + use<F> {
     let (rank, pes) = (f.rank().0, f.size());
-    move |by| Rank((rank + pes - by) % pes)
+    move |by| Rank(if by <= rank { rank - by } else { rank + pes - by })
 }
 
 /// The root of a number of PEs, rounded up.

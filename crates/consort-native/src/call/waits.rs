@@ -37,10 +37,7 @@ impl Watch for Call<'_> {
 }
 
 impl Call<'_> {
-    pub(super) fn when<'f, T>(
-        &'f self,
-        test: impl Fn() -> Option<T> + Unpin + 'f,
-    ) -> When<'f, impl Fn() -> Option<T> + Unpin + 'f> {
+    pub(super) fn when<T, F: Fn() -> Option<T> + Unpin>(&self, test: F) -> When<'_, F> {
         When { call: self, test, is_new: true }
     }
 

@@ -15,7 +15,7 @@ use std::{
     },
 };
 
-use consort_fabric::{Nodes, Rank};
+use consort_fabric::{Credit, Nodes, Rank};
 
 use super::memory::GroupMemory;
 use crate::{
@@ -275,11 +275,26 @@ impl Group {
         self.exposing(position).begin_era();
     }
 
-    /// The credits that member `from` has given to member `to`: its own in word 0, its group's in
-    /// word 1.
+    /// The credits that member `from` has given to member `to`, a word for each kind.
     #[inline(always)]
-    pub(crate) fn credits(&self, to: Rank, from: Rank) -> &Line {
+    fn credits(&self, to: Rank, from: Rank) -> &Line {
         self.memory.member_line(to, self.memory.geometry.credits + from.index() * LINE_WORDS)
+    }
+
+    /// Stores this member's credit for a quarter at member `to`. Returns the index of the word, which
+    /// `to` must be told of.
+    #[inline(always)]
+    pub(crate) fn store_credit(&self, to: Rank, credit: Credit, quarter: u64) -> usize {
+        let word = credit as usize;
+        // Release: pairs with the acquire in `has_credit`.
+        self.credits(to, self.rank).publish_at(word, quarter + 1);
+        self.credits_at(to, self.rank) + word
+    }
+
+    /// Whether member `from` has given this one such a credit for a quarter, or for a later one.
+    #[inline(always)]
+    pub(crate) fn has_credit(&self, from: Rank, credit: Credit, quarter: u64) -> bool {
+        self.credits(self.rank, from).word_at(credit as usize) > quarter
     }
 
     /// The index of the first word of the line through which `owner` exposes a buffer to `peer`, in
@@ -319,10 +334,9 @@ impl Group {
     /// window.
     pub(crate) fn give_credit(&self, quarter: u64) {
         for peer in self.others() {
-            // Release: pairs with the acquire in `await_credits`.
-            self.credits(peer, self.rank).publish_at(0, quarter + 1);
+            let at = self.store_credit(peer, Credit::Own, quarter);
             if self.job.must_tell() {
-                self.tell(peer, self.credits_at(peer, self.rank), 1);
+                self.tell(peer, at, 1);
             }
         }
         if let Some(far) = self.job.far() {

@@ -37,7 +37,7 @@ impl Drop for Asked<'_> {
 
 impl Group {
     /// The index of the word with the credits that member `from` has given to member `to`.
-    pub(crate) fn credits_at(&self, to: Rank, from: Rank) -> usize {
+    pub(super) fn credits_at(&self, to: Rank, from: Rank) -> usize {
         let geometry = &self.memory.geometry;
         geometry.member(to, geometry.credits + from.index() * LINE_WORDS)
     }
