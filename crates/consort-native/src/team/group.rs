@@ -281,8 +281,8 @@ impl Group {
         self.memory.member_line(to, self.memory.geometry.credits + from.index() * LINE_WORDS)
     }
 
-    /// Stores this member's credit for a quarter at member `to`. Returns the index of the word, which
-    /// `to` must be told of.
+    /// Stores this member's credit for a quarter at member `to`. Returns the index of the word,
+    /// which `to` must be told of.
     #[inline(always)]
     pub(crate) fn store_credit(&self, to: Rank, credit: Credit, quarter: u64) -> usize {
         let word = credit as usize;
