@@ -16,6 +16,9 @@
 //!
 //! The time is that of the first transform and of all iterations. The initial array is not in it.
 
+#[cfg(test)]
+use consort_sandbox as _;
+
 mod check;
 mod classes;
 mod exchange;

@@ -20,6 +20,9 @@
 //! Kernels are written in Rust by default. The features `cblas` and `fftw` take those of the
 //! system's OpenBLAS and FFTW, so that a comparison with a peer has one kernel on both sides.
 
+#[cfg(test)]
+use consort_sandbox as _;
+
 pub mod check;
 pub mod command;
 pub mod cyclic;

@@ -12,6 +12,9 @@
 //! [`units`] and [`asked`] write quantities and calls as text, a [`page`] is the text of a figure,
 //! and [`wisdom`] is loaded where it is welcome.
 
+#[cfg(test)]
+use consort_sandbox as _;
+
 pub mod asked;
 pub mod calibration;
 pub mod claims;

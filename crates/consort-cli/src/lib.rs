@@ -4,6 +4,9 @@
 //! Its `main` calls `consort::register` for each, and then [`main`] of this library; the example
 //! `own_algorithm` is one.
 
+#[cfg(test)]
+use consort_sandbox as _;
+
 #[macro_use]
 mod usage;
 

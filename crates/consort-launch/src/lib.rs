@@ -25,6 +25,9 @@
 //! | `children` | ends whatever has been started |
 //! | `system` | signals, and what a process does before its program |
 
+#[cfg(test)]
+use consort_sandbox as _;
+
 #[cfg(target_os = "linux")]
 mod children;
 #[cfg(target_os = "linux")]

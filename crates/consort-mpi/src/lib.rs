@@ -14,6 +14,9 @@
 //! | `transport` | frames over them |
 //! | `watch` | says that processes do not come |
 
+#[cfg(test)]
+use consort_sandbox as _;
+
 mod environment;
 mod launcher;
 mod library;

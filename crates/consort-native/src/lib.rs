@@ -26,6 +26,9 @@
 //! | `sync` | atomics and futexes, or loom's |
 //! | `system` | what only Linux can do, and what does for it elsewhere |
 
+#[cfg(test)]
+use consort_sandbox as _;
+
 mod call;
 mod directory;
 mod endpoint;

@@ -24,6 +24,9 @@
 )]
 #![expect(clippy::too_many_arguments, reason = "routines have the parameters of the specification")]
 
+#[cfg(test)]
+use consort_sandbox as _;
+
 pub mod active_sets;
 pub mod allocator;
 pub mod atomic;

@@ -1,5 +1,7 @@
 //! The headers: they are what the tables say, compilers take them, and all routines link.
 
+use consort_sandbox as _;
+
 #[path = "../examples/header/constants.rs"]
 mod constants;
 #[path = "../examples/header/generator.rs"]

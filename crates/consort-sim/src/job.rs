@@ -26,8 +26,8 @@ use crate::{
 /// The window of schedules at random.
 const EXPLORED_WINDOW: u64 = 16;
 
-/// The deadline is looked at once in so many events.
-const EVENTS_PER_LOOK: u64 = 1 << 14;
+/// Events from one look at the deadline to the next. An event may copy megabytes.
+const EVENTS_PER_LOOK: u64 = 1 << 8;
 
 /// The settings of a simulation.
 #[derive(Clone, Debug)]

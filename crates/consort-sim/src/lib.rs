@@ -3,6 +3,9 @@
 //! A [`Simulation`] runs a program on each PE of a machine. A program makes calls of collectives
 //! through a [`Caller`], or uses the fabric itself, from [`Pe::begin`].
 
+#[cfg(test)]
+use consort_sandbox as _;
+
 mod account;
 pub mod analytic;
 mod costs;

@@ -2,6 +2,9 @@
 //!
 #![doc = include_str!("lib.md")]
 
+#[cfg(test)]
+use consort_sandbox as _;
+
 #[cfg(not(loom))]
 mod batch;
 #[cfg(not(loom))]

@@ -19,6 +19,9 @@
 //! Every query is first made canonical: a barrier is strict, and has no bytes, no operator and no
 //! private buffers; only a collective that combines has an operator class.
 
+#[cfg(test)]
+use consort_sandbox as _;
+
 mod check;
 mod consistency;
 mod estimate;

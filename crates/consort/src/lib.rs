@@ -2,6 +2,9 @@
 //!
 #![doc = include_str!("lib.md")]
 
+#[cfg(test)]
+use consort_sandbox as _;
+
 /// The programs of a guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/coming-from.md")]

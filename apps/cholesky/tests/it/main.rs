@@ -1,5 +1,7 @@
 //! The factorization on threads: both modes, orders that blocks do not divide, and the command.
 
+use consort_sandbox as _;
+
 use consort::{Pe, Pes};
 use consort_apps_cholesky::{Cholesky, Error, Problem, check};
 use consort_apps_kernels::{

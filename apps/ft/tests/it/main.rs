@@ -1,5 +1,7 @@
 //! The benchmark on threads: class S in all layouts and exchanges, and the command.
 
+use consort_sandbox as _;
+
 use consort::Pes;
 use consort_apps_ft::{Class, Exchange, Ft, Layout, Uneven, check, ensure_even};
 use consort_apps_kernels::{command::Application, grid::Shape, recorder::Recorder};

@@ -1,5 +1,7 @@
 //! SUMMA on threads: both modes, extents that blocks do not divide, and the command.
 
+use consort_sandbox as _;
+
 use consort::Pes;
 use consort_apps_kernels::{command::Application, grid::Shape, mode::Mode, recorder::Recorder};
 use consort_apps_summa::{Problem, Summa, check};

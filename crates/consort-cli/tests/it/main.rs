@@ -1,5 +1,7 @@
 //! Integration tests of the command and of the whole source tree.
 
+use consort_sandbox as _;
+
 mod bench;
 mod calibrate;
 mod help;

@@ -2,6 +2,8 @@
 //! starts, with the smallest budgets; and OpenSHMEM programs. On a machine without an MPI the tests
 //! are listed as ignored.
 
+use consort_sandbox as _;
+
 mod shmem;
 
 use std::{

@@ -11,6 +11,8 @@
     reason = "the routines are those of C, on the tests' own memory"
 )]
 
+use consort_sandbox as _;
+
 mod active_sets;
 mod collectives;
 mod misuse;

@@ -1,6 +1,8 @@
 //! Tests of locks and delegation on this machine and on simulated ones, one module a subject.
 #![cfg(not(loom))]
 
+use consort_sandbox as _;
+
 mod delegation;
 mod detached;
 mod linearizable;

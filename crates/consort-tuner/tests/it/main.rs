@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use consort_sandbox as _;
+
 mod checking;
 mod choosing;
 mod fake;

@@ -3,6 +3,8 @@
 //! `data` says what calls must come to, `typed` calls any collective by its method, and `jobs`
 //! launches. What is to be tested, numbers at random, and turns are those of the conformance suite.
 
+use consort_sandbox as _;
+
 mod async_broadcasts;
 mod bad_input;
 mod barriers;

@@ -13,6 +13,8 @@
 //! `consort` do, as threads here and as processes in `tests/processes`. `faults` shows that the
 //! simulator finds what is broken.
 
+use consort_sandbox as _;
+
 mod faults;
 mod guides;
 mod loopback;

@@ -1,6 +1,8 @@
 //! The suite on processes that an MPI has started, and what comes of programs that fail there. On a
 //! machine without an MPI the tests are listed as ignored.
 
+use consort_sandbox as _;
+
 #[path = "../it/public.rs"]
 mod public;
 

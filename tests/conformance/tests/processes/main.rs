@@ -3,6 +3,8 @@
 //! This program is all that takes part: it runs the tests, it is the launcher that a test starts,
 //! and it is each of the processes.
 
+use consort_sandbox as _;
+
 mod early_ends;
 mod launching;
 #[path = "../it/public.rs"]

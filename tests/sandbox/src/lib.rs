@@ -1,0 +1,174 @@
+//! Gives each test program a home and an environment of its own.
+//!
+//! A test program that links this crate (`use consort_sandbox as _;`) has, before `main` begins,
+//!
+//! - a new folder, which is its home and has its configuration, its caches and its temporary files;
+//! - no variable of Consort or OpenSHMEM in its environment, but for those that say how to test.
+//!
+//! So no test reads or writes what the user has: wisdom that `consort tune` has just made, recorded
+//! calls, caches. Programs that a test starts inherit the environment, with what the test adds to
+//! it. The program that made the folder removes it at its end.
+
+#![expect(unsafe_code, reason = "changes the environment and registers functions around `main`")]
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process,
+    sync::OnceLock,
+};
+
+/// Names the folder of a test program, to the programs that it starts.
+const SANDBOX: &str = "CONSORT_SANDBOX";
+
+/// What begins with one of these configures what is tested.
+const PREFIXES: [&str; 3] = ["CONSORT_", "SHMEM_", "SMA_"];
+
+/// These say how to test.
+const KEPT: [&str; 8] = [
+    "CONSORT_KILLS",
+    "CONSORT_PAIRWISE",
+    "CONSORT_PROGRAMS",
+    "CONSORT_SEED",
+    "CONSORT_SEGMENT",
+    "CONSORT_TEST_BOUND",
+    "CONSORT_WRITE_REFUSALS",
+    "CONSORT_WRITE_REVISIONS",
+];
+
+/// The folder that this process has made, and the process: a fork is another.
+static MADE: OnceLock<(PathBuf, u32)> = OnceLock::new();
+
+/// Where the parts of a user's environment lie in a folder.
+fn places(folder: &Path) -> [(&'static str, PathBuf); 6] {
+    [
+        ("HOME", folder.to_path_buf()),
+        ("XDG_CONFIG_HOME", folder.join(".config")),
+        ("XDG_CACHE_HOME", folder.join(".cache")),
+        ("XDG_DATA_HOME", folder.join(".local/share")),
+        ("XDG_STATE_HOME", folder.join(".local/state")),
+        ("TMPDIR", folder.join("tmp")),
+    ]
+}
+
+fn is_foreign(name: &str) -> bool {
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !KEPT.contains(&name)
+}
+
+/// What `rustup` and `cargo` find in the user's home, for tests that run `cargo`.
+fn keep_toolchain() {
+    let Some(home) = env::home_dir() else { return };
+    for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        if env::var_os(name).is_none() {
+            // SAFETY: no other thread runs before `main`.
+            unsafe { env::set_var(name, home.join(folder)) };
+        }
+    }
+}
+
+#[ctor::ctor(unsafe)]
+fn enter() {
+    if env::var_os(SANDBOX).is_some() {
+        return;
+    }
+    let made = tempfile::Builder::new().prefix("consort-test-").tempdir();
+    let folder = match made {
+        Ok(made) => made.keep(),
+        Err(error) => {
+            eprintln!("the temporary folder of this test program cannot be made: {error}");
+            process::exit(1);
+        }
+    };
+    keep_toolchain();
+    for (name, _) in env::vars_os() {
+        if name.to_str().is_some_and(is_foreign) {
+            // SAFETY: no other thread runs before `main`.
+            unsafe { env::remove_var(name) };
+        }
+    }
+    for (name, path) in places(&folder) {
+        if let Err(error) = fs::create_dir_all(&path) {
+            eprintln!("{} cannot be made: {error}", path.display());
+            process::exit(1);
+        }
+        // SAFETY: no other thread runs before `main`.
+        unsafe { env::set_var(name, path) };
+    }
+    // SAFETY: no other thread runs before `main`.
+    unsafe { env::set_var(SANDBOX, &folder) };
+    let _ = MADE.set((folder, process::id()));
+}
+
+#[dtor::dtor(unsafe)]
+fn leave() {
+    if let Some((folder, maker)) = MADE.get()
+        && *maker == process::id()
+    {
+        // A test may have left a file that cannot be removed. The folder is temporary anyway.
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Asks for what the next test says of its environment.
+    const ASKED: &str = "SAY_ENVIRONMENT";
+
+    #[test]
+    fn say_environment() {
+        if env::var_os(ASKED).is_none() {
+            return;
+        }
+        let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        let foreign: Vec<_> = names.filter(|name| is_foreign(name) && name != SANDBOX).collect();
+        println!("foreign: {foreign:?}");
+        for (name, _) in places(Path::new("")) {
+            println!("{name}: {}", env::var(name).expect("it is set"));
+        }
+    }
+
+    /// What a test program says that begins in a hostile environment.
+    fn said(hostile: &Path, sandbox: Option<&Path>) -> String {
+        let mut program = Command::new(env::current_exe().expect("this program"));
+        program.args(["--exact", "--nocapture", "tests::say_environment"]).env(ASKED, "");
+        for (name, path) in places(hostile) {
+            program.env(name, path);
+        }
+        // The temporary folder must be there.
+        program.env("TMPDIR", hostile).env_remove(SANDBOX).envs(sandbox.map(|it| (SANDBOX, it)));
+        program.env("CONSORT_WISDOM", hostile).env("SHMEM_SYMMETRIC_SIZE", "rubbish");
+        program.env("CONSORT_SEED", "1");
+        let output = program.output().expect("this program starts");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    #[test]
+    fn user_environment_is_not_seen_and_folder_is_removed() {
+        let hostile = tempfile::tempdir().expect("a folder");
+        let said = said(hostile.path(), None);
+        assert!(said.contains("foreign: []"), "{said}");
+        let home =
+            said.lines().find_map(|line| line.strip_prefix("HOME: ")).expect("it has a home");
+        let home = Path::new(home);
+        for (name, path) in places(home) {
+            assert!(said.contains(&format!("{name}: {}\n", path.display())), "{said}");
+        }
+        assert_ne!(home, hostile.path());
+        assert!(!home.exists(), "{} remains", home.display());
+        let left = fs::read_dir(hostile.path()).expect("the folder is there").count();
+        assert_eq!(left, 0, "something was written to the user's home");
+    }
+
+    /// Tests set variables for programs that link this crate too.
+    #[test]
+    fn programs_that_a_test_starts_keep_what_it_sets() {
+        let hostile = tempfile::tempdir().expect("a folder");
+        let said = said(hostile.path(), Some(hostile.path()));
+        assert!(said.contains("\"CONSORT_WISDOM\""), "{said}");
+        assert!(said.contains(&format!("HOME: {}\n", hostile.path().display())), "{said}");
+        assert!(hostile.path().exists());
+    }
+}
