@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, str::FromStr};
 use consort_fabric::Nodes;
 
 /// What PEs are, as far as algorithms depend on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fabric {
     /// Threads of one process.
     #[default]
@@ -20,7 +20,7 @@ pub enum Fabric {
 }
 
 /// How PEs lie on the processes of an MPI. Those of one process are its threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessShape {
     /// The PEs of each process, of which there is at least one.
     pub pes_each: u32,
@@ -50,7 +50,7 @@ impl ProcessShape {
 
 /// How PEs lie on the machines on which an MPI starts processes. Ranks that are dealt to the
 /// processes in turn are dealt to the machines in turn, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MachineShape {
     /// The processes of each machine. `None` before they are started, if the MPI's launcher
     /// decides; then nothing is known to share memory but threads.
@@ -69,7 +69,7 @@ impl MachineShape {
 }
 
 /// Which of the processes that an MPI has started share memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sharing {
     /// Those of one machine.
     #[default]

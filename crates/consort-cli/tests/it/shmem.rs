@@ -168,10 +168,16 @@ fn valgrind_finds_nothing() {
     works("hello.c", &["-std=c11", "-g"], "");
     let folder = tempfile::tempdir().expect("a folder");
     let program = compile(folder.path(), "hello.c", &["-g"]);
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full"]).arg(program);
-    let done = output(&mut valgrind);
-    assert!(done.status.success(), "{}: {}", done.status, text(&done));
+    let wisdom = folder.path().join("wisdom.toml");
+    let tune = ["tune", "--pes", "2", "--collective", "barrier", "--budget", "0", "--wisdom"];
+    let done = output(consort().args(tune).arg(&wisdom));
+    assert!(wisdom.exists(), "{}: {}", done.status, text(&done));
+    for wisdom in [Path::new("/nonexistent/wisdom.toml"), &wisdom] {
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=full"]).arg(&program);
+        let done = output(valgrind.env("CONSORT_WISDOM", wisdom));
+        assert!(done.status.success(), "{}: {}", done.status, text(&done));
+    }
 }
 
 /// Where there are few addresses, less is reserved.
