@@ -1,0 +1,27 @@
+"""Gives the tests a home and an environment of their own.
+
+So they neither read nor write what the user has: wisdom, recorded calls, caches.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+_PREFIXES = ("CONSORT_", "SHMEM_", "SMA_")
+
+_folder = tempfile.mkdtemp(prefix="consort-test-")
+
+
+def _remove(folder: str, maker: int) -> None:
+    # A test may fork.
+    if os.getpid() == maker:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+atexit.register(_remove, _folder, os.getpid())
+for _name in [name for name in os.environ if name.startswith(_PREFIXES)]:
+    del os.environ[_name]
+os.environ["HOME"] = _folder
+for _name, _part in [("CONFIG", ".config"), ("CACHE", ".cache"), ("DATA", ".local/share")]:
+    os.environ[f"XDG_{_name}_HOME"] = os.path.join(_folder, _part)
