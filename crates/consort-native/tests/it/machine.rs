@@ -92,7 +92,7 @@ fn words_do_what_they_should() {
 #[test]
 fn whoever_sleeps_is_woken_at_once() {
     let line = Line::new();
-    let mut delays = [(); 9].map(|()| {
+    let mut delays = [(); 25].map(|()| {
         thread::scope(|scope| {
             let sleeper = scope.spawn(|| {
                 let Ok(_) = block_on(M.wait_until(&line[0], Until::Equals(1)));
@@ -109,8 +109,9 @@ fn whoever_sleeps_is_woken_at_once() {
         })
     });
     delays.sort_unstable();
-    // A sleep of 20 ms that nothing ends would last for 10 ms more at the median.
-    assert!(delays[4] < Duration::from_millis(3), "{delays:?}");
+    // A sleep that nothing ends lasts for up to 20 ms more: then a third of them would be as short
+    // once in a thousand runs. On a busy machine some who are woken wait for a processor.
+    assert!(delays[7] < Duration::from_millis(2), "{delays:?}");
 }
 
 #[test]

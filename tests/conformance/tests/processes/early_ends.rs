@@ -17,7 +17,7 @@ use crate::launching::{Ended, start, start_with};
 
 /// The most that a job may take whose PE has ended early, on a machine that has much to do. In one
 /// that hangs its processes are killed later.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(30);
 
 /// In what the other PEs wait when PE 1 ends.
 const WAITS: [&str; 6] = ["barrier", "reduce", "slices", "word", "nonblocking", "finish"];

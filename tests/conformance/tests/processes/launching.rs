@@ -10,7 +10,7 @@ use consort_launch::{Binding, Launch};
 use libtest_mimic::Failed;
 
 /// How long the processes of a job that has failed may take: longer than a test waits.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(40);
 
 /// The argument after which a launcher finds what to start.
 const LAUNCH: &str = "launch";

@@ -3,7 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind},
     sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use consort::{Collective, Error, Operator, Pes, PlanError, Rank, Result, SyncModes, Team};
@@ -14,12 +14,10 @@ use consort_conformance::{
 use consort_fabric::OperatorClass;
 
 use crate::{
-    jobs::{on, pes_of},
+    jobs::{SOON, on, pes_of},
     typed,
 };
 
-/// How long a job that fails may take.
-const SOON: Duration = Duration::from_secs(2);
 /// How an operator panics, and what is reported of it.
 const PANICS: [(bool, &str); 2] = [(true, "no sums here"), (false, "no message")];
 
