@@ -16,7 +16,6 @@ use consort_native::{at_once, discard};
 
 use crate::{
     delegation::{Backlog, Service},
-    detached::Backlogged,
     machine::MACHINE,
 };
 
@@ -236,7 +235,7 @@ pub(crate) fn words<T>(execute: Execute<T>, closure: *mut ()) -> (u64, u64) {
 /// The words are those of a request on data of type `T`, which is executed once, and nobody else
 /// uses the data.
 #[inline]
-pub(crate) unsafe fn execute_words<T>(
+unsafe fn execute_words<T>(
     shared: &Shared<T>,
     (execute, closure): (u64, u64),
     above: *const Frame,
@@ -257,6 +256,23 @@ impl<M: Machine, T> Service<M> for Shared<T> {
         // SAFETY: a scheme passes on the words of a request. It executes each once, while its
         // caller waits, and no other one meanwhile.
         unsafe { execute_words(self, (execute, closure), ptr::null()) };
+        0
+    }
+}
+
+/// What executes the closures of a backlog.
+struct Backlogged<'s, T> {
+    shared: &'s Shared<T>,
+    /// What waits for whoever executes them.
+    above: *const Frame,
+}
+
+impl<M: Machine, T> Service<M> for Backlogged<'_, T> {
+    #[inline]
+    async fn serve(&self, _: &M, execute: u64, closure: u64) -> u64 {
+        // SAFETY: these words were pushed on the backlog, which gives each once, to a thread that
+        // uses the data alone.
+        unsafe { execute_words(self.shared, (execute, closure), self.above) };
         0
     }
 }

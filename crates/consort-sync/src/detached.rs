@@ -10,30 +10,9 @@ use std::{
     thread,
 };
 
-use consort_fabric::Machine;
 use consort_native::discard;
 
-use crate::{
-    closure::{Frame, POISONED, Shared, execute_words, words},
-    delegation::Service,
-};
-
-/// What executes the closures of a backlog.
-pub(crate) struct Backlogged<'s, T> {
-    pub(crate) shared: &'s Shared<T>,
-    /// What waits for whoever executes them.
-    pub(crate) above: *const Frame,
-}
-
-impl<M: Machine, T> Service<M> for Backlogged<'_, T> {
-    #[inline]
-    async fn serve(&self, _: &M, execute: u64, closure: u64) -> u64 {
-        // SAFETY: these words were pushed on the backlog, which gives each once, to a thread that
-        // uses the data alone.
-        unsafe { execute_words(self.shared, (execute, closure), self.above) };
-        0
-    }
-}
+use crate::closure::{Frame, POISONED, Shared, words};
 
 /// Executes the closures of the backlog.
 ///
