@@ -19,7 +19,7 @@ use crate::{
     collectives,
     elements::{Element, Reduction},
     failure::fail,
-    ordering, reductions,
+    reductions,
     teams::{Config, Team, handle},
     world::{World, world},
 };
@@ -74,7 +74,7 @@ fn members(world: &World, (start, log_stride, size): Triplet) -> Option<[u32; 3]
 
 /// `shmem_barrier`.
 pub fn barrier(set: Triplet) {
-    ordering::quiet_all();
+    world("shmem_barrier").one_sided().quiet();
     synchronize("shmem_barrier", set);
 }
 

@@ -15,7 +15,6 @@ use libc::c_int;
 use crate::{
     failure::fail,
     handles::Handles,
-    ordering,
     teams::{Members, Team},
     world::{World, no_pe, world},
 };
@@ -110,8 +109,7 @@ unsafe fn create_of(routine: &str, team: Team, options: c_long, ctx: *mut Contex
 
 /// `shmem_ctx_destroy`.
 pub fn destroy(ctx: Context) {
-    world("shmem_ctx_destroy");
-    ordering::quiet_all();
+    world("shmem_ctx_destroy").one_sided().quiet();
     match ctx {
         Context::INVALID => {}
         Context::DEFAULT => fail("shmem_ctx_destroy", "argument ctx is SHMEM_CTX_DEFAULT"),

@@ -2,12 +2,48 @@
 
 #![expect(unsafe_code, reason = "ends the process as a program in C does")]
 
-use std::{fmt, io::Write as _, panic, ptr, sync::Mutex, thread, time::Duration};
+use std::{
+    fmt,
+    io::Write as _,
+    panic, ptr,
+    sync::{
+        Arc, Mutex,
+        atomic::{
+            AtomicPtr,
+            Ordering::{Acquire, Release},
+        },
+    },
+    thread,
+    time::Duration,
+};
 
-use consort_native::Failure;
+use consort::Rank;
+use consort_native::{Failure, Job};
 use libc::c_int;
 
-use crate::world::{self, known};
+/// The job, and which PE of it this process is.
+pub struct Membership {
+    pub(crate) job: Arc<Job>,
+    pub(crate) rank: Rank,
+    /// Whether a launcher has started this process.
+    pub(crate) is_launched: bool,
+    pub(crate) pes: u32,
+}
+
+/// That of this process from the job's beginning, before it is initialized, to its end.
+static BEGUN: AtomicPtr<Membership> = AtomicPtr::new(ptr::null_mut());
+
+/// The job, if it has begun and not ended, though it may not be initialized yet.
+fn begun() -> Option<&'static Membership> {
+    // SAFETY: null, or what `set_begun` was given, which lives for ever.
+    unsafe { BEGUN.load(Acquire).as_ref() } // pairs with the release in `set_begun`
+}
+
+/// The job has begun, or ended.
+pub(crate) fn set_begun(own: Option<&'static Membership>) {
+    let address = own.map_or(ptr::null_mut(), |own| ptr::from_ref(own).cast_mut());
+    BEGUN.store(address, Release); // pairs with the acquire in `begun`
+}
 
 /// The thread that ends this process, and with which status.
 static ENDING: Mutex<Option<(libc::pthread_t, c_int)>> = Mutex::new(None);
@@ -26,7 +62,7 @@ pub fn fail(routine: &str, what: impl fmt::Display) -> ! {
     begin_to_end(1);
     let reason = format!("{routine}: {what}").replace('\n', " ");
     if !is_told(&reason) {
-        let pe = known().map_or_else(String::new, |world| format!("PE {}: ", world.rank));
+        let pe = begun().map_or_else(String::new, |own| format!("PE {}: ", own.rank));
         // In one piece, so that lines of several PEs do not mix. What cannot be written is lost.
         let _ = std::io::stderr().write_all(format!("{pe}{reason}\n").as_bytes());
     }
@@ -48,20 +84,20 @@ pub(crate) fn exit(status: c_int) -> ! {
 /// Ends all processes that an MPI has started, if this one has failed the job or ended it: with the
 /// status that it ends with. One that another has failed waits for that one to do so.
 pub(crate) fn end_all() {
-    let Some(world) = world::begun() else { return };
-    let is_own = match world.job.failure() {
-        Some(Failure::Pe { rank, .. } | Failure::Ended { rank, .. }) => rank == world.rank,
+    let Some(own) = begun() else { return };
+    let is_own = match own.job.failure() {
+        Some(Failure::Pe { rank, .. } | Failure::Ended { rank, .. }) => rank == own.rank,
         _ => true,
     };
     let status = ENDING.lock().map_or(None, |ending| *ending).map_or(1, |(_, status)| status);
     let [status, ..] = status.to_le_bytes();
-    if !world.is_launched && world.pes > 1 {
+    if !own.is_launched && own.pes > 1 {
         if !is_own {
             thread::sleep(2 * PATIENCE);
         }
         // SAFETY: it writes what all streams of C keep.
         unsafe { libc::fflush(ptr::null_mut()) };
-        world.job.abort(status);
+        own.job.abort(status);
     }
 }
 
@@ -108,11 +144,11 @@ pub(crate) fn print_by_lines() {
 /// Fails the job. Whether its launcher, or the PE that has failed it before, says which PE failed
 /// and why, and that says all: where calls do not match, the line of each PE names its routine.
 fn is_told(reason: &str) -> bool {
-    let Some(world) = world::begun() else { return false };
-    world.job.poison(&Failure::Pe { rank: world.rank, reason: reason.to_owned() });
-    match world.job.failure() {
+    let Some(own) = begun() else { return false };
+    own.job.poison(&Failure::Pe { rank: own.rank, reason: reason.to_owned() });
+    match own.job.failure() {
         Some(Failure::Pe { rank, .. } | Failure::Ended { rank, .. }) => {
-            world.is_launched || rank != world.rank
+            own.is_launched || rank != own.rank
         }
         _ => false,
     }

@@ -10,7 +10,6 @@ use libc::c_int;
 use crate::{
     atomic::{Change, change_at},
     failure::fail,
-    ordering,
     world::{Place, World, ensure_aligned, world},
 };
 
@@ -85,7 +84,7 @@ pub unsafe fn test(lock: *mut c_long) -> c_int {
 /// As [`set`].
 pub unsafe fn clear(lock: *mut c_long) {
     let lock = Lock::new("shmem_clear_lock", lock);
-    ordering::quiet_all();
+    lock.world.one_sided().quiet();
     let mut word = lock.change(Change::Load);
     loop {
         if next(word) == served(word) {

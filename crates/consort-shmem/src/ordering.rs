@@ -6,10 +6,7 @@ use std::sync::atomic::{Ordering::Release, fence as order};
 
 use libc::c_int;
 
-use crate::{
-    contexts::Context,
-    world::{known, world},
-};
+use crate::{contexts::Context, world::world};
 
 /// `shmem_fence`.
 #[inline]
@@ -52,11 +49,4 @@ pub unsafe fn pe_quiet(context: Context, target_pes: *const c_int, npes: usize) 
 /// PEs were told is complete when a call begins.
 pub(crate) fn publish() {
     order(Release);
-}
-
-/// Completes all operations of this PE.
-pub(crate) fn quiet_all() {
-    if let Some(world) = known() {
-        world.one_sided().quiet();
-    }
 }

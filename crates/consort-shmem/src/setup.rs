@@ -23,7 +23,7 @@ use crate::{
     allocator::{Allocator, MOST_ALIGN},
     collectives::synchronize,
     environment,
-    failure::{self, fail, is_ending},
+    failure::{self, Membership, fail, is_ending},
     info, teams,
     world::{self, Driver, World, known, world},
 };
@@ -146,10 +146,12 @@ fn begin() -> Result<Begun, String> {
     let rank = team.rank();
     let heap = consort_native::OneSided::new(native, rank).address(rank, 0, heap_bytes);
     let world = World {
-        job: native.clone(),
-        rank,
-        is_launched: member.is_some(),
-        pes: team.size(),
+        own: Membership {
+            job: native.clone(),
+            rank,
+            is_launched: member.is_some(),
+            pes: team.size(),
+        },
         heap: heap.ok_or("the heap is smaller than it was asked to be")?.expose_provenance(),
         heap_bytes,
         statics,
@@ -164,7 +166,7 @@ fn begin() -> Result<Begun, String> {
     // SAFETY: it takes no arguments, and may be called at any time.
     unsafe { libc::atexit(at_exit) };
     let world: &'static World = Box::leak(Box::new(world));
-    world::set_begun(Some(world));
+    failure::set_begun(Some(world));
     Ok(Begun { world, job, process: process::id(), joined: Some(joined) })
 }
 
@@ -256,7 +258,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
         world.job.resume();
         *driver = Driver { world: team, shared: team };
         begun.joined = Some(joined);
-        world::set_begun(Some(world));
+        failure::set_begun(Some(world));
     }
     world.takes_turns.store(false, Relaxed);
     let made = driver.world.all_reduce(requested, Max).and_then(|level| {
@@ -315,7 +317,7 @@ fn leave(routine: &str) {
         begun.world.job.end();
     }
     world::set(None);
-    world::set_begun(None);
+    failure::set_begun(None);
 }
 
 /// `shmem_global_exit`: ends all PEs. The job's status is the one that a process would exit with.

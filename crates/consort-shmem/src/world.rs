@@ -1,9 +1,10 @@
 //! The job that this process is a PE of, and where peers' memory is.
 
 use std::{
+    ops::Deref,
     ptr::null_mut,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Mutex, MutexGuard, PoisonError,
         atomic::{
             AtomicBool, AtomicPtr, AtomicU32,
             Ordering::{Acquire, Relaxed, Release},
@@ -12,18 +13,18 @@ use std::{
 };
 
 use consort::{Rank, Team};
-use consort_native::{Biased, BiasedGuard, Job, OneSided, Statics, ThreadToken};
+use consort_native::{Biased, BiasedGuard, OneSided, Statics, ThreadToken};
 use libc::c_int;
 
-use crate::{allocator::Allocator, environment::Environment, failure::fail};
+use crate::{
+    allocator::Allocator,
+    environment::Environment,
+    failure::{Membership, fail},
+};
 
 /// The job, as this PE sees it. It is never freed: what C programs hold may refer to it.
 pub struct World {
-    pub(crate) job: Arc<Job>,
-    pub(crate) rank: Rank,
-    /// Whether a launcher has started this process.
-    pub(crate) is_launched: bool,
-    pub(crate) pes: u32,
+    pub(crate) own: Membership,
     /// Where the own heap begins.
     pub(crate) heap: usize,
     /// Its end, as an offset.
@@ -53,8 +54,6 @@ pub struct Driver {
 unsafe impl Send for Driver {}
 
 static WORLD: AtomicPtr<World> = AtomicPtr::new(null_mut());
-/// The job from its beginning, before it is initialized, to its end.
-static BEGUN: AtomicPtr<World> = AtomicPtr::new(null_mut());
 static IS_FINAL: AtomicBool = AtomicBool::new(false);
 
 /// The job, if it is initialized.
@@ -87,22 +86,8 @@ pub(crate) fn set(world: Option<&'static World>) {
     if world.is_none() {
         IS_FINAL.store(true, Release);
     }
-    WORLD.store(address(world), Release);
-}
-
-/// The job, if it has begun and not ended, though it may not be initialized yet.
-pub(crate) fn begun() -> Option<&'static World> {
-    // SAFETY: null, or a world that is never freed.
-    unsafe { BEGUN.load(Acquire).as_ref() }
-}
-
-/// The job has begun, or ended.
-pub(crate) fn set_begun(world: Option<&'static World>) {
-    BEGUN.store(address(world), Release);
-}
-
-fn address(world: Option<&'static World>) -> *mut World {
-    world.map_or(null_mut(), |world| std::ptr::from_ref(world).cast_mut())
+    let address = world.map_or(null_mut(), |world| std::ptr::from_ref(world).cast_mut());
+    WORLD.store(address, Release);
 }
 
 /// Where the memory of a PE is.
@@ -112,6 +97,15 @@ pub(crate) enum Place {
     Near(*mut u8),
     /// At an offset, in another machine or process, which shares no memory with this one.
     Far(usize),
+}
+
+impl Deref for World {
+    type Target = Membership;
+
+    #[inline(always)]
+    fn deref(&self) -> &Membership {
+        &self.own
+    }
 }
 
 impl World {

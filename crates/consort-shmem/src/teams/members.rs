@@ -1,0 +1,185 @@
+//! What a team is: its handle, its members and its collectives.
+
+use std::sync::atomic::{
+    AtomicBool, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Release},
+};
+
+use consort::{Rank, Team as Calls};
+use libc::c_int;
+
+use crate::{
+    failure::fail,
+    handles::Handles,
+    world::{Driver, World, world},
+};
+
+/// A team, as C programs hold it: `shmem_team_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Team(pub(crate) usize);
+
+/// `shmem_team_config_t`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Config {
+    /// The number of contexts that the team will have.
+    pub num_contexts: c_int,
+}
+
+static TEAMS: Handles<Made> = Handles::new();
+
+/// The team of the PEs that share memory with this one: its handle, or 0 if they are all.
+static SHARED: AtomicUsize = AtomicUsize::new(0);
+
+/// What a team is made of.
+pub(crate) struct Made {
+    calls: Guarded,
+    /// The ranks in the world.
+    ranks: Box<[Rank]>,
+    own: u32,
+    config: Config,
+    is_destroyed: AtomicBool,
+}
+
+/// Used only while the driver is locked, and by no thread after the job has ended.
+struct Guarded(Calls<'static>);
+
+// SAFETY: a PE is not tied to a thread; who uses it has locked the driver.
+unsafe impl Send for Guarded {}
+// SAFETY: as above.
+unsafe impl Sync for Guarded {}
+
+impl Team {
+    /// `SHMEM_TEAM_INVALID`.
+    pub const INVALID: Self = Self(0);
+    /// `SHMEM_TEAM_WORLD`.
+    pub const WORLD: Self = Self(1);
+    /// `SHMEM_TEAM_SHARED`: the PEs that share memory with this one.
+    pub const SHARED: Self = Self(2);
+
+    /// What it is made of; `None` for teams of all PEs that are there from the beginning.
+    fn made(self, routine: &str) -> Option<&'static Made> {
+        let made = if self == Self::SHARED { Self(SHARED.load(Acquire)) } else { self };
+        match made {
+            Self::INVALID if self == Self::SHARED => None,
+            Self::INVALID => fail(routine, "argument team is SHMEM_TEAM_INVALID"),
+            Self::WORLD => None,
+            Self(at) => {
+                // SAFETY: a team of a split.
+                let made = unsafe { TEAMS.get(at) };
+                if made.is_destroyed.load(Acquire) {
+                    fail(routine, "argument team is a team that was destroyed");
+                }
+                Some(made)
+            }
+        }
+    }
+
+    /// Its configuration.
+    pub(crate) fn config(self, routine: &str) -> Config {
+        self.made(routine).map_or_else(Config::default, |made| made.config)
+    }
+
+    /// Whether a split has made it, so that a program may destroy it.
+    pub(crate) fn is_of_split(self, routine: &str) -> bool {
+        self != Self::SHARED && self.made(routine).is_some()
+    }
+
+    /// Marks it as destroyed, unless it is already.
+    ///
+    /// # Safety
+    /// It was made, and no routine uses it any more.
+    pub(crate) unsafe fn forget(self) {
+        // SAFETY: the caller's promise.
+        let made = unsafe { TEAMS.get(self.0) };
+        if !made.is_destroyed.swap(true, AcqRel) {
+            // SAFETY: this call alone has marked it; the rest is the caller's promise.
+            unsafe { TEAMS.reuse(self.0) };
+        }
+    }
+
+    /// Its collectives, while the driver is locked.
+    pub(crate) fn calls(self, routine: &str, driver: &Driver) -> Calls<'static> {
+        match self.made(routine) {
+            Some(made) => made.calls.0,
+            None if self == Self::SHARED => driver.shared,
+            None => driver.world,
+        }
+    }
+}
+
+/// Who is in a team.
+#[derive(Clone, Copy)]
+pub(crate) struct Members {
+    world: &'static World,
+    made: Option<&'static Made>,
+}
+
+impl Members {
+    pub(crate) fn of(routine: &str, team: Team) -> Self {
+        Self { world: world(routine), made: team.made(routine) }
+    }
+
+    pub(crate) fn size(self) -> u32 {
+        self.made.map_or(self.world.pes, |made| u32::try_from(made.ranks.len()).unwrap_or(0))
+    }
+
+    pub(crate) fn own(self) -> u32 {
+        self.made.map_or(self.world.rank.0, |made| made.own)
+    }
+
+    /// The rank in the world of the PE of this number.
+    #[inline]
+    pub(crate) fn world_rank(self, pe: c_int) -> Option<Rank> {
+        let pe = u32::try_from(pe).ok()?;
+        match self.made {
+            Some(made) => made.ranks.get(pe as usize).copied(),
+            None => (pe < self.world.pes).then_some(Rank(pe)),
+        }
+    }
+
+    /// The ranks in the world of all, in their order.
+    pub(crate) fn ranks(self) -> impl Iterator<Item = Rank> {
+        (0..self.size()).map(move |pe| self.made.map_or(Rank(pe), |made| made.ranks[pe as usize]))
+    }
+
+    pub(crate) fn number_of(self, rank: Rank) -> c_int {
+        let at = self.ranks().position(|member| member == rank);
+        at.and_then(|at| c_int::try_from(at).ok()).unwrap_or(-1)
+    }
+}
+
+/// The handle of a team; that of none if this PE is in none.
+pub(crate) fn handle(calls: Option<Calls<'static>>, config: Config) -> Team {
+    let Some(calls) = calls else { return Team::INVALID };
+    let ranks = (0..calls.size()).map(|rank| calls.world_rank(Rank(rank)));
+    let made = Made {
+        ranks: ranks.collect::<Result<_, _>>().expect("each is of the world"),
+        own: calls.rank().0,
+        calls: Guarded(calls),
+        config,
+        is_destroyed: AtomicBool::new(false),
+    };
+    Team(TEAMS.make(made))
+}
+
+/// Forms the team of the PEs that share memory with this one, unless they are all. All PEs do.
+pub(crate) fn form_shared(routine: &str, world: &World, driver: &Driver) {
+    let is_near = |pe: &Rank| world.one_sided().address(*pe, 0, 0).is_some();
+    let near: Vec<Rank> = (0..world.pes).map(Rank).filter(is_near).collect();
+    let color = near.first().map_or(0, |first| first.0);
+    if near.len() < world.pes as usize {
+        let calls = driver.world.form(color, &near).unwrap_or_else(|error| fail(routine, error));
+        SHARED.store(handle(calls, Config::default()).0, Release);
+    }
+}
+
+/// Takes all teams that were made as destroyed, when the job is left.
+pub(crate) fn forget_all() {
+    SHARED.store(0, Release);
+    for at in TEAMS.all() {
+        // SAFETY: it was made, and no routine is called any more.
+        unsafe { Team(at).forget() };
+    }
+}
