@@ -8,20 +8,8 @@ use pyo3::{exceptions::PyTypeError, prelude::*};
 use crate::{
     arrays::{Data, Read, Written, for_type_of},
     errors::rank,
-    running::{call, here},
+    running::{Allocation, call, here},
 };
-
-/// Memory with elements of some type, of which slices are passed as bytes.
-pub(crate) trait Allocation {
-    /// Copies elements to the part of a PE, from element `first` on.
-    fn put(&self, to: Rank, first: usize, elements: &[u8]) -> consort::Result<()>;
-    /// Copies elements of the part of a PE, from element `first` on.
-    fn get(&self, from: Rank, first: usize, elements: &mut [u8]) -> consort::Result<()>;
-    /// Keeps the order of puts before and after.
-    fn fence(&self) -> consort::Result<()>;
-    /// Waits until puts are complete.
-    fn quiet(&self) -> consort::Result<()>;
-}
 
 impl<T: Data> Allocation for Symmetric<'_, T> {
     fn put(&self, to: Rank, first: usize, elements: &[u8]) -> consort::Result<()> {

@@ -10,27 +10,13 @@ use crate::{
     arrays::{Data, Read, Takes, array_of, for_type_of, no_operator},
     calls::Call,
     errors::exception,
-    running::{Running, call, here},
+    running::{Pending, Result, Running, call, here},
 };
-
-/// A result that becomes an array.
-pub(crate) trait Result: Send {
-    /// The array.
-    fn array<'py>(self: Box<Self>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>>;
-}
 
 impl<T: Data> Result for Vec<T> {
     fn array<'py>(self: Box<Self>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         array_of(py, *self)
     }
-}
-
-/// A call that is under way.
-pub(crate) trait Pending {
-    /// Whether it is complete.
-    fn test(&mut self) -> consort::Result<bool>;
-    /// Its result, where this PE gets one.
-    fn wait(self: Box<Self>) -> consort::Result<Option<Box<dyn Result>>>;
 }
 
 impl Pending for consort::Request<'_, ()> {

@@ -11,14 +11,36 @@ use std::{
     ptr,
 };
 
-use consort::{Pe, Team};
+use consort::{Pe, Rank, Team};
 use pyo3::prelude::*;
 
-use crate::{
-    errors::{Error, exception},
-    memory::Allocation,
-    requests::Pending,
-};
+use crate::errors::{Error, exception};
+
+/// A call that is under way.
+pub(crate) trait Pending {
+    /// Whether it is complete.
+    fn test(&mut self) -> consort::Result<bool>;
+    /// Its result, where this PE gets one.
+    fn wait(self: Box<Self>) -> consort::Result<Option<Box<dyn Result>>>;
+}
+
+/// A result that becomes an array.
+pub(crate) trait Result: Send {
+    /// The array.
+    fn array<'py>(self: Box<Self>, py: Python<'py>) -> PyResult<Bound<'py, PyAny>>;
+}
+
+/// Memory with elements of some type, of which slices are passed as bytes.
+pub(crate) trait Allocation {
+    /// Copies elements to the part of a PE, from element `first` on.
+    fn put(&self, to: Rank, first: usize, elements: &[u8]) -> consort::Result<()>;
+    /// Copies elements of the part of a PE, from element `first` on.
+    fn get(&self, from: Rank, first: usize, elements: &mut [u8]) -> consort::Result<()>;
+    /// Keeps the order of puts before and after.
+    fn fence(&self) -> consort::Result<()>;
+    /// Waits until puts are complete.
+    fn quiet(&self) -> consort::Result<()>;
+}
 
 /// What a PE has while its program runs.
 pub(crate) struct Running<'p> {
