@@ -21,7 +21,7 @@ use crate::peers::threads::Peer;
 
 /// Round trips of a reading of the transfer, and those before it, in which the two PEs meet.
 const READING_ROUNDS: u32 = 100;
-const MEETING_ROUNDS: u32 = 10;
+const FIRST_ROUNDS: u32 = 10;
 /// How far ahead the start of a call is announced.
 const AHEAD_NS: u64 = 600;
 
@@ -53,7 +53,7 @@ impl<'m, 'p> Clock<'m, 'p> {
     pub(super) fn reading(&self) -> Option<f64> {
         let rank = self.world.rank().0;
         let ping_pong = self.shared.ping_pong().ok()?.filter(|_| rank < 2)?;
-        ping_pong.run(rank, MEETING_ROUNDS).ok()?;
+        ping_pong.run(rank, FIRST_ROUNDS).ok()?;
         ping_pong.one_way_ns(rank, READING_ROUNDS).ok()
     }
 

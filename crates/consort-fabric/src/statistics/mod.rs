@@ -120,7 +120,7 @@ mod tests {
 
     /// Where the approximation replaces the exact sum, the rank changes by at most one.
     #[test]
-    fn approximation_meets_the_exact_rank() {
+    fn approximation_agrees_with_the_exact_rank() {
         assert_eq!(interval_rank(1000), 468);
         assert!(interval_rank(1001).abs_diff(468) <= 1);
         assert!(interval_rank(1001) <= 469);

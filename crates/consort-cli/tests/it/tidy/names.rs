@@ -37,7 +37,7 @@ fn modules_are_named_after_what_they_do() {
 }
 
 /// Words that no item is named by, and the field's words for what they would stand for.
-const WORDS: [(&str, &str); 14] = [
+const WORDS: [(&str, &str); 13] = [
     ("announcement", "asynchronous broadcast"),
     ("board", "notifications"),
     ("bracket", "entry and exit barrier"),
@@ -50,22 +50,28 @@ const WORDS: [(&str, &str); 14] = [
     ("meet", "pairwise exchange"),
     ("meeting", "pairwise exchange"),
     ("notice", "notification"),
-    ("piece", "block, chunk"),
     ("varied", "vector"),
 ];
 
-/// The words of a name in snake case or camel case.
+/// The words of a name in snake case, in camel case, or of a constant.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
+    let mut before = '_';
     for c in name.chars() {
-        if c == '_' || c.is_uppercase() {
+        if c == '_' || (c.is_uppercase() && !before.is_uppercase()) {
             words.push(String::new());
         }
         if let (true, Some(word)) = (c != '_', words.last_mut()) {
             word.extend(c.to_lowercase());
         }
+        before = c;
     }
     words
+}
+
+/// Whether a name has this word, or its plural.
+fn has_word(name: &str, word: &str) -> bool {
+    words(name).iter().any(|it| it.strip_prefix(word).is_some_and(|end| ["", "s"].contains(&end)))
 }
 
 /// The name of the item that a line defines.
@@ -81,7 +87,7 @@ fn odd_names(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     for (path, text) in src_files(tree) {
         for name in text.lines().filter_map(item) {
-            let is_odd = |(word, _): &&(&str, &str)| words(name).iter().any(|it| it == word);
+            let is_odd = |(word, _): &&(&str, &str)| has_word(name, word);
             if let Some((word, other)) = WORDS.iter().find(is_odd) {
                 complaints.push(format!("{path}: {name}: for `{word}` say {other}"));
             }
@@ -96,5 +102,8 @@ fn items_are_named_by_the_fields_words() {
     let of = |line| odd_names(&tree([("crates/x/src/a.rs", line)]));
     assert_one(&of("pub(crate) async fn take_loan(&self) {"), "for `loan` say exposure");
     assert_one(&of("struct NoticeBoard<T>(T);"), "for `board` say notifications");
+    assert_one(&of("fn loans_of(&self) {"), "loans_of: for `loan` say exposure");
+    assert_one(&of("pub(super) const LOAN_BYTES: usize = 8;"), "LOAN_BYTES: for `loan`");
+    assert_one(&of("static ALL_LOANS: Loans = 8;"), "ALL_LOANS: for `loan`");
     assert_none(&of("fn clipboard() { meet() } // fn lend"));
 }
