@@ -18,7 +18,7 @@ static int is_over = 0;
 /* The process that has begun, and not one that it has forked. */
 static pid_t own = 0;
 
-/* All processes begin a job or end their use of MPI at a time: whether all do what this one does. */
+/* Whether all do what this one does: processes begin a job, or end their use of MPI, together. */
 static int agree(int begins)
 {
     int own[2] = {begins, !begins}, any[2] = {0, 0};

@@ -4,6 +4,7 @@
 //! the tree gives it no reason to complain, and bad input does.
 
 mod circles;
+mod documents;
 mod manifests;
 mod methods;
 mod names;
@@ -11,9 +12,10 @@ mod release;
 mod sources;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 /// The texts of the tree by their paths from its root, with `/` between the parts.
@@ -23,15 +25,16 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The sources, manifests, documents and scripts of this workspace.
+/// The sources, manifests, documents and scripts of both workspaces, the Python package's too.
 fn workspace() -> Tree {
     let mut tree = Tree::new();
     read_folder(&root(), "", &mut tree);
     tree
 }
 
-/// The ends of the names of files that are read, besides the scripts of `ci/`.
-const READ: [&str; 5] = [".rs", ".md", ".toml", ".py", ".pyi"];
+/// The ends of the names of files that are read, besides the scripts of two folders.
+const READ: [&str; 6] = [".rs", ".md", ".toml", ".py", ".pyi", ".c"];
+const SCRIPTS: [&str; 2] = ["ci/", "apps/"];
 
 /// Hidden folders and build outputs, which cargo marks as caches, are no part of the tree.
 fn read_folder(folder: &Path, prefix: &str, tree: &mut Tree) {
@@ -43,21 +46,68 @@ fn read_folder(folder: &Path, prefix: &str, tree: &mut Tree) {
             if !name.starts_with('.') && !path.join("CACHEDIR.TAG").exists() {
                 read_folder(&path, &format!("{place}/"), tree);
             }
-        } else if READ.iter().any(|end| name.ends_with(end)) || prefix == "ci/" {
+        } else if READ.iter().any(|end| name.ends_with(end)) || SCRIPTS.contains(&prefix) {
             let text = fs::read_to_string(&path);
             tree.insert(place, text.unwrap_or_else(|error| panic!("{}: {error}", path.display())));
         }
     }
 }
 
-/// The path below one of the folders of packages: crates, tests of all of them, applications.
-fn inside(path: &str) -> Option<&str> {
-    ["crates/", "tests/", "apps/"].iter().find_map(|folder| path.strip_prefix(folder))
+/// The folder of each package, with its manifest: those of the workspace and that of Python.
+fn packages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+    tree.iter().filter_map(|(path, text)| {
+        let folder = path.strip_suffix("/Cargo.toml")?;
+        text.lines().any(|line| line == "[package]").then_some((folder, &**text))
+    })
 }
 
-/// A tree for showing that a check complains.
+/// The folder of the package that a file belongs to, and the file's path in it.
+fn in_package<'t>(tree: &Tree, path: &'t str) -> Option<(&'t str, &'t str)> {
+    let mut ends = path.rmatch_indices('/').map(|(end, _)| end);
+    let end = ends.find(|end| tree.contains_key(&format!("{}/Cargo.toml", &path[..*end])))?;
+    Some((&path[..end], &path[end + 1..]))
+}
+
+/// A tree for showing that a check complains. Each folder in `crates/` is a package.
 fn tree<const N: usize>(files: [(&str, &str); N]) -> Tree {
-    files.map(|(path, text)| (path.to_owned(), text.to_owned())).into()
+    let mut tree: Tree = files.map(|(path, text)| (path.to_owned(), text.to_owned())).into();
+    for path in files.map(|(path, _)| path) {
+        let folder = path.strip_prefix("crates/").and_then(|rest| rest.split_once('/'));
+        if let Some((folder, _)) = folder {
+            let manifest = format!("crates/{folder}/Cargo.toml");
+            tree.entry(manifest).or_insert_with(|| "[package]\n".to_owned());
+        }
+    }
+    tree
+}
+
+/// What `cargo metadata` says of the packages of a workspace of the tree: of the one in the
+/// root, or of Python's.
+fn metadata(manifest: &str) -> serde_json::Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--offline", "--no-deps", "--format-version", "1", "--manifest-path"])
+        .arg(root().join(manifest))
+        .output()
+        .expect("cargo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("metadata in JSON")
+}
+
+/// The folders of the packages are found by their manifests, and are those that cargo knows.
+#[test]
+fn packages_are_those_of_cargo() {
+    let root = fs::canonicalize(root()).expect("the root of the tree");
+    let mut known = BTreeSet::new();
+    for manifest in ["Cargo.toml", "python/Cargo.toml"] {
+        for package in metadata(manifest)["packages"].as_array().expect("a list of packages") {
+            let path = Path::new(package["manifest_path"].as_str().expect("a path"));
+            let folder = path.parent().and_then(|it| it.strip_prefix(&root).ok());
+            known.insert(folder.expect("a folder of the tree").to_str().expect("text").to_owned());
+        }
+    }
+    let tree = workspace();
+    let found: BTreeSet<_> = packages(&tree).map(|(folder, _)| folder.to_owned()).collect();
+    assert_eq!(found, known);
 }
 
 #[track_caller]

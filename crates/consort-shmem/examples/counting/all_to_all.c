@@ -17,7 +17,7 @@ static int me, pes;
 static void check_received(int side, long round)
 {
     for (int pe = 0; pe < pes; pe++)
-        check(received[side][(size_t)pe * length] == (char)(round + pe), "another message has come");
+        check(received[side][(size_t)pe * length] == (char)(round + pe), "another message came");
 }
 
 /* Messages are put one after the other, beginning with that to this PE. */

@@ -4,7 +4,7 @@
  *     consort cc -O2 synch_p2p.c -o synch_p2p
  *     consort run -n 4 ./synch_p2p [WIDTH [ROWS [SWEEPS]]]
  *
- * Each PE has a strip of WIDTH columns in all. The value in the last corner is known: it is checked.
+ * Each PE has a strip of WIDTH columns in all. The value in the last corner is known, and checked.
  */
 #include "experiment.h"
 

@@ -2,43 +2,47 @@
 //!
 //! A file stands for its module. An import is a path that begins with `crate`, `super`, `self` or a
 //! child's name; `mod` is none, and neither is `pub use` of a child's item: who imports that item
-//! from the parent imports the child. Tests inside a file do not count.
+//! from the parent imports the child. Tests inside a file do not count, nor do links of docs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Tree, assert_none, assert_one, inside, tree, workspace};
-
-/// All crates.
-const CRATES: [&str; 12] = [
-    "cholesky",
-    "consort",
-    "consort-bench",
-    "consort-cli",
-    "consort-collectives",
-    "consort-fabric",
-    "consort-native",
-    "consort-sim",
-    "consort-tuner",
-    "ft",
-    "kernels",
-    "summa",
-];
+use super::{Tree, assert_none, assert_one, packages, tree, workspace};
 
 /// A module by the parts of its path; the root of the crate has none.
 type Module = Vec<String>;
 
-/// The texts of a crate's modules, without tests and comments.
-fn modules(tree: &Tree, name: &str) -> BTreeMap<Module, String> {
-    let prefix = format!("{name}/src/");
-    let module = |(path, text): (&String, &String)| {
-        let path = inside(path)?.strip_prefix(&prefix)?.strip_suffix(".rs")?;
+/// A text without comments and without the items that are compiled for tests or documentation
+/// alone.
+fn code(text: &str) -> String {
+    let indentation = |line: &str| line.len() - line.trim_start().len();
+    let mut skipped: Option<usize> = None;
+    let mut code = String::new();
+    for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+        if let Some(begins) = skipped {
+            let ends = line.ends_with([';', '}', ',']) && indentation(line) == begins;
+            skipped = Some(begins).filter(|_| !ends);
+        } else if ["#[cfg(test)]", "#[cfg(doc)]"].contains(&line.trim_start()) {
+            skipped = Some(indentation(line));
+        } else {
+            code += line;
+            code.push('\n');
+        }
+    }
+    code
+}
+
+/// The texts of a package's modules, without tests and comments. The roots of a library and of its
+/// command are one module.
+fn modules(tree: &Tree, folder: &str) -> BTreeMap<Module, String> {
+    let mut modules = BTreeMap::<Module, String>::new();
+    for (path, text) in tree {
+        let inside = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix("/src/"));
+        let Some(path) = inside.and_then(|path| path.strip_suffix(".rs")) else { continue };
         let mut parts: Module = path.split('/').map(str::to_owned).collect();
         parts.pop_if(|last| ["mod", "lib", "main"].contains(&last.as_str()));
-        let text = text.split("#[cfg(test)]").next().unwrap_or(text);
-        let is_code = |line: &&str| !line.trim_start().starts_with("//");
-        Some((parts, text.lines().filter(is_code).collect::<Vec<_>>().join("\n")))
-    };
-    tree.iter().filter_map(module).collect()
+        modules.entry(parts).or_default().push_str(&code(text));
+    }
+    modules
 }
 
 /// The paths of an import with its braces multiplied out.
@@ -83,13 +87,13 @@ fn paths(text: &str) -> Vec<(bool, String)> {
     paths
 }
 
-/// The child whose item of this name a module passes on by `pub use`.
-fn passed_on(all: &BTreeMap<Module, String>, module: &Module, name: &str) -> Option<String> {
+/// The module whose item of this name a module passes on by `pub use` of a child's.
+fn passed_on(all: &BTreeMap<Module, String>, module: &Module, name: &str) -> Option<Module> {
     let is_it = |path: &String| path.rsplit("::").next() == Some(name);
     let found = paths(&all[module]).into_iter().find(|(is_public, path)| *is_public && is_it(path));
-    let mut child = module.clone();
-    child.push(found?.1.split("::").next()?.to_owned());
-    if all.contains_key(&child) { child.pop() } else { None }
+    let child = found?.1;
+    let target = target(all, module, &child)?;
+    target.starts_with(module).then_some(target)
 }
 
 /// The module of the crate that a path in `module` leads into.
@@ -110,7 +114,7 @@ fn target(all: &BTreeMap<Module, String>, module: &Module, path: &str) -> Option
         at.push(name.to_owned());
         if !all.contains_key(&at) {
             at.pop();
-            at.extend(passed_on(all, &at, name));
+            at = passed_on(all, &at, name).unwrap_or(at);
             break;
         }
     }
@@ -118,8 +122,8 @@ fn target(all: &BTreeMap<Module, String>, module: &Module, path: &str) -> Option
 }
 
 /// What each module of a crate imports.
-fn imports(tree: &Tree, name: &str) -> BTreeMap<Module, BTreeSet<Module>> {
-    let all = modules(tree, name);
+fn imports(tree: &Tree, folder: &str) -> BTreeMap<Module, BTreeSet<Module>> {
+    let all = modules(tree, folder);
     let of = |(module, text): (&Module, &String)| {
         let imported = paths(text).into_iter().filter_map(|(is_public, path)| {
             let target = target(&all, module, &path)?;
@@ -144,17 +148,18 @@ fn reached(imports: &BTreeMap<Module, BTreeSet<Module>>, from: &Module) -> BTree
     reached
 }
 
+/// Each complaint is about a file, and names the files of its circle that it imports.
 fn circles(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
-    for name in CRATES {
-        let imports = imports(tree, name);
-        let circular: Vec<String> = imports
-            .keys()
-            .filter(|module| reached(&imports, module).contains(*module))
-            .map(|module| module.join("/"))
-            .collect();
-        if !circular.is_empty() {
-            complaints.push(format!("{name}: in circles of imports: {}", circular.join(", ")));
+    for (folder, _) in packages(tree) {
+        let imports = imports(tree, folder);
+        for (module, imported) in &imports {
+            let back = imported.iter().filter(|it| reached(&imports, it).contains(module));
+            let back: Vec<_> = back.map(|it| it.join("/")).collect();
+            if !back.is_empty() {
+                let (module, back) = (module.join("/"), back.join(", "));
+                complaints.push(format!("{folder}: {module} imports {back}, and that leads back"));
+            }
         }
     }
     complaints
@@ -162,33 +167,61 @@ fn circles(tree: &Tree) -> Vec<String> {
 
 #[test]
 fn no_files_import_each_other() {
-    let imports = imports(&workspace(), "consort-bench");
-    assert!(imports.values().map(BTreeSet::len).sum::<usize>() > 100, "imports are not found");
-    assert_none(&circles(&workspace()));
-    let of = |a, b| {
-        let files = [
-            ("crates/consort-cli/src/main.rs", "mod a;\nmod b;"),
-            ("crates/consort-cli/src/a.rs", a),
-            ("crates/consort-cli/src/b.rs", b),
-        ];
-        circles(&tree(files))
-    };
+    let tree = workspace();
+    assert_none(&circles(&tree));
+    for (folder, _) in packages(&tree) {
+        let imports = imports(&tree, folder);
+        let found = imports.values().any(|imported| !imported.is_empty());
+        assert!(found || imports.len() < 3, "{folder}: imports are not found");
+    }
+}
+
+/// Asserts which files of a package complaints are about, and which of their imports.
+#[track_caller]
+fn assert_in_circles<const N: usize>(files: [(&str, &str); N], expected: &[(&str, &str)]) {
+    let files = files.map(|(path, text)| (format!("crates/x/src/{path}.rs"), text));
+    let complaints = circles(&tree(files.each_ref().map(|(path, text)| (&**path, *text))));
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(file, imports)| format!("crates/x: {file} imports {imports}, and that leads back"))
+        .collect();
+    assert_eq!(complaints, expected);
+}
+
+#[test]
+fn circles_are_found() {
     let uses_b = "use std::fmt;\nuse crate::{\n    b::{self, B},\n};";
-    assert_one(&of(uses_b, "fn f() { super::a::f(); }"), "a, b");
-    assert_none(&of(uses_b, "// use super::a;\n#[cfg(test)]\nmod tests { use super::a; }"));
-    let files = [
-        ("crates/consort-cli/src/a.rs", "mod c;\nmod d;\npub(crate) use c::C;"),
-        ("crates/consort-cli/src/a/c.rs", "use super::d::D;"),
-        ("crates/consort-cli/src/a/d.rs", "use super::C;"),
-    ];
-    assert_one(&circles(&tree(files)), "a/c, a/d");
-    let parent = |parent| {
-        let child = ("crates/consort-cli/src/a/c.rs", "use super::A;");
-        circles(&tree([("crates/consort-cli/src/a.rs", parent), child]))
+    let of = |b, expected: &[_]| {
+        assert_in_circles([("main", "mod a;\nmod b;"), ("a", uses_b), ("b", b)], expected);
     };
-    assert_none(&parent("mod c;\npub(crate) use c::C;\nstruct A;"));
-    assert_one(&parent("mod c;\nuse c::C;\nstruct A;"), "a, a/c");
-    assert_one(&parent("mod c;\nstruct A;\nfn f() { c::f(); }"), "a, a/c");
+    of("fn f() { super::a::f(); }", &[("a", "b"), ("b", "a")]);
+    of("#[cfg(test)]\nmod tests;\n\nuse crate::a;", &[("a", "b"), ("b", "a")]);
+    of("// use super::a;\n#[cfg(test)]\nmod tests {\n    use super::a;\n}", &[]);
+    of("#[cfg(doc)]\nuse super::a;", &[]);
+    // Who imports an item that a module passes on imports the file that has it.
+    assert_in_circles(
+        [
+            ("a", "mod c;\nmod d;\npub(crate) use c::C;"),
+            ("a/c", "use super::d::D;"),
+            ("a/d", "use super::C;"),
+        ],
+        &[("a/c", "a/d"), ("a/d", "a/c")],
+    );
+    assert_in_circles(
+        [
+            ("lib", "mod a;\nmod e;\npub use a::C;\npub use e::E;"),
+            ("a", "mod c;\npub use c::C;"),
+            ("a/c", "use crate::E;"),
+            ("e", "use crate::C;"),
+        ],
+        &[("a/c", "e"), ("e", "a/c")],
+    );
+    let parent = |parent, expected: &[_]| {
+        assert_in_circles([("a", parent), ("a/c", "use super::A;")], expected);
+    };
+    parent("mod c;\npub(crate) use c::C;\nstruct A;", &[]);
+    parent("mod c;\nuse c::C;\nstruct A;", &[("a", "a/c"), ("a/c", "a")]);
+    parent("mod c;\nstruct A;\nfn f() { c::f(); }", &[("a", "a/c"), ("a/c", "a")]);
 }
 
 fn commands_apart(tree: &Tree) -> Vec<String> {
@@ -197,7 +230,7 @@ fn commands_apart(tree: &Tree) -> Vec<String> {
         _ => None,
     };
     let mut complaints = Vec::new();
-    for (module, imported) in imports(tree, "consort-cli") {
+    for (module, imported) in imports(tree, "crates/consort-cli") {
         let Some(one) = command(&module) else { continue };
         for other in imported.iter().filter_map(command).filter(|other| *other != one) {
             complaints.push(format!("the command {one} imports the command {other}"));

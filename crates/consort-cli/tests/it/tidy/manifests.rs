@@ -1,117 +1,83 @@
 //! Rules between crates: who imports whom, licences, and what the documents must list.
 
-use std::{collections::BTreeSet, env, process::Command};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    process::Command,
+};
 
 use toml::{Table, Value};
 
-use super::{Tree, assert_none, assert_one, inside, root, tree, workspace};
+use super::{Tree, assert_none, assert_one, packages, root, tree, workspace};
 
-/// What a crate of ours may import of ours, and what its tests may besides.
-struct Imports {
-    name: &'static str,
-    normal: &'static [&'static str],
-    tests_besides: &'static [&'static str],
+/// The names of the packages of a tree by their folders.
+fn names(tree: &Tree) -> BTreeMap<&str, String> {
+    packages(tree)
+        .map(|(folder, text)| {
+            let manifest: Table = text.parse().expect("a manifest in TOML");
+            let name = manifest["package"].get("name").and_then(Value::as_str);
+            (folder, name.unwrap_or(folder).to_owned())
+        })
+        .collect()
 }
 
-const EVERYTHING: &[&str] = &[
-    "consort",
-    "consort-bench",
-    "consort-collectives",
-    "consort-fabric",
-    "consort-launch",
-    "consort-mpi",
-    "consort-native",
-    "consort-report",
-    "consort-shmem",
-    "consort-sim",
-    "consort-sync",
-    "consort-tuner",
-];
+/// What a package may import of ours, and what its tests may besides.
+#[derive(Default)]
+struct Allowed {
+    normal: BTreeSet<String>,
+    tests: BTreeSet<String>,
+}
 
-const IMPORTS: [Imports; 18] = [
-    Imports { name: "consort-fabric", normal: &[], tests_besides: &[] },
-    Imports {
-        name: "consort-collectives",
-        normal: &["consort-fabric"],
-        tests_besides: &["consort-native"],
-    },
-    Imports {
-        name: "consort-sync",
-        normal: &["consort-fabric", "consort-native"],
-        tests_besides: &["consort-sim"],
-    },
-    Imports { name: "consort-report", normal: &[], tests_besides: &[] },
-    Imports { name: "consort-tuner", normal: &["consort-fabric"], tests_besides: &[] },
-    Imports {
-        name: "consort-launch",
-        normal: &["consort-fabric", "consort-native"],
-        tests_besides: &[],
-    },
-    Imports { name: "consort-native", normal: &["consort-fabric"], tests_besides: &[] },
-    Imports {
-        name: "consort-sim",
-        normal: &["consort-fabric", "consort-collectives"],
-        tests_besides: &[],
-    },
-    Imports {
-        name: "consort",
-        normal: &[
-            "consort-fabric",
-            "consort-collectives",
-            "consort-mpi",
-            "consort-sync",
-            "consort-tuner",
-            "consort-native",
-        ],
-        tests_besides: &["consort-conformance"],
-    },
-    Imports {
-        name: "consort-mpi",
-        normal: &["consort-fabric", "consort-native"],
-        tests_besides: &[],
-    },
-    Imports {
-        name: "consort-shmem",
-        normal: &["consort", "consort-fabric", "consort-native"],
-        tests_besides: &["consort-launch"],
-    },
-    Imports {
-        name: "consort-bench",
-        normal: &[
-            "consort",
-            "consort-collectives",
-            "consort-fabric",
-            "consort-mpi",
-            "consort-native",
-            "consort-sim",
-            "consort-sync",
-            "consort-tuner",
-        ],
-        tests_besides: &[],
-    },
-    Imports { name: "consort-cli", normal: EVERYTHING, tests_besides: &[] },
-    Imports {
-        name: "conformance",
-        normal: &["consort-fabric", "consort-collectives"],
-        tests_besides: EVERYTHING,
-    },
-    Imports { name: "kernels", normal: &["consort"], tests_besides: &[] },
-    Imports { name: "summa", normal: APPLICATION, tests_besides: &[] },
-    Imports { name: "cholesky", normal: APPLICATION, tests_besides: &[] },
-    Imports { name: "ft", normal: APPLICATION, tests_besides: &[] },
-];
+/// The head of the table in ARCHITECTURE.md that says what packages may import.
+const HEAD: &str = "| crate | what it is | may import of ours |";
 
-/// What an application may import: what any program of a user may, and what they all share.
-const APPLICATION: &[&str] = &["consort", "consort-apps-kernels"];
+/// The packages that a list in the table names, by the last parts of their names.
+fn listed(list: &str, names: &BTreeMap<&str, String>) -> Result<BTreeSet<String>, String> {
+    let find = |word: &str| {
+        let end = format!("-{word}");
+        let exact = names.values().find(|name| *name == word);
+        let found = exact.or_else(|| names.values().find(|name| name.ends_with(&end)));
+        found.cloned().ok_or_else(|| format!("ARCHITECTURE.md: there is no package `{word}`"))
+    };
+    let in_crates = names.iter().filter(|(folder, _)| folder.starts_with("crates/"));
+    let all = || in_crates.map(|(_, name)| name.clone()).collect::<BTreeSet<_>>();
+    match list {
+        "nothing" => Ok(BTreeSet::new()),
+        "all" => Ok(all()),
+        _ => match list.strip_prefix("all but ") {
+            Some(but) => find(but).map(|but| all().into_iter().filter(|it| *it != but).collect()),
+            None => list.split(", ").map(find).collect(),
+        },
+    }
+}
 
-/// The folders of the crates, of the package of tests and of the applications, with their
-/// manifests.
-fn manifests(tree: &Tree) -> impl Iterator<Item = (&str, Table)> {
-    tree.iter().filter_map(|(path, text)| {
-        let inside = inside(path)?;
-        let folder = inside.strip_suffix("/Cargo.toml")?;
-        Some((folder, text.parse().expect("a manifest in TOML")))
-    })
+/// What the table in ARCHITECTURE.md allows, by the packages' names, and what is wrong in it.
+fn table(tree: &Tree) -> (BTreeMap<String, Allowed>, Vec<String>) {
+    let names = names(tree);
+    let (mut rows, mut complaints) = (BTreeMap::new(), Vec::new());
+    let text = tree.get("ARCHITECTURE.md").map_or("", |text| text);
+    let lines = text.lines().skip_while(|line| !line.starts_with(HEAD)).skip(2);
+    for line in lines.take_while(|line| line.starts_with('|')) {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        let (normal, tests) = cells[3].split_once("; its tests ").unwrap_or((cells[3], "nothing"));
+        for word in cells[1].split('`').skip(1).step_by(2).filter(|word| !word.ends_with('/')) {
+            let row = listed(word, &names).and_then(|it| {
+                let (normal, tests) = (listed(normal, &names)?, listed(tests, &names)?);
+                Ok(it.into_iter().map(move |it| (it, normal.clone(), tests.clone())))
+            });
+            match row {
+                Err(complaint) => complaints.push(complaint),
+                Ok(row) => {
+                    rows.extend(row.map(|(name, normal, tests)| (name, Allowed { normal, tests })))
+                }
+            }
+        }
+    }
+    let missing = names.values().filter(|name| !rows.contains_key(*name));
+    complaints.extend(
+        missing.map(|name| format!("ARCHITECTURE.md: its table of crates has no row for {name}")),
+    );
+    (rows, complaints)
 }
 
 /// The names of the packages in the sections of a manifest, for any target.
@@ -127,25 +93,21 @@ fn dependencies(manifest: &Table, sections: &[&str]) -> BTreeSet<String> {
 }
 
 fn imports(tree: &Tree) -> Vec<String> {
-    let mut complaints = Vec::new();
-    for (folder, manifest) in manifests(tree) {
-        let Some(allowed) = IMPORTS.iter().find(|row| row.name == folder) else {
-            complaints.push(format!("crates/{folder}: not in the table of imports"));
-            continue;
-        };
+    let (rows, mut complaints) = table(tree);
+    let names = names(tree);
+    let ours: BTreeSet<_> = names.values().cloned().collect();
+    for (folder, text) in packages(tree) {
+        let name = &names[folder];
+        let Some(allowed) = rows.get(name) else { continue };
+        let manifest: Table = text.parse().expect("a manifest in TOML");
         let normal = dependencies(&manifest, &["dependencies", "build-dependencies"]);
         let in_tests = dependencies(&manifest, &["dev-dependencies"]);
-        let ours = |name: &&String| *name == "consort" || name.starts_with("consort-");
-        for name in normal.iter().filter(ours) {
-            if !allowed.normal.contains(&name.as_str()) {
-                complaints.push(format!("{folder} may not import {name}"));
-            }
+        for other in normal.intersection(&ours).filter(|it| !allowed.normal.contains(*it)) {
+            complaints.push(format!("{name} may not import {other}"));
         }
-        for name in in_tests.iter().filter(ours) {
-            let mut may = allowed.normal.iter().chain(allowed.tests_besides);
-            if !may.any(|other| other == name) {
-                complaints.push(format!("the tests of {folder} may not import {name}"));
-            }
+        let may = &allowed.normal | &allowed.tests;
+        for other in in_tests.intersection(&ours).filter(|it| !may.contains(*it)) {
+            complaints.push(format!("the tests of {name} may not import {other}"));
         }
     }
     complaints
@@ -154,19 +116,36 @@ fn imports(tree: &Tree) -> Vec<String> {
 #[test]
 fn crates_import_only_what_they_may() {
     assert_none(&imports(&workspace()));
-    let complaints =
-        |folder: &str, text: &str| imports(&tree([(&format!("crates/{folder}/Cargo.toml"), text)]));
+    let rows = "\
+        | `consort-native` | threads | nothing | |\n\
+        | `consort-mpi` | processes | all but tuner | |\n\
+        | `consort-tuner`, in `crates/` | search | nothing; its tests mpi | |\n";
+    let of = |rows: &str, sections: &str| {
+        let manifest = |name: &str| format!("[package]\nname = \"{name}\"\n");
+        let tuner = format!("{}{sections}", manifest("consort-tuner"));
+        imports(&tree([
+            ("ARCHITECTURE.md", &format!("{HEAD} why |\n| --- |\n{rows}\n| `other` | a table |")),
+            ("crates/consort-native/Cargo.toml", &manifest("consort-native")),
+            ("crates/consort-mpi/Cargo.toml", &manifest("consort-mpi")),
+            ("crates/consort-tuner/Cargo.toml", &tuner),
+        ]))
+    };
+    assert_none(&of(rows, ""));
     let native = "consort-native = { workspace = true }";
     for section in ["dependencies", "build-dependencies", "target.'cfg(unix)'.dependencies"] {
-        let text = format!("[{section}]\n{native}\nserde = \"1\"");
-        assert_one(&complaints("consort-collectives", &text), "may not import consort-native");
+        let section = format!("[{section}]\n{native}\nserde = \"1\"");
+        assert_one(&of(rows, &section), "consort-tuner may not import consort-native");
+        assert_none(&of(&rows.replace("nothing; its tests mpi", "all"), &section));
+        assert_none(&of(&rows.replace("nothing; its tests mpi", "native"), &section));
+        assert_one(&of(&rows.replace("nothing; its", "all but native; its"), &section), "may not");
     }
-    let tests = format!("[dev-dependencies]\n{native}");
-    assert_none(&complaints("consort-collectives", &tests));
-    assert_one(&complaints("consort-tuner", &tests), "tests of consort-tuner");
     let renamed = "[dependencies]\nfloor = { package = \"consort-native\", path = \"\" }";
-    assert_one(&complaints("consort-tuner", renamed), "may not import consort-native");
-    assert_one(&complaints("consort-new", ""), "crates/consort-new");
+    assert_one(&of(rows, renamed), "may not import consort-native");
+    assert_one(&of(rows, &format!("[dev-dependencies]\n{native}")), "tests of consort-tuner");
+    assert_none(&of(rows, "[dev-dependencies]\nconsort-mpi = \"1\""));
+    let missing = rows.replace("| `consort-mpi`", "| mpi");
+    assert_one(&of(&missing, ""), "no row for consort-mpi");
+    assert_one(&of(&format!("{rows}| `new` | | nothing | |\n"), ""), "no package `new`");
 }
 
 /// Whether an SPDX expression can be met with the allowed licences; `None` if it is malformed.
@@ -256,7 +235,7 @@ fn licences(metadata: &str, deny: &str) -> Vec<String> {
 }
 
 /// For the platform at hand, whose packages are here already.
-fn metadata() -> String {
+fn resolved() -> String {
     let platform = format!("{}-unknown-linux-gnu", env::consts::ARCH);
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--filter-platform", &platform])
@@ -270,54 +249,13 @@ fn metadata() -> String {
 #[test]
 fn licences_are_allowed() {
     let deny = &workspace()["deny.toml"];
-    assert_none(&licences(&metadata(), deny));
+    assert_none(&licences(&resolved(), deny));
     let package = |licence: &str| {
         format!("{{\"packages\": [{{\"name\": \"crate\", \"license\": {licence}}}]}}")
     };
     assert_none(&licences(&package("\"MIT\""), deny));
     assert_one(&licences(&package("\"GPL-3.0-only\""), deny), "`GPL-3.0-only`");
     assert_one(&licences(&package("null"), deny), "crate");
-}
-
-/// Whether a text holds a crate's name that is no part of a longer one.
-fn mentions(text: &str, name: &str) -> bool {
-    let is_inside = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "-_".contains(c));
-    text.match_indices(name).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + name.len()..].chars().next();
-        !is_inside(before) && !is_inside(after)
-    })
-}
-
-/// The documents that must exist, and the crates of ours that the first must name.
-fn documents(tree: &Tree) -> Vec<String> {
-    let mut complaints = Vec::new();
-    match tree.get("ARCHITECTURE.md") {
-        None => complaints.push("ARCHITECTURE.md: there is none".to_owned()),
-        Some(text) => complaints.extend(
-            manifests(tree)
-                .filter(|(folder, _)| !mentions(text, folder))
-                .map(|(folder, _)| format!("ARCHITECTURE.md: does not mention {folder}")),
-        ),
-    }
-    if !tree.contains_key("CHANGELOG.md") {
-        complaints.push("CHANGELOG.md: there is none".to_owned());
-    }
-    complaints
-}
-
-#[test]
-fn the_architecture_names_each_crate() {
-    assert_none(&documents(&workspace()));
-    let crates = [("CHANGELOG.md", ""), ("crates/consort/Cargo.toml", "")];
-    assert_one(&documents(&tree(crates)), "ARCHITECTURE.md: there is none");
-    for (text, complaints) in [("`consort-sim` `x-consort`", 1), ("In `crates/consort`:", 0)] {
-        let mut files = tree(crates);
-        files.insert("ARCHITECTURE.md".to_owned(), text.to_owned());
-        assert_eq!(documents(&files).len(), complaints, "{text}");
-        files.remove("CHANGELOG.md");
-        assert_eq!(documents(&files).len(), complaints + 1, "{text}");
-    }
 }
 
 /// Whether CONTRIBUTING.md has a row for each crate of others that the workspace may use.

@@ -46,8 +46,7 @@ fn the_options_of_the_recipe_parse() {
 }
 
 /// Whether the Python package has the workspace's version, edition, licence and lints of unsafe
-/// code, and imports of ours what programs do; whether CONTRIBUTING.md has a row for each crate of
-/// others that it uses.
+/// code, and whether CONTRIBUTING.md has a row for each crate of others that it uses.
 fn python(tree: &Tree) -> Vec<String> {
     let parsed = |path: &str| tree[path].parse::<Table>().expect("a manifest in TOML");
     let (whole, part) = (parsed("Cargo.toml"), parsed("python/Cargo.toml"));
@@ -63,11 +62,6 @@ fn python(tree: &Tree) -> Vec<String> {
         }
     }
     let all = part["dependencies"].as_table().expect("a table of dependencies");
-    for (name, value) in all {
-        if value.get("path").is_some() && name != "consort" {
-            complaints.push(format!("python/Cargo.toml: it may not import {name}"));
-        }
-    }
     let of_others = all.iter().filter(|(_, value)| value.get("path").is_none());
     for name in of_others.map(|(name, _)| name) {
         let row = format!("| `{name}` |");
@@ -102,6 +96,5 @@ fn the_python_package_is_of_this_workspace_but_not_in_it() {
     assert_one(&of(whole, part, ""), "no row for pyo3");
     assert_one(&of(whole, &part.replace("1.0.0", "1.0.1"), row), "another version");
     assert_one(&of(whole, &part.replace("deny", "allow"), row), "another lint unsafe_code");
-    assert_one(&of(whole, &part.replace("consort =", "consort-fabric ="), row), "may not import");
     assert_one(&of(&whole.replace("python", "others"), part, row), "not excluded");
 }

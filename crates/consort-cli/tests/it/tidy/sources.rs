@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Tree, assert_none, assert_one, inside, tree, workspace};
+use super::{Tree, assert_none, assert_one, in_package, tree, workspace};
 
 const DOC_LINES_MAX: usize = 30;
 const COLUMNS_MAX: usize = 100;
@@ -18,21 +18,17 @@ const FORBIDDEN_WORDS: [&str; 6] = [
     concat!("allow(dead", "_code"),
 ];
 
-/// The path inside its package of each file of one.
-fn in_crate(path: &str) -> Option<&str> {
-    Some(inside(path)?.split_once('/')?.1)
-}
-
-/// The Rust files of the crates.
+/// The Rust files of the packages.
 pub(super) fn rust_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.iter()
-        .filter(|(path, _)| path.ends_with(".rs") && in_crate(path).is_some())
+        .filter(|(path, _)| path.ends_with(".rs") && in_package(tree, path).is_some())
         .map(|(path, text)| (path.as_str(), text.as_str()))
 }
 
 /// Those of them that are not tests, benchmarks or examples.
 pub(super) fn src_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
-    rust_files(tree).filter(|(path, _)| in_crate(path).is_some_and(|it| it.starts_with("src/")))
+    let is_source = |path| in_package(tree, path).is_some_and(|(_, it)| it.starts_with("src/"));
+    rust_files(tree).filter(move |(path, _)| is_source(path))
 }
 
 fn module_doc(text: &str) -> impl Iterator<Item = &str> {
@@ -82,8 +78,8 @@ fn lines_are_at_most_100_columns() {
 }
 
 /// Whether cargo compiles a file of a crate without any `mod` naming it.
-fn is_crate_root(path: &str) -> bool {
-    let parts: Vec<_> = in_crate(path).unwrap_or_default().split('/').collect();
+fn is_crate_root(tree: &Tree, path: &str) -> bool {
+    let parts: Vec<_> = in_package(tree, path).map_or("", |(_, it)| it).split('/').collect();
     matches!(
         parts[..],
         ["build.rs"]
@@ -132,9 +128,9 @@ fn join(folder: &str, rest: &str) -> String {
 }
 
 /// Where the files may lie that the `mod` declarations of a file name.
-fn named_files(path: &str, text: &str) -> Vec<String> {
+fn named_files(tree: &Tree, path: &str, text: &str) -> Vec<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let below = if is_crate_root(path) || name == "mod.rs" {
+    let below = if is_crate_root(tree, path) || name == "mod.rs" {
         folder.to_owned()
     } else {
         join(folder, name.trim_end_matches(".rs"))
@@ -154,7 +150,7 @@ fn named_files(path: &str, text: &str) -> Vec<String> {
 
 fn dead_files(tree: &Tree) -> Vec<String> {
     let mut waiting: Vec<String> = rust_files(tree)
-        .filter(|(path, _)| is_crate_root(path))
+        .filter(|(path, _)| is_crate_root(tree, path))
         .map(|(path, _)| path.to_owned())
         .collect();
     let mut alive = BTreeSet::new();
@@ -162,7 +158,7 @@ fn dead_files(tree: &Tree) -> Vec<String> {
         if let Some(text) = tree.get(&path)
             && !alive.contains(&path)
         {
-            waiting.extend(named_files(&path, text));
+            waiting.extend(named_files(tree, &path, text));
             alive.insert(path);
         }
     }
@@ -248,7 +244,7 @@ fn file_lengths(tree: &Tree) -> Vec<String> {
 fn files_are_short_or_say_why_not() {
     assert_none(&file_lengths(&workspace()));
     let long = "use a;\n".repeat(FILE_LINES_MAX + 1);
-    for path in ["crates/x/src/a.rs", "crates/x/tests/it/a.rs", "tests/x/src/a.rs"] {
+    for path in ["crates/x/src/a.rs", "crates/x/tests/it/a.rs", "crates/x/examples/a.rs"] {
         assert_one(&file_lengths(&tree([(path, &long)])), "401 lines");
     }
     let explained = format!("//! So long because of its tables.\n{long}");

@@ -1,0 +1,279 @@
+//! What the documents say of the tree: stages of `ci/test`, files, tests, and where `unsafe` is.
+
+use std::collections::BTreeSet;
+
+use super::{Tree, assert_none, assert_one, in_package, packages, tree, workspace};
+
+/// The part of a text from one line that begins like this to the next one that begins like that.
+fn part<'t>(text: &'t str, from: &str, to: &str) -> impl Iterator<Item = &'t str> {
+    let lines = text.lines().skip_while(move |line| !line.starts_with(from)).skip(1);
+    lines.take_while(move |line| !line.starts_with(to)).collect::<Vec<_>>().into_iter()
+}
+
+/// The cells of the rows of a table in Markdown, which its first two lines are not.
+fn rows<'t>(lines: impl Iterator<Item = &'t str>) -> impl Iterator<Item = Vec<&'t str>> {
+    let rows = lines.filter(|line| line.starts_with('|')).skip(2);
+    rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect())
+}
+
+/// What a text has between backquotes.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// Complains of what is in only one of two lists.
+fn differences<'n>(
+    (one, ones): (&str, impl Iterator<Item = &'n str>),
+    (other, others): (&str, impl Iterator<Item = &'n str>),
+) -> Vec<String> {
+    let (ones, others): (BTreeSet<_>, BTreeSet<_>) = (ones.collect(), others.collect());
+    let missing = |in_it: &str, name: &&str| format!("{in_it}: there is no `{name}`");
+    let of_one = others.difference(&ones).map(|name| missing(one, name));
+    of_one.chain(ones.difference(&others).map(|name| missing(other, name))).collect()
+}
+
+/// Whether each stage of `ci/test` has its function, and its row in CONTRIBUTING.md.
+fn stages(tree: &Tree) -> Vec<String> {
+    let (script, guide) = (&tree["ci/test"], &tree["CONTRIBUTING.md"]);
+    let quotes = part(script, "readonly stages=(", ")");
+    let listed: Vec<_> =
+        quotes.filter_map(|it| it.trim().trim_matches('"').split(' ').next()).collect();
+    let functions = script.lines().filter_map(|it| it.strip_prefix("stage_")?.strip_suffix("() {"));
+    let in_guide =
+        rows(part(guide, "`ci/test` is what", "The stage")).flat_map(|row| quoted(row[0]));
+    let of_script = ("ci/test, stages", listed.iter().copied());
+    let mut complaints = differences(of_script.clone(), ("ci/test, functions", functions));
+    complaints.extend(differences(of_script, ("CONTRIBUTING.md, stages", in_guide)));
+    complaints
+}
+
+#[test]
+fn documents_list_the_stages() {
+    assert_none(&stages(&workspace()));
+    let of = |functions: &str, guide: &str| {
+        let script = format!("readonly stages=(\n    \"doc   it builds\"\n)\n{functions}");
+        let guide = format!("`ci/test` is what\n| stage | what |\n| --- | --- |\n{guide}The stage");
+        stages(&tree([("ci/test", &script), ("CONTRIBUTING.md", &guide)]))
+    };
+    let (function, row) = ("stage_doc() {\n}\n", "| `doc` | it builds |\n");
+    assert_none(&of(function, row));
+    assert_one(&of("", row), "ci/test, functions: there is no `doc`");
+    assert_one(&of(function, ""), "CONTRIBUTING.md, stages: there is no `doc`");
+    assert_one(&of(function, &format!("{row}| `fmt` | |\n")), "ci/test, stages: there is no `fmt`");
+}
+
+/// Whether the files and folders exist that a document names by a path.
+fn paths(tree: &Tree) -> Vec<String> {
+    let ends = ["rs", "md", "toml", "py"];
+    let is_file = |word: &&str| {
+        let stem =
+            word.rsplit_once('.').filter(|(_, end)| ends.contains(end)).map(|(stem, _)| stem);
+        let is_path = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+        stem.is_some_and(|stem| stem.contains('/') && stem.chars().all(is_path))
+    };
+    let mut complaints = Vec::new();
+    for (path, text) in tree.iter().filter(|(path, _)| path.ends_with(".md")) {
+        for word in text.lines().flat_map(quoted).filter(is_file) {
+            let is_it = |known: &String| {
+                known
+                    .strip_suffix(word)
+                    .is_some_and(|start| start.is_empty() || start.ends_with('/'))
+            };
+            if !tree.keys().any(is_it) {
+                complaints.push(format!("{path}: there is no `{word}`"));
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn documents_name_files_that_there_are() {
+    assert_none(&paths(&workspace()));
+    let of = |text| paths(&tree([("docs/a.md", text), ("crates/x/src/b/c.rs", "")]));
+    assert_none(&of("`b/c.rs` and `src/b/c.rs`, `c.rs`, `a b/d.rs`, `d.md`"));
+    assert_one(&of("as `b/d.rs` does"), "docs/a.md: there is no `b/d.rs`");
+    assert_one(&of("as `d/c.rs` does"), "there is no `d/c.rs`");
+}
+
+/// The names of the layout in ARCHITECTURE.md, with the folder that they are in. A line has names
+/// and then, after two blanks, what they are. A folder of sources has names behind it, too.
+fn layout(text: &str) -> Vec<(String, String)> {
+    let mut names = Vec::new();
+    let (mut top, mut folder) = (String::new(), String::new());
+    for line in part(text, "```text", "```") {
+        let mut list = line.trim_start();
+        let (first, rest) = list.split_once(' ').unwrap_or((list, ""));
+        match line.len() - list.len() {
+            0 => {
+                top = first.to_owned();
+                folder.clear();
+            }
+            2 if first.ends_with("src/") => {
+                folder = format!("{top}{first}");
+                names.push((top.clone(), first.to_owned()));
+                list = rest.trim_start();
+            }
+            2 => folder.clone_from(&top),
+            _ => {}
+        }
+        let list = list.split("  ").next().unwrap_or_default();
+        let is_name = |word: &&str| {
+            word.chars().all(|c| c.is_ascii_lowercase() || "_/-.".contains(c)) && *word != "..."
+        };
+        let words = list.split([' ', ';']).filter(|word| !word.is_empty());
+        names.extend(words.take_while(is_name).map(|word| (folder.clone(), word.to_owned())));
+    }
+    names
+}
+
+/// Whether the files and folders of the layout in ARCHITECTURE.md exist.
+fn stale_layout(tree: &Tree) -> Vec<String> {
+    let exists = |folder: &str, name: &str| {
+        let path = format!("{folder}{name}");
+        let stem = path.trim_end_matches('/');
+        tree.keys().any(|known| {
+            let end = known.strip_prefix(stem);
+            end.is_some_and(|end| end.is_empty() || end == ".rs" || end.starts_with('/'))
+        })
+    };
+    let stale = layout(&tree["ARCHITECTURE.md"]).into_iter();
+    stale
+        .filter(|(folder, name)| !exists(folder, name))
+        .map(|(folder, name)| format!("ARCHITECTURE.md, layout: there is no `{folder}{name}`"))
+        .collect()
+}
+
+#[test]
+fn the_layout_is_that_of_the_tree() {
+    let found = layout(&workspace()["ARCHITECTURE.md"]).len();
+    assert!(found > 150, "only {found} names are found");
+    assert_none(&stale_layout(&workspace()));
+    let of = |text: &str| {
+        let text = format!("```text\ncrates/\n{text}```");
+        stale_layout(&tree([("ARCHITECTURE.md", &text), ("crates/x/src/b/c.rs", "")]))
+    };
+    assert_none(&of("  x/src/\n    b/ b    things in it\n"));
+    assert_none(&of("  x/src/   b/\n"));
+    assert_one(&of("  x/src/\n    b/ d    things in it\n"), "no `crates/x/src/d`");
+    assert_one(&of("  x/src/   b/; d\n"), "no `crates/x/src/d`");
+    assert_one(&of("  y/src/   b/\n").split_off(1), "no `crates/y/src/b/`");
+}
+
+/// Whether ARCHITECTURE.md lists the files in which `unsafe` is lifted, and no others.
+fn soundness(tree: &Tree) -> Vec<String> {
+    let table = part(&tree["ARCHITECTURE.md"], "## Soundness", "## ");
+    let mut complaints = Vec::new();
+    let mut listed = BTreeSet::new();
+    for row in rows(table) {
+        let name = quoted(row[0]).next().unwrap_or_default();
+        let is_it = |folder: &&str| {
+            folder.ends_with(&format!("/{name}")) || format!("consort-{folder}") == name
+        };
+        let Some(folder) = packages(tree).map(|(folder, _)| folder).find(is_it) else {
+            complaints.push(format!("ARCHITECTURE.md, soundness: there is no package `{name}`"));
+            continue;
+        };
+        // A folder with a colon is that of the names up to the next semicolon.
+        let all = row[1].starts_with("all").then(|| format!("{folder}/src/"));
+        let files = row[1].split(';').flat_map(|group| {
+            let mut within = "";
+            let mut pieces = group.split('`').skip(1);
+            let mut files = Vec::new();
+            while let (Some(name), Some(after)) = (pieces.next(), pieces.next()) {
+                if after.starts_with(':') {
+                    within = name;
+                } else {
+                    files.push(format!("{folder}/src/{within}{name}"));
+                }
+            }
+            files
+        });
+        listed.extend(all.into_iter().chain(files));
+    }
+    let lifts = |(path, text): &(&String, &String)| {
+        let lifted =
+            text.contains("expect(unsafe_code") || text.contains("expect(\n    unsafe_code");
+        let is_source = in_package(tree, path).is_some_and(|(_, it)| it.starts_with("src/"));
+        lifted && is_source && path.ends_with(".rs") && !path.ends_with("/tests.rs")
+    };
+    let lifted: BTreeSet<_> =
+        tree.iter().filter(lifts).map(|(path, _)| path.trim_end_matches(".rs")).collect();
+    let covers = |place: &str, path: &str| {
+        path == place || (place.ends_with('/') && path.starts_with(place))
+    };
+    let without = lifted.iter().filter(|path| !listed.iter().any(|place| covers(place, path)));
+    complaints
+        .extend(without.map(|path| format!("ARCHITECTURE.md, soundness: `{path}` is missing")));
+    let stale = listed.iter().filter(|place| !lifted.iter().any(|path| covers(place, path)));
+    complaints
+        .extend(stale.map(|place| format!("ARCHITECTURE.md, soundness: `{place}` lifts nothing")));
+    complaints
+}
+
+#[test]
+fn unsafe_code_is_where_the_architecture_says() {
+    assert_none(&soundness(&workspace()));
+    let of = |cell: &str| {
+        let text =
+            format!("## Soundness\n| crate | files |\n| --- | --- |\n| `x` | {cell} |\n## End");
+        let lifted = "#![expect(unsafe_code, reason = \"\")]";
+        soundness(&tree([
+            ("ARCHITECTURE.md", &text),
+            ("crates/x/src/a/b.rs", lifted),
+            ("crates/x/src/a/c.rs", lifted),
+            ("crates/x/src/d.rs", lifted),
+            ("crates/x/src/e.rs", "fn f() {}"),
+        ]))
+    };
+    assert_none(&of("`a/`: `b` (words), `c`; `d`"));
+    assert_none(&of("`a/` (words); `d`"));
+    assert_none(&of("all (words)"));
+    assert_one(&of("`a/`: `b`, `c`"), "`crates/x/src/d` is missing");
+    assert_one(&of("`a/`: `b`; `d`"), "`crates/x/src/a/c` is missing");
+    assert_one(&of("`a/`; `d`, `e`"), "`crates/x/src/e` lifts nothing");
+}
+
+/// Whether the tests exist that ARCHITECTURE.md names as (T), of `consort`, or after `loom`.
+fn named_tests(tree: &Tree) -> Vec<String> {
+    let table = part(&tree["ARCHITECTURE.md"], "## What must always hold", "(T) ");
+    let mut complaints = Vec::new();
+    for row in rows(table) {
+        for group in row[2].split(';') {
+            let is_loom = group.contains("loom");
+            if !is_loom && !group.contains("(T)") {
+                continue;
+            }
+            let listed = if is_loom { group } else { group.split("(T)").next().unwrap_or(group) };
+            for name in quoted(listed).filter(|name| !name.contains('.')) {
+                let folder = if is_loom { "/tests/loom/" } else { "/consort/tests/it/" };
+                let file = format!("{folder}{name}");
+                let is_it = |path: &String| {
+                    path.contains(&format!("{file}.rs")) || path.contains(&format!("{file}/"))
+                };
+                if !tree.keys().any(is_it) {
+                    complaints.push(format!("ARCHITECTURE.md: there is no test `{name}`"));
+                }
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn the_architecture_names_tests_that_there_are() {
+    assert_none(&named_tests(&workspace()));
+    let of = |cell: &str| {
+        let head =
+            "## What must always hold\n| invariant | where | checked |\n| --- | --- | --- |\n";
+        let text = format!("{head}| it | here | {cell} |\n(T) are");
+        named_tests(&tree([
+            ("ARCHITECTURE.md", &text),
+            ("crates/consort/tests/it/a/mod.rs", ""),
+            ("crates/x/tests/loom/b.rs", ""),
+        ]))
+    };
+    assert_none(&of("`a` (T), tests of `x`; loom `b`; conformance"));
+    assert_one(&of("`a`, `b` (T); loom `b`"), "no test `b`");
+    assert_one(&of("loom `a`"), "no test `a`");
+}
