@@ -1,4 +1,4 @@
-//! Tuned collectives and one-sided communication between the threads of a process.
+//! Tuned collectives and one-sided communication between threads, processes and machines.
 //!
 #![doc = include_str!("lib.md")]
 
