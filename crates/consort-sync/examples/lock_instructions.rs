@@ -23,7 +23,7 @@ use std::{
 
 use consort_fabric::{Line, Machine};
 use consort_native::NativeMachine;
-use consort_sync::{Mutex, Raw, locks::Mcs};
+use consort_sync::{Mutex, locks::Mcs};
 use lock_api::{GuardNoSend, RawMutex};
 
 // SAFETY: only the lock below uses it, which gives each line back once.
@@ -106,7 +106,7 @@ unsafe impl RawMutex for ByHand {
     }
 }
 
-static GENERIC: Mutex<u64, Mcs> = Mutex::from_raw(<Raw<Mcs> as RawMutex>::INIT, 0);
+static GENERIC: Mutex<u64, Mcs> = Mutex::with(Mcs::new(), 0);
 static BY_HAND: lock_api::Mutex<ByHand, u64> = lock_api::Mutex::from_raw(ByHand::INIT, 0);
 
 #[inline(never)]

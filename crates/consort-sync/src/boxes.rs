@@ -68,7 +68,7 @@ impl<T, S: Serverless> Boxes<T, objects::Stack<S>> {
     /// An empty stack under a scheme that needs no server; for others see [`Words`].
     #[must_use]
     pub const fn stack(scheme: S) -> Self {
-        Self::of(Words::<objects::Stack<S>>::with(scheme))
+        Self::of(Words::stack(scheme))
     }
 }
 
@@ -76,7 +76,7 @@ impl<T, S: Serverless> Boxes<T, objects::Queue<S>> {
     /// An empty queue under a scheme that needs no server; for others see [`Words`].
     #[must_use]
     pub fn queue(scheme: S) -> Self {
-        Self::of(Words::<objects::Queue<S>>::with(scheme))
+        Self::of(Words::queue(scheme))
     }
 
     /// An empty queue with a scheme for those who put and one for those who take: they do not wait
@@ -85,20 +85,20 @@ impl<T, S: Serverless> Boxes<T, objects::Queue<S>> {
     /// ```
     /// use consort_sync::{Boxes, delegation::Locked, locks::Mcs};
     ///
-    /// let queue = Boxes::queue_of_two(Locked::<Mcs>::new(), Locked::new());
+    /// let queue = Boxes::queue_of_two(Locked::with(Mcs::new()), Locked::with(Mcs::new()));
     /// queue.put(7);
     /// assert_eq!((queue.take(), queue.take()), (Some(7), None));
     /// ```
     #[must_use]
     pub fn queue_of_two(put: S, take: S) -> Self {
-        Self::of(Words::with_two(put, take))
+        Self::of(Words::queue_of_two(put, take))
     }
 }
 
 impl<T> Default for Boxes<T, Treiber> {
     /// An empty stack.
     fn default() -> Self {
-        Self::of(Words::<Treiber>::default())
+        Self::of(Words::default())
     }
 }
 
@@ -110,7 +110,7 @@ impl<T> Boxes<T, Lcrq> {
     /// When the size is no power of two.
     #[must_use]
     pub fn with_rings_of(cells: usize) -> Option<Self> {
-        let words = Words::<Lcrq>::with_rings_of(cells);
+        let words = Words::with_rings_of(cells);
         (words.values() >= VALUES).then(|| Self::of(words))
     }
 }

@@ -33,7 +33,7 @@ mod server;
 #[cfg(not(loom))]
 mod threads;
 
-/// Of the version whose traits the mutexes have.
+/// In the version whose traits [`Raw`] and the guards have.
 pub use lock_api;
 #[cfg(not(loom))]
 pub use {

@@ -1,8 +1,10 @@
 //! Mutexes: a lock, its data, and guards, by the crate `lock_api`.
+//!
+//! [`Mutex`] is a type of its own, since an alias has no default lock in expressions.
 
 #![expect(unsafe_code, reason = "a lock is trusted to exclude")]
 
-use std::fmt;
+use std::{fmt, mem::ManuallyDrop};
 
 use consort_native::{at_once, block_on};
 use lock_api::{GuardNoSend, RawMutex};
@@ -14,22 +16,23 @@ use crate::{
 
 /// A mutex: data of which one thread at a time has a [`MutexGuard`].
 ///
-/// The lock is the second parameter. It can be a constant, and so stand in a `static`. It does not
-/// poison: if a thread panics while it holds a guard, the mutex is released.
+/// [`Mutex::new`] has the default lock, and [`Mutex::with`] any other, which is the second
+/// parameter. Both may stand in a `static`. A mutex does not poison: if a thread panics while it
+/// holds a guard, the mutex is released.
 ///
 /// ```
 /// use consort_sync::{Mutex, locks::Mcs};
 ///
 /// static COUNTER: Mutex<u64> = Mutex::new(0);
-/// static FIRST_COME: Mutex<Vec<u64>, Mcs> = Mutex::new(Vec::new());
+/// let first_come = Mutex::with(Mcs::new(), Vec::new());
 ///
 /// std::thread::scope(|scope| {
 ///     for _ in 0..4 {
 ///         scope.spawn(|| *COUNTER.lock() += 1);
-///         scope.spawn(|| FIRST_COME.lock().push(1));
+///         scope.spawn(|| first_come.lock().push(1));
 ///     }
 /// });
-/// assert_eq!((*COUNTER.lock(), FIRST_COME.lock().len()), (4, 4));
+/// assert_eq!((*COUNTER.lock(), first_come.into_inner().len()), (4, 4));
 /// ```
 ///
 /// Threads may share it if its data may move between threads: a `Cell` may, an `Rc` may not.
@@ -49,7 +52,75 @@ use crate::{
 /// # use std::{cell::Cell, rc::Rc};
 /// static SHARED: Mutex<Option<Cell<Rc<u64>>>> = Mutex::new(None);
 /// ```
-pub type Mutex<T, R = Handoff> = lock_api::Mutex<Raw<R>, T>;
+pub struct Mutex<T: ?Sized, R: RawLock = Handoff>(lock_api::Mutex<Raw<R>, T>);
+
+impl<T> Mutex<T> {
+    /// Data under the default lock.
+    #[must_use]
+    pub const fn new(data: T) -> Self {
+        Self::with(Handoff::new(), data)
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+impl<T> From<T> for Mutex<T> {
+    fn from(data: T) -> Self {
+        Self::new(data)
+    }
+}
+
+impl<T, R: RawLock> Mutex<T, R> {
+    /// Data under a lock of this type, such as `Clh::new()`. Nobody holds it, even if a thread has
+    /// used `lock` before, on this machine or another: its type alone counts.
+    #[must_use]
+    pub const fn with(lock: R, data: T) -> Self {
+        // Lines of a simulated machine do not stay the lock's when the simulation ends.
+        let _ = ManuallyDrop::new(lock);
+        Self(lock_api::Mutex::from_raw(Raw(R::NEW), data))
+    }
+
+    /// The data.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner()
+    }
+}
+
+impl<T: ?Sized, R: RawLock> Mutex<T, R> {
+    /// Waits until no other thread has a guard, and returns one. A thread that has one already
+    /// waits for ever.
+    #[inline]
+    pub fn lock(&self) -> MutexGuard<'_, T, R> {
+        self.0.lock()
+    }
+
+    /// A guard, if no thread has one or waits for one; otherwise `None`. It may also fail while
+    /// another thread tries.
+    #[inline]
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T, R>> {
+        self.0.try_lock()
+    }
+
+    /// Whether a thread has a guard at present.
+    pub fn is_locked(&self) -> bool {
+        self.0.is_locked()
+    }
+
+    /// The data, which no other thread uses.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
+    }
+}
+
+impl<T: ?Sized + fmt::Debug, R: RawLock> fmt::Debug for Mutex<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 /// Access to the data of a [`Mutex`], until it is dropped. It stays on its thread; references to
 /// the data may go to others.
@@ -77,21 +148,32 @@ pub type Mutex<T, R = Handoff> = lock_api::Mutex<Raw<R>, T>;
 ///
 /// ```
 /// # use consort_sync::Mutex;
-/// let mutex: Mutex<u64> = Mutex::new(7);
+/// let mutex = Mutex::new(7);
 /// let guard = mutex.lock();
 /// drop(guard);
 /// drop(mutex);
 /// ```
 /// ```compile_fail,E0505
 /// # use consort_sync::Mutex;
-/// let mutex: Mutex<u64> = Mutex::new(7);
+/// let mutex = Mutex::new(7);
 /// let guard = mutex.lock();
 /// drop(mutex);
 /// drop(guard);
 /// ```
 pub type MutexGuard<'m, T, R = Handoff> = lock_api::MutexGuard<'m, Raw<R>, T>;
 
-/// A [`RawLock`] on the native machine, for [`lock_api::Mutex`].
+/// A [`RawLock`] on the native machine, for code that is generic over the locks of [`lock_api`].
+///
+/// ```
+/// use consort_sync::{Raw, lock_api, locks::Clh};
+///
+/// fn add<R: lock_api::RawMutex>(count: &lock_api::Mutex<R, u64>) {
+///     *count.lock() += 1;
+/// }
+/// let count = lock_api::Mutex::<Raw<Clh>, _>::new(0);
+/// add(&count);
+/// assert_eq!(count.into_inner(), 1);
+/// ```
 pub struct Raw<R: RawLock>(R);
 
 /// What the holder of a [`Raw`] keeps. It stays on its thread.

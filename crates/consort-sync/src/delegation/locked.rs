@@ -5,22 +5,36 @@
 use consort_fabric::Machine;
 
 use super::{Scheme, Serverless, Service};
-use crate::locks::RawLock;
+use crate::locks::{Handoff, RawLock};
 #[cfg(not(loom))]
 use crate::mutex::{acquire, release};
 
 /// Operations under a lock.
-#[derive(Debug, Default)]
-pub struct Locked<R> {
+#[derive(Debug)]
+pub struct Locked<R = Handoff> {
     lock: R,
 }
 
-#[cfg(not(loom))]
-impl<R: RawLock> Locked<R> {
-    /// A lock that nobody holds.
+impl Locked {
+    /// The default lock.
+    #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
-        Self { lock: R::NEW }
+        Self::with(Handoff::new())
+    }
+}
+
+impl Default for Locked {
+    fn default() -> Self {
+        Self::with(Handoff::default())
+    }
+}
+
+impl<R: RawLock> Locked<R> {
+    /// A lock, which nobody holds.
+    #[must_use]
+    pub const fn with(lock: R) -> Self {
+        Self { lock }
     }
 }
 

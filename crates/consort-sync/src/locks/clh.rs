@@ -27,6 +27,15 @@ pub struct Clh {
     last: Word,
 }
 
+impl Clh {
+    /// A lock that nobody holds.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { last: Word::new(0) }
+    }
+}
+
 /// The node at an address that was read from a lock or from a node.
 fn node(address: u64) -> &'static Line {
     // SAFETY: `last` holds 0, which the callers exclude, or the address of a node; so does `STATE`
@@ -41,7 +50,7 @@ fn node(address: u64) -> &'static Line {
 unsafe impl RawLock for Clh {
     const NAME: &'static str = "CLH";
     #[cfg(not(loom))]
-    const NEW: Self = Self { last: Word::new(0) };
+    const NEW: Self = Self::new();
 
     /// The holder's node.
     type Token = &'static Line;

@@ -69,6 +69,13 @@ pub struct Handoff {
 }
 
 impl Handoff {
+    /// A lock that nobody holds.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { state: Word::new(0), releases: Word::new(0), queue: Mcs::new(), first: Word::new(0) }
+    }
+
     /// Takes the lock if it is free.
     #[inline(always)]
     async fn take<M: Machine>(&self, m: &M) -> Option<()> {
@@ -136,8 +143,7 @@ impl Handoff {
 unsafe impl RawLock for Handoff {
     const NAME: &'static str = "handoff";
     #[cfg(not(loom))]
-    const NEW: Self =
-        Self { state: Word::new(0), releases: Word::new(0), queue: Mcs::NEW, first: Word::new(0) };
+    const NEW: Self = Self::new();
 
     type Token = ();
     type Place = ();

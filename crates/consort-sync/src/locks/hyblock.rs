@@ -37,6 +37,13 @@ fn thread(word: u64) -> Thread {
 }
 
 impl HybLock {
+    /// A lock that nobody holds.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { last: Word::new(UNLOCKED) }
+    }
+
     /// The queue of this lock's messages. No message is there while nobody holds the lock, so the
     /// lock may move.
     fn queue(&self) -> Queue {
@@ -51,7 +58,7 @@ impl HybLock {
 unsafe impl RawLock for HybLock {
     const NAME: &'static str = "HYBLOCK";
     #[cfg(not(loom))]
-    const NEW: Self = Self { last: Word::new(UNLOCKED) };
+    const NEW: Self = Self::new();
 
     /// The next thread, if it is known already.
     type Token = Option<Thread>;

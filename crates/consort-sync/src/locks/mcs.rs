@@ -23,6 +23,15 @@ pub struct Mcs {
     last: Word,
 }
 
+impl Mcs {
+    /// A lock that nobody holds.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { last: Word::new(0) }
+    }
+}
+
 /// The node at an address that was read from a lock or from a node.
 fn node(address: u64) -> &'static Line {
     // SAFETY: `last` and `NEXT` hold 0, which the callers exclude, or addresses of nodes.
@@ -35,7 +44,7 @@ fn node(address: u64) -> &'static Line {
 unsafe impl RawLock for Mcs {
     const NAME: &'static str = "MCS";
     #[cfg(not(loom))]
-    const NEW: Self = Self { last: Word::new(0) };
+    const NEW: Self = Self::new();
 
     /// The holder's node.
     type Token = &'static Line;

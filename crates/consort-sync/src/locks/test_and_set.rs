@@ -20,12 +20,21 @@ pub struct TestAndSet {
     held: Word,
 }
 
+impl TestAndSet {
+    /// A lock that nobody holds.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { held: Word::new(0) }
+    }
+}
+
 // SAFETY: whoever changes the word from 0 to 1 holds the lock, and only it changes it back; the
 // acquire of that exchange pairs with the release of the store.
 unsafe impl RawLock for TestAndSet {
     const NAME: &'static str = "test-and-set";
     #[cfg(not(loom))]
-    const NEW: Self = Self { held: Word::new(0) };
+    const NEW: Self = Self::new();
 
     type Token = ();
     type Place = ();

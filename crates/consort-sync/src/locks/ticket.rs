@@ -18,12 +18,21 @@ pub struct Ticket {
     served: Word,
 }
 
+impl Ticket {
+    /// A lock that nobody holds.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { next: Word::new(0), served: Word::new(0) }
+    }
+}
+
 // SAFETY: each ticket is given once, and `served` goes on by one with each release; the acquire of
 // a wait for it pairs with the release of the store.
 unsafe impl RawLock for Ticket {
     const NAME: &'static str = "ticket";
     #[cfg(not(loom))]
-    const NEW: Self = Self { next: Word::new(0), served: Word::new(0) };
+    const NEW: Self = Self::new();
 
     /// The ticket.
     type Token = u64;

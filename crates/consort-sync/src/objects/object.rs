@@ -38,7 +38,7 @@ pub trait Sequential {
 }
 
 /// Sequential code under one scheme or two.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Object<S, D> {
     put: S,
     /// `None` if the other scheme serves both.
@@ -47,7 +47,7 @@ pub struct Object<S, D> {
 }
 
 /// Data, for schemes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Served<D>(D);
 
 impl<M: Machine, D: Sequential> Service<M> for Served<D> {

@@ -16,9 +16,9 @@ use crate::{
 /// A container of words for any threads.
 ///
 /// ```
-/// use consort_sync::objects::{Lcrq, Words};
+/// use consort_sync::objects::Words;
 ///
-/// let queue = Words::<Lcrq>::with_rings_of(1024);
+/// let queue = Words::with_rings_of(1024);
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| (1..=100).for_each(|number| queue.put(number)));
 ///     scope.spawn(|| (1..=100).for_each(|number| queue.put(number)));
@@ -86,14 +86,8 @@ impl Words<Lcrq> {
     }
 }
 
-impl Default for Words<Lcrq> {
-    /// With rings of [`Lcrq::RING_SIZE`] cells.
-    fn default() -> Self {
-        Self::with_rings_of(Lcrq::RING_SIZE)
-    }
-}
-
 impl Default for Words<Treiber> {
+    /// A stack without locks.
     fn default() -> Self {
         Self::of(Treiber::new())
     }
@@ -102,7 +96,7 @@ impl Default for Words<Treiber> {
 impl<S: Scheme> Words<Stack<S>> {
     /// An empty stack under a scheme.
     #[must_use]
-    pub const fn with(scheme: S) -> Self {
+    pub const fn stack(scheme: S) -> Self {
         Self::of(Stack::new(scheme))
     }
 }
@@ -110,13 +104,13 @@ impl<S: Scheme> Words<Stack<S>> {
 impl<S: Scheme> Words<Queue<S>> {
     /// An empty queue under a scheme.
     #[must_use]
-    pub fn with(scheme: S) -> Self {
+    pub fn queue(scheme: S) -> Self {
         Self::of(Queue::new(&MACHINE, scheme))
     }
 
     /// An empty queue with a scheme for those who put and one for those who take.
     #[must_use]
-    pub fn with_two(put: S, take: S) -> Self {
+    pub fn queue_of_two(put: S, take: S) -> Self {
         Self::of(Queue::with_two(&MACHINE, put, take))
     }
 }
@@ -126,10 +120,10 @@ impl<S: Scheme> Words<Queue<S>> {
 /// ```
 /// use consort_sync::{
 ///     delegation::MpServer,
-///     objects::{Part, Queue, Words},
+///     objects::{Part, Words},
 /// };
 ///
-/// let queue = Words::<Queue<MpServer>>::with(MpServer::new());
+/// let queue = Words::queue(MpServer::new());
 /// std::thread::scope(|scope| {
 ///     scope.spawn(|| queue.run(Part::Put));
 ///     queue.put(7);

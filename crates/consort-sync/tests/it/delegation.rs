@@ -9,7 +9,6 @@ use std::{
 use consort_sync::{
     Delegate, Mutex, Server,
     delegation::{CcSynch, HSynch, HybComb, Locked, Serverless, ShmServer},
-    locks::{Clh, Handoff},
 };
 
 use crate::schemes::{Applies, for_each_scheme, panic_of, within_limit};
@@ -183,18 +182,15 @@ fn threads_come_and_go<D: Applies<u64>, U>(make: impl Fn(u64) -> D, _: impl Fn(u
 }
 
 #[test]
-fn a_delegate_is_a_default_and_a_mutex_has_the_traits_of_lock_api() {
+fn delegates_and_mutexes_have_defaults() {
     #[derive(Default)]
     struct Both {
         text: Delegate<String>,
-        count: Mutex<u64, Clh>,
-    }
-    fn add<R: consort_sync::lock_api::RawMutex>(count: &consort_sync::lock_api::Mutex<R, u64>) {
-        *count.lock() += 1;
+        count: Mutex<u64>,
     }
     let both = Both::default();
     both.text.apply(|text| text.push('a'));
-    add(&both.count);
+    *both.count.lock() += 1;
     assert_eq!((both.text.into_inner(), both.count.into_inner()), ("a".to_owned(), 1));
 }
 
@@ -266,7 +262,7 @@ where
 
 #[test]
 fn refused_closures_are_dropped_by_their_callers() {
-    a_refused_closure_is_dropped_by_its_caller(Locked::<Handoff>::new());
+    a_refused_closure_is_dropped_by_its_caller(Locked::new());
     a_refused_closure_is_dropped_by_its_caller(CcSynch::new());
     a_refused_closure_is_dropped_by_its_caller(HSynch::new(1, 20, |_| 0));
     a_refused_closure_is_dropped_by_its_caller(HybComb::new());

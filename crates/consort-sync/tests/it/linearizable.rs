@@ -22,7 +22,7 @@ use consort_sync::{
     delegation::{
         CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Serverless, ShmServer,
     },
-    locks::{Clh, Handoff, HybLock, Mcs, TestAndSet, Ticket},
+    locks::{Clh, HybLock, Mcs, TestAndSet, Ticket},
     objects::{
         Clusters, Container, Counter, FetchAdd, Lcrq, Object, Part, Queue, Sequential, Stack,
         Treiber,
@@ -304,12 +304,12 @@ macro_rules! all_objects {
             use super::*;
 
             without_server! { $run:
-                handoff, Locked::<Handoff>::new();
-                test_and_set, Locked::<TestAndSet>::new();
-                ticket, Locked::<Ticket>::new();
-                mcs, Locked::<Mcs>::new();
-                clh, Locked::<Clh>::new();
-                hyblock, Locked::<HybLock>::new();
+                handoff, Locked::new();
+                test_and_set, Locked::with(TestAndSet::new());
+                ticket, Locked::with(Ticket::new());
+                mcs, Locked::with(Mcs::new());
+                clh, Locked::with(Clh::new());
+                hyblock, Locked::with(HybLock::new());
                 cc_synch, CcSynch::new();
                 cc_synch_few, CcSynch::new().with_max_ops(1);
                 h_synch, HSynch::new(2, 3, |thread| thread.0 as usize);

@@ -59,7 +59,7 @@ fn add_one<R: Lock>(mutex: &Mutex<Twins, R>, within: impl Fn()) {
 }
 
 fn count<R: Lock>(threads: u64, each: u64, within: impl Fn() + Sync) {
-    let mutex = Mutex::<Twins, R>::new((0, 0));
+    let mutex = Mutex::with(R::NEW, (0, 0));
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| (0..each).for_each(|_| add_one(&mutex, &within)));
@@ -82,7 +82,7 @@ fn first_come_first_served<R: Lock>() {
     if [Handoff::NAME, TestAndSet::NAME].contains(&R::NAME) {
         return;
     }
-    let mutex = Mutex::<Vec<u32>, R>::new(Vec::new());
+    let mutex = Mutex::with(R::NEW, Vec::<u32>::new());
     thread::scope(|scope| {
         let mut guard = mutex.lock();
         for number in 0..6 {
@@ -96,7 +96,7 @@ fn first_come_first_served<R: Lock>() {
 }
 
 fn attempts_succeed_only_on_a_free_lock<R: Lock>() {
-    let mutex = Mutex::<u32, R>::new(0);
+    let mutex = Mutex::with(R::NEW, 0);
     for _ in 0..100 {
         assert!(!mutex.is_locked());
         let guard = mutex.try_lock().expect("nobody holds it");
@@ -111,7 +111,7 @@ fn attempts_succeed_only_on_a_free_lock<R: Lock>() {
 }
 
 fn attempts_and_waits_mix<R: Lock>() {
-    let mutex = Mutex::<Twins, R>::new((0, 0));
+    let mutex = Mutex::with(R::NEW, (0, 0));
     let taken = AtomicU32::new(0);
     thread::scope(|scope| {
         for thread in 0..6 {
@@ -134,7 +134,7 @@ fn attempts_and_waits_mix<R: Lock>() {
 }
 
 fn locks_nest_and_are_released_in_any_order<R: Lock>() {
-    let locks: Vec<_> = (0..12).map(|_| Mutex::<Twins, R>::new((0, 0))).collect();
+    let locks: Vec<_> = (0..12).map(|_| Mutex::with(R::NEW, (0, 0))).collect();
     thread::scope(|scope| {
         for thread in 0..4 {
             let locks = &locks;
@@ -154,7 +154,7 @@ fn locks_nest_and_are_released_in_any_order<R: Lock>() {
 
 fn a_lock_that_was_forgotten_may_be_dropped<R: Lock>() {
     for _ in 0..10 {
-        let mutex = Mutex::<Arc<()>, R>::new(Arc::new(()));
+        let mutex = Mutex::with(R::NEW, Arc::new(()));
         let inner = Arc::clone(&mutex.lock());
         #[expect(clippy::mem_forget, reason = "the test is about that")]
         std::mem::forget(mutex.lock());
@@ -168,7 +168,7 @@ fn a_lock_that_was_forgotten_may_be_dropped<R: Lock>() {
 
 /// Also if another thread wants it then.
 fn a_thread_does_not_get_a_lock_twice<R: Lock>() {
-    let mutex: &Mutex<(), R> = Box::leak(Box::new(Mutex::new(())));
+    let mutex: &Mutex<(), R> = Box::leak(Box::new(Mutex::with(R::NEW, ())));
     let (second, end) = mpsc::channel();
     thread::spawn(move || {
         let _first = mutex.lock();
@@ -184,7 +184,7 @@ fn a_thread_does_not_get_a_lock_twice<R: Lock>() {
 }
 
 fn a_panic_releases<R: Lock>() {
-    let mutex = Mutex::<u32, R>::new(0);
+    let mutex = Mutex::with(R::NEW, 0);
     let result = thread::scope(|scope| {
         let panics = || {
             *mutex.lock() += 1;
@@ -201,7 +201,7 @@ fn nobody_starves_where_that_is_promised<R: Lock>() {
     if R::NAME == TestAndSet::NAME {
         return;
     }
-    let mutex = Mutex::<u64, R>::new(0);
+    let mutex = Mutex::with(R::NEW, 0);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {

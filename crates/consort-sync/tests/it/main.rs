@@ -5,6 +5,7 @@ use consort_sandbox as _;
 
 mod delegation;
 mod detached;
+mod first_lines;
 mod linearizable;
 mod locks;
 mod objects;

@@ -18,7 +18,7 @@ use consort_sync::{
         CcSynch, HSynch, HybComb, Locked, MpServer, MyNode, Scheme, ServerScheme, Serverless,
         ShmServer,
     },
-    locks::{Clh, Handoff, HybLock, Mcs, TestAndSet, Ticket},
+    locks::{Clh, HybLock, Mcs, TestAndSet, Ticket},
     objects::{
         Clusters, Container, Counter, Lcrq, MyRings, Object, Part, Queue, Sequential, Stack,
         Treiber, VALUES, Words,
@@ -196,12 +196,12 @@ macro_rules! under {
 }
 
 under! {
-    handoff: without_server, Locked::<Handoff>::new();
-    test_and_set: without_server, Locked::<TestAndSet>::new();
-    ticket: without_server, Locked::<Ticket>::new();
-    mcs: without_server, Locked::<Mcs>::new();
-    clh: without_server, Locked::<Clh>::new();
-    hyblock: without_server, Locked::<HybLock>::new();
+    handoff: without_server, Locked::new();
+    test_and_set: without_server, Locked::with(TestAndSet::new());
+    ticket: without_server, Locked::with(Ticket::new());
+    mcs: without_server, Locked::with(Mcs::new());
+    clh: without_server, Locked::with(Clh::new());
+    hyblock: without_server, Locked::with(HybLock::new());
     cc_synch: without_server, CcSynch::new();
     cc_synch_few: without_server, CcSynch::new().with_max_ops(1);
     h_synch: without_server, HSynch::new(2, 3, |thread| thread.0 as usize);
@@ -256,9 +256,9 @@ fn nodes_are_used_again() {
             stack.retire(&M);
         };
         let queue = || drop(Boxes::<u8, Queue<_>>::queue_of_two(CcSynch::new(), CcSynch::new()));
-        let lcrq = || Words::<Lcrq>::with_rings_of(4).put(1);
+        let lcrq = || Words::with_rings_of(4).put(1);
         let counter = || assert_eq!(consort_sync::Counter::with(HybComb::new()).fetch_add(1), 0);
-        let treiber = || Words::<Treiber>::default().put(1);
+        let treiber = || Words::default().put(1);
         let count = scope.spawn(move || {
             let lists = [lines_of(stack), lines_of(queue), lines_of(lcrq)];
             [&lists[..], &[lines_of(treiber), lines_of(counter)]].concat()

@@ -53,12 +53,12 @@ impl<R: RawLock + Sync> Any for Mutex<Twins, R> {
 
 fn mutex(kind: u64) -> Box<dyn Any> {
     match kind % 6 {
-        0 => Box::new(Mutex::<Twins, Handoff>::default()),
-        1 => Box::new(Mutex::<Twins, TestAndSet>::default()),
-        2 => Box::new(Mutex::<Twins, Ticket>::default()),
-        3 => Box::new(Mutex::<Twins, Mcs>::default()),
-        4 => Box::new(Mutex::<Twins, Clh>::default()),
-        _ => Box::new(Mutex::<Twins, HybLock>::default()),
+        0 => Box::new(Mutex::with(Handoff::new(), Twins::default())),
+        1 => Box::new(Mutex::with(TestAndSet::new(), Twins::default())),
+        2 => Box::new(Mutex::with(Ticket::new(), Twins::default())),
+        3 => Box::new(Mutex::with(Mcs::new(), Twins::default())),
+        4 => Box::new(Mutex::with(Clh::new(), Twins::default())),
+        _ => Box::new(Mutex::with(HybLock::new(), Twins::default())),
     }
 }
 

@@ -19,7 +19,7 @@ use consort_fabric::splitmix64;
 use consort_sync::{
     Delegate, Pending, Server,
     delegation::{CcSynch, HSynch, HybComb, Locked, MpServer, ServerScheme, Serverless, ShmServer},
-    locks::{Clh, Handoff, HybLock, Mcs, Ticket},
+    locks::{Clh, HybLock, Mcs, Ticket},
 };
 
 use crate::schemes::Applies;
@@ -88,11 +88,11 @@ fn delegate(kind: u64, drawn: u64) -> Box<dyn Any> {
     }
     let most = [0, 1, 3, 200, u64::MAX][(drawn >> 8) as usize % 5];
     match kind % KINDS {
-        0 => of(Locked::<Handoff>::new(), drawn),
-        1 => of(Locked::<Mcs>::new(), drawn),
-        2 => of(Locked::<Clh>::new(), drawn),
-        3 => of(Locked::<HybLock>::new(), drawn),
-        4 => of(Locked::<Ticket>::new(), drawn),
+        0 => of(Locked::new(), drawn),
+        1 => of(Locked::with(Mcs::new()), drawn),
+        2 => of(Locked::with(Clh::new()), drawn),
+        3 => of(Locked::with(HybLock::new()), drawn),
+        4 => of(Locked::with(Ticket::new()), drawn),
         5 | 6 => of(CcSynch::new().with_max_ops(most), drawn),
         7 => of(HSynch::new(2, most, |thread| thread.0 as usize), drawn),
         8 | 9 => of(HybComb::new().with_max_ops(most), drawn),

@@ -108,8 +108,8 @@ pub(crate) fn within_limit(program: impl FnOnce() + Send + 'static) {
 macro_rules! for_each_scheme {
     ($($test:ident),* $(,)?) => {
         $crate::schemes::for_each_scheme! { @modules [$($test),*]
-            handoff: |data| Delegate::with(Locked::<Handoff>::new(), data);
-            mcs: |data| Delegate::with(Locked::<Mcs>::new(), data);
+            handoff: |data| Delegate::with(Locked::new(), data);
+            mcs: |data| Delegate::with(Locked::with(Mcs::new()), data);
             cc_synch: |data| Delegate::with(CcSynch::new(), data);
             cc_synch_alone: |data| Delegate::with(CcSynch::new().with_max_ops(0), data);
             cc_synch_few: |data| Delegate::with(CcSynch::new().with_max_ops(2), data);
@@ -153,6 +153,6 @@ pub(crate) mod makers {
     pub(crate) use consort_sync::{
         Delegate, Server,
         delegation::{Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, ShmServer},
-        locks::{Handoff, Mcs},
+        locks::Mcs,
     };
 }

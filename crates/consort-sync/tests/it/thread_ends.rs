@@ -18,13 +18,9 @@ use consort_sync::{
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-static HELD: Mutex<u32, HybLock> = new(<_ as lock_api::RawMutex>::INIT);
-static OTHER: Mutex<u32, HybLock> = new(<_ as lock_api::RawMutex>::INIT);
-static NODES: Mutex<u32, Mcs> = Mutex::from_raw(<_ as lock_api::RawMutex>::INIT, 0);
-
-const fn new(raw: consort_sync::Raw<HybLock>) -> Mutex<u32, HybLock> {
-    Mutex::from_raw(raw, 0)
-}
+static HELD: Mutex<u32, HybLock> = Mutex::with(HybLock::new(), 0);
+static OTHER: Mutex<u32, HybLock> = Mutex::with(HybLock::new(), 0);
+static NODES: Mutex<u32, Mcs> = Mutex::with(Mcs::new(), 0);
 
 /// 0; 1 when the other thread may begin; 2 when it uses messages.
 static STEP: AtomicU32 = AtomicU32::new(0);

@@ -59,7 +59,7 @@ impl Model {
         let cells = |&count: &u64| (0..count).map(|_| UnsafeCell::default()).collect();
         Self {
             shared: Arc::new(shared),
-            scheme: Locked::default(),
+            scheme: Locked::with(Ticket::default()),
             backlog: Backlog::default(),
             executed: UnsafeCell::default(),
             of_operations: script.iter().map(cells).collect(),

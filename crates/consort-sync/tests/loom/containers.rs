@@ -65,7 +65,7 @@ impl Modelled for Queue<Locked<Ticket>> {
     const IS_QUEUE: bool = true;
 
     fn new(m: &LoomMachine) -> Self {
-        Self::with_two(m, Locked::default(), Locked::default())
+        Self::with_two(m, Locked::with(Ticket::default()), Locked::with(Ticket::default()))
     }
 }
 

@@ -92,7 +92,7 @@ impl Service<SimulatedThread> for Between {
 fn hand_over<R: RawLock>() -> Result<[f64; 2]> {
     #[repr(align(128))]
     struct Aligned<R>(Locked<R>);
-    let (lock, between) = (Aligned(Locked::<R>::default()), Between::default());
+    let (lock, between) = (Aligned(Locked::with(R::default())), Between::default());
     let simulation = ThreadSimulation::on(Machine::find(TILE)?, 2);
     simulation.run(async |m: SimulatedThread| {
         // The second turn is counted: in the first one, lines are in no cache.

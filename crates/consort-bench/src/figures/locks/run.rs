@@ -295,10 +295,10 @@ impl Setting {
     /// When the machine has no such hardware threads.
     pub(super) fn run_on(&self, subject: &impl Subject) -> Result<Point> {
         match self.way {
-            Way::TestAndSet => subject.apply(self, Locked::<TestAndSet>::new),
-            Way::Mcs => subject.apply(self, Locked::<Mcs>::new),
-            Way::Clh => subject.apply(self, Locked::<Clh>::new),
-            Way::HybLock => subject.apply(self, Locked::<HybLock>::new),
+            Way::TestAndSet => subject.apply(self, || Locked::with(TestAndSet::new())),
+            Way::Mcs => subject.apply(self, || Locked::with(Mcs::new())),
+            Way::Clh => subject.apply(self, || Locked::with(Clh::new())),
+            Way::HybLock => subject.apply(self, || Locked::with(HybLock::new())),
             Way::CcSynch(most) => subject.apply(self, || CcSynch::new().with_max_ops(most)),
             Way::HybComb(most) => subject.apply(self, || HybComb::new().with_max_ops(most)),
             Way::HSynch(most) => {

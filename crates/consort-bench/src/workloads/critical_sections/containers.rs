@@ -141,14 +141,14 @@ macro_rules! containers {
 
 containers! {
     [S: Made<Local: Send> + Sync] Words<objects::Stack<S>>,
-        |threads| Words::<objects::Stack<S>>::with(S::make(threads)), Words::put, Words::take;
+        |threads| Words::stack(S::make(threads)), Words::put, Words::take;
     [S: Made<Local: Send> + Sync] Words<objects::Queue<S>>,
-        |threads| Words::<objects::Queue<S>>::with(S::make(threads)), Words::put, Words::take;
+        |threads| Words::queue(S::make(threads)), Words::put, Words::take;
     [S: Made<Local: Send> + Sync] OfTwo<S>,
-        |threads| OfTwo(Words::with_two(S::make(threads), S::make(threads))),
+        |threads| OfTwo(Words::queue_of_two(S::make(threads), S::make(threads))),
         |two: &Self, value| two.0.put(value), |two: &Self| two.0.take();
     [] Words<Treiber>, |_| Self::default(), Self::put, Self::take;
-    [] Words<Lcrq>, |_| Self::default(), Self::put, Self::take;
+    [] Words<Lcrq>, |_| Self::with_rings_of(Lcrq::RING_SIZE), Self::put, Self::take;
     [] consort_sync::Stack<u64>, |_| Self::new(), Self::push, Self::pop;
     [] consort_sync::Queue<u64>, |_| Self::new(), Self::push, Self::pop;
     [] SegQueue<u64>, |_| Self::new(), Self::push, Self::pop;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use anyhow::{Context, Result};
 use consort_native::affinity::{CpuId, Pinned};
 use consort_sync::{
-    Delegate, Server,
+    Delegate, Mutex, Server,
     delegation::{
         Backoff, CcSynch, HSynch, HybComb, Locked, MAX_OPS, MpServer, Scheme, Serverless, ShmServer,
     },
@@ -79,6 +79,21 @@ impl<R: RawMutex + Sync> Counter for lock_api::Mutex<R, Numbers> {
     }
 }
 
+impl<R: RawLock + Sync> Counter for Mutex<Numbers, R> {
+    fn new(increments: usize, _: usize, _: Option<CpuId>) -> Result<Self> {
+        Ok(Self::with(R::NEW, Numbers::new(increments)))
+    }
+
+    #[inline(always)]
+    fn operate(&self) {
+        self.lock().increment();
+    }
+
+    fn has_made(self, operations: u64) -> bool {
+        self.into_inner().count() == Some(operations)
+    }
+}
+
 impl Counter for std::sync::Mutex<Numbers> {
     fn new(increments: usize, _: usize, _: Option<CpuId>) -> Result<Self> {
         Ok(Self::new(Numbers::new(increments)))
@@ -133,7 +148,7 @@ pub(super) trait Made: Scheme {
 
 impl<R: RawLock> Made for Locked<R> {
     fn make(_: usize) -> Self {
-        Self::new()
+        Self::with(R::NEW)
     }
 }
 

@@ -1,0 +1,140 @@
+//! The first line of each public type: a local variable without annotations compiles.
+
+#![expect(unsafe_code, reason = "names the machine of all threads")]
+
+use consort_fabric::Thread;
+use consort_native::NativeMachine;
+use consort_sync::{
+    Boxes, Counter, Delegate, Mutex, MutexGuard, Queue, Raw, Server, Stack,
+    delegation::{
+        Backlog, Backoff, CcSynch, HSynch, HybComb, Locked, MpServer, MyGroup, MyNode, Scheme as _,
+        ShmServer,
+    },
+    lock_api,
+    locks::{Clh, Handoff, HybLock, Mcs, RawLock as _, TestAndSet, Ticket},
+    objects::{self, Clusters, Count, FetchAdd, Lcrq, MyRings, Part, Pile, Treiber, Words},
+};
+
+#[test]
+fn mutexes() {
+    let mutex = Mutex::new(0);
+    *mutex.lock() += 1;
+    assert_eq!(mutex.into_inner(), 1);
+    let mutex = Mutex::default();
+    *mutex.lock() = "a";
+    assert_eq!(mutex.into_inner(), "a");
+    let mutex = Mutex::from(7);
+    let guard = mutex.lock();
+    assert_eq!(*MutexGuard::map(guard, |data| data), 7);
+    let mutex = Mutex::with(Clh::new(), [1, 2]);
+    let slice: &Mutex<[i32], _> = &mutex;
+    assert_eq!(slice.try_lock().map(|slice| slice.len()), Some(2));
+    assert_eq!(format!("{mutex:?}"), "Mutex { data: [1, 2] }");
+    let mutex = lock_api::Mutex::<Raw<Mcs>, _>::new(3);
+    let held = std::mem::size_of_val(&mutex); // `Held` is what the guard keeps of a `Raw`
+    assert!(held > 0 && *mutex.lock() == 3);
+}
+
+#[test]
+fn locks() {
+    let (clh, handoff, hyblock) = (Clh::new(), Handoff::new(), HybLock::new());
+    let (mcs, test_and_set, ticket) = (Mcs::new(), TestAndSet::new(), Ticket::new());
+    let (mutex, delegate) = (Mutex::with(mcs, 1), Delegate::with(Locked::with(ticket), 2));
+    assert_eq!((*mutex.lock(), delegate.into_inner()), (1, 2));
+    let (one, two) = (Mutex::with(clh, 1), Mutex::with(handoff, 2));
+    let (three, four) = (Mutex::with(hyblock, 3), Mutex::with(test_and_set, 4));
+    assert_eq!(*one.lock() + *two.lock() + *three.lock() + *four.lock(), 10);
+    let (one, two) = (Mutex::with(Clh::default(), 1), Mutex::with(Ticket::NEW, 2));
+    assert_eq!(*one.lock() + *two.lock(), 3);
+}
+
+#[test]
+fn delegates() {
+    let delegate = Delegate::new(0);
+    delegate.apply(|count| *count += 1);
+    let pending = delegate.submit(|count| *count); // `Pending`; awaited, a `PendingFuture`
+    let mut batch = delegate.batch(); // `Batch`
+    batch.push(|count| *count += 1);
+    drop(batch);
+    assert_eq!((pending.wait(), delegate.into_inner()), (1, 2));
+    let delegate = Delegate::default();
+    assert_eq!(delegate.apply(|text: &mut String| text.len()), 0);
+    let delegate = Delegate::with(CcSynch::new(), 3);
+    assert_eq!(delegate.into_inner(), 3);
+    let delegate = Delegate::with(Locked::new(), 4);
+    assert_eq!(delegate.into_inner(), 4);
+    let server = Server::start(5).expect("a thread");
+    assert_eq!(server.into_inner(), 5);
+    let server = Server::with(ShmServer::new(1), 6).expect("a thread");
+    assert_eq!(server.into_inner(), 6);
+}
+
+#[test]
+fn schemes() {
+    let locked = Locked::new();
+    let default = Locked::default();
+    assert_eq!(locked.streams(), default.streams());
+    let combining = (CcSynch::new(), CcSynch::default().with_max_ops(7), HybComb::new());
+    let grouped = HSynch::new(1, 200, |_| 0);
+    let served = (MpServer::new(), ShmServer::new(2).with_backoff(Backoff::Every(100)));
+    assert!(!combining.0.streams() && !combining.2.streams() && !grouped.streams());
+    assert!(!served.0.streams() && !served.1.streams());
+    let (group, node, backlog) = (MyGroup::default(), MyNode::default(), Backlog::new());
+    assert!(!format!("{group:?} {node:?} {backlog:?}").is_empty());
+}
+
+#[test]
+fn containers() {
+    let counter = Counter::new();
+    assert_eq!(counter.fetch_add(1), 0);
+    let (counter, with) = (Counter::default(), Counter::with(HybComb::default()));
+    assert_eq!(counter.fetch_add(1) + with.fetch_add(1), 0);
+    let stack = Stack::new();
+    stack.push(1);
+    assert_eq!(stack.pop(), Some(1));
+    let queue = Queue::default();
+    queue.push("a");
+    assert_eq!(queue.pop(), Some("a"));
+    let queue = Queue::with(Locked::with(TestAndSet::new()));
+    queue.push(1);
+    assert_eq!(queue.len(), 1);
+    let boxes = Boxes::default();
+    boxes.put(1);
+    assert_eq!(boxes.take(), Some(1));
+    let (stack, queue) = (Boxes::stack(Locked::new()), Boxes::queue(CcSynch::new()));
+    stack.put(1);
+    queue.put("b");
+    let boxes = Boxes::queue_of_two(Locked::new(), Locked::new());
+    boxes.put(2.5);
+    if let Some(boxes) = Boxes::with_rings_of(8) {
+        boxes.put('c');
+    }
+}
+
+#[test]
+fn objects_of_words() {
+    let words = Words::default();
+    words.put(1);
+    assert_eq!(words.take(), Some(1));
+    let (stack, queue) = (Words::stack(Locked::new()), Words::queue(MpServer::new()));
+    stack.put(2);
+    assert_eq!((stack.take(), queue.parts()), (Some(2), &[Part::Put][..]));
+    let (two, rings) = (Words::queue_of_two(Locked::new(), Locked::new()), Words::with_rings_of(8));
+    two.put(3);
+    rings.put(4);
+    assert_eq!((two.take(), rings.take()), (Some(3), Some(4)));
+    let clusters = Clusters { of: |Thread(number)| number as usize % 2, wait_ns: 0 };
+    let words = Words::with_clusters(8, clusters);
+    words.put(5);
+    assert_eq!(words.take(), Some(5));
+    // SAFETY: only the objects below use it.
+    let machine = unsafe { NativeMachine::new() };
+    // Each `Object` is one of these; a `List`, as a `Pile` and a `Count`, is what it is made of.
+    let (counter, stack) =
+        (objects::Counter::new(Locked::new()), objects::Stack::new(Locked::new()));
+    let queue = objects::Queue::new(&machine, Locked::new());
+    assert!(!format!("{counter:?} {stack:?} {queue:?}").is_empty());
+    let (treiber, lcrq) = (Treiber::new(), Lcrq::new(&machine, 8));
+    let parts = (FetchAdd::default(), Count::default(), Pile::default(), MyRings::default());
+    assert!(!format!("{treiber:?} {lcrq:?} {parts:?} {:?}", Treiber::default()).is_empty());
+}
