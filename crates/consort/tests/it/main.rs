@@ -13,6 +13,7 @@ mod counters;
 mod data;
 mod failure;
 mod far;
+mod first_lines;
 mod flow;
 mod gigabyte;
 mod handles;

@@ -1,0 +1,111 @@
+//! The first line of each public type: a local variable without annotations compiles.
+
+use consort::{
+    Algorithms, AsyncVariant, Atomic, Barrier, Candidate, Collective, Displacements,
+    DisplacementsError, Error, Fabric, MachineShape, Members, Pes, ProcessShape, Rank, Sharing,
+    Signal, Sum, SyncMode, SyncModes, TeamError, Until, Waiting, pieces, pieces_mut,
+};
+
+#[test]
+fn jobs_and_teams() {
+    let results = Pes::threads(2).run(|pe| {
+        let world = pe.world();
+        let sum = world.all_reduce(1, Sum)?;
+        let (half, grid) = (world.split(Some(0), 0)?, world.cartesian(2)?);
+        let all = [half, world.of(&[Rank(0), Rank(1)])?, world.strided(Rank(0), 1, 2)?];
+        Ok((sum, all.iter().flatten().count(), grid.row.size()))
+    });
+    assert_eq!(results.expect("no PE fails")[0], (Rank(0), (2, 3, 1)));
+    let (from_env, per_core) = (Pes::from_env(1), Pes::one_per_core());
+    assert!(!format!("{from_env:?} {per_core:?}").is_empty());
+    let pool = Pes::threads(2).pool().expect("threads");
+    let pooled = pool.run(|pe| pe.world().broadcast(7, Rank(0)));
+    assert_eq!(pooled.expect("no PE fails")[1], (Rank(1), 7));
+    let job = Pes::threads(1).job().expect("a job");
+    let joined = job.join().expect("a rank");
+    let size = joined.run(|pe| Ok::<_, Error>(pe.world().size()));
+    assert_eq!(size.expect("no PE fails"), 1);
+    let tried = Pes::threads(1).try_run(|_| Err::<(), _>(std::io::Error::other("no")));
+    assert!(tried.is_err());
+}
+
+#[test]
+fn barriers() {
+    let barrier = Barrier::new(1);
+    let result = barrier.wait(); // `BarrierWaitResult`
+    let member = barrier.join().expect("a place");
+    assert!(result.is_leader() && member.wait().is_ok());
+}
+
+#[test]
+fn memory() {
+    let done = Pes::threads(2).run(|pe| {
+        let world = pe.world();
+        let table = world.symmetric(4)?;
+        table.put(world.right(), 0, &[1, 2])?;
+        let flags = world.symmetric(1)?;
+        flags.store(0, 0_u64)?; // nothing else here says which elements they are
+        world.barrier()?;
+        flags.signal(world.right(), 0, Signal::Add(1))?;
+        flags.wait_until(0, Until::AtLeast(1))?;
+        let half = table.range(..2)?; // `SymmetricRange`: `Ranged`, and the table is `Whole`
+        let shared = half.share()?; // `SharedSymmetric`
+        let counter = world.counter()?;
+        table.put_counted(world.right(), 2, &[3, 4], &counter)?;
+        counter.wait(1)?;
+        assert_eq!((shared.len(), table.to_vec()?), (2, vec![1, 2, 3, 4]));
+        let old = flags.atomic(Rank(0), 0, Atomic::FetchAdd(1))?;
+        drop(shared);
+        world.barrier()?;
+        Ok(old)
+    });
+    assert_eq!(done.expect("no PE fails").len(), 2);
+}
+
+#[test]
+fn calls() {
+    let done = Pes::threads(2).run(|pe| {
+        let world = pe.world();
+        let request = world.start_all_reduce(vec![1], Sum)?;
+        assert_eq!(request.wait()?, [2]);
+        let planned = world.plan_all_reduce(1, Sum)?;
+        let barrier = world.plan_barrier()?; // `PlannedBarrier`
+        barrier.start()?.wait()?;
+        assert_eq!(planned.start(vec![1])?.wait()?, [2]);
+        let mut data = [3];
+        world.overlap(|overlap| {
+            let request = overlap.start_broadcast(&mut data, Rank(0))?;
+            request.wait().map(|data| assert_eq!(data, [3]))
+        })?;
+        let mut received = 0;
+        let broadcasts = world.async_broadcasts(|_, data| received += data.len())?;
+        broadcasts.close()?;
+        let modes = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };
+        world.with(modes).barrier()
+    });
+    assert_eq!(done.expect("no PE fails").len(), 2);
+}
+
+#[test]
+fn descriptions() {
+    let blocks = Displacements::new(&[1, 2]).expect("a length that fits");
+    let none = Displacements::default();
+    assert!(blocks != none && Displacements::new(&[usize::MAX, 1]).is_err());
+    let overflow: Result<_, DisplacementsError> = Displacements::at(&[1], &[0]);
+    assert!(overflow.is_ok());
+    let candidate = Candidate::new("knomial").with("radix", 4);
+    assert_eq!(candidate.parameter("radix"), Some(4));
+    let (here, threads) = (Algorithms::here(), Algorithms::of(Fabric::default()));
+    assert!(here.cores() > 0 && threads.fabric() == Fabric::default());
+    let shape = ProcessShape { pes_each: 2, in_turn: false };
+    let machine = MachineShape { processes: None, process: shape };
+    assert_eq!((shape.processes(4), machine.process), (2, shape));
+    let (sharing, waiting, variant) = (Sharing::default(), Waiting::Spin, AsyncVariant::Fair);
+    assert!(!format!("{sharing:?} {waiting:?} {variant:?} {:?}", Members::default()).is_empty());
+    let unknown = "nothing".parse::<Fabric>().expect_err("no fabric"); // `UnknownFabric`
+    let error = Error::from(TeamError::Rows { rows: 2, pes: 3 });
+    assert!(!format!("{unknown} {error} {}", Collective::Reduce).is_empty());
+    let mut data = [1, 2, 3];
+    let shares = pieces_mut(&mut data, 2).map(|share| share.len()).sum::<usize>();
+    assert_eq!((pieces(&data, 2).count(), shares), (2, 3));
+}
