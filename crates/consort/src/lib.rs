@@ -1,4 +1,4 @@
-//! Tuned collectives and one-sided communication between threads, processes and machines.
+//! Tuned collectives and one-sided communication of threads, processes and machines.
 //!
 #![doc = include_str!("lib.md")]
 

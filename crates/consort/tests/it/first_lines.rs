@@ -9,20 +9,20 @@ use consort::{
 #[test]
 fn jobs_and_teams() {
     let results = Pes::threads(2).run(|pe| {
-        let world = pe.world();
+        let world = pe.world(); // a `Pe` and its `Team`
         let sum = world.all_reduce(1, Sum)?;
-        let (half, grid) = (world.split(Some(0), 0)?, world.cartesian(2)?);
+        let (half, grid) = (world.split(Some(0), 0)?, world.cartesian(2)?); // `Grid`
         let all = [half, world.of(&[Rank(0), Rank(1)])?, world.strided(Rank(0), 1, 2)?];
         Ok((sum, all.iter().flatten().count(), grid.row.size()))
     });
     assert_eq!(results.expect("no PE fails")[0], (Rank(0), (2, 3, 1)));
     let (from_env, per_core) = (Pes::from_env(1), Pes::one_per_core());
     assert!(!format!("{from_env:?} {per_core:?}").is_empty());
-    let pool = Pes::threads(2).pool().expect("threads");
+    let pool = Pes::threads(2).pool().expect("threads"); // `Pool`
     let pooled = pool.run(|pe| pe.world().broadcast(7, Rank(0)));
     assert_eq!(pooled.expect("no PE fails")[1], (Rank(1), 7));
-    let job = Pes::threads(1).job().expect("a job");
-    let joined = job.join().expect("a rank");
+    let job = Pes::threads(1).job().expect("a job"); // `Job`
+    let joined = job.join().expect("a rank"); // `Joined`
     let size = joined.run(|pe| Ok::<_, Error>(pe.world().size()));
     assert_eq!(size.expect("no PE fails"), 1);
     let tried = Pes::threads(1).try_run(|_| Err::<(), _>(std::io::Error::other("no")));
@@ -33,7 +33,7 @@ fn jobs_and_teams() {
 fn barriers() {
     let barrier = Barrier::new(1);
     let result = barrier.wait(); // `BarrierWaitResult`
-    let member = barrier.join().expect("a place");
+    let member = barrier.join().expect("a place"); // `Member`
     assert!(result.is_leader() && member.wait().is_ok());
 }
 
@@ -41,7 +41,7 @@ fn barriers() {
 fn memory() {
     let done = Pes::threads(2).run(|pe| {
         let world = pe.world();
-        let table = world.symmetric(4)?;
+        let table = world.symmetric(4)?; // `Symmetric`
         table.put(world.right(), 0, &[1, 2])?;
         let flags = world.symmetric(1)?;
         flags.store(0, 0_u64)?; // nothing else here says which elements they are
@@ -50,7 +50,7 @@ fn memory() {
         flags.wait_until(0, Until::AtLeast(1))?;
         let half = table.range(..2)?; // `SymmetricRange`: `Ranged`, and the table is `Whole`
         let shared = half.share()?; // `SharedSymmetric`
-        let counter = world.counter()?;
+        let counter = world.counter()?; // `Counter`
         table.put_counted(world.right(), 2, &[3, 4], &counter)?;
         counter.wait(1)?;
         assert_eq!((shared.len(), table.to_vec()?), (2, vec![1, 2, 3, 4]));
@@ -66,18 +66,20 @@ fn memory() {
 fn calls() {
     let done = Pes::threads(2).run(|pe| {
         let world = pe.world();
-        let request = world.start_all_reduce(vec![1], Sum)?;
+        let request = world.start_all_reduce(vec![1], Sum)?; // `Request`
         assert_eq!(request.wait()?, [2]);
-        let planned = world.plan_all_reduce(1, Sum)?;
+        let planned = world.plan_all_reduce(1, Sum)?; // `Planned`
         let barrier = world.plan_barrier()?; // `PlannedBarrier`
         barrier.start()?.wait()?;
         assert_eq!(planned.start(vec![1])?.wait()?, [2]);
         let mut data = [3];
         world.overlap(|overlap| {
+            // `Overlap`
             let request = overlap.start_broadcast(&mut data, Rank(0))?;
             request.wait().map(|data| assert_eq!(data, [3]))
         })?;
         let mut received = 0;
+        // `AsyncBroadcasts`
         let broadcasts = world.async_broadcasts(|_, data| received += data.len())?;
         broadcasts.close()?;
         let modes = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };

@@ -1,4 +1,5 @@
-//! What the documents say of the tree: stages of `ci/test`, files, tests, and where `unsafe` is.
+//! What the documents say of the tree: stages of `ci/test`, files, tests, and where `unsafe` is;
+//! and which public types the tests of first lines name.
 
 use std::collections::BTreeSet;
 
@@ -276,4 +277,54 @@ fn the_architecture_names_tests_that_there_are() {
     assert_none(&of("`a` (T), tests of `x`; loom `b`; conformance"));
     assert_one(&of("`a`, `b` (T); loom `b`"), "no test `b`");
     assert_one(&of("loom `a`"), "no test `a`");
+}
+
+/// The file of a package that has the first line of each of its public types.
+const FIRST_LINES: &str = "/tests/it/first_lines.rs";
+
+/// Whether the tests of first lines name each type that `lib.rs` or a `mod.rs` passes on.
+fn first_lines(tree: &Tree) -> Vec<String> {
+    let words = |text: &str| -> BTreeSet<String> {
+        text.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect()
+    };
+    let mut complaints = Vec::new();
+    for (path, test) in tree {
+        let Some(folder) = path.strip_suffix(FIRST_LINES) else { continue };
+        let sources = tree.iter().filter(|(path, _)| path.starts_with(&format!("{folder}/src/")));
+        let sources: Vec<_> = sources.collect();
+        let passes_on = |path: &str| path.ends_with("/lib.rs") || path.ends_with("/mod.rs");
+        let heads = sources.iter().filter(|(path, _)| passes_on(path));
+        let uses = heads.flat_map(|(_, text)| text.split("\npub use ").skip(1));
+        let passed_on = uses.filter_map(|text| text.split(';').next());
+        let public: BTreeSet<_> = passed_on.flat_map(words).collect();
+        let tested = words(test);
+        for line in sources.iter().flat_map(|(_, text)| text.lines()) {
+            let kinds = ["pub struct ", "pub enum ", "pub type "];
+            let rest = kinds.iter().find_map(|kind| line.strip_prefix(kind));
+            let name = rest.and_then(|rest| rest.split(|c: char| !c.is_alphanumeric()).next());
+            let is_missing = |name: &&str| public.contains(*name) && !tested.contains(*name);
+            if let Some(name) = name.filter(is_missing) {
+                complaints.push(format!("{path}: has no first line of `{name}`"));
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn each_public_type_has_its_first_line() {
+    let tree_of_all = workspace();
+    let tests = tree_of_all.keys().filter(|path| path.ends_with(FIRST_LINES)).count();
+    assert!(tests > 1, "only {tests} tests of first lines are found");
+    assert_none(&first_lines(&tree_of_all));
+    let of = |test| {
+        let test_file = format!("crates/x{FIRST_LINES}");
+        first_lines(&tree([
+            (&test_file, test),
+            ("crates/x/src/lib.rs", "//! A lock.\npub use a::Lock;"),
+            ("crates/x/src/a.rs", "pub struct Lock<T>(T);\npub struct OfItsMacro;"),
+        ]))
+    };
+    assert_none(&of("let lock = Lock::new(0);"));
+    assert_one(&of("let lock = Locked::new(0);"), "no first line of `Lock`");
 }
