@@ -262,23 +262,68 @@ fn licences_are_allowed() {
     assert_one(&licences(&package("null"), deny), "crate");
 }
 
-/// Whether CONTRIBUTING.md has a row for each crate of others that the workspace may use.
+/// The rows of CONTRIBUTING.md's tables of crates of others: their names and licences.
+fn rows(guide: &str) -> BTreeMap<&str, &str> {
+    let lines = guide.lines().skip_while(|line| *line != "## External crates");
+    let cells = lines.filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |"));
+    cells.filter_map(|cells| Some((cells.split_once('`')?.0, cells.rsplit_once("| ")?.1))).collect()
+}
+
+/// Whether CONTRIBUTING.md has a row for each crate of others that the workspace or the Python
+/// package may use, and for no others.
 fn external_crates(tree: &Tree) -> Vec<String> {
-    let manifest: Table = tree["Cargo.toml"].parse().expect("a manifest in TOML");
-    let all = manifest["workspace"]["dependencies"].as_table().expect("a table of dependencies");
-    let rows: Vec<_> = tree["CONTRIBUTING.md"].lines().collect();
-    all.iter()
-        .filter(|(_, value)| value.get("path").is_none())
-        .filter(|(name, _)| !rows.iter().any(|row| row.starts_with(&format!("| `{name}` |"))))
-        .map(|(name, _)| format!("CONTRIBUTING.md: its table of crates has no row for {name}"))
-        .collect()
+    let parsed = |path: &str| tree[path].parse::<Table>().expect("a manifest in TOML");
+    let (whole, python) = (parsed("Cargo.toml"), parsed("python/Cargo.toml"));
+    let tables = [&whole["workspace"]["dependencies"], &python["dependencies"]];
+    let all = tables.into_iter().filter_map(Value::as_table).flatten();
+    let used: BTreeSet<&str> =
+        all.filter(|(_, value)| value.get("path").is_none()).map(|(name, _)| &**name).collect();
+    let rows: BTreeSet<&str> = rows(&tree["CONTRIBUTING.md"]).into_keys().collect();
+    let missing = used.difference(&rows);
+    let missing = missing.map(|name| format!("CONTRIBUTING.md: no row of a crate is of {name}"));
+    let unused = rows.difference(&used);
+    missing.chain(unused.map(|name| format!("CONTRIBUTING.md: nothing uses {name}"))).collect()
 }
 
 #[test]
 fn each_external_crate_has_its_reason() {
     assert_none(&external_crates(&workspace()));
-    let manifest = "[workspace.dependencies]\nconsort = { path = \"\" }\nserde = \"1\"";
-    let files = |table| tree([("Cargo.toml", manifest), ("CONTRIBUTING.md", table)]);
-    assert_none(&external_crates(&files("| `serde` | files | MIT |")));
-    assert_one(&external_crates(&files("| `serde_json` | we use `serde` |")), "serde");
+    let of = |table: &str| {
+        external_crates(&tree([
+            ("Cargo.toml", "[workspace.dependencies]\nconsort = { path = \"\" }\nserde = \"1\""),
+            ("python/Cargo.toml", "[dependencies]\npyo3 = \"1\"\nconsort = { path = \"\" }"),
+            ("CONTRIBUTING.md", &format!("| `doc` | a stage |\n## External crates\n{table}")),
+        ]))
+    };
+    let rows = "| `serde` | files | MIT |\n| `pyo3` | an extension | MIT |\n";
+    assert_none(&of(rows));
+    assert_one(&of(&rows.replace("| `serde` | files", "| serde | `serde`")), "is of serde");
+    assert_one(&of(&rows.replace("| `pyo3` |", "| pyo3 |")), "is of pyo3");
+    assert_one(&of(&format!("{rows}| `libc` | calls | MIT |")), "nothing uses libc");
+}
+
+/// Whether the rows of CONTRIBUTING.md have the licences in cargo's `metadata`.
+fn licences_of_rows(metadata: &str, guide: &str) -> Vec<String> {
+    let metadata: serde_json::Value = serde_json::from_str(metadata).expect("metadata in JSON");
+    let packages = metadata["packages"].as_array().expect("a list of packages");
+    let is_of = |package: &&serde_json::Value, name: &str| package["name"] == name;
+    rows(guide)
+        .into_iter()
+        .filter_map(|(name, licence)| {
+            let mut found = packages.iter().filter(|package| is_of(package, name)).peekable();
+            let differs = found.peek().is_some() && found.all(|it| it["license"] != licence);
+            differs.then(|| format!("CONTRIBUTING.md: {name} has another licence than `{licence}`"))
+        })
+        .collect()
+}
+
+#[test]
+fn rows_of_external_crates_have_their_licences() {
+    let guide = &workspace()["CONTRIBUTING.md"];
+    assert!(rows(guide).len() > 30, "rows are not found");
+    assert_none(&licences_of_rows(&resolved(), guide));
+    let metadata = r#"{"packages": [{"name": "serde", "license": "MIT"}]}"#;
+    let of = |row: &str| licences_of_rows(metadata, &format!("## External crates\n{row}"));
+    assert_none(&of("| `serde` | files | MIT |\n| `libc` | of another platform | MIT |"));
+    assert_one(&of("| `serde` | files | ISC |"), "serde has another licence than `ISC`");
 }

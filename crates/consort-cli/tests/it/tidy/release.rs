@@ -46,7 +46,7 @@ fn the_options_of_the_recipe_parse() {
 }
 
 /// Whether the Python package has the workspace's version, edition, licence and lints of unsafe
-/// code, and whether CONTRIBUTING.md has a row for each crate of others that it uses.
+/// code.
 fn python(tree: &Tree) -> Vec<String> {
     let parsed = |path: &str| tree[path].parse::<Table>().expect("a manifest in TOML");
     let (whole, part) = (parsed("Cargo.toml"), parsed("python/Cargo.toml"));
@@ -61,15 +61,6 @@ fn python(tree: &Tree) -> Vec<String> {
             complaints.push(format!("python/Cargo.toml: another lint {key} than the workspace's"));
         }
     }
-    let all = part["dependencies"].as_table().expect("a table of dependencies");
-    let of_others = all.iter().filter(|(_, value)| value.get("path").is_none());
-    for name in of_others.map(|(name, _)| name) {
-        let row = format!("| `{name}` |");
-        if !tree["CONTRIBUTING.md"].lines().any(|line| line.starts_with(&row)) {
-            complaints
-                .push(format!("CONTRIBUTING.md: its tables of crates have no row for {name}"));
-        }
-    }
     let excluded = whole["workspace"].get("exclude").and_then(Value::as_array);
     if !excluded.is_some_and(|all| all.iter().any(|one| one.as_str() == Some("python"))) {
         complaints.push("Cargo.toml: python is not excluded from the workspace".to_owned());
@@ -82,19 +73,12 @@ fn the_python_package_is_of_this_workspace_but_not_in_it() {
     assert_none(&python(&workspace()));
     let whole = "[workspace]\nexclude = [\"python\"]\n[workspace.package]\nversion = \"1.0.0\"\n\
                  [workspace.lints.rust]\nunsafe_code = \"deny\"";
-    let part = "[package]\nversion = \"1.0.0\"\n[dependencies]\npyo3 = \"1\"\n\
-                consort = { path = \"\" }\n[lints.rust]\nunsafe_code = \"deny\"";
-    let of = |whole: &str, part: &str, table: &str| {
-        python(&tree([
-            ("Cargo.toml", whole),
-            ("python/Cargo.toml", part),
-            ("CONTRIBUTING.md", table),
-        ]))
+    let part = "[package]\nversion = \"1.0.0\"\n[lints.rust]\nunsafe_code = \"deny\"";
+    let of = |whole: &str, part: &str| {
+        python(&tree([("Cargo.toml", whole), ("python/Cargo.toml", part)]))
     };
-    let row = "| `pyo3` | an extension | MIT |";
-    assert_none(&of(whole, part, row));
-    assert_one(&of(whole, part, ""), "no row for pyo3");
-    assert_one(&of(whole, &part.replace("1.0.0", "1.0.1"), row), "another version");
-    assert_one(&of(whole, &part.replace("deny", "allow"), row), "another lint unsafe_code");
-    assert_one(&of(&whole.replace("python", "others"), part, row), "not excluded");
+    assert_none(&of(whole, part));
+    assert_one(&of(whole, &part.replace("1.0.0", "1.0.1")), "another version");
+    assert_one(&of(whole, &part.replace("deny", "allow")), "another lint unsafe_code");
+    assert_one(&of(&whole.replace("python", "others"), part), "not excluded");
 }
