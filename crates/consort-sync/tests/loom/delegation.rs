@@ -49,7 +49,7 @@ trait Modelled: Scheme + Sized + 'static {
 
 impl Modelled for Locked<Ticket> {
     fn new(_: u64) -> Self {
-        Self::default()
+        Self::with(Ticket::default())
     }
 }
 
