@@ -99,7 +99,10 @@ pub use progress::{
     patience::nap_after,
     policy::{UnknownWaiting, Waiting},
 };
-pub use segment::origin::{Origin, UnknownOrigin};
+pub use segment::{
+    no_memory::NoMemory,
+    origin::{Origin, UnknownOrigin},
+};
 pub use state::{
     accessing::{Access, Accessing},
     beat::{Beat, Beats, Wait, Waits},

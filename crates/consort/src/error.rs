@@ -314,10 +314,15 @@ pub enum TeamError {
     },
     /// There is no memory for another team. In a split the teams of some colours may fail and
     /// others succeed.
-    #[error("there is no memory for another team of {pes} PEs: free teams that are no longer used")]
+    #[error(
+        "there is no memory for another team of {pes} PEs: {reason}, or free teams that are no \
+         longer used"
+    )]
     Memory {
         /// The size that the team would have.
         pes: usize,
+        /// The system call and the limit, or another PE's.
+        reason: String,
     },
     /// The team of all PEs cannot be freed.
     #[error("the team of all PEs cannot be freed: it lasts as long as the job")]

@@ -10,7 +10,7 @@ use crate::{
     Error,
     fabric::{ProcessShape, Sharing},
     pe::Ending,
-    ranks::{Ranks, failed_by},
+    ranks::{Ranks, failed_by, started},
     results::{Failed, Program},
 };
 
@@ -57,10 +57,10 @@ fn run_threads(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
                 ranks.run(rank, program, Ending::Checks)
             };
             let name = job.config().thread_name(rank);
-            match thread::Builder::new().name(name).spawn_scoped(scope, body) {
+            match started(name, |named| named.spawn_scoped(scope, body)) {
                 Ok(handle) => handles.push((rank, handle)),
-                Err(error) => {
-                    let reason = error.to_string();
+                Err(reason) => {
+                    let reason = reason.to_string();
                     let failure = format!("did not start: {reason}");
                     job.poison(&Failure::Pe { rank, reason: failure });
                     errors.push((rank, Error::Thread { rank, reason }));

@@ -31,9 +31,9 @@ pub struct Pe {
 }
 
 impl Pe {
-    pub(crate) fn new(job: &Arc<Job>, rank: Rank, choices: Choices) -> Self {
-        let endpoint = Endpoint::new(Arc::clone(job), rank);
-        Self { state: State::new(endpoint, choices), teams: Teams::default() }
+    pub(crate) fn new(job: &Arc<Job>, rank: Rank, choices: Choices) -> Result<Self> {
+        let endpoint = Endpoint::new(Arc::clone(job), rank)?;
+        Ok(Self { state: State::new(endpoint, choices), teams: Teams::default() })
     }
 
     /// Drops all teams but the world. Nothing refers to them any more.

@@ -20,16 +20,16 @@ use std::{
             Ordering::{Acquire, Relaxed, Release},
         },
     },
-    thread::{self, JoinHandle},
+    thread::JoinHandle,
 };
 
 use consort_fabric::Rank;
-use consort_native::Event;
+use consort_native::{Event, NoMemory};
 
 use crate::{
     Error, Pe, Result,
     pe::Ending,
-    ranks::Ranks,
+    ranks::{Ranks, started},
     results::{Failed, Program, collect, one_for_each},
 };
 
@@ -216,8 +216,8 @@ impl Pool {
                 shared.work(rank);
             };
             let name = ranks.job.config().thread_name(rank);
-            let thread = thread::Builder::new().name(name).spawn(body);
-            let failed = |error: std::io::Error| Error::Thread { rank, reason: error.to_string() };
+            let thread = started(name, |named| named.spawn(body));
+            let failed = |reason: Box<NoMemory>| Error::Thread { rank, reason: reason.to_string() };
             pool.threads.push(thread.map_err(failed)?);
         }
         *pool.locked() = Some(ranks);

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "a PE goes on on another thread")]
 
 use std::{
+    io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
@@ -10,7 +11,7 @@ use std::{
 
 use consort_fabric::Rank;
 use consort_native::{
-    Cores, Engine, Failure, Job, Panic,
+    Cores, Engine, Failure, Job, NoMemory, Panic,
     affinity::{self, CpuId},
     discard, panic_reason,
 };
@@ -93,14 +94,18 @@ impl Ranks {
     /// The PE of this rank, for the calling thread to run; `None` if another thread runs it.
     ///
     /// # Errors
-    /// [`Error::Thread`] when its helper cannot be started.
+    /// [`Error::Memory`] when the system refuses memory for it, and [`Error::Thread`] when its
+    /// helper cannot be started. The job has failed then.
     pub(crate) fn enter(&self, rank: Rank) -> Result<Option<Box<Pe>>> {
         let mut place = self.place(rank);
         let pe = match std::mem::replace(&mut *place, Place::Taken) {
             Place::Taken => return Ok(None),
             Place::Left(Idle(pe)) => pe,
             Place::New => {
-                let pe = Box::new(Pe::new(&self.job, rank, self.choices.clone()));
+                let pe = Pe::new(&self.job, rank, self.choices.clone());
+                let pe = Box::new(pe.inspect_err(|error| {
+                    self.job.poison(&Failure::Pe { rank, reason: error.to_string() });
+                })?);
                 if self.job.config().helpers {
                     self.start_helper(&pe)?;
                 }
@@ -125,16 +130,15 @@ impl Ranks {
         let (engine, job) = (Arc::clone(pe.state.endpoint.engine()), Arc::clone(&self.job));
         let helps = Arc::clone(&engine);
         let name = format!("helper of {}", job.config().thread_name(rank));
-        let named = thread::Builder::new().name(name);
         let body = move || helps.help(|panic| drop(failed_by(&job, rank, panic)));
-        match named.spawn(body) {
+        match started(name, |named| named.spawn(body)) {
             Ok(thread) => {
                 let mut helpers = self.helpers.lock().unwrap_or_else(PoisonError::into_inner);
                 helpers.push(Helper { engine, thread });
                 Ok(())
             }
-            Err(error) => {
-                let reason = error.to_string();
+            Err(reason) => {
+                let reason = reason.to_string();
                 self.job.poison(&Failure::Pe { rank, reason: format!("has no helper: {reason}") });
                 Err(Error::Thread { rank, reason })
             }
@@ -227,6 +231,18 @@ impl Drop for Ranks {
             }
         }
     }
+}
+
+/// Starts a thread of this name by `spawn`, if its stack has room.
+///
+/// # Errors
+/// The system's reason, and the limit to raise.
+pub(crate) fn started<T>(
+    name: String,
+    spawn: impl FnOnce(thread::Builder) -> io::Result<T>,
+) -> Result<T, Box<NoMemory>> {
+    NoMemory::ensure_thread()?;
+    spawn(thread::Builder::new().name(name)).map_err(|error| NoMemory::of_thread(&error))
 }
 
 /// Fails the job because a PE has panicked, and returns the PE's error.

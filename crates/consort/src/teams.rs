@@ -159,12 +159,13 @@ impl<'p> Team<'p> {
     /// This PE's part in the new team of these PEs, if it is among them.
     fn part(&self, color: u32, members: &[Rank]) -> Result<Option<Group>> {
         let joined = self.state.endpoint.join(color, members);
-        joined.map_err(|NoGroup| self.no_group(members.len()))
+        joined.map_err(|reason| self.no_group(members.len(), &reason))
     }
 
     /// Why there is no team of so many PEs.
-    fn no_group(&self, pes: usize) -> Error {
-        self.state.ensure_sound().err().unwrap_or(TeamError::Memory { pes }.into())
+    fn no_group(&self, pes: usize, reason: &NoGroup) -> Error {
+        let error = || TeamError::Memory { pes, reason: reason.to_string() }.into();
+        self.state.ensure_sound().err().unwrap_or_else(error)
     }
 
     /// The team of this part, with this team's modes.
@@ -194,7 +195,7 @@ impl<'p> Team<'p> {
     #[doc(hidden)]
     pub fn form_strided(&self, first: Rank, stride: u32, size: u32) -> Result<Option<Self>> {
         let joined = self.state.endpoint.join_strided(first, stride, size);
-        let part = joined.map_err(|NoGroup| self.no_group(size as usize))?;
+        let part = joined.map_err(|reason| self.no_group(size as usize, &reason))?;
         Ok(part.map(|part| self.team_of(part)))
     }
 

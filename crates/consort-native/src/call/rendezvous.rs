@@ -12,7 +12,8 @@
 //! which is only valid within the process; shared memory is passed by its offset in the segment.
 //!
 //! If PEs of other processes share memory with this one, a private buffer is staged
-//! (`heap::staging`): what is exposed to them is a copy in shared memory.
+//! (`heap::staging`): what is exposed to them is a copy in shared memory, in the segment or in an
+//! extent, which the peer maps when it first attaches a buffer there.
 
 use std::{
     future::{Future, ready},
@@ -27,10 +28,14 @@ use super::{
     view::{Call, SOURCE, STAGED, SYMMETRIC, TARGET},
 };
 use crate::{
-    heap::staging::{CallKey, Staged, Staging},
-    inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
+    heap::staging::{CallKey, Staged, StagedBlock, Staging},
+    inbox::{
+        geometry::LINE_WORDS,
+        line::{Line, PAYLOAD_WORDS},
+    },
     launch::failure::Failure,
     memory::{extent::Extent, region::Memory},
+    segment::no_memory::NoMemory,
     state::accessing::Accessing,
 };
 
@@ -38,6 +43,8 @@ use crate::{
 const TAKEN: u64 = 0;
 /// The word of an exposure to a far PE.
 const FAR: u64 = RemoteKind::Far as u64;
+/// The word of an exposure of a copy in an extent.
+const IN_EXTENT: u64 = u64::MAX;
 
 impl Call<'_> {
     /// Fails the job: the owner of `remote` and this PE disagree on the length of a block.
@@ -51,6 +58,21 @@ impl Call<'_> {
             peer: (world(self.rank), bytes),
         });
         Poisoned
+    }
+
+    /// Exposes a buffer to a peer in a line that `write` fills, and marks that this call has
+    /// exposed one of this kind.
+    #[inline(always)]
+    fn publish_exposure(&self, to: Rank, exposure: u32, mark: u8, write: impl FnOnce(&Line)) {
+        self.exposed.store(self.exposed.load(Relaxed) | mark, Relaxed);
+        // Only this function writes such lines, and each again only when the peer has detached what
+        // it exposed before. So what a peer reads from one was exposed as it is.
+        let line_at = self.group.exposure_at(to, self.rank, self.position, exposure);
+        let line = self.group.line_at(line_at);
+        self.group.count_exposure(to, self.position, exposure, self.word);
+        write(line);
+        line.publish(self.word);
+        self.tell(to, line_at, LINE_WORDS);
     }
 
     /// Waits until no peer can access the buffers that this PE has exposed. The job has failed.
@@ -106,10 +128,9 @@ impl Call<'_> {
         Span { place: Place::Target, at: 0, bytes: self.operands.target.bytes }
     }
 
-    fn staged_memory(&self, staged: Staged) -> Memory {
+    fn staged_memory(staged: &Staged) -> Memory {
         let bytes = staged.span.bytes;
-        let at = self.job.segment.at(staged.offset, bytes);
-        Memory { at, bytes, shared: Some(Extent::WORDS) }
+        Memory { at: staged.block.at(bytes), bytes, shared: Some(Extent::WORDS) }
     }
 
     /// Whether a span is of a buffer that is private.
@@ -121,42 +142,78 @@ impl Call<'_> {
         }
     }
 
-    /// Fails the job: there is no memory for a copy.
+    /// Fails the job: the system has refused memory for a copy.
     #[cold]
-    fn has_no_room(&self, span: Span) -> Poisoned {
-        let reason = format!(
-            "it has no room left for copies of private buffers, of {} bytes here: use symmetric \
-             memory",
-            span.bytes
-        );
+    fn has_no_room(&self, reason: &NoMemory) -> Poisoned {
+        let reason = format!("{reason}, or use symmetric memory in calls");
         self.job.poison(&Failure::Pe { rank: self.group.in_world(self.rank), reason });
         Poisoned
     }
 
-    /// Where a part of a private buffer is exposed: in a copy. `None` if there is no memory.
+    /// Where a part of a private buffer is exposed: in a copy.
     #[cold]
-    fn stage(&self, staging: &Staging, span: Span) -> Option<Memory> {
+    fn stage(&self, staging: &Staging, span: Span) -> Result<(Memory, StagedBlock), Box<NoMemory>> {
         // Its owner uses the copy of a target too, so it is one of the whole.
         let whole = if span.place == Place::Target { self.whole_target() } else { span };
         let staged = match staging.find(self.call_key(), whole) {
             Some(staged) => staged,
             None => self.stage_first(staging, whole)?,
         };
-        let at = self.staged_memory(staged).at.wrapping_add(span.at - staged.span.at);
-        Some(Memory { at, bytes: span.bytes, shared: Some(Extent::WORDS) })
+        let at = Self::staged_memory(&staged).at.wrapping_add(span.at - staged.span.at);
+        Ok((Memory { at, bytes: span.bytes, shared: Some(Extent::WORDS) }, staged.block))
     }
 
-    fn stage_first(&self, staging: &Staging, whole: Span) -> Option<Staged> {
+    fn stage_first(&self, staging: &Staging, whole: Span) -> Result<Staged, Box<NoMemory>> {
         let is_target = whole.place == Place::Target;
         let is_receiving = self.receiving.load(Relaxed) != 0;
         assert!(!(is_target && is_receiving), "a target is not exposed during a receive");
         let private = self.resolve(whole);
         let staged = staging.stage(self.call_key(), whole)?;
-        self.staged_memory(staged).stage_from(private);
+        Self::staged_memory(&staged).stage_from(private);
         if is_target {
             self.exposed.store(self.exposed.load(Relaxed) | STAGED, Relaxed);
         }
-        Some(staged)
+        Ok(staged)
+    }
+
+    /// Exposes a copy of a part of a private buffer.
+    #[cold]
+    #[inline(never)]
+    fn expose_staged(&self, staging: &Staging, to: Rank, exposure: u32, span: Span) -> Op {
+        let staged = self.stage(staging, span);
+        let (memory, block) = staged.map_err(|reason| self.has_no_room(&reason))?;
+        self.publish_exposure(to, exposure, SYMMETRIC, |line| {
+            let kind = match block.file_at {
+                _ if self.expose_far(to, exposure, memory, RemoteKind::Symmetric) => FAR,
+                None => RemoteKind::Symmetric as u64,
+                Some(file_at) => {
+                    line.write(3, file_at);
+                    line.write(4, block.segment_bytes() as u64);
+                    IN_EXTENT
+                }
+            };
+            line.write(0, block.offset_of(memory.at) as u64);
+            line.write(1, memory.bytes as u64);
+            line.write(2, kind);
+        });
+        Ok(())
+    }
+
+    /// The copy in an extent that a line exposes. The job has failed if this process cannot map it;
+    /// then the wait for the line finds that out.
+    #[cold]
+    #[inline(never)]
+    fn attach_staged(&self, line: &Line) -> Option<*mut u8> {
+        let [place, bytes, _, file_at, extent_bytes] = [0, 1, 2, 3, 4].map(|at| line.read(at));
+        // The words come from a `usize`, but the file's offset.
+        let size = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
+        match self.job.extents.find(file_at, size(extent_bytes)) {
+            Ok(segment) => Some(segment.at(size(place), size(bytes))),
+            Err(reason) => {
+                self.has_no_room(&reason);
+                None
+            }
+        }
     }
 
     /// A private target that is exposed: itself, or where it is staged.
@@ -169,7 +226,7 @@ impl Call<'_> {
         }
         let find = |staging: &Staging| staging.find(self.call_key(), self.whole_target());
         let staged = self.staging().and_then(find).expect("it is marked as staged");
-        (self.staged_memory(staged).at, bytes, Some(Extent::WORDS))
+        (Self::staged_memory(&staged).at, bytes, Some(Extent::WORDS))
     }
 
     /// Copies a staged target back, and frees what is staged: no peer has it any more.
@@ -179,7 +236,7 @@ impl Call<'_> {
         let is_sound = !self.job.is_poisoned();
         staging.release(self.call_key(), |staged| {
             if is_sound {
-                self.resolve(staged.span).copy_from(self.staged_memory(staged));
+                self.resolve(staged.span).copy_from(Self::staged_memory(staged));
             }
         });
     }
@@ -196,16 +253,11 @@ impl Drop for Call<'_> {
 
 impl Rendezvous for Call<'_> {
     fn expose(&self, to: Rank, exposure: u32, span: Span) -> impl Future<Output = Op> {
-        let staged = match self.staging_for(to, span) {
-            Some(staging) => match self.stage(staging, span) {
-                Some(staged) => Some(staged),
-                None => return ready(Err(self.has_no_room(span))),
-            },
-            None => None,
-        };
-        let memory = staged.unwrap_or_else(|| self.resolve(span));
+        if let Some(staging) = self.staging_for(to, span) {
+            return ready(self.expose_staged(staging, to, exposure, span));
+        }
+        let memory = self.resolve(span);
         let (kind, mark) = match span.place {
-            _ if staged.is_some() => (RemoteKind::Symmetric, SYMMETRIC),
             Place::Source if !memory.is_shared() => (RemoteKind::Source, SOURCE),
             Place::Target if !self.operands.target.symmetric => {
                 let is_receiving = self.receiving.load(Relaxed) != 0;
@@ -217,26 +269,20 @@ impl Rendezvous for Call<'_> {
             }
             Place::Accumulator | Place::Incoming => panic!("scratch memory is never exposed"),
         };
-        self.exposed.store(self.exposed.load(Relaxed) | mark, Relaxed);
-        // Only this function writes such lines, and each again only when the peer has detached what
-        // it exposed before. So what a peer reads from one was exposed as it is.
-        let line_at = self.group.exposure_at(to, self.rank, self.position, exposure);
-        let line = self.group.line_at(line_at);
-        self.group.count_exposure(to, self.position, exposure, self.word);
-        // Shared memory has different addresses in different processes, so its offset is sent.
-        let (kind, place) = match kind {
-            _ if self.expose_far(to, exposure, memory, kind) => (RemoteKind::Far, 0),
-            RemoteKind::Source | RemoteKind::Target => (kind, memory.at.expose_provenance()),
-            _ => (kind, self.job.segment.offset_of(memory.at)),
-        };
-        line.write(0, place as u64);
-        line.write(1, memory.bytes as u64);
-        line.write(2, kind as u64);
-        if kind == RemoteKind::Target {
-            Extent::exposed(self.operands.target.at, self.operands.target.bytes).show(line, 3);
-        }
-        line.publish(self.word);
-        self.tell(to, line_at, LINE_WORDS);
+        self.publish_exposure(to, exposure, mark, |line| {
+            // Shared memory has different addresses in different processes, so its offset is sent.
+            let (kind, place) = match kind {
+                _ if self.expose_far(to, exposure, memory, kind) => (RemoteKind::Far, 0),
+                RemoteKind::Source | RemoteKind::Target => (kind, memory.at.expose_provenance()),
+                _ => (kind, self.job.segment.offset_of(memory.at)),
+            };
+            line.write(0, place as u64);
+            line.write(1, memory.bytes as u64);
+            line.write(2, kind as u64);
+            if kind == RemoteKind::Target {
+                Extent::exposed(self.operands.target.at, self.operands.target.bytes).show(line, 3);
+            }
+        });
         ready(Ok(()))
     }
 
@@ -250,7 +296,7 @@ impl Rendezvous for Call<'_> {
         let size = |word: u64| usize::try_from(word).unwrap_or(0);
         let segment = &self.job.segment;
         self.when_word(line_at + PAYLOAD_WORDS, move |seen| {
-            (seen == word).then(|| {
+            if seen == word {
                 let (place, bytes) = (size(line.read(0)), size(line.read(1)));
                 let kind = match line.read(2) {
                     0 => RemoteKind::Source,
@@ -263,12 +309,24 @@ impl Rendezvous for Call<'_> {
                         std::ptr::with_exposed_provenance_mut(place)
                     }
                     RemoteKind::Far => std::ptr::null_mut(),
+                    _ if line.read(2) == IN_EXTENT => self.attach_staged(line)?,
                     _ => segment.at(place, bytes),
                 };
                 let extent = Extent::shown(line, 3);
                 line.publish(TAKEN); // an exposure is attached once
-                Remote { at, bytes, owner: from, kind, extent, job, group, position, exposure }
-            })
+                return Some(Remote {
+                    at,
+                    bytes,
+                    owner: from,
+                    kind,
+                    extent,
+                    job,
+                    group,
+                    position,
+                    exposure,
+                });
+            }
+            None
         })
     }
 

@@ -37,7 +37,7 @@ fn on_buffers<R>(
     [source, target]: [Buffer<'_>; 2],
     does: impl FnOnce(&Call<'_>) -> R,
 ) -> R {
-    let endpoint = Endpoint::new(job, Rank(0));
+    let endpoint = Endpoint::new(job, Rank(0)).expect("memory");
     let operands = Operands { source, target, ..Operands::NONE };
     // SAFETY: nothing but `does` drives the call.
     let call = unsafe { endpoint.begin(1, 1, &operands, Location::caller()) };
@@ -129,8 +129,8 @@ fn no_target_is_exposed_during_a_receive() {
 #[should_panic(expected = "a PE has one endpoint")]
 fn a_pe_has_one_endpoint() {
     let job = job();
-    let _first = Endpoint::new(Arc::clone(&job), Rank(1));
-    let _second = Endpoint::new(job, Rank(1));
+    let _first = Endpoint::new(Arc::clone(&job), Rank(1)).expect("memory");
+    let _second = Endpoint::new(job, Rank(1)).expect("memory");
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn exchange_with_one_ahead(is_nonblocking: bool) {
         ..Operands::NONE
     });
     let pes = [Rank(0), Rank(1)];
-    let endpoints = pes.map(|pe| Endpoint::new(Arc::clone(&job), pe));
+    let endpoints = pes.map(|pe| Endpoint::new(Arc::clone(&job), pe).expect("memory"));
     let calls = pes.map(|pe| {
         let (endpoint, operands) = (&endpoints[pe.index()], &operands[pe.index()]);
         // SAFETY: the PE's only call, whose futures are polled one at a time.

@@ -298,7 +298,7 @@ mod tests {
     /// The endpoint of PE 0 of two.
     fn end() -> Endpoint {
         let job: Arc<Job> = Job::new(Config::of_two()).expect("some memory");
-        Endpoint::new(job, Rank(0))
+        Endpoint::new(job, Rank(0)).expect("memory")
     }
 
     /// Runs `test` on a call of PE 0, nonblocking or blocking, and on the group's count of moves.

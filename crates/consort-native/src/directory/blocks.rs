@@ -7,6 +7,7 @@ use super::{
     map::{Key, Value},
     space::{NoRegion, Region},
 };
+use crate::segment::no_memory::NoMemory;
 
 /// The alignment of every block of symmetric memory, in bytes.
 pub const BLOCK_ALIGN: usize = 128;
@@ -24,7 +25,7 @@ pub(crate) struct Taken {
 }
 
 /// Why an allocation failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeapError {
     /// No gap is large enough.
     #[error(
@@ -51,13 +52,18 @@ pub enum HeapError {
         most: usize,
     },
     /// The operating system provided no memory for the job.
-    #[error("the system gave no memory for a symmetric heap of {heap} bytes on each of {pes} PEs")]
+    #[error("no memory for a job of {pes} PEs with symmetric heaps of {heap} bytes: {reason}")]
     System {
         /// The size of a PE's heap.
         heap: usize,
         /// PEs in the job.
         pes: usize,
+        /// The system call, the memory and the limit.
+        reason: Box<NoMemory>,
     },
+    /// The job has failed meanwhile.
+    #[error("the job has failed while a PE asked for memory")]
+    Failed,
 }
 
 impl HeapError {

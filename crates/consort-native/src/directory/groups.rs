@@ -1,5 +1,7 @@
 //! Memory for groups: which group has which region.
 
+#![expect(unsafe_code, reason = "clears the memory of a group that all have left")]
+
 use std::ops::Range;
 
 use consort_fabric::Rank;
@@ -9,9 +11,9 @@ use super::{
     lock::Locked,
     locked_words::size,
     map::Key,
-    space::Region,
+    space::{NoRegion, Region},
 };
-use crate::segment::page::PAGE;
+use crate::segment::{no_memory::NoMemory, page::PAGE};
 
 /// A group's number and the place of its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,9 +56,40 @@ const LOOKED: usize = 3;
 /// entries.
 const MANY: u64 = 256;
 
-/// There is no memory, or no number, for another group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoGroup;
+/// Why there is no other group.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoGroup {
+    /// The system has refused memory to this PE.
+    #[error(transparent)]
+    Memory(#[from] Box<NoMemory>),
+    /// Another member has got no memory for it, or this one takes the group to have another size.
+    #[error("another of its members has got no memory for it")]
+    Member,
+    /// All teams would take too much memory.
+    #[error("the teams of a job take at most {most} bytes")]
+    Full {
+        /// That number.
+        most: usize,
+    },
+    /// There are too many at once.
+    #[error("a job has at most {most} teams at once")]
+    TooMany {
+        /// That number.
+        most: usize,
+    },
+    /// The job has failed meanwhile.
+    #[error("the job has failed")]
+    Failed,
+}
+
+impl From<NoRegion> for NoGroup {
+    fn from(error: NoRegion) -> Self {
+        match error {
+            NoRegion::TooMany { most } => Self::TooMany { most },
+            NoRegion::Exhausted { .. } => Self::Member,
+        }
+    }
+}
 
 impl Locked<'_> {
     /// The group that is being formed, for one of its `pes` members, each of which calls this once.
@@ -68,9 +101,16 @@ impl Locked<'_> {
         pes: usize,
         bytes: usize,
     ) -> Result<GroupPlace, NoGroup> {
-        let found = || self.found_group(pes, bytes).map_or(EXHAUSTED, |place| place.number);
-        let number = self.number_formed(forming, pes, found).ok_or(NoGroup)?;
-        self.group_place(number).ok_or(NoGroup)
+        let mut refused = None;
+        let found = || match self.found_group(pes, bytes) {
+            Ok(place) => place.number,
+            Err(error) => {
+                refused = Some(error);
+                EXHAUSTED
+            }
+        };
+        let number = self.number_formed(forming, pes, found).ok_or(NoGroup::Member)?;
+        self.group_place(number).ok_or(refused.unwrap_or(NoGroup::Member))
     }
 
     /// The number of a group that is being formed, for one of its `pes` members, each of which
@@ -136,7 +176,7 @@ impl Locked<'_> {
     /// The range of a group's region in the segment.
     fn place_of(&self, region: u64) -> Range<usize> {
         let (at, bytes) = self.ground.region(size(region));
-        let at = self.directory.ground + at;
+        let at = self.directory.ground.begin() + at;
         at..at + bytes
     }
 
@@ -159,12 +199,28 @@ impl Locked<'_> {
         if let Some(place) = self.group_place(number) {
             return Ok(place);
         }
-        let bytes = bytes.checked_next_multiple_of(PAGE).ok_or(NoGroup)?;
-        let Region { number: region, at, .. } = self.ground.take(bytes).map_err(|_| NoGroup)?;
-        let at = self.directory.ground + at;
+        let bytes = bytes.next_multiple_of(PAGE);
+        let taken = self.ground.take(bytes).or_else(|error| match error {
+            NoRegion::Exhausted { .. } => {
+                self.grow_ground(bytes)?;
+                self.ground.take(bytes).map_err(NoGroup::from)
+            }
+            error @ NoRegion::TooMany { .. } => Err(error.into()),
+        });
+        let Region { number: region, at, .. } = taken?;
+        let at = self.directory.ground.begin() + at;
         let value = [holders as u64, region as u64, pes as u64, 0];
         self.map.put(&[GROUP, number, 0], &value).expect(ROOM);
         Ok(GroupPlace { number, at })
+    }
+
+    /// Adds at least so many bytes to the memory for groups.
+    fn grow_ground(&self, bytes: usize) -> Result<(), NoGroup> {
+        let ground = &self.directory.ground;
+        self.ground.grow(PAGE, || {
+            ground.grow(bytes)?;
+            Ok(ground.bytes())
+        })
     }
 
     /// Removes one member from a group. The last one clears the group's memory, returns its pages
@@ -175,11 +231,13 @@ impl Locked<'_> {
         let is_last = self.let_go(&key, &value);
         if is_last {
             let [_, region, ..] = value;
-            // SAFETY: every member has left, which a `Group` does when it is dropped, so nothing
-            // else uses the memory. Nothing gets it before it is given back below, under this lock.
-            #[expect(unsafe_code, reason = "clears the memory of a group that all have left")]
-            unsafe {
-                self.directory.segment.clear(self.place_of(region));
+            let Range { start, end } = self.place_of(region);
+            // The member that leaves has it mapped.
+            if let Ok((segment, at)) = self.directory.find_group(start) {
+                // SAFETY: every member has left, which a `Group` does when it is dropped, so
+                // nothing else uses the memory. Nothing gets it before it is given back below,
+                // under this lock.
+                unsafe { segment.clear(at..at + (end - start)) };
             }
             self.ground.give_back(size(region));
         }

@@ -6,6 +6,7 @@ use std::sync::{
 };
 
 use super::{
+    ground::{self, Ground, GroundPlace},
     keys::ROOM,
     locked_words::LockedWords,
     map::{Key, Map, Value},
@@ -13,7 +14,7 @@ use super::{
     space::Space,
 };
 use crate::{
-    segment::{page::PAGE, part::Words, reservation::Segment},
+    segment::{no_memory::NoMemory, page::PAGE, part::Words, reservation::Segment},
     state::poison::PoisonFlag,
     sync::yield_now,
 };
@@ -39,7 +40,8 @@ const MAP: usize = HEAD;
 const HEAP: usize = MAP + Map::words(ENTRIES);
 const GROUND: usize = HEAP + Space::words(PIECES);
 const NAMED: usize = GROUND + Space::words(PIECES);
-const WORDS: usize = NAMED + Names::words(NAMES);
+const EXTENTS: usize = NAMED + Names::words(NAMES);
+const WORDS: usize = EXTENTS + ground::WORDS;
 
 /// Bytes of the directory. The system provides only the pages that are touched.
 pub(crate) const BYTES: usize = (WORDS * 8).next_multiple_of(PAGE);
@@ -47,19 +49,31 @@ pub(crate) const BYTES: usize = (WORDS * 8).next_multiple_of(PAGE);
 /// The job's directory.
 pub(crate) struct Directory {
     pub(super) words: Words,
-    pub(super) segment: Arc<Segment>,
     /// Bytes of a PE's heap.
     pub(super) heap_bytes: usize,
-    /// The offset of the memory for groups in the segment; it reaches to the segment's end.
-    pub(super) ground: usize,
+    pub(super) ground: Ground,
 }
 
 impl Directory {
-    /// The directory at offset `at` of a new segment. The memory for groups begins at `ground` and
-    /// reaches to the segment's end.
-    pub(crate) fn new(segment: &Arc<Segment>, at: usize, heap_bytes: usize, ground: usize) -> Self {
+    /// The directory at offset `at` of a new segment, with memory for groups at `ground`.
+    pub(crate) fn new(
+        segment: &Arc<Segment>,
+        at: usize,
+        heap_bytes: usize,
+        ground: GroundPlace,
+    ) -> Self {
         let words = Words::new(segment, at, WORDS);
-        Self { words, segment: Arc::clone(segment), heap_bytes, ground }
+        let extents = Words::new(segment, at + EXTENTS * size_of::<u64>(), ground::WORDS);
+        let ground = Ground::new(segment, ground, extents);
+        Self { words, heap_bytes, ground }
+    }
+
+    /// The segment with the memory of a group at this place, and its offset there.
+    ///
+    /// # Errors
+    /// When this process cannot map it.
+    pub(crate) fn find_group(&self, at: usize) -> Result<(Arc<Segment>, usize), Box<NoMemory>> {
+        self.ground.find(at)
     }
 
     /// Whether teams other than the world have been made.
@@ -92,8 +106,8 @@ impl Directory {
             groups: section(GROUPS, HEAD),
             map: Map::new(section(MAP, HEAP)),
             heap: Space::new(section(HEAP, GROUND), self.heap_bytes),
-            ground: Space::new(section(GROUND, NAMED), self.segment.bytes() - self.ground),
-            names: section(NAMED, WORDS),
+            ground: Space::new(section(GROUND, NAMED), self.ground.bytes()),
+            names: section(NAMED, EXTENTS),
         })
     }
 }

@@ -11,11 +11,13 @@
 //! | `blocks`, `groups`, `call_names` | the three kinds of contents |
 //! | `keys`, `map` | entries and their keys |
 //! | `space` | the allocator of regions, of heaps and of the memory for groups |
+//! | `ground` | the memory for groups |
 //! | `names` | the names of calls and their numbers |
 //! | `locked_words` | words that are accessed under the lock |
 
 pub(crate) mod blocks;
 pub(crate) mod call_names;
+pub(crate) mod ground;
 pub(crate) mod groups;
 mod keys;
 pub(crate) mod lock;

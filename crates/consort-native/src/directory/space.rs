@@ -4,6 +4,8 @@
 //! Allocating walks the ring up to the first gap that is large enough; freeing unlinks the region.
 //! Cost: one step for each region before the gap.
 
+use std::cell::Cell;
+
 use super::locked_words::LockedWords;
 
 /// Words of a region: offset, length, the region before and the one after.
@@ -53,7 +55,7 @@ pub(super) enum NoRegion {
 
 pub(super) struct Space<'d> {
     words: LockedWords<'d>,
-    bytes: usize,
+    bytes: Cell<usize>,
 }
 
 impl<'d> Space<'d> {
@@ -64,7 +66,7 @@ impl<'d> Space<'d> {
 
     /// The allocator of `bytes` of memory whose state is in these words.
     pub(super) fn new(words: LockedWords<'d>, bytes: usize) -> Self {
-        Self { words, bytes }
+        Self { words, bytes: Cell::new(bytes) }
     }
 
     fn get(&self, region: usize, word: usize) -> usize {
@@ -91,7 +93,7 @@ impl<'d> Space<'d> {
             let region = before?;
             let after = self.get(region, AFTER);
             before = (after != RING).then_some(after);
-            let end = if after == RING { self.bytes } else { self.get(after, AT) };
+            let end = if after == RING { self.bytes.get() } else { self.get(after, AT) };
             Some((region, end - self.end(region)))
         })
     }
@@ -104,6 +106,26 @@ impl<'d> Space<'d> {
                 self.gaps().fold((0, 0), |(free, most), (_, gap)| (free + gap, most.max(gap)));
             return Err(NoRegion::Exhausted { free, largest });
         };
+        self.take_after(before, bytes)
+    }
+
+    /// Makes the memory longer by `fence` bytes, which are taken so that no region lies on both
+    /// sides of the old end, and by what `extend` adds behind them: it returns the new end.
+    pub(super) fn grow<E: From<NoRegion>>(
+        &self,
+        fence: usize,
+        extend: impl FnOnce() -> Result<usize, E>,
+    ) -> Result<(), E> {
+        let (old, last) = (self.bytes.get(), self.get(RING, BEFORE));
+        let number = self.take_after(last, fence)?.number;
+        self.set(number, AT, old);
+        let end = extend().inspect_err(|_| self.give_back(number))?;
+        self.bytes.set(end);
+        Ok(())
+    }
+
+    /// Allocates `bytes` behind a region.
+    fn take_after(&self, before: usize, bytes: usize) -> Result<Region, NoRegion> {
         let number = self.number()?;
         let (at, after) = (self.end(before), self.get(before, AFTER));
         for (word, value) in [(AT, at), (BYTES, bytes), (BEFORE, before), (AFTER, after)] {
@@ -169,6 +191,21 @@ mod tests {
         assert_eq!(space.take(1), Err(NoRegion::TooMany { most: 2 }));
         space.give_back(first.number);
         assert_eq!(space.take(1).map(|region| region.at), Ok(0));
+    }
+
+    #[test]
+    fn no_region_lies_across_an_old_end() {
+        let words = zeros(Space::words(8));
+        let space = Space::new(LockedWords(&words), 100);
+        assert_eq!(space.take(60).map(|region| region.at), Ok(0));
+        assert_eq!(
+            space.grow(10, || Err(NoRegion::TooMany { most: 0 })),
+            Err(NoRegion::TooMany { most: 0 })
+        );
+        assert_eq!(space.take(60), Err(NoRegion::Exhausted { free: 40, largest: 40 }));
+        assert_eq!(space.grow(10, || Ok::<_, NoRegion>(200)), Ok(()));
+        assert_eq!(space.take(60).map(|region| region.at), Ok(110));
+        assert_eq!(space.take(40).map(|region| region.at), Ok(60));
     }
 
     proptest! {

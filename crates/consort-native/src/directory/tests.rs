@@ -6,21 +6,26 @@ use consort_fabric::Rank;
 
 use super::{
     blocks::HeapError,
+    ground::GroundPlace,
     groups::{Forming, NoGroup},
     keys::{BLOCK, FORMING, STRIDED},
     lock::{BYTES, Directory, Locked},
 };
 use crate::{
     inbox::line::LineWord,
-    segment::{origin::Origin, page::PAGE, part::Words, reservation::Segment},
+    segment::{backing::Backing, origin::Origin, page::PAGE, part::Words, reservation::Segment},
     state::poison::Poison,
 };
 
+/// The most bytes of groups.
+const MOST: usize = 200 * PAGE;
+
 /// A directory in a segment, for heaps of `heap_bytes`, with four pages for groups.
 fn directory(heap_bytes: usize) -> Directory {
-    let segment = Segment::reserve(BYTES + 4 * PAGE, Origin::Private);
+    let segment = Segment::reserve(BYTES + 4 * PAGE, Origin::Private, "a test");
     let segment = Arc::new(segment.expect("memory"));
-    Directory::new(&segment, 0, heap_bytes, BYTES)
+    let backing = Backing::Process(Origin::Private);
+    Directory::new(&segment, 0, heap_bytes, GroundPlace { begin: BYTES, most: MOST, backing })
 }
 
 fn locked(directory: &Directory) -> Locked<'_> {
@@ -110,8 +115,9 @@ fn members_find_their_group_and_its_pages_are_zero_again() {
         assert_eq!((one.at, one), (BYTES + PAGE, same));
         assert_ne!((one.at, one.number), (other.at, other.number));
         let another_size = groups.join(Forming::Color(0, made, 8), 3, PAGE);
-        assert_eq!(another_size, Err(NoGroup));
-        let words = Words::new(&directory.segment, one.at, PAGE / 8);
+        assert_eq!(another_size, Err(NoGroup::Member));
+        let (segment, at) = directory.find_group(one.at).expect("a page");
+        let words = Words::new(&segment, at, PAGE / 8);
         let zero = |word: &LineWord| word.swap(7, Relaxed) == 0;
         assert!(words.iter().all(zero), "others' are never seen");
         assert_eq!(join(8), other);
@@ -131,21 +137,48 @@ fn members_alone_find_their_group_in_any_order() {
     let groups = locked(&directory);
     let join = |stride, pes| groups.join(Forming::Strided(Rank(1), stride), pes, PAGE);
     let [pair, apart, three] = [(1, 2), (2, 2), (1, 3)].map(|(stride, pes)| join(stride, pes));
-    assert_eq!((join(1, 3), join(2, 2)), (three, apart));
-    assert_eq!((join(1, 2), join(1, 3)), (pair, three));
+    assert_eq!((&join(1, 3), &join(2, 2)), (&three, &apart));
+    assert_eq!((&join(1, 2), &join(1, 3)), (&pair, &three));
     let numbers = [pair, apart, three].map(|place| place.expect("a page").number);
     assert_eq!(numbers, [0, 1, 2]);
     assert_eq!(groups.map.of_kind(STRIDED).count(), 0, "all members have come");
 }
 
 #[test]
-fn a_group_that_finds_no_place_is_none_for_all() {
+fn group_without_memory_fails_for_all_and_the_first_gets_the_reason() {
     let directory = directory(0);
     let groups = locked(&directory);
-    for color in [1, 1, 2] {
-        assert_eq!(groups.join(Forming::Color(0, 0, color), 2, 5 * PAGE), Err(NoGroup));
-    }
+    let join = |color| groups.join(Forming::Color(0, 0, color), 2, MOST);
+    assert_eq!(join(1), Err(NoGroup::Full { most: MOST }));
+    assert_eq!(join(1), Err(NoGroup::Member));
+    assert_eq!(join(2), Err(NoGroup::Full { most: MOST }));
     assert_eq!(groups.groups(), []);
+    assert!(groups.found_group(2, 4 * PAGE).is_ok(), "what was refused takes no room");
+}
+
+/// Groups lie in the segment, in extents that are added, and there again once they have left.
+#[test]
+fn groups_that_fill_the_segment_get_extents() {
+    let directory = directory(0);
+    let groups = locked(&directory);
+    let make = |pages: usize| groups.found_group(1, pages * PAGE).expect("memory");
+    let made: Vec<_> =
+        [3, 3, 1, 7, 40, 2, 5].into_iter().map(|pages| (make(pages), pages)).collect();
+    for (place, pages) in &made {
+        let (segment, at) = directory.find_group(place.at).expect("mapped");
+        let words = Words::new(&segment, at, pages * PAGE / 8);
+        assert!(words.iter().all(|word| word.swap(place.number + 1, Relaxed) == 0));
+    }
+    for (place, pages) in made.iter().rev() {
+        let (segment, at) = directory.find_group(place.at).expect("mapped");
+        let words = Words::new(&segment, at, pages * PAGE / 8);
+        assert!(words.iter().all(|word| word.load(Relaxed) == place.number + 1));
+        groups.leave(place.number);
+        assert!(words.iter().all(|word| word.load(Relaxed) == 0));
+    }
+    let places: Vec<_> = made.iter().map(|(place, _)| place.at).collect();
+    let again: Vec<_> = made.iter().map(|(_, pages)| make(*pages).at).collect();
+    assert_eq!(places, again);
 }
 
 #[test]

@@ -18,11 +18,18 @@ use consort_fabric::Rank;
 
 use crate::{
     call::{pending_calls::PendingCalls, started::CallContext},
-    directory::groups::{Forming, NoGroup},
+    directory::{
+        blocks::HeapError,
+        groups::{Forming, NoGroup},
+    },
     heap::one_sided::OneSided,
     inbox::line::Line,
-    launch::job::Job,
-    progress::{deadlock::Deadlocks, engine::Engine, patience::Patience},
+    launch::{form::refused, job::Job},
+    progress::{
+        deadlock::Deadlocks,
+        engine::{Engine, SCRATCH},
+        patience::Patience,
+    },
     segment::{origin::Origin, reservation::Segment},
     tally::Tally,
     team::group::Group,
@@ -75,18 +82,22 @@ pub struct Endpoint {
 impl Endpoint {
     /// The endpoint of PE `rank` in the world team, for the PE's own thread.
     ///
+    /// # Errors
+    /// When there is no memory for partial results.
+    ///
     /// # Panics
     /// When the PE already has one, or the job has no such PE.
-    #[must_use]
-    pub fn new(job: Arc<Job>, rank: Rank) -> Self {
+    pub fn new(job: Arc<Job>, rank: Rank) -> Result<Self, HeapError> {
         let before = job.states[rank.index()].has_endpoint.swap(1, Relaxed);
         assert!(before == 0, "a PE has one endpoint, which knows what the PE is accessing");
-        let world = Group::new(&job, job.world, (0..job.config().pes).map(Rank).collect(), rank);
+        let ranks = (0..job.config().pes).map(Rank).collect();
+        let world = Group::new(&job, job.world, ranks, rank).map_err(|_| HeapError::Failed)?;
         let bytes = world.memory.geometry.lines * size_of::<Line>();
+        let scratch = Segment::reserve(2 * bytes, Origin::Private, SCRATCH);
+        let scratch = scratch.map_err(|reason| refused(job.config(), reason))?;
         let pe = Pe {
             rank,
-            scratch: Segment::reserve(2 * bytes, Origin::Private)
-                .expect("memory for partial results"),
+            scratch,
             engine: Arc::default(),
             callbacks: RefCell::default(),
             patience: Cell::new(Patience::new(job.config().fits())),
@@ -105,7 +116,7 @@ impl Endpoint {
             // `Engine::clear`, or the PE's end.
             unsafe { pe.engine.launch(Box::pin(serves), None) };
         }
-        Self::of(job, Rc::new(pe), world)
+        Ok(Self::of(job, Rc::new(pe), world))
     }
 
     fn of(job: Arc<Job>, pe: Rc<Pe>, group: Group) -> Self {

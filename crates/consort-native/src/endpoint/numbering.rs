@@ -11,8 +11,9 @@ use crate::{
         started::{CallContext, StartedCall},
         view::Call,
     },
+    directory::blocks::HeapError,
     inbox::geometry::{SEQUENCE_BITS, SEQUENCE_MASK},
-    launch::sites::Site,
+    launch::{form::refused, sites::Site},
 };
 
 /// The multiplier of the hash of all calls' name numbers. It is odd, so two histories that differ
@@ -43,14 +44,17 @@ impl Endpoint {
 
     /// Begins the next collective call of the team, to be driven by an operation while other calls
     /// are made. It must be complete before the PE is a whole window of calls ahead.
-    pub fn start(&self, name: u64, steps: u64, site: Site) -> StartedCall {
-        // Comes before the number: a panic for lack of memory must not leave a call begun.
-        let scratch = Some(self.pe.engine.scratch(self.pe.scratch.bytes()));
+    ///
+    /// # Errors
+    /// When there is no memory for its partial results. No call is begun then.
+    pub fn start(&self, name: u64, steps: u64, site: Site) -> Result<StartedCall, HeapError> {
+        let scratch = self.pe.engine.scratch(self.pe.scratch.bytes());
+        let scratch = Some(scratch.map_err(|reason| refused(self.job.config(), reason))?);
         let (number, _, word) = self.number(name, steps, site);
         self.pending_calls.start(number);
         let context =
             Arc::clone(self.context.borrow_mut().get_or_insert_with(|| self.new_context()));
-        StartedCall { context, number, word, scratch }
+        Ok(StartedCall { context, number, word, scratch })
     }
 
     #[cold]

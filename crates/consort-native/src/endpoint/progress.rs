@@ -175,7 +175,8 @@ mod tests {
     #[test]
     fn what_came_before_the_peer_finished_ends_the_wait() {
         let job = Job::new(Config::of_two()).expect("some memory");
-        let [end, peer] = [0, 1].map(|rank| Endpoint::new(Arc::clone(&job), Rank(rank)));
+        let [end, peer] =
+            [0, 1].map(|rank| Endpoint::new(Arc::clone(&job), Rank(rank)).expect("memory"));
         let [has_come, is_over] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
         let (comes, ends) = (Arc::clone(&has_come), Arc::clone(&is_over));
         let operation = poll_fn(move |_| {

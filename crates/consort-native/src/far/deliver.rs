@@ -122,7 +122,7 @@ impl Job {
             return None;
         }
         let (at, pes) = self.directory()?.group(group)?;
-        Some(self.group_memory(at, pes))
+        self.group_memory(at, pes)
     }
 
     /// Stores what a far PE has stored, in the same places.

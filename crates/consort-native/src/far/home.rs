@@ -83,7 +83,7 @@ impl Job {
                         vec![EXHAUSTED, free as u64, largest as u64]
                     }
                     Err(HeapError::TooMany { most }) => vec![TOO_MANY, most as u64, 0],
-                    Err(HeapError::System { .. }) => return None,
+                    Err(HeapError::System { .. } | HeapError::Failed) => return None,
                 }
             }
             Question::Group { forming, pes } => {
@@ -146,16 +146,15 @@ impl Job {
         asked: usize,
     ) -> Result<Taken, HeapError> {
         let heap = self.config().heap_bytes;
-        let failed = HeapError::System { heap, pes: holders };
         let question = Question::Block { group, number, holders, asked };
-        let answer = self.ask_home(far, question, &[]).ok_or(failed)?;
+        let answer = self.ask_home(far, question, &[]).ok_or(HeapError::Failed)?;
         match answer[..] {
             [TAKEN, at, fresh] => Ok(Taken { at: size(at), fresh: size(fresh) }),
             [EXHAUSTED, free, largest] => {
                 Err(HeapError::exhausted(asked, size(free), size(largest), heap))
             }
             [TOO_MANY, most, _] => Err(HeapError::TooMany { most: size(most) }),
-            _ => Err(failed),
+            _ => Err(HeapError::Failed),
         }
     }
 
@@ -199,14 +198,14 @@ impl Job {
         bytes: usize,
     ) -> Result<GroupPlace, NoGroup> {
         let question = Question::Group { forming, pes: ranks.len() };
-        let answer = self.ask_home(far, question, &[]).ok_or(NoGroup)?;
-        let &[number, numbered] = answer.first_chunk().ok_or(NoGroup)?;
+        let answer = self.ask_home(far, question, &[]).ok_or(NoGroup::Failed)?;
+        let &[number, numbered] = answer.first_chunk().ok_or(NoGroup::Failed)?;
         far.link().memberships.note_numbered(numbered);
         if number == NO_GROUP {
-            return Err(NoGroup);
+            return Err(NoGroup::Member);
         }
         let here = ranks.iter().filter(|&&pe| !far.is_far(pe)).count();
-        let directory = self.directory().ok_or(NoGroup)?;
+        let directory = self.directory().ok_or(NoGroup::Failed)?;
         let place = directory.place_group(number, ranks.len(), here, bytes)?;
         drop(directory);
         Ok(place)

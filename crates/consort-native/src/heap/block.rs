@@ -41,11 +41,10 @@ impl Block {
     pub fn allocate(endpoint: &Endpoint, bytes: usize) -> Result<Self, HeapError> {
         let job = endpoint.job();
         let number = endpoint.next_allocation();
-        let failed = HeapError::System { heap: job.heap_bytes(), pes: endpoint.size() as usize };
         let holders = endpoint.size() as usize;
         let taken = match job.far() {
             Some(far) => job.allocate_far(far, number, holders, bytes)?,
-            None => job.directory().ok_or(failed)?.allocate(number, holders, bytes)?,
+            None => job.directory().ok_or(HeapError::Failed)?.allocate(number, holders, bytes)?,
         };
         let Taken { at: offset, fresh } = taken;
         let block = Self { job: Arc::clone(job), number: Some(number), offset, bytes };
@@ -55,6 +54,9 @@ impl Block {
             // SAFETY: inside the block, whose size is rounded up to more than words; blocks are
             // aligned to lines; shared memory is only accessed atomically.
             unsafe { AtomicU64::from_ptr(word) }.store(0, Relaxed);
+        }
+        if fresh < offset + bytes {
+            job.put_in_cores(endpoint.rank_in_world(), fresh..offset + bytes);
         }
         Ok(block)
     }

@@ -3,8 +3,10 @@
 //! A PE that exposes a private buffer to PEs of other processes copies it here first. A target is
 //! used here until all peers have detached it, and is then copied back.
 //!
-//! Each process has a part of the segment for this, and divides it alone: peers get offsets. Blocks
-//! have sizes of powers of two, and serve again; the system takes back large ones.
+//! Each PE has a part of the segment for this, and divides it alone: peers get offsets. When that
+//! is full, it appends an extent to the file of the job, and peers map that when they first attach
+//! a buffer there. Blocks have sizes of powers of two, and serve again; the system takes back large
+//! ones.
 
 #![expect(unsafe_code, reason = "clears memory that nothing uses")]
 
@@ -16,43 +18,149 @@ use std::{
 
 use consort_fabric::{Place, Span};
 
-use crate::segment::{page::PAGE, reservation::Segment};
+use crate::segment::{
+    backing::Backing,
+    no_memory::{NoMemory, out_of_memory, sparing},
+    page::PAGE,
+    reservation::Segment,
+};
 
 /// The size from which on the system takes back a block that is free.
 const LARGE: usize = 64 << 20;
 
+/// The size of the first extent, unless a block is larger.
+const FIRST: usize = 4 << 20;
+/// How many further extents are twice as large as the one before.
+const DOUBLINGS: usize = 8;
+
+/// What extents are, for errors.
+const COPIES: &str = "copies of private buffers that other processes read or write";
+
 /// A call in which buffers are staged: the number of its group, and its window position.
 pub(crate) type CallKey = (u64, usize);
 
+/// The extents with staged buffers that this process has mapped, by their offsets in the file.
+pub(crate) struct Extents {
+    backing: Backing,
+    /// Whether large pages are good for them.
+    are_large: bool,
+    mapped: Mutex<HashMap<u64, Arc<Segment>>>,
+}
+
+impl Extents {
+    pub(crate) fn new(backing: Backing, are_large: bool) -> Self {
+        Self { backing, are_large, mapped: Mutex::default() }
+    }
+
+    fn mapped(&self) -> MutexGuard<'_, HashMap<u64, Arc<Segment>>> {
+        self.mapped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn advise(&self, segment: &Segment) {
+        match self.are_large {
+            true => segment.let_pages_be_large(0..segment.bytes()),
+            false => segment.keep_pages_small(0..segment.bytes()),
+        }
+    }
+
+    /// Appends an extent.
+    fn append(&self, bytes: usize) -> Result<(Arc<Segment>, u64), Box<NoMemory>> {
+        let made = self.backing.extend(bytes, COPIES)?;
+        self.advise(&made.segment);
+        let segment = Arc::new(made.segment);
+        self.mapped().insert(made.file_at, Arc::clone(&segment));
+        Ok((segment, made.file_at))
+    }
+
+    /// The extent of `bytes` at this offset of the file.
+    ///
+    /// # Errors
+    /// When this process cannot map it.
+    pub(crate) fn find(&self, file_at: u64, bytes: usize) -> Result<Arc<Segment>, Box<NoMemory>> {
+        let mut mapped = self.mapped();
+        if let Some(found) = mapped.get(&file_at) {
+            return Ok(Arc::clone(found));
+        }
+        let segment = self.backing.map(file_at, bytes, COPIES)?;
+        self.advise(&segment);
+        Ok(Arc::clone(mapped.entry(file_at).or_insert(Arc::new(segment))))
+    }
+}
+
 /// A private buffer, or a part of one, that is staged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Staged {
     pub(crate) span: Span,
-    /// The offset of its copy in the segment.
-    pub(crate) offset: usize,
+    pub(crate) block: StagedBlock,
     block_bytes: usize,
 }
 
-/// The memory of a process for staging.
-pub(crate) struct Staging {
+/// Where a copy is: in the job's segment or in an extent.
+#[derive(Clone, Debug)]
+pub(crate) struct StagedBlock {
     segment: Arc<Segment>,
-    range: Range<usize>,
+    offset: usize,
+    /// The extent's offset in the file; `None` for the job's segment.
+    pub(crate) file_at: Option<u64>,
+}
+
+impl StagedBlock {
+    /// The address of its first bytes.
+    pub(crate) fn at(&self, bytes: usize) -> *mut u8 {
+        self.segment.at(self.offset, bytes)
+    }
+
+    /// The offset in its segment of an address in the block.
+    pub(crate) fn offset_of(&self, at: *mut u8) -> usize {
+        self.segment.offset_of(at)
+    }
+
+    /// Bytes of its segment.
+    pub(crate) fn segment_bytes(&self) -> usize {
+        self.segment.bytes()
+    }
+}
+
+/// The memory of a PE for staging.
+pub(crate) struct Staging {
+    extents: Arc<Extents>,
     parts: Mutex<Parts>,
 }
 
-#[derive(Default)]
 struct Parts {
-    /// Bytes that have ever been used.
-    used: usize,
+    areas: Vec<Area>,
     /// Free blocks, by size.
-    free: BTreeMap<usize, Vec<usize>>,
+    free: BTreeMap<usize, Vec<StagedBlock>>,
     staged: HashMap<CallKey, Vec<Staged>>,
 }
 
+/// Consecutive memory, of which some has never been used.
+struct Area {
+    unused: Range<usize>,
+    segment: Arc<Segment>,
+    file_at: Option<u64>,
+}
+
+impl Area {
+    fn take(&mut self, bytes: usize) -> Option<StagedBlock> {
+        let offset = self.unused.start;
+        (bytes <= self.unused.len()).then(|| {
+            self.unused.start += bytes;
+            StagedBlock { segment: Arc::clone(&self.segment), offset, file_at: self.file_at }
+        })
+    }
+}
+
 impl Staging {
-    /// Staging in these bytes of the segment, which nothing else uses.
-    pub(crate) fn new(segment: &Arc<Segment>, range: Range<usize>) -> Self {
-        Self { segment: Arc::clone(segment), range, parts: Mutex::default() }
+    /// Staging in these bytes of the segment, which nothing else uses, and in extents.
+    pub(crate) fn new(
+        segment: &Arc<Segment>,
+        unused: Range<usize>,
+        extents: &Arc<Extents>,
+    ) -> Self {
+        let first = Area { unused, segment: Arc::clone(segment), file_at: None };
+        let parts = Parts { areas: vec![first], free: BTreeMap::new(), staged: HashMap::new() };
+        Self { extents: Arc::clone(extents), parts: Mutex::new(parts) }
     }
 
     fn parts(&self) -> MutexGuard<'_, Parts> {
@@ -62,42 +170,76 @@ impl Staging {
     /// The copy of a span that is staged in a call, as a whole, if it is.
     pub(crate) fn find(&self, call: CallKey, span: Span) -> Option<Staged> {
         let same = |staged: &&Staged| {
-            let Staged { span: whole, .. } = **staged;
+            let whole = staged.span;
             let end = |span: Span| span.at + span.bytes;
             whole.place == span.place && whole.at <= span.at && end(span) <= end(whole)
         };
-        self.parts().staged.get(&call)?.iter().find(same).copied()
+        self.parts().staged.get(&call)?.iter().find(same).cloned()
     }
 
-    /// Memory for a copy of a span. `None` if there is no more.
-    pub(crate) fn stage(&self, call: CallKey, span: Span) -> Option<Staged> {
-        let block_bytes = span.bytes.max(PAGE).checked_next_power_of_two()?;
+    /// Memory for a copy of a span.
+    ///
+    /// # Errors
+    /// When the system refuses another extent.
+    pub(crate) fn stage(&self, call: CallKey, span: Span) -> Result<Staged, Box<NoMemory>> {
+        let block_bytes = span
+            .bytes
+            .max(PAGE)
+            .checked_next_power_of_two()
+            .ok_or_else(|| NoMemory::of("mmap", COPIES, span.bytes, &out_of_memory()))?;
         let mut parts = self.parts();
         let free = parts.free.get_mut(&block_bytes).and_then(Vec::pop);
-        let offset = free.or_else(|| {
-            let at = self.range.start + parts.used;
-            let fits = block_bytes <= self.range.end - at;
-            parts.used += if fits { block_bytes } else { 0 };
-            fits.then_some(at)
-        })?;
-        let staged = Staged { span, offset, block_bytes };
-        parts.staged.entry(call).or_default().push(staged);
-        Some(staged)
+        let block = match free {
+            Some(block) => block,
+            None => self.take(&mut parts.areas, block_bytes)?,
+        };
+        let staged = Staged { span, block, block_bytes };
+        parts.staged.entry(call).or_default().push(staged.clone());
+        Ok(staged)
+    }
+
+    /// A block that was never used before.
+    fn take(&self, areas: &mut Vec<Area>, bytes: usize) -> Result<StagedBlock, Box<NoMemory>> {
+        if let Some(block) = areas.iter_mut().find_map(|area| area.take(bytes)) {
+            return Ok(block);
+        }
+        let doubled = FIRST << (areas.len() - 1).min(DOUBLINGS);
+        let most = sparing(bytes, doubled).next_multiple_of(PAGE);
+        let made = self.extents.append(most).or_else(|_| self.extents.append(bytes))?;
+        let (segment, file_at) = made;
+        let mut area = Area { unused: 0..segment.bytes(), segment, file_at: Some(file_at) };
+        let block = area.take(bytes);
+        areas.push(area);
+        block.ok_or_else(|| NoMemory::of("mmap", COPIES, bytes, &out_of_memory()))
     }
 
     /// Frees the copies of a call, after `copy_back` of each of a target.
-    pub(crate) fn release(&self, call: CallKey, copy_back: impl Fn(Staged)) {
+    pub(crate) fn release(&self, call: CallKey, copy_back: impl Fn(&Staged)) {
         let all = self.parts().staged.remove(&call).unwrap_or_default();
         for staged in all {
             if staged.span.place == Place::Target {
-                copy_back(staged);
+                copy_back(&staged);
             }
-            let Staged { offset, block_bytes, .. } = staged;
+            let Staged { block, block_bytes, .. } = staged;
             if block_bytes >= LARGE {
+                let StagedBlock { segment, offset, .. } = &block;
                 // SAFETY: the block was this PE's alone, and all peers have detached it.
-                unsafe { self.segment.clear(offset..offset + block_bytes) };
+                unsafe { segment.clear(*offset..offset + block_bytes) };
             }
-            self.parts().free.entry(block_bytes).or_default().push(offset);
+            self.parts().free.entry(block_bytes).or_default().push(block);
+        }
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // The file may outlast the job.
+        for area in &self.parts().areas {
+            if area.file_at.is_some() {
+                // SAFETY: the area was this PE's alone, whose calls have ended: no peer has
+                // anything of it attached, or the job has failed, and its memory may be anything.
+                unsafe { area.segment.clear(0..area.segment.bytes()) };
+            }
         }
     }
 }

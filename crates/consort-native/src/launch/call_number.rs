@@ -44,7 +44,8 @@ impl Job {
     /// Passes the numbers of recent calls of all PEs that share memory with this process.
     pub(crate) fn note_recent(&self, directory: &Locked<'_>, note: &mut dyn FnMut(u64)) {
         for (at, pes) in directory.groups() {
-            let group = self.group_memory(at, pes);
+            // The names of a group that this process cannot map are not found in errors.
+            let Some(group) = self.group_memory(at, pes) else { continue };
             let words = group.members().flat_map(|member| group.all_recent(member));
             words.for_each(|word| note(word >> SEQUENCE_BITS));
         }

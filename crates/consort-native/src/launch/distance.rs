@@ -55,9 +55,25 @@ impl Job {
         Geometry::of(pes, self.config().nodes)
     }
 
-    /// The memory of a group of so many PEs, at an offset of the segment.
-    pub(crate) fn group_memory(&self, at: usize, pes: usize) -> GroupMemory {
-        GroupMemory::new(&self.segment, at, pes, self.geometry(pes))
+    /// The memory of a group of so many PEs at its place; `None` if this process cannot map it.
+    pub(crate) fn group_memory(&self, at: usize, pes: usize) -> Option<GroupMemory> {
+        let (segment, at) = self.find_group(at).ok()?;
+        Some(GroupMemory::new(&segment, at, pes, self.geometry(pes)))
+    }
+
+    /// The memory of the group of all PEs.
+    pub(crate) fn world_memory(&self) -> GroupMemory {
+        let pes = self.states.len();
+        GroupMemory::new(&self.segment, self.world.at, pes, self.geometry(pes))
+    }
+
+    /// Leaves a group for one of its members here.
+    pub(crate) fn leave_group(&self, number: u64) {
+        if let Some(far) = self.far() {
+            self.leave_far(far, number);
+        } else if let Some(directory) = self.directory() {
+            directory.leave(number);
+        }
     }
 
     /// Whether a near PE is of another process, which does not reach this one's private memory.

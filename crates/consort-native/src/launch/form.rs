@@ -6,15 +6,23 @@ use consort_fabric::Rank;
 
 use super::{
     config::Config,
-    layout::{self, Parts},
+    layout::{Parts, states},
 };
 use crate::{
     directory::{
         blocks::{BLOCK_ALIGN, HeapError},
+        ground::GroundPlace,
         lock::Directory,
     },
-    inbox::geometry::Geometry,
-    segment::{origin::Origin, page::PAGE, part::Single, reservation::Segment},
+    inbox::{geometry::Geometry, line::Line},
+    segment::{
+        backing::Backing,
+        no_memory::{NoMemory, out_of_memory},
+        origin::Origin,
+        page::PAGE,
+        part::Single,
+        reservation::Segment,
+    },
     state::header::Header,
     system::clock,
     team::memory::GroupMemory,
@@ -27,66 +35,68 @@ pub(super) struct Form {
     pub(super) heap_bytes: usize,
     /// Bytes of the memory of the group of all PEs.
     group_bytes: usize,
-    no_memory: HeapError,
+}
+
+/// All groups together take as much memory as so many groups as large as the world.
+const MOST_WORLDS: usize = 1024;
+
+/// What the segment is, for errors.
+pub(super) const SEGMENT: &str = "the memory that the PEs of a job share";
+
+/// The error of a job whose memory the system has refused.
+pub(crate) fn refused(config: &Config, reason: Box<NoMemory>) -> HeapError {
+    HeapError::System { heap: config.heap_bytes, pes: config.pes as usize, reason }
 }
 
 impl Form {
-    /// The form for a configuration. Of PEs that are processes, each of a node has `staging_bytes`
-    /// for copies of private buffers.
+    /// The form for a configuration. If PEs `are_apart`, in several processes, each of a node has
+    /// staging.
     ///
     /// # Errors
     /// When no memory is as large.
-    pub(super) fn of(config: &Config, staging_bytes: usize) -> Result<Self, HeapError> {
+    pub(super) fn of(config: &Config, are_apart: bool) -> Result<Self, HeapError> {
         let pes = config.pes as usize;
-        let no_memory = HeapError::System { heap: config.heap_bytes, pes };
         let group_bytes = Geometry::of(pes, config.nodes).bytes().next_multiple_of(PAGE);
-        let heap_bytes = config.heap_bytes.checked_next_multiple_of(BLOCK_ALIGN);
-        let heap_bytes = heap_bytes.ok_or(no_memory)?;
+        let staged = if are_apart { config.most_near() as usize } else { 0 };
         let align = config.heap_align.max(PAGE);
-        let staging = (config.most_near() as usize, staging_bytes);
-        let parts = Parts::of(pes, (heap_bytes, align), config.statics_bytes, staging);
-        let parts = parts.ok_or(no_memory)?;
-        Ok(Self { parts, heap_bytes, group_bytes, no_memory })
+        let form = |heap_bytes| {
+            let heap = (heap_bytes, align);
+            let parts = Parts::of(pes, heap, config.statics_bytes, staged, group_bytes)?;
+            isize::try_from(parts.bytes).ok()?;
+            Some(Self { parts, heap_bytes, group_bytes })
+        };
+        config.heap_bytes.checked_next_multiple_of(BLOCK_ALIGN).and_then(form).ok_or_else(|| {
+            let bytes = config.heap_bytes.saturating_mul(pes);
+            refused(config, NoMemory::of("mmap", SEGMENT, bytes, &out_of_memory()))
+        })
     }
 
-    /// The form of a segment that another process has filled.
+    /// Checks that the limit of address space leaves room for the segment, for what each of
+    /// `threads` needs that run PEs here, and for the program. The job starts those threads unless
+    /// threads join it.
     ///
     /// # Errors
-    /// As [`Form::of`].
-    pub(super) fn found(config: &Config, segment: &Arc<Segment>) -> Result<Self, HeapError> {
-        let staging_bytes = Single::<Header>::new(segment, 0).staging_bytes.load(Relaxed);
-        Self::of(config, usize::try_from(staging_bytes).unwrap_or(usize::MAX))
+    /// When it does not.
+    pub(super) fn ensure_room(&self, config: &Config, threads: u32) -> Result<(), Box<NoMemory>> {
+        let lines = Geometry::of(config.pes as usize, config.nodes).lines;
+        let scratch = 2 * lines * size_of::<Line>() * threads as usize;
+        let started = if config.joining.is_none() && threads > 1 { threads } else { 0 };
+        let helpers = if config.helpers { threads } else { 0 };
+        let bytes = self.parts.bytes.saturating_add(scratch);
+        NoMemory::ensure_room(SEGMENT, bytes, (started + helpers) as usize)
     }
 
-    /// The error of a job without memory.
-    pub(super) fn no_memory(&self) -> HeapError {
-        self.no_memory
+    /// Where groups are.
+    pub(super) fn ground(&self, backing: Backing) -> GroundPlace {
+        let begin = self.parts.ground;
+        GroundPlace { begin, most: self.group_bytes.saturating_mul(MOST_WORLDS), backing }
     }
 
-    /// A segment by `reserve`, with room for many groups, and with what a job begins with. `None`
-    /// if there is no memory.
-    pub(super) fn make(
-        &self,
-        config: &Config,
-        reserve: &dyn Fn(usize) -> Option<Segment>,
-    ) -> Option<Arc<Segment>> {
-        let segment = Arc::new(self.parts.reserve(self.group_bytes, reserve)?);
-        self.fill(config, &segment)?;
-        Some(segment)
-    }
-
-    /// As [`Form::make`], with room for copies of private buffers.
-    pub(super) fn make_staged(
-        config: &Config,
-        reserve: &dyn Fn(usize) -> Option<Segment>,
-    ) -> Option<Arc<Segment>> {
-        let make = |bytes| Self::of(config, bytes).ok()?.make(config, reserve);
-        layout::reserve_staging(config.most_near(), make)
-    }
-
-    /// Advises the sizes of a segment's pages, in each process that maps it.
+    /// Advises the system on a segment's pages, in each process that maps it.
     pub(super) fn advise(&self, config: &Config, segment: &Segment) {
         let Parts { heaps, ground, .. } = self.parts;
+        let (_, states_end) = states(config.pes as usize);
+        segment.put_in_cores(0..states_end);
         segment.keep_pages_small(0..heaps);
         segment.keep_pages_small(ground..segment.bytes());
         if !config.fits() {
@@ -97,24 +107,34 @@ impl Form {
         }
     }
 
-    /// Fills a new segment with what a job begins with. `None` if there is no memory.
-    fn fill(&self, config: &Config, segment: &Arc<Segment>) -> Option<()> {
+    /// Fills a new segment with what a job begins with.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub(super) fn fill(
+        &self,
+        config: &Config,
+        segment: &Arc<Segment>,
+        backing: &Backing,
+    ) -> Result<(), HeapError> {
         let Self { parts, heap_bytes, group_bytes, .. } = *self;
         self.advise(config, segment);
         let header = Single::<Header>::new(segment, 0);
         header.epoch_ns.store(clock::now_ns(), Relaxed);
-        header.staging_bytes.store(parts.staging_bytes as u64, Relaxed);
+        header.file_end.store(segment.bytes() as u64, Relaxed);
         header.region.store(1, Relaxed);
         if config.senders_fence() {
             header.sleepers.let_senders_fence();
         }
-        let directory = Directory::new(segment, parts.directory, heap_bytes, parts.ground);
-        let locked = directory.lock(header.poison.flag())?;
-        let world = locked.found_group(config.pes as usize, group_bytes).ok()?;
+        let ground = self.ground(backing.clone());
+        let directory = Directory::new(segment, parts.directory, heap_bytes, ground);
+        let locked = directory.lock(header.poison.flag()).ok_or(HeapError::Failed)?;
+        let world = locked.found_group(config.pes as usize, group_bytes);
+        let world = world.map_err(|_| HeapError::Failed)?;
         let everybody: Vec<Rank> = (0..config.pes).map(Rank).collect();
         let geometry = Geometry::of(everybody.len(), config.nodes);
         GroupMemory::new(segment, world.at, everybody.len(), geometry).introduce(&everybody);
-        Some(())
+        Ok(())
     }
 }
 
@@ -128,8 +148,9 @@ mod tests {
     fn only_pes_of_the_node_have_staging() {
         let staging = |nodes| {
             let config = Config { pes: 6, nodes, ..Config::of_two() };
-            let Parts { staging, ground, .. } = Form::of(&config, PAGE).expect("a form").parts;
-            (ground - staging) / PAGE
+            let Parts { staging, ground, staging_bytes, .. } =
+                Form::of(&config, true).expect("a form").parts;
+            (ground - staging) / staging_bytes
         };
         let all = [Nodes::One, Nodes::Blocks(2), Nodes::InTurn(2), Nodes::Blocks(9)];
         assert_eq!(all.map(staging), [6, 2, 3, 6]);

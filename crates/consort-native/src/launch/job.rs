@@ -2,7 +2,6 @@
 
 use std::{
     fmt,
-    fs::File,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -15,9 +14,9 @@ use consort_fabric::{Capabilities, Nodes, Rank};
 use super::{
     config::Config,
     failure::Failure,
-    form::Form,
+    form::{self, Form},
     layout::Parts,
-    memory::{JobMemory, SharedFile},
+    memory::JobMemory,
     panic::{Panic, panic_reason},
     reason,
     sites::Sites,
@@ -29,11 +28,13 @@ use crate::{
         lock::{Directory, Locked},
     },
     far::link::Far,
-    heap::staging::Staging,
-    inbox::geometry::{BUFFER_BYTES, Geometry},
-    processes::member::{Joined, Member, NoMember},
+    heap::staging::{Extents, Staging},
+    inbox::geometry::Geometry,
+    processes::member::{Joined, Member, NoBegin, NoMember},
     progress::event::Place,
     segment::{
+        backing::Backing,
+        no_memory::NoMemory,
         origin::Origin,
         part::{Part, Single},
         reservation::Segment,
@@ -50,7 +51,7 @@ use crate::{
 pub struct Job {
     config: Config,
     pub(crate) segment: Arc<Segment>,
-    parts: Parts,
+    pub(super) parts: Parts,
     header: Single<Header>,
     /// By rank in the world.
     pub(crate) states: Part<PeState>,
@@ -65,9 +66,9 @@ pub struct Job {
     /// private buffers.
     staging: Box<[Option<Staging>]>,
     /// If PEs are those of processes with a transport between them, this process's end.
-    link: Option<Far>,
-    /// The file in which other processes find the segment.
-    _file: Option<SharedFile>,
+    pub(super) link: Option<Far>,
+    /// The extents in which PEs of several processes expose private buffers.
+    pub(crate) extents: Arc<Extents>,
     /// The PEs below this one are near: all, or none if some are far.
     pub(super) near: u32,
 }
@@ -92,9 +93,7 @@ impl Job {
     /// # Errors
     /// When the system provides no memory.
     pub fn new(config: Config) -> Result<Arc<Self>, HeapError> {
-        let memory = JobMemory::reserve(config)?;
-        let no_memory = memory.form.no_memory();
-        Self::over(memory, None, None).ok_or(no_memory)
+        Self::over(JobMemory::reserve(config)?, None, None)
     }
 
     /// As [`Job::new`], in one of several processes with a transport between them. The caller
@@ -103,8 +102,7 @@ impl Job {
     /// # Errors
     /// As [`Job::new`].
     pub fn linked(memory: JobMemory, link: Far) -> Result<Arc<Self>, HeapError> {
-        let no_memory = memory.form.no_memory();
-        Self::over(memory, None, Some(link)).ok_or(no_memory)
+        Self::over(memory, None, Some(link))
     }
 
     /// The way to far PEs, if there are any.
@@ -126,13 +124,20 @@ impl Job {
     pub fn of_processes(config: Config, member: &Arc<Member>) -> Result<Arc<Self>, NoJob> {
         let config =
             Config { pes: member.pes(), here: member.pes(), memory: Origin::Shared, ..config };
-        let no_memory = Form::of(&config, 0)?.no_memory();
-        let begun = member.begin(&config, |map| Form::make_staged(&config, map))?;
-        let (segment, joined) = begun.ok_or(no_memory)?;
-        let form = Form::found(&config, &segment)?;
+        let form = Form::of(&config, true)?;
+        form.ensure_room(&config, 1).map_err(|reason| form::refused(&config, reason))?;
+        let begun = member.begin(&config, form.parts.bytes, |segment, joined| {
+            form.fill(&config, segment, &Backing::File(joined))
+        });
+        let (segment, joined) = begun.map_err(|error| match error {
+            NoBegin::Member(error) => NoJob::Member(error),
+            NoBegin::Heap(error) => error.into(),
+            NoBegin::Memory(reason) => form::refused(&config, reason).into(),
+        })?;
         form.advise(&config, &segment);
-        let memory = JobMemory { config, form, segment, file: None };
-        let job = Self::over(memory, Some(joined), None).ok_or(no_memory)?;
+        let backing = Backing::File(Arc::new(joined.again()));
+        let memory = JobMemory { config, form, segment, backing };
+        let job = Self::over(memory, Some(joined), None)?;
         // The launcher fails the jobs that it finds: for a process that ended before, here.
         if let Some((rank, reason)) = job.joined.as_ref().and_then(Joined::missed) {
             job.poison(&Failure::Pe { rank, reason });
@@ -141,11 +146,20 @@ impl Job {
     }
 
     /// The job in a segment that is filled.
-    fn over(memory: JobMemory, joined: Option<Joined>, link: Option<Far>) -> Option<Arc<Self>> {
-        let JobMemory { config, form: Form { parts, heap_bytes, .. }, segment, file } = memory;
+    fn over(
+        memory: JobMemory,
+        joined: Option<Joined>,
+        link: Option<Far>,
+    ) -> Result<Arc<Self>, HeapError> {
+        let JobMemory { config, form, segment, backing } = memory;
+        let Form { parts, heap_bytes, .. } = form;
         let header = Single::<Header>::new(&segment, 0);
-        let directory = Directory::new(&segment, parts.directory, heap_bytes, parts.ground);
-        let world = directory.lock(header.poison.flag())?.group_place(0)?;
+        let extents = Arc::new(Extents::new(backing.clone(), config.fits()));
+        let ground = form.ground(backing);
+        let directory = Directory::new(&segment, parts.directory, heap_bytes, ground);
+        let locked = directory.lock(header.poison.flag()).ok_or(HeapError::Failed)?;
+        let world = locked.group_place(0).ok_or(HeapError::Failed)?;
+        drop(locked);
         let staging = |pe: Rank| {
             let place = config.nodes.place(pe.0) as usize;
             let at = parts.staging + place * parts.staging_bytes;
@@ -154,13 +168,13 @@ impl Job {
                 (None, Some(link)) => link.is_own(pe),
                 (None, None) => false,
             };
-            is_here.then(|| Staging::new(&segment, at..at + parts.staging_bytes))
+            is_here.then(|| Staging::new(&segment, at..at + parts.staging_bytes, &extents))
         };
         let staged = if parts.staging_bytes > 0 { config.pes } else { 0 };
         let staging = (0..staged).map(Rank).map(staging).collect();
         let has_far = link.as_ref().is_some_and(Far::has_far);
         let pes = config.pes;
-        Some(Arc::new(Self {
+        Ok(Arc::new(Self {
             states: Part::new(&segment, parts.states, config.pes as usize),
             config: Config { heap_bytes, ..config },
             parts,
@@ -174,7 +188,7 @@ impl Job {
             staging,
             near: if has_far { 0 } else { pes },
             link,
-            _file: file,
+            extents,
         }))
     }
 
@@ -235,45 +249,12 @@ impl Job {
         self.number
     }
 
-    /// The base address of a PE's symmetric heap, by its rank in the world.
-    #[inline(always)]
-    pub(crate) fn heap(&self, pe: Rank) -> *mut u8 {
-        let Parts { heaps, heap_stride, .. } = self.parts;
-        if pe.0 >= self.near {
-            self.assert_near(pe);
-        }
-        self.segment.at(heaps + pe.index() * heap_stride, self.memory_bytes())
-    }
-
-    /// Bytes of a PE's heap and its static variables, all of which peers reach by their offsets.
-    #[inline(always)]
-    pub fn memory_bytes(&self) -> usize {
-        self.parts.memory_bytes
-    }
-
-    /// The offset of a PE's static variables from its heap.
-    #[must_use]
-    pub fn statics_at(&self) -> usize {
-        self.parts.statics
-    }
-
-    /// The file with a PE's static variables, if a launcher has started it, and where they begin.
-    pub(crate) fn statics(&self, pe: Rank) -> Option<(&File, u64)> {
-        let (file, begin) = self.joined.as_ref()?.file();
-        Some((file, begin + self.parts.statics_of(pe.index()) as u64))
-    }
-
-    /// Bytes of a PE's symmetric heap.
-    #[inline(always)]
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.config.heap_bytes
-    }
-
-    /// The base address of a PE's message buffer, by its rank in the world.
-    #[inline(always)]
-    pub(crate) fn buffer(&self, pe: Rank) -> *mut u8 {
-        assert!(pe.0 < self.config.pes, "a message buffer is that of a PE of the job");
-        self.segment.at(self.parts.buffers + pe.index() * BUFFER_BYTES, BUFFER_BYTES)
+    /// The segment with the memory of a group at this place, and its offset there.
+    ///
+    /// # Errors
+    /// When this process cannot map it.
+    pub(crate) fn find_group(&self, at: usize) -> Result<(Arc<Segment>, usize), Box<NoMemory>> {
+        self.directory.find_group(at)
     }
 
     /// The locked directory. `None` only if the job has failed.

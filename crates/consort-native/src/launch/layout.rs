@@ -9,27 +9,27 @@
 //! | a heap for each PE | symmetric memory; behind it static variables, if peers reach them |
 //! | staging for each PE of the node | copies of private buffers, if the PEs are processes |
 //! | the rest | groups: inboxes, and the words that members publish |
+//!
+//! Its size follows from what the job is: staging and groups that need more get extents, which
+//! follow the segment (`segment::backing`).
+
+use std::ops::Range;
 
 use crate::{
     directory::lock::BYTES as DIRECTORY_BYTES,
-    host::usage::memory_bytes,
     inbox::geometry::BUFFER_BYTES,
-    segment::{page::PAGE, reservation::Segment},
+    segment::page::{LARGE_PAGE, PAGE},
     state::header::{Header, PeState},
 };
 
-/// Room for at least so many groups as large as the world. It is only reserved.
-const WORLDS: usize = 1024;
+/// Groups as large as the world that have room from the beginning, besides it; fewer where they
+/// take more than [`MOST_GROUND`]. There is more room when it is needed.
+const WORLDS: usize = 3;
+const MOST_GROUND: usize = 64 << 20;
 
-/// The most bytes for copies of private buffers of all PEs of a node. They are only addresses: any
-/// PE may come to copy all that the machine's memory holds, and none uses pages before.
-const STAGING: usize = 4 << 40;
-
-/// The fewest such bytes of each process.
-const LEAST_STAGING: usize = 64 << 10;
-
-/// The most bytes that are reserved for groups.
-const MOST_GROUND: usize = 1 << 40;
+/// Bytes of each PE for copies of private buffers, if PEs are processes. There is more when it is
+/// needed.
+const STAGING: usize = 1 << 20;
 
 /// The offsets of the parts of a job's segment.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +40,9 @@ pub(super) struct Parts {
     pub(super) heaps: usize,
     /// The distance from one PE's heap to the next PE's.
     pub(super) heap_stride: usize,
+    /// Heaps have pages of their own of this size, so that what is said of the pages of one divides
+    /// no large page of another.
+    unit: usize,
     /// The offset of a PE's static variables from its heap.
     pub(super) statics: usize,
     /// Bytes from the beginning of a PE's heap to the end of what peers reach of it.
@@ -48,16 +51,8 @@ pub(super) struct Parts {
     pub(super) staging: usize,
     pub(super) staging_bytes: usize,
     pub(super) ground: usize,
-}
-
-/// What `reserve` reserves with so many bytes of each PE for copies of private buffers, of `pes`
-/// PEs of a node: enough for all of the machine's memory, or fewer where the system gives no
-/// more.
-pub(super) fn reserve_staging<R>(pes: u32, reserve: impl Fn(usize) -> Option<R>) -> Option<R> {
-    let most = STAGING / (pes as usize).next_power_of_two();
-    let all = memory_bytes().and_then(usize::checked_next_power_of_two).unwrap_or(most);
-    let sizes = (0..).step_by(4).map(|shift| most.min(2 * all) >> shift);
-    sizes.take_while(|&bytes| bytes >= LEAST_STAGING).find_map(reserve)
+    /// Bytes of the segment.
+    pub(super) bytes: usize,
 }
 
 /// The offset of the PEs' states in a segment, and their end.
@@ -68,34 +63,47 @@ pub(crate) fn states(pes: usize) -> (usize, usize) {
 
 impl Parts {
     /// The parts of a segment of `pes` PEs, whose heaps are aligned to `align` as the segment is.
-    /// Of these `staged` have staging.
+    /// Of these `staged` have staging. The world's memory takes `group_bytes`.
     pub(super) fn of(
         pes: usize,
         (heap_bytes, align): (usize, usize),
         statics_bytes: usize,
-        (staged, staging_bytes): (usize, usize),
+        staged: usize,
+        group_bytes: usize,
     ) -> Option<Self> {
         let (states, directory) = states(pes);
         let buffers = directory + DIRECTORY_BYTES;
-        let heaps = (buffers + pes * BUFFER_BYTES).next_multiple_of(align);
+        let unit = if heap_bytes.max(align) < LARGE_PAGE { PAGE } else { LARGE_PAGE };
+        let heaps = (buffers + pes * BUFFER_BYTES).next_multiple_of(align.max(unit));
         let statics = heap_bytes.checked_next_multiple_of(PAGE)?;
         let end = statics.checked_add(statics_bytes.checked_next_multiple_of(PAGE)?)?;
         // One page more, so that equal offsets of different PEs fall into different cache sets,
         // unless all are to be aligned.
-        let heap_stride = end.checked_add(PAGE)?.checked_next_multiple_of(align)?;
+        let heap_stride = if align > PAGE {
+            end.checked_add(PAGE)?.checked_next_multiple_of(align.max(unit))?
+        } else {
+            // The heaps of large pages begin at a number of pages behind them.
+            let begins = if unit > PAGE { pes * PAGE } else { 0 };
+            end.checked_add(begins)?.checked_next_multiple_of(unit)?.checked_add(PAGE)?
+        };
         let staging = heap_stride.checked_mul(pes)?.checked_add(heaps)?;
-        let ground = staging_bytes.checked_mul(staged)?.checked_add(staging)?;
+        let staging = staging.checked_next_multiple_of(unit)?;
+        let ground = STAGING.checked_mul(staged)?.checked_add(staging)?;
+        let bytes = ground.checked_add(group_bytes)?;
+        let bytes = bytes.checked_add(group_bytes.saturating_mul(WORLDS).min(MOST_GROUND))?;
         Some(Self {
             states,
             directory,
             buffers,
             heaps,
             heap_stride,
+            unit,
             statics,
             memory_bytes: if statics_bytes == 0 { heap_bytes } else { end },
             staging,
-            staging_bytes,
+            staging_bytes: if staged == 0 { 0 } else { STAGING },
             ground,
+            bytes,
         })
     }
 
@@ -104,32 +112,12 @@ impl Parts {
         self.heaps + pe * self.heap_stride + self.statics
     }
 
-    /// Reserves the segment by `reserve`, with room for many groups, the largest of `group_bytes`;
-    /// with room for fewer if the system does not reserve so much.
-    pub(super) fn reserve(
-        &self,
-        group_bytes: usize,
-        reserve: &dyn Fn(usize) -> Option<Segment>,
-    ) -> Option<Segment> {
-        let most = group_bytes.saturating_mul(WORLDS).min(MOST_GROUND);
-        reserve_sparingly(group_bytes, most, |room| reserve(self.ground.checked_add(room)?))
+    /// The range of the segment with a part of a PE's heap, in whole units.
+    pub(super) fn units_of(&self, pe: usize, part: Range<usize>) -> Range<usize> {
+        let heap = self.heaps + pe * self.heap_stride;
+        let start = (heap + part.start) / self.unit * self.unit;
+        start..(heap + part.end).next_multiple_of(self.unit)
     }
-}
-
-/// Reserves `most`. If that fails, reserves about a quarter of what is available, since threads and
-/// other jobs need memory too, but at least `least`.
-fn reserve_sparingly<R>(
-    least: usize,
-    most: usize,
-    reserve: impl Fn(usize) -> Option<R>,
-) -> Option<R> {
-    let whole = most.max(least);
-    if let Some(reserved) = reserve(whole) {
-        return Some(reserved);
-    }
-    let mut halves = std::iter::successors(Some(whole / 2), |room| Some(room / 2));
-    let room = halves.find(|&room| room <= least || reserve(room).is_some())?;
-    reserve((room / 4).max(least)).or_else(|| reserve(least))
 }
 
 #[cfg(test)]
@@ -137,17 +125,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_memory_is_short_most_of_it_is_left() {
-        let reserve = |least, most, there: usize| {
-            reserve_sparingly(least, most, |room| (room <= there).then_some(room))
-        };
-        assert_eq!(reserve(10, 1000, 1000), Some(1000));
-        assert_eq!(reserve(10, 5, 10), Some(10));
-        for there in 10..1000 {
-            let reserved = reserve(10, 1000, there).expect("the least is there");
-            assert!(reserved == 10 || reserved <= there / 4, "{reserved} of {there}");
-            assert!(reserved >= 10 && reserved >= there / 8 - 1, "{reserved} of {there}");
+    fn units_belong_to_one_heap() {
+        for heap_bytes in [PAGE, LARGE_PAGE - PAGE, LARGE_PAGE, 5 * LARGE_PAGE + PAGE] {
+            for align in [PAGE, 4 * PAGE, LARGE_PAGE] {
+                for pes in [1, 2, 600] {
+                    let parts = Parts::of(pes, (heap_bytes, align), 3 * PAGE, 0, PAGE);
+                    let parts = parts.expect("parts");
+                    let units: Vec<_> =
+                        (0..pes).map(|pe| parts.units_of(pe, 0..parts.memory_bytes)).collect();
+                    assert!(units.windows(2).all(|two| two[0].end <= two[1].start));
+                    assert!(units[0].start >= parts.buffers + pes * BUFFER_BYTES);
+                    assert!(units[pes - 1].end <= parts.staging, "{parts:?}");
+                    assert!((0..pes).all(|pe| {
+                        let heap = parts.heaps + pe * parts.heap_stride;
+                        heap.is_multiple_of(align)
+                            && (units[pe].start..units[pe].end).contains(&heap)
+                            && heap + parts.memory_bytes <= units[pe].end
+                    }));
+                }
+            }
         }
-        assert_eq!(reserve(10, 1000, 9), None);
+    }
+
+    /// The size follows from what the job needs, whatever the machine has.
+    #[test]
+    fn the_segment_is_little_larger_than_the_heaps() {
+        let parts = Parts::of(2, (64 << 20, PAGE), 0, 2, 2 << 20).expect("parts");
+        assert!(parts.bytes < (2 * 64 + 64) << 20, "{parts:?}");
     }
 }

@@ -2,14 +2,30 @@
 
 #![expect(unsafe_code, reason = "maps files in place of parts of the segment")]
 
-use std::{fmt, fs::File, io, process, sync::Arc};
+use std::{
+    fmt,
+    fs::File,
+    io, process,
+    sync::{Arc, atomic::AtomicU64},
+};
 
 use consort_fabric::Rank;
 
-use super::{config::Config, form::Form};
+use super::{
+    config::Config,
+    form::{self, Form},
+};
 use crate::{
     directory::blocks::HeapError,
-    segment::{origin::Origin, reservation::Segment},
+    segment::{
+        backing::{Backing, SharedEnd},
+        no_memory::NoMemory,
+        origin::Origin,
+        page::PAGE,
+        part::Single,
+        reservation::Segment,
+    },
+    state::header::Header,
     sync::asymmetric,
     system::process as system,
 };
@@ -19,8 +35,7 @@ pub struct JobMemory {
     pub(super) config: Config,
     pub(super) form: Form,
     pub(super) segment: Arc<Segment>,
-    /// The file that it is in, which other processes may still look for.
-    pub(super) file: Option<SharedFile>,
+    pub(super) backing: Backing,
 }
 
 /// A file in memory, for the job of several processes of a machine.
@@ -49,7 +64,10 @@ impl SharedFile {
     /// # Errors
     /// When the system has none.
     pub fn new() -> io::Result<Self> {
-        system::memory_file().map(Self)
+        system::memory_file().map(Self).map_err(|error| {
+            let reason = NoMemory::of("memfd_create", form::SEGMENT, 0, &error);
+            io::Error::new(error.kind(), reason)
+        })
     }
 
     /// Where other processes find it.
@@ -74,11 +92,14 @@ impl JobMemory {
     /// # Errors
     /// When the system provides no memory, as in all functions below.
     pub fn reserve(config: Config) -> Result<Self, HeapError> {
-        let form = Form::of(&config, 0)?;
-        let memory = config.memory;
-        let segment = form.make(&config, &|bytes| Segment::reserve(bytes, memory));
-        let segment = segment.ok_or(form.no_memory())?;
-        Ok(Self { config, form, segment, file: None })
+        let form = Form::of(&config, false)?;
+        let refused = |reason| form::refused(&config, reason);
+        form.ensure_room(&config, config.pes).map_err(refused)?;
+        let segment = Segment::reserve(form.parts.bytes, config.memory, form::SEGMENT);
+        let segment = Arc::new(segment.map_err(refused)?);
+        let backing = Backing::Process(config.memory);
+        form.fill(&config, &segment, &backing)?;
+        Ok(Self { config, form, segment, backing })
     }
 
     /// Memory in a file, which is empty before.
@@ -86,13 +107,12 @@ impl JobMemory {
     /// # Errors
     /// As [`Self::reserve`].
     pub fn fill(config: Config, file: SharedFile) -> Result<Self, HeapError> {
-        let config = Config { memory: Origin::Shared, ..config };
-        let no_memory = Form::of(&config, 0)?.no_memory();
-        let segment = Form::make_staged(&config, &|bytes| {
-            system::extend(&file.0, u64::try_from(bytes).ok()?).ok()?;
-            Segment::map(&file.0, 0, bytes, None)
-        });
-        Self::of_file(config, segment.ok_or(no_memory)?, file)
+        let memory = Self::of_file(config, file, |file, bytes| {
+            system::extend(file, bytes as u64)
+                .map_err(|error| NoMemory::of("ftruncate", form::SEGMENT, bytes, &error))
+        })?;
+        memory.form.fill(&memory.config, &memory.segment, &memory.backing)?;
+        Ok(memory)
     }
 
     /// The memory that another process has filled a file with, for the same configuration.
@@ -100,12 +120,30 @@ impl JobMemory {
     /// # Errors
     /// As [`Self::reserve`], and when there is nothing in the file.
     pub fn filled(config: Config, file: SharedFile) -> Result<Self, HeapError> {
+        let memory = Self::of_file(config, file, |_, _| Ok(()))?;
+        memory.form.advise(&memory.config, &memory.segment);
+        Ok(memory)
+    }
+
+    /// Memory in a file, once `extend` has made that as long as it is to be.
+    fn of_file(
+        config: Config,
+        file: SharedFile,
+        extend: impl Fn(&File, usize) -> Result<(), Box<NoMemory>>,
+    ) -> Result<Self, HeapError> {
+        asymmetric::take_part();
         let config = Config { memory: Origin::Shared, ..config };
-        let no_memory = Form::of(&config, 0)?.no_memory();
-        let bytes = file.0.metadata().map_or(0, |about| about.len());
-        let bytes = usize::try_from(bytes).map_err(|_| no_memory)?;
-        let segment = Segment::map(&file.0, 0, bytes, None).ok_or(no_memory)?;
-        Self::of_file(config, Arc::new(segment), file)
+        let form = Form::of(&config, true)?;
+        let map = || {
+            form.ensure_room(&config, 1)?;
+            let bytes = form.parts.bytes.next_multiple_of(PAGE);
+            extend(&file.0, bytes)?;
+            Segment::map(&file.0, 0, bytes, form::SEGMENT, None)
+        };
+        let segment = Arc::new(map().map_err(|reason| form::refused(&config, reason))?);
+        let header = Single::new(&segment, 0);
+        let backing = Backing::File(Arc::new(JobFile { file, header }));
+        Ok(Self { config, form, segment, backing })
     }
 
     /// Lets the static variables of a PE lie in a file instead, which holds them from its beginning
@@ -122,12 +160,21 @@ impl JobMemory {
         // SAFETY: there is no job yet that would use what lies there.
         unsafe { self.segment.place(at, bytes, &file.0) }
     }
+}
 
-    fn of_file(config: Config, segment: Arc<Segment>, file: SharedFile) -> Result<Self, HeapError> {
-        asymmetric::take_part();
-        let form = Form::found(&config, &segment)?;
-        form.advise(&config, &segment);
-        Ok(Self { config, form, segment, file: Some(file) })
+/// A file that holds one job. Other processes may still look for it.
+struct JobFile {
+    file: SharedFile,
+    header: Single<Header>,
+}
+
+impl SharedEnd for JobFile {
+    fn file(&self) -> &File {
+        &self.file.0
+    }
+
+    fn end(&self) -> &AtomicU64 {
+        &self.header.file_end
     }
 }
 

@@ -6,6 +6,7 @@
 //! | `layout`, `form` | the layout of the segment; what it begins with |
 //! | `memory` | the segment, alone or shared with processes of the machine |
 //! | `job` | the segment as one process sees it |
+//! | `heaps` | where the memory of each PE lies in it |
 //! | `distance` | which PEs are near, and which are far |
 //! | `naming` | the names of calls, for errors |
 //! | `call_number` | the number of a call's name |
@@ -18,7 +19,8 @@ pub(crate) mod config;
 mod distance;
 mod ending;
 pub(crate) mod failure;
-mod form;
+pub(crate) mod form;
+mod heaps;
 pub(crate) mod job;
 pub(crate) mod layout;
 pub(crate) mod memory;

@@ -72,6 +72,9 @@ pub(super) struct Process {
 // SAFETY: atomic integers and padding.
 unsafe impl Flat for Control {}
 
+/// What the control is, for errors.
+pub(super) const OBJECT: &str = "what a launcher and its processes share";
+
 /// Bytes of the control in the file.
 pub(super) const BYTES: usize = size_of::<Control>().next_multiple_of(PAGE);
 

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     launch::{failure::Failure, layout, reason},
     segment::{
+        no_memory::NoMemory,
         part::{Part, Single},
         reservation::Segment,
     },
@@ -38,10 +39,17 @@ impl Launcher {
             let text = format!("a job has from 1 to {MOST_PROCESSES} processes, not {pes}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        let file = system::memory_file()?;
-        system::extend(&file, control::BYTES as u64)?;
-        let segment = Segment::map(&file, 0, control::BYTES, None);
-        let segment = segment.ok_or(io::ErrorKind::OutOfMemory)?;
+        let refused = |call, bytes| {
+            move |error: io::Error| {
+                let reason = NoMemory::of(call, control::OBJECT, bytes, &error);
+                io::Error::new(error.kind(), reason)
+            }
+        };
+        let file = system::memory_file().map_err(refused("memfd_create", 0))?;
+        let bytes = control::BYTES;
+        system::extend(&file, bytes as u64).map_err(refused("ftruncate", bytes))?;
+        let segment = Segment::map(&file, 0, bytes, control::OBJECT, None);
+        let segment = segment.map_err(io::Error::other)?;
         let control = Single::<Control>::new(&Arc::new(segment), 0);
         control.pes.store(pes, Relaxed);
         control.cores.store(cores, Relaxed);
@@ -130,6 +138,6 @@ impl Launcher {
     fn beginning(&self, launch: &Launch) -> Option<Arc<Segment>> {
         let at = usize::try_from(launch.at.load(Relaxed)).ok()?;
         let (_, bytes) = layout::states(self.pes as usize);
-        Segment::map(&self.file, at, bytes, None).map(Arc::new)
+        Segment::map(&self.file, at, bytes, control::OBJECT, None).ok().map(Arc::new)
     }
 }

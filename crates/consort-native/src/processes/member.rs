@@ -7,7 +7,10 @@ use std::{
     process,
     sync::{
         Arc, OnceLock,
-        atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst},
+        atomic::{
+            AtomicU64,
+            Ordering::{AcqRel, Acquire, Relaxed, SeqCst},
+        },
     },
     thread,
     time::Duration,
@@ -20,7 +23,10 @@ use super::{
     control::{self, Control, Found, MOST_PROCESSES, VARIABLE},
 };
 use crate::{
+    directory::blocks::HeapError,
     segment::{
+        backing::{self, SharedEnd},
+        no_memory::NoMemory,
         part::Single,
         reservation::{OnRelease, Segment},
     },
@@ -30,6 +36,9 @@ use crate::{
 
 /// How long a process sleeps between two looks at the control.
 const LOOK: Duration = Duration::from_micros(50);
+
+/// What the segment of a launch is, for errors.
+const LAUNCH: &str = "the memory that the PEs of a job share";
 
 /// Why a process cannot be one of a launcher's PEs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,6 +80,34 @@ pub enum NoMember {
         /// How it has ended.
         reason: String,
     },
+}
+
+/// Why a process cannot begin a launch.
+pub(crate) enum NoBegin {
+    /// It cannot take part.
+    Member(NoMember),
+    /// There is no memory.
+    Memory(Box<NoMemory>),
+    /// There is no job in the memory.
+    Heap(HeapError),
+}
+
+impl From<NoMember> for NoBegin {
+    fn from(error: NoMember) -> Self {
+        Self::Member(error)
+    }
+}
+
+impl From<Box<NoMemory>> for NoBegin {
+    fn from(error: Box<NoMemory>) -> Self {
+        Self::Memory(error)
+    }
+}
+
+impl From<HeapError> for NoBegin {
+    fn from(error: HeapError) -> Self {
+        Self::Heap(error)
+    }
 }
 
 /// A process that a launcher has started, as one of the PEs.
@@ -121,8 +158,8 @@ impl Member {
         }
         let file = system::inherited(number, launcher);
         let file = file.map_err(|error| NoMember::Memory(error.to_string()))?;
-        let segment = Segment::map(&file, 0, control::BYTES, None);
-        let segment = segment.ok_or_else(|| NoMember::Memory("not what it was".to_owned()))?;
+        let segment = Segment::map(&file, 0, control::BYTES, control::OBJECT, None);
+        let segment = segment.map_err(|error| NoMember::Memory(error.to_string()))?;
         let control = Single::<Control>::new(&Arc::new(segment), 0);
         if !control.is_sealed() {
             return Err(NoMember::Version);
@@ -169,13 +206,14 @@ impl Member {
         Binding::of_word(self.control.binding.load(Relaxed))
     }
 
-    /// Begins the process's next launch: maps its segment, which `make` makes if no other process
-    /// has. `make` is given a function that maps a segment of a size. `None` if there is no memory.
+    /// Begins the process's next launch: maps its segment of so many bytes, which are whole pages.
+    /// If no other process has, appends it to the file and lets `fill` fill it.
     pub(crate) fn begin(
         self: &Arc<Self>,
         settings: &impl Hash,
-        make: impl Fn(&dyn Fn(usize) -> Option<Segment>) -> Option<Arc<Segment>>,
-    ) -> Result<Option<(Arc<Segment>, Joined)>, NoMember> {
+        bytes: usize,
+        fill: impl Fn(&Arc<Segment>, Arc<Joined>) -> Result<(), HeapError>,
+    ) -> Result<(Arc<Segment>, Joined), NoBegin> {
         let own = &self.control.processes[self.rank.index()];
         let number = own.begun.fetch_add(1, SeqCst);
         let joined = Joined { member: Arc::clone(self), number };
@@ -191,33 +229,51 @@ impl Member {
                     thread::sleep(LOOK);
                 }
                 Found::Nothing => {
-                    let at = self.control.end.load(Acquire);
-                    let place = usize::try_from(at).unwrap_or(usize::MAX);
-                    let map = |bytes: usize| {
-                        let end = at.checked_add(u64::try_from(bytes).ok()?)?;
-                        system::extend(&self.file, end).ok()?;
-                        Segment::map(&self.file, place, bytes, None)
+                    let made = self.make(&joined, bytes, &fill);
+                    // Without a segment the others find that it has no bytes, and why.
+                    let (at, there) = match &made {
+                        Ok(at) => (*at, bytes as u64),
+                        Err(NoBegin::Memory(reason)) => {
+                            (u64::from(reason.code().unsigned_abs()), 0)
+                        }
+                        Err(_) => (0, 0),
                     };
-                    let segment = make(&map);
-                    // Without a segment the others find that it has no bytes.
-                    let bytes = segment.map_or(0, |segment| segment.bytes()) as u64;
                     launch.at.store(at, Relaxed);
-                    launch.bytes.store(bytes, Relaxed);
+                    launch.bytes.store(there, Relaxed);
                     launch.settings.store(settings, Relaxed);
-                    self.control.end.store(at + bytes, Relaxed);
                     launch.is_made(number);
+                    made?;
                 }
             }
         }
         if launch.settings.load(Relaxed) != settings {
-            return Err(NoMember::Settings(self.rank));
+            return Err(NoMember::Settings(self.rank).into());
         }
         let size = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
-        let (at, bytes) = (size(launch.at.load(Relaxed)), size(launch.bytes.load(Relaxed)));
-        let on_release: OnRelease =
-            Box::new(Leaves { joined: joined.again(), range: Range { at, bytes } });
-        let segment = Segment::map(&self.file, at, bytes, Some(on_release));
-        Ok(segment.map(|segment| (Arc::new(segment), joined)))
+        let (at, there) = (size(launch.at.load(Relaxed)), size(launch.bytes.load(Relaxed)));
+        if there == 0 {
+            let code = i32::try_from(at).unwrap_or(0);
+            return Err(NoMemory::elsewhere(LAUNCH, bytes, code).into());
+        }
+        let range = Range { at, bytes: there };
+        let on_release: OnRelease = Box::new(Leaves { joined: joined.again(), range });
+        let segment = Segment::map(&self.file, at, there, LAUNCH, Some(on_release))?;
+        Ok((Arc::new(segment), joined))
+    }
+
+    /// Makes the segment of a launch. Returns its offset in the file.
+    fn make(
+        &self,
+        joined: &Joined,
+        bytes: usize,
+        fill: &impl Fn(&Arc<Segment>, Arc<Joined>) -> Result<(), HeapError>,
+    ) -> Result<u64, NoBegin> {
+        let joined = Arc::new(joined.again());
+        let at = backing::append(&*joined, bytes, LAUNCH)?;
+        let place = usize::try_from(at).unwrap_or(usize::MAX);
+        let segment = Segment::map(&self.file, place, bytes, LAUNCH, None)?;
+        fill(&Arc::new(segment), joined)?;
+        Ok(at)
     }
 
     /// Fails if a process has ended that launch `number` needs.
@@ -235,8 +291,18 @@ impl Member {
     }
 }
 
+impl SharedEnd for Joined {
+    fn file(&self) -> &File {
+        &self.member.file
+    }
+
+    fn end(&self) -> &AtomicU64 {
+        &self.member.control.end
+    }
+}
+
 impl Joined {
-    fn again(&self) -> Self {
+    pub(crate) fn again(&self) -> Self {
         Self { member: Arc::clone(&self.member), number: self.number }
     }
 

@@ -103,8 +103,8 @@ impl Deadlocks {
         let moves = if stuck.iter().any(|(_, waiting)| matches!(waiting, Waiting::ForWord)) {
             // A nonblocking call in any group may change the word.
             let groups = directory.groups();
-            let moves = |&(at, pes): &_| job.group_memory(at, pes).moves();
-            groups.iter().map(moves).fold(0, add)
+            let moves = |&(at, pes): &_| Some(job.group_memory(at, pes)?.moves());
+            groups.iter().map(moves).collect::<Option<Vec<_>>>()?.into_iter().fold(0, add)
         } else {
             stuck.iter().filter_map(|(_, waiting)| Some(waiting.group()?.moves())).fold(0, add)
         };
@@ -208,10 +208,10 @@ impl Waits {
         let waiting = |beats: &Beats| {
             let Published::In(wait) = beats.wait? else { return Some(Waiting::ForWord) };
             let (at, pes) = directory.group(wait.group)?;
-            Some(Waiting::In(wait, Box::new(job.group_memory(at, pes))))
+            Some(Waiting::In(wait, Box::new(job.group_memory(at, pes)?)))
         };
         let waiting = beats.iter().map(waiting).collect();
-        let world = job.group_memory(job.world.at, job.states.len());
+        let world = job.world_memory();
         Some(Self { beats, waiting, world, region: job.region() })
     }
 

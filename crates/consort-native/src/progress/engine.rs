@@ -36,9 +36,12 @@ use std::{
 
 use crate::{
     launch::panic::{Panic, discard},
-    segment::{origin::Origin, reservation::Segment},
+    segment::{no_memory::NoMemory, origin::Origin, reservation::Segment},
     tally::{Counted, Tally},
 };
+
+/// What scratch memory is, for errors.
+pub(crate) const SCRATCH: &str = "partial results";
 
 /// The number of scratch memories that are kept for later operations.
 const KEPT: usize = 16;
@@ -176,11 +179,12 @@ impl Engine {
     }
 
     /// Scratch memory of `bytes`: an earlier operation's, if one is kept.
-    pub(crate) fn scratch(&self, bytes: usize) -> Segment {
+    ///
+    /// # Errors
+    /// When the system provides none.
+    pub(crate) fn scratch(&self, bytes: usize) -> Result<Segment, Box<NoMemory>> {
         let kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        kept.unwrap_or_else(|| {
-            Segment::reserve(bytes, Origin::Private).expect("memory for partial results")
-        })
+        kept.map_or_else(|| Segment::reserve(bytes, Origin::Private, SCRATCH), Ok)
     }
 
     /// Keeps the scratch memory of an operation that has ended.

@@ -3,15 +3,21 @@
 //!
 //! A segment is reserved as a whole, and is zero. The system provides its pages when they are
 //! touched, and takes back those that are cleared. On Linux it is a mapping without commitment
-//! (`MAP_NORESERVE`), since a job reserves far more than it uses; elsewhere it comes from the
-//! allocator.
+//! (`MAP_NORESERVE`), which core files do not contain but for the parts that are put there;
+//! elsewhere it comes from the allocator.
+//!
+//! The size follows from what a job needs at first. More comes in *extents*, segments of their own.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `reservation` | a segment as a whole, and its pages |
+//! | `backing` | where extents come from |
 //! | `origin` | whether other processes may map it too |
 //! | `part` | typed items in a segment |
+//! | `no_memory` | the error when the system refuses memory |
 
+pub(crate) mod backing;
+pub(crate) mod no_memory;
 pub(crate) mod origin;
 pub(crate) mod page;
 pub(crate) mod part;

@@ -17,7 +17,11 @@ use std::{
     ptr::NonNull,
 };
 
-use super::{origin::Origin, page::PAGE};
+use super::{
+    no_memory::{NoMemory, out_of_memory},
+    origin::Origin,
+    page::PAGE,
+};
 use crate::system::memory;
 
 /// Memory that all PEs of a job access.
@@ -38,26 +42,42 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Reserves `bytes` zeros, rounded up to whole pages. `None` if the system does not provide
-    /// them.
-    pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<Self> {
-        let bytes = bytes.checked_next_multiple_of(PAGE)?;
-        Some(Self { base: memory::reserve(bytes, origin)?, bytes, origin, _on_release: None })
+    /// Reserves `bytes` zeros for `object`, rounded up to whole pages.
+    ///
+    /// # Errors
+    /// When the system does not provide them, as in [`Segment::map`].
+    pub(crate) fn reserve(
+        bytes: usize,
+        origin: Origin,
+        object: &str,
+    ) -> Result<Self, Box<NoMemory>> {
+        let refused = |error: &io::Error| NoMemory::of("mmap", object, bytes, error);
+        let whole = bytes.checked_next_multiple_of(PAGE);
+        let bytes = whole.ok_or_else(|| refused(&out_of_memory()))?;
+        let base = memory::reserve(bytes, origin).map_err(|error| refused(&error))?;
+        Ok(Self { base, bytes, origin, _on_release: None })
     }
 
-    /// Maps `bytes` of a file that lie there from `at` on, all of them whole pages.
-    /// `None` if the system does not provide them, or the file is shorter.
+    /// Maps `bytes` of a file that lie there from `at` on, all of them whole pages, for `object`.
+    ///
+    /// # Errors
+    /// When the system does not map them, or the file is shorter.
     pub(crate) fn map(
         file: &File,
         at: usize,
         bytes: usize,
+        object: &str,
         on_release: Option<OnRelease>,
-    ) -> Option<Self> {
+    ) -> Result<Self, Box<NoMemory>> {
+        let refused = |error: &io::Error| NoMemory::of("mmap", object, bytes, error);
         let is_whole = [at, bytes].iter().all(|size| size.is_multiple_of(PAGE)) && bytes > 0;
-        let end = u64::try_from(at.checked_add(bytes)?).ok()?;
-        let is_there = is_whole && file.metadata().is_ok_and(|about| about.len() >= end);
-        let base = is_there.then(|| memory::map(file, at, bytes)).flatten()?;
-        Some(Self { base, bytes, origin: Origin::Shared, _on_release: on_release })
+        let end = at.checked_add(bytes).and_then(|end| u64::try_from(end).ok());
+        let is_there = |end| file.metadata().is_ok_and(|about| about.len() >= end);
+        if !is_whole || !end.is_some_and(is_there) {
+            return Err(refused(&io::Error::other("the file of shared memory is shorter")));
+        }
+        let base = memory::map(file, at, bytes).map_err(|error| refused(&error))?;
+        Ok(Self { base, bytes, origin: Origin::Shared, _on_release: on_release })
     }
 
     /// The size in bytes.
@@ -110,7 +130,18 @@ impl Segment {
     pub(crate) unsafe fn place(&self, at: usize, bytes: usize, file: &File) -> io::Result<()> {
         assert!(at.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE), "whole pages are mapped");
         // SAFETY: whole pages of the segment; all else is the caller's promise.
-        unsafe { memory::map_over(self.at(at, bytes), bytes, file, 0) }
+        unsafe { memory::map_over(self.at(at, bytes), bytes, file, 0) }?;
+        memory::keep_out_of_cores(self.at(at, bytes), bytes);
+        Ok(())
+    }
+
+    /// Lets core files contain a part, which is rounded to whole pages inside of the segment.
+    pub(crate) fn put_in_cores(&self, Range { start, end }: Range<usize>) {
+        let start = start / PAGE * PAGE;
+        let end = end.next_multiple_of(PAGE).min(self.bytes);
+        if start < end {
+            memory::put_in_cores(self.at(start, end - start), end - start);
+        }
     }
 
     /// Advises small pages, for a large part of which little is touched.
@@ -149,7 +180,8 @@ mod tests {
     /// A segment of every origin that this system supports.
     fn segments(pages: usize) -> impl Iterator<Item = Arc<Segment>> {
         let here = if crate::system::IS_LINUX { 2 } else { 1 };
-        let reserve = move |origin| Segment::reserve(pages * PAGE, origin).expect("some pages");
+        let reserve =
+            move |origin| Segment::reserve(pages * PAGE, origin, "a test").expect("some pages");
         Origin::EVERY.into_iter().take(here).map(move |origin| Arc::new(reserve(origin)))
     }
 
@@ -205,15 +237,18 @@ mod tests {
     #[test]
     fn what_is_too_large_is_refused() {
         for origin in Origin::EVERY {
-            assert!(Segment::reserve(usize::MAX, origin).is_none());
-            assert!(Segment::reserve(usize::MAX - PAGE, origin).is_none());
+            for bytes in [usize::MAX, usize::MAX - PAGE] {
+                let error = Segment::reserve(bytes, origin, "a test").expect_err("no memory");
+                let text = error.to_string();
+                assert!(text.contains(&format!("{bytes} bytes for a test")), "{text}");
+            }
         }
     }
 
     #[test]
     #[should_panic(expected = "a place must lie in its segment")]
     fn places_lie_inside() {
-        let segment = Segment::reserve(PAGE, Origin::Private).expect("a page");
+        let segment = Segment::reserve(PAGE, Origin::Private, "a test").expect("a page");
         segment.at(PAGE - 4, 5);
     }
 }

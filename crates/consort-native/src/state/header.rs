@@ -14,8 +14,8 @@ pub(crate) struct Header {
     pub(crate) sleepers: Sleepers,
     /// When the job's clock began, in nanoseconds of the machine's clock.
     pub(crate) epoch_ns: AtomicU64,
-    /// Bytes of each process for copies of private buffers.
-    pub(crate) staging_bytes: AtomicU64,
+    /// In a file that holds one job alone, the offset from which on nothing is.
+    pub(crate) file_end: AtomicU64,
     /// The number of PEs that have waited for a word for long.
     pub(crate) word_waits: AtomicU32,
     /// The number of the parallel region that the PEs are in, from 1 on.

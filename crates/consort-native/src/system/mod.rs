@@ -6,6 +6,7 @@
 //! | `clock` | one for all processes of the machine | one for each process |
 //! | `fence` | `membarrier` | none: a wake-up may be lost, and sleeps are short |
 //! | `futex` | the system's | threads park; a table of the process lists them with their words |
+//! | `limits` | limits of the process and the system, for errors | none is known |
 //! | `memory` | mappings without commitment | the allocator's |
 //! | `process` | files in memory that processes share | none |
 //! | `thread_end` | after the destructors of thread-local variables | among them |

@@ -100,15 +100,24 @@ pub struct Group {
 
 impl Group {
     /// The group at `place` for its member `rank`. `ranks` are all members' ranks in the world.
-    pub(crate) fn new(job: &Arc<Job>, place: GroupPlace, ranks: Box<[Rank]>, rank: Rank) -> Self {
-        let memory = job.group_memory(place.at, ranks.len());
+    ///
+    /// # Errors
+    /// When this process cannot map its memory.
+    pub(crate) fn new(
+        job: &Arc<Job>,
+        place: GroupPlace,
+        ranks: Box<[Rank]>,
+        rank: Rank,
+    ) -> Result<Self, NoGroup> {
+        let (segment, at) = job.find_group(place.at)?;
+        let memory = GroupMemory::new(&segment, at, ranks.len(), job.geometry(ranks.len()));
         let own_sites = job.sites.join(place.number, rank);
-        let first = place.at + memory.geometry.member(rank, RECENT) * size_of::<LineWord>();
-        let own_recent = Words::new(&job.segment, first, RECENT_CALLS);
+        let first = at + memory.geometry.member(rank, RECENT) * size_of::<LineWord>();
+        let own_recent = Words::new(&segment, first, RECENT_CALLS);
         let (job, number) = (Arc::clone(job), place.number);
         let members = (0..u32::try_from(ranks.len()).unwrap_or(u32::MAX)).map(Rank);
         let pairs = members.map(|peer| Pair::new(&memory.geometry, rank, peer)).collect();
-        Self { job, number, rank, ranks, memory, pairs, own_recent, own_sites }
+        Ok(Self { job, number, rank, ranks, memory, pairs, own_recent, own_sites })
     }
 
     /// A group without memory, for a member that has left its group.
@@ -134,9 +143,10 @@ impl Group {
         let far = job.far().map(|far| (far, far.begin_joining()));
         let place = match far {
             Some((far, begun)) => job.join_far(far, begun, forming, (&ranks, bytes))?,
-            None => job.directory().ok_or(NoGroup)?.join(forming, ranks.len(), bytes)?,
+            None => job.directory().ok_or(NoGroup::Failed)?.join(forming, ranks.len(), bytes)?,
         };
-        let group = Self::new(job, place, ranks, rank);
+        let group =
+            Self::new(job, place, ranks, rank).inspect_err(|_| job.leave_group(place.number))?;
         group.memory.introduce(&group.ranks);
         if let Some((far, begun)) = far {
             job.deliver_early(far, group.number, begun);
@@ -369,11 +379,7 @@ impl Drop for Group {
             return;
         }
         self.job.sites.leave(self.number);
-        if let Some(far) = self.job.far() {
-            self.job.leave_far(far, self.number);
-        } else if let Some(directory) = self.job.directory() {
-            directory.leave(self.number);
-        }
+        self.job.leave_group(self.number);
     }
 }
 

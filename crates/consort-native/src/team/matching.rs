@@ -74,7 +74,7 @@ impl Group {
     /// member does by itself, says so in the world alone. Of PEs elsewhere it is not known.
     fn has_left(&self, peer: Rank) -> bool {
         let job = &self.job;
-        let world = || job.group_memory(job.world.at, job.states.len());
+        let world = || job.world_memory();
         job.far().is_none() && world().has_finished(self.in_world(peer), job.region())
     }
 

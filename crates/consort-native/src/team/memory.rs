@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_call_is_found_until_the_next_one_may_have_taken_its_place() {
         let geometry = Geometry::of(2, Nodes::One);
-        let segment = Segment::reserve(geometry.bytes(), Origin::Private);
+        let segment = Segment::reserve(geometry.bytes(), Origin::Private, "a test");
         let segment = segment.expect("memory of a group");
         let memory = GroupMemory::new(&Arc::new(segment), 0, 2, geometry);
         let (rank, calls) = (Rank(1), RECENT_CALLS as u64);

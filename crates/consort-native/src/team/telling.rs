@@ -125,8 +125,9 @@ mod tests {
             Job::linked(memory.expect("some memory"), far).expect("some memory")
         });
         let all: Vec<Rank> = (0..3).map(Rank).collect();
-        let group =
-            |(job, &rank): (Arc<Job>, _)| Group::new(&job, job.world, all.clone().into(), rank);
+        let group = |(job, &rank): (Arc<Job>, _)| {
+            Group::new(&job, job.world, all.clone().into(), rank).expect("mapped")
+        };
         let groups: Vec<Group> = jobs.zip(&all).map(group).collect();
         let serve = |process: usize| (0..LOOKS).for_each(|_| groups[process].job.serve());
         let has_finished = || groups[0].memory.has_finished(Rank(2), groups[0].job.region());

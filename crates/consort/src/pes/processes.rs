@@ -12,7 +12,7 @@ use std::{
 use consort_fabric::{Nodes, Rank};
 use consort_mpi::{Mpi, NoMpi, Started};
 use consort_native::{
-    Config, Far, FileAt, HeapError, Job, SharedFile, Transport,
+    Config, Far, FileAt, Job, SharedFile, Transport,
     affinity::{self, CpuId},
 };
 
@@ -290,7 +290,7 @@ impl Processes {
     /// The job. All processes make it, or none.
     pub(super) fn job(self, config: Config) -> Result<Arc<Job>> {
         let Self { mut mpi, pes, shape, nodes, ground, statics, .. } = self;
-        let no_memory = HeapError::System { heap: config.heap_bytes, pes: pes as usize };
+        let heap_bytes = config.heap_bytes;
         let config = Config { nodes, ..config };
         let memory = ground.memory(config, || mpi.gather(&[1]).map(drop).map_err(failed));
         let memory = memory.and_then(|mut memory| {
@@ -303,7 +303,10 @@ impl Processes {
         let are_there = mpi.gather(&[memory.is_ok().into()]).map_err(failed)?;
         if let Some(process) = are_there.iter().position(|&is_there| is_there == 0) {
             mpi.close(None);
-            return memory.and(Err(Error::Mpi(format!("process {process}: {no_memory}"))));
+            return memory.and(Err(Error::Mpi(format!(
+                "process {process} has got no memory for a job of {pes} PEs with symmetric heaps \
+                 of {heap_bytes} bytes: its own error names the limit"
+            ))));
         }
         let memory = memory?;
         let far = Far::new(Box::new(mpi), pes, [shape.nodes(pes), nodes]);

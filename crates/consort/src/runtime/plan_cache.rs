@@ -157,7 +157,7 @@ mod tests {
     use std::{collections::BTreeSet, future::Future, pin::Pin};
 
     use consort_fabric::Op;
-    use consort_native::{Call, Endpoint, Operands, Site, StartedCall};
+    use consort_native::{Call, Endpoint, HeapError, Operands, Site, StartedCall};
 
     use super::*;
 
@@ -169,7 +169,7 @@ mod tests {
             unreachable!("no call is made by it")
         }
 
-        fn begin(&self, _: &Endpoint, _: Site) -> StartedCall {
+        fn begin(&self, _: &Endpoint, _: Site) -> Result<StartedCall, HeapError> {
             unreachable!("no call is made by it")
         }
 

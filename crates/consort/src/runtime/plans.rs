@@ -9,7 +9,7 @@ use std::{
 
 use consort_collectives::{Algorithm, EntryAndExit, Plan};
 use consort_fabric::{Candidate, Op};
-use consort_native::{Call, CallNumber, Endpoint, Operands, Site, StartedCall};
+use consort_native::{Call, CallNumber, Endpoint, HeapError, Operands, Site, StartedCall};
 
 /// The plan of any algorithm, behind one indirect call.
 pub(crate) trait Ready: Send + std::marker::Sync {
@@ -23,7 +23,7 @@ pub(crate) trait Ready: Send + std::marker::Sync {
         site: Site,
     ) -> Op;
     /// Begins a call for an operation. As [`Ready::call`].
-    fn begin(&self, endpoint: &Endpoint, site: Site) -> StartedCall;
+    fn begin(&self, endpoint: &Endpoint, site: Site) -> Result<StartedCall, HeapError>;
     /// The algorithm's future, for an operation to drive.
     fn drive<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
     /// The algorithm and its parameters.
@@ -68,7 +68,7 @@ impl<A: Algorithm> Ready for Prepared<A> {
         })
     }
 
-    fn begin(&self, endpoint: &Endpoint, site: Site) -> StartedCall {
+    fn begin(&self, endpoint: &Endpoint, site: Site) -> Result<StartedCall, HeapError> {
         endpoint.start(self.number.get(), self.plan.steps(), site)
     }
 

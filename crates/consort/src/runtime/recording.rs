@@ -20,7 +20,7 @@ use std::{
 };
 
 use consort_fabric::{CallSpec, Candidate, Op, Query};
-use consort_native::{Call, Endpoint, Operands, Site, StartedCall};
+use consort_native::{Call, Endpoint, HeapError, Operands, Site, StartedCall};
 use consort_tuner::{Mix, MixError};
 
 use super::plans::Ready;
@@ -97,7 +97,7 @@ impl Ready for Counted {
         self.ready.call(endpoint, synchronized, operands, site)
     }
 
-    fn begin(&self, endpoint: &Endpoint, site: Site) -> StartedCall {
+    fn begin(&self, endpoint: &Endpoint, site: Site) -> Result<StartedCall, HeapError> {
         // Relaxed: as in `call`.
         self.calls.fetch_add(1, Relaxed);
         self.ready.begin(endpoint, site)

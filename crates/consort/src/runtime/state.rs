@@ -343,8 +343,9 @@ impl<'p> Hold<'p> {
         let _inside = self.enter()?;
         self.ensure_sound()?;
         self.turn_if_due()?;
+        let call = ready.begin(&self.endpoint, site)?;
         self.started.set(true);
-        let begun = begin(ready.begin(&self.endpoint, site));
+        let begun = begin(call);
         self.presence.set(INSIDE | OPERATIONS);
         self.endpoint.progress();
         Ok(begun)

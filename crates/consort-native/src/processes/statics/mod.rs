@@ -128,8 +128,8 @@ impl Statics {
         let bytes = self.writable_bytes();
         if bytes > 0 {
             system::extend(&file.0, bytes as u64)?;
-            let segment =
-                Segment::map(&file.0, 0, bytes, None).ok_or(io::ErrorKind::OutOfMemory)?;
+            let segment = Segment::map(&file.0, 0, bytes, "static variables", None);
+            let segment = segment.map_err(io::Error::other)?;
             // SAFETY: the caller's promise; what has just been mapped has room for them.
             unsafe { self.move_to(&file.0, 0, segment.at(0, bytes)) }?;
         }

@@ -5,8 +5,12 @@
 //! | returning pages | `MADV_DONTNEED` | `MADV_REMOVE`: the other would only unmap them here |
 //! | small pages | `MADV_NOHUGEPAGE` | the same |
 //! | large pages | | `MADV_HUGEPAGE`, where the system allows it in `shmem_enabled` |
+//! | core files | `MADV_DONTDUMP` at first, `MADV_DODUMP` for what is used | the same |
 //!
 //! All begin at an address that is aligned to large pages.
+//!
+//! A mapping is left out of core files at first because the kernel provides each page of shared
+//! memory that it writes to one, and walks through all others.
 
 #![expect(unsafe_code, reason = "maps memory")]
 
@@ -19,9 +23,9 @@ use std::{
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
-use crate::segment::{origin::Origin, page::LARGE_PAGE};
+use crate::segment::{no_memory::out_of_memory, origin::Origin, page::LARGE_PAGE};
 
-pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
+pub(crate) fn reserve(bytes: usize, origin: Origin) -> io::Result<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let sharing = match origin {
         Origin::Private => MapFlags::PRIVATE,
@@ -30,20 +34,26 @@ pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
     let flags = sharing | MapFlags::NORESERVE | MapFlags::FIXED;
     let place = Place::of(bytes)?;
     // SAFETY: it replaces addresses that have been reserved for it.
-    let at = unsafe { mmap_anonymous(place.at, bytes, access, flags) }.ok()?;
+    let at = unsafe { mmap_anonymous(place.at, bytes, access, flags) }?;
     place.keep();
-    NonNull::new(at.cast())
+    kept_out_of_cores(at.cast(), bytes)
 }
 
 /// Maps whole pages of a file for all processes that have it.
-pub(crate) fn map(file: &File, at: usize, bytes: usize) -> Option<NonNull<u8>> {
+pub(crate) fn map(file: &File, at: usize, bytes: usize) -> io::Result<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
     let place = Place::of(bytes)?;
     // SAFETY: it replaces addresses that have been reserved for it.
-    let at = unsafe { mmap(place.at, bytes, access, flags, file, at as u64) }.ok()?;
+    let at = unsafe { mmap(place.at, bytes, access, flags, file, at as u64) }?;
     place.keep();
-    NonNull::new(at.cast())
+    kept_out_of_cores(at.cast(), bytes)
+}
+
+/// A new mapping, which no core file contains.
+fn kept_out_of_cores(at: *mut u8, bytes: usize) -> io::Result<NonNull<u8>> {
+    advise(at, bytes, Advice::LinuxDontDump);
+    NonNull::new(at).ok_or_else(out_of_memory)
 }
 
 /// Maps whole pages of a file, for all processes that have it, in place of what is at an address.
@@ -69,11 +79,11 @@ struct Place {
 
 impl Place {
     /// So many bytes, which are whole pages.
-    fn of(bytes: usize) -> Option<Self> {
-        let all = bytes.checked_add(LARGE_PAGE)?;
+    fn of(bytes: usize) -> io::Result<Self> {
+        let all = bytes.checked_add(LARGE_PAGE).ok_or_else(out_of_memory)?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping at an address of the system's choice replaces none.
-        let first = unsafe { mmap_anonymous(null_mut(), all, ProtFlags::empty(), flags) }.ok()?;
+        let first = unsafe { mmap_anonymous(null_mut(), all, ProtFlags::empty(), flags) }?;
         let before = first.addr().next_multiple_of(LARGE_PAGE) - first.addr();
         let at = first.wrapping_byte_add(before);
         for (part, bytes) in [(first, before), (at.wrapping_byte_add(bytes), LARGE_PAGE - before)] {
@@ -83,7 +93,7 @@ impl Place {
                 let _ = unsafe { munmap(part, bytes) };
             }
         }
-        Some(Self { at, bytes })
+        Ok(Self { at, bytes })
     }
 
     /// Leaves it to the mapping that has replaced it.
@@ -127,13 +137,28 @@ pub(crate) unsafe fn clear(at: NonNull<u8>, bytes: usize, origin: Origin) {
 /// Advises small pages for a part of a mapping. A kernel without large pages refuses, which does no
 /// harm.
 pub(crate) fn keep_pages_small(at: *mut u8, bytes: usize) {
-    // SAFETY: advice about pages changes nothing in them.
-    let _ = unsafe { madvise(at.cast(), bytes, Advice::LinuxNoHugepage) };
+    advise(at, bytes, Advice::LinuxNoHugepage);
 }
 
 /// Allows large pages in a part of a mapping. A kernel that has none, or is not to use them, does
 /// nothing.
 pub(crate) fn let_pages_be_large(at: *mut u8, bytes: usize) {
-    // SAFETY: advice about pages changes nothing in them.
-    let _ = unsafe { madvise(at.cast(), bytes, Advice::LinuxHugepage) };
+    advise(at, bytes, Advice::LinuxHugepage);
+}
+
+/// Lets core files contain a part of a mapping.
+pub(crate) fn put_in_cores(at: *mut u8, bytes: usize) {
+    advise(at, bytes, Advice::LinuxDoDump);
+}
+
+/// Keeps a part of a mapping out of core files.
+pub(crate) fn keep_out_of_cores(at: *mut u8, bytes: usize) {
+    advise(at, bytes, Advice::LinuxDontDump);
+}
+
+/// Gives advice that changes nothing in the contents of pages. A kernel that refuses it does
+/// without.
+fn advise(at: *mut u8, bytes: usize, advice: Advice) {
+    // SAFETY: such advice changes nothing in the pages.
+    let _ = unsafe { madvise(at.cast(), bytes, advice) };
 }

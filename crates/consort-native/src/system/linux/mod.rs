@@ -6,6 +6,7 @@ pub(crate) mod clock;
 pub(crate) mod fence;
 #[cfg(not(loom))]
 pub(crate) mod futex;
+pub(crate) mod limits;
 pub(crate) mod memory;
 pub(crate) mod process;
 #[cfg(not(loom))]

@@ -11,6 +11,7 @@ use std::{
 
 use rustix::{
     fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create},
+    io::Errno,
     process::{Resource, geteuid, getrlimit},
 };
 
@@ -63,9 +64,11 @@ pub(crate) fn extend(file: &File, bytes: u64) -> io::Result<()> {
     }
     let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
     if bytes > most {
-        return Err(io::ErrorKind::FileTooLarge.into());
+        return Err(Errno::FBIG.into());
     }
-    file.set_len(bytes)
+    let done = file.set_len(bytes);
+    // Another process may have made it longer meanwhile, and it cannot be made shorter.
+    if file.metadata()?.len() >= bytes { Ok(()) } else { done }
 }
 
 /// Returns the memory of a part of a file.

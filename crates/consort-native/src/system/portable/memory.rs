@@ -10,32 +10,36 @@ use std::{
     ptr::NonNull,
 };
 
-use crate::segment::{origin::Origin, page::PAGE};
+use crate::segment::{no_memory::out_of_memory, origin::Origin, page::PAGE};
 
 /// A layout with room for the allocation's address before the first page.
 fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(PAGE + size_of::<usize>())?, 16).ok()
 }
 
-/// `None` also for memory that other processes could map.
-pub(crate) fn reserve(bytes: usize, origin: Origin) -> Option<NonNull<u8>> {
+/// Fails also for memory that other processes could map.
+pub(crate) fn reserve(bytes: usize, origin: Origin) -> io::Result<NonNull<u8>> {
     if origin != Origin::Private {
-        return None;
+        return Err(io::ErrorKind::Unsupported.into());
     }
+    let layout = layout(bytes).ok_or_else(out_of_memory)?;
     // SAFETY: the layout's size is a page at least.
-    let allocated = NonNull::new(unsafe { alloc_zeroed(layout(bytes)?) })?.as_ptr();
+    let allocated = unsafe { alloc_zeroed(layout) };
+    if allocated.is_null() {
+        return Err(out_of_memory());
+    }
     let after = allocated.wrapping_add(size_of::<usize>());
     let base = after.wrapping_add(after.align_offset(PAGE));
     let note = base.wrapping_sub(size_of::<*mut u8>()).cast::<*mut u8>();
     // SAFETY: between the allocation's beginning and the first page there is room for an address,
     // because `after` skips it; pages are aligned for it.
     unsafe { note.write(allocated) };
-    NonNull::new(base)
+    NonNull::new(base).ok_or_else(out_of_memory)
 }
 
 /// No memory of several processes.
-pub(crate) fn map(_: &File, _: usize, _: usize) -> Option<NonNull<u8>> {
-    None
+pub(crate) fn map(_: &File, _: usize, _: usize) -> io::Result<NonNull<u8>> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// As [`map`].
@@ -71,6 +75,12 @@ pub(crate) fn keep_pages_small(_: *mut u8, _: usize) {}
 /// As [`keep_pages_small`].
 pub(crate) fn let_pages_be_large(_: *mut u8, _: usize) {}
 
+/// The system decides what core files contain.
+pub(crate) fn put_in_cores(_: *mut u8, _: usize) {}
+
+/// As [`put_in_cores`].
+pub(crate) fn keep_out_of_cores(_: *mut u8, _: usize) {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,7 +105,7 @@ mod tests {
 
     #[test]
     fn what_is_too_large_or_shared_is_refused() {
-        assert!(reserve(usize::MAX - PAGE, Origin::Private).is_none());
-        assert!(reserve(PAGE, Origin::Shared).is_none());
+        assert!(reserve(usize::MAX - PAGE, Origin::Private).is_err());
+        assert!(reserve(PAGE, Origin::Shared).is_err());
     }
 }

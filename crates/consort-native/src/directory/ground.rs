@@ -1,0 +1,148 @@
+//! The memory for groups: the end of the job's segment, and extents that are added when it is full.
+//!
+//! A place is an offset. Those of extents go on behind the segment's end, with a page between one
+//! extent and the next, which belongs to none: so no group lies across an end. The words of this
+//! section list the extents, and are written under the directory's lock. Each process maps an
+//! extent when it first looks for a place there.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::Ordering::{Acquire, Relaxed, Release},
+};
+
+use super::{groups::NoGroup, locked_words::size};
+use crate::segment::{
+    backing::Backing,
+    no_memory::{NoMemory, sparing},
+    page::PAGE,
+    part::Words,
+    reservation::Segment,
+};
+
+/// The most extents. Each is as large as all memory before it, if there is as much.
+const EXTENTS: usize = 64;
+
+/// The words of this section: the number of extents, and of each its offset behind the beginning of
+/// the ground, its bytes, and its offset in the file.
+const COUNT: usize = 0;
+const FIRST: usize = 1;
+const EXTENT_WORDS: usize = 3;
+/// The words of this section.
+pub(super) const WORDS: usize = (FIRST + EXTENTS * EXTENT_WORDS).next_multiple_of(8);
+
+/// What extents are, for errors.
+const TEAMS: &str = "the memory of teams";
+
+/// Where the memory for groups is.
+#[derive(Clone)]
+pub(crate) struct GroundPlace {
+    /// The offset in the segment at which it begins. It reaches to the segment's end.
+    pub(crate) begin: usize,
+    /// The bytes that groups take at most.
+    pub(crate) most: usize,
+    /// Where extents come from.
+    pub(crate) backing: Backing,
+}
+
+pub(super) struct Ground {
+    segment: Arc<Segment>,
+    words: Words,
+    place: GroundPlace,
+    /// The extents that this process has mapped.
+    mapped: Mutex<Vec<Option<Arc<Segment>>>>,
+}
+
+/// An extent, by its offsets from the beginning of the ground on.
+#[derive(Clone, Copy)]
+struct Extent {
+    at: usize,
+    bytes: usize,
+    file_at: u64,
+}
+
+impl Ground {
+    /// The ground at a place, with the extents that these words list.
+    pub(super) fn new(segment: &Arc<Segment>, place: GroundPlace, words: Words) -> Self {
+        Self { segment: Arc::clone(segment), place, words, mapped: Mutex::default() }
+    }
+
+    /// The offset in the segment at which it begins.
+    pub(super) fn begin(&self) -> usize {
+        self.place.begin
+    }
+
+    /// Bytes from the beginning to the end of the last extent.
+    pub(super) fn bytes(&self) -> usize {
+        let last = self.count().checked_sub(1).map(|last| self.extent(last));
+        last.map_or(self.segment.bytes() - self.place.begin, |Extent { at, bytes, .. }| at + bytes)
+    }
+
+    fn count(&self) -> usize {
+        // Acquire: pairs with the release in `grow`.
+        size(self.words[COUNT].load(Acquire)).min(EXTENTS)
+    }
+
+    fn extent(&self, number: usize) -> Extent {
+        let words = &self.words[FIRST + number * EXTENT_WORDS..][..EXTENT_WORDS];
+        let word = |at: usize| words[at].load(Relaxed);
+        Extent { at: size(word(0)), bytes: size(word(1)), file_at: word(2) }
+    }
+
+    /// Adds an extent of at least so many bytes, of whole pages. The directory is locked.
+    ///
+    /// # Errors
+    /// When the system refuses it, or groups would take too much.
+    pub(super) fn grow(&self, least: usize) -> Result<(), NoGroup> {
+        let GroundPlace { most, backing, .. } = &self.place;
+        let (before, number) = (self.bytes(), self.count());
+        let left = most.saturating_sub(before);
+        if number == EXTENTS || least > left {
+            return Err(NoGroup::Full { most: *most });
+        }
+        let doubled = sparing(least, before.min(left)).next_multiple_of(PAGE);
+        let made = backing.extend(doubled, TEAMS).or_else(|_| backing.extend(least, TEAMS))?;
+        let words = &self.words[FIRST + number * EXTENT_WORDS..];
+        let bytes = made.segment.bytes();
+        let place = [(before + PAGE) as u64, bytes as u64, made.file_at];
+        words.iter().zip(place).for_each(|(word, value)| word.store(value, Relaxed));
+        self.keep(number, made.segment);
+        // Release: pairs with the acquire in `count`.
+        self.words[COUNT].store(number as u64 + 1, Release);
+        Ok(())
+    }
+
+    /// Keeps an extent that this process has mapped.
+    fn keep(&self, number: usize, segment: Segment) -> Arc<Segment> {
+        segment.keep_pages_small(0..segment.bytes());
+        let mut mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        if mapped.len() <= number {
+            mapped.resize(number + 1, None);
+        }
+        // Another thread may have mapped it meanwhile.
+        Arc::clone(mapped[number].get_or_insert_with(|| Arc::new(segment)))
+    }
+
+    /// The segment in which a place lies, by its offset as if there were one segment, and its
+    /// offset there.
+    ///
+    /// # Errors
+    /// When this process cannot map the extent.
+    pub(super) fn find(&self, at: usize) -> Result<(Arc<Segment>, usize), Box<NoMemory>> {
+        if at < self.segment.bytes() {
+            return Ok((Arc::clone(&self.segment), at));
+        }
+        let of_ground = at - self.place.begin;
+        let mut all = (0..self.count()).map(|number| (number, self.extent(number)));
+        let of_place = |(_, extent): &(usize, Extent)| of_ground < extent.at + extent.bytes;
+        let (number, Extent { at, bytes, file_at }) =
+            all.find(of_place).expect("a place of a group");
+        let mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = mapped.get(number).cloned().flatten();
+        drop(mapped);
+        let segment = match found {
+            Some(segment) => segment,
+            None => self.keep(number, self.place.backing.map(file_at, bytes, TEAMS)?),
+        };
+        Ok((segment, of_ground - at))
+    }
+}

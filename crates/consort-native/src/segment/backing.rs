@@ -1,0 +1,111 @@
+//! Extents: shared memory that a job gets when what it began with is full.
+//!
+//! In a job of one process an extent is a mapping of this process. In a job of several it is a part
+//! of the file that they share, appended at its end: one process appends it, and others map it when
+//! they first need it. An extent stays as long as the job does.
+
+use std::{
+    fs::File,
+    panic::{RefUnwindSafe, UnwindSafe},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use super::{
+    no_memory::{NoMemory, out_of_memory},
+    origin::Origin,
+    page::LARGE_PAGE,
+    reservation::Segment,
+};
+use crate::system::process as system;
+
+/// A file that several processes share, which grows at its end.
+pub(crate) trait SharedEnd: Send + Sync + UnwindSafe + RefUnwindSafe {
+    fn file(&self) -> &File;
+
+    /// The offset in the file from which on nothing is, a number that the processes share.
+    fn end(&self) -> &AtomicU64;
+}
+
+/// Where a job's extents come from.
+#[derive(Clone)]
+pub(crate) enum Backing {
+    /// New mappings of this process.
+    Process(Origin),
+    /// The end of a file.
+    File(Arc<dyn SharedEnd>),
+}
+
+/// An extent that has just been made, and its offset in the file: 0 without a file.
+pub(crate) struct Extent {
+    pub(crate) segment: Segment,
+    pub(crate) file_at: u64,
+}
+
+impl Backing {
+    /// Makes an extent of `bytes` zeros, which are whole pages, for `object`.
+    ///
+    /// # Errors
+    /// When the system does not provide them.
+    pub(crate) fn extend(&self, bytes: usize, object: &str) -> Result<Extent, Box<NoMemory>> {
+        match self {
+            Self::Process(origin) => {
+                Ok(Extent { segment: Segment::reserve(bytes, *origin, object)?, file_at: 0 })
+            }
+            Self::File(shared) => {
+                let file_at = append(&**shared, bytes, object)?;
+                Ok(Extent { segment: self.map(file_at, bytes, object)?, file_at })
+            }
+        }
+    }
+
+    /// Maps an extent of `bytes` that another process has made.
+    ///
+    /// # Errors
+    /// When the system does not map it.
+    pub(crate) fn map(
+        &self,
+        file_at: u64,
+        bytes: usize,
+        object: &str,
+    ) -> Result<Segment, Box<NoMemory>> {
+        match self {
+            Self::File(shared) => {
+                let at = usize::try_from(file_at).unwrap_or(usize::MAX);
+                Segment::map(shared.file(), at, bytes, object, None)
+            }
+            Self::Process(_) => Err(NoMemory::of("mmap", object, bytes, &out_of_memory())),
+        }
+    }
+}
+
+/// Makes a shared file longer by `bytes` for `object`. Returns the offset of the first of them in
+/// the file, which is aligned to large pages: then the system can map large pages.
+///
+/// # Errors
+/// When the file cannot be as long. The bytes are then free again, unless another process has
+/// appended others meanwhile.
+pub(crate) fn append(
+    shared: &dyn SharedEnd,
+    bytes: usize,
+    object: &str,
+) -> Result<u64, Box<NoMemory>> {
+    let refused = |error| NoMemory::of("ftruncate", object, bytes, &error);
+    let place = |end: u64| {
+        let at = end.checked_next_multiple_of(LARGE_PAGE as u64)?;
+        Some((at, at.checked_add(bytes as u64)?))
+    };
+    let grow = |end| place(end).map(|(_, new)| new);
+    // The number is all that is shared here, so it needs no ordering.
+    let before = shared.end().fetch_update(Relaxed, Relaxed, grow);
+    let placed = before.ok().and_then(|before| Some((before, place(before)?)));
+    let (before, (at, end)) = placed.ok_or_else(|| refused(out_of_memory()))?;
+    if let Err(error) = system::extend(shared.file(), end) {
+        // If it has changed meanwhile, the place stays unused.
+        let _ = shared.end().compare_exchange(end, before, Relaxed, Relaxed);
+        return Err(refused(error));
+    }
+    Ok(at)
+}

@@ -1,0 +1,123 @@
+//! The error of memory that the system refuses.
+
+use std::io;
+
+use crate::system::limits;
+
+/// Address space that is left to the program when a job is set up, in bytes.
+const PROGRAM: usize = 16 << 20;
+
+/// The stack of a thread of the standard library, with what the C library maps for each thread, in
+/// bytes. `RUST_MIN_STACK` makes stacks larger.
+const THREAD: usize = (2 << 20) + (256 << 10);
+
+/// The system has refused memory: the system call, what the memory was for, its size, the system's
+/// error, and the limit to raise.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{call}{} for {object}: {error}; {advice}", size(*bytes))]
+pub struct NoMemory {
+    call: &'static str,
+    object: String,
+    bytes: usize,
+    /// The system's number of the error; 0 without one.
+    code: i32,
+    error: String,
+    advice: String,
+}
+
+/// The size in a message; nothing for a request without one.
+fn size(bytes: usize) -> String {
+    if bytes == 0 { String::new() } else { format!(" of {bytes} bytes") }
+}
+
+impl NoMemory {
+    /// The error of a system call that was to provide `bytes` for `object`.
+    #[cold]
+    pub(crate) fn of(
+        call: &'static str,
+        object: &str,
+        bytes: usize,
+        error: &io::Error,
+    ) -> Box<Self> {
+        let (object, code) = (object.to_owned(), error.raw_os_error().unwrap_or(0));
+        let advice = limits::advice(error, bytes);
+        Box::new(Self { call, object, bytes, code, error: error.to_string(), advice })
+    }
+
+    /// The system's number of the error; 0 without one.
+    pub(crate) fn code(&self) -> i32 {
+        self.code
+    }
+
+    /// The error of another process, which was to provide `bytes` for `object`, by its number.
+    #[cold]
+    pub(crate) fn elsewhere(object: &str, bytes: usize, code: i32) -> Box<Self> {
+        let error = match code {
+            0 => out_of_memory(),
+            code => io::Error::from_raw_os_error(code),
+        };
+        Self::of("another process's request", object, bytes, &error)
+    }
+
+    /// Checks that the limit of address space leaves room for `bytes` of `object`, for the stacks
+    /// of `threads` and for the program itself.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub(crate) fn ensure_room(object: &str, bytes: usize, threads: usize) -> Result<(), Box<Self>> {
+        let Some(left) = limits::address_space_left() else { return Ok(()) };
+        let stacks = threads.saturating_mul(THREAD.max(min_stack()));
+        let needed = bytes.saturating_add(stacks).saturating_add(PROGRAM);
+        if needed <= left {
+            if left - needed < threads.saturating_mul(limits::ARENA) {
+                limits::share_arena();
+            }
+            return Ok(());
+        }
+        let object = match threads {
+            0 => object.to_owned(),
+            _ => format!("{object}, and stacks of {threads} threads"),
+        };
+        Err(Self::of("mmap", &object, needed, &out_of_memory()))
+    }
+
+    /// Checks that the limit of address space leaves room for another thread.
+    ///
+    /// # Errors
+    /// When it does not.
+    pub fn ensure_thread() -> Result<(), Box<Self>> {
+        let Some(left) = limits::address_space_left() else { return Ok(()) };
+        let needed = THREAD.max(min_stack());
+        if needed <= left {
+            return Ok(());
+        }
+        Err(Self::of("mmap", "the stack of a thread", needed, &out_of_memory()))
+    }
+
+    /// The error of a thread that the system has not started.
+    #[must_use]
+    pub fn of_thread(error: &io::Error) -> Box<Self> {
+        Self::of("pthread_create", "the stack of a thread", THREAD.max(min_stack()), error)
+    }
+}
+
+/// The stack that the environment asks for.
+fn min_stack() -> usize {
+    let text = std::env::var("RUST_MIN_STACK").ok();
+    text.and_then(|text| text.parse().ok()).map_or(0, |bytes: usize| bytes.saturating_add(1 << 18))
+}
+
+/// The error of the system when there is no memory.
+pub(crate) fn out_of_memory() -> io::Error {
+    #[cfg(target_os = "linux")]
+    return io::Error::from_raw_os_error(libc::ENOMEM);
+    #[cfg(not(target_os = "linux"))]
+    return io::ErrorKind::OutOfMemory.into();
+}
+
+/// A size that may be had by halves: twice what there is, but at most a quarter of the address
+/// space that is left, and at least `least`.
+pub(crate) fn sparing(least: usize, most: usize) -> usize {
+    let quarter = limits::address_space_left().map_or(usize::MAX, |left| left / 4);
+    most.min(quarter).max(least)
+}
