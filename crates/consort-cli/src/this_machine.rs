@@ -7,6 +7,7 @@ use consort_bench::{
 use consort_native::{
     affinity::CpuId,
     topology::{Cache, CacheKind, Cpu, Topology},
+    usage::LargePages,
 };
 use serde::Serialize;
 
@@ -26,6 +27,14 @@ pub(crate) struct Machine {
     limited_by: Option<Limit>,
     allowed: Vec<u32>,
     quota_cores: Option<f64>,
+    large_pages: Option<Pages>,
+}
+
+/// The system's settings of large pages.
+#[derive(Serialize)]
+struct Pages {
+    private: String,
+    shared: String,
 }
 
 /// The position of a logical processor.
@@ -83,15 +92,29 @@ impl Machine {
             limited_by,
             allowed: allowed.iter().map(|cpu| cpu.0).collect(),
             quota_cores: topology.quota_cores(),
+            large_pages: LargePages::of_system()
+                .map(|LargePages { private, shared }| Pages { private, shared }),
         }
     }
 
     /// Adds it to a page.
     pub(crate) fn show(&self, page: &mut Page) {
         page.lines(counts(self));
+        page.lines(large_pages(self.large_pages.as_ref()));
         page.lines("\n");
         caches(page, &self.caches);
     }
+}
+
+fn large_pages(pages: Option<&Pages>) -> String {
+    let Some(Pages { private, shared }) = pages else {
+        return "no large pages\n".to_owned();
+    };
+    let hint = match &**shared {
+        "never" | "deny" => format!("; {} decides", LargePages::SHARED),
+        _ => String::new(),
+    };
+    format!("large pages: private memory {private}, shared memory {shared}{hint}\n")
 }
 
 fn place(cpu: &Cpu) -> Place {

@@ -49,6 +49,11 @@ impl Allocator {
         self.taken.get(&at).copied()
     }
 
+    /// Bytes that are taken.
+    pub fn taken(&self) -> usize {
+        self.taken.values().sum()
+    }
+
     /// Frees what begins at this offset, and returns its size; `None` if nothing does.
     pub fn give(&mut self, at: usize) -> Option<usize> {
         self.taken.remove(&at)

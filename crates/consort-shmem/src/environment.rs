@@ -8,14 +8,17 @@ use consort_native::usage::memory_bytes;
 /// The variable that gives the size of the symmetric heap.
 pub const SYMMETRIC_SIZE: &str = "SHMEM_SYMMETRIC_SIZE";
 
-/// The size of the symmetric heap without that variable.
-const DEFAULT_BYTES: usize = 64 << 20;
+/// The size of the symmetric heap without that variable, as in Sandia OpenSHMEM. It is address
+/// space: memory is taken when it is used.
+const DEFAULT_BYTES: usize = 512 << 20;
 
 /// What the variables of the environment say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Environment {
     /// Bytes of the symmetric heap of a PE.
     pub symmetric_bytes: usize,
+    /// Whether a variable gives that size.
+    pub is_size_given: bool,
     /// Whether to print the library's version.
     pub version: bool,
     /// Whether to print what the environment may say.
@@ -31,6 +34,7 @@ pub struct Environment {
 pub fn read() -> Result<Environment, String> {
     let size = value_of(SYMMETRIC_SIZE).map(|text| text.to_string_lossy().into_owned());
     Ok(Environment {
+        is_size_given: size.is_some(),
         symmetric_bytes: size.map_or(Ok(DEFAULT_BYTES), |text| size_of_text(&text))?,
         version: flag("SHMEM_VERSION", false),
         info: flag("SHMEM_INFO", false),
@@ -39,17 +43,20 @@ pub fn read() -> Result<Environment, String> {
 }
 
 impl Environment {
-    /// Checks that the heaps of so many PEs may lie in the machine's memory.
+    /// Checks that the heaps of so many PEs may lie in the machine's memory, if the environment
+    /// gives their size.
     ///
     /// # Errors
     /// That they are larger.
     pub fn ensure_fits(&self, pes: u32) -> Result<(), String> {
-        match memory_bytes() {
+        match memory_bytes().filter(|_| self.is_size_given) {
             Some(there) if self.symmetric_bytes.saturating_mul(pes as usize) > there => {
                 Err(format!(
                     "{SYMMETRIC_SIZE} asks for {} bytes on each of {pes} PEs, but the machine's \
-                     memory has {there} bytes",
-                    self.symmetric_bytes
+                     memory has {there} bytes: set it to {} or less, or run fewer PEs on this \
+                     machine",
+                    self.symmetric_bytes,
+                    there / (pes as usize).max(1)
                 ))
             }
             _ => Ok(()),

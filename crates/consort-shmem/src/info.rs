@@ -1,5 +1,6 @@
 //! What the library is, and what its environment may say.
 
+use consort_native::usage::LargePages;
 use libc::{c_char, c_int};
 
 use crate::{environment::SYMMETRIC_SIZE, world::World};
@@ -29,6 +30,19 @@ pub unsafe fn get_name(name: *mut c_char) {
     bytes.enumerate().for_each(|(at, byte)| unsafe { name.add(at).write(byte.cast_signed()) });
 }
 
+/// Whether the system uses large pages for the heap.
+fn large_pages(world: &World) -> String {
+    let Some(pages) = LargePages::of_system() else {
+        return "this system has none".to_owned();
+    };
+    let uses = match (pages.may_be_shared(), world.job.config().fits()) {
+        (true, true) => "used".to_owned(),
+        (true, false) => "not used, since PEs share cores".to_owned(),
+        (false, _) => format!("not used: set {} to advise", LargePages::SHARED),
+    };
+    format!("{uses} (the system says {})", pages.shared)
+}
+
 /// Prints what the environment asks for, on PE 0.
 pub(crate) fn announce(world: &World) {
     let environment = world.environment;
@@ -43,10 +57,12 @@ pub(crate) fn announce(world: &World) {
             "{SYMMETRIC_SIZE}={}: bytes of each PE's symmetric heap, with K, M, G or T\n\
              SHMEM_VERSION={}: print the library's version\n\
              SHMEM_INFO=1: print this\n\
-             SHMEM_DEBUG={}: check arguments thoroughly",
+             SHMEM_DEBUG={}: check arguments thoroughly\n\
+             large pages of the heap: {}",
             environment.symmetric_bytes,
             u8::from(environment.version),
             u8::from(environment.debug),
+            large_pages(world),
         );
     }
 }

@@ -3,12 +3,15 @@
 use std::{
     ffi::{c_long, c_void},
     ptr::{null_mut, with_exposed_provenance_mut},
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 use libc::c_int;
 
 use crate::{
+    allocator::MOST_ALIGN,
     collectives::synchronize,
+    environment::SYMMETRIC_SIZE,
     failure::fail,
     rma::copy,
     teams::{Members, Team},
@@ -26,6 +29,11 @@ fn allocate(routine: &'static str, bytes: usize, align: usize, cleared: bool) ->
         return null_mut();
     }
     let taken = world.books().take(bytes, align);
+    match taken {
+        Some(at) => world.job.put_in_cores(world.rank, at..at + bytes),
+        None if align <= MOST_ALIGN => warn_of_full_heap(routine, world, bytes),
+        None => {}
+    }
     let address: *mut c_void =
         taken.map_or(null_mut(), |at| with_exposed_provenance_mut(world.heap + at));
     if cleared && !address.is_null() {
@@ -36,6 +44,21 @@ fn allocate(routine: &'static str, bytes: usize, align: usize, cleared: bool) ->
         synchronize(routine);
     }
     address
+}
+
+/// Warns once, on PE 0, that an allocation returns null for lack of room.
+#[cold]
+fn warn_of_full_heap(routine: &str, world: &World, bytes: usize) {
+    static HAS_WARNED: AtomicBool = AtomicBool::new(false);
+    if world.rank.0 != 0 || HAS_WARNED.swap(true, Relaxed) {
+        return;
+    }
+    let (heap, taken) = (world.heap_bytes, world.books().taken());
+    let larger = heap.saturating_add(bytes).checked_next_power_of_two().unwrap_or(usize::MAX);
+    eprintln!(
+        "{routine} returns null: {bytes} bytes do not fit the symmetric heap, of whose {heap} \
+         bytes {taken} are taken: set {SYMMETRIC_SIZE}={larger}"
+    );
 }
 
 /// `shmem_malloc`.
@@ -107,12 +130,17 @@ pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
     let before = books.size(at).unwrap_or(0);
     if books.resize(at, size) {
         drop(books);
+        world.job.put_in_cores(world.rank, at..at + size);
         synchronize(routine);
         return ptr;
     }
     let taken = books.take(size, 1);
     drop(books);
-    let Some(new) = taken else { return null_mut() };
+    let Some(new) = taken else {
+        warn_of_full_heap(routine, world, size);
+        return null_mut();
+    };
+    world.job.put_in_cores(world.rank, new..new + size);
     let target: *mut u8 = with_exposed_provenance_mut(world.heap + new);
     // SAFETY: two allocations of the own heap, of at least so many bytes.
     unsafe { copy(routine, target, ptr.cast_const().cast(), before.min(size)) };

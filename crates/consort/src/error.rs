@@ -132,6 +132,11 @@ pub enum Error {
         "CONSORT_PES_PER_PROCESS is `{0}`: give a number of PEs, as in CONSORT_PES_PER_PROCESS=4"
     )]
     PesOfProcess(String),
+    /// `CONSORT_HEAP_BYTES` gives no size.
+    #[error(
+        "CONSORT_HEAP_BYTES is `{0}`: give a number of bytes, as in CONSORT_HEAP_BYTES=268435456"
+    )]
+    Heap(String),
     /// `CONSORT_PLACEMENT` names no placement.
     #[error("CONSORT_PLACEMENT is `{0}`: use blocks or in-turn")]
     Placement(String),

@@ -97,6 +97,16 @@ pub(crate) fn memory_of_environment() -> Result<Origin, Error> {
     }
 }
 
+/// The environment variable that gives the symmetric memory of each PE, and its default, in bytes.
+const HEAP: &str = "CONSORT_HEAP_BYTES";
+const HEAP_BYTES: usize = 64 << 20;
+
+/// Bytes of the symmetric memory of each PE, by the environment.
+pub(crate) fn heap_bytes_of_environment() -> Result<usize, Error> {
+    let Some(text) = variable(HEAP) else { return Ok(HEAP_BYTES) };
+    text.trim().parse().map_err(|_| Error::Heap(text))
+}
+
 /// The environment variable that gives the number of PEs.
 const PES: &str = "CONSORT_PES";
 

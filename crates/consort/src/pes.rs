@@ -26,9 +26,6 @@ pub const MOST_PES: u32 = 1024;
 /// How long a PE waits for another that no thread runs, by default.
 pub(crate) const JOINING: Duration = Duration::from_secs(10);
 
-/// The default size of a PE's symmetric memory, in bytes. Pages are touched when they are used.
-const HEAP_BYTES: usize = 64 << 20;
-
 /// The configuration of a launch: the number of PEs, how they wait, the size of their symmetric
 /// memory.
 ///
@@ -52,7 +49,7 @@ pub struct Pes {
     name: String,
     joining: Duration,
     waiting: Option<Waiting>,
-    heap_bytes: usize,
+    heap_bytes: Option<usize>,
     heap_align: usize,
     statics_bytes: usize,
     statics: Option<Arc<SharedFile>>,
@@ -90,7 +87,7 @@ impl Pes {
             name: String::new(),
             joining: JOINING,
             waiting: None,
-            heap_bytes: HEAP_BYTES,
+            heap_bytes: None,
             heap_align: 0,
             statics_bytes: 0,
             statics: None,
@@ -162,10 +159,12 @@ impl Pes {
         self
     }
 
-    /// Sets the symmetric memory of each PE, in bytes. The default is 64 MiB.
+    /// Sets the symmetric memory of each PE, in bytes. The default is the value of
+    /// `CONSORT_HEAP_BYTES`, or else 64 MiB. It is address space: pages are touched when they are
+    /// used.
     #[must_use]
     pub fn heap_bytes(mut self, bytes: usize) -> Self {
-        self.heap_bytes = bytes;
+        self.heap_bytes = Some(bytes);
         self
     }
 

@@ -1,6 +1,6 @@
 //! What the system says of threads' use of processors, of the machine's memory and its sleep.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use crate::system;
 
@@ -37,6 +37,41 @@ pub fn clock_ns() -> u64 {
 #[must_use]
 pub fn memory_bytes() -> Option<usize> {
     system::usage::memory_bytes()
+}
+
+/// What the system's settings of transparent large pages are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LargePages {
+    /// For memory of one process: `always`, `madvise` or `never`.
+    pub private: String,
+    /// For memory that processes share: `always`, `within_size`, `advise`, `never`, `force`.
+    pub shared: String,
+}
+
+impl LargePages {
+    /// The file with the setting of shared memory.
+    pub const SHARED: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
+
+    /// Those of this system; `None` where it has no large pages, or does not tell.
+    #[must_use]
+    pub fn of_system() -> Option<Self> {
+        let private = chosen("/sys/kernel/mm/transparent_hugepage/enabled")?;
+        Some(Self { private, shared: chosen(Self::SHARED)? })
+    }
+
+    /// Whether symmetric memory of PEs that are processes, which asks for large pages, may get
+    /// them.
+    #[must_use]
+    pub fn may_be_shared(&self) -> bool {
+        !matches!(&*self.shared, "never" | "deny")
+    }
+}
+
+/// The word in brackets in a file of the system.
+fn chosen(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let (_, rest) = text.split_once('[')?;
+    Some(rest.split_once(']')?.0.to_owned())
 }
 
 #[cfg(all(test, not(loom)))]

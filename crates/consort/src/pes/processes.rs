@@ -271,7 +271,7 @@ impl Processes {
             ("PEs of a process", number(self.shape.pes_each.into())),
             ("placement", (self.shape.in_turn.into(), placement(self.shape).to_owned())),
             ("sharing of memory", text(&|h| sharing.hash(h), format!("{sharing:?}"))),
-            ("bytes of the heap", number(pes.heap_bytes as u64)),
+            ("bytes of the heap", number(pes.heap_bytes.unwrap_or(0) as u64)),
             ("alignment of the heap", number(pes.heap_align as u64)),
             ("bytes of statics", number(pes.statics_bytes as u64)),
             ("way of waiting", text(&|h| pes.waiting.hash(h), format!("{:?}", pes.waiting))),

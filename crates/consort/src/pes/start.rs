@@ -11,7 +11,8 @@ use crate::{
     Algorithms, Error, Result,
     fabric::{Fabric, ProcessShape, Sharing},
     launch::{
-        memory_of_environment, pes_of_environment, shape_of_environment, sharing_of_environment,
+        heap_bytes_of_environment, memory_of_environment, pes_of_environment, shape_of_environment,
+        sharing_of_environment,
     },
     ranks::{Placement, Ranks},
     runtime::selection::Choices,
@@ -101,6 +102,7 @@ impl Pes {
         self.ensure_possible()?;
         // What is wrong on all processes is found before MPI begins: nobody waits for others then.
         self.memory = Some(self.memory.map_or_else(memory_of_environment, Ok)?);
+        self.heap_bytes = Some(self.heap_bytes.map_or_else(heap_bytes_of_environment, Ok)?);
         let mut processes = Processes::begin(started, shape, sharing, self.statics.clone())?;
         processes.ensure_alike(self, sharing)?;
         // The launcher of the MPI says where processes run.
@@ -196,6 +198,7 @@ impl Pes {
             ..
         } = self;
         let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
+        let heap_bytes = heap_bytes.map_or_else(heap_bytes_of_environment, Ok)?;
         let here = if let Whole::Mpi(processes) = &whole { processes.here } else { pes };
         let config = Config {
             pes,

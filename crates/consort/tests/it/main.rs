@@ -20,6 +20,7 @@ mod handles;
 mod idling;
 mod jobs;
 mod joining;
+mod limits;
 mod memory;
 mod nonblocking;
 mod numbers;

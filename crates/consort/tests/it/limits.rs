@@ -1,0 +1,191 @@
+//! What jobs map of the address space, and what they do where that has a limit. Each job that is
+//! measured is in a process of its own.
+
+#![cfg(target_os = "linux")]
+
+use std::{env, fs, process::Command};
+
+use consort::{Pes, Rank, Result, Sum, Team};
+use consort_conformance::turns::{LIMIT, alone};
+use consort_fabric::Nodes;
+
+const MB: usize = 1 << 20;
+
+/// The variable that tells a process of this test what to do.
+const TASK: &str = "CONSORT_TEST_TASK";
+
+/// What a process writes that runs `test` of this file with a task, under `ulimit -v` of so many
+/// MiB. It must end well.
+fn process(test: &str, task: &str, most: usize) -> String {
+    let program = env::current_exe().expect("this program");
+    let script = format!("ulimit -c 0 -v {}; exec \"$@\"", most * 1024);
+    let mut command = Command::new("sh");
+    command.args(["-c", &script, "sh"]).arg(program);
+    command.args([&format!("limits::{test}"), "--exact", "--nocapture"]).env(TASK, task);
+    command.env_remove("CONSORT_HEAP_BYTES").env_remove("RUST_MIN_STACK");
+    let output = command.output().expect("it starts");
+    let text =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    let text = text.concat();
+    assert!(output.status.success(), "{task} with {most} MiB: {}: {text}", output.status);
+    text
+}
+
+/// More than any job here needs.
+const ENOUGH: usize = 1 << 22;
+
+fn task() -> Option<u32> {
+    env::var(TASK).ok().and_then(|text| text.parse().ok())
+}
+
+#[test]
+fn job_under_ulimit_v_works_or_names_the_limit() {
+    let own = "job_under_ulimit_v_works_or_names_the_limit";
+    if let Some(pes) = task() {
+        let job = Pes::threads(pes).without_wisdom().run(|pe| {
+            let memory = pe.world().symmetric::<u64>(1000)?;
+            memory.store(1, 7)?;
+            pe.world().all_reduce(1, Sum)
+        });
+        return println!("{}", job.map_or_else(|error| error.to_string(), |_| "works".to_owned()));
+    }
+    for pes in [2, 4, 16] {
+        // Heaps, what all jobs have, and stacks.
+        let needed = pes * 73 + 60;
+        let steps = [80, needed - 60, needed, needed + 20, needed + 60, needed + 90, 5650, 8000];
+        let ends = steps.map(|most| {
+            let text = process(own, &pes.to_string(), most);
+            let (works, is_named) = (text.contains("works\n"), text.contains("`ulimit -v`"));
+            assert!(works != is_named, "{pes} PEs with {most} MiB: {text}");
+            works
+        });
+        assert!(!ends[0] && ends[5..].iter().all(|&works| works), "{pes} PEs: {ends:?}");
+    }
+}
+
+/// Bytes of address space, and bytes that a core file would have.
+fn mapped() -> (usize, usize) {
+    let text = fs::read_to_string("/proc/self/smaps").expect("the system says");
+    let (mut all, mut dumped, mut size) = (0, 0, 0);
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some("Size:") => {
+                size = words.next().and_then(|text| text.parse().ok()).unwrap_or(0) * 1024;
+                all += size;
+            }
+            Some("VmFlags:") => {
+                let flags: Vec<&str> = words.collect();
+                dumped += if flags.contains(&"dd") || !flags.contains(&"rd") { 0 } else { size };
+            }
+            _ => {}
+        }
+    }
+    (all, dumped)
+}
+
+#[test]
+fn address_space_and_core_files_follow_what_is_used() {
+    const BYTES: usize = 8 * MB;
+    let own = "address_space_and_core_files_follow_what_is_used";
+    let Some(pes) = task() else {
+        [2, 64].iter().for_each(|pes| drop(process(own, &pes.to_string(), ENOUGH)));
+        return;
+    };
+    let before = mapped();
+    let job = Pes::threads(pes).without_wisdom().run(|pe| {
+        let world = pe.world();
+        let look = || {
+            world.barrier()?;
+            let now = mapped();
+            world.barrier()?;
+            Ok::<_, consort::Error>(now)
+        };
+        let launched = look()?;
+        let memory = world.symmetric::<u8>(BYTES)?;
+        memory.store(BYTES - 1, 1)?;
+        Ok((launched, look()?))
+    });
+    let (_, (launched, allocated)) = job.expect("a job that goes well")[0];
+    let pes = pes as usize;
+    let (all, dumped) = (launched.0 - before.0, launched.1 - before.1);
+    // A heap and a stack each, and sixteen arenas of the C library.
+    assert!(all < pes * 72 * MB + 16 * 64 * MB + 200 * MB, "{pes} PEs map {} MiB", all / MB);
+    assert!(dumped < pes * 5 * MB + 16 * MB, "core files have {} MiB", dumped / MB);
+    let grown = allocated.1 - launched.1;
+    assert!((pes * BYTES..pes * (BYTES + 3 * MB)).contains(&grown), "{} MiB more", grown / MB);
+}
+
+/// Three PEs that are taken for processes of one machine.
+fn three() -> Pes {
+    Pes::threads(3).without_wisdom().loopback([Nodes::Blocks(1), Nodes::One], 1)
+}
+
+/// Bytes that this process maps of files in memory.
+fn files_in_memory() -> usize {
+    let text = fs::read_to_string("/proc/self/maps").expect("the system says");
+    let range = |line: &str| {
+        let (start, end) = line.split_whitespace().next()?.split_once('-')?;
+        let number = |text| usize::from_str_radix(text, 16).ok();
+        Some(number(end)? - number(start)?)
+    };
+    text.lines().filter(|line| line.contains("memfd:consort")).filter_map(range).sum()
+}
+
+/// Exchanges private buffers of a few lengths, all of which the others copy from shared memory.
+fn exchange(world: &Team<'_>) -> Result<()> {
+    let (own, pes) = (world.rank().0 as usize, world.size() as usize);
+    for len in [1000, 400_000, 3_000_000, 1_000_000] {
+        let mut data: Vec<u64> = (0..len).map(|at| (at * pes + own) as u64).collect();
+        let mut all = vec![0; len * pes];
+        world.all_gather_slice(&data, &mut all)?;
+        assert!(
+            all.iter().enumerate().all(|(at, &word)| word == ((at % len) * pes + at / len) as u64)
+        );
+        world.broadcast_slice(&mut data, Rank(1))?;
+        assert!(data.iter().enumerate().all(|(at, &word)| word == (at * pes + 1) as u64));
+    }
+    Ok(())
+}
+
+#[test]
+fn copies_of_private_buffers_get_memory_when_they_need_it() {
+    let (before, after) = alone(LIMIT, || {
+        let job = three().heap_bytes(MB).run(|pe| {
+            let world = pe.world();
+            world.barrier()?;
+            let before = files_in_memory();
+            world.barrier()?;
+            exchange(&world)?;
+            exchange(&world)?;
+            world.barrier()?;
+            let after = files_in_memory();
+            world.barrier()?;
+            Ok((before, after))
+        });
+        job.expect("a job that goes well")[0].1
+    });
+    assert!(before < 400 * MB, "{} MiB at first", before / MB);
+    assert!(after > before + 20 * MB, "{} MiB after {}", after / MB, before / MB);
+}
+
+#[test]
+fn teams_get_memory_when_they_need_it() {
+    let many = |pe: &consort::Pe| {
+        let world = pe.world();
+        for count in [20, 40] {
+            let make = |_| Ok(world.strided(Rank(0), 1, 3)?.expect("all are in it"));
+            let teams: Vec<Team<'_>> = (0..count).map(make).collect::<Result<_>>()?;
+            for (number, team) in (0..).zip(&teams) {
+                assert_eq!(team.all_reduce(number, Sum)?, 3 * number);
+            }
+            teams.into_iter().try_for_each(Team::free)?;
+        }
+        Ok(())
+    };
+    alone(LIMIT, move || {
+        for pes in [Pes::threads(3).without_wisdom(), three()] {
+            pes.heap_bytes(MB).run(many).expect("a job that goes well");
+        }
+    });
+}
