@@ -1,4 +1,8 @@
 //! Nodes: groups of PEs that are nearer to each other than to the rest.
+//!
+//! A size of 0 counts as 1. So no division has to test its divisor: a compiler may move such a test
+//! before the one of the variant, where it reads bytes that [`Nodes::One`] does not have. That does
+//! no harm, but tools that look for uses of uninitialized memory report it.
 
 /// How the PEs of a team lie on nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -68,67 +72,57 @@ impl Nodes {
     }
 
     /// The first form by which the PEs of a team of `pes` lie in the same way.
-    ///
-    /// # Panics
-    /// As [`Nodes::count`].
     #[must_use]
     pub fn of_team(self, pes: u32) -> Self {
         Self::of(&(0..pes).map(|pe| self.node(pe)).collect::<Vec<_>>())
     }
 
     /// The number of nodes of a team of `pes` PEs.
-    ///
-    /// # Panics
-    /// When a node is said to have no PEs, or there are no nodes.
     #[must_use]
     pub fn count(self, pes: u32) -> u32 {
         match self {
             Self::One => 1,
-            Self::Blocks(block) => pes.div_ceil(block),
-            Self::InTurn(nodes) => nodes.min(pes),
+            Self::Blocks(block) => pes.div_ceil(at_least_one(block)),
+            Self::InTurn(nodes) => at_least_one(nodes).min(pes),
         }
     }
 
     /// The node of a PE.
-    ///
-    /// # Panics
-    /// As [`Nodes::count`].
     #[must_use]
     pub const fn node(self, pe: u32) -> u32 {
         match self {
             Self::One => 0,
-            Self::Blocks(block) => pe / block,
-            Self::InTurn(nodes) => pe % nodes,
+            Self::Blocks(block) => pe / at_least_one(block),
+            Self::InTurn(nodes) => pe % at_least_one(nodes),
         }
     }
 
     /// The place of a PE among those of its node.
-    ///
-    /// # Panics
-    /// As [`Nodes::count`].
     #[must_use]
     pub const fn place(self, pe: u32) -> u32 {
         match self {
             Self::One => pe,
-            Self::Blocks(block) => pe % block,
-            Self::InTurn(nodes) => pe / nodes,
+            Self::Blocks(block) => pe % at_least_one(block),
+            Self::InTurn(nodes) => pe / at_least_one(nodes),
         }
     }
 
     /// The PEs of a node, in a team of `pes`.
     ///
     /// # Panics
-    /// As [`Nodes::count`], and when there is no such node.
+    /// When there is no such node.
     #[must_use]
     pub fn members(self, node: u32, pes: u32) -> Ranks {
         assert!(node < self.count(pes), "node {node} is one of the team's");
         match self {
             Self::One => Ranks { first: 0, stride: 1, count: pes },
             Self::Blocks(block) => {
+                let block = at_least_one(block);
                 let first = node * block;
                 Ranks { first, stride: 1, count: block.min(pes - first) }
             }
             Self::InTurn(nodes) => {
+                let nodes = at_least_one(nodes);
                 Ranks { first: node, stride: nodes, count: (pes - node).div_ceil(nodes) }
             }
         }
@@ -138,18 +132,23 @@ impl Nodes {
     /// no such place.
     ///
     /// # Panics
-    /// As [`Nodes::count`].
+    /// When the team has no PEs.
     #[must_use]
     pub fn across(self, place: u32, pes: u32) -> Option<Ranks> {
         let count = self.count(pes);
         let ranks = match self {
             Self::One => Ranks { first: place, stride: 1, count },
-            Self::Blocks(block) => Ranks { first: place, stride: block, count },
-            Self::InTurn(nodes) => Ranks { first: place * nodes, stride: 1, count },
+            Self::Blocks(block) => Ranks { first: place, stride: at_least_one(block), count },
+            Self::InTurn(nodes) => Ranks { first: place * at_least_one(nodes), stride: 1, count },
         };
         let fits = self.members(count - 1, pes).count > place;
         fits.then_some(ranks)
     }
+}
+
+/// A size that may be divided by.
+const fn at_least_one(size: u32) -> u32 {
+    if size == 0 { 1 } else { size }
 }
 
 #[cfg(test)]
@@ -171,6 +170,10 @@ mod tests {
         }
         assert_eq!(Nodes::of(&[0, 0, 1, 0]), Nodes::One, "it has no form");
         assert_eq!(Nodes::of(&[]), Nodes::One);
+        for form in [Nodes::Blocks(0), Nodes::InTurn(0)] {
+            assert_eq!((form.node(0), form.place(0), form.count(1)), (0, 0, 1));
+            assert_eq!(form.members(0, 1), Ranks { first: 0, stride: 1, count: 1 });
+        }
     }
 
     /// The members of all nodes are all PEs, each once, and who has a place is at it.
