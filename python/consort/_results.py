@@ -119,7 +119,7 @@ def read_wisdom(path: str | os.PathLike[str] | None = None) -> pandas.DataFrame:
 
 def _wisdom() -> Path:
     named = os.environ.get("CONSORT_WISDOM")
-    if named:
+    if named and named.strip():
         return Path(named)
     configured = os.environ.get("XDG_CONFIG_HOME")
     folder = Path(configured) if configured else Path.home() / ".config"

@@ -4,7 +4,6 @@
 //! messages of "8 kB" are customarily of that size.
 
 use std::{
-    env,
     ffi::{OsStr, OsString},
     fs::{self, OpenOptions},
     io,
@@ -23,6 +22,7 @@ use clap::{
 };
 use consort::{Fabric, MOST_PES, ProcessShape};
 use consort_bench::{harness::Mode, simulation::machines, units};
+use consort_fabric::environment::variable;
 use consort_sim::machines::Machine;
 
 use crate::usage;
@@ -252,7 +252,7 @@ pub(crate) fn machine(name: &str) -> Result<Machine> {
 /// # Errors
 /// When it does.
 pub(crate) fn check_environment(fabric: Fabric) -> Result<()> {
-    let said = env::var(PES_PER_PROCESS).ok().filter(|said| !said.trim().is_empty());
+    let said = variable(PES_PER_PROCESS).and_then(|said| said.into_string().ok());
     if let (Some(shape), Some(said)) = (fabric.shape(), said) {
         let each = shape.pes_each;
         require!(

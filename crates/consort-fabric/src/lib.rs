@@ -11,6 +11,7 @@ mod capabilities;
 mod channel;
 mod counters;
 mod credits;
+pub mod environment;
 mod error;
 mod fabric;
 mod kernel;

@@ -1,6 +1,8 @@
 //! What the launchers of MPIs tell their processes, in the environment.
 
-use std::{env, fmt};
+use std::fmt;
+
+use consort_fabric::environment::variable;
 
 /// A family of MPIs, whose launchers and libraries belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +69,7 @@ impl Started {
     /// This process as an MPI has started it; `None` if none has.
     #[must_use]
     pub fn here() -> Option<Self> {
-        Self::by(|name| env::var(name).ok())
+        Self::by(|name| variable(name)?.into_string().ok())
     }
 
     fn by(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {

@@ -14,6 +14,7 @@ use std::{
     process::Command,
 };
 
+use consort_fabric::environment::variable;
 use etcetera::BaseStrategy;
 
 use super::environment::Flavor;
@@ -100,12 +101,12 @@ pub enum NoShim {
 
 /// The name of the MPI's compiler.
 fn compiler() -> OsString {
-    env::var_os(COMPILER).unwrap_or_else(|| "mpicc".into())
+    variable(COMPILER).unwrap_or_else(|| "mpicc".into())
 }
 
 /// The folder of shims.
 fn folder() -> Result<PathBuf, NoShim> {
-    if let Some(folder) = env::var_os(CACHE).filter(|folder| !folder.is_empty()) {
+    if let Some(folder) = variable(CACHE) {
         // A bare name would be looked for where libraries are.
         return Ok(path::absolute(&folder).unwrap_or_else(|_| folder.into()));
     }

@@ -1,8 +1,9 @@
 //! What the environment says: `SHMEM_SYMMETRIC_SIZE`, `SHMEM_VERSION`, `SHMEM_INFO`, `SHMEM_DEBUG`.
 //! By their old names they begin with `SMA_`.
 
-use std::{env, ffi::OsString};
+use std::ffi::OsString;
 
+use consort_fabric::environment::variable;
 use consort_native::usage::memory_bytes;
 
 /// The variable that gives the size of the symmetric heap.
@@ -70,7 +71,7 @@ impl Environment {
 /// That it is to be several, which are threads in other languages.
 pub fn ensure_one_each() -> Result<(), String> {
     const EACH: &str = "CONSORT_PES_PER_PROCESS";
-    match env::var_os(EACH).map(|each| each.to_string_lossy().into_owned()) {
+    match variable(EACH).map(|each| each.to_string_lossy().into_owned()) {
         Some(each) if each.trim() != "1" => {
             Err(format!("{EACH} is `{each}`, but a PE of OpenSHMEM is a process: unset it"))
         }
@@ -80,13 +81,13 @@ pub fn ensure_one_each() -> Result<(), String> {
 
 /// The value of a variable, or of that with its old name.
 fn value_of(name: &str) -> Option<OsString> {
-    env::var_os(name).or_else(|| env::var_os(name.replace("SHMEM_", "SMA_")))
+    variable(name).or_else(|| variable(&name.replace("SHMEM_", "SMA_")))
 }
 
-/// A flag, `unset` where the environment has no such variable. Any value sets it but nothing, `0`
-/// and words for no.
+/// A flag, `unset` where the environment has no such variable. Any value sets it but `0` and words
+/// for no.
 fn flag(name: &str, unset: bool) -> bool {
-    let words = ["", "0", "n", "no", "f", "false", "off"];
+    let words = ["0", "n", "no", "f", "false", "off"];
     value_of(name).map_or(unset, |text| {
         !words.contains(&text.to_string_lossy().to_ascii_lowercase().as_str())
     })

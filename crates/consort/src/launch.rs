@@ -1,9 +1,9 @@
 //! Runs a program on new threads, one for each PE, or on the PE that this process is; and what the
 //! environment says of PEs and of the memory that they share.
 
-use std::{env, sync::Arc, thread};
+use std::{sync::Arc, thread};
 
-use consort_fabric::Rank;
+use consort_fabric::{Rank, environment};
 use consort_native::{Failure, Origin};
 
 use crate::{
@@ -83,7 +83,7 @@ fn run_threads(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
 /// The value of an environment variable. One that is not Unicode is no right value of any variable
 /// here, and what stands for that in the text is none either.
 fn variable(name: &str) -> Option<String> {
-    env::var_os(name).map(|text| text.to_string_lossy().into_owned())
+    environment::variable(name).map(|text| text.to_string_lossy().into_owned())
 }
 
 /// The environment variable that selects the origin of the memory that PEs share.

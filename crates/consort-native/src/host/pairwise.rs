@@ -4,9 +4,9 @@
 //! to three words. An AMD processor takes one word well in this way, and two and three words better
 //! as ordinary messages (`docs/measured-choices.md`).
 
-use std::{env, sync::OnceLock};
+use std::sync::OnceLock;
 
-use consort_fabric::PAIRWISE_BYTES;
+use consort_fabric::{PAIRWISE_BYTES, environment::variable};
 
 /// Another length, in bytes, for measurements and tests.
 const OTHER: &str = "CONSORT_PAIRWISE";
@@ -17,7 +17,7 @@ const WORD: usize = size_of::<u64>();
 pub(crate) fn pairwise_bytes() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
     *BYTES.get_or_init(|| {
-        let other = env::var(OTHER).ok().and_then(|text| text.parse().ok());
+        let other = variable(OTHER).and_then(|text| text.to_str()?.parse().ok());
         let by_maker = if is_intel() { PAIRWISE_BYTES } else { WORD };
         other.map_or(by_maker, |bytes: usize| bytes.clamp(WORD, PAIRWISE_BYTES))
     })

@@ -1,7 +1,6 @@
 //! A process that a launcher has started, as one of the PEs.
 
 use std::{
-    env,
     fs::File,
     hash::{DefaultHasher, Hash, Hasher},
     process,
@@ -16,7 +15,7 @@ use std::{
     time::Duration,
 };
 
-use consort_fabric::Rank;
+use consort_fabric::{Rank, environment::variable};
 
 use super::{
     binding::Binding,
@@ -140,7 +139,7 @@ impl Member {
     pub fn here() -> Result<Option<Arc<Self>>, NoMember> {
         static HERE: OnceLock<Result<Option<Arc<Member>>, NoMember>> = OnceLock::new();
         let here = HERE.get_or_init(|| {
-            let text = env::var_os(VARIABLE).map(|text| text.to_string_lossy().into_owned());
+            let text = variable(VARIABLE).map(|text| text.to_string_lossy().into_owned());
             text.map(|text| Self::of_text(&text).map(Arc::new)).transpose()
         });
         here.clone()

@@ -5,7 +5,6 @@
 //! save at once, the file of the last one remains.
 
 use std::{
-    env,
     ffi::OsString,
     fs::{self, File},
     io::{self, Read, Write},
@@ -14,6 +13,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use consort_fabric::environment::variable;
 use etcetera::BaseStrategy;
 
 use super::{Identity, Misfit, Wisdom, format::Flaw};
@@ -161,12 +161,12 @@ pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// [`WisdomError::NoHome`] when the variable is not set and there is no home directory.
 pub fn default_path(arrival: Arrival) -> Result<PathBuf, WisdomError> {
-    path_named(env::var_os("CONSORT_WISDOM"), arrival)
+    path_named(variable("CONSORT_WISDOM"), arrival)
 }
 
 /// The path that the variable's value gives, or the default.
 fn path_named(variable: Option<OsString>, arrival: Arrival) -> Result<PathBuf, WisdomError> {
-    if let Some(path) = variable.filter(|value| !value.is_empty()) {
+    if let Some(path) = variable {
         return Ok(path.into());
     }
     let strategy = etcetera::choose_base_strategy().map_err(|_| WisdomError::NoHome)?;
@@ -227,13 +227,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_names_the_file_and_an_empty_one_does_not() {
+    fn variable_names_the_file() {
         let named = path_named(Some("here/mine.toml".into()), Arrival::Skewed);
         assert_eq!(named.ok(), Some(PathBuf::from("here/mine.toml")));
-        for unset in [None, Some(OsString::new())] {
-            if let Ok(path) = path_named(unset, Arrival::Together) {
-                assert!(path.ends_with("consort/wisdom.toml"), "{}", path.display());
-            }
+        if let Ok(path) = path_named(None, Arrival::Together) {
+            assert!(path.ends_with("consort/wisdom.toml"), "{}", path.display());
         }
     }
 

@@ -9,7 +9,6 @@
 use std::{
     cell::Cell,
     collections::BTreeMap,
-    env,
     future::Future,
     path::PathBuf,
     pin::Pin,
@@ -19,7 +18,7 @@ use std::{
     },
 };
 
-use consort_fabric::{CallSpec, Candidate, Op, Query};
+use consort_fabric::{CallSpec, Candidate, Op, Query, environment::variable};
 use consort_native::{Call, Endpoint, HeapError, Operands, Site, StartedCall};
 use consort_tuner::{Mix, MixError};
 
@@ -39,7 +38,7 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// The recorder of a job, if the environment asks for one. Warns if the file cannot take calls.
     pub(crate) fn of_environment() -> Option<Arc<Self>> {
-        let path = PathBuf::from(env::var_os(RECORD).filter(|path| !path.is_empty())?);
+        let path = PathBuf::from(variable(RECORD)?);
         if let Err(error) = Mix::open(&path) {
             warn(&error);
             return None;

@@ -12,6 +12,7 @@ use std::{
 use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use consort::ProcessShape;
+use consort_fabric::environment::variable;
 use consort_mpi::{Launcher, OnHosts, find_program};
 
 use super::hosts::Hosts;
@@ -149,15 +150,15 @@ impl Machines {
     /// How PEs lie on processes.
     fn shape(&self) -> Result<ProcessShape> {
         let of_environment =
-            || env::var_os(PES_PER_PROCESS).map(|text| args::pes(text.to_string_lossy().trim()));
+            || variable(PES_PER_PROCESS).map(|text| args::pes(text.to_string_lossy().trim()));
         let pes_each = self.pes_per_process.map(Ok).or_else(of_environment).unwrap_or(Ok(1));
         let pes_each = pes_each.map_err(|error| anyhow!("{PES_PER_PROCESS}: {error}"))?;
         Ok(ProcessShape { pes_each, in_turn: self.in_turn() })
     }
 
     fn in_turn(&self) -> bool {
-        let placement = self.placement.clone().or_else(|| env::var(PLACEMENT).ok());
-        placement.as_deref() == Some(IN_TURN)
+        let placement = self.placement.clone().map(OsString::from);
+        placement.or_else(|| variable(PLACEMENT)).is_some_and(|order| order == IN_TURN)
     }
 
     /// The variables that the processes need: all that they know, and those of options.

@@ -1,9 +1,8 @@
 //! What is set, and does nothing for processes that are children of this command.
 
-use std::{
-    env,
-    ffi::{OsStr, OsString},
-};
+use std::ffi::{OsStr, OsString};
+
+use consort_fabric::environment::{is_blank, variable};
 
 use crate::args::PES_PER_PROCESS;
 
@@ -25,8 +24,8 @@ pub(super) fn tell(pes: u32, given: &[(OsString, OsString)]) {
     let given = |name: &str| {
         let is_it = |(known, _): &&(OsString, OsString)| known == OsStr::new(name);
         let value = given.iter().rfind(is_it).map(|(_, value)| value.clone());
-        let value = value.or_else(|| env::var_os(name))?;
-        Some(value.to_string_lossy().trim().to_owned()).filter(|value| !value.is_empty())
+        let value = value.or_else(|| variable(name)).filter(|value| !is_blank(value))?;
+        Some(value.to_string_lossy().trim().to_owned())
     };
     for line in lines(pes, given) {
         tracing::warn!("{line}");

@@ -3,14 +3,13 @@
 
 use std::{
     collections::BTreeMap,
-    env,
     path::{Path, PathBuf},
 };
 
 use anyhow::Result;
 use consort::{Collective, Fabric, Query, SyncModes};
 use consort_bench::{asked::describe, harness::comparison::Point, page::Page, units};
-use consort_fabric::OperatorClass;
+use consort_fabric::{OperatorClass, environment::variable};
 use consort_tuner::{
     Confidence, Ending, Entry, Grid, Inconsistency, Outcome, Wisdom, default_path,
 };
@@ -122,7 +121,7 @@ impl Story<'_> {
         };
         let default = default_path(self.wisdom.identity().arrival);
         let is_default = default.is_ok_and(|path| self.fabric.path_of_wisdom(path) == self.path);
-        let is_named = env::var_os("CONSORT_WISDOM").is_some_and(|path| !path.is_empty());
+        let is_named = variable("CONSORT_WISDOM").is_some();
         let path = self.path.display();
         text += &match (is_default, is_named, self.fabric) {
             (true, true, Fabric::Threads) => {

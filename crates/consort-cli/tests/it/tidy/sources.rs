@@ -54,6 +54,33 @@ fn each_module_begins_with_a_short_doc() {
     assert_none(&module_docs(&tree([("crates/x/tests/a.rs", "")])));
 }
 
+/// Variables of the system, which are read as they are.
+const SYSTEM_VARIABLES: [&str; 2] = ["\"HOME\"", "\"PATH\""];
+
+fn variables_read_elsewhere(tree: &Tree) -> Vec<String> {
+    let others = src_files(tree).filter(|(path, _)| {
+        !path.ends_with("consort-fabric/src/environment.rs") && !path.ends_with("/tests.rs")
+    });
+    let mut complaints = Vec::new();
+    for (path, text) in others {
+        let lines = text.lines().filter(|line| {
+            ["env::var(", "env::var_os("].iter().any(|call| line.contains(call))
+                && !SYSTEM_VARIABLES.iter().any(|name| line.contains(name))
+        });
+        complaints.extend(lines.map(|line| format!("{path}: use `variable`, not {}", line.trim())));
+    }
+    complaints
+}
+
+/// So that an empty variable counts as unset everywhere.
+#[test]
+fn one_function_reads_the_environment() {
+    assert_none(&variables_read_elsewhere(&workspace()));
+    let read = "let home = env::var_os(\"HOME\");\nlet own = std::env::var(NAME);";
+    assert_one(&variables_read_elsewhere(&tree([("crates/x/src/a.rs", read)])), "var(NAME)");
+    assert_none(&variables_read_elsewhere(&tree([("crates/x/tests/a.rs", read)])));
+}
+
 /// Tables in Markdown cannot be broken, and are exempt.
 fn columns(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
