@@ -2,13 +2,14 @@
 //! command was built.
 
 use std::{
-    env::{self, VarError},
-    io,
+    env,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context as _, Result, bail};
 
+/// The name of the library, as the linker takes it.
+pub(crate) const NAME: &str = "consort_shmem";
 /// The library to link, which is in `lib` of an installation.
 pub(crate) const ARCHIVE: &str = "libconsort_shmem.a";
 /// The headers, which are in `include` of an installation.
@@ -58,26 +59,12 @@ impl CLibrary {
         Ok(built)
     }
 
+    /// The folder of the library.
+    pub(crate) fn folder(&self) -> &Path {
+        self.archive.parent().unwrap_or(Path::new("/"))
+    }
+
     fn is_there(&self) -> bool {
         self.archive.is_file() && HEADERS.iter().all(|name| self.include.join(name).is_file())
     }
-}
-
-/// The compiler that a variable names, with options behind it, as in make; nothing if it is not
-/// set.
-///
-/// # Errors
-/// When it is not Unicode.
-pub(crate) fn compiler_of(variable: &str) -> Result<String> {
-    match env::var(variable) {
-        Err(VarError::NotUnicode(text)) => {
-            bail!("{variable} is `{}`: name a compiler", text.display())
-        }
-        text => Ok(text.unwrap_or_default()),
-    }
-}
-
-/// What to say of a program that could not be started.
-pub(crate) fn not_started(program: &str, error: &io::Error) -> String {
-    format!("cannot start `{program}`: {error}")
 }

@@ -13,6 +13,7 @@ mod usage;
 mod args;
 mod c_library;
 mod commands;
+mod compiler;
 mod interrupt;
 mod measurement;
 mod output;
@@ -28,7 +29,7 @@ use clap::{CommandFactory as _, Parser};
 use commands::{
     bench::{self, Bench},
     calibrate::Calibrate,
-    cc::{self, Cc, Language},
+    cc::{self, Cc},
     completions::Completions,
     explain::Explain,
     install::Install,
@@ -46,6 +47,7 @@ use commands::{
     tune::Tune,
     wisdom::Wisdom,
 };
+use compiler::Language;
 
 const EXAMPLES: &str = "\
 Examples:

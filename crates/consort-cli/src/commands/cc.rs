@@ -1,7 +1,7 @@
 //! `consort cc` and `consort c++`: a compiler, told where the OpenSHMEM library is.
 //!
 //! Build systems ask such wrappers what they add, by the options of those of MPI: `-show` and
-//! `--showme` for the whole command, `--showme:compile` and `--showme:link` for a part.
+//! `--showme` for the whole command, `--showme:compile`, `--showme:link` and others for a part.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -9,11 +9,12 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 
 use crate::{
-    c_library::{CLibrary, SYSTEM, compiler_of, not_started},
+    c_library::{CLibrary, NAME, SYSTEM},
+    compiler::{Compiler, Language},
     output,
 };
 
@@ -26,7 +27,9 @@ Examples:
   consort cc --show program.c -o it   show what would be run
   consort cc --showme:compile         what compiling adds (--showme:link)
 
-The arguments are the compiler's, which is that of CC, or else cc.";
+The arguments are the compiler's: the one that CONSORT_CC names, or else the
+one that `consort install` has recorded, or else cc. CC is not read, since it
+may name oshcc.";
 
 /// Those of `consort c++`.
 pub(crate) const EXAMPLES_CXX: &str = "\
@@ -37,21 +40,17 @@ Examples:
   consort c++ --show program.cpp -o it   show what would be run
   consort c++ --showme:compile           what compiling adds (--showme:link)
 
-The arguments are the compiler's, which is that of CXX, or else c++.";
+The arguments are the compiler's: the one that CONSORT_CXX names, or else the
+one that `consort install` has recorded, or else c++. CXX is not read, since
+it may name oshc++.";
 
 /// The options of compilers that do not link.
 const UNLINKED: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-r", "-fsyntax-only"];
 
-/// Leaves out of a program what it does not use of the library. Options of the program's own come
+/// Leaves out of a program what it does not use of the library, and keeps a shared library that has
+/// it loaded, since there is work to do when the process ends. Options of the program's own come
 /// later, and may take that back.
-const SMALL: &str = "-Wl,--gc-sections";
-
-/// In which language a program is.
-#[derive(Clone, Copy)]
-pub(crate) enum Language {
-    C,
-    Cxx,
-}
+const LINKER: &str = "-Wl,--gc-sections,-z,nodelete";
 
 /// The compiler's arguments
 #[derive(Args)]
@@ -70,6 +69,11 @@ enum Shown {
     Command,
     Compiling,
     Linking,
+    Compiler,
+    IncludeFolders,
+    LibraryFolders,
+    Libraries,
+    Version,
 }
 
 impl Shown {
@@ -80,6 +84,11 @@ impl Shown {
             "show" | "showme" => Some(Self::Command),
             "showme:compile" | "compile-info" | "compile_info" => Some(Self::Compiling),
             "showme:link" | "link-info" | "link_info" => Some(Self::Linking),
+            "showme:command" => Some(Self::Compiler),
+            "showme:incdirs" => Some(Self::IncludeFolders),
+            "showme:libdirs" => Some(Self::LibraryFolders),
+            "showme:libs" => Some(Self::Libraries),
+            "showme:version" => Some(Self::Version),
             _ => None,
         }
     }
@@ -88,15 +97,8 @@ impl Shown {
 impl Cc {
     /// Runs the command.
     pub(crate) fn run(mut self, language: Language) -> Result<ExitCode> {
-        let (variable, default) = match language {
-            Language::C => ("CC", "cc"),
-            Language::Cxx => ("CXX", "c++"),
-        };
-        let compiler = compiler_of(variable)?;
-        // As in make, a variable may have options behind the compiler.
-        let mut words = compiler.split_whitespace().map(OsStr::new);
-        let program = words.next().unwrap_or(OsStr::new(default));
         let library = CLibrary::find()?;
+        let compiler = Compiler::of_wrapper(language, library.folder())?;
         let mut shown = self.show.then_some(Shown::Command);
         self.arguments.retain(|argument| {
             let option = Shown::of(argument);
@@ -106,24 +108,33 @@ impl Cc {
         let compiling = [OsStr::new("-I"), library.include.as_os_str()];
         let linking = || std::iter::once(library.archive.as_os_str()).chain(SYSTEM.map(OsStr::new));
         let is_linked = links(&self.arguments) || shown.is_some() && self.arguments.is_empty();
-        let mut command = Command::new(program);
-        command.args(words).args(compiling);
-        command.args(is_linked.then_some(SMALL)).args(&self.arguments);
+        let mut command = compiler.command();
+        command.args(compiling);
+        command.args(is_linked.then_some(LINKER)).args(&self.arguments);
         if is_linked {
             command.args(linking());
         }
-        let shown: Vec<&OsStr> = match shown {
-            Some(Shown::Command) => {
-                std::iter::once(command.get_program()).chain(command.get_args()).collect()
-            }
-            Some(Shown::Compiling) => compiling.to_vec(),
-            Some(Shown::Linking) => std::iter::once(OsStr::new(SMALL)).chain(linking()).collect(),
-            None => {
-                let error = command.exec();
-                bail!("{}", not_started(&program.to_string_lossy(), &error));
-            }
+        let words = |command: &Command| {
+            let all = std::iter::once(command.get_program()).chain(command.get_args());
+            all.map(OsStr::to_owned).collect()
         };
-        let words: Vec<String> = shown.into_iter().map(output::quoted).collect();
+        let shown: Vec<OsString> = match shown {
+            None => return Err(compiler.not_started(language, &command.exec())),
+            Some(Shown::Command) => words(&command),
+            Some(Shown::Compiler) => words(&compiler.command()),
+            Some(Shown::Compiling) => compiling.map(OsStr::to_owned).to_vec(),
+            Some(Shown::Linking) => {
+                std::iter::once(OsStr::new(LINKER)).chain(linking()).map(OsStr::to_owned).collect()
+            }
+            Some(Shown::IncludeFolders) => vec![library.include.into_os_string()],
+            Some(Shown::LibraryFolders) => vec![library.folder().as_os_str().to_owned()],
+            Some(Shown::Libraries) => std::iter::once(NAME)
+                .chain(SYSTEM.map(|option| option.trim_start_matches("-l")))
+                .map(OsString::from)
+                .collect(),
+            Some(Shown::Version) => vec!["Consort".into(), env!("CARGO_PKG_VERSION").into()],
+        };
+        let words: Vec<String> = shown.iter().map(|word| output::quoted(word)).collect();
         output::print(&(words.join(" ") + "\n"))?;
         Ok(ExitCode::SUCCESS)
     }

@@ -1,8 +1,10 @@
 //! `consort install`: the command, the OpenSHMEM library, its headers and wrappers, in a folder.
 
+mod packages;
+
 use std::{
     env, fs, io,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     process::{self, Command, Stdio},
 };
@@ -10,26 +12,35 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
-use crate::c_library::{ARCHIVE, CLibrary, HEADERS, SYSTEM, compiler_of, not_started};
+use crate::{
+    c_library::{ARCHIVE, CLibrary, HEADERS, SYSTEM},
+    compiler::{self, Compiler, Language},
+};
 
 const EXAMPLES: &str = "\
 Examples:
   consort install --prefix /opt/consort   then /opt/consort/bin/oshcc prog.c
 
 The folder gets bin/ (consort, oshcc, oshc++, oshrun), include/ (shmem.h,
-shmemx.h), lib/ (libconsort_shmem.a and .so) and lib/pkgconfig/. It may be
-moved. The shared library is linked by the compiler of CC, or cc.";
+shmemx.h), lib/ (libconsort_shmem.a and .so), lib/pkgconfig/ and lib/cmake/.
+Wrappers, libraries and packages are there by their other usual names too, as
+oshcxx, liboshmem, libsma and OpenSHMEM. The folder may be moved.
+
+The wrappers will run the compilers that CONSORT_CC and CONSORT_CXX name now,
+or else CC and CXX, or else cc and c++.";
 
 /// What the shared library exports.
 const EXPORTS: &str = "{ global: shmem_*; shmemx_*; pshmem_*; start_pes; _my_pe; _num_pes; \
                        shmalloc; shfree; shrealloc; shmemalign; local: *; };\n";
 
-/// The wrappers, each a script that runs the command beside it.
-const WRAPPERS: [(&str, &str); 3] = [
-    ("oshcc", "exec \"$consort\" cc \"$@\""),
-    ("oshc++", "exec \"$consort\" c++ \"$@\""),
-    ("oshrun", "exec \"$consort\" run \"$@\""),
-];
+/// The shared library, in `lib` of an installation.
+const SHARED: &str = "libconsort_shmem.so";
+
+/// Other names of both libraries: those of Open MPI and Sandia OpenSHMEM, and plain ones.
+const LIBRARIES: [&str; 4] = ["liboshmem", "libsma", "libshmem", "libopenshmem"];
+
+/// What the wrappers do by the command beside them, in the order of their names.
+const WRAPPERS: [&str; 3] = ["cc", "c++", "run"];
 
 /// Install the command and the OpenSHMEM library, for C and C++
 #[derive(Args)]
@@ -44,30 +55,47 @@ impl Install {
     /// Runs the command.
     pub(crate) fn run(self) -> Result<()> {
         let library = CLibrary::find()?;
+        let compiler = Compiler::of_installation(Language::C)?;
+        let record = Compiler::record(&compiler, &Compiler::of_installation(Language::Cxx)?);
         let [bin, include, lib] = ["bin", "include", "lib"].map(|name| self.prefix.join(name));
-        let packages = lib.join("pkgconfig");
-        for folder in [&bin, &include.join("mpp"), &packages] {
-            fs::create_dir_all(folder)
-                .with_context(|| format!("cannot make {}", folder.display()))?;
+        for folder in [&bin, &include.join("mpp"), &lib] {
+            make_folder(folder)?;
         }
         copy(&env::current_exe()?, &bin.join("consort"))?;
         let archive = lib.join(ARCHIVE);
         copy_archive(&library.archive, &archive)?;
+        share(&compiler, &archive, &lib.join(SHARED))?;
+        write(&lib.join(compiler::RECORD), &record)?;
         for header in HEADERS {
             copy(&library.include.join(header), &include.join(header))?;
         }
-        for (name, what) in WRAPPERS {
-            let script = bin.join(name);
-            replace(&script, |new| {
-                fs::write(new, wrapper(what))?;
+        for (command, names) in WRAPPERS.into_iter().zip(compiler::NAMES) {
+            let [script, links @ ..] = names else { continue };
+            replace(&bin.join(script), |new| {
+                fs::write(new, wrapper(command))?;
                 fs::set_permissions(new, fs::Permissions::from_mode(0o755))
             })?;
+            for link in links {
+                replace(&bin.join(link), |new| symlink(script, new))?;
+            }
         }
-        write(&packages.join("consort-shmem.pc"), &package())?;
-        share(&archive, &lib)?;
+        for name in LIBRARIES {
+            for (end, library) in [("a", ARCHIVE), ("so", SHARED)] {
+                replace(&lib.join(format!("{name}.{end}")), |new| symlink(library, new))?;
+            }
+        }
+        for (path, text) in packages::files() {
+            let path = lib.join(path);
+            make_folder(path.parent().unwrap_or(&lib))?;
+            write(&path, &text)?;
+        }
         println!("installed in {}: bin, include, lib", self.prefix.display());
         Ok(())
     }
+}
+
+fn make_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
 }
 
 /// Copies a file, unless it is the same one. Others see the one that was there, or all of the new
@@ -107,50 +135,38 @@ fn write(to: &Path, text: &str) -> Result<()> {
     replace(to, |new| fs::write(new, text))
 }
 
-fn wrapper(what: &str) -> String {
-    format!("#!/bin/sh\nconsort=$(dirname \"$(readlink -f \"$0\")\")/consort\n{what}\n")
-}
-
-fn package() -> String {
+/// A script that runs the command beside it, also behind a link.
+fn wrapper(command: &str) -> String {
     format!(
-        "prefix=${{pcfiledir}}/../..\n\
-         Name: consort-shmem\n\
-         Description: OpenSHMEM 1.6 over Consort\n\
-         Version: {}\n\
-         Cflags: -I${{prefix}}/include\n\
-         Libs: -L${{prefix}}/lib -Wl,-rpath,${{prefix}}/lib -lconsort_shmem\n\
-         Libs.private: {}\n",
-        env!("CARGO_PKG_VERSION"),
-        SYSTEM.join(" "),
+        "#!/bin/sh\nconsort=$(dirname \"$(readlink -f \"$0\")\")/consort\n\
+         exec \"$consort\" {command} \"$@\"\n"
     )
 }
 
-/// Makes the shared library of the archive. Weak aliases would be lost if Rust made it.
-fn share(archive: &Path, lib: &Path) -> Result<()> {
-    let script = lib.join("consort_shmem.exports");
+/// Makes the shared library of the archive. Weak aliases would be lost if Rust made it. It stays
+/// loaded until the process ends, since it has work to do then.
+fn share(compiler: &Compiler, archive: &Path, library: &Path) -> Result<()> {
+    let script = library.with_extension("exports");
     write(&script, EXPORTS)?;
-    let compiler = compiler_of("CC")?;
-    let mut words = compiler.split_whitespace();
-    let program = words.next().unwrap_or("cc");
     let option = |name: &str, value: &Path| {
         let mut text = std::ffi::OsString::from(name);
         text.push(value);
         text
     };
-    let status = Command::new(program)
-        .args(words)
-        .args(["-shared", "-Wl,-soname,libconsort_shmem.so", "-o"])
-        .arg(lib.join("libconsort_shmem.so"))
+    let status = compiler
+        .command()
+        .args(["-shared", "-Wl,-soname,libconsort_shmem.so", "-Wl,-z,nodelete", "-o"])
+        .arg(library)
         .arg("-Wl,--whole-archive")
         .arg(archive)
         .arg("-Wl,--no-whole-archive")
         .arg(option("-Wl,--version-script=", &script))
         .args(SYSTEM)
-        .status()
-        .map_err(|error| anyhow::anyhow!(not_started(program, &error)))?;
+        .status();
     fs::remove_file(&script)?;
+    let status = status.map_err(|error| compiler.not_started(Language::C, &error))?;
     if !status.success() {
-        bail!("`{program}` could not link libconsort_shmem.so: {status}");
+        bail!("`{compiler}` could not link {SHARED}: {status}");
     }
     Ok(())
 }

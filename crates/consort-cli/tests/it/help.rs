@@ -23,8 +23,8 @@ fn consort(words: &[&str], folder: &Path) -> Output {
         .current_dir(folder)
         .env("CONSORT_WISDOM", folder.join("wisdom.toml"))
         .env("PATH", path)
-        .env("CC", "/bin/true")
-        .env("CXX", "/bin/true")
+        .env("CONSORT_CC", "/bin/true")
+        .env("CONSORT_CXX", "/bin/true")
         .output()
         .expect("the command starts")
 }

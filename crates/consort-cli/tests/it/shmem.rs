@@ -1,6 +1,9 @@
 //! OpenSHMEM programs in C and C++: compiled with `consort cc`, run with `consort run`, and by the
 //! wrappers of an installation. The sources are in `shmem/`.
 
+mod exits;
+mod install;
+
 use std::{
     env,
     ffi::OsStr,
@@ -323,77 +326,4 @@ fn a_job_ends_with_the_status_of_the_pe_that_ends_it() {
     let done = run(&program, 4, &["one", "3", "late"]);
     assert_eq!(done.status.code(), Some(3), "{}", text(&done));
     assert!(text(&done).contains("PE 1 failed: it"), "{}", text(&done));
-}
-
-#[test]
-fn an_installation_has_wrappers_and_both_libraries() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let prefix = folder.path().join("made/here");
-    let done = output(consort().arg("install").arg("--prefix").arg(&prefix));
-    assert!(done.status.success(), "{}", text(&done));
-    let bin = |name: &str| Command::new(prefix.join("bin").join(name));
-    let program = folder.path().join("program");
-    let done = output(bin("oshcc").arg(source("rma.c")).arg("-o").arg(&program));
-    assert!(done.status.success(), "{}", text(&done));
-    let done = output(bin("oshrun").args(["-np", "2"]).arg(&program));
-    assert!(done.status.success(), "{}", text(&done));
-    let size = |path: &Path| path.metadata().expect("a file").len();
-    assert!(size(&program) < 8 << 20, "a program of {} bytes", size(&program));
-    let done = output(bin("oshrun").args(["--tag-output", "-np", "2"]).arg(&program));
-    assert!(done.status.success(), "{}", text(&done));
-    assert!(output(bin("oshrun").arg("--version")).status.success());
-    let include = format!("-I {}", prefix.join("include").display());
-    for (words, has, lacks) in [
-        (&["--show", "a.cpp"][..], "libconsort_shmem.a", "show"),
-        (&["a.cpp", "-o", "a", "-show"], "a.cpp -o a ", "show"),
-        (&["-c", "--showme", "a.cpp"], &include, "libconsort_shmem.a"),
-        (&["--showme:compile"], &include, "libconsort_shmem.a"),
-        (&["--showme:link"], "libconsort_shmem.a -lpthread", "-I"),
-    ] {
-        let done = output(bin("oshc++").args(words));
-        let said = text(&done);
-        assert!(done.status.success() && said.lines().count() == 1, "{words:?}: {said}");
-        assert!(said.contains(has) && !said.contains(lacks), "{words:?}: {said}");
-    }
-    // An installation that installs itself.
-    let before = size(&prefix.join("bin/consort"));
-    let done = output(bin("consort").arg("install").arg("--prefix").arg(&prefix));
-    assert!(done.status.success(), "{}", text(&done));
-    assert_eq!(size(&prefix.join("bin/consort")), before);
-    assert_eq!(std::fs::read_dir(prefix.join("bin")).expect("a folder").count(), 4);
-    let other = folder.path().join("other");
-    let done = output(bin("consort").arg("install").arg("--prefix").arg(&other));
-    assert!(done.status.success(), "{}", text(&done));
-    assert_eq!(size(&other.join("bin/consort")), before);
-    // The shared library, as a package tool would link it.
-    let shared = folder.path().join("shared");
-    let lib = prefix.join("lib");
-    let mut path = std::ffi::OsString::from("-Wl,-rpath,");
-    path.push(&lib);
-    let mut cc = Command::new("cc");
-    cc.arg(source("statics.c")).arg("-I").arg(prefix.join("include")).arg("-L").arg(&lib);
-    let done = output(cc.arg(path).args(["-lconsort_shmem", "-o"]).arg(&shared));
-    assert!(done.status.success(), "{}", text(&done));
-    let done = output(bin("oshrun").args(["-n", "2"]).arg(&shared));
-    assert_eq!(text(&done), "statics of 2 PEs\n");
-    let package = std::fs::read_to_string(lib.join("pkgconfig/consort-shmem.pc")).expect("a file");
-    assert!(package.contains("\nLibs.private: -lpthread -ldl -lm\n"), "{package}");
-    // A command beside which there is no library says where it has looked, and how to get one.
-    let alone = folder.path().join("alone/bin");
-    std::fs::create_dir_all(&alone).expect("a folder");
-    std::fs::copy(COMMAND, alone.join("consort")).expect("a copy");
-    let done = output(Command::new(alone.join("consort")).args(["cc", "a.c"]));
-    let said = text(&done);
-    assert!(!done.status.success() && said.contains("alone/lib"), "{said}");
-    assert!(said.contains("target/release/consort install --prefix DIR"), "{said}");
-    // What loads it later keeps its static variables, whether it has threads by then or not.
-    let later = folder.path().join("later");
-    let mut cc = Command::new("cc");
-    let done = output(cc.arg(source("later.c")).args(["-ldl", "-lpthread", "-o"]).arg(&later));
-    assert!(done.status.success(), "{}", text(&done));
-    for threads in [&[][..], &["threads"]] {
-        let mut run = bin("oshrun");
-        run.args(["-n", "2"]).arg(&later).arg(lib.join("libconsort_shmem.so")).args(threads);
-        assert_eq!(text(&output(&mut run)), "0 0\n0 0\n");
-    }
 }

@@ -1,0 +1,28 @@
+# A project that finds an installation by several names: the CMakeLists.txt of a test.
+cmake_minimum_required(VERSION 3.13)
+project(by_names C CXX)
+
+find_package(OpenSHMEM 1.4 REQUIRED COMPONENTS C CXX)
+find_package(SHMEM REQUIRED)
+find_package(oshmem REQUIRED)
+find_package(Consort REQUIRED)
+find_package(consort-shmem REQUIRED)
+foreach(name IN ITEMS OpenSHMEM::OpenSHMEM OpenSHMEM::C SHMEM::SHMEM oshmem::oshmem Consort::shmem
+    ${SHMEM_LIBRARIES} ${OPENSHMEM_C_LIBRARIES})
+  string(MAKE_C_IDENTIFIER ${name} own)
+  if(NOT TARGET c_${own})
+    add_executable(c_${own} hello.c)
+    target_link_libraries(c_${own} ${name})
+  endif()
+endforeach()
+add_executable(cxx plus.cpp)
+target_link_libraries(cxx OpenSHMEM::CXX)
+
+find_package(OpenSHMEM COMPONENTS Fortran QUIET)
+if(OpenSHMEM_FOUND OR NOT SHMEM_FOUND)
+  message(FATAL_ERROR "there is no such component")
+endif()
+find_package(OpenSHMEM 2.0 QUIET)
+if(OpenSHMEM_FOUND)
+  message(FATAL_ERROR "there is no such version")
+endif()
