@@ -2,22 +2,28 @@
 #ifndef CONSORT_SHMEM_H
 #define CONSORT_SHMEM_H
 
+/* C89 and C++98 have no `long long`, which compilers would complain of in each prototype. */
+#if defined(__cplusplus)
+#if __cplusplus < 201103L
+#pragma GCC system_header
+#endif
+#elif !defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L
+#pragma GCC system_header
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
+__extension__ typedef double _Complex shmemi_c_complexd_t;
+__extension__ typedef float _Complex shmemi_c_complexf_t;
 #ifdef __cplusplus
 #include <complex>
 typedef std::complex<double> shmemi_complexd_t;
 typedef std::complex<float> shmemi_complexf_t;
-#define SHMEMI_NORETURN [[noreturn]]
 #else
-typedef double _Complex shmemi_complexd_t;
-typedef float _Complex shmemi_complexf_t;
-#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
-#define SHMEMI_NORETURN _Noreturn
-#else
+typedef shmemi_c_complexd_t shmemi_complexd_t;
+typedef shmemi_c_complexf_t shmemi_complexf_t;
+#endif
 #define SHMEMI_NORETURN __attribute__((noreturn))
-#endif
-#endif
 
 #define SHMEM_MAJOR_VERSION 1
 #define SHMEM_MINOR_VERSION 6
@@ -141,10 +147,10 @@ int shmem_size_alltoall(shmem_team_t team, size_t *dest, const size_t *source, s
 int shmem_ptrdiff_alltoall(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source,
     size_t nelems);
 int shmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
-void shmem_alltoall32(void *dest, const void *source, size_t nelems, int PE_start,
-    int logPE_stride, int PE_size, long *pSync);
-void shmem_alltoall64(void *dest, const void *source, size_t nelems, int PE_start,
-    int logPE_stride, int PE_size, long *pSync);
+void shmem_alltoall32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
+    int PE_size, long *pSync);
+void shmem_alltoall64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
+    int PE_size, long *pSync);
 
 /* shmem_alltoalls */
 int shmem_float_alltoalls(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst,
@@ -185,12 +191,12 @@ int shmem_int64_alltoalls(shmem_team_t team, int64_t *dest, const int64_t *sourc
     ptrdiff_t sst, size_t nelems);
 int shmem_uint8_alltoalls(shmem_team_t team, uint8_t *dest, const uint8_t *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems);
-int shmem_uint16_alltoalls(shmem_team_t team, uint16_t *dest, const uint16_t *source,
-    ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
-int shmem_uint32_alltoalls(shmem_team_t team, uint32_t *dest, const uint32_t *source,
-    ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
-int shmem_uint64_alltoalls(shmem_team_t team, uint64_t *dest, const uint64_t *source,
-    ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uint16_alltoalls(shmem_team_t team, uint16_t *dest, const uint16_t *source, ptrdiff_t dst,
+    ptrdiff_t sst, size_t nelems);
+int shmem_uint32_alltoalls(shmem_team_t team, uint32_t *dest, const uint32_t *source, ptrdiff_t dst,
+    ptrdiff_t sst, size_t nelems);
+int shmem_uint64_alltoalls(shmem_team_t team, uint64_t *dest, const uint64_t *source, ptrdiff_t dst,
+    ptrdiff_t sst, size_t nelems);
 int shmem_size_alltoalls(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems);
 int shmem_ptrdiff_alltoalls(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source,
@@ -304,10 +310,10 @@ void shmem_ulong_atomic_compare_swap_nbi(unsigned long *fetch, unsigned long *de
     unsigned long cond, unsigned long value, int pe);
 void shmem_ulonglong_atomic_compare_swap_nbi(unsigned long long *fetch, unsigned long long *dest,
     unsigned long long cond, unsigned long long value, int pe);
-void shmem_int32_atomic_compare_swap_nbi(int32_t *fetch, int32_t *dest, int32_t cond,
-    int32_t value, int pe);
-void shmem_int64_atomic_compare_swap_nbi(int64_t *fetch, int64_t *dest, int64_t cond,
-    int64_t value, int pe);
+void shmem_int32_atomic_compare_swap_nbi(int32_t *fetch, int32_t *dest, int32_t cond, int32_t value,
+    int pe);
+void shmem_int64_atomic_compare_swap_nbi(int64_t *fetch, int64_t *dest, int64_t cond, int64_t value,
+    int pe);
 void shmem_uint32_atomic_compare_swap_nbi(uint32_t *fetch, uint32_t *dest, uint32_t cond,
     uint32_t value, int pe);
 void shmem_uint64_atomic_compare_swap_nbi(uint64_t *fetch, uint64_t *dest, uint64_t cond,
@@ -448,8 +454,8 @@ void shmem_ctx_uint32_atomic_fetch_add_nbi(shmem_ctx_t ctx, uint32_t *fetch, uin
     uint32_t value, int pe);
 void shmem_ctx_uint64_atomic_fetch_add_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest,
     uint64_t value, int pe);
-void shmem_ctx_size_atomic_fetch_add_nbi(shmem_ctx_t ctx, size_t *fetch, size_t *dest,
-    size_t value, int pe);
+void shmem_ctx_size_atomic_fetch_add_nbi(shmem_ctx_t ctx, size_t *fetch, size_t *dest, size_t value,
+    int pe);
 void shmem_ctx_ptrdiff_atomic_fetch_add_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest,
     ptrdiff_t value, int pe);
 
@@ -584,8 +590,8 @@ void shmem_ctx_double_atomic_fetch_nbi(shmem_ctx_t ctx, double *fetch, const dou
     int pe);
 void shmem_ctx_int_atomic_fetch_nbi(shmem_ctx_t ctx, int *fetch, const int *source, int pe);
 void shmem_ctx_long_atomic_fetch_nbi(shmem_ctx_t ctx, long *fetch, const long *source, int pe);
-void shmem_ctx_longlong_atomic_fetch_nbi(shmem_ctx_t ctx, long long *fetch,
-    const long long *source, int pe);
+void shmem_ctx_longlong_atomic_fetch_nbi(shmem_ctx_t ctx, long long *fetch, const long long *source,
+    int pe);
 void shmem_ctx_uint_atomic_fetch_nbi(shmem_ctx_t ctx, unsigned int *fetch,
     const unsigned int *source, int pe);
 void shmem_ctx_ulong_atomic_fetch_nbi(shmem_ctx_t ctx, unsigned long *fetch,
@@ -613,8 +619,8 @@ int32_t shmem_int32_atomic_fetch_or(int32_t *dest, int32_t value, int pe);
 int64_t shmem_int64_atomic_fetch_or(int64_t *dest, int64_t value, int pe);
 uint32_t shmem_uint32_atomic_fetch_or(uint32_t *dest, uint32_t value, int pe);
 uint64_t shmem_uint64_atomic_fetch_or(uint64_t *dest, uint64_t value, int pe);
-unsigned int shmem_ctx_uint_atomic_fetch_or(shmem_ctx_t ctx, unsigned int *dest,
-    unsigned int value, int pe);
+unsigned int shmem_ctx_uint_atomic_fetch_or(shmem_ctx_t ctx, unsigned int *dest, unsigned int value,
+    int pe);
 unsigned long shmem_ctx_ulong_atomic_fetch_or(shmem_ctx_t ctx, unsigned long *dest,
     unsigned long value, int pe);
 unsigned long long shmem_ctx_ulonglong_atomic_fetch_or(shmem_ctx_t ctx, unsigned long long *dest,
@@ -627,8 +633,8 @@ uint64_t shmem_ctx_uint64_atomic_fetch_or(shmem_ctx_t ctx, uint64_t *dest, uint6
 /* shmem_atomic_fetch_or_nbi */
 void shmem_uint_atomic_fetch_or_nbi(unsigned int *fetch, unsigned int *dest, unsigned int value,
     int pe);
-void shmem_ulong_atomic_fetch_or_nbi(unsigned long *fetch, unsigned long *dest,
-    unsigned long value, int pe);
+void shmem_ulong_atomic_fetch_or_nbi(unsigned long *fetch, unsigned long *dest, unsigned long value,
+    int pe);
 void shmem_ulonglong_atomic_fetch_or_nbi(unsigned long long *fetch, unsigned long long *dest,
     unsigned long long value, int pe);
 void shmem_int32_atomic_fetch_or_nbi(int32_t *fetch, int32_t *dest, int32_t value, int pe);
@@ -637,8 +643,8 @@ void shmem_uint32_atomic_fetch_or_nbi(uint32_t *fetch, uint32_t *dest, uint32_t 
 void shmem_uint64_atomic_fetch_or_nbi(uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
 void shmem_ctx_uint_atomic_fetch_or_nbi(shmem_ctx_t ctx, unsigned int *fetch, unsigned int *dest,
     unsigned int value, int pe);
-void shmem_ctx_ulong_atomic_fetch_or_nbi(shmem_ctx_t ctx, unsigned long *fetch,
-    unsigned long *dest, unsigned long value, int pe);
+void shmem_ctx_ulong_atomic_fetch_or_nbi(shmem_ctx_t ctx, unsigned long *fetch, unsigned long *dest,
+    unsigned long value, int pe);
 void shmem_ctx_ulonglong_atomic_fetch_or_nbi(shmem_ctx_t ctx, unsigned long long *fetch,
     unsigned long long *dest, unsigned long long value, int pe);
 void shmem_ctx_int32_atomic_fetch_or_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest,
@@ -806,8 +812,8 @@ long shmem_ctx_long_atomic_swap(shmem_ctx_t ctx, long *dest, long value, int pe)
 long long shmem_ctx_longlong_atomic_swap(shmem_ctx_t ctx, long long *dest, long long value, int pe);
 unsigned int shmem_ctx_uint_atomic_swap(shmem_ctx_t ctx, unsigned int *dest, unsigned int value,
     int pe);
-unsigned long shmem_ctx_ulong_atomic_swap(shmem_ctx_t ctx, unsigned long *dest,
-    unsigned long value, int pe);
+unsigned long shmem_ctx_ulong_atomic_swap(shmem_ctx_t ctx, unsigned long *dest, unsigned long value,
+    int pe);
 unsigned long long shmem_ctx_ulonglong_atomic_swap(shmem_ctx_t ctx, unsigned long long *dest,
     unsigned long long value, int pe);
 int32_t shmem_ctx_int32_atomic_swap(shmem_ctx_t ctx, int32_t *dest, int32_t value, int pe);
@@ -924,12 +930,12 @@ int shmem_int64_broadcast(shmem_team_t team, int64_t *dest, const int64_t *sourc
     int PE_root);
 int shmem_uint8_broadcast(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems,
     int PE_root);
-int shmem_uint16_broadcast(shmem_team_t team, uint16_t *dest, const uint16_t *source,
-    size_t nelems, int PE_root);
-int shmem_uint32_broadcast(shmem_team_t team, uint32_t *dest, const uint32_t *source,
-    size_t nelems, int PE_root);
-int shmem_uint64_broadcast(shmem_team_t team, uint64_t *dest, const uint64_t *source,
-    size_t nelems, int PE_root);
+int shmem_uint16_broadcast(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems,
+    int PE_root);
+int shmem_uint32_broadcast(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems,
+    int PE_root);
+int shmem_uint64_broadcast(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems,
+    int PE_root);
 int shmem_size_broadcast(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems,
     int PE_root);
 int shmem_ptrdiff_broadcast(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source,
@@ -1017,10 +1023,10 @@ void shmem_collect32(void *dest, const void *source, size_t nelems, int PE_start
     int PE_size, long *pSync);
 void shmem_collect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
     int PE_size, long *pSync);
-void shmem_fcollect32(void *dest, const void *source, size_t nelems, int PE_start,
-    int logPE_stride, int PE_size, long *pSync);
-void shmem_fcollect64(void *dest, const void *source, size_t nelems, int PE_start,
-    int logPE_stride, int PE_size, long *pSync);
+void shmem_fcollect32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
+    int PE_size, long *pSync);
+void shmem_fcollect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
+    int PE_size, long *pSync);
 
 /* shmem_ctx_create */
 int shmem_ctx_create(long options, shmem_ctx_t *ctx);
@@ -1163,8 +1169,8 @@ void shmem_ctx_uint32_get(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *sourc
 void shmem_ctx_uint64_get(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, size_t nelems,
     int pe);
 void shmem_ctx_size_get(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, int pe);
-void shmem_ctx_ptrdiff_get(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source,
-    size_t nelems, int pe);
+void shmem_ctx_ptrdiff_get(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems,
+    int pe);
 void shmem_ctx_get8(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 void shmem_ctx_get16(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 void shmem_ctx_get32(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
@@ -1267,8 +1273,8 @@ void shmem_getmem_nbi(void *dest, const void *source, size_t nelems, int pe);
 SHMEMI_NORETURN void shmem_global_exit(int status);
 
 /* shmem_ibget */
-void shmem_float_ibget(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst,
-    size_t bsize, size_t nblocks, int pe);
+void shmem_float_ibget(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
+    size_t nblocks, int pe);
 void shmem_double_ibget(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst,
     size_t bsize, size_t nblocks, int pe);
 void shmem_longdouble_ibget(long double *dest, const long double *source, ptrdiff_t dst,
@@ -1277,8 +1283,8 @@ void shmem_char_ibget(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t s
     size_t nblocks, int pe);
 void shmem_schar_ibget(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst,
     size_t bsize, size_t nblocks, int pe);
-void shmem_short_ibget(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst,
-    size_t bsize, size_t nblocks, int pe);
+void shmem_short_ibget(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
+    size_t nblocks, int pe);
 void shmem_int_ibget(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
     size_t nblocks, int pe);
 void shmem_long_ibget(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
@@ -1364,8 +1370,8 @@ void shmem_ctx_size_ibget(shmem_ctx_t ctx, size_t *dest, const size_t *source, p
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ctx_ptrdiff_ibget(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source,
     ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
-void shmem_ctx_ibget8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ibget8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t bsize, size_t nblocks, int pe);
 void shmem_ctx_ibget16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ctx_ibget32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
@@ -1386,8 +1392,8 @@ void shmem_ibget128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst
     size_t nblocks, int pe);
 
 /* shmem_ibput */
-void shmem_float_ibput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst,
-    size_t bsize, size_t nblocks, int pe);
+void shmem_float_ibput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
+    size_t nblocks, int pe);
 void shmem_double_ibput(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst,
     size_t bsize, size_t nblocks, int pe);
 void shmem_longdouble_ibput(long double *dest, const long double *source, ptrdiff_t dst,
@@ -1396,8 +1402,8 @@ void shmem_char_ibput(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t s
     size_t nblocks, int pe);
 void shmem_schar_ibput(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst,
     size_t bsize, size_t nblocks, int pe);
-void shmem_short_ibput(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst,
-    size_t bsize, size_t nblocks, int pe);
+void shmem_short_ibput(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
+    size_t nblocks, int pe);
 void shmem_int_ibput(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
     size_t nblocks, int pe);
 void shmem_long_ibput(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize,
@@ -1483,8 +1489,8 @@ void shmem_ctx_size_ibput(shmem_ctx_t ctx, size_t *dest, const size_t *source, p
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ctx_ptrdiff_ibput(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source,
     ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
-void shmem_ctx_ibput8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void shmem_ctx_ibput8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t bsize, size_t nblocks, int pe);
 void shmem_ctx_ibput16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void shmem_ctx_ibput32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
@@ -1505,8 +1511,8 @@ void shmem_ibput128(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst
     size_t nblocks, int pe);
 
 /* shmem_iget */
-void shmem_float_iget(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst,
-    size_t nelems, int pe);
+void shmem_float_iget(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+    int pe);
 void shmem_double_iget(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst,
     size_t nelems, int pe);
 void shmem_longdouble_iget(long double *dest, const long double *source, ptrdiff_t dst,
@@ -1515,8 +1521,8 @@ void shmem_char_iget(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t ss
     int pe);
 void shmem_schar_iget(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst,
     size_t nelems, int pe);
-void shmem_short_iget(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst,
-    size_t nelems, int pe);
+void shmem_short_iget(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+    int pe);
 void shmem_int_iget(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
     int pe);
 void shmem_long_iget(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
@@ -1531,8 +1537,8 @@ void shmem_uint_iget(unsigned int *dest, const unsigned int *source, ptrdiff_t d
     size_t nelems, int pe);
 void shmem_ulong_iget(unsigned long *dest, const unsigned long *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems, int pe);
-void shmem_ulonglong_iget(unsigned long long *dest, const unsigned long long *source,
-    ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ulonglong_iget(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst,
+    ptrdiff_t sst, size_t nelems, int pe);
 void shmem_int8_iget(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst,
     size_t nelems, int pe);
 void shmem_int16_iget(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst,
@@ -1565,8 +1571,8 @@ void shmem_ctx_schar_iget(shmem_ctx_t ctx, signed char *dest, const signed char 
     ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_ctx_short_iget(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems, int pe);
-void shmem_ctx_int_iget(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_int_iget(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t nelems, int pe);
 void shmem_ctx_long_iget(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems, int pe);
 void shmem_ctx_longlong_iget(shmem_ctx_t ctx, long long *dest, const long long *source,
@@ -1603,12 +1609,12 @@ void shmem_ctx_ptrdiff_iget(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *s
     ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_ctx_iget8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
     size_t nelems, int pe);
-void shmem_ctx_iget16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t nelems, int pe);
-void shmem_ctx_iget32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t nelems, int pe);
-void shmem_ctx_iget64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_iget16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t nelems, int pe);
+void shmem_ctx_iget32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t nelems, int pe);
+void shmem_ctx_iget64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t nelems, int pe);
 void shmem_ctx_iget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems, int pe);
 void shmem_iget8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
@@ -1635,8 +1641,8 @@ void shmem_init(void);
 int shmem_init_thread(int requested, int *provided);
 
 /* shmem_iput */
-void shmem_float_iput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst,
-    size_t nelems, int pe);
+void shmem_float_iput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+    int pe);
 void shmem_double_iput(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst,
     size_t nelems, int pe);
 void shmem_longdouble_iput(long double *dest, const long double *source, ptrdiff_t dst,
@@ -1645,8 +1651,8 @@ void shmem_char_iput(char *dest, const char *source, ptrdiff_t dst, ptrdiff_t ss
     int pe);
 void shmem_schar_iput(signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst,
     size_t nelems, int pe);
-void shmem_short_iput(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst,
-    size_t nelems, int pe);
+void shmem_short_iput(short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+    int pe);
 void shmem_int_iput(int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
     int pe);
 void shmem_long_iput(long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
@@ -1661,8 +1667,8 @@ void shmem_uint_iput(unsigned int *dest, const unsigned int *source, ptrdiff_t d
     size_t nelems, int pe);
 void shmem_ulong_iput(unsigned long *dest, const unsigned long *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems, int pe);
-void shmem_ulonglong_iput(unsigned long long *dest, const unsigned long long *source,
-    ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ulonglong_iput(unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst,
+    ptrdiff_t sst, size_t nelems, int pe);
 void shmem_int8_iput(int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst,
     size_t nelems, int pe);
 void shmem_int16_iput(int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst,
@@ -1695,8 +1701,8 @@ void shmem_ctx_schar_iput(shmem_ctx_t ctx, signed char *dest, const signed char 
     ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_ctx_short_iput(shmem_ctx_t ctx, short *dest, const short *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems, int pe);
-void shmem_ctx_int_iput(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_int_iput(shmem_ctx_t ctx, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t nelems, int pe);
 void shmem_ctx_long_iput(shmem_ctx_t ctx, long *dest, const long *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems, int pe);
 void shmem_ctx_longlong_iput(shmem_ctx_t ctx, long long *dest, const long long *source,
@@ -1733,12 +1739,12 @@ void shmem_ctx_ptrdiff_iput(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *s
     ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void shmem_ctx_iput8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
     size_t nelems, int pe);
-void shmem_ctx_iput16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t nelems, int pe);
-void shmem_ctx_iput32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t nelems, int pe);
-void shmem_ctx_iput64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t nelems, int pe);
+void shmem_ctx_iput16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t nelems, int pe);
+void shmem_ctx_iput32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t nelems, int pe);
+void shmem_ctx_iput64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t nelems, int pe);
 void shmem_ctx_iput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems, int pe);
 void shmem_iput8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
@@ -1898,8 +1904,8 @@ void shmem_ctx_uint32_put(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *sourc
 void shmem_ctx_uint64_put(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, size_t nelems,
     int pe);
 void shmem_ctx_size_put(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, int pe);
-void shmem_ctx_ptrdiff_put(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source,
-    size_t nelems, int pe);
+void shmem_ctx_ptrdiff_put(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems,
+    int pe);
 void shmem_ctx_put8(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 void shmem_ctx_put16(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 void shmem_ctx_put32(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
@@ -2029,14 +2035,14 @@ void shmem_ulonglong_put_signal(unsigned long long *dest, const unsigned long lo
     size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_int8_put_signal(int8_t *dest, const int8_t *source, size_t nelems, uint64_t *sig_addr,
     uint64_t signal, int sig_op, int pe);
-void shmem_int16_put_signal(int16_t *dest, const int16_t *source, size_t nelems,
-    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
-void shmem_int32_put_signal(int32_t *dest, const int32_t *source, size_t nelems,
-    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
-void shmem_int64_put_signal(int64_t *dest, const int64_t *source, size_t nelems,
-    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
-void shmem_uint8_put_signal(uint8_t *dest, const uint8_t *source, size_t nelems,
-    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_int16_put_signal(int16_t *dest, const int16_t *source, size_t nelems, uint64_t *sig_addr,
+    uint64_t signal, int sig_op, int pe);
+void shmem_int32_put_signal(int32_t *dest, const int32_t *source, size_t nelems, uint64_t *sig_addr,
+    uint64_t signal, int sig_op, int pe);
+void shmem_int64_put_signal(int64_t *dest, const int64_t *source, size_t nelems, uint64_t *sig_addr,
+    uint64_t signal, int sig_op, int pe);
+void shmem_uint8_put_signal(uint8_t *dest, const uint8_t *source, size_t nelems, uint64_t *sig_addr,
+    uint64_t signal, int sig_op, int pe);
 void shmem_uint16_put_signal(uint16_t *dest, const uint16_t *source, size_t nelems,
     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_uint32_put_signal(uint32_t *dest, const uint32_t *source, size_t nelems,
@@ -2049,8 +2055,8 @@ void shmem_ptrdiff_put_signal(ptrdiff_t *dest, const ptrdiff_t *source, size_t n
     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_ctx_float_put_signal(shmem_ctx_t ctx, float *dest, const float *source, size_t nelems,
     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
-void shmem_ctx_double_put_signal(shmem_ctx_t ctx, double *dest, const double *source,
-    size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_ctx_double_put_signal(shmem_ctx_t ctx, double *dest, const double *source, size_t nelems,
+    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_ctx_longdouble_put_signal(shmem_ctx_t ctx, long double *dest, const long double *source,
     size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_ctx_char_put_signal(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems,
@@ -2123,8 +2129,8 @@ void shmem_putmem_signal(void *dest, const void *source, size_t nelems, uint64_t
     uint64_t signal, int sig_op, int pe);
 
 /* shmem_put_signal_nbi */
-void shmem_float_put_signal_nbi(float *dest, const float *source, size_t nelems,
-    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_float_put_signal_nbi(float *dest, const float *source, size_t nelems, uint64_t *sig_addr,
+    uint64_t signal, int sig_op, int pe);
 void shmem_double_put_signal_nbi(double *dest, const double *source, size_t nelems,
     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void shmem_longdouble_put_signal_nbi(long double *dest, const long double *source, size_t nelems,
@@ -2133,8 +2139,8 @@ void shmem_char_put_signal_nbi(char *dest, const char *source, size_t nelems, ui
     uint64_t signal, int sig_op, int pe);
 void shmem_schar_put_signal_nbi(signed char *dest, const signed char *source, size_t nelems,
     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
-void shmem_short_put_signal_nbi(short *dest, const short *source, size_t nelems,
-    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void shmem_short_put_signal_nbi(short *dest, const short *source, size_t nelems, uint64_t *sig_addr,
+    uint64_t signal, int sig_op, int pe);
 void shmem_int_put_signal_nbi(int *dest, const int *source, size_t nelems, uint64_t *sig_addr,
     uint64_t signal, int sig_op, int pe);
 void shmem_long_put_signal_nbi(long *dest, const long *source, size_t nelems, uint64_t *sig_addr,
@@ -2487,16 +2493,16 @@ int shmem_uint64_xor_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *s
 int shmem_size_xor_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
 void shmem_short_and_to_all(short *dest, const short *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, short *pWrk, long *pSync);
-void shmem_int_and_to_all(int *dest, const int *source, int nreduce, int PE_start,
-    int logPE_stride, int PE_size, int *pWrk, long *pSync);
+void shmem_int_and_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride,
+    int PE_size, int *pWrk, long *pSync);
 void shmem_long_and_to_all(long *dest, const long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long *pWrk, long *pSync);
 void shmem_longlong_and_to_all(long long *dest, const long long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long long *pWrk, long *pSync);
 void shmem_short_max_to_all(short *dest, const short *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, short *pWrk, long *pSync);
-void shmem_int_max_to_all(int *dest, const int *source, int nreduce, int PE_start,
-    int logPE_stride, int PE_size, int *pWrk, long *pSync);
+void shmem_int_max_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride,
+    int PE_size, int *pWrk, long *pSync);
 void shmem_long_max_to_all(long *dest, const long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long *pWrk, long *pSync);
 void shmem_longlong_max_to_all(long long *dest, const long long *source, int nreduce, int PE_start,
@@ -2509,8 +2515,8 @@ void shmem_longdouble_max_to_all(long double *dest, const long double *source, i
     int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
 void shmem_short_min_to_all(short *dest, const short *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, short *pWrk, long *pSync);
-void shmem_int_min_to_all(int *dest, const int *source, int nreduce, int PE_start,
-    int logPE_stride, int PE_size, int *pWrk, long *pSync);
+void shmem_int_min_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride,
+    int PE_size, int *pWrk, long *pSync);
 void shmem_long_min_to_all(long *dest, const long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long *pWrk, long *pSync);
 void shmem_longlong_min_to_all(long long *dest, const long long *source, int nreduce, int PE_start,
@@ -2535,8 +2541,8 @@ void shmem_int_prod_to_all(int *dest, const int *source, int nreduce, int PE_sta
     int logPE_stride, int PE_size, int *pWrk, long *pSync);
 void shmem_long_prod_to_all(long *dest, const long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long *pWrk, long *pSync);
-void shmem_longlong_prod_to_all(long long *dest, const long long *source, int nreduce,
-    int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+void shmem_longlong_prod_to_all(long long *dest, const long long *source, int nreduce, int PE_start,
+    int logPE_stride, int PE_size, long long *pWrk, long *pSync);
 void shmem_float_prod_to_all(float *dest, const float *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, float *pWrk, long *pSync);
 void shmem_double_prod_to_all(double *dest, const double *source, int nreduce, int PE_start,
@@ -2549,8 +2555,8 @@ void shmem_complexf_prod_to_all(shmemi_complexf_t *dest, const shmemi_complexf_t
     int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexf_t *pWrk, long *pSync);
 void shmem_short_sum_to_all(short *dest, const short *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, short *pWrk, long *pSync);
-void shmem_int_sum_to_all(int *dest, const int *source, int nreduce, int PE_start,
-    int logPE_stride, int PE_size, int *pWrk, long *pSync);
+void shmem_int_sum_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride,
+    int PE_size, int *pWrk, long *pSync);
 void shmem_long_sum_to_all(long *dest, const long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long *pWrk, long *pSync);
 void shmem_longlong_sum_to_all(long long *dest, const long long *source, int nreduce, int PE_start,
@@ -2567,8 +2573,8 @@ void shmem_complexf_sum_to_all(shmemi_complexf_t *dest, const shmemi_complexf_t 
     int nreduce, int PE_start, int logPE_stride, int PE_size, shmemi_complexf_t *pWrk, long *pSync);
 void shmem_short_xor_to_all(short *dest, const short *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, short *pWrk, long *pSync);
-void shmem_int_xor_to_all(int *dest, const int *source, int nreduce, int PE_start,
-    int logPE_stride, int PE_size, int *pWrk, long *pSync);
+void shmem_int_xor_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride,
+    int PE_size, int *pWrk, long *pSync);
 void shmem_long_xor_to_all(long *dest, const long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long *pWrk, long *pSync);
 void shmem_longlong_xor_to_all(long long *dest, const long long *source, int nreduce, int PE_start,
@@ -2825,10 +2831,10 @@ size_t shmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nelems, const int 
 /* shmem_test_some */
 size_t shmem_int_test_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp,
     int cmp_value);
-size_t shmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const int *status,
-    int cmp, long cmp_value);
-size_t shmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices,
-    const int *status, int cmp, long long cmp_value);
+size_t shmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp,
+    long cmp_value);
+size_t shmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices, const int *status,
+    int cmp, long long cmp_value);
 size_t shmem_uint_test_some(unsigned int *ivars, size_t nelems, size_t *indices, const int *status,
     int cmp, unsigned int cmp_value);
 size_t shmem_ulong_test_some(unsigned long *ivars, size_t nelems, size_t *indices,
@@ -2869,8 +2875,8 @@ size_t shmem_uint32_test_some_vector(uint32_t *ivars, size_t nelems, size_t *ind
     const int *status, int cmp, const uint32_t *cmp_values);
 size_t shmem_uint64_test_some_vector(uint64_t *ivars, size_t nelems, size_t *indices,
     const int *status, int cmp, const uint64_t *cmp_values);
-size_t shmem_size_test_some_vector(size_t *ivars, size_t nelems, size_t *indices,
-    const int *status, int cmp, const size_t *cmp_values);
+size_t shmem_size_test_some_vector(size_t *ivars, size_t nelems, size_t *indices, const int *status,
+    int cmp, const size_t *cmp_values);
 size_t shmem_ptrdiff_test_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *indices,
     const int *status, int cmp, const ptrdiff_t *cmp_values);
 
@@ -3148,10 +3154,10 @@ int pshmem_ptrdiff_alltoalls(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t
     ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
 int pshmem_alltoallsmem(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems);
-void pshmem_alltoalls32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
-    size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
-void pshmem_alltoalls64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
-    size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+void pshmem_alltoalls32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+    int PE_start, int logPE_stride, int PE_size, long *pSync);
+void pshmem_alltoalls64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+    int PE_start, int logPE_stride, int PE_size, long *pSync);
 void pshmem_int_add(int *dest, int value, int pe);
 void pshmem_long_add(long *dest, long value, int pe);
 void pshmem_longlong_add(long long *dest, long long value, int pe);
@@ -3234,16 +3240,16 @@ uint32_t pshmem_ctx_uint32_atomic_compare_swap(shmem_ctx_t ctx, uint32_t *dest, 
     uint32_t value, int pe);
 uint64_t pshmem_ctx_uint64_atomic_compare_swap(shmem_ctx_t ctx, uint64_t *dest, uint64_t cond,
     uint64_t value, int pe);
-size_t pshmem_ctx_size_atomic_compare_swap(shmem_ctx_t ctx, size_t *dest, size_t cond,
-    size_t value, int pe);
+size_t pshmem_ctx_size_atomic_compare_swap(shmem_ctx_t ctx, size_t *dest, size_t cond, size_t value,
+    int pe);
 ptrdiff_t pshmem_ctx_ptrdiff_atomic_compare_swap(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t cond,
     ptrdiff_t value, int pe);
 void pshmem_int_atomic_compare_swap_nbi(int *fetch, int *dest, int cond, int value, int pe);
 void pshmem_long_atomic_compare_swap_nbi(long *fetch, long *dest, long cond, long value, int pe);
 void pshmem_longlong_atomic_compare_swap_nbi(long long *fetch, long long *dest, long long cond,
     long long value, int pe);
-void pshmem_uint_atomic_compare_swap_nbi(unsigned int *fetch, unsigned int *dest,
-    unsigned int cond, unsigned int value, int pe);
+void pshmem_uint_atomic_compare_swap_nbi(unsigned int *fetch, unsigned int *dest, unsigned int cond,
+    unsigned int value, int pe);
 void pshmem_ulong_atomic_compare_swap_nbi(unsigned long *fetch, unsigned long *dest,
     unsigned long cond, unsigned long value, int pe);
 void pshmem_ulonglong_atomic_compare_swap_nbi(unsigned long long *fetch, unsigned long long *dest,
@@ -3264,8 +3270,8 @@ void pshmem_ctx_int_atomic_compare_swap_nbi(shmem_ctx_t ctx, int *fetch, int *de
     int value, int pe);
 void pshmem_ctx_long_atomic_compare_swap_nbi(shmem_ctx_t ctx, long *fetch, long *dest, long cond,
     long value, int pe);
-void pshmem_ctx_longlong_atomic_compare_swap_nbi(shmem_ctx_t ctx, long long *fetch,
-    long long *dest, long long cond, long long value, int pe);
+void pshmem_ctx_longlong_atomic_compare_swap_nbi(shmem_ctx_t ctx, long long *fetch, long long *dest,
+    long long cond, long long value, int pe);
 void pshmem_ctx_uint_atomic_compare_swap_nbi(shmem_ctx_t ctx, unsigned int *fetch,
     unsigned int *dest, unsigned int cond, unsigned int value, int pe);
 void pshmem_ctx_ulong_atomic_compare_swap_nbi(shmem_ctx_t ctx, unsigned long *fetch,
@@ -3534,8 +3540,8 @@ void pshmem_ctx_uint32_atomic_fetch_nbi(shmem_ctx_t ctx, uint32_t *fetch, const 
 void pshmem_ctx_uint64_atomic_fetch_nbi(shmem_ctx_t ctx, uint64_t *fetch, const uint64_t *source,
     int pe);
 void pshmem_ctx_size_atomic_fetch_nbi(shmem_ctx_t ctx, size_t *fetch, const size_t *source, int pe);
-void pshmem_ctx_ptrdiff_atomic_fetch_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch,
-    const ptrdiff_t *source, int pe);
+void pshmem_ctx_ptrdiff_atomic_fetch_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, const ptrdiff_t *source,
+    int pe);
 unsigned int pshmem_uint_atomic_fetch_or(unsigned int *dest, unsigned int value, int pe);
 unsigned long pshmem_ulong_atomic_fetch_or(unsigned long *dest, unsigned long value, int pe);
 unsigned long long pshmem_ulonglong_atomic_fetch_or(unsigned long long *dest,
@@ -3767,10 +3773,10 @@ void pshmem_ctx_ulong_atomic_swap_nbi(shmem_ctx_t ctx, unsigned long *fetch, uns
     unsigned long value, int pe);
 void pshmem_ctx_ulonglong_atomic_swap_nbi(shmem_ctx_t ctx, unsigned long long *fetch,
     unsigned long long *dest, unsigned long long value, int pe);
-void pshmem_ctx_int32_atomic_swap_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest,
-    int32_t value, int pe);
-void pshmem_ctx_int64_atomic_swap_nbi(shmem_ctx_t ctx, int64_t *fetch, int64_t *dest,
-    int64_t value, int pe);
+void pshmem_ctx_int32_atomic_swap_nbi(shmem_ctx_t ctx, int32_t *fetch, int32_t *dest, int32_t value,
+    int pe);
+void pshmem_ctx_int64_atomic_swap_nbi(shmem_ctx_t ctx, int64_t *fetch, int64_t *dest, int64_t value,
+    int pe);
 void pshmem_ctx_uint32_atomic_swap_nbi(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest,
     uint32_t value, int pe);
 void pshmem_ctx_uint64_atomic_swap_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest,
@@ -3922,10 +3928,10 @@ int pshmem_ptrdiff_fcollect(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t 
     size_t nelems);
 int pshmem_collectmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
 int pshmem_fcollectmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
-void pshmem_collect32(void *dest, const void *source, size_t nelems, int PE_start,
-    int logPE_stride, int PE_size, long *pSync);
-void pshmem_collect64(void *dest, const void *source, size_t nelems, int PE_start,
-    int logPE_stride, int PE_size, long *pSync);
+void pshmem_collect32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
+    int PE_size, long *pSync);
+void pshmem_collect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride,
+    int PE_size, long *pSync);
 void pshmem_fcollect32(void *dest, const void *source, size_t nelems, int PE_start,
     int logPE_stride, int PE_size, long *pSync);
 void pshmem_fcollect64(void *dest, const void *source, size_t nelems, int PE_start,
@@ -4002,8 +4008,8 @@ void pshmem_uchar_get(unsigned char *dest, const unsigned char *source, size_t n
 void pshmem_ushort_get(unsigned short *dest, const unsigned short *source, size_t nelems, int pe);
 void pshmem_uint_get(unsigned int *dest, const unsigned int *source, size_t nelems, int pe);
 void pshmem_ulong_get(unsigned long *dest, const unsigned long *source, size_t nelems, int pe);
-void pshmem_ulonglong_get(unsigned long long *dest, const unsigned long long *source,
-    size_t nelems, int pe);
+void pshmem_ulonglong_get(unsigned long long *dest, const unsigned long long *source, size_t nelems,
+    int pe);
 void pshmem_int8_get(int8_t *dest, const int8_t *source, size_t nelems, int pe);
 void pshmem_int16_get(int16_t *dest, const int16_t *source, size_t nelems, int pe);
 void pshmem_int32_get(int32_t *dest, const int32_t *source, size_t nelems, int pe);
@@ -4177,8 +4183,8 @@ void pshmem_uchar_ibget(unsigned char *dest, const unsigned char *source, ptrdif
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ushort_ibget(unsigned short *dest, const unsigned short *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
-void pshmem_uint_ibget(unsigned int *dest, const unsigned int *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void pshmem_uint_ibget(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t bsize, size_t nblocks, int pe);
 void pshmem_ulong_ibget(unsigned long *dest, const unsigned long *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ulonglong_ibget(unsigned long long *dest, const unsigned long long *source,
@@ -4242,12 +4248,12 @@ void pshmem_ctx_int64_ibget(shmem_ctx_t ctx, int64_t *dest, const int64_t *sourc
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ctx_uint8_ibget(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
-void pshmem_ctx_uint16_ibget(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source,
-    ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
-void pshmem_ctx_uint32_ibget(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source,
-    ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
-void pshmem_ctx_uint64_ibget(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source,
-    ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void pshmem_ctx_uint16_ibget(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, ptrdiff_t dst,
+    ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void pshmem_ctx_uint32_ibget(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, ptrdiff_t dst,
+    ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void pshmem_ctx_uint64_ibget(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, ptrdiff_t dst,
+    ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ctx_size_ibget(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ctx_ptrdiff_ibget(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source,
@@ -4294,8 +4300,8 @@ void pshmem_uchar_ibput(unsigned char *dest, const unsigned char *source, ptrdif
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ushort_ibput(unsigned short *dest, const unsigned short *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
-void pshmem_uint_ibput(unsigned int *dest, const unsigned int *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void pshmem_uint_ibput(unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t bsize, size_t nblocks, int pe);
 void pshmem_ulong_ibput(unsigned long *dest, const unsigned long *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ulonglong_ibput(unsigned long long *dest, const unsigned long long *source,
@@ -4359,12 +4365,12 @@ void pshmem_ctx_int64_ibput(shmem_ctx_t ctx, int64_t *dest, const int64_t *sourc
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ctx_uint8_ibput(shmem_ctx_t ctx, uint8_t *dest, const uint8_t *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
-void pshmem_ctx_uint16_ibput(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source,
-    ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
-void pshmem_ctx_uint32_ibput(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source,
-    ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
-void pshmem_ctx_uint64_ibput(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source,
-    ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void pshmem_ctx_uint16_ibput(shmem_ctx_t ctx, uint16_t *dest, const uint16_t *source, ptrdiff_t dst,
+    ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void pshmem_ctx_uint32_ibput(shmem_ctx_t ctx, uint32_t *dest, const uint32_t *source, ptrdiff_t dst,
+    ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+void pshmem_ctx_uint64_ibput(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *source, ptrdiff_t dst,
+    ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ctx_size_ibput(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ctx_ptrdiff_ibput(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source,
@@ -4485,8 +4491,8 @@ void pshmem_ctx_size_iget(shmem_ctx_t ctx, size_t *dest, const size_t *source, p
     ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_ctx_ptrdiff_iget(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source,
     ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
-void pshmem_ctx_iget8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t nelems, int pe);
+void pshmem_ctx_iget8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t nelems, int pe);
 void pshmem_ctx_iget16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_ctx_iget32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
@@ -4605,8 +4611,8 @@ void pshmem_ctx_size_iput(shmem_ctx_t ctx, size_t *dest, const size_t *source, p
     ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_ctx_ptrdiff_iput(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source,
     ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
-void pshmem_ctx_iput8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
-    ptrdiff_t sst, size_t nelems, int pe);
+void pshmem_ctx_iput8(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst,
+    size_t nelems, int pe);
 void pshmem_ctx_iput16(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
     ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_ctx_iput32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst,
@@ -4699,8 +4705,8 @@ void pshmem_uchar_put(unsigned char *dest, const unsigned char *source, size_t n
 void pshmem_ushort_put(unsigned short *dest, const unsigned short *source, size_t nelems, int pe);
 void pshmem_uint_put(unsigned int *dest, const unsigned int *source, size_t nelems, int pe);
 void pshmem_ulong_put(unsigned long *dest, const unsigned long *source, size_t nelems, int pe);
-void pshmem_ulonglong_put(unsigned long long *dest, const unsigned long long *source,
-    size_t nelems, int pe);
+void pshmem_ulonglong_put(unsigned long long *dest, const unsigned long long *source, size_t nelems,
+    int pe);
 void pshmem_int8_put(int8_t *dest, const int8_t *source, size_t nelems, int pe);
 void pshmem_int16_put(int16_t *dest, const int16_t *source, size_t nelems, int pe);
 void pshmem_int32_put(int32_t *dest, const int32_t *source, size_t nelems, int pe);
@@ -4853,8 +4859,8 @@ void pshmem_put128_nbi(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_putmem_nbi(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_float_put_signal(float *dest, const float *source, size_t nelems, uint64_t *sig_addr,
     uint64_t signal, int sig_op, int pe);
-void pshmem_double_put_signal(double *dest, const double *source, size_t nelems,
-    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void pshmem_double_put_signal(double *dest, const double *source, size_t nelems, uint64_t *sig_addr,
+    uint64_t signal, int sig_op, int pe);
 void pshmem_longdouble_put_signal(long double *dest, const long double *source, size_t nelems,
     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_char_put_signal(char *dest, const char *source, size_t nelems, uint64_t *sig_addr,
@@ -4903,9 +4909,8 @@ void pshmem_ctx_float_put_signal(shmem_ctx_t ctx, float *dest, const float *sour
     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_ctx_double_put_signal(shmem_ctx_t ctx, double *dest, const double *source,
     size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
-void pshmem_ctx_longdouble_put_signal(shmem_ctx_t ctx, long double *dest,
-    const long double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op,
-    int pe);
+void pshmem_ctx_longdouble_put_signal(shmem_ctx_t ctx, long double *dest, const long double *source,
+    size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_ctx_char_put_signal(shmem_ctx_t ctx, char *dest, const char *source, size_t nelems,
     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_ctx_schar_put_signal(shmem_ctx_t ctx, signed char *dest, const signed char *source,
@@ -4994,8 +4999,8 @@ void pshmem_longlong_put_signal_nbi(long long *dest, const long long *source, si
     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_uchar_put_signal_nbi(unsigned char *dest, const unsigned char *source, size_t nelems,
     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
-void pshmem_ushort_put_signal_nbi(unsigned short *dest, const unsigned short *source,
-    size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
+void pshmem_ushort_put_signal_nbi(unsigned short *dest, const unsigned short *source, size_t nelems,
+    uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_uint_put_signal_nbi(unsigned int *dest, const unsigned int *source, size_t nelems,
     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_ulong_put_signal_nbi(unsigned long *dest, const unsigned long *source, size_t nelems,
@@ -5047,9 +5052,8 @@ void pshmem_ctx_uchar_put_signal_nbi(shmem_ctx_t ctx, unsigned char *dest,
 void pshmem_ctx_ushort_put_signal_nbi(shmem_ctx_t ctx, unsigned short *dest,
     const unsigned short *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op,
     int pe);
-void pshmem_ctx_uint_put_signal_nbi(shmem_ctx_t ctx, unsigned int *dest,
-    const unsigned int *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op,
-    int pe);
+void pshmem_ctx_uint_put_signal_nbi(shmem_ctx_t ctx, unsigned int *dest, const unsigned int *source,
+    size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_ctx_ulong_put_signal_nbi(shmem_ctx_t ctx, unsigned long *dest,
     const unsigned long *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op,
     int pe);
@@ -5245,8 +5249,8 @@ int pshmem_ptrdiff_prod_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff
     size_t nreduce);
 int pshmem_uchar_prod_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source,
     size_t nreduce);
-int pshmem_ushort_prod_reduce(shmem_team_t team, unsigned short *dest,
-    const unsigned short *source, size_t nreduce);
+int pshmem_ushort_prod_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source,
+    size_t nreduce);
 int pshmem_uint_prod_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source,
     size_t nreduce);
 int pshmem_ulong_prod_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source,
@@ -5354,16 +5358,16 @@ void pshmem_int_and_to_all(int *dest, const int *source, int nreduce, int PE_sta
     int logPE_stride, int PE_size, int *pWrk, long *pSync);
 void pshmem_long_and_to_all(long *dest, const long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long *pWrk, long *pSync);
-void pshmem_longlong_and_to_all(long long *dest, const long long *source, int nreduce,
-    int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+void pshmem_longlong_and_to_all(long long *dest, const long long *source, int nreduce, int PE_start,
+    int logPE_stride, int PE_size, long long *pWrk, long *pSync);
 void pshmem_short_max_to_all(short *dest, const short *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, short *pWrk, long *pSync);
 void pshmem_int_max_to_all(int *dest, const int *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, int *pWrk, long *pSync);
 void pshmem_long_max_to_all(long *dest, const long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long *pWrk, long *pSync);
-void pshmem_longlong_max_to_all(long long *dest, const long long *source, int nreduce,
-    int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+void pshmem_longlong_max_to_all(long long *dest, const long long *source, int nreduce, int PE_start,
+    int logPE_stride, int PE_size, long long *pWrk, long *pSync);
 void pshmem_float_max_to_all(float *dest, const float *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, float *pWrk, long *pSync);
 void pshmem_double_max_to_all(double *dest, const double *source, int nreduce, int PE_start,
@@ -5376,8 +5380,8 @@ void pshmem_int_min_to_all(int *dest, const int *source, int nreduce, int PE_sta
     int logPE_stride, int PE_size, int *pWrk, long *pSync);
 void pshmem_long_min_to_all(long *dest, const long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long *pWrk, long *pSync);
-void pshmem_longlong_min_to_all(long long *dest, const long long *source, int nreduce,
-    int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+void pshmem_longlong_min_to_all(long long *dest, const long long *source, int nreduce, int PE_start,
+    int logPE_stride, int PE_size, long long *pWrk, long *pSync);
 void pshmem_float_min_to_all(float *dest, const float *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, float *pWrk, long *pSync);
 void pshmem_double_min_to_all(double *dest, const double *source, int nreduce, int PE_start,
@@ -5386,8 +5390,8 @@ void pshmem_longdouble_min_to_all(long double *dest, const long double *source, 
     int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
 void pshmem_short_or_to_all(short *dest, const short *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, short *pWrk, long *pSync);
-void pshmem_int_or_to_all(int *dest, const int *source, int nreduce, int PE_start,
-    int logPE_stride, int PE_size, int *pWrk, long *pSync);
+void pshmem_int_or_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride,
+    int PE_size, int *pWrk, long *pSync);
 void pshmem_long_or_to_all(long *dest, const long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long *pWrk, long *pSync);
 void pshmem_longlong_or_to_all(long long *dest, const long long *source, int nreduce, int PE_start,
@@ -5416,8 +5420,8 @@ void pshmem_int_sum_to_all(int *dest, const int *source, int nreduce, int PE_sta
     int logPE_stride, int PE_size, int *pWrk, long *pSync);
 void pshmem_long_sum_to_all(long *dest, const long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long *pWrk, long *pSync);
-void pshmem_longlong_sum_to_all(long long *dest, const long long *source, int nreduce,
-    int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+void pshmem_longlong_sum_to_all(long long *dest, const long long *source, int nreduce, int PE_start,
+    int logPE_stride, int PE_size, long long *pWrk, long *pSync);
 void pshmem_float_sum_to_all(float *dest, const float *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, float *pWrk, long *pSync);
 void pshmem_double_sum_to_all(double *dest, const double *source, int nreduce, int PE_start,
@@ -5434,8 +5438,8 @@ void pshmem_int_xor_to_all(int *dest, const int *source, int nreduce, int PE_sta
     int logPE_stride, int PE_size, int *pWrk, long *pSync);
 void pshmem_long_xor_to_all(long *dest, const long *source, int nreduce, int PE_start,
     int logPE_stride, int PE_size, long *pWrk, long *pSync);
-void pshmem_longlong_xor_to_all(long long *dest, const long long *source, int nreduce,
-    int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+void pshmem_longlong_xor_to_all(long long *dest, const long long *source, int nreduce, int PE_start,
+    int logPE_stride, int PE_size, long long *pWrk, long *pSync);
 int pshmem_char_sum_exscan(shmem_team_t team, char *dest, const char *source, size_t nelems);
 int pshmem_schar_sum_exscan(shmem_team_t team, signed char *dest, const signed char *source,
     size_t nelems);
@@ -5627,10 +5631,10 @@ size_t pshmem_longlong_test_any_vector(long long *ivars, size_t nelems, const in
     const long long *cmp_values);
 size_t pshmem_uint_test_any_vector(unsigned int *ivars, size_t nelems, const int *status, int cmp,
     const unsigned int *cmp_values);
-size_t pshmem_ulong_test_any_vector(unsigned long *ivars, size_t nelems, const int *status,
-    int cmp, const unsigned long *cmp_values);
-size_t pshmem_ulonglong_test_any_vector(unsigned long long *ivars, size_t nelems,
-    const int *status, int cmp, const unsigned long long *cmp_values);
+size_t pshmem_ulong_test_any_vector(unsigned long *ivars, size_t nelems, const int *status, int cmp,
+    const unsigned long *cmp_values);
+size_t pshmem_ulonglong_test_any_vector(unsigned long long *ivars, size_t nelems, const int *status,
+    int cmp, const unsigned long long *cmp_values);
 size_t pshmem_int32_test_any_vector(int32_t *ivars, size_t nelems, const int *status, int cmp,
     const int32_t *cmp_values);
 size_t pshmem_int64_test_any_vector(int64_t *ivars, size_t nelems, const int *status, int cmp,
@@ -5649,8 +5653,8 @@ size_t pshmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const 
     int cmp, long cmp_value);
 size_t pshmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices,
     const int *status, int cmp, long long cmp_value);
-size_t pshmem_uint_test_some(unsigned int *ivars, size_t nelems, size_t *indices,
-    const int *status, int cmp, unsigned int cmp_value);
+size_t pshmem_uint_test_some(unsigned int *ivars, size_t nelems, size_t *indices, const int *status,
+    int cmp, unsigned int cmp_value);
 size_t pshmem_ulong_test_some(unsigned long *ivars, size_t nelems, size_t *indices,
     const int *status, int cmp, unsigned long cmp_value);
 size_t pshmem_ulonglong_test_some(unsigned long long *ivars, size_t nelems, size_t *indices,
@@ -5665,8 +5669,8 @@ size_t pshmem_uint64_test_some(uint64_t *ivars, size_t nelems, size_t *indices, 
     int cmp, uint64_t cmp_value);
 size_t pshmem_size_test_some(size_t *ivars, size_t nelems, size_t *indices, const int *status,
     int cmp, size_t cmp_value);
-size_t pshmem_ptrdiff_test_some(ptrdiff_t *ivars, size_t nelems, size_t *indices,
-    const int *status, int cmp, ptrdiff_t cmp_value);
+size_t pshmem_ptrdiff_test_some(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status,
+    int cmp, ptrdiff_t cmp_value);
 size_t pshmem_int_test_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status,
     int cmp, const int *cmp_values);
 size_t pshmem_long_test_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status,
@@ -5751,10 +5755,10 @@ void pshmem_int32_wait_until_all_vector(int32_t *ivars, size_t nelems, const int
     const int32_t *cmp_values);
 void pshmem_int64_wait_until_all_vector(int64_t *ivars, size_t nelems, const int *status, int cmp,
     const int64_t *cmp_values);
-void pshmem_uint32_wait_until_all_vector(uint32_t *ivars, size_t nelems, const int *status,
-    int cmp, const uint32_t *cmp_values);
-void pshmem_uint64_wait_until_all_vector(uint64_t *ivars, size_t nelems, const int *status,
-    int cmp, const uint64_t *cmp_values);
+void pshmem_uint32_wait_until_all_vector(uint32_t *ivars, size_t nelems, const int *status, int cmp,
+    const uint32_t *cmp_values);
+void pshmem_uint64_wait_until_all_vector(uint64_t *ivars, size_t nelems, const int *status, int cmp,
+    const uint64_t *cmp_values);
 void pshmem_size_wait_until_all_vector(size_t *ivars, size_t nelems, const int *status, int cmp,
     const size_t *cmp_values);
 void pshmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t nelems, const int *status,
@@ -5795,10 +5799,10 @@ size_t pshmem_ulong_wait_until_any_vector(unsigned long *ivars, size_t nelems, c
     int cmp, const unsigned long *cmp_values);
 size_t pshmem_ulonglong_wait_until_any_vector(unsigned long long *ivars, size_t nelems,
     const int *status, int cmp, const unsigned long long *cmp_values);
-size_t pshmem_int32_wait_until_any_vector(int32_t *ivars, size_t nelems, const int *status,
-    int cmp, const int32_t *cmp_values);
-size_t pshmem_int64_wait_until_any_vector(int64_t *ivars, size_t nelems, const int *status,
-    int cmp, const int64_t *cmp_values);
+size_t pshmem_int32_wait_until_any_vector(int32_t *ivars, size_t nelems, const int *status, int cmp,
+    const int32_t *cmp_values);
+size_t pshmem_int64_wait_until_any_vector(int64_t *ivars, size_t nelems, const int *status, int cmp,
+    const int64_t *cmp_values);
 size_t pshmem_uint32_wait_until_any_vector(uint32_t *ivars, size_t nelems, const int *status,
     int cmp, const uint32_t *cmp_values);
 size_t pshmem_uint64_wait_until_any_vector(uint64_t *ivars, size_t nelems, const int *status,
@@ -5827,8 +5831,8 @@ size_t pshmem_uint32_wait_until_some(uint32_t *ivars, size_t nelems, size_t *ind
     const int *status, int cmp, uint32_t cmp_value);
 size_t pshmem_uint64_wait_until_some(uint64_t *ivars, size_t nelems, size_t *indices,
     const int *status, int cmp, uint64_t cmp_value);
-size_t pshmem_size_wait_until_some(size_t *ivars, size_t nelems, size_t *indices,
-    const int *status, int cmp, size_t cmp_value);
+size_t pshmem_size_wait_until_some(size_t *ivars, size_t nelems, size_t *indices, const int *status,
+    int cmp, size_t cmp_value);
 size_t pshmem_ptrdiff_wait_until_some(ptrdiff_t *ivars, size_t nelems, size_t *indices,
     const int *status, int cmp, ptrdiff_t cmp_value);
 size_t pshmem_int_wait_until_some_vector(int *ivars, size_t nelems, size_t *indices,
@@ -5865,6 +5869,168 @@ void *shrealloc(void *ptr, size_t size);
 void *shmemalign(size_t alignment, size_t size);
 
 #ifdef __cplusplus
+}
+
+/* Complex numbers of C, which have the layout of those of C++. */
+static inline int shmem_complexd_prod_reduce(shmem_team_t team, shmemi_c_complexd_t *dest,
+    const shmemi_c_complexd_t *source, size_t nreduce)
+{
+    return shmem_complexd_prod_reduce(team, reinterpret_cast<shmemi_complexd_t *>(dest),
+    reinterpret_cast<const shmemi_complexd_t *>(source), nreduce);
+}
+static inline int pshmem_complexd_prod_reduce(shmem_team_t team, shmemi_c_complexd_t *dest,
+    const shmemi_c_complexd_t *source, size_t nreduce)
+{
+    return pshmem_complexd_prod_reduce(team, reinterpret_cast<shmemi_complexd_t *>(dest),
+    reinterpret_cast<const shmemi_complexd_t *>(source), nreduce);
+}
+static inline int shmem_complexf_prod_reduce(shmem_team_t team, shmemi_c_complexf_t *dest,
+    const shmemi_c_complexf_t *source, size_t nreduce)
+{
+    return shmem_complexf_prod_reduce(team, reinterpret_cast<shmemi_complexf_t *>(dest),
+    reinterpret_cast<const shmemi_complexf_t *>(source), nreduce);
+}
+static inline int pshmem_complexf_prod_reduce(shmem_team_t team, shmemi_c_complexf_t *dest,
+    const shmemi_c_complexf_t *source, size_t nreduce)
+{
+    return pshmem_complexf_prod_reduce(team, reinterpret_cast<shmemi_complexf_t *>(dest),
+    reinterpret_cast<const shmemi_complexf_t *>(source), nreduce);
+}
+static inline int shmem_complexd_sum_reduce(shmem_team_t team, shmemi_c_complexd_t *dest,
+    const shmemi_c_complexd_t *source, size_t nreduce)
+{
+    return shmem_complexd_sum_reduce(team, reinterpret_cast<shmemi_complexd_t *>(dest),
+    reinterpret_cast<const shmemi_complexd_t *>(source), nreduce);
+}
+static inline int pshmem_complexd_sum_reduce(shmem_team_t team, shmemi_c_complexd_t *dest,
+    const shmemi_c_complexd_t *source, size_t nreduce)
+{
+    return pshmem_complexd_sum_reduce(team, reinterpret_cast<shmemi_complexd_t *>(dest),
+    reinterpret_cast<const shmemi_complexd_t *>(source), nreduce);
+}
+static inline int shmem_complexf_sum_reduce(shmem_team_t team, shmemi_c_complexf_t *dest,
+    const shmemi_c_complexf_t *source, size_t nreduce)
+{
+    return shmem_complexf_sum_reduce(team, reinterpret_cast<shmemi_complexf_t *>(dest),
+    reinterpret_cast<const shmemi_complexf_t *>(source), nreduce);
+}
+static inline int pshmem_complexf_sum_reduce(shmem_team_t team, shmemi_c_complexf_t *dest,
+    const shmemi_c_complexf_t *source, size_t nreduce)
+{
+    return pshmem_complexf_sum_reduce(team, reinterpret_cast<shmemi_complexf_t *>(dest),
+    reinterpret_cast<const shmemi_complexf_t *>(source), nreduce);
+}
+static inline void shmem_complexd_prod_to_all(shmemi_c_complexd_t *dest,
+    const shmemi_c_complexd_t *source, int nreduce, int PE_start, int logPE_stride, int PE_size,
+    shmemi_c_complexd_t *pWrk, long *pSync)
+{
+    shmem_complexd_prod_to_all(reinterpret_cast<shmemi_complexd_t *>(dest),
+    reinterpret_cast<const shmemi_complexd_t *>(source), nreduce, PE_start, logPE_stride, PE_size,
+    reinterpret_cast<shmemi_complexd_t *>(pWrk), pSync);
+}
+static inline void pshmem_complexd_prod_to_all(shmemi_c_complexd_t *dest,
+    const shmemi_c_complexd_t *source, int nreduce, int PE_start, int logPE_stride, int PE_size,
+    shmemi_c_complexd_t *pWrk, long *pSync)
+{
+    pshmem_complexd_prod_to_all(reinterpret_cast<shmemi_complexd_t *>(dest),
+    reinterpret_cast<const shmemi_complexd_t *>(source), nreduce, PE_start, logPE_stride, PE_size,
+    reinterpret_cast<shmemi_complexd_t *>(pWrk), pSync);
+}
+static inline void shmem_complexf_prod_to_all(shmemi_c_complexf_t *dest,
+    const shmemi_c_complexf_t *source, int nreduce, int PE_start, int logPE_stride, int PE_size,
+    shmemi_c_complexf_t *pWrk, long *pSync)
+{
+    shmem_complexf_prod_to_all(reinterpret_cast<shmemi_complexf_t *>(dest),
+    reinterpret_cast<const shmemi_complexf_t *>(source), nreduce, PE_start, logPE_stride, PE_size,
+    reinterpret_cast<shmemi_complexf_t *>(pWrk), pSync);
+}
+static inline void pshmem_complexf_prod_to_all(shmemi_c_complexf_t *dest,
+    const shmemi_c_complexf_t *source, int nreduce, int PE_start, int logPE_stride, int PE_size,
+    shmemi_c_complexf_t *pWrk, long *pSync)
+{
+    pshmem_complexf_prod_to_all(reinterpret_cast<shmemi_complexf_t *>(dest),
+    reinterpret_cast<const shmemi_complexf_t *>(source), nreduce, PE_start, logPE_stride, PE_size,
+    reinterpret_cast<shmemi_complexf_t *>(pWrk), pSync);
+}
+static inline void shmem_complexd_sum_to_all(shmemi_c_complexd_t *dest,
+    const shmemi_c_complexd_t *source, int nreduce, int PE_start, int logPE_stride, int PE_size,
+    shmemi_c_complexd_t *pWrk, long *pSync)
+{
+    shmem_complexd_sum_to_all(reinterpret_cast<shmemi_complexd_t *>(dest),
+    reinterpret_cast<const shmemi_complexd_t *>(source), nreduce, PE_start, logPE_stride, PE_size,
+    reinterpret_cast<shmemi_complexd_t *>(pWrk), pSync);
+}
+static inline void pshmem_complexd_sum_to_all(shmemi_c_complexd_t *dest,
+    const shmemi_c_complexd_t *source, int nreduce, int PE_start, int logPE_stride, int PE_size,
+    shmemi_c_complexd_t *pWrk, long *pSync)
+{
+    pshmem_complexd_sum_to_all(reinterpret_cast<shmemi_complexd_t *>(dest),
+    reinterpret_cast<const shmemi_complexd_t *>(source), nreduce, PE_start, logPE_stride, PE_size,
+    reinterpret_cast<shmemi_complexd_t *>(pWrk), pSync);
+}
+static inline void shmem_complexf_sum_to_all(shmemi_c_complexf_t *dest,
+    const shmemi_c_complexf_t *source, int nreduce, int PE_start, int logPE_stride, int PE_size,
+    shmemi_c_complexf_t *pWrk, long *pSync)
+{
+    shmem_complexf_sum_to_all(reinterpret_cast<shmemi_complexf_t *>(dest),
+    reinterpret_cast<const shmemi_complexf_t *>(source), nreduce, PE_start, logPE_stride, PE_size,
+    reinterpret_cast<shmemi_complexf_t *>(pWrk), pSync);
+}
+static inline void pshmem_complexf_sum_to_all(shmemi_c_complexf_t *dest,
+    const shmemi_c_complexf_t *source, int nreduce, int PE_start, int logPE_stride, int PE_size,
+    shmemi_c_complexf_t *pWrk, long *pSync)
+{
+    pshmem_complexf_sum_to_all(reinterpret_cast<shmemi_complexf_t *>(dest),
+    reinterpret_cast<const shmemi_complexf_t *>(source), nreduce, PE_start, logPE_stride, PE_size,
+    reinterpret_cast<shmemi_complexf_t *>(pWrk), pSync);
+}
+static inline int shmem_complexd_sum_exscan(shmem_team_t team, shmemi_c_complexd_t *dest,
+    const shmemi_c_complexd_t *source, size_t nelems)
+{
+    return shmem_complexd_sum_exscan(team, reinterpret_cast<shmemi_complexd_t *>(dest),
+    reinterpret_cast<const shmemi_complexd_t *>(source), nelems);
+}
+static inline int pshmem_complexd_sum_exscan(shmem_team_t team, shmemi_c_complexd_t *dest,
+    const shmemi_c_complexd_t *source, size_t nelems)
+{
+    return pshmem_complexd_sum_exscan(team, reinterpret_cast<shmemi_complexd_t *>(dest),
+    reinterpret_cast<const shmemi_complexd_t *>(source), nelems);
+}
+static inline int shmem_complexf_sum_exscan(shmem_team_t team, shmemi_c_complexf_t *dest,
+    const shmemi_c_complexf_t *source, size_t nelems)
+{
+    return shmem_complexf_sum_exscan(team, reinterpret_cast<shmemi_complexf_t *>(dest),
+    reinterpret_cast<const shmemi_complexf_t *>(source), nelems);
+}
+static inline int pshmem_complexf_sum_exscan(shmem_team_t team, shmemi_c_complexf_t *dest,
+    const shmemi_c_complexf_t *source, size_t nelems)
+{
+    return pshmem_complexf_sum_exscan(team, reinterpret_cast<shmemi_complexf_t *>(dest),
+    reinterpret_cast<const shmemi_complexf_t *>(source), nelems);
+}
+static inline int shmem_complexd_sum_inscan(shmem_team_t team, shmemi_c_complexd_t *dest,
+    const shmemi_c_complexd_t *source, size_t nelems)
+{
+    return shmem_complexd_sum_inscan(team, reinterpret_cast<shmemi_complexd_t *>(dest),
+    reinterpret_cast<const shmemi_complexd_t *>(source), nelems);
+}
+static inline int pshmem_complexd_sum_inscan(shmem_team_t team, shmemi_c_complexd_t *dest,
+    const shmemi_c_complexd_t *source, size_t nelems)
+{
+    return pshmem_complexd_sum_inscan(team, reinterpret_cast<shmemi_complexd_t *>(dest),
+    reinterpret_cast<const shmemi_complexd_t *>(source), nelems);
+}
+static inline int shmem_complexf_sum_inscan(shmem_team_t team, shmemi_c_complexf_t *dest,
+    const shmemi_c_complexf_t *source, size_t nelems)
+{
+    return shmem_complexf_sum_inscan(team, reinterpret_cast<shmemi_complexf_t *>(dest),
+    reinterpret_cast<const shmemi_complexf_t *>(source), nelems);
+}
+static inline int pshmem_complexf_sum_inscan(shmem_team_t team, shmemi_c_complexf_t *dest,
+    const shmemi_c_complexf_t *source, size_t nelems)
+{
+    return pshmem_complexf_sum_inscan(team, reinterpret_cast<shmemi_complexf_t *>(dest),
+    reinterpret_cast<const shmemi_complexf_t *>(source), nelems);
 }
 #endif
 

@@ -64,11 +64,45 @@ fn all_routines_are_there() {
 fn compilers_take_the_headers() {
     let source = "#include <shmem.h>\n#include <shmemx.h>\n#include <pshmem.h>\n\
                   #include <mpp/shmem.h>\n#include <mpp/shmemx.h>\nint main(void) { return 0; }\n";
-    for standard in ["-std=c99", "-std=c11", "-std=c17"] {
-        compile("gcc", &[standard, "-c"], "c", source);
+    for year in ["89", "99", "11", "17", "2x"] {
+        for dialect in ["c", "gnu"] {
+            compile("gcc", &[&format!("-std={dialect}{year}"), "-c"], "c", source);
+        }
     }
-    for standard in ["-std=c++11", "-std=c++17", "-std=c++20"] {
-        compile("g++", &[standard, "-c"], "cpp", source);
+    for year in ["98", "11", "14", "17", "20"] {
+        for dialect in ["c++", "gnu++"] {
+            compile("g++", &[&format!("-std={dialect}{year}"), "-c"], "cpp", source);
+        }
+    }
+}
+
+/// Complex numbers of both languages are taken in C++, under every standard.
+#[test]
+fn cpp_takes_both_kinds_of_complex_numbers() {
+    let mut source = "#include <shmem.h>\n".to_owned();
+    let of_complex = |row: &Row| !row.is_generic && row.types.contains("reducetypes");
+    let prototypes = rows().filter(of_complex).flat_map(|row| {
+        row.prototypes().into_iter().map(move |prototype| (row.parameters().join(", "), prototype))
+    });
+    let mut count = 0;
+    for (parameters, prototype) in prototypes.filter(|(_, one)| one.contains("_Complex")) {
+        let (head, list) = prototype.split_once('(').expect("a list of parameters");
+        let result = head.split(' ').next().expect("a result");
+        let value = if result == "void" { "" } else { "return " };
+        let name = name(&prototype);
+        for own in ["double _Complex", "std::complex<double>"] {
+            let float = own.replace("double", "float");
+            let list = list.replace("double _Complex", own).replace("float _Complex", &float);
+            for called in [name.to_owned(), format!("p{name}")] {
+                source +=
+                    &format!("{result} f{count}({list} {{ {value}{called}({parameters}); }}\n");
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 32, "{count} functions");
+    for standard in ["-std=gnu++98", "-std=c++11", "-std=c++20"] {
+        compile("g++", &[standard, "-c", "-Wno-pedantic"], "cpp", &source);
     }
 }
 

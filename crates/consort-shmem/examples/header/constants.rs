@@ -6,22 +6,28 @@ pub(crate) const BEGIN: &str = "\
 #ifndef CONSORT_SHMEM_H
 #define CONSORT_SHMEM_H
 
+/* C89 and C++98 have no `long long`, which compilers would complain of in each prototype. */
+#if defined(__cplusplus)
+#if __cplusplus < 201103L
+#pragma GCC system_header
+#endif
+#elif !defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L
+#pragma GCC system_header
+#endif
+
 #include <stddef.h>
 #include <stdint.h>
+__extension__ typedef double _Complex shmemi_c_complexd_t;
+__extension__ typedef float _Complex shmemi_c_complexf_t;
 #ifdef __cplusplus
 #include <complex>
 typedef std::complex<double> shmemi_complexd_t;
 typedef std::complex<float> shmemi_complexf_t;
-#define SHMEMI_NORETURN [[noreturn]]
 #else
-typedef double _Complex shmemi_complexd_t;
-typedef float _Complex shmemi_complexf_t;
-#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
-#define SHMEMI_NORETURN _Noreturn
-#else
+typedef shmemi_c_complexd_t shmemi_complexd_t;
+typedef shmemi_c_complexf_t shmemi_complexf_t;
+#endif
 #define SHMEMI_NORETURN __attribute__((noreturn))
-#endif
-#endif
 
 #define SHMEM_MAJOR_VERSION 1
 #define SHMEM_MINOR_VERSION 6
@@ -117,7 +123,9 @@ void *shmemalign(size_t alignment, size_t size);
 
 #ifdef __cplusplus
 }
-#endif
+
+/* Complex numbers of C, which have the layout of those of C++. */
+@OVERLOADS@#endif
 
 #if !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 /* Generic routines of C11: by the type of elements, and with or without a context. */

@@ -107,7 +107,7 @@ pub(crate) fn headers() -> Vec<(&'static str, String)> {
             declare(&mut text, &prototype.replacen(name, &format!("p{name}"), 1));
         }
     }
-    text.push_str(BETWEEN);
+    text.push_str(&BETWEEN.replace("@OVERLOADS@", &overloads()));
     generics(&mut text);
     text.push_str(END);
     let others = OTHERS.map(|(name, text)| (name, text.to_owned()));
@@ -116,19 +116,57 @@ pub(crate) fn headers() -> Vec<(&'static str, String)> {
 
 /// Declares a function, in lines of at most 100 columns.
 fn declare(text: &mut String, prototype: &str) {
-    let prototype = prototype
-        .replace("double _Complex", "shmemi_complexd_t")
-        .replace("float _Complex", "shmemi_complexf_t");
+    let prototype = with_complex(prototype, "shmemi_complex");
     let never = if prototype.contains("global_exit") { "SHMEMI_NORETURN " } else { "" };
-    let mut line = never.to_owned();
-    for part in prototype.split_inclusive(", ") {
-        if line.len() + part.trim_end().len() + 1 > 100 {
+    wrap(text, &format!("{never}{prototype};"));
+}
+
+/// A prototype whose complex types are typedefs that begin with `prefix`.
+fn with_complex(prototype: &str, prefix: &str) -> String {
+    prototype
+        .replace("double _Complex", &format!("{prefix}d_t"))
+        .replace("float _Complex", &format!("{prefix}f_t"))
+}
+
+/// Writes a declaration in lines of at most 100 columns.
+fn wrap(text: &mut String, declaration: &str) {
+    let mut line = String::new();
+    for part in declaration.split_inclusive(", ") {
+        if line.len() + part.trim_end().len() > 100 {
             writeln!(text, "{}", line.trim_end()).expect("memory");
             line = "    ".to_owned();
         }
         line.push_str(part);
     }
-    writeln!(text, "{line};").expect("memory");
+    writeln!(text, "{line}").expect("memory");
+}
+
+/// Functions of C++ that take pointers to complex numbers of C and call the functions of C.
+fn overloads() -> String {
+    let mut text = String::new();
+    for row in rows().filter(|row| !row.is_generic) {
+        for prototype in row.prototypes().iter().filter(|one| one.contains("_Complex")) {
+            let arguments = row.parameters().into_iter().zip(prototype.split(','));
+            let arguments = arguments.map(|(name, parameter)| match parameter {
+                _ if !parameter.contains("_Complex") => name.to_owned(),
+                _ => {
+                    let own = with_complex(parameter, "shmemi_complex");
+                    let head = own.rsplit_once('(').map_or(&*own, |(_, head)| head);
+                    let (t, _) = head.rsplit_once('*').expect("a pointer");
+                    format!("reinterpret_cast<{} *>({name})", t.trim())
+                }
+            });
+            let arguments = arguments.collect::<Vec<_>>().join(", ");
+            let value = if prototype.starts_with("void") { "" } else { "return " };
+            let name = name(prototype);
+            for called in [name.to_owned(), format!("p{name}")] {
+                let head = with_complex(prototype, "shmemi_c_complex").replacen(name, &called, 1);
+                wrap(&mut text, &format!("static inline {head}"));
+                wrap(&mut text, &format!("{{\n    {value}{called}({arguments});\n}}"));
+            }
+        }
+    }
+    text
 }
 
 /// Defines the generic routines.
