@@ -13,9 +13,11 @@ use crate::{Pe, read, write, zeros};
 pub(crate) fn memory(pe: Pe) {
     assert!(memory::malloc(0).is_null());
     assert!(memory::malloc(1 << 40).is_null());
-    assert!(memory::align(3, 8).is_null());
+    for align in [0, 3, 24, 4097] {
+        assert!(memory::align(align, 8).is_null(), "{align}");
+    }
     memory::free(std::ptr::null_mut());
-    for align in [8 << 10, 64 << 10, 1 << 20] {
+    for align in [1, 2, 4, 8, 8 << 10, 64 << 10, 1 << 20] {
         let aligned = memory::align(align, 8);
         assert!(aligned.addr().is_multiple_of(align), "{align}: {aligned:?}");
         memory::free(aligned);
@@ -32,6 +34,11 @@ pub(crate) fn memory(pe: Pe) {
         memory::free(aligned);
         memory::free(grown);
         memory::free(cleared.cast());
+    }
+    for hints in [0, 3, 4, 1 << 40, -1] {
+        let hinted = memory::malloc_with_hints(16, hints);
+        assert!(!hinted.is_null(), "{hints:#x}");
+        memory::free(hinted);
     }
     let words = memory::malloc_with_hints(16, 1).cast::<u64>();
     write(words, &[11, 12]);
