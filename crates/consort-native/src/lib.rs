@@ -73,6 +73,7 @@ pub use inbox::{doorbell, geometry::SEQUENCE_BITS, line};
 pub use launch::{
     call_number::CallNumber,
     config::Config,
+    ending::AllWait,
     failure::{Failure, Members},
     job::{Job, NoJob},
     memory::{FileAt, JobMemory, SharedFile},

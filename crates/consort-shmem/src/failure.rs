@@ -27,6 +27,8 @@ pub struct Membership {
     pub(crate) rank: Rank,
     /// Whether a launcher has started this process.
     pub(crate) is_launched: bool,
+    /// The process that is this PE, and not one that it has forked.
+    pub(crate) process: u32,
     pub(crate) pes: u32,
 }
 
@@ -34,7 +36,7 @@ pub struct Membership {
 static BEGUN: AtomicPtr<Membership> = AtomicPtr::new(ptr::null_mut());
 
 /// The job, if it has begun and not ended, though it may not be initialized yet.
-fn begun() -> Option<&'static Membership> {
+pub(crate) fn begun() -> Option<&'static Membership> {
     // SAFETY: null, or what `set_begun` was given, which lives for ever.
     unsafe { BEGUN.load(Acquire).as_ref() } // pairs with the release in `set_begun`
 }
@@ -56,9 +58,13 @@ unsafe extern "C" {
     static STDOUT: *mut libc::FILE;
 }
 
-/// Says which routine of which PE found what, and ends the process and its job.
+/// Says which routine of which PE found what, and ends the process and its job. If a peer has ended
+/// the job by `shmem_global_exit`, nothing is wrong: the process exits.
 #[cold]
 pub fn fail(routine: &str, what: impl fmt::Display) -> ! {
+    if let Some(status) = ended_by_peer() {
+        exit(status);
+    }
     begin_to_end(1);
     let reason = format!("{routine}: {what}").replace('\n', " ");
     if !is_told(&reason) {
@@ -74,11 +80,27 @@ pub fn fail(routine: &str, what: impl fmt::Display) -> ! {
     unsafe { libc::_exit(1) }
 }
 
+/// Warns of what this PE has done.
+pub(crate) fn warn(what: fmt::Arguments<'_>) {
+    let pe = begun().map_or_else(String::new, |world| format!("PE {}: ", world.rank));
+    // In one piece, as in `fail`. What cannot be written is lost.
+    let _ = std::io::stderr().write_all(format!("warning: {pe}{what}\n").as_bytes());
+}
+
 /// Ends the process as a program in C does that ends normally: by its exit handlers.
 pub(crate) fn exit(status: c_int) -> ! {
     begin_to_end(status);
     // SAFETY: no thread calls it a second time, as `begin_to_end` has found.
     unsafe { libc::exit(status) }
+}
+
+/// The status of `shmem_global_exit`, if a peer that has the same launcher has called it.
+fn ended_by_peer() -> Option<c_int> {
+    let world = begun().filter(|world| world.is_launched)?;
+    match world.job.failure()? {
+        Failure::Ended { rank, status, .. } if rank != world.rank => Some(status.into()),
+        _ => None,
+    }
 }
 
 /// Ends all processes that an MPI has started, if this one has failed the job or ended it: with the
@@ -107,7 +129,8 @@ pub(crate) fn is_ending() -> bool {
 }
 
 /// Lets the calling thread end the process. If it does so already, an exit handler has called the
-/// library: then that is the end. If another one does, this one waits.
+/// library: then that is the end, once all streams of C are written. If another one does, this one
+/// waits.
 fn begin_to_end(status: c_int) {
     // SAFETY: it has no conditions. Exit handlers run when Rust's own names of threads are gone.
     let own = unsafe { libc::pthread_self() };
@@ -119,7 +142,10 @@ fn begin_to_end(status: c_int) {
         }
     });
     let Some((by, status)) = begun else { return };
-    if by != own {
+    if by == own {
+        // SAFETY: it writes what all streams of C keep.
+        unsafe { libc::fflush(ptr::null_mut()) };
+    } else {
         thread::sleep(PATIENCE);
     }
     // SAFETY: it ends the process at once.

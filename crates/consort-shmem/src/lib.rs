@@ -8,7 +8,8 @@
 //!
 //! | modules | what |
 //! | --- | --- |
-//! | `setup`, `environment`, `info`, `failure` | the job, from its first routine to its end |
+//! | `setup`, `environment`, `info` | the job, and what the environment says |
+//! | `failure`, `exits` | its end: misuse, failures, and processes that exit |
 //! | `world` | the job as this PE sees it: where symmetric memory is, here and on its peers |
 //! | `memory`, `allocator` | the symmetric heap, which all PEs divide alike |
 //! | `rma`, `strided`, `atomic`, `signal`, `wait`, `ordering`, `locks` | one-sided routines |
@@ -35,6 +36,7 @@ pub mod contexts;
 pub mod counting;
 pub mod elements;
 pub mod environment;
+mod exits;
 mod exports;
 pub mod failure;
 mod handles;

@@ -15,14 +15,14 @@ use std::{
 };
 
 use consort::{Job, Joined, Max, Pes, Rank};
+use consort_fabric::environment::variable;
 use consort_native::{Biased, Failure, Member, SharedFile, Statics, ThreadToken};
-use libc::c_int;
+use libc::{c_int, c_void};
 
 use crate::{
     active_sets,
     allocator::{Allocator, MOST_ALIGN},
-    collectives::synchronize,
-    environment,
+    environment, exits,
     failure::{self, Membership, fail, is_ending},
     info, teams,
     world::{self, Driver, World, known, world},
@@ -39,8 +39,6 @@ pub const THREAD_MULTIPLE: c_int = 3;
 struct Begun {
     world: &'static World,
     job: Job,
-    /// The process that has begun it, and not one that it has forked.
-    process: u32,
     /// `None` once the program has finalized it.
     joined: Option<Boxed>,
 }
@@ -72,7 +70,7 @@ extern "C" fn construct() {
     if begun.is_some() {
         return;
     }
-    if std::env::var_os("CONSORT_LAUNCH").is_some() {
+    if variable("CONSORT_LAUNCH").is_some() {
         failure::print_by_lines();
         *begun = Some(begin());
     } else if Pes::processes_of_mpi().is_some() {
@@ -150,6 +148,7 @@ fn begin() -> Result<Begun, String> {
             job: native.clone(),
             rank,
             is_launched: member.is_some(),
+            process: process::id(),
             pes: team.size(),
         },
         heap: heap.ok_or("the heap is smaller than it was asked to be")?.expose_provenance(),
@@ -163,11 +162,13 @@ fn begin() -> Result<Begun, String> {
         takes_turns: AtomicBool::new(false),
         thread_level: AtomicU32::new(0),
     };
-    // SAFETY: it takes no arguments, and may be called at any time.
-    unsafe { libc::atexit(at_exit) };
+    exits::call_at_exit(at_exit);
+    if member.is_some() {
+        exits::take_signal();
+    }
     let world: &'static World = Box::leak(Box::new(world));
     failure::set_begun(Some(world));
-    Ok(Begun { world, job, process: process::id(), joined: Some(joined) })
+    Ok(Begun { world, job, joined: Some(joined) })
 }
 
 /// Joins the job, and returns the team of all.
@@ -178,23 +179,27 @@ fn join(job: &Job) -> Result<(Boxed, consort::Team<'static>), String> {
     Ok((Boxed(joined), unsafe { &*joined }.world()))
 }
 
-/// Runs when the program ends: by itself, not by a failure, and not in a process that it forked.
-extern "C" fn at_exit() {
-    let is_own = BEGUN
-        .try_lock()
-        .is_ok_and(|begun| matches!(&*begun, Some(Ok(begun)) if begun.process == process::id()));
+/// Runs when the program ends: by itself, not by a failure, and not in a process that it forked. A
+/// program that ends well is finalized, if it has not been.
+extern "C" fn at_exit(status: c_int, _: *mut c_void) {
+    let is_own = BEGUN.try_lock().is_ok_and(
+        |begun| matches!(&*begun, Some(Ok(begun)) if begun.world.process == process::id()),
+    );
     if !is_own {
         return;
     }
     if is_ending() {
         return failure::end_all();
     }
+    let [status, ..] = status.to_le_bytes();
     match known() {
-        Some(world) if ENDS_BY_ITSELF.load(Relaxed) && !world.job.is_poisoned() => finalize(),
+        Some(world) if world.job.is_poisoned() => {}
+        Some(_) if ENDS_BY_ITSELF.load(Relaxed) => finalize(),
+        Some(_) if status == 0 => finalize_for_program(),
         None if !WAS_INITIALIZED.load(Relaxed) => leave("exit"),
         _ => {}
     }
-    if known().is_none()
+    if failure::begun().is_none()
         && let Ok(mut begun) = BEGUN.lock()
         && let Some(Ok(Begun { world, .. })) = &*begun
     {
@@ -285,12 +290,33 @@ fn start(routine: &str, requested: c_int) -> c_int {
 /// `shmem_finalize`: the last one, of as many as there were initializations, leaves the job. The
 /// program may initialize it again.
 pub fn finalize() {
+    finalize_once(false);
+}
+
+/// Calls `shmem_finalize` as often as the program should have.
+fn finalize_for_program() {
+    let mut left = *INITIALIZED.lock().unwrap_or_else(PoisonError::into_inner);
+    let _watch = known().map(exits::Watch::of);
+    while left > 0 {
+        finalize_once(left == 1);
+        left -= 1;
+    }
+}
+
+/// Calls `shmem_finalize`, for a program that `has_exited` without it or by its own call. The first
+/// of the PEs that have exited says so.
+fn finalize_once(has_exited: bool) {
     // A failure, whose exit handlers may be here, has ended the job.
     if is_ending() {
         return;
     }
-    world("shmem_finalize");
-    synchronize("shmem_finalize");
+    let world = world("shmem_finalize");
+    if exits::first_of_those("shmem_finalize", has_exited) == Some(world.rank) {
+        failure::warn(format_args!(
+            "it exited without a call of shmem_finalize, which the library has made for it: call \
+             shmem_finalize before the program ends"
+        ));
+    }
     let mut count = INITIALIZED.lock().unwrap_or_else(PoisonError::into_inner);
     *count -= 1;
     if *count == 0 {

@@ -90,6 +90,12 @@ pub(crate) fn set(world: Option<&'static World>) {
     WORLD.store(address, Release);
 }
 
+/// Lets the next routine find no job, and so the reason for that. A signal handler may call it.
+pub(crate) fn forget() {
+    // Release: as in `set`, though null leads nowhere.
+    WORLD.store(null_mut(), Release);
+}
+
 /// Where the memory of a PE is.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {

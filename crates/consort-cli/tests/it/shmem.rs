@@ -307,6 +307,30 @@ fn misuse_ends_the_job_with_a_line() {
 }
 
 #[test]
+fn empty_variables_count_as_unset() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "hello.c", &[]);
+    let ours = ["SYMMETRIC_SIZE", "VERSION", "INFO", "DEBUG"];
+    let ours = ["SHMEM", "SMA"].map(|prefix| ours.map(|name| format!("{prefix}_{name}")));
+    let runtimes = ["SEGMENT", "PES", "PES_PER_PROCESS", "SHARING", "PLACEMENT", "RECORD"];
+    let others = ["PAIRWISE", "WISDOM", "LAUNCH", "CACHE", "MPICC"];
+    let theirs = runtimes.into_iter().chain(others).map(|name| format!("CONSORT_{name}"));
+    let names: Vec<String> = ours.into_iter().flatten().chain(theirs).collect();
+    for value in ["", " "] {
+        let mut launched = consort();
+        launched.args(["run", "-n", "2", "--timeout", "60"]).arg(&program);
+        for mut command in [launched, Command::new(&program)] {
+            let done = output(command.envs(names.iter().map(|name| (name, value))));
+            assert!(done.status.success() && text(&done).is_empty(), "{command:?}: {done:?}");
+        }
+    }
+    // The old name counts where the new one is empty.
+    let mut alone = Command::new(&program);
+    let done = output(alone.env("SHMEM_SYMMETRIC_SIZE", "").env("SMA_SYMMETRIC_SIZE", "rubbish"));
+    assert!(text(&done).contains("is `rubbish`"), "{}", text(&done));
+}
+
+#[test]
 fn a_job_ends_with_the_status_of_the_pe_that_ends_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = compile(folder.path(), "early.c", &[]);

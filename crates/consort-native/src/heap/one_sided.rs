@@ -12,7 +12,7 @@
 use std::{
     sync::atomic::{
         AtomicU64,
-        Ordering::{Release, SeqCst},
+        Ordering::{Relaxed, Release, SeqCst},
         fence,
     },
     time::Duration,
@@ -295,13 +295,23 @@ impl<'j> OneSided<'j> {
             return found;
         }
         let patience = Patience::of_a_guest();
-        loop {
-            let found = event::poll(patience.polls(), test);
-            let wait = || self.job.sleeping_place(pe).wait(patience, None, test).0;
-            if let Some(found) = found.or_else(wait) {
-                return found;
-            }
+        if let Some(found) = event::poll(patience.polls(), test) {
+            return found;
         }
+        // Relaxed, as below: a reader compares what it reads at several times.
+        let own = &self.job.states[self.me.index()];
+        own.word_sleeps.fetch_add(1, Relaxed);
+        let counted = || {
+            own.word_looks.store(own.word_looks.load(Relaxed).wrapping_add(1), Relaxed);
+            test()
+        };
+        let found = loop {
+            if let Some(found) = self.job.sleeping_place(pe).wait(patience, None, counted).0 {
+                break found;
+            }
+        };
+        own.word_sleeps.fetch_add(1, Relaxed);
+        found
     }
 
     /// Wakes the threads that wait for the memory of `pe`, after a store there.

@@ -1,7 +1,41 @@
 //! How the programs of PEs that are processes end well, together.
 
-use super::job::Job;
+use std::sync::atomic::Ordering::Relaxed;
+
+use consort_fabric::Rank;
+
+use super::{job::Job, reason::ENDED};
 use crate::progress::patience::Patience;
+
+/// The waits of all PEs of a job at some time.
+#[derive(Debug)]
+pub struct AllWait {
+    for_word: Option<Rank>,
+    /// Changes when a wait begins or ends.
+    waits: u64,
+    /// By PE, how often it has looked for what it waits for.
+    looks: Vec<u64>,
+}
+
+/// How often each PE must have looked in the same wait.
+const LOOKS: u64 = 4;
+
+impl AllWait {
+    /// The first PE that waits for a word, if all PEs are in the same waits as `before` and have
+    /// looked several times since.
+    #[must_use]
+    pub fn is_for_ever(&self, before: &Self) -> Option<Rank> {
+        let mut looks = self.looks.iter().zip(&before.looks);
+        let have_looked = looks.all(|(now, before)| now.wrapping_sub(*before) >= LOOKS);
+        self.for_word.filter(|_| self.has_the_waits_of(before) && have_looked)
+    }
+
+    /// Whether no wait has begun or ended since.
+    #[must_use]
+    pub fn has_the_waits_of(&self, before: &Self) -> bool {
+        self.waits == before.waits
+    }
+}
 
 impl Job {
     /// Says that this process's programs have ended, well unless the job has failed, if the PEs are
@@ -26,6 +60,33 @@ impl Job {
         }
     }
 
+    /// Whether a PE has ended the job on purpose. A signal handler may call it.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.header.poison.kind() == Some(ENDED)
+    }
+
+    /// The waits of all PEs, in calls or for words of heaps. `None` if a PE does not wait, or none
+    /// waits for a word.
+    #[must_use]
+    pub fn all_wait(&self) -> Option<AllWait> {
+        let mut all = AllWait { for_word: None, waits: 0, looks: Vec::new() };
+        for (pe, state) in (0..).map(Rank).zip(self.states.iter()) {
+            // Relaxed: the numbers of several times are compared.
+            let sleeps = state.word_sleeps.load(Relaxed);
+            let beats = state.beat.read()?;
+            if sleeps.is_multiple_of(2) {
+                beats.wait.as_ref()?;
+                all.looks.push(beats.beats);
+            } else {
+                all.for_word = all.for_word.or(Some(pe));
+                all.looks.push(state.word_looks.load(Relaxed));
+            }
+            all.waits = all.waits.wrapping_add(sleeps).wrapping_add(beats.waits);
+        }
+        all.for_word.is_some().then_some(all)
+    }
+
     /// Takes back [`Job::end`]: this process's program goes on, as after a second initialization.
     pub fn resume(&self) {
         if let Some(joined) = &self.joined {
@@ -44,5 +105,23 @@ impl Job {
             let place = self.sleeping_place(joined.member.rank());
             place.wait(Patience::new(self.config().fits()), None, test);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_for_ever_once_all_have_looked_in_the_same_ones() {
+        let at = |waits, looks: [u64; 2]| AllWait {
+            for_word: Some(Rank(1)),
+            waits,
+            looks: looks.to_vec(),
+        };
+        let before = at(7, [100, 5]);
+        assert_eq!(at(7, [104, 8]).is_for_ever(&before), None);
+        assert_eq!(at(8, [900, 900]).is_for_ever(&before), None);
+        assert_eq!(at(7, [104, 9]).is_for_ever(&before), Some(Rank(1)));
     }
 }

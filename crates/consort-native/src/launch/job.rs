@@ -52,7 +52,7 @@ pub struct Job {
     config: Config,
     pub(crate) segment: Arc<Segment>,
     pub(super) parts: Parts,
-    header: Single<Header>,
+    pub(super) header: Single<Header>,
     /// By rank in the world.
     pub(crate) states: Part<PeState>,
     directory: Directory,

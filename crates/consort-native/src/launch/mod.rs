@@ -17,7 +17,7 @@
 pub(crate) mod call_number;
 pub(crate) mod config;
 mod distance;
-mod ending;
+pub(crate) mod ending;
 pub(crate) mod failure;
 pub(crate) mod form;
 mod heaps;

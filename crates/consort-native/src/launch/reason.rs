@@ -27,7 +27,7 @@ const DEADLOCK: u64 = 5;
 const MISSING: u64 = 6;
 const TIMED_OUT: u64 = 7;
 const NOBODY_LEFT: u64 = 8;
-const ENDED: u64 = 9;
+pub(super) const ENDED: u64 = 9;
 
 /// The words of a failure.
 pub(crate) fn encode(failure: &Failure) -> Vec<u64> {

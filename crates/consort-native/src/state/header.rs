@@ -38,6 +38,11 @@ pub(crate) struct PeState {
     /// When the last thread that ran the PE left, in nanoseconds since the job began: 0 if there
     /// was none, [`PRESENT`] while there is one.
     pub(crate) absent_since: AtomicU64,
+    /// How often the PE has begun or ended to sleep until a word of a heap changes, outside of
+    /// calls: odd while it does, if one thread at a time does.
+    pub(crate) word_sleeps: AtomicU64,
+    /// How often it has looked at the word meanwhile.
+    pub(crate) word_looks: AtomicU64,
 }
 
 // SAFETY: atomic integers and padding; zeros are a job that has not failed, with a clock without

@@ -67,8 +67,15 @@ impl<const WORDS: usize> Poison<WORDS> {
         for (word, &value) in self.reason.iter().zip(reason) {
             word.store(value, Relaxed);
         }
-        state.store(FAILED, Release); // pairs with the acquire in `reason`
+        state.store(FAILED, Release); // pairs with the acquires in `kind` and `reason`
         true
+    }
+
+    /// The first word of the reason, if it is complete. Never waits, so a signal handler may call it.
+    pub fn kind(&self) -> Option<u64> {
+        // Acquire: pairs with the release in `claim`.
+        let is_there = self.flag.0.load(Acquire) == FAILED;
+        self.reason.first().filter(|_| is_there).map(|word| word.load(Relaxed))
     }
 
     /// Why the job has failed; `None` if it has not, or if the reason was never completed.

@@ -1,0 +1,60 @@
+//! Programs that end without `shmem_finalize`, or since a peer has called `shmem_global_exit`.
+
+use std::{fs, path::Path};
+
+use super::{compile, consort, output, run, text};
+
+/// How the warning of an exit without `shmem_finalize` goes on after the PE.
+const WARNING: &str = "it exited without a call of shmem_finalize, which the library has made for \
+                       it: call shmem_finalize before the program ends\n";
+
+#[test]
+fn exit_without_finalize_ends_well_with_one_warning() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "exits.c", &[]);
+    for pes in [1, 2, 3] {
+        for (how, first) in [("all", 0), ("twice", 0), ("one", pes - 1)] {
+            let done = run(&program, pes, &[how]);
+            let said = text(&done);
+            assert!(done.status.success(), "{how} on {pes}: {}: {said}", done.status);
+            assert_eq!(said, format!("warning: PE {first}: {WARNING}"), "{how} on {pes}");
+        }
+        let done = run(&program, pes, &["return 3"]);
+        let said = text(&done);
+        assert_eq!(done.status.code(), Some(3), "{pes}: {said}");
+        assert!(said.contains("it exited with status 3"), "{pes}: {said}");
+    }
+}
+
+#[test]
+fn exit_while_peers_wait_ends_the_job() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "exits.c", &[]);
+    for what in ["barrier", "word", "lock", "team", "sum"] {
+        for pes in [2, 3] {
+            let done = run(&program, pes, &[&format!("leaves {what}")]);
+            assert_eq!(done.status.code(), Some(1), "{what} on {pes}: {}", text(&done));
+        }
+    }
+}
+
+/// Streams of peers that wait, compute and call the library, or return, are written.
+#[test]
+fn global_exit_lets_peers_write_their_streams() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "exits.c", &[]);
+    for (what, grace) in [("waits", "20"), ("returns", "20"), ("asks", "2"), ("puts", "2")] {
+        let kept = folder.path().join(what);
+        let kept = kept.to_str().expect("a path of text");
+        let mut run = consort();
+        run.args(["run", "-n", "3", "--timeout", "60", "--grace", grace]).arg(&program);
+        let done = output(run.arg(format!("ended {what}")).arg(kept));
+        let said = text(&done);
+        assert_eq!(done.status.code(), Some(7), "{what}: {said}");
+        assert!(said.ends_with("it called shmem_global_exit(7)\n"), "{what}: {said}");
+        for pe in [1, 2] {
+            let written = fs::read_to_string(Path::new(&format!("{kept}.{pe}"))).expect("a file");
+            assert_eq!(written, "the stream, and the handler", "{what}, PE {pe}");
+        }
+    }
+}

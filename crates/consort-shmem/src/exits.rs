@@ -1,0 +1,134 @@
+//! The end of a process: what the library does when it exits, and when the launcher ends it.
+//!
+//! A PE that calls `shmem_global_exit` ends all PEs, which are to write what their streams keep.
+//! One that waits in the library finds out at once and exits. One that computes gets the launcher's
+//! `SIGTERM`. A signal handler cannot exit, since the program may be in the middle of `malloc`. So
+//! it makes the library unknown to its callers (`world::forget`): the next routine that the program
+//! calls, or the end of `main`, exits in an orderly way. Calls cost no more for that. A PE that does
+//! neither in time is killed.
+
+use std::{
+    mem::MaybeUninit,
+    process,
+    ptr::null_mut,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    thread,
+    time::Duration,
+};
+
+use consort::Rank;
+use consort_native::{AllWait, Failure};
+use libc::{c_int, c_void};
+
+use crate::{
+    collectives::Call,
+    failure, ordering,
+    teams::Team,
+    world::{self, World},
+};
+
+/// How often a PE that has exited looks whether all others wait.
+const LOOK: Duration = Duration::from_millis(50);
+
+unsafe extern "C" {
+    /// Lets the end of the process call a function with the status and an argument: glibc's.
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// Lets the end of the process call `handler` with its exit status.
+pub(crate) fn call_at_exit(handler: extern "C" fn(c_int, *mut c_void)) {
+    // SAFETY: the handler does not use its argument, and this code is never unloaded.
+    unsafe { on_exit(handler, null_mut()) };
+}
+
+/// Takes the launcher's `SIGTERM`, unless the program was started with another action for it. What
+/// the program asks for later takes its place.
+pub(crate) fn take_signal() {
+    let mut before = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: it changes nothing, and initializes the action.
+    let is_known = unsafe { libc::sigaction(libc::SIGTERM, null_mut(), before.as_mut_ptr()) } == 0;
+    // SAFETY: as above.
+    if !is_known || unsafe { before.assume_init() }.sa_sigaction != libc::SIG_DFL {
+        return;
+    }
+    let handler: extern "C" fn(c_int) = on_signal;
+    // SAFETY: zeros are an action: the default one, with no flags and an empty set.
+    let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
+    action.sa_sigaction = handler as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: the handler does what handlers may do.
+    unsafe { libc::sigaction(libc::SIGTERM, &raw const action, null_mut()) };
+}
+
+/// Does what a signal handler may do: reads and writes atomics, and makes system calls.
+extern "C" fn on_signal(signal: c_int) {
+    if failure::begun().is_some_and(|world| world.process == process::id() && world.job.is_ended())
+    {
+        world::forget();
+        return;
+    }
+    // SAFETY: both may be called by a handler. The signal is delivered again when this returns, and
+    // ends the process as if there was no handler.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
+}
+
+/// Fails the job, until this is dropped, if no PE can go on: this PE has exited and waits for its
+/// peers in `shmem_finalize`, while one of them waits for a word, as of a lock or a signal, and all
+/// others wait too.
+pub(crate) struct Watch(Arc<AtomicBool>);
+
+impl Watch {
+    /// Watches the other PEs; not those whose threads call the library at the same time, which may
+    /// wait and go on. Without a thread for it a program that is wrong may wait for ever.
+    pub(crate) fn of(world: &'static World) -> Self {
+        let is_over = Arc::new(AtomicBool::new(!world.is_launched || world.pes == 1));
+        if !is_over.load(Relaxed) && !world.takes_turns.load(Relaxed) {
+            let is_over = Arc::clone(&is_over);
+            let watch = move || watch(world, &is_over);
+            drop(thread::Builder::new().name("shmem exit".to_owned()).spawn(watch));
+        }
+        Self(is_over)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+fn watch(world: &World, is_over: &AtomicBool) {
+    let mut before: Option<AllWait> = None;
+    loop {
+        thread::sleep(LOOK);
+        if is_over.load(Relaxed) {
+            return;
+        }
+        let Some(now) = world.job.all_wait() else {
+            before = None;
+            continue;
+        };
+        let since = before.take().filter(|before| now.has_the_waits_of(before));
+        if let Some(waiting) = since.as_ref().and_then(|since| now.is_for_ever(since)) {
+            let other = Some((world.rank, "shmem_finalize, since it has exited".to_owned()));
+            return world.job.poison(&Failure::NobodyLeft { waiting, other });
+        }
+        before = since.or(Some(now));
+    }
+}
+
+/// Waits until all PEs are here, and returns the first that is one of those, if any is.
+pub(crate) fn first_of_those(routine: &'static str, is_one: bool) -> Option<Rank> {
+    ordering::publish();
+    let call = Call::new(routine, Team::WORLD)?;
+    let own = u32::from(is_one);
+    let all = call.make(|team| team.all_gather(own), |team| team.start_all_gather(vec![own]));
+    let first = all.iter().position(|&is_one| is_one != 0)?;
+    u32::try_from(first).ok().map(Rank)
+}
