@@ -4,7 +4,10 @@
 //! [`Machine`] that locks and delegation are written on, the kernels that combine data, and the
 //! errors. It also has the vocabulary of tuning: queries, candidates, and the [`MachineModel`] that
 //! cost functions are written over. Nothing here depends on threads, processes or a network.
+//! [`files`] reads what users name, and [`advice`] says what to do about errors of the system, for
+//! all crates.
 
+pub mod advice;
 mod call_spec;
 mod candidate;
 mod capabilities;
@@ -14,6 +17,7 @@ mod credits;
 pub mod environment;
 mod error;
 mod fabric;
+pub mod files;
 mod kernel;
 mod layout;
 mod local;

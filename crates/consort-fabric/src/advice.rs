@@ -1,0 +1,166 @@
+//! Errors of the system with what to do about them: the limit that was reached, and how to change
+//! it.
+//!
+//! The system returns a number, which says neither what failed nor which limit was reached. These
+//! functions add both, so that the text that the user reads names the call, the object and the
+//! remedy.
+
+use std::{fs, io, path::Path};
+
+/// An error of a call on an object, such as `open /proc/1/fd/3`, with what to do about it.
+#[must_use]
+pub fn of_call(call: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{call}: {}", advised(error)))
+}
+
+/// An error's text, with what to do about it if a limit was reached.
+#[must_use]
+pub fn advised(error: &io::Error) -> String {
+    match of_limit(error) {
+        Some(advice) => format!("{error}: {advice}"),
+        None => error.to_string(),
+    }
+}
+
+/// The text of an error of starting a program, with what to do about it.
+#[must_use]
+pub fn of_start(program: &Path, error: &io::Error) -> String {
+    match of_program(program, error) {
+        Some(advice) => format!("{error}: {advice}"),
+        None => advised(error),
+    }
+}
+
+/// Whether the file system of a path is mounted so that nothing in it may be run or loaded.
+#[must_use]
+pub fn is_mounted_noexec(path: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{StatVfsMountFlags, statvfs};
+
+        statvfs(path).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::NOEXEC))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = path;
+        false
+    }
+}
+
+#[cfg(unix)]
+fn of_limit(error: &io::Error) -> Option<String> {
+    use rustix::{
+        io::Errno,
+        process::{Resource, getrlimit},
+    };
+
+    let limit = |resource| match getrlimit(resource).current {
+        Some(limit) => limit.to_string(),
+        None => "unlimited".to_owned(),
+    };
+    Some(match Errno::from_io_error(error)? {
+        Errno::AGAIN => format!(
+            "no more processes or threads may be started: `ulimit -u` is {}, and a control group \
+             may have less in `pids.max`; raise that, or start fewer PEs",
+            limit(Resource::Nproc)
+        ),
+        Errno::MFILE => format!(
+            "no more files may be open: `ulimit -n` is {}; raise it, or start fewer PEs",
+            limit(Resource::Nofile)
+        ),
+        Errno::NFILE => {
+            "the machine has no room for more open files: raise `sysctl fs.file-max`".to_owned()
+        }
+        Errno::NOMEM => format!(
+            "there is no memory left, or `ulimit -v` is reached, which is {} bytes: raise that, \
+             or start fewer PEs",
+            limit(Resource::As)
+        ),
+        _ => return None,
+    })
+}
+
+#[cfg(not(unix))]
+fn of_limit(_: &io::Error) -> Option<String> {
+    None
+}
+
+#[cfg(unix)]
+fn of_program(program: &Path, error: &io::Error) -> Option<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use rustix::io::Errno;
+
+    let about = fs::metadata(program).ok()?;
+    let advice = match Errno::from_io_error(error)? {
+        Errno::ACCESS if about.is_dir() => "it is a directory: name a program",
+        Errno::ACCESS if is_mounted_noexec(program) => {
+            "its file system is mounted `noexec`, so that no program runs from there: put it on \
+             another one"
+        }
+        Errno::ACCESS if about.permissions().mode() & 0o111 == 0 => {
+            "it may not be executed: `chmod +x` it, or name a program"
+        }
+        Errno::NOEXEC => {
+            "it is neither a program for this machine nor a script that begins with `#!`"
+        }
+        Errno::NOENT => "it is there, but not what it is to be run by: see its `#!` line, or `ldd`",
+        Errno::TOOBIG => "the arguments and the environment are too long: shorten them",
+        _ => return None,
+    };
+    Some(advice.to_owned())
+}
+
+#[cfg(not(unix))]
+fn of_program(_: &Path, _: &io::Error) -> Option<String> {
+    None
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn errors_of_limits_name_the_limit() {
+        for (errno, part) in [
+            (Errno::AGAIN, "`ulimit -u` is "),
+            (Errno::MFILE, "`ulimit -n` is "),
+            (Errno::NFILE, "fs.file-max"),
+            (Errno::NOMEM, "`ulimit -v`"),
+        ] {
+            let error = of_call("fork", &errno.into());
+            assert!(error.to_string().starts_with("fork: "), "{error}");
+            assert!(error.to_string().contains(part), "`{part}` in {error}");
+            assert_eq!(error.kind(), io::Error::from(errno).kind());
+        }
+        let error = of_call("open /x", &Errno::PERM.into());
+        assert_eq!(error.to_string(), "open /x: Operation not permitted (os error 1)");
+    }
+
+    #[test]
+    fn errors_of_starting_a_program_say_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("program");
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        for (program, errno, part) in [
+            (folder.path(), Errno::ACCESS, "it is a directory"),
+            (&file, Errno::ACCESS, "`chmod +x` it"),
+            (&file, Errno::NOEXEC, "begins with `#!`"),
+            (&file, Errno::NOENT, "it is there, but not what it is to be run by"),
+            (&file, Errno::AGAIN, "`ulimit -u`"),
+            (&folder.path().join("none"), Errno::NOENT, "No such file"),
+        ] {
+            let text = of_start(program, &errno.into());
+            assert!(text.contains(part), "`{part}` in {text}");
+        }
+        // The files of `/proc` are on such a file system wherever it has the usual options.
+        let text = of_start(Path::new("/proc/self/status"), &Errno::ACCESS.into());
+        let is_noexec = is_mounted_noexec(Path::new("/proc/self/status"));
+        assert_eq!(text.contains("mounted `noexec`"), is_noexec, "{text}");
+    }
+}

@@ -1,0 +1,188 @@
+//! Files that a user names: read within a limit, and checked for who may change them.
+//!
+//! A path on the command line, in the environment or in a configuration folder may name a pipe
+//! that nobody writes to, a device without an end, or a file of another user. All crates read such
+//! files by these functions:
+//!
+//! - [`open`], [`read`] and [`read_text`] take regular files alone, of at most [`MOST_BYTES`];
+//! - [`create`] and [`create_folders`] make what only this user may write;
+//! - [`resolve_trusted`] refuses what another user could have written (`trust`).
+//!
+//! The errors say what is wrong with the file and what to do. Callers add the path. Files of the
+//! system, such as those in `/proc`, are not read by these functions.
+
+mod trust;
+
+use std::{
+    fs::{self, DirBuilder, File, FileType, Metadata, OpenOptions},
+    io::{self, ErrorKind, Read},
+    path::Path,
+};
+
+pub use trust::{Untrusted, open_private_folder, resolve_trusted};
+
+/// The most bytes that are read from a file: many times what any of our files has.
+pub const MOST_BYTES: u64 = 64 << 20;
+
+/// Opens a regular file for reading. Never waits for the writer of a pipe.
+///
+/// # Errors
+/// When it cannot be opened, or is not a regular file.
+pub fn open(path: &Path) -> io::Result<File> {
+    // Before it is opened, which may already do something to a device.
+    ensure_regular(&fs::metadata(path)?)?;
+    let mut options = OpenOptions::new();
+    without_waiting(options.read(true));
+    let file = options.open(path)?;
+    // Another file may have taken its place meanwhile.
+    ensure_regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Reads a regular file.
+///
+/// # Errors
+/// As [`open`], and when it has more than [`MOST_BYTES`].
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // The length of its metadata may be wrong: the file may grow, and files in `/proc` have none.
+    open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let limit_mib = MOST_BYTES >> 20;
+        let why =
+            format!("it has more than {limit_mib} MiB, the limit for such a file: name another");
+        return Err(io::Error::new(ErrorKind::FileTooLarge, why));
+    }
+    Ok(bytes)
+}
+
+/// Reads a regular file of text.
+///
+/// # Errors
+/// As [`read`], and when it is not in UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read(path)?).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        let why = format!("byte {offset} is not text in UTF-8: name another file, or convert it");
+        io::Error::new(ErrorKind::InvalidData, why)
+    })
+}
+
+/// Creates a new file that others may at most read, whatever the user's mask is.
+///
+/// # Errors
+/// When there is a file already, or it cannot be created.
+pub fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
+    options.open(path)
+}
+
+/// Creates a folder and those above it, where they are missing. Others may at most read them.
+///
+/// # Errors
+/// When one cannot be created.
+pub fn create_folders(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o755);
+    builder.create(path)
+}
+
+/// Fails if a file is not a regular one.
+///
+/// # Errors
+/// Then, with what it is.
+pub fn ensure_regular(file: &Metadata) -> io::Result<()> {
+    if file.is_file() {
+        return Ok(());
+    }
+    let kind = if file.is_dir() { ErrorKind::IsADirectory } else { ErrorKind::InvalidInput };
+    let why = format!("it is {}: name a regular file", name_of(file.file_type()));
+    Err(io::Error::new(kind, why))
+}
+
+/// What a file is, if it is not a regular one.
+#[cfg(unix)]
+fn name_of(kind: FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt as _;
+
+    if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
+
+#[cfg(not(unix))]
+fn name_of(kind: FileType) -> &'static str {
+    if kind.is_dir() { "a directory" } else { "a device" }
+}
+
+/// Opening a pipe for reading would wait for its writer, and a terminal could become that of this
+/// process.
+#[cfg(unix)]
+fn without_waiting(options: &mut OpenOptions) {
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    use rustix::fs::OFlags;
+
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    options.custom_flags(flags.bits().cast_signed());
+}
+
+#[cfg(not(unix))]
+fn without_waiting(_: &mut OpenOptions) {}
+
+#[cfg(all(test, unix, not(miri)))]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_opened_and_nothing_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let [pipe, socket] = ["pipe", "socket"].map(|name| folder.join(name));
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let _listener = UnixListener::bind(&socket).unwrap();
+        for (path, what) in [
+            (&*pipe, "it is a named pipe: name a regular file"),
+            (&*socket, "it is a socket: name a regular file"),
+            (folder, "it is a directory: name a regular file"),
+            (Path::new("/dev/zero"), "it is a device: name a regular file"),
+        ] {
+            let refused = [open(path).map(drop), read(path).map(drop), read_text(path).map(drop)];
+            for error in refused.map(Result::unwrap_err) {
+                assert_eq!(error.to_string(), what);
+            }
+        }
+        let missing = read(&folder.join("missing")).unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("long");
+        // A hole: it takes no room on the disk.
+        File::create(&path).unwrap().set_len(MOST_BYTES + 1).unwrap();
+        let error = read(&path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FileTooLarge);
+        assert!(error.to_string().contains("more than 64 MiB, the limit"), "{error}");
+        fs::write(&path, "some text").unwrap();
+        assert_eq!(read_text(&path).unwrap(), "some text");
+        fs::write(&path, b"some \xff").unwrap();
+        assert!(read_text(&path).unwrap_err().to_string().starts_with("byte 5 is not text"));
+    }
+}
