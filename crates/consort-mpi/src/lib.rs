@@ -10,6 +10,8 @@
 //! | `environment` | what the launchers of MPIs tell their processes |
 //! | `shim.c` | what is needed of MPI |
 //! | `prepare` | finds an MPI's compiler, compiles the shim by it, and finds that again |
+//! | `cache` | the folder in which shims are kept, and which of them may be loaded |
+//! | `no_shim` | why there is no shim |
 //! | `library` | the shim's functions |
 //! | `transport` | frames over them |
 //! | `watch` | says that processes do not come |
@@ -17,14 +19,17 @@
 #[cfg(test)]
 use consort_sandbox as _;
 
+mod cache;
 mod environment;
 mod launcher;
 mod library;
+mod no_shim;
 mod prepare;
 mod transport;
 mod watch;
 
 pub use environment::{Flavor, Started};
 pub use launcher::{Launcher, OnHosts};
-pub use prepare::{NoShim, Prepared, find_program, intel_root, prepare};
+pub use no_shim::NoShim;
+pub use prepare::{Prepared, find_program, intel_root, prepare};
 pub use transport::{Mpi, NoMpi};

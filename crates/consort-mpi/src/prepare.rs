@@ -1,34 +1,36 @@
-//! Compiles the shim by an MPI's own compiler, and finds it again.
+//! Compiles the shim by an MPI's own compiler, or finds one that is kept.
 //!
-//! A shim lies in the user's cache, or where `CONSORT_CACHE` says, by its MPI's flavor, and hashes
-//! of its source and of its compiler's path: MPIs do not share one. It appears there at once,
-//! whole, so processes that all find none may all make it.
+//! Shims are kept in the user's cache, or where `CONSORT_CACHE` says (`cache`). If other users
+//! could have written what is there, it is not loaded: the shim is compiled anew in a private
+//! folder, for this process alone, and the job says so once.
 
 use std::{
     env,
     ffi::{OsStr, OsString},
-    fs,
-    hash::{DefaultHasher, Hash, Hasher},
-    io::{self, Write as _},
+    fs::{self, File},
+    io::{self, ErrorKind},
+    os::fd::{AsRawFd as _, IntoRawFd as _},
     path::{self, Path, PathBuf},
     process::Command,
 };
 
-use consort_fabric::environment::variable;
-use etcetera::BaseStrategy;
+use consort_fabric::{advice::of_start, environment::variable, files};
+use tempfile::TempDir;
 
-use super::environment::Flavor;
-
-/// The shim's source.
-const SOURCE: &str = include_str!("shim.c");
+use super::{
+    cache::{CACHE, Cache, SOURCE, private},
+    environment::Flavor,
+    library::{self, Shim},
+    no_shim::NoShim,
+};
 
 /// The environment variable that names an MPI's compiler; `mpicc` if it is not set.
 const COMPILER: &str = "CONSORT_MPICC";
 
-/// The environment variable that names the folder for what is compiled.
-const CACHE: &str = "CONSORT_CACHE";
+/// The environment variable that names the folder for temporary files.
+const TEMPORARY: &str = "TMPDIR";
 
-/// A shim that is there.
+/// A shim that is kept in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
     /// Where it is.
@@ -39,98 +41,24 @@ pub struct Prepared {
     pub version: String,
 }
 
-/// Why there is no shim.
-#[derive(Debug, thiserror::Error)]
-pub enum NoShim {
-    /// There is no compiler.
-    #[error(
-        "there is no `{compiler}` ({error}): load the module of your MPI or install it, such as \
-         `apt install libopenmpi-dev`, or name its compiler in CONSORT_MPICC"
-    )]
-    NoCompiler {
-        /// Its name.
-        compiler: String,
-        /// Why it cannot be run.
-        error: io::Error,
-    },
-    /// The compiler has failed.
-    #[error(
-        "`{compiler}` cannot compile what Consort needs of MPI; if `mpirun` is that of another, \
-         name its compiler in CONSORT_MPICC:\n{output}"
-    )]
-    Compiler {
-        /// Its name.
-        compiler: String,
-        /// What it wrote.
-        output: String,
-    },
-    /// The compiler is that of another MPI.
-    #[error(
-        "this process was started by {started}, but `{compiler}` is that of {found}: use the \
-         launcher and the compiler of one MPI, or name the compiler in CONSORT_MPICC"
-    )]
-    Mixed {
-        /// The MPI that has started the process.
-        started: Flavor,
-        /// The compiler.
-        compiler: String,
-        /// Its MPI.
-        found: Flavor,
-    },
-    /// The cache cannot be written.
-    #[error("what was compiled for MPI cannot be kept in {}: {error}", path.display())]
-    Cache {
-        /// Its folder.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// A static program cannot load any library.
-    #[error(
-        "this program is linked statically, and no MPI can be loaded into it: build one that is \
-         not, as `cargo build --release` does in Consort's sources"
-    )]
-    Static,
-    /// What was compiled cannot be loaded.
-    #[error(
-        "what was compiled for MPI cannot be loaded; if the MPI was replaced, \
-         `consort mpi prepare` compiles it again: {0}"
-    )]
-    Load(String),
+/// A shim that has just been compiled.
+struct Compiled {
+    path: PathBuf,
+    flavor: Flavor,
+    version: String,
+}
+
+/// A folder to compile in that nobody else can change, by its descriptor: its path may lead through
+/// folders of others, who could put another in its place.
+struct Private {
+    /// Removes it in the end.
+    folder: TempDir,
+    file: File,
 }
 
 /// The name of the MPI's compiler.
 fn compiler() -> OsString {
     variable(COMPILER).unwrap_or_else(|| "mpicc".into())
-}
-
-/// The folder of shims.
-fn folder() -> Result<PathBuf, NoShim> {
-    if let Some(folder) = variable(CACHE) {
-        // A bare name would be looked for where libraries are.
-        return Ok(path::absolute(&folder).unwrap_or_else(|_| folder.into()));
-    }
-    let base = etcetera::choose_base_strategy().map_err(|error| NoShim::Cache {
-        path: PathBuf::from("~/.cache"),
-        error: io::Error::other(error),
-    })?;
-    Ok(base.cache_dir().join("consort"))
-}
-
-fn hash(what: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// What the names of the shims of a flavor begin with.
-fn beginning(flavor: Flavor) -> String {
-    format!("mpi-{}-{:016x}-", flavor.name(), hash((SOURCE, env!("CARGO_PKG_VERSION"))))
-}
-
-/// The file of the shim that a compiler makes.
-fn file(folder: &Path, flavor: Flavor, compiler: &Path) -> PathBuf {
-    folder.join(format!("{}{:016x}.so", beginning(flavor), hash(compiler)))
 }
 
 /// Where a program is, if it is there: at its path, or a bare name in a folder of `PATH`.
@@ -148,55 +76,6 @@ fn place(compiler: &OsStr) -> Option<PathBuf> {
     find_program(Path::new(compiler))?.canonicalize().ok()
 }
 
-/// The end of a file with this content.
-fn seal(content: &[u8]) -> [u8; 8] {
-    hash(content).to_le_bytes()
-}
-
-/// Whether a file is as it was when it was kept.
-fn is_whole(path: &Path) -> bool {
-    let content = fs::read(path).unwrap_or_default();
-    content.split_last_chunk().is_some_and(|(content, end)| seal(content) == *end)
-}
-
-/// Keeps a shim, with a seal, at its path.
-fn keep(shim: &Path, path: &Path) -> io::Result<()> {
-    let content = fs::read(shim)?;
-    let mut file = fs::OpenOptions::new().append(true).open(shim)?;
-    file.write_all(&seal(&content))?;
-    fs::rename(shim, path)
-}
-
-/// The newest shim of a flavor.
-fn newest(folder: &Path, flavor: Flavor) -> Option<PathBuf> {
-    let shims = fs::read_dir(folder).ok()?.filter_map(Result::ok).filter(|entry| {
-        entry.file_name().to_str().is_some_and(|name| name.starts_with(&beginning(flavor)))
-    });
-    let paths = shims.map(|entry| entry.path()).filter(|path| is_whole(path));
-    paths.max_by_key(|path| path.metadata().and_then(|known| known.modified()).ok())
-}
-
-/// The shim of the MPI that has started this process: one that is there, or else a new one. Where
-/// there is no compiler, the newest has to do.
-pub(crate) fn find(started: Flavor) -> Result<PathBuf, NoShim> {
-    refuse_static()?;
-    let folder = folder()?;
-    let there = match place(&compiler()) {
-        Some(compiler) => Some(file(&folder, started, &compiler)).filter(|path| is_whole(path)),
-        None => newest(&folder, started),
-    };
-    if let Some(path) = there {
-        return Ok(path);
-    }
-    let Prepared { path, flavor, .. } = prepare()?;
-    if flavor == started {
-        Ok(path)
-    } else {
-        let compiler = compiler().display().to_string();
-        Err(NoShim::Mixed { started, compiler, found: flavor })
-    }
-}
-
 /// The folder that Intel's compiler needs as its root. The compiler of Python's package does not
 /// know its own, and a variable that is set may be of another, activated MPI. Only installations
 /// with the library in `lib` have the folder above `bin` as their root.
@@ -210,52 +89,170 @@ fn refuse_static() -> Result<(), NoShim> {
     if cfg!(target_feature = "crt-static") { Err(NoShim::Static) } else { Ok(()) }
 }
 
+/// Loads the shim of the MPI that has started this process: one that is kept, or else a new one.
+/// Where there is no compiler, the newest is taken. The text, if there is one, says why what is
+/// kept is not used.
+pub(crate) fn load(started: Flavor) -> Result<(Shim, Option<String>), NoShim> {
+    refuse_static()?;
+    load_by(started, &Cache::here()?, &compiler())
+}
+
+fn load_by(
+    started: Flavor,
+    cache: &Cache,
+    compiler: &OsStr,
+) -> Result<(Shim, Option<String>), NoShim> {
+    let untrusted = match cache.kept(started, place(compiler).as_deref()) {
+        Ok(Some(path)) => return Ok((shim(&path, (cache.folder(), CACHE))?, None)),
+        Ok(None) => match prepare_in(cache, compiler) {
+            Ok(Prepared { path, flavor, .. }) => {
+                ensure_same(started, flavor, compiler)?;
+                return Ok((shim(&path, (cache.folder(), CACHE))?, None));
+            }
+            Err(NoShim::Untrusted(why)) => why,
+            Err(error) => return Err(error),
+        },
+        Err(NoShim::Untrusted(why)) => why,
+        Err(error) => return Err(error),
+    };
+    let said = format!(
+        "what is kept for MPI in {} is not used, since other users could have written it: \
+         {untrusted}; each process compiles it for itself until CONSORT_CACHE names a folder that \
+         only you may write",
+        cache.folder().display()
+    );
+    match compiled_in_private(started, compiler) {
+        Ok(shim) => Ok((shim, Some(said))),
+        Err(error) => {
+            let untrusted = Box::new(NoShim::Untrusted(untrusted));
+            Err(NoShim::NotAnew { untrusted, error: Box::new(error) })
+        }
+    }
+}
+
+/// Loads the shim at `path`, which lies in the folder that a setting names.
+fn shim(path: &Path, at: (&Path, &'static str)) -> Result<Shim, NoShim> {
+    Shim::load(path).map_err(|reason| NoShim::unloadable(reason, at))
+}
+
+/// Fails unless the compiler is that of the MPI that has started this process.
+fn ensure_same(started: Flavor, found: Flavor, compiler: &OsStr) -> Result<(), NoShim> {
+    if found == started {
+        return Ok(());
+    }
+    Err(NoShim::Mixed { started, compiler: compiler.display().to_string(), found })
+}
+
+/// Compiles the shim in a private folder, and loads it from there.
+fn compiled_in_private(started: Flavor, compiler: &OsStr) -> Result<Shim, NoShim> {
+    let private = Private::new()?;
+    let place = private.folder.path();
+    let compiled = compile(&private.path(), (place, TEMPORARY), compiler)?;
+    ensure_same(started, compiled.flavor, compiler)?;
+    let shim = shim(&compiled.path, (place, TEMPORARY))?;
+    // The loader knows the library by this path, so the descriptor must name no other folder.
+    let _ = private.file.into_raw_fd();
+    Ok(shim)
+}
+
+impl Private {
+    fn new() -> Result<Self, NoShim> {
+        let (path, setting) = (env::temp_dir(), TEMPORARY);
+        let no_folder = |error| NoShim::Unwritable { path: path.clone(), error, setting };
+        let folder = private().tempdir().map_err(no_folder)?;
+        let file = files::open_private_folder(folder.path()).map_err(no_folder)?;
+        Ok(Self { folder, file })
+    }
+
+    /// A path by the descriptor, for this process and for those that it starts until they run
+    /// another program.
+    fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+    }
+}
+
 /// Compiles the shim by the MPI's compiler, and keeps it where programs find it.
 ///
 /// # Errors
-/// When there is no compiler, or it fails; when the cache cannot be written.
+/// When there is no compiler, or it fails; when the cache cannot be written, or by other users too.
 pub fn prepare() -> Result<Prepared, NoShim> {
     refuse_static()?;
-    let folder = folder()?;
-    let no_cache = |error| NoShim::Cache { path: folder.clone(), error };
-    fs::create_dir_all(&folder).map_err(no_cache)?;
-    let work = tempfile::tempdir_in(&folder).map_err(no_cache)?;
-    let [source, target] = ["shim.c", "shim.so"].map(|name| work.path().join(name));
-    fs::write(&source, SOURCE).map_err(no_cache)?;
-    let program = compiler();
+    prepare_in(&Cache::here()?, &compiler())
+}
+
+fn prepare_in(cache: &Cache, compiler: &OsStr) -> Result<Prepared, NoShim> {
+    let work = cache.workplace()?;
+    let at = (cache.folder(), CACHE);
+    let Compiled { path, flavor, version } = compile(work.path(), at, compiler)?;
+    let place = place(compiler).unwrap_or_else(|| PathBuf::from(compiler));
+    Ok(Prepared { path: cache.keep(&path, flavor, &place)?, flavor, version })
+}
+
+/// Compiles the shim in `work`, a folder that nobody else can change, and asks it for its MPI's
+/// version. Errors name the folder and the setting of `at`.
+fn compile(
+    work: &Path,
+    at @ (folder, setting): (&Path, &'static str),
+    program: &OsStr,
+) -> Result<Compiled, NoShim> {
     let compiler = program.display().to_string();
-    let mut command = Command::new(&program);
-    command.args(["-O2", "-shared", "-fPIC", "-o"]).arg(&target).arg(&source);
-    let place = place(&program).unwrap_or_else(|| PathBuf::from(&program));
-    if let Some(root) = intel_root(&place) {
+    let no_compiler = |error| NoShim::NoCompiler { compiler: compiler.clone(), error };
+    let unwritable = |error| NoShim::Unwritable { path: folder.to_owned(), error, setting };
+    fs::write(work.join("shim.c"), SOURCE).map_err(unwritable)?;
+    let found = find_program(Path::new(program));
+    let found = found.ok_or_else(|| no_compiler(ErrorKind::NotFound.into()))?;
+    // Absolute, since it runs in the folder; and not behind links, since some compilers know by
+    // their name what they are.
+    let mut command = Command::new(path::absolute(found).map_err(no_compiler)?);
+    command.args(["-O2", "-shared", "-fPIC", "-o", "shim.so", "shim.c"]).current_dir(work);
+    if let Some(root) = place(program).as_deref().and_then(intel_root) {
         command.env("I_MPI_ROOT", root);
     }
-    let output = match command.output() {
-        Ok(output) => output,
-        Err(error) => return Err(NoShim::NoCompiler { compiler, error }),
-    };
+    let output = command.output().map_err(|error| {
+        no_compiler(io::Error::new(
+            error.kind(),
+            of_start(Path::new(command.get_program()), &error),
+        ))
+    })?;
     if !output.status.success() {
         let output = String::from_utf8_lossy(&output.stderr).into_owned();
         return Err(NoShim::Compiler { compiler, output });
     }
-    let version = super::library::version(&target).map_err(NoShim::Load)?;
-    let flavor = Flavor::of_version(&version);
-    let path = file(&folder, flavor, &place);
-    keep(&target, &path).map_err(no_cache)?;
-    Ok(Prepared { path, flavor, version })
+    let path = work.join("shim.so");
+    let version = library::version(&path).map_err(|reason| NoShim::unloadable(reason, at))?;
+    Ok(Compiled { path, flavor: Flavor::of_version(&version), version })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+
     use super::*;
 
-    #[test]
-    fn mpis_do_not_share_a_shim() {
-        let [one, other] = ["/one/bin/mpicc", "/other/bin/mpicc"].map(Path::new);
-        let file = |flavor, compiler| file(Path::new("/cache"), flavor, compiler);
-        assert_eq!(file(Flavor::Mpich, one), file(Flavor::Mpich, one));
-        assert_ne!(file(Flavor::Mpich, one), file(Flavor::Mpich, other));
-        assert_ne!(file(Flavor::Mpich, one), file(Flavor::OpenMpi, one));
+    /// A compiler of an MPI: it compiles a library with what is asked for here.
+    fn compiler(folder: &Path) -> PathBuf {
+        let (program, source) = (folder.join("mpicc"), folder.join("mpi.c"));
+        let names = ["begin", "open", "gather", "send", "probe", "receive", "lead", "collect"];
+        let names = names.into_iter().chain(["push", "pull", "test", "cancel", "close", "abort"]);
+        let functions =
+            names.chain(["error"]).map(|name| format!("void consort_mpi_{name}() {{}}"));
+        let version = "void consort_mpi_version(char *text, int bytes) {\n\
+                       static const char version[] = \"Open MPI v9\";\n\
+                       for (int at = 0; at < sizeof version && at < bytes; at++)\n\
+                       text[at] = version[at];\n}\n";
+        let functions = functions.collect::<Vec<_>>().join("\n");
+        fs::write(&source, format!("{version}{functions}\n")).unwrap();
+        let script = format!(
+            "#!/bin/sh\ncat shim.c > {0}/given.c\ncc -shared -fPIC -o shim.so {0}/mpi.c\n",
+            folder.display()
+        );
+        fs::write(&program, script).unwrap();
+        set(&program, 0o755);
+        program
+    }
+
+    fn set(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     }
 
     #[test]
@@ -270,38 +267,6 @@ mod tests {
     }
 
     #[test]
-    fn without_a_compiler_the_newest_shim_has_to_do() {
-        let folder = tempfile::tempdir().unwrap();
-        assert_eq!(newest(folder.path(), Flavor::Mpich), None);
-        let shim = kept(folder.path(), "/bin/mpicc");
-        assert_eq!(newest(folder.path(), Flavor::Mpich), Some(shim));
-        assert_eq!(newest(folder.path(), Flavor::OpenMpi), None);
-    }
-
-    /// What is kept of a compiler's.
-    fn kept(folder: &Path, compiler: &str) -> PathBuf {
-        let (made, shim) = (folder.join("made"), file(folder, Flavor::Mpich, Path::new(compiler)));
-        fs::write(&made, "a library").unwrap();
-        keep(&made, &shim).unwrap();
-        shim
-    }
-
-    #[test]
-    fn a_shim_that_has_lost_a_part_is_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let [shim, other] = ["/bin/mpicc", "/bin/mpicc-2"].map(|at| kept(folder.path(), at));
-        assert!(is_whole(&shim) && is_whole(&other));
-        let whole = fs::read(&shim).unwrap();
-        for bytes in 0..whole.len() {
-            fs::write(&shim, &whole[..bytes]).unwrap();
-            assert!(!is_whole(&shim), "{bytes}");
-        }
-        fs::write(&shim, vec![0; whole.len()]).unwrap();
-        assert!(!is_whole(&shim));
-        assert_eq!(newest(folder.path(), Flavor::Mpich), Some(other));
-    }
-
-    #[test]
     fn the_root_of_intels_compiler_is_above_it() {
         let folder = tempfile::tempdir().unwrap();
         let compiler = folder.path().join("bin/mpicc");
@@ -309,5 +274,52 @@ mod tests {
         fs::create_dir(folder.path().join("lib")).unwrap();
         fs::write(folder.path().join("lib/libmpi.so"), "").unwrap();
         assert_eq!(intel_root(&compiler), Some(folder.path()));
+    }
+
+    /// A planted shim would end the test: its constructor does.
+    #[test]
+    fn a_planted_shim_is_not_loaded_but_compiled_anew_in_a_private_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let compiler = compiler(folder.path());
+        let cache = Cache::at(&folder.path().join("cache")).unwrap();
+        let load = || load_by(Flavor::OpenMpi, &cache, compiler.as_os_str());
+        let said = |loaded: Result<(Shim, Option<String>), NoShim>| {
+            loaded.unwrap_or_else(|error| panic!("{error}")).1
+        };
+        assert_eq!(said(load()), None, "it is compiled and kept");
+        assert_eq!(fs::read_to_string(folder.path().join("given.c")).unwrap(), SOURCE);
+        fs::remove_file(folder.path().join("given.c")).unwrap();
+        assert_eq!(said(load()), None, "it is found again");
+        assert!(!folder.path().join("given.c").exists());
+
+        // Another user plants one that is whole, under the name that anybody knows.
+        let kept = fs::read_dir(cache.folder()).unwrap().next().unwrap().unwrap().path();
+        let (source, made) = (folder.path().join("planted.c"), folder.path().join("planted.so"));
+        let text = "#include <unistd.h>\n__attribute__((constructor)) void f() { _exit(9); }\n";
+        fs::write(&source, text).unwrap();
+        let cc =
+            Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&made, &source]).status();
+        assert!(cc.unwrap().success());
+        let place = place(compiler.as_os_str()).unwrap();
+        assert_eq!(cache.keep(&made, Flavor::OpenMpi, &place).unwrap(), kept);
+        set(cache.folder(), 0o777);
+        let why = said(load()).expect("a warning");
+        assert!(why.contains("cache may be written by other users"), "{why}");
+        assert!(folder.path().join("given.c").exists(), "it was compiled");
+        let error = prepare_in(&cache, compiler.as_os_str()).unwrap_err();
+        assert!(matches!(error, NoShim::Untrusted(_)), "{error}");
+        // Only root can give a file away. Nothing else is wrong in a folder like /tmp.
+        set(cache.folder(), 0o1777);
+        if rustix::process::geteuid().is_root() {
+            chown(&kept, Some(65534), None).unwrap();
+            let why = said(load()).expect("a warning");
+            assert!(why.contains("belongs to user 65534"), "{why}");
+        }
+        // Without a compiler there is no shim.
+        set(cache.folder(), 0o777);
+        let nobody = OsStr::new("/nowhere/mpicc");
+        let error = load_by(Flavor::OpenMpi, &cache, nobody).err().expect("no compiler");
+        let error = error.to_string();
+        assert!(error.contains("may be written") && error.contains("/nowhere/mpicc"), "{error}");
     }
 }

@@ -19,7 +19,8 @@ use consort_native::{Frame, Lost, Region, Transfer, Transport};
 use super::{
     environment::Started,
     library::{Request, Shim, WordsRequest},
-    prepare::{NoShim, find},
+    no_shim::NoShim,
+    prepare,
     watch::Watched,
 };
 
@@ -59,6 +60,8 @@ pub enum NoMpi {
 /// A process's end.
 pub struct Mpi {
     shim: Shim,
+    /// Why what is kept of the shim is not used.
+    warning: Option<String>,
     rank: u32,
     processes: u32,
     /// Frames that MPI may still read.
@@ -133,8 +136,7 @@ impl Mpi {
     }
 
     fn begin_alone(started: &Started) -> Result<Self, NoMpi> {
-        let shim = find(started.flavor)?;
-        let shim = Shim::load(&shim).map_err(NoShim::Load)?;
+        let (shim, warning) = prepare::load(started.flavor)?;
         let watched = Watched::wait(started);
         let [rank, processes] = shim.begin().map_err(NoMpi::Failed)?;
         if processes != started.processes {
@@ -144,6 +146,7 @@ impl Mpi {
         drop(watched);
         Ok(Self {
             shim,
+            warning,
             rank,
             processes,
             sent: VecDeque::new(),
@@ -154,6 +157,13 @@ impl Mpi {
             pushing: Vec::new(),
             next: 0,
         })
+    }
+
+    /// What the user should know of how this process has come to use the MPI, if anything. It is
+    /// most often the same in all processes.
+    #[must_use]
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
     }
 
     /// Words of all processes, in the order of their ranks. Each calls it with as many.
