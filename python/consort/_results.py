@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 #: The format of wisdom that is read.
 _FORMAT = 3
+
+#: The most bytes that are read from a file.
+_MOST_BYTES = 64 << 20
 
 #: The keys that tell what an object is, and the key of a list in it that has the rows.
 _KINDS: tuple[tuple[str, tuple[str, ...], str | None], ...] = (
@@ -52,14 +56,14 @@ def read_results(path: str | os.PathLike[str]) -> pandas.DataFrame:
     library it is, or both.
 
     Raises:
-        ResultsError: when a line is cut off, is nothing that Consort writes, or is of another
-            version.
+        ResultsError: when the file is not a regular one or is longer than 64 MiB, or a line is cut
+            off, is nothing that Consort writes, or is of another version.
         ImportError: without pandas.
     """
     module = _pandas()
     kinds: set[str] = set()
     rows: list[dict[str, Any]] = []
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    lines = _text(Path(path)).splitlines()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -89,13 +93,14 @@ def read_wisdom(path: str | os.PathLike[str] | None = None) -> pandas.DataFrame:
     Without a path it is that of `CONSORT_WISDOM`, or the user's.
 
     Raises:
-        ResultsError: when the file is no wisdom, is cut off, or has another format.
+        ResultsError: when the file is not a regular one, is no wisdom, is cut off, or has another
+            format.
         FileNotFoundError: when there is none.
         ImportError: without pandas.
     """
     module = _pandas()
     place = Path(path) if path is not None else _wisdom()
-    text = place.read_text(encoding="utf-8")
+    text = _text(place)
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -115,6 +120,27 @@ def read_wisdom(path: str | os.PathLike[str] | None = None) -> pandas.DataFrame:
     frame: pandas.DataFrame = module.json_normalize([_row(entry) for entry in entries])
     frame.attrs.update(head, kind="wisdom", path=str(place))
     return frame
+
+
+def _text(path: Path) -> str:
+    """Reads a regular file, without waiting for the writer of a pipe."""
+    with open(path, "rb", opener=_open) as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            kind = "a named pipe" if stat.S_ISFIFO(mode) else "a device"
+            raise ResultsError(f"{path}: is {kind}: name a regular file")
+        found = file.read(_MOST_BYTES + 1)
+    if len(found) > _MOST_BYTES:
+        limit = f"{_MOST_BYTES >> 20} MiB"
+        raise ResultsError(f"{path}: has more than {limit}, the limit for such a file")
+    try:
+        return found.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ResultsError(f"{path}: byte {error.start} is not text in UTF-8") from error
+
+
+def _open(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
 
 
 def _wisdom() -> Path:

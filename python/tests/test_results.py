@@ -1,6 +1,7 @@
 """Reading what the command writes, and drawing it."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -229,3 +230,20 @@ def test_what_lies_in_the_tree_is_read():
     kinds = {consort.read_results(path).attrs["kind"] for path in paths}
     assert kinds >= {"bench", "predict", "check", "applications"}
     refused(next(folder.rglob("topo.json")), "is no figure of Consort that is known here")
+
+
+@pytest.mark.parametrize("read", [consort.read_results, consort.read_wisdom])
+def test_only_regular_files_of_bounded_length_are_read(tmp_path, read):
+    pipe, long = tmp_path / "pipe", tmp_path / "long"
+    os.mkfifo(pipe)
+    with open(long, "wb") as file:
+        file.truncate((64 << 20) + 1)
+    for path, match in [
+        (pipe, "is a named pipe: name a regular file"),
+        ("/dev/zero", "is a device: name a regular file"),
+        (long, "has more than 64 MiB, the limit"),
+    ]:
+        with pytest.raises(consort.ResultsError, match=match):
+            read(path)
+    with pytest.raises(IsADirectoryError):
+        read(tmp_path)
