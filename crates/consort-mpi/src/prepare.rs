@@ -7,9 +7,9 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
-    fs::{self, File},
+    fs,
     io::{self, ErrorKind},
-    os::fd::{AsRawFd as _, IntoRawFd as _},
+    os::fd::IntoRawFd as _,
     path::{self, Path, PathBuf},
     process::Command,
 };
@@ -48,12 +48,14 @@ struct Compiled {
     version: String,
 }
 
-/// A folder to compile in that nobody else can change, by its descriptor: its path may lead through
-/// folders of others, who could put another in its place.
+/// A folder to compile in that nobody else can change. Its own path may lead through folders of
+/// others, who could put another in its place.
 struct Private {
     /// Removes it in the end.
     folder: TempDir,
-    file: File,
+    /// A path by a descriptor, for this process and for those that it starts until they run another
+    /// program.
+    path: PathBuf,
 }
 
 /// The name of the MPI's compiler.
@@ -146,13 +148,10 @@ fn ensure_same(started: Flavor, found: Flavor, compiler: &OsStr) -> Result<(), N
 /// Compiles the shim in a private folder, and loads it from there.
 fn compiled_in_private(started: Flavor, compiler: &OsStr) -> Result<Shim, NoShim> {
     let private = Private::new()?;
-    let place = private.folder.path();
-    let compiled = compile(&private.path(), (place, TEMPORARY), compiler)?;
+    let at = (private.folder.path(), TEMPORARY);
+    let compiled = compile(&private.path, at, compiler)?;
     ensure_same(started, compiled.flavor, compiler)?;
-    let shim = shim(&compiled.path, (place, TEMPORARY))?;
-    // The loader knows the library by this path, so the descriptor must name no other folder.
-    let _ = private.file.into_raw_fd();
-    Ok(shim)
+    shim(&compiled.path, at)
 }
 
 impl Private {
@@ -161,13 +160,10 @@ impl Private {
         let no_folder = |error| NoShim::Unwritable { path: path.clone(), error, setting };
         let folder = private().tempdir().map_err(no_folder)?;
         let file = files::open_private_folder(folder.path()).map_err(no_folder)?;
-        Ok(Self { folder, file })
-    }
-
-    /// A path by the descriptor, for this process and for those that it starts until they run
-    /// another program.
-    fn path(&self) -> PathBuf {
-        PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
+        // The loader knows libraries by their paths, so the descriptor stays open: its number must
+        // not name another folder later.
+        let path = PathBuf::from(format!("/proc/self/fd/{}", file.into_raw_fd()));
+        Ok(Self { folder, path })
     }
 }
 

@@ -13,7 +13,8 @@ Examples:
 Then `mpirun -n 4 PROGRAM` starts any program that calls Pes::from_env. A
 program prepares the MPI by itself where it finds an mpicc. CONSORT_MPICC names
 another compiler. The result lies in the user's cache, or where CONSORT_CACHE
-says: all machines of a job must see it, or have one of their own.";
+says: all machines of a job must see it, or have one of their own. Nobody but
+you and root may be able to write there.";
 
 /// Prepare the MPI of this machine for PEs on many machines
 #[derive(Args)]
