@@ -3,16 +3,27 @@
 use std::path::Path;
 
 use anyhow::anyhow;
+use consort_fabric::files::resolve_trusted;
 use consort_tuner::{Identity, Wisdom, WisdomError};
 
 /// The wisdom in a file; none if there is no file, and none, with a warning, if it cannot be used.
 pub fn usable(path: &Path, identity: &Identity) -> Option<Wisdom> {
     match Wisdom::load(path, identity) {
-        Ok(wisdom) => return Some(wisdom),
+        Ok(wisdom) => {
+            warn_if_untrusted(path);
+            return Some(wisdom);
+        }
         Err(WisdomError::NotFound { .. }) => {}
         Err(error) => tracing::warn!("wisdom is not used: {:#}", advised(error)),
     }
     None
+}
+
+/// Warns if another user could have written a file that is used.
+pub fn warn_if_untrusted(path: &Path) {
+    if let Err(why) = resolve_trusted(path) {
+        tracing::warn!("{}: another user could have written it: {why}", path.display());
+    }
 }
 
 /// The error of a file that cannot be used, with the remedy.

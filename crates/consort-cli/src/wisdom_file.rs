@@ -9,6 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use consort::{Arrival, Fabric, MachineShape};
 pub(crate) use consort_bench::wisdom::advised;
+use consort_fabric::files;
 use consort_tuner::default_path;
 
 /// The path of the named wisdom file, or of the one that a launch of such PEs uses.
@@ -34,11 +35,12 @@ pub(crate) fn set_aside(path: &Path) -> Result<Option<PathBuf>> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".old");
     let aside = PathBuf::from(aside);
-    match fs::copy(path, &aside) {
-        Ok(_) => Ok(Some(aside)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => {
-            Err(error).with_context(|| format!("cannot keep the old wisdom as {}", aside.display()))
-        }
-    }
+    let old = match files::read(path) {
+        Ok(old) => old,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+    };
+    fs::write(&aside, old)
+        .with_context(|| format!("cannot keep the old wisdom as {}", aside.display()))?;
+    Ok(Some(aside))
 }

@@ -22,10 +22,11 @@ mod reading;
 mod threads;
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
+use consort_fabric::files;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use toml::{Deserializer, Spanned, de::DeTable};
 
@@ -189,7 +190,7 @@ impl Machine {
                 known: Self::shipped().collect::<Vec<&str>>().join(", "),
             });
         }
-        let text = fs::read_to_string(path)
+        let text = files::read_text(path)
             .map_err(|source| DescriptionError::Unreadable { path: path.to_owned(), source })?;
         Ok((name_or_path.to_owned(), text))
     }

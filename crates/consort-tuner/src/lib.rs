@@ -53,7 +53,7 @@ pub use select::{ChosenBy, Measured, Selection, Selector};
 pub use table::Table;
 pub use wisdom::{
     Entry, FORMAT, Identity, Misfit, Revisions, RunnerUp, Wisdom, WisdomError, default_path,
-    read_file, replace_file,
+    replace_file,
 };
 pub use words::{Arrival, Confidence, Rigour, TransferClass, UnknownWord};
 pub use workbench::{Block, Catalog, Sample, Workbench};

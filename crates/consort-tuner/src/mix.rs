@@ -7,11 +7,11 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File, OpenOptions},
-    io::{self, Read, Write},
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
-use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
+use consort_fabric::{Collective, OperatorClass, Query, SyncModes, files};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -242,7 +242,7 @@ impl Mix {
     /// When it cannot be read, has no calls, is damaged, or has calls in another format.
     pub fn load(path: &Path) -> Result<Self, MixError> {
         let path = path.to_owned();
-        let text = match fs::read(&path) {
+        let text = match files::read(&path) {
             Ok(bytes) => bytes,
             Err(reason) => return Err(MixError::Unreadable { path, reason }),
         };
@@ -295,7 +295,7 @@ impl Mix {
 /// Whether a file begins with calls of this format, so that a long one need not be read.
 fn begins_as_written(path: &Path) -> bool {
     let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
+    let read = files::open(path).and_then(|file| file.take(64).read_to_end(&mut head));
     read.is_ok() && head.trim_ascii_start().starts_with(BEGINNING)
 }
 

@@ -1,8 +1,9 @@
 //! A process's part in what it is started for.
 
-use std::{fs::File, io::BufReader, path::Path};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use consort_fabric::files;
 use serde::Serialize;
 
 use super::{
@@ -17,8 +18,8 @@ use super::{
 /// # Errors
 /// When the file has no task, or the job fails.
 pub fn take_part(path: &Path) -> Result<Option<String>> {
-    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let task: Task<Order, Survey> = serde_json::from_reader(BufReader::new(file))
+    let text = files::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let task: Task<Order, Survey> = serde_json::from_slice(&text)
         .with_context(|| format!("{} has no session", path.display()))?;
     let whole = match &task {
         Task::Time(order) => order.whole(),

@@ -9,7 +9,7 @@ use consort::{
 use consort_bench::{
     harness::entry_and_exit_barrier,
     simulation::Described,
-    wisdom::{advised, usable},
+    wisdom::{advised, usable, warn_if_untrusted},
 };
 use consort_fabric::{CallSpec, OperatorClass};
 use consort_sim::machines::Machine;
@@ -127,7 +127,11 @@ impl Explain {
         let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival, fabric)?;
         let identity = algorithms.identity().clone().with(self.arrival);
         let wisdom = match self.wisdom {
-            Some(_) => Some(Wisdom::load(&path, &identity).map_err(advised)?),
+            Some(_) => {
+                let wisdom = Wisdom::load(&path, &identity).map_err(advised)?;
+                warn_if_untrusted(&path);
+                Some(wisdom)
+            }
             None => usable(&path, &identity),
         };
         let cores = algorithms.cores();

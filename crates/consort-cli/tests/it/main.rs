@@ -17,5 +17,6 @@ mod scc;
 mod shmem;
 mod sim;
 mod tidy;
+mod unusual_files;
 mod usage;
 mod wisdom;

@@ -240,7 +240,7 @@ fn nothing_is_left_when_nobody_reads() {
 fn what_cannot_be_started_is_told_in_a_line() {
     for (words, status, part) in [
         ("run -n 2 /nowhere/program", 127, "cannot start `/nowhere/program`"),
-        ("run -n 2 /etc/passwd", 126, "cannot start `/etc/passwd`"),
+        ("run -n 2 /etc/passwd", 126, "it may not be executed: `chmod +x` it"),
         ("run -n 0 true", 2, "1..=1024"),
         ("run -n 1025 true", 2, "1..=1024"),
         ("run -n two true", 2, "two"),
@@ -281,6 +281,8 @@ fn the_first_program_runs_as_threads_and_as_processes() {
         let lines: BTreeSet<&str> = text.lines().collect();
         let all = ["PE 0: Some(12.0)", "PE 1: None", "PE 2: None", "PE 3: None"];
         assert_eq!(lines, BTreeSet::from(all), "{error}");
+        // One process says it for all.
+        assert_eq!(error.matches("wisdom is not used: /nowhere/wisdom").count(), 1, "{error}");
     }
     for (variable, value, part) in [
         ("CONSORT_PES", &b"many"[..], "CONSORT_PES is `many`"),

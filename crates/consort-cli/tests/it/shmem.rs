@@ -32,7 +32,11 @@ pub(crate) fn build() {
 fn consort() -> Command {
     build();
     let mut consort = Command::new(COMMAND);
-    consort.stdin(Stdio::null()).env("CONSORT_WISDOM", "/nonexistent/wisdom.toml");
+    // No wisdom, of which nothing is said.
+    consort
+        .stdin(Stdio::null())
+        .env_remove("CONSORT_WISDOM")
+        .env("XDG_CONFIG_HOME", "/nonexistent");
     consort
 }
 

@@ -94,7 +94,9 @@ fn run(program: &Path, (pes, sharing): (u32, &str), argument: &str) -> Result<Ou
     command.arg(LIMIT.as_secs().to_string()).arg(COMMAND).args(["run", "--hosts", "localhost"]);
     command.args(["--allow-run-as-root", "--placement", "blocks", "-n", &pes.to_string()]);
     command.arg(program).arg(argument).env("CONSORT_SHARING", sharing);
-    command.env("CONSORT_WISDOM", "/nonexistent/wisdom.toml").env("SHMEM_SYMMETRIC_SIZE", "8M");
+    // No wisdom, of which nothing is said.
+    command.env_remove("CONSORT_WISDOM").env("XDG_CONFIG_HOME", "/nonexistent");
+    command.env("SHMEM_SYMMETRIC_SIZE", "8M");
     Ok(command.output()?)
 }
 

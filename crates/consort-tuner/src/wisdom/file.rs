@@ -7,20 +7,18 @@
 use std::{
     ffi::OsString,
     fs::{self, File},
-    io::{self, Read, Write},
+    io::{self, Write},
     path::{Path, PathBuf},
     process,
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use consort_fabric::environment::variable;
+use consort_fabric::{environment::variable, files};
 use etcetera::BaseStrategy;
 
 use super::{Identity, Misfit, Wisdom, format::Flaw};
 use crate::Arrival;
 
-/// Much more than any wisdom has.
-const MOST_BYTES: u64 = 64 << 20;
 /// How many names are tried for a new file.
 const NAME_TRIES: usize = 64;
 
@@ -115,7 +113,7 @@ impl Wisdom {
     /// When there is no file, it cannot be read, or it is not wisdom.
     pub fn load_unfitted(path: &Path) -> Result<Self, WisdomError> {
         let path_buf = || path.to_owned();
-        let bytes = read_file(path).map_err(|source| match source.kind() {
+        let bytes = files::read(path).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => WisdomError::NotFound { path: path_buf() },
             _ => WisdomError::Unreadable { path: path_buf(), source },
         })?;
@@ -139,20 +137,6 @@ impl Wisdom {
         replace_file(&target, &self.to_string())
             .map_err(|source| WisdomError::Unwritable { path: path.to_owned(), source })
     }
-}
-
-/// Reads a file of wisdom, which is not endless as a device may be.
-///
-/// # Errors
-/// When there is none, it cannot be read, or it is longer than wisdom is.
-pub fn read_file(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_BYTES {
-        let why = format!("it has more than {MOST_BYTES} bytes");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
-    }
-    Ok(bytes)
 }
 
 /// The path of wisdom: the file that `CONSORT_WISDOM` names, or else, in the user's configuration
@@ -186,7 +170,13 @@ pub fn replace_file(path: &Path, text: &str) -> io::Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    fs::create_dir_all(directory)?;
+    match fs::metadata(path) {
+        // A pipe or a device would be replaced, not written to.
+        Ok(old) => files::ensure_regular(&old)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    files::create_folders(directory)?;
     let (temporary, file) = create_beside(directory)?;
     let written = write_flushed(file, text).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
@@ -207,7 +197,7 @@ fn create_beside(directory: &Path) -> io::Result<(PathBuf, File)> {
         // Relaxed: the serial only makes names distinct within this process.
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let path = directory.join(format!(".wisdom.{}.{serial}.tmp", process::id()));
-        match File::create_new(&path) {
+        match files::create(&path) {
             Ok(file) => return Ok((path, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => taken = Some(error),
             Err(error) => return Err(error),
@@ -233,14 +223,6 @@ mod tests {
         if let Ok(path) = path_named(None, Arrival::Together) {
             assert!(path.ends_with("consort/wisdom.toml"), "{}", path.display());
         }
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn what_has_no_end_is_no_wisdom() {
-        let error = Wisdom::load_unfitted(Path::new("/dev/zero")).expect_err("no wisdom");
-        let WisdomError::Unreadable { source, .. } = error else { panic!("{error}") };
-        assert_eq!(source.to_string(), "it has more than 67108864 bytes");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use consort_fabric::{Candidate, OperatorClass, Query};
 
-pub use file::{WisdomError, default_path, read_file, replace_file};
+pub use file::{WisdomError, default_path, replace_file};
 pub use format::FORMAT;
 pub use identity::{Identity, Misfit};
 pub use revisions::Revisions;

@@ -5,7 +5,7 @@ use std::{
     env,
     fs::File,
     hash::{DefaultHasher, Hash, Hasher},
-    io::Read as _,
+    io::{self, Read as _},
     sync::Arc,
 };
 
@@ -126,6 +126,11 @@ impl Processes {
         Ok(begun)
     }
 
+    /// Whether this is the first of the processes.
+    pub(super) fn is_first(&self) -> bool {
+        self.mpi.rank() == 0
+    }
+
     /// Finds out which processes share memory.
     fn find_nodes(
         started: &Started,
@@ -134,12 +139,17 @@ impl Processes {
         statics: Option<Arc<SharedFile>>,
     ) -> Result<Self> {
         let mpi = Mpi::begin(started).map_err(failed)?;
+        if let Some(warning) = mpi.warning().filter(|_| mpi.rank() == 0) {
+            told::warn(warning);
+        }
         let (rank, processes) = (mpi.rank() as usize, started.processes as usize);
         let each = shape.pes_each.max(1);
         let pes = started.processes.saturating_mul(each);
         // Where each process is, what it may use, and a file that those of its machine find.
         let place = SharedFile::place().filter(|_| sharing == Sharing::Machine);
-        let file = place.and_then(|_| SharedFile::new().ok());
+        // The last reason for which this process and others do not share memory.
+        let mut why = None;
+        let file = place.and_then(|_| SharedFile::new().map_err(|error| why = Some(error)).ok());
         let at = file.as_ref().map(SharedFile::at);
         let cores = Algorithms::here().topology().usable_cores();
         let mut own = vec![place.unwrap_or(0), cores as u64];
@@ -173,17 +183,19 @@ impl Processes {
         let first = neighbours[0];
         let at = FileAt { process: low(told[first][2]), descriptor: low(told[first][3]) };
         let ground = match (first == rank, file) {
-            (true, Some(file)) => Some(Ground::Fills(file)),
-            (true, None) => None,
-            (false, _) => SharedFile::find(at).ok().map(Ground::Finds),
+            (true, file) => file.map(Ground::Fills),
+            (false, _) => {
+                SharedFile::find(at).map_err(|error| why = Some(error)).ok().map(Ground::Finds)
+            }
         };
         let find = |&neighbour: &usize| {
             let [process, descriptor] = [2, 4].map(|word| low(told[neighbour][word]));
-            let file = SharedFile::find(FileAt { process, descriptor }).ok()?;
-            Some((pe_of(neighbour), Arc::new(file)))
+            let file = SharedFile::find(FileAt { process, descriptor })?;
+            Ok((pe_of(neighbour), Arc::new(file)))
         };
         let files = neighbours.iter().filter(|_| statics.is_some()).map(find);
-        let files: Option<Vec<_>> = files.collect();
+        let files = files.collect::<io::Result<Vec<_>>>();
+        let files = files.map_err(|error| why = Some(error)).ok();
         let on_machines: Vec<u32> =
             (0..pes).map(|pe| machines[by_process.node(pe) as usize]).collect();
         let nodes = Nodes::of(&on_machines);
@@ -193,15 +205,17 @@ impl Processes {
         let found = apart.mpi.gather(&[u64::from(is_found)]).map_err(failed)?;
         let (Some(ground), Some(statics), true) = (ground, files, is_form && !found.contains(&0))
         else {
-            let why = if is_form {
-                "they do not find each other's"
-            } else {
-                "ranks lie neither in equal blocks nor in turn on the machines, as \
-                 `consort run --hosts` places them"
+            let reason = match why {
+                _ if !is_form => "ranks lie neither in equal blocks nor in turn on the machines, \
+                                  as `consort run --hosts` places them"
+                    .to_owned(),
+                Some(why) => format!("they do not find each other's: {why}"),
+                None => "they do not find each other's".to_owned(),
             };
-            // All processes know it.
-            if rank == 0 {
-                told::warn(&format!("processes of one machine share no memory: {why}"));
+            // All processes know it; the first that finds none knows why.
+            let speaker = found.iter().position(|&is_found| is_found == 0).unwrap_or(0);
+            if rank == speaker {
+                told::warn(&format!("processes of one machine share no memory: {reason}"));
             }
             return Ok(apart);
         };

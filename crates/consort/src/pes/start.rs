@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use consort_fabric::Nodes;
+use consort_fabric::{Nodes, Rank};
 use consort_mpi::Started;
 use consort_native::{Binding, Config, Cores, Member, Waiting, affinity::CpuId};
 
@@ -200,6 +200,11 @@ impl Pes {
         let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
         let heap_bytes = heap_bytes.map_or_else(heap_bytes_of_environment, Ok)?;
         let here = if let Whole::Mpi(processes) = &whole { processes.here } else { pes };
+        let warns = match &whole {
+            Whole::Threads | Whole::Loopback(_) => true,
+            Whole::Processes(member) => member.rank() == Rank(0),
+            Whole::Mpi(processes) => processes.is_first(),
+        };
         let config = Config {
             pes,
             here,
@@ -222,7 +227,7 @@ impl Pes {
             Whole::Mpi(processes) => processes.job(config)?,
             Whole::Loopback(end) => end.job(config)?,
         };
-        let mut choices = Choices::new(algorithms, self.wisdom, self.arrival, self.pes)?;
+        let mut choices = Choices::new(algorithms, self.wisdom, self.arrival, self.pes, warns)?;
         if let Some(share) = self.online {
             choices.refine(share);
         }

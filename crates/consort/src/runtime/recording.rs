@@ -36,11 +36,14 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// The recorder of a job, if the environment asks for one. Warns if the file cannot take calls.
-    pub(crate) fn of_environment() -> Option<Arc<Self>> {
+    /// The recorder of a job, if the environment asks for one. Warns if the file cannot take calls
+    /// and this process is the one that `warns` for the job.
+    pub(crate) fn of_environment(warns: bool) -> Option<Arc<Self>> {
         let path = PathBuf::from(variable(RECORD)?);
         if let Err(error) = Mix::open(&path) {
-            warn(&error);
+            if warns {
+                warn(&error);
+            }
             return None;
         }
         Some(Arc::new(Self { path, counts: Mutex::default() }))

@@ -37,12 +37,15 @@ pub(crate) struct Choices {
 struct Launched {
     source: Source,
     arrival: Arrival,
+    /// Whether this process prints the warnings of the job.
+    warns: bool,
     tables: Mutex<HashMap<u32, Option<Arc<Table>>>>,
 }
 
 impl Choices {
     /// Choices among these algorithms for teams of `pes` whose PEs arrive at calls like this: by
-    /// the wisdom of `source` where it has an entry, by the model elsewhere.
+    /// the wisdom of `source` where it has an entry, by the model elsewhere. Of the processes of a
+    /// job one `warns`.
     ///
     /// # Errors
     /// If the program named a file and it cannot be used.
@@ -51,14 +54,15 @@ impl Choices {
         source: Source,
         arrival: Arrival,
         pes: u32,
+        warns: bool,
     ) -> Result<Self> {
-        let wisdom = source.table(algorithms, pes, arrival)?;
+        let wisdom = source.table(algorithms, pes, arrival, warns)?;
         let recorder = match source {
             Source::Nothing => None,
-            _ => Recorder::of_environment(),
+            _ => Recorder::of_environment(warns),
         };
         let tables = Mutex::new(HashMap::from([(pes, wisdom.clone())]));
-        let source = Arc::new(Launched { source, arrival, tables });
+        let source = Arc::new(Launched { source, arrival, warns, tables });
         let (forced, outside) = (HashMap::new(), HashMap::new());
         Ok(Self { algorithms, forced, outside, wisdom, online: None, recorder, source })
     }
@@ -73,14 +77,14 @@ impl Choices {
     /// model chooses.
     pub(crate) fn of_group(&self, group: &Group) -> Self {
         let (pes, nodes) = (u32::try_from(group.size()).unwrap_or(u32::MAX), group.nodes());
-        let Launched { source, arrival, tables } = &*self.source;
+        let Launched { source, arrival, warns, tables } = &*self.source;
         let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
         let algorithms = self.algorithms.on(nodes, pes).without_vendor();
         if algorithms.is_of_part() {
             // Wisdom is of teams that lie on the processes as a world does.
             return Self { algorithms, wisdom: None, ..self.clone() };
         }
-        let table = || source.table(algorithms, pes, *arrival).ok().flatten();
+        let table = || source.table(algorithms, pes, *arrival, *warns).ok().flatten();
         let wisdom = tables.entry(pes).or_insert_with(table);
         Self { algorithms, wisdom: wisdom.clone(), ..self.clone() }
     }

@@ -2,8 +2,12 @@
 //!
 //! | the file was named by | there is no file | the file cannot be used |
 //! | --- | --- | --- |
-//! | nobody: the default path | the model, in silence | a warning, once, and the model |
+//! | nobody: the default path | the model, in silence | a warning and the model |
+//! | `CONSORT_WISDOM` | a warning and the model | a warning and the model |
 //! | the program | an error | an error |
+//!
+//! One process of a job prints the warnings, once for each file. They also say if another user
+//! could have written the file, which is used all the same: it is only data.
 //!
 //! A process reads a file once, and again only after it has changed. A launch looks for it once,
 //! before its PEs start, so that all of them decide alike.
@@ -18,9 +22,10 @@ use std::{
     time::SystemTime,
 };
 
-use consort_tuner::{Arrival, Entry, Table, Wisdom, WisdomError, default_path, read_file};
+use consort_fabric::{environment::variable, files};
+use consort_tuner::{Arrival, Entry, Table, Wisdom, WisdomError, default_path};
 
-use crate::{Algorithms, Error, Result, fabric::Fabric};
+use crate::{Algorithms, Error, Result, fabric::Fabric, told};
 
 /// The origin of the wisdom of a launch.
 #[derive(Clone, Debug, Default)]
@@ -34,8 +39,18 @@ pub(crate) enum Source {
     Nothing,
 }
 
+/// The environment variable that names the default wisdom.
+const VARIABLE: &str = "CONSORT_WISDOM";
 /// The reason why nothing is kept of a team that lies on processes in another way than a world.
 const OF_PART: &str = "wisdom is of teams that lie on the processes as a world does";
+
+/// Who has named a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NamedBy {
+    Nobody,
+    Environment,
+    Program,
+}
 
 /// A file as it was when it was read.
 struct Read {
@@ -43,7 +58,8 @@ struct Read {
     stamp: (Option<SystemTime>, u64),
     /// The wisdom in it, or the reason why it cannot be used.
     content: Result<Wisdom, String>,
-    is_reported: bool,
+    /// The warnings about it that have not been printed.
+    warnings: Vec<String>,
     /// The compiled wisdom, by team size.
     tables: BTreeMap<u32, Arc<Table>>,
 }
@@ -55,17 +71,19 @@ type Files = BTreeMap<(PathBuf, Arrival, Fabric, String), Read>;
 static FILES: LazyLock<Mutex<Files>> = LazyLock::new(Mutex::default);
 
 impl Source {
-    /// The file for these algorithms, and whether the program names it; `None` if there is none.
-    fn path(&self, algorithms: &Algorithms, arrival: Arrival) -> Option<(PathBuf, bool)> {
+    /// The file for these algorithms, and who has named it; `None` if there is none.
+    fn path(&self, algorithms: &Algorithms, arrival: Arrival) -> Option<(PathBuf, NamedBy)> {
         match self {
             Self::Nothing => None,
-            Self::Named(path) => Some((path.clone(), true)),
+            Self::Named(path) => Some((path.clone(), NamedBy::Program)),
             // It is of teams that lie on processes as a world does.
             Self::Default if algorithms.is_of_part() => None,
             // Without a home directory there is no default path.
             Self::Default => {
                 let path = default_path(arrival).ok()?;
-                Some((algorithms.fabric().path_of_wisdom(path), false))
+                let variable = variable(VARIABLE);
+                let by = variable.map_or(NamedBy::Nobody, |_| NamedBy::Environment);
+                Some((algorithms.fabric().path_of_wisdom(path), by))
             }
         }
     }
@@ -73,7 +91,7 @@ impl Source {
     /// What is in the file; nothing if there is none.
     pub(crate) fn content(&self, algorithms: &Algorithms, arrival: Arrival) -> Vec<u8> {
         let path = self.path(algorithms, arrival);
-        path.and_then(|(path, _)| read_file(&path).ok()).unwrap_or_default()
+        path.and_then(|(path, _)| files::read(&path).ok()).unwrap_or_default()
     }
 
     /// Where that is, for people.
@@ -93,7 +111,7 @@ impl Source {
         arrival: Arrival,
         entries: Vec<Entry>,
     ) -> Result<usize, String> {
-        let (path, is_named) = self.path(algorithms, arrival).ok_or_else(|| match self {
+        let (path, by) = self.path(algorithms, arrival).ok_or_else(|| match self {
             Self::Nothing => "the job was launched without wisdom",
             _ if algorithms.is_of_part() => OF_PART,
             _ => "no home directory to keep wisdom in: set CONSORT_WISDOM to a file",
@@ -105,8 +123,8 @@ impl Source {
         let _alone = lock_beside(&path);
         let mut wisdom = match Wisdom::load_to_extend(&path, &identity) {
             Ok(wisdom) => wisdom,
-            Err(WisdomError::NotFound { .. }) if !is_named => Wisdom::new(identity),
-            Err(error) => return Err(reason(&error)),
+            Err(WisdomError::NotFound { .. }) if by != NamedBy::Program => Wisdom::new(identity),
+            Err(error) => return Err(reason(&error, algorithms.fabric())),
         };
         let mut kept = 0;
         for entry in entries {
@@ -119,12 +137,13 @@ impl Source {
             }
         }
         if kept > 0 {
-            wisdom.save(&path).map_err(|error| reason(&error))?;
+            wisdom.save(&path).map_err(|error| reason(&error, algorithms.fabric()))?;
         }
         Ok(kept)
     }
 
-    /// The wisdom for teams of `pes` PEs with this arrival at calls; `None` if there is none.
+    /// The wisdom for teams of `pes` PEs with this arrival at calls; `None` if there is none. Prints
+    /// warnings about it if this process is the one that does so for the job.
     ///
     /// # Errors
     /// If the program named a file and it cannot be used.
@@ -133,11 +152,14 @@ impl Source {
         algorithms: &'static Algorithms,
         pes: u32,
         arrival: Arrival,
+        warns: bool,
     ) -> Result<Option<Arc<Table>>> {
-        let Some((path, is_named)) = self.path(algorithms, arrival) else { return Ok(None) };
+        let Some((path, by)) = self.path(algorithms, arrival) else { return Ok(None) };
         let stamp = match fs::metadata(&path) {
             Ok(metadata) => (metadata.modified().ok(), metadata.len()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && by == NamedBy::Nobody => {
+                return Ok(None);
+            }
             Err(_) => (None, 0),
         };
         let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,20 +168,21 @@ impl Source {
             files.insert(file.clone(), read(algorithms, &path, stamp, arrival));
         }
         let Some(read) = files.get_mut(&file) else { return Ok(None) };
+        if let Err(message) = &read.content
+            && by == NamedBy::Program
+        {
+            return Err(Error::Wisdom(message.clone()));
+        }
+        for warning in read.warnings.drain(..).filter(|_| warns) {
+            told::warn(&warning);
+        }
         match &read.content {
             Ok(wisdom) => {
                 let compile = || Table::new(wisdom, algorithms, pes, algorithms.cores());
                 let table = read.tables.entry(pes).or_insert_with(|| Arc::new(compile()));
                 Ok(Some(Arc::clone(table)))
             }
-            Err(message) if is_named => Err(Error::Wisdom(message.clone())),
-            Err(message) => {
-                if !read.is_reported {
-                    tracing::warn!("wisdom is not used: {message}");
-                    read.is_reported = true;
-                }
-                Ok(None)
-            }
+            Err(_) => Ok(None),
         }
     }
 }
@@ -171,17 +194,25 @@ fn read(
     arrival: Arrival,
 ) -> Read {
     let identity = algorithms.identity().clone().with(arrival);
-    let content = Wisdom::load(path, &identity).map_err(|error| reason(&error));
-    if let Ok(wisdom) = &content
-        && wisdom.outdated() > 0
-    {
-        let (outdated, path) = (wisdom.outdated(), path.display());
-        tracing::warn!(
-            "{path}: {outdated} of its entries are of algorithms that have changed and are not \
-             used: run `consort tune` again"
-        );
+    let content =
+        Wisdom::load(path, &identity).map_err(|error| reason(&error, algorithms.fabric()));
+    let mut warnings = Vec::new();
+    match &content {
+        Ok(wisdom) => {
+            let (outdated, shown) = (wisdom.outdated(), path.display());
+            if outdated > 0 {
+                warnings.push(format!(
+                    "{shown}: {outdated} of its entries are of algorithms that have changed and \
+                     are not used: run `consort tune` again"
+                ));
+            }
+            if let Err(why) = files::resolve_trusted(path) {
+                warnings.push(format!("{shown}: another user could have written it: {why}"));
+            }
+        }
+        Err(message) => warnings.push(format!("wisdom is not used: {message}")),
     }
-    Read { stamp, content, is_reported: false, tables: BTreeMap::new() }
+    Read { stamp, content, warnings, tables: BTreeMap::new() }
 }
 
 /// Keeps others out who would add to the wisdom at `path` meanwhile, in this process or another.
@@ -190,15 +221,18 @@ fn lock_beside(path: &Path) -> Option<File> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
-    fs::create_dir_all(directory).ok()?;
+    files::create_folders(directory).ok()?;
     let directory = File::open(directory).ok()?;
     directory.lock().ok()?;
     Some(directory)
 }
 
 /// The message of an error on one line, with the system's reason or with a remedy.
-fn reason(error: &WisdomError) -> String {
+fn reason(error: &WisdomError, fabric: Fabric) -> String {
     match (error, error.source()) {
+        (WisdomError::NotFound { path }, _) if fabric != Fabric::Threads => {
+            format!("{} does not exist: `consort tune --fabric {fabric}` makes it", path.display())
+        }
         (WisdomError::NotWisdom { .. }, _) => {
             format!("{error}; move it away and run `consort tune`")
         }
@@ -208,180 +242,4 @@ fn reason(error: &WisdomError) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{ChosenBy, Pes, ProcessShape};
-    use consort_fabric::{CallSpec, Candidate, Collective, Nodes, OperatorClass, Query, SyncModes};
-    use consort_tuner::{Catalog, Entry, Identity};
-
-    /// A barrier that the model would not choose for two PEs on two cores or more.
-    const UNLIKELY: &str = "central";
-
-    fn save(path: &Path, barrier: &str) {
-        let mut wisdom = Wisdom::new(Algorithms::here().identity().clone());
-        let query = Query {
-            collective: Collective::Barrier,
-            sync: SyncModes::STRICT,
-            pes: 2,
-            bytes: 0,
-            operator: OperatorClass::Commutative,
-            symmetric: true,
-        };
-        wisdom.insert(Entry::alone(query, Candidate::new(barrier), 10.0));
-        wisdom.save(path).unwrap();
-    }
-
-    fn chosen(path: &Path) -> Result<(Candidate, ChosenBy)> {
-        let pes = Pes::threads(2).wisdom(path);
-        let all = pes.run(|pe| {
-            let world = pe.world();
-            world.barrier()?;
-            assert_eq!(
-                world.served_by(Collective::Barrier),
-                Some(world.choice(Collective::Barrier, 0).0)
-            );
-            Ok(world.choice(Collective::Barrier, 0))
-        })?;
-        assert_eq!(all[0].1, all[1].1);
-        Ok(all[0].1.clone())
-    }
-
-    #[test]
-    fn a_launch_goes_by_wisdom_and_sees_when_it_changes() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("wisdom.toml");
-        save(&path, UNLIKELY);
-        assert_eq!(chosen(&path), Ok((Candidate::new(UNLIKELY), ChosenBy::Wisdom)));
-        save(&path, "flat");
-        assert_eq!(chosen(&path), Ok((Candidate::new("flat"), ChosenBy::Wisdom)));
-    }
-
-    #[test]
-    fn wisdom_that_is_named_must_be_there_and_fit() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("wisdom.toml");
-        let refused = || match chosen(&path) {
-            Err(Error::Wisdom(message)) => message,
-            other => panic!("{other:?}"),
-        };
-        assert!(refused().contains("does not exist: `consort tune` makes it"));
-        fs::write(&path, "[wisdom").unwrap();
-        assert!(refused().contains("not wisdom"));
-        save(&path, UNLIKELY);
-        let text = fs::read_to_string(&path).unwrap();
-        let here = &Algorithms::here().identity().machine;
-        fs::write(&path, text.replace(here, "Niagara2")).unwrap();
-        assert!(refused().contains("made on machine `Niagara2`"));
-    }
-
-    /// Checks each entry's choice for the entry's own size and for sizes many times as large. It
-    /// tries the names of all algorithms, since a person may write any of them into a file.
-    #[test]
-    fn wisdom_of_terabytes_is_gone_by_where_it_can_be() {
-        let folder = tempfile::tempdir().unwrap();
-        let algorithms = Algorithms::here();
-        let mut asked = 0;
-        for (collective, pes) in Collective::EVERY.into_iter().flat_map(|one| [(one, 4), (one, 64)])
-        {
-            let is_barrier = collective == Collective::Barrier;
-            let of = |bytes| Query {
-                collective,
-                sync: SyncModes::STRICT,
-                pes,
-                bytes: if is_barrier { 0 } else { bytes },
-                operator: OperatorClass::Commutative,
-                symmetric: is_barrier,
-            };
-            let query = of(1 << 40);
-            for candidate in algorithms.candidates(&of(1 << 12)) {
-                let mut wisdom = Wisdom::new(algorithms.identity().clone());
-                wisdom.insert(Entry::alone(query, candidate.clone(), 1e9));
-                asked += 1;
-                let path = folder.path().join(format!("{asked}.toml"));
-                wisdom.save(&path).unwrap();
-                let table =
-                    Source::Named(path).table(algorithms, pes, Arrival::Together).unwrap().unwrap();
-                let expected =
-                    algorithms.serves(&CallSpec::from(&query), &candidate).then_some(&candidate);
-                assert_eq!(table.look_up(&query), expected, "{query:?}");
-            }
-        }
-        assert!(asked > 100, "{asked} entries");
-    }
-
-    fn found(pes: u32, bytes: u64, choice: &str) -> Entry {
-        let query = Query {
-            collective: Collective::Broadcast,
-            sync: SyncModes::MINE,
-            pes,
-            bytes,
-            operator: OperatorClass::Commutative,
-            symmetric: false,
-        };
-        Entry::alone(query, Candidate::new(choice), 10.0)
-    }
-
-    /// Teams that save at the same time lose nothing of each other.
-    #[test]
-    fn what_teams_keep_at_once_is_all_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("wisdom.toml");
-        save(&path, UNLIKELY);
-        let source = Source::Named(path.clone());
-        std::thread::scope(|scope| {
-            for team in 0..8 {
-                let source = &source;
-                scope.spawn(move || {
-                    for bytes in 0..8 {
-                        let entries = vec![found(3 + team, 1 << bytes, "flat")];
-                        let kept = source.keep(Algorithms::here(), Arrival::Together, entries);
-                        assert_eq!(kept, Ok(1));
-                    }
-                });
-            }
-        });
-        let wisdom = Wisdom::load(&path, Algorithms::here().identity()).unwrap();
-        assert_eq!(wisdom.entries().len(), 1 + 8 * 8);
-    }
-
-    /// A team on processes in another way has nothing to say to wisdom of worlds, whoever names it.
-    #[test]
-    fn nothing_is_kept_of_parts_of_a_world_that_lie_otherwise() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("wisdom.toml");
-        let shape = ProcessShape { pes_each: 2, in_turn: false };
-        let world = Algorithms::of(Fabric::Mpi(shape));
-        Wisdom::new(world.identity().clone()).save(&path).unwrap();
-        let source = Source::Named(path);
-        let keep = |of| source.keep(of, Arrival::Together, vec![found(4, 8, "flat")]);
-        assert_eq!(keep(world.on(Nodes::Blocks(1), 4)), Err(OF_PART.to_owned()));
-        assert_eq!(keep(world), Ok(1));
-    }
-
-    /// What another program has registered and tuned stays there for it.
-    #[test]
-    fn entries_of_algorithms_of_other_programs_stay() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("wisdom.toml");
-        let ours = Algorithms::here().identity().clone();
-        let revisions = ours.revisions.clone().and(Collective::Broadcast, "theirs", 3);
-        let theirs = Identity { revisions, ..ours };
-        let mut wisdom = Wisdom::new(theirs.clone());
-        wisdom.insert(found(4, 8, "theirs"));
-        wisdom.save(&path).unwrap();
-        let keep = |entry| {
-            Source::Named(path.clone()).keep(Algorithms::here(), Arrival::Together, vec![entry])
-        };
-        assert_eq!(keep(found(4, 64, "flat")), Ok(1));
-        wisdom.insert(found(4, 64, "flat"));
-        assert_eq!(Wisdom::load(&path, &theirs).unwrap().to_string(), wisdom.to_string());
-    }
-
-    #[test]
-    fn without_wisdom_the_model_chooses() {
-        let by = Pes::threads(2)
-            .without_wisdom()
-            .run(|pe| Ok(pe.world().choice(Collective::Barrier, 0).1));
-        assert_eq!(by.unwrap()[0].1, ChosenBy::Model);
-    }
-}
+mod tests;

@@ -41,3 +41,4 @@ mod two_sided;
 mod typed;
 mod values;
 mod vector;
+mod wisdom;

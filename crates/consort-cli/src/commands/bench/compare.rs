@@ -8,7 +8,6 @@
 use std::{
     cell::RefCell,
     collections::BTreeSet,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -17,6 +16,7 @@ use consort_bench::{
     page::Page,
     units::{self, counted},
 };
+use consort_fabric::files;
 use consort_report::Tone;
 use serde::Serialize;
 use serde_json::Value;
@@ -220,7 +220,7 @@ impl Old {
     /// When the file cannot be read, or a line of it is no result.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
-        let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        let text = files::read_text(path).with_context(|| format!("cannot read {shown}"))?;
         let mut old = Self { path: path.to_owned(), ..Self::default() };
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let number = index + 1;

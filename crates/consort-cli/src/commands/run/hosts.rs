@@ -1,8 +1,9 @@
 //! The hosts of a job: a list of names, or a file of them as other launchers read.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use consort_fabric::files;
 
 use crate::usage;
 
@@ -32,7 +33,7 @@ impl Hosts {
 
     /// Reads a file with a host a line: `a`, `a:2` or `a slots=2`.
     pub(super) fn of_file(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).context("it cannot be read")?;
+        let text = files::read_text(path).context("it cannot be read")?;
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
         let lines = (1..).zip(lines).filter(|(_, line)| !line.is_empty());
         let entries = lines.map(|(number, line)| {
@@ -109,6 +110,8 @@ fn of_line(line: &str) -> Option<Entry> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn read(list: &str) -> Result<(String, Option<u32>), String> {

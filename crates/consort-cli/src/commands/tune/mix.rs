@@ -16,6 +16,7 @@ use consort_bench::{
     asked::{self, Asked, describe},
     harness::Native,
     page::Page,
+    wisdom::warn_if_untrusted,
 };
 use consort_fabric::CallSpec;
 use consort_tuner::{Catalog, Measured, Mix, Race, Selector, Wisdom, Workload, same, shares_ahead};
@@ -98,6 +99,7 @@ impl Recorded {
         let mut mix = Mix::default();
         for path in paths {
             mix.merge(&Mix::load(path)?);
+            warn_if_untrusted(path);
         }
         for (query, _) in mix.calls() {
             let fits = query.pes <= MOST_PES && query.bytes <= MOST_BYTES;

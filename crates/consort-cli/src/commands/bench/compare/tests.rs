@@ -1,5 +1,7 @@
 //! Comparisons of rows, and files that cannot be compared with.
 
+use std::fs;
+
 use serde_json::json;
 
 use super::*;

@@ -1,0 +1,82 @@
+//! What a program's user reads of wisdom that is not used: the program plays in a process of its
+//! own, whose `CONSORT_WISDOM` names the file.
+
+use std::{
+    env, fs,
+    os::unix::fs::PermissionsExt as _,
+    path::Path,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort::{Algorithms, Pes};
+use consort_tuner::Wisdom;
+
+/// Says that this is the program.
+const PLAYS: &str = "CONSORT_TEST_PLAYS";
+/// Much longer than the program takes.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Plays the program with a file, and returns what it writes about that to standard error.
+fn said(file: &Path) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let errors = folder.path().join("errors");
+    let mut program = Command::new(env::current_exe().expect("this program"));
+    program.args(["wisdom::wisdom_that_is_not_used_is_reported_once", "--exact", "--nocapture"]);
+    program.env(PLAYS, "yes").env("CONSORT_WISDOM", file);
+    program.stderr(fs::File::create(&errors).expect("a file"));
+    let mut program = program.stdout(std::process::Stdio::null()).spawn().expect("it starts");
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = program.try_wait().expect("its status") {
+            break status;
+        }
+        if begun.elapsed() > LIMIT {
+            program.kill().expect("it ends");
+            panic!("it waits for {}", file.display());
+        }
+        thread::sleep(Duration::from_millis(10));
+    };
+    let errors = fs::read_to_string(errors).expect("what it wrote");
+    assert!(status.success(), "{errors}");
+    let shown = file.display().to_string();
+    errors.lines().filter(|line| line.contains(&shown)).map(str::to_owned).collect()
+}
+
+#[test]
+fn wisdom_that_is_not_used_is_reported_once() {
+    if env::var_os(PLAYS).is_some() {
+        for pes in [2, 3, 2] {
+            Pes::threads(pes).run(|pe| pe.world().barrier()).expect("a barrier");
+        }
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name);
+    let wisdom = Wisdom::new(Algorithms::here().identity().clone());
+    wisdom.save(&file("good")).expect("it is saved");
+    let text = wisdom.to_string();
+    let here = &Algorithms::here().identity().machine;
+    fs::write(file("other"), text.replace(here, "Niagara2")).expect("a file");
+    fs::write(file("garbage"), "[wisdom").expect("a file");
+    fs::File::create(file("huge")).and_then(|file| file.set_len(1 << 40)).expect("a hole");
+    assert!(Command::new("mkfifo").arg(file("pipe")).status().expect("mkfifo").success());
+    assert_eq!(said(&file("good")), [""; 0]);
+    for (name, part) in [
+        ("missing", "does not exist: `consort tune` makes it"),
+        ("other", "made on machine `Niagara2`"),
+        ("garbage", "move it away and run `consort tune`"),
+        ("huge", "more than 64 MiB, the limit"),
+        ("pipe", "it is a named pipe: name a regular file"),
+    ] {
+        let said = said(&file(name));
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("wisdom is not used: ") && said[0].contains(part), "{said:?}");
+    }
+    // It is used, and another user may have written it.
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("a mode");
+    let said = said(&file("good"));
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("another user could have written it"), "{said:?}");
+}
