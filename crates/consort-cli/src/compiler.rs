@@ -17,7 +17,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use consort_fabric::environment::variable;
+use consort_fabric::{advice::of_start, environment::variable};
 use consort_mpi::find_program;
 
 /// The names of the wrappers for C, for C++ and of the launcher, as other libraries call them too.
@@ -193,7 +193,8 @@ impl Compiler {
     /// What to say if it could not be started.
     pub(crate) fn not_started(&self, language: Language, error: &io::Error) -> anyhow::Error {
         let program = self.0.first().map_or("", String::as_str);
-        anyhow!("cannot start `{program}`: {error}; {} names another compiler", language.variable())
+        let why = of_start(Path::new(program), error);
+        anyhow!("cannot start `{program}`: {why}; {} names another compiler", language.variable())
     }
 }
 

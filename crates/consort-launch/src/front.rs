@@ -3,6 +3,7 @@
 
 use std::io;
 
+use consort_fabric::advice::of_call;
 use consort_native::End;
 use rustix::{
     event::{PollFd, PollFlags, poll},
@@ -52,7 +53,7 @@ fn wait_for(launcher: Pid, signals: &mut Signals) -> io::Result<End> {
         let mut all = [PollFd::new(&*signals, PollFlags::IN)];
         match poll(&mut all, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(of_call("poll", &error.into())),
         }
         while let Some(came) = signals.next() {
             if came.number != libc::SIGCHLD && !came.from_terminal {

@@ -6,10 +6,14 @@ use std::{
     process::{Command, Stdio},
 };
 
-use consort_fabric::Rank;
+use consort_fabric::{
+    Rank,
+    advice::{of_call, of_start},
+};
 use consort_native::Launcher;
 use rustix::{
     fs::OFlags,
+    io::Errno,
     process::{Pid, Resource, Rlimit, getrlimit, setrlimit},
 };
 
@@ -57,8 +61,10 @@ pub(crate) fn start(
         let error = child.stderr.take().map(|error| Box::new(error) as Box<dyn Stream>);
         for (is_error, stream) in [(false, out), (true, error)] {
             let Some(stream) = stream else { continue };
-            let flags = rustix::fs::fcntl_getfl(&stream)?;
-            rustix::fs::fcntl_setfl(&stream, flags | OFlags::NONBLOCK)?;
+            let of_fcntl =
+                |error: Errno| of_call(&format!("fcntl of the output of PE {rank}"), &error.into());
+            let flags = rustix::fs::fcntl_getfl(&stream).map_err(of_fcntl)?;
+            rustix::fs::fcntl_setfl(&stream, flags | OFlags::NONBLOCK).map_err(of_fcntl)?;
             sources.push(Source::new(rank, is_error, stream));
         }
         let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -71,7 +77,8 @@ pub(crate) fn start(
 /// Why a program could not be started.
 fn not_started(launch: &Launch, error: &io::Error) -> io::Error {
     let program = launch.program.to_string_lossy();
-    let mut text = format!("cannot start `{program}`: {error}");
+    let why = of_start(Path::new(&launch.program), error);
+    let mut text = format!("cannot start `{program}`: {why}");
     let is_name = !program.is_empty() && !program.contains('/');
     if error.kind() == io::ErrorKind::NotFound && is_name && Path::new(&launch.program).is_file() {
         text += &format!("; did you mean `./{program}`?");
@@ -95,7 +102,9 @@ fn allow_files(pes: u32) -> io::Result<Rlimit> {
     }
     let now = before.current.unwrap_or(u64::MAX).max(most.min(may));
     if before.current.is_some_and(|before| before < now) {
-        setrlimit(Resource::Nofile, Rlimit { current: Some(now), ..before })?;
+        let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(now), ..before });
+        let call = || format!("setrlimit of open files to {now}");
+        raised.map_err(|error| of_call(&call(), &error.into()))?;
     }
     Ok(before)
 }

@@ -14,6 +14,7 @@ use std::{
     ptr::{null, null_mut},
 };
 
+use consort_fabric::advice::of_call;
 use libc::{c_int, signalfd_siginfo};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
@@ -67,7 +68,7 @@ impl Signals {
         // SAFETY: the set is initialized.
         let number = unsafe { libc::signalfd(-1, set.as_ptr(), flags) };
         if number < 0 {
-            return Err(io::Error::last_os_error());
+            return Err(of_call("signalfd", &io::Error::last_os_error()));
         }
         // SAFETY: it has just been opened, and nothing else knows it.
         let file = unsafe { File::from_raw_fd(number) };
@@ -147,11 +148,11 @@ pub(crate) enum Fork {
 /// When there can be none, or this process has other threads.
 pub(crate) fn fork() -> io::Result<Fork> {
     ensure_alone()?;
-    let (front, held) = io::pipe()?;
+    let (front, held) = io::pipe().map_err(|error| of_call("pipe", &error))?;
     // SAFETY: this process has no other threads, as has just been seen, and none can begin: only
     // this thread could start one. So the new process may do anything.
     match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
+        -1 => Err(of_call("fork", &io::Error::last_os_error())),
         0 => Ok(Fork::Launcher { front }), // and the other end is closed here
         process => {
             let launcher = Pid::from_raw(process).ok_or(io::ErrorKind::InvalidData)?;

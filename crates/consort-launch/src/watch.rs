@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_fabric::Rank;
+use consort_fabric::{Rank, advice::of_call};
 use consort_native::{End, Failure, Launcher};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
@@ -128,7 +128,7 @@ impl<'l> Watch<'l> {
         all.extend(ended.map(|ended| PollFd::from_borrowed_fd(ended, PollFlags::IN)));
         match poll(&mut all, limit.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(of_call("poll", &error.into())),
         }
         let is_abandoned = self.front.is_some() && !all[sources.end].revents().is_empty();
         let mut polled = all[sources].iter().map(|one| !one.revents().is_empty());

@@ -118,7 +118,10 @@ fn mixtures(pes: u32, experiment: &Experiment<'_>) -> Vec<(String, Fabric)> {
 fn machines(pes: u32, experiment: &Experiment<'_>) -> String {
     let fabric = Fabric::Mpi(ProcessShape::SINGLE);
     let survey = Survey { fabric, pes, all: false, budget: Duration::ZERO };
-    let Ok(found) = survey.run(experiment.stop) else { return "without an MPI".to_owned() };
+    let found = match survey.run(experiment.stop) {
+        Ok(found) => found,
+        Err(error) => return format!("without an MPI: {}", in_a_line(&error)),
+    };
     let machines = found.places.iter().map(|place| place.machine).max().map_or(0, |most| most + 1);
     let others = "; a host file of mpirun names others";
     let others = if machines == 1 { others } else { "" };

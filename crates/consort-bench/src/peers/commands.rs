@@ -1,9 +1,10 @@
 //! Commands of the system, such as compilers and launchers, which peers in C need.
 
 use std::{
+    env,
     fs::{self, File},
     io::{Read, Seek},
-    os::unix::process::CommandExt,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -12,6 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
+use consort_fabric::{advice::of_start, files::resolve_trusted};
 pub(super) use consort_mpi::find_program;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tempfile::TempDir;
@@ -92,7 +94,10 @@ pub(super) fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -
         .stdout(printed.try_clone()?)
         .stderr(complaint.try_clone()?)
         .spawn()
-        .with_context(|| format!("cannot start {program}"))?;
+        .map_err(|error| {
+            let why = of_start(Path::new(command.get_program()), &error);
+            anyhow!("cannot start {}: {why}", command.get_program().display())
+        })?;
     let Some(status) = status_within(&mut child, limit, stop)? else {
         end_group(&mut child).with_context(|| format!("cannot end {program}"))?;
         if is_set(stop) {
@@ -168,7 +173,13 @@ impl Compiled {
     /// # Errors
     /// When the compiler fails, with its message, or is killed.
     pub(super) fn new(compiler: &mut Command, source: &str, stop: &AtomicBool) -> Result<Self> {
-        let folder = tempfile::tempdir().context("no temporary folder to compile in")?;
+        let mut builder = tempfile::Builder::new();
+        let folder = builder.permissions(fs::Permissions::from_mode(0o700)).tempdir();
+        let named = || format!("no folder to compile in below {}", env::temp_dir().display());
+        let folder = folder.with_context(named)?;
+        // Other users could put another program in its place.
+        resolve_trusted(folder.path())
+            .context("a program is not compiled where others may write: set TMPDIR")?;
         let (file, path) = (folder.path().join("program.c"), folder.path().join("program"));
         fs::write(&file, source).context("cannot write the program")?;
         output(compiler.arg("-o").arg(&path).arg(file), PATIENCE, stop)?;

@@ -34,7 +34,9 @@ pub fn place(name: &str) -> Result<String> {
         return Ok(name.to_owned());
     }
     let path = host_path()?;
-    if !path.exists() {
+    let is_there =
+        path.try_exists().with_context(|| format!("cannot look up {}", path.display()))?;
+    if !is_there {
         bail!("{} does not exist: `consort calibrate` writes it", path.display());
     }
     path.into_os_string().into_string().ok().context("the path of host.toml is not in UTF-8")

@@ -61,7 +61,8 @@ impl Install {
         for folder in [&bin, &include.join("mpp"), &lib] {
             make_folder(folder)?;
         }
-        copy(&env::current_exe()?, &bin.join("consort"))?;
+        let command = env::current_exe().context("this command is nowhere")?;
+        copy(&command, &bin.join("consort"))?;
         let archive = lib.join(ARCHIVE);
         copy_archive(&library.archive, &archive)?;
         share(&compiler, &archive, &lib.join(SHARED))?;
@@ -163,7 +164,7 @@ fn share(compiler: &Compiler, archive: &Path, library: &Path) -> Result<()> {
         .arg(option("-Wl,--version-script=", &script))
         .args(SYSTEM)
         .status();
-    fs::remove_file(&script)?;
+    fs::remove_file(&script).with_context(|| format!("cannot remove {}", script.display()))?;
     let status = status.map_err(|error| compiler.not_started(Language::C, &error))?;
     if !status.success() {
         bail!("`{compiler}` could not link {SHARED}: {status}");

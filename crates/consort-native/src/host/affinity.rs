@@ -151,6 +151,11 @@ mod tests {
         let before = allowed();
         assert!(pin(CpuId(u32::MAX)).is_err());
         assert!(Pinned::new(CpuId(1023)).is_err() || before.contains(&CpuId(1023)));
+        if let Err(error) = pin(CpuId(1023)) {
+            let error = error.to_string();
+            assert!(error.starts_with("cpu 1023: sched_setaffinity: "), "{error}");
+            assert!(error.contains("Cpus_allowed_list"), "{error}");
+        }
         assert_eq!(allowed(), before);
     }
 }

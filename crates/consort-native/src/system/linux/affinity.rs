@@ -2,7 +2,11 @@
 
 use std::io;
 
-use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_getcpu, sched_setaffinity};
+use consort_fabric::advice::of_call;
+use rustix::{
+    io::Errno,
+    thread::{CpuSet, Pid, sched_getaffinity, sched_getcpu, sched_setaffinity},
+};
 
 pub(crate) type Mask = CpuSet;
 
@@ -12,22 +16,26 @@ pub(crate) fn current() -> Option<u32> {
 
 /// The mask of the calling thread.
 pub(crate) fn mask() -> io::Result<Mask> {
-    Ok(sched_getaffinity(None)?)
+    sched_getaffinity(None).map_err(not_looked_up)
 }
 
 /// The mask of the process: that of its first thread.
 pub(crate) fn mask_of_process() -> io::Result<Mask> {
     let process = i32::try_from(std::process::id()).ok().and_then(Pid::from_raw);
-    Ok(sched_getaffinity(process)?)
+    sched_getaffinity(process).map_err(not_looked_up)
 }
 
 /// The mask of the process that has started this one.
 pub(crate) fn mask_of_parent() -> io::Result<Mask> {
-    Ok(sched_getaffinity(rustix::process::getppid())?)
+    sched_getaffinity(rustix::process::getppid()).map_err(not_looked_up)
 }
 
 pub(crate) fn set_mask(mask: &Mask) -> io::Result<()> {
-    Ok(sched_setaffinity(None, mask)?)
+    sched_setaffinity(None, mask).map_err(|error| of_call("sched_setaffinity", &error.into()))
+}
+
+fn not_looked_up(error: Errno) -> io::Error {
+    of_call("sched_getaffinity", &error.into())
 }
 
 /// The processors in a mask; none if it cannot be read.
@@ -45,5 +53,12 @@ pub(crate) fn pin(cpu: u32) -> io::Result<()> {
     }
     let mut mask = CpuSet::new();
     mask.set(index);
-    set_mask(&mask)
+    set_mask(&mask).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => {
+            let why = "it is offline, or `taskset` or a control group excludes it: see \
+                       `Cpus_allowed_list` in /proc/self/status";
+            io::Error::new(error.kind(), format!("cpu {cpu}: {error}: {why}"))
+        }
+        kind => io::Error::new(kind, format!("cpu {cpu}: {error}")),
+    })
 }

@@ -9,6 +9,7 @@ use std::{
     os::fd::{AsRawFd, FromRawFd},
 };
 
+use consort_fabric::advice::of_call;
 use rustix::{
     fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create},
     io::Errno,
@@ -42,7 +43,19 @@ pub(crate) fn inherited(number: i32, from: u32) -> io::Result<File> {
 
 /// The file that a process has under a number.
 pub(crate) fn file_of(process: u32, number: u32) -> io::Result<File> {
-    File::options().read(true).write(true).open(format!("/proc/{process}/fd/{number}"))
+    let path = format!("/proc/{process}/fd/{number}");
+    let opened = File::options().read(true).write(true).open(&path);
+    opened.map_err(|error| {
+        let error = of_call(&format!("open {path}"), &error);
+        match error.kind() {
+            io::ErrorKind::PermissionDenied => {
+                let why = "processes must be of one user, who may trace them: see \
+                           /proc/sys/kernel/yama/ptrace_scope, and `hidepid` of /proc";
+                io::Error::new(error.kind(), format!("{error}: {why}"))
+            }
+            _ => error,
+        }
+    })
 }
 
 /// A number for what processes must have in common to find each other's files; another one on
@@ -75,4 +88,16 @@ pub(crate) fn extend(file: &File, bytes: u64) -> io::Result<()> {
 pub(crate) fn clear_part(file: &File, at: u64, bytes: u64) {
     // A failure leaves the memory to the file's end.
     let _ = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, bytes);
+}
+
+#[cfg(all(test, not(any(miri, loom))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_of_opening_a_file_of_a_process_names_it() {
+        let own = std::process::id();
+        let error = file_of(own, 1 << 30).expect_err("so many files are never open").to_string();
+        assert!(error.starts_with(&format!("open /proc/{own}/fd/1073741824: No such")), "{error}");
+    }
 }
