@@ -187,7 +187,8 @@ pub trait Algorithm: 'static {
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;
 
     /// The protocol. It begins when it is first polled, after the entry barrier: an operation of a
-    /// fabric may begin as soon as it is called.
+    /// fabric may begin as soon as it is called. It awaits operations of the fabric alone: a call
+    /// in which all PEs wait, for messages that none of them sends, fails the job.
     fn run<F: Fabric>(f: &F, schedule: &Self::Schedule) -> impl Future<Output = Op>;
 
     /// The error for a call that it cannot serve.

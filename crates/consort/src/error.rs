@@ -31,8 +31,8 @@ pub enum Error {
     JobFailed,
     /// PEs made different calls where all must make the same, gave different lengths for a block
     /// that goes from one to the other, or waited for each other in calls of different teams; or a
-    /// PE finished while others wait for it, or waits for a word that no PE is left to change. The
-    /// message names the PEs and their calls.
+    /// PE finished while others wait for it, or waits for a word that no PE is left to change or in
+    /// a call for what its algorithm does not send. The message names the PEs and their calls.
     #[error("{0}")]
     Mismatched(Failure),
     /// The root is not in the team.

@@ -96,6 +96,15 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// The index of the word that the pending wait watches, if it watches one. A wait that is over
+    /// has seen its word change.
+    #[cold]
+    pub(crate) fn awaited_word(&self) -> Option<usize> {
+        let at = self.watched.load(Relaxed);
+        let word = self.group.word_at(at)?;
+        (word.load(Relaxed) == self.seen.load(Relaxed)).then_some(at)
+    }
+
     /// Marks the call as driven by an operation.
     pub(crate) fn set_nonblocking(&mut self) {
         self.is_nonblocking = true;

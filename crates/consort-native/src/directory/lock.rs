@@ -76,11 +76,6 @@ impl Directory {
         self.ground.find(at)
     }
 
-    /// Whether teams other than the world have been made.
-    pub(crate) fn has_made_teams(&self) -> bool {
-        self.words[GROUPS].load(Relaxed) > 1
-    }
-
     /// Locks the directory. Returns `None` if the job has failed while another PE holds the lock,
     /// since that PE may never release it.
     pub(crate) fn lock(&self, poison: &PoisonFlag) -> Option<Locked<'_>> {

@@ -13,6 +13,7 @@ use super::{
     identity::{Endpoint, Pe},
 };
 use crate::{
+    call::view::Call,
     far::{link::Far, progress::Look},
     progress::{
         deadlock,
@@ -20,7 +21,7 @@ use crate::{
         patience::{POLLS_PER_YIELD, SLEEP, Yields, nap_after},
         policy::Waiting,
     },
-    state::sleepers::Sleeper,
+    state::{beat::Awaited, sleepers::Sleeper},
     team::telling::Asked,
 };
 
@@ -40,6 +41,19 @@ enum Expiry<'e> {
     Tells(&'e Cell<bool>),
 }
 
+/// What ends the wait, besides a failure.
+enum Ends<'e> {
+    /// What a blocking call waits for.
+    Call(&'e Call<'e>),
+    /// The PE's own operations.
+    Operations,
+    Credits,
+    /// A word that any PE may change.
+    Word,
+    /// Notifications of asynchronous broadcasts.
+    Notifications,
+}
+
 /// The pauses of one wait.
 pub(super) struct Pauses<'e> {
     endpoint: &'e Endpoint,
@@ -55,8 +69,7 @@ pub(super) struct Pauses<'e> {
     alone: Option<Asked<'e>>,
     /// The call that it waits in, or waits for all PEs to leave; `None` outside of calls.
     call: Option<u64>,
-    /// Whether it waits for a word that any PE may change.
-    for_word: bool,
+    ends: Ends<'e>,
     /// Whether this PE has published its wait, for deadlock detection.
     told: bool,
     /// How long the wait may last, and what happens then.
@@ -77,7 +90,7 @@ impl<'e> Pauses<'e> {
             announced: None,
             alone: None,
             call,
-            for_word: false,
+            ends: Ends::Notifications,
             told: false,
             limit: endpoint.pe.limit.get().map(|limit| (limit, Expiry::Fails)),
             spun: 0,
@@ -96,14 +109,27 @@ impl<'e> Pauses<'e> {
         self
     }
 
+    /// For a wait in a blocking call.
+    pub(super) fn in_call(mut self, call: &'e Call<'_>) -> Self {
+        self.ends = Ends::Call(call);
+        self
+    }
+
+    /// For a wait for credits.
+    pub(super) fn for_credits(mut self) -> Self {
+        self.ends = Ends::Credits;
+        self
+    }
+
     /// For a wait for a word that any PE may change.
     pub(super) fn for_word(mut self) -> Self {
-        self.for_word = true;
+        self.ends = Ends::Word;
         self
     }
 
     /// For a wait for the PE's own nonblocking calls: each pause polls them.
     pub(super) fn for_operations(mut self) -> Self {
+        self.ends = Ends::Operations;
         self.polls = 1;
         self
     }
@@ -124,7 +150,21 @@ impl Pauses<'_> {
     /// handle on this PE's memory.
     fn others_may_end_it(&self) -> bool {
         let has_clock = matches!(self.limit, Some((_, Expiry::Tells(_))));
-        self.for_word && (has_clock || !self.endpoint.pe.shared_handles.is_zero())
+        self.is_for_word() && (has_clock || !self.endpoint.pe.shared_handles.is_zero())
+    }
+
+    fn is_for_word(&self) -> bool {
+        matches!(self.ends, Ends::Word)
+    }
+
+    /// What ends the wait in its call, as far as the detection of deadlocks may rely on it.
+    fn awaited(&self) -> Awaited {
+        match self.ends {
+            Ends::Call(call) => call.awaited_word().map_or(Awaited::Unknown, Awaited::Word),
+            Ends::Operations => Awaited::Completion,
+            Ends::Credits => Awaited::Credits,
+            Ends::Word | Ends::Notifications => Awaited::Unknown,
+        }
     }
 
     /// Ends the wait if it has lasted for its limit.
@@ -167,14 +207,14 @@ impl Pauses<'_> {
         }
         let is_told = match &self.limit {
             Some((_, Expiry::Tells(_))) => false, // it ends by itself
-            _ if self.for_word => true,
-            _ => self.call.is_some() && job.may_deadlock(),
+            _ => self.is_for_word() || self.call.is_some(),
         };
         if is_told {
             self.told = true;
             let Pe { rank: me, deadlocks, shared_handles, .. } = &*self.endpoint.pe;
             let shares = !shared_handles.is_zero();
-            deadlocks.borrow_mut().beat(job, *me, group, self.call, shares);
+            let call = self.call.map(|call| (call, self.awaited()));
+            deadlocks.borrow_mut().beat(job, *me, group, call, shares);
         }
     }
 }

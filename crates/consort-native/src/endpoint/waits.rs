@@ -133,12 +133,12 @@ impl Endpoint {
     /// When the job has failed.
     #[inline(always)]
     pub fn block_on<T>(&self, call: &Call<'_>, future: impl Future<Output = Op<T>>) -> Op<T> {
-        let pauses = || Pauses::new(self, self.calls.get().checked_sub(1));
+        let pauses = || Pauses::new(self, self.calls.get().checked_sub(1)).in_call(call);
         block_on(future, call, || self.polls(), pauses)
     }
 
-    /// As [`Endpoint::block_on`], for a view outside of any collective call. `until` is the call
-    /// that it waits for all PEs to leave, if any.
+    /// As [`Endpoint::block_on`], for a view outside of any collective call, which awaits credits.
+    /// `until` is the call that it waits for all PEs to leave, if any.
     ///
     /// # Errors
     /// When the job has failed.
@@ -149,7 +149,7 @@ impl Endpoint {
         until: Option<u64>,
         future: impl Future<Output = Op<T>>,
     ) -> Op<T> {
-        block_on(future, view, || self.polls(), || Pauses::new(self, until))
+        block_on(future, view, || self.polls(), || Pauses::new(self, until).for_credits())
     }
 
     /// As [`Endpoint::block_on`], for a future on

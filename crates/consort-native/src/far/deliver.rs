@@ -17,6 +17,7 @@ use crate::{
     inbox::geometry::{FINISHED, RECENT},
     launch::job::Job,
     memory::{extent::Extent, region::Memory},
+    progress::deadlock::describe::Description,
     team::memory::GroupMemory,
 };
 
@@ -47,6 +48,7 @@ impl Job {
         told: &Told,
         data: &[u64],
     ) -> Option<()> {
+        link.count_received(told);
         match *told {
             Told::Words { group, to, at } => match self.memory_of_group(link, group) {
                 Some(memory) => self.store(&memory, to, at, data)?,
@@ -55,6 +57,11 @@ impl Job {
                     link.early.entry(group).or_default().push((*told, data.to_vec()));
                 }
             },
+            Told::Shown { group, member, at } => {
+                if let Some(memory) = self.memory_of_group(link, group) {
+                    self.store(&memory, memory.in_world(member)?, at, data)?;
+                }
+            }
             Told::Detached { group, owner, position } => {
                 if let Some(memory) = self.memory_of_group(link, group) {
                     self.count_detach(&memory, owner, position)?;
@@ -158,8 +165,7 @@ impl Job {
         let first = if has_finished { FINISHED } else { RECENT };
         let at = memory.geometry.member(member, first);
         let words = memory.part(at, memory.geometry.credits - first)?;
-        let to = memory.in_world(member)?;
-        link.tell(from, &Told::Words { group, to, at }, |frame| {
+        link.tell(from, &Told::Shown { group, member, at }, |frame| {
             frame.extend(words.iter().map(|word| word.load(Acquire)));
         });
         Some(())
@@ -178,6 +184,15 @@ impl Job {
             Question::Done {} => Some(Vec::new()),
             Question::Show { group, member } => {
                 self.show(link, from, group, member).map(|()| Vec::new())
+            }
+            Question::Report {} => {
+                let report = self.report(far, link);
+                Some(report.map(|report| packet::words_of_field(&report)).unwrap_or_default())
+            }
+            Question::Describe { pe } => {
+                let description = self.is_here(far, pe).then(|| Description::of(self, pe))?;
+                let texts = description.map(|Description { place, awaited }| (place, awaited));
+                Some(texts.map(|texts| packet::words_of_field(&texts)).unwrap_or_default())
             }
             Question::Get { place, at, bytes } => {
                 // What is not exposed any more was in a call that has failed: no words answer.
@@ -213,9 +228,14 @@ impl Job {
         }
     }
 
+    /// Whether a PE is of this process.
+    fn is_here(&self, far: &Far, pe: Rank) -> bool {
+        pe.0 < self.config().pes && far.is_own(pe)
+    }
+
     /// Part of the heap of a PE of this process.
     fn near_heap(&self, far: &Far, pe: Rank, at: usize, bytes: usize) -> Option<Memory> {
-        let is_here = pe.0 < self.config().pes && far.is_own(pe);
+        let is_here = self.is_here(far, pe);
         let is_inside = at.checked_add(bytes).is_some_and(|end| end <= self.memory_bytes());
         (is_here && is_inside).then(|| {
             let at = self.heap(pe).wrapping_add(at);

@@ -91,6 +91,8 @@ impl Job {
                 vec![number.unwrap_or(NO_GROUP), directory.numbered_below()]
             }
             Question::Done {}
+            | Question::Report {}
+            | Question::Describe { .. }
             | Question::Show { .. }
             | Question::Get { .. }
             | Question::Atomic { .. } => return None,

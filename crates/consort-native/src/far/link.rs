@@ -18,6 +18,7 @@ use super::{
     packet::{self, Exposure, Question, Told},
     questions::Questions,
     released::ReleasedNumbers,
+    traffic::{Subject, Traffic},
     transfers::Transfers,
     transport::{Frame, Lost, Transport},
     writes::Writes,
@@ -63,6 +64,7 @@ pub(super) struct Link {
     pub(super) lost: Option<Lost>,
     pub(super) transfers: Transfers,
     pub(super) writes: Writes,
+    pub(super) traffic: Traffic,
     /// How many processes have said that their programs have ended.
     pub(super) ended: u32,
     /// Whether this process has said it.
@@ -99,6 +101,7 @@ impl Far {
             lost: None,
             transfers: Transfers::new(processes),
             writes: Writes::new(processes),
+            traffic: Traffic::default(),
             ended: 0,
             has_ended: false,
             closing: 0,
@@ -154,6 +157,11 @@ impl Far {
     /// For how long nothing has come, nor been on its way.
     pub(crate) fn silence(&self) -> Duration {
         Duration::from_nanos(clock::now_ns().saturating_sub(self.heard_ns.load(Relaxed)))
+    }
+
+    /// How many processes there are.
+    pub(super) fn count(&self) -> u32 {
+        self.link().transport.processes()
     }
 
     /// The number of this process.
@@ -218,6 +226,7 @@ impl Link {
     pub(super) fn leave(&mut self, group: u64) {
         if self.memberships.leave(group) {
             self.early.remove(&group);
+            self.traffic.forget(group);
             self.questions.leave(group);
         }
     }
@@ -226,6 +235,9 @@ impl Link {
     pub(super) fn tell(&mut self, to: u32, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
         if self.is_closing {
             return; // all have ended, and need nothing more
+        }
+        if let Some(subject) = Subject::of(told) {
+            self.traffic.count_sent(subject);
         }
         let outbox = &mut self.outboxes[to as usize];
         if outbox.is_empty() {
@@ -246,6 +258,26 @@ impl Link {
         self.flush();
     }
 
+    /// Counts a packet that has arrived.
+    pub(super) fn count_received(&mut self, told: &Told) {
+        if let Some(subject) = Subject::of(told) {
+            let is_late = match subject {
+                Subject::Group(group) => {
+                    !self.memberships.is_in(group) && self.memberships.is_late(group)
+                }
+                Subject::Memory => false,
+            };
+            self.traffic.count_received(subject, is_late);
+        }
+    }
+
+    /// Whether this process awaits no reply that may end a wait, and no long data is on its way
+    /// from it or to it.
+    pub(super) fn is_quiet(&self) -> bool {
+        let nothing_moves = !self.transport.is_moving() && self.transfers.stalled.is_empty();
+        nothing_moves && !self.questions.await_any()
+    }
+
     /// Asks a process a question, at the next flush at the latest; returns its number.
     pub(super) fn ask(
         &mut self,
@@ -253,7 +285,8 @@ impl Link {
         question: Question,
         data: impl FnOnce(&mut Vec<u64>),
     ) -> u64 {
-        let id = self.questions.ask();
+        let ends_no_wait = matches!(question, Question::Report {} | Question::Describe { .. });
+        let id = self.questions.ask(!ends_no_wait);
         self.tell(to, &Told::Asks { id, question }, data);
         id
     }

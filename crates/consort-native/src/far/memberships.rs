@@ -33,6 +33,17 @@ impl Memberships {
         self.joined.contains_key(&group)
     }
 
+    /// The groups that PEs of this process are in.
+    pub(super) fn groups(&self) -> Vec<u64> {
+        self.joined.keys().copied().collect()
+    }
+
+    /// A number below which PEs of this process have left all groups that they are not in, and
+    /// other groups that they have left.
+    pub(super) fn left(&self) -> (u64, Vec<u64>) {
+        (self.oldest(), self.left.iter().copied().collect())
+    }
+
     /// Whether all PEs of this process that are ever in a group have left it, if none is in it.
     pub(super) fn is_late(&self, group: u64) -> bool {
         group < self.oldest() || self.left.contains(&group)

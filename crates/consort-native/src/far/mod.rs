@@ -20,9 +20,12 @@
 //! | `released` | numbers of names that this process keeps for a while |
 //! | `transfers` | what goes on with long data, which goes from memory to memory |
 //! | `moves` | begins transfers, and waits for them |
+//! | `traffic` | how many packets of each group were sent and received |
+//! | `report`, `census` | what the PEs of all processes wait for, to find deadlocks |
 //! | `writes` | what was put into the memory of others, and what of it is done |
 //! | `exposed` | buffers that are exposed to far PEs |
 
+pub(crate) mod census;
 pub(crate) mod deliver;
 mod exposed;
 mod home;
@@ -34,7 +37,9 @@ pub(crate) mod packet;
 pub(crate) mod progress;
 mod questions;
 mod released;
+mod report;
 mod telling;
+mod traffic;
 pub(crate) mod transfers;
 pub(crate) mod transport;
 mod writes;

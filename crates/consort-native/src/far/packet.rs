@@ -58,6 +58,39 @@ numbers! {
     };
 }
 
+impl Field for bool {
+    fn write(&self, words: &mut Vec<u64>) {
+        words.push((*self).into());
+    }
+
+    fn read(words: &mut &[u64]) -> Option<Self> {
+        u64::read(words).map(|word| word != 0)
+    }
+}
+
+impl<T: Field> Field for Vec<T> {
+    fn write(&self, words: &mut Vec<u64>) {
+        self.len().write(words);
+        self.iter().for_each(|one| one.write(words));
+    }
+
+    fn read(words: &mut &[u64]) -> Option<Self> {
+        let count = usize::read(words)?;
+        (0..count).map(|_| T::read(words)).collect()
+    }
+}
+
+impl<A: Field, B: Field> Field for (A, B) {
+    fn write(&self, words: &mut Vec<u64>) {
+        self.0.write(words);
+        self.1.write(words);
+    }
+
+    fn read(words: &mut &[u64]) -> Option<Self> {
+        Some((A::read(words)?, B::read(words)?))
+    }
+}
+
 /// Enumerations whose variants have fields, each a field or data of a packet.
 macro_rules! fields {
     ($($(#[$doc:meta])* enum $name:ident {
@@ -211,6 +244,8 @@ fields! {
         Coming { place: Place, at: usize, bytes: usize, tag: u32 } = 13,
         /// What was wanted is not there.
         Refused { tag: u32 } = 14,
+        /// Words that a member of a group publishes, from index `at` on. The words are data.
+        Shown { group: u64, member: Rank, at: usize } = 15,
     }
 
     /// What a process asks another.
@@ -229,9 +264,15 @@ fields! {
         Get { place: Place, at: usize, bytes: usize } = 5,
         /// The old value of a word of a heap, before an operation.
         Atomic { pe: Rank, word: usize, width: Width, operation: Atomic } = 6,
-        /// The words that a member of a group publishes: they come as `Words`, before the answer,
+        /// The words that a member of a group publishes: they come as `Shown`, before the answer,
         /// which is empty.
         Show { group: u64, member: Rank } = 7,
+        /// What the PEs of the process do. The answer is a `Report`, or empty if the job has
+        /// failed.
+        Report {} = 8,
+        /// Where a PE of the process waits, and for what. The answer is a `Description`, or empty
+        /// if the PE does not wait.
+        Describe { pe: Rank } = 9,
     }
 }
 
@@ -244,12 +285,32 @@ pub(super) fn append(frame: &mut Vec<u64>, told: &Told, data: impl FnOnce(&mut V
     frame[begin] = (frame.len() - begin) as u64;
 }
 
+/// The words of a field.
+pub(super) fn words_of_field(field: &impl Field) -> Vec<u64> {
+    let mut words = Vec::new();
+    field.write(&mut words);
+    words
+}
+
 /// Takes the first packet from a frame, with its data.
 pub(super) fn take<'f>(frame: &mut &'f [u64]) -> Option<(Told, &'f [u64])> {
     let words = usize::try_from(*frame.first()?).ok()?;
     let mut packet = frame.split_off(..words)?.get(1..)?;
     let told = Told::read(&mut packet)?;
     Some((told, packet))
+}
+
+impl Field for String {
+    fn write(&self, words: &mut Vec<u64>) {
+        self.len().write(words);
+        words.extend(words_of(self.as_bytes()));
+    }
+
+    fn read(words: &mut &[u64]) -> Option<Self> {
+        let bytes = usize::read(words)?;
+        let text = words.split_off(..bytes.div_ceil(8))?;
+        Self::from_utf8(bytes_of(text, bytes)?).ok()
+    }
 }
 
 /// Words that hold the bytes of a text.
@@ -284,7 +345,10 @@ mod tests {
             Told::Signal { pe, word: 8, width: Width::Four, how: Signal::Add(u64::MAX) },
             Told::Failed {},
             question(Question::Group { forming, pes: 4 }),
+            Told::Shown { group: 3, member: pe, at: 17 },
             question(Question::Show { group: 3, member: pe }),
+            question(Question::Report {}),
+            question(Question::Describe { pe }),
             question(Question::Atomic { pe, word: 8, width: Width::Eight, operation }),
         ]
     }

@@ -4,23 +4,36 @@ use std::collections::HashMap;
 
 use consort_fabric::Rank;
 
+/// A question whose answer nobody has had yet.
+struct Asked {
+    /// Whether the answer may end a PE's wait.
+    ends_wait: bool,
+    /// The answer, if it is there.
+    answer: Option<Vec<u64>>,
+}
+
 /// Questions by their numbers.
 #[derive(Default)]
 pub(super) struct Questions {
     next: u64,
-    /// Those whose answers nobody has had yet, and the answers that are there.
-    answers: HashMap<u64, Option<Vec<u64>>>,
+    /// Those whose answers nobody has had yet.
+    asked: HashMap<u64, Asked>,
     /// The last question for what a member of a group publishes.
     shows: HashMap<(u64, Rank), u64>,
 }
 
 impl Questions {
-    /// The number of a new question.
-    pub(super) fn ask(&mut self) -> u64 {
+    /// The number of a new question, whose answer may end a PE's wait or not.
+    pub(super) fn ask(&mut self, ends_wait: bool) -> u64 {
         let id = self.next;
         self.next += 1;
-        self.answers.insert(id, None);
+        self.asked.insert(id, Asked { ends_wait, answer: None });
         id
+    }
+
+    /// Whether an answer is awaited that may end a PE's wait.
+    pub(super) fn await_any(&self) -> bool {
+        self.asked.values().any(|asked| asked.ends_wait && asked.answer.is_none())
     }
 
     /// The number of a new question for what a member of a group publishes; `None` if the last one
@@ -31,7 +44,7 @@ impl Questions {
         {
             return None;
         }
-        let id = self.ask();
+        let id = self.ask(false);
         self.shows.insert((group, member), id);
         Some(id)
     }
@@ -39,27 +52,27 @@ impl Questions {
     /// Drops the questions for what members of a group publish.
     pub(super) fn leave(&mut self, group: u64) {
         for (_, id) in self.shows.extract_if(|(of, _), _| *of == group) {
-            self.answers.remove(&id);
+            self.asked.remove(&id);
         }
     }
 
     /// Keeps an answer, if somebody still waits for it.
     pub(super) fn keep(&mut self, id: u64, data: &[u64]) {
-        if let Some(answer) = self.answers.get_mut(&id) {
-            *answer = Some(data.to_vec());
+        if let Some(asked) = self.asked.get_mut(&id) {
+            asked.answer = Some(data.to_vec());
         }
     }
 
     /// An answer, once it is there. It is had once.
     pub(super) fn take(&mut self, id: u64) -> Option<Vec<u64>> {
-        let answer = self.answers.get_mut(&id)?.take()?;
-        self.answers.remove(&id);
+        let answer = self.asked.get_mut(&id)?.answer.take()?;
+        self.asked.remove(&id);
         Some(answer)
     }
 
     /// Drops a question, whose answer nobody waits for any more.
     pub(super) fn forget(&mut self, id: u64) {
-        self.answers.remove(&id);
+        self.asked.remove(&id);
     }
 }
 
@@ -77,7 +90,19 @@ mod tests {
         assert_eq!(questions.ask_to_show(5, Rank(1)), Some(2));
         questions.leave(5);
         questions.keep(2, &[]);
-        assert!(questions.answers.is_empty());
+        assert!(questions.asked.is_empty());
         assert_eq!(questions.ask_to_show(5, Rank(1)), Some(3));
+    }
+
+    #[test]
+    fn question_that_ends_no_wait_is_not_awaited() {
+        let mut questions = Questions::default();
+        questions.ask_to_show(5, Rank(1));
+        questions.ask(false);
+        assert!(!questions.await_any());
+        let id = questions.ask(true);
+        assert!(questions.await_any());
+        questions.keep(id, &[7]);
+        assert!(!questions.await_any());
     }
 }

@@ -40,6 +40,11 @@ impl Far {
         self.link().ask(self.process(to), question, data)
     }
 
+    /// Asks a process a question, at the next flush at the latest; returns its number.
+    pub(super) fn ask_process(&self, process: u32, question: Question) -> u64 {
+        self.link().ask(process, question, |_| ())
+    }
+
     /// Asks the process of a PE for the words that a member of a group publishes, unless it has
     /// been asked and has not answered.
     pub(crate) fn ask_to_show(&self, to: Rank, group: u64, member: Rank) {

@@ -103,6 +103,19 @@ pub(crate) const fn recent(call: u64) -> usize {
     call as usize & (RECENT_CALLS - 1)
 }
 
+/// What a word of a group's memory is for, if a member waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spot {
+    /// A message or a signal on a channel.
+    Channel(usize),
+    /// A pairwise operation with a member.
+    Pair(Rank),
+    /// A buffer that a member exposes.
+    Exposure(Rank),
+    /// The count of detaches of what the member has exposed.
+    Detaches,
+}
+
 impl Geometry {
     /// Small teams get room for long messages; large ones a line for each peer. The PEs of the job
     /// lie on `nodes`.
@@ -168,6 +181,33 @@ impl Geometry {
         call as usize & self.position_mask
     }
 
+    /// What the word at an index is for, if member `rank` waits for it.
+    pub(crate) fn spot(&self, rank: Rank, at: usize) -> Option<Spot> {
+        let rank_of = |index: usize| u32::try_from(index).ok().map(Rank);
+        let (inbox, in_inbox) = (at / self.per_pe, at % self.per_pe);
+        if at < self.first_member {
+            let is_own = inbox == rank.index();
+            return match in_inbox {
+                _ if in_inbox >= self.first_pair => {
+                    let higher = (in_inbox - self.first_pair) / PAIR_WORDS;
+                    rank_of(if is_own { higher } else { inbox }).map(Spot::Pair)
+                }
+                _ if in_inbox >= self.first_short_slot => {
+                    let slot = (in_inbox - self.first_short_slot) / SHORT_SLOT_WORDS;
+                    Some(Spot::Channel(slot / self.window))
+                }
+                _ => Some(Spot::Channel(in_inbox / LINE_WORDS % self.stride)),
+            };
+        }
+        let published = at.checked_sub(self.member(rank, 0)).filter(|&at| at < self.per_member)?;
+        if published >= self.exposures {
+            let exposure = (published - self.exposures) / LINE_WORDS;
+            let pes = self.words - self.ranks;
+            return rank_of(exposure / EXPOSURES as usize % pes).map(Spot::Exposure);
+        }
+        (published >= self.exposure_counts).then_some(Spot::Detaches)
+    }
+
     /// The capabilities of a group whose members lie on nodes like this.
     pub(crate) fn capabilities(&self, nodes: Nodes) -> Capabilities {
         let lines = if nodes == Nodes::One { self.near_lines } else { self.lines };
@@ -182,5 +222,34 @@ impl Geometry {
             vendor: Vendor::NONE,
             nodes,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spot_says_what_a_word_is_for() {
+        let geometry = Geometry::of(5, Nodes::One);
+        let me = Rank(2);
+        let inbox = me.index() * geometry.per_pe;
+        let position = geometry.window - 1;
+        let line = inbox + (position * geometry.stride + 37) * LINE_WORDS + LINE_WORDS - 1;
+        assert_eq!(geometry.spot(me, line), Some(Spot::Channel(37)));
+        let slot = (37 * geometry.window + position) * SHORT_SLOT_WORDS + 1;
+        let slot = inbox + geometry.first_short_slot + slot;
+        assert_eq!(geometry.spot(me, slot), Some(Spot::Channel(37)));
+        let pair = |low: usize, high: usize| {
+            low * geometry.per_pe + geometry.first_pair + high * PAIR_WORDS + 3
+        };
+        assert_eq!(geometry.spot(me, pair(2, 4)), Some(Spot::Pair(Rank(4))));
+        assert_eq!(geometry.spot(me, pair(1, 2)), Some(Spot::Pair(Rank(1))));
+        let exposure = (position * 5 + 3) * EXPOSURES as usize + 1;
+        let exposure = geometry.member(me, geometry.exposures + exposure * LINE_WORDS + 7);
+        assert_eq!(geometry.spot(me, exposure), Some(Spot::Exposure(Rank(3))));
+        let detaches = geometry.exposure_counts + position * geometry.per_count;
+        assert_eq!(geometry.spot(me, geometry.member(me, detaches)), Some(Spot::Detaches));
+        assert_eq!(geometry.spot(me, geometry.member(me, FINISHED)), None);
     }
 }

@@ -93,6 +93,16 @@ pub enum Failure {
         /// A PE that has not begun that call, and the call that it waits in.
         other: (Rank, String),
     },
+    /// A PE waits in a call for what no PE sends: every PE of the call has begun it, and waits or
+    /// has finished.
+    Starved {
+        /// The PE.
+        waiting: Rank,
+        /// The call, with its algorithm and its team.
+        call: String,
+        /// What it waits for.
+        awaited: String,
+    },
 }
 
 /// The team of a failure: its first members, and its size.
@@ -170,6 +180,12 @@ impl fmt::Display for Failure {
                 f,
                 "PE {rank} waited for more than {limit:?} in {call}; not there: {}",
                 late.list()
+            ),
+            Self::Starved { waiting, call, awaited } => write!(
+                f,
+                "PE {waiting} waits in {call} for {awaited}, which no PE sends: every PE of the \
+                 call has begun it, and waits or has finished; check what its algorithm sends and \
+                 waits for"
             ),
             Self::Deadlock { one, other } => write!(
                 f,

@@ -262,26 +262,6 @@ impl Job {
         self.directory.lock(self.poison_flag())
     }
 
-    /// Whether teams other than the world have been made.
-    pub(crate) fn has_made_teams(&self) -> bool {
-        self.directory.has_made_teams()
-    }
-
-    /// Counts a PE that waits for a word for long, or no more.
-    pub(crate) fn count_word_wait(&self, begins: bool) {
-        let count = &self.header.word_waits;
-        if begins {
-            count.fetch_add(1, Relaxed)
-        } else {
-            count.fetch_sub(1, Relaxed)
-        };
-    }
-
-    /// Whether PEs may wait for each other in anything but calls of the world.
-    pub(crate) fn may_deadlock(&self) -> bool {
-        self.has_made_teams() || self.header.word_waits.load(Relaxed) > 0
-    }
-
     /// The launch's configuration.
     pub fn config(&self) -> &Config {
         &self.config

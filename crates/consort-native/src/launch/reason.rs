@@ -28,6 +28,7 @@ const MISSING: u64 = 6;
 const TIMED_OUT: u64 = 7;
 const NOBODY_LEFT: u64 = 8;
 pub(super) const ENDED: u64 = 9;
+const STARVED: u64 = 10;
 
 /// The words of a failure.
 pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
@@ -86,6 +87,11 @@ pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
             words.one(one.0, &one.1);
             words.one(other.0, &other.1);
         }
+        Failure::Starved { waiting, call, awaited } => {
+            words.number(STARVED);
+            words.one(*waiting, call);
+            words.text(awaited);
+        }
     }
     let Writer(words) = words;
     debug_assert!(words.len() <= REASON_WORDS, "a reason of {} words", words.len());
@@ -137,6 +143,10 @@ pub(crate) fn decode(words: &[u64]) -> Option<Failure> {
             Some(Failure::TimedOut { rank, call, limit, late: words.members()? })
         }
         DEADLOCK => Some(Failure::Deadlock { one: words.one()?, other: words.one()? }),
+        STARVED => {
+            let (waiting, call) = words.one()?;
+            Some(Failure::Starved { waiting, call, awaited: words.text()? })
+        }
         _ => None,
     }
 }
@@ -240,7 +250,7 @@ mod tests {
 
     /// A failure of each kind, with texts of `letters` letters of two bytes, and a team of
     /// `members`.
-    fn failures(letters: usize, members: u32) -> [Failure; 9] {
+    fn failures(letters: usize, members: u32) -> [Failure; 10] {
         let text = |end: &str| "ä".repeat(letters) + end;
         let one = |rank: u32| (Rank(rank), text(&rank.to_string()));
         let team = Members::of(members as usize, (0..members).map(|rank| Rank(7 * rank)));
@@ -257,6 +267,7 @@ mod tests {
             },
             Failure::Deadlock { one: one(8), other: one(9) },
             Failure::NobodyLeft { waiting: Rank(1), other: Some(one(2)) },
+            Failure::Starved { waiting: Rank(10), call: text("s"), awaited: text("w") },
             Failure::Missing {
                 missing: team.clone(),
                 waiting: Rank(3),
@@ -298,7 +309,7 @@ mod tests {
         /// Decoding arbitrary words does not panic.
         #[test]
         fn anything_may_stand_there(
-            kind in 0_u64..11,
+            kind in 0_u64..12,
             words in vec(prop_oneof![0_u64..20, any::<u64>()], 0..60),
             left in 0_usize..60,
         ) {
@@ -307,7 +318,7 @@ mod tests {
             if let Some(failure) = decode(&all) {
                 prop_assert!(encode(&failure).len() <= REASON_WORDS);
             }
-            let mut cut = encode(&failures(20, 20)[(kind % 9) as usize]);
+            let mut cut = encode(&failures(20, 20)[(kind % 10) as usize]);
             cut.truncate(left);
             let _ = decode(&cut);
         }

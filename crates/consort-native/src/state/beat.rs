@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::sync::{AtomicU64, fence};
 
 /// Words of the record.
-const WORDS: usize = 6;
+const WORDS: usize = 7;
 /// The number of a reader's tries.
 const TRIES: u32 = 1000;
 
@@ -41,6 +41,21 @@ pub struct Wait {
     pub call: u64,
     /// The word of the call.
     pub word: u64,
+    /// What the PE waits for in the call.
+    pub awaited: Awaited,
+}
+
+/// What ends a wait in a call, as far as the PE knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// Unknown: the wait may end without a message of the call.
+    Unknown,
+    /// The end of a nonblocking call, which the PE polls.
+    Completion,
+    /// Credits for later calls.
+    Credits,
+    /// A change of the group's word at this index.
+    Word(usize),
 }
 
 /// The contents of the record.
@@ -94,20 +109,43 @@ impl Beat {
     }
 
     fn encode(&Beats { wait, waits, beats, shares }: &Beats) -> [u64; WORDS] {
-        let [kind, call, word] = match wait {
-            None => [0; 3],
-            Some(Waits::ForWord) => [1, 0, 0],
-            Some(Waits::In(Wait { group, call, word })) => [group.wrapping_add(2), call, word],
+        let [kind, call, word, awaited] = match wait {
+            None => [0; 4],
+            Some(Waits::ForWord) => [1, 0, 0, 0],
+            Some(Waits::In(Wait { group, call, word, awaited })) => {
+                [group.wrapping_add(2), call, word, awaited.encode()]
+            }
         };
-        [kind, call, word, waits, beats, shares.into()]
+        [kind, call, word, awaited, waits, beats, shares.into()]
     }
 
-    fn decode([kind, call, word, waits, beats, shares]: [u64; WORDS]) -> Beats {
+    fn decode([kind, call, word, awaited, waits, beats, shares]: [u64; WORDS]) -> Beats {
+        let awaited = Awaited::decode(awaited);
         let wait = match kind {
             0 => None,
             1 => Some(Waits::ForWord),
-            _ => Some(Waits::In(Wait { group: kind - 2, call, word })),
+            _ => Some(Waits::In(Wait { group: kind - 2, call, word, awaited })),
         };
         Beats { wait, waits, beats, shares: shares != 0 }
+    }
+}
+
+impl Awaited {
+    pub(crate) fn encode(self) -> u64 {
+        match self {
+            Self::Unknown => 0,
+            Self::Completion => 1,
+            Self::Credits => 2,
+            Self::Word(at) => at as u64 + 3,
+        }
+    }
+
+    pub(crate) fn decode(word: u64) -> Self {
+        match word {
+            0 => Self::Unknown,
+            1 => Self::Completion,
+            2 => Self::Credits,
+            _ => usize::try_from(word - 3).map_or(Self::Unknown, Self::Word),
+        }
     }
 }

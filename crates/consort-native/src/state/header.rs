@@ -16,8 +16,6 @@ pub(crate) struct Header {
     pub(crate) epoch_ns: AtomicU64,
     /// In a file that holds one job alone, the offset from which on nothing is.
     pub(crate) file_end: AtomicU64,
-    /// The number of PEs that have waited for a word for long.
-    pub(crate) word_waits: AtomicU32,
     /// The number of the parallel region that the PEs are in, from 1 on.
     pub(crate) region: AtomicU64,
 }

@@ -105,6 +105,16 @@ impl GroupMemory {
         (0..RECENT_CALLS).map(move |at| self.member(rank, RECENT + at).load(Acquire))
     }
 
+    /// The word of the last call of a member; 0 if it has made none.
+    pub(crate) fn last_call(&self, rank: Rank) -> u64 {
+        let later = |one: u64, other| match one {
+            0 => other,
+            _ if other == 0 || is_before(other, one) => one,
+            _ => other,
+        };
+        self.all_recent(rank).fold(0, later)
+    }
+
     /// The index in a member's log of the call with `word`; `None` if it is not there, or the next
     /// call that the member begins replaces it.
     pub(crate) fn recent_index(&self, rank: Rank, word: u64) -> Option<usize> {
@@ -122,11 +132,15 @@ impl GroupMemory {
         moves.store(moves.load(Relaxed) + 1, Relaxed);
     }
 
+    /// The number of moves of a member's calls.
+    pub(crate) fn moves_of(&self, rank: Rank) -> u64 {
+        let moves = [MOVES, MOVES + 1].map(|word| self.member(rank, word).load(Relaxed));
+        moves[0].wrapping_add(moves[1])
+    }
+
     /// The number of moves of all members' calls.
     pub(crate) fn moves(&self) -> u64 {
-        let words = self.members().flat_map(|rank| [(rank, MOVES), (rank, MOVES + 1)]);
-        let moves = words.map(|(rank, word)| self.member(rank, word).load(Relaxed));
-        moves.fold(0, u64::wrapping_add)
+        self.members().map(|rank| self.moves_of(rank)).fold(0, u64::wrapping_add)
     }
 
     /// The word of a call in the log of `rank`.
@@ -164,7 +178,7 @@ impl GroupMemory {
 
 /// Whether the sequence number in `word` is before that in `other`. The two must differ by less
 /// than half of all numbers.
-fn is_before(word: u64, other: u64) -> bool {
+pub(crate) fn is_before(word: u64, other: u64) -> bool {
     word.wrapping_sub(other) & SEQUENCE_MASK >= 1 << (SEQUENCE_BITS - 1)
 }
 
@@ -193,6 +207,7 @@ mod tests {
             assert_eq!(found(calls - 2).is_some(), call >= calls - 2);
             assert_eq!(found(calls - 1), None);
             assert_eq!(found(calls), None);
+            assert_eq!(memory.last_call(rank), word(call));
         }
     }
 }

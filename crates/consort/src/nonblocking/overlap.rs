@@ -195,8 +195,13 @@ impl<'scope> Overlap<'scope, '_> {
     fn drain(&self) {
         let endpoint = &self.team.state.endpoint;
         let _inside = self.team.state.go_inside();
-        let number = endpoint.first_under_way().unwrap_or(0);
-        if endpoint.block_until(number, None, || self.operations.is_zero().then_some(())).is_err() {
+        // Until the first pending call is complete: a wait names the call that it waits in.
+        let first = endpoint.first_under_way();
+        let is_over = || {
+            let is_next = first.is_some() && endpoint.first_under_way() != first;
+            (is_next || self.operations.is_zero()).then_some(())
+        };
+        if endpoint.block_until(first.unwrap_or(0), None, is_over).is_err() {
             // The job has failed: each operation ends at its next poll, here or on the helper.
             endpoint.progress();
             thread::yield_now();

@@ -1,0 +1,165 @@
+//! Looks for PEs that wait in vain, of which some share no memory: collects what all processes
+//! report.
+//!
+//! The lowest process in which a PE waits takes the census. A process asks each lower one, in turn,
+//! for a report, and goes on to the next if no PE waits there, or if the answer does not come: then
+//! all of its PEs compute. If a PE waits there, it asks again after a while.
+//!
+//! The process that takes the census asks all others at once, and judges what they report; then
+//! again, after a pause. Reports of one round are made when all of the round before have arrived,
+//! so what two rounds agree on was so at one time in between. An answer that comes after its round
+//! has ended is dropped. Cost: nothing while no PE waits for long, then a packet to each process
+//! and back, once in 20 ms to 500 ms.
+
+use std::{
+    mem,
+    time::{Duration, Instant},
+};
+
+use consort_fabric::Rank;
+
+use super::{
+    link::Far,
+    packet::{Field, Question},
+    report::Report,
+};
+use crate::{
+    launch::{
+        failure::{Failure, Members},
+        job::Job,
+    },
+    progress::deadlock::{describe::Description, snapshot::Snapshot, verdict::Suspects},
+    state::beat::Waits,
+};
+
+/// How long an answer is awaited: a process in which some PE waits, or all have finished, answers
+/// at once.
+const ANSWERS: Duration = Duration::from_millis(50);
+/// The pauses between two rounds, at least and at most; between them it is a part of the time that
+/// the census has lasted.
+const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
+const PAUSE_PART: u32 = 8;
+
+/// A question that a process has not answered.
+#[derive(Debug)]
+struct Asked {
+    process: u32,
+    id: u64,
+    /// Whether it is of this round.
+    is_new: bool,
+}
+
+/// A PE's part in finding PEs that wait in vain.
+#[derive(Debug, Default)]
+pub(crate) struct Census {
+    /// The process that is asked whether it takes the census.
+    candidate: u32,
+    /// When the PE took part first in this wait.
+    since: Option<Instant>,
+    /// When this round has begun, and when the next one begins.
+    begun: Option<Instant>,
+    next: Option<Instant>,
+    asked: Vec<Asked>,
+    /// What has been reported in this round.
+    reports: Vec<Report>,
+    suspects: Suspects,
+}
+
+impl Census {
+    /// Forgets the last wait.
+    pub(crate) fn begin_wait(&mut self, far: Option<&Far>) {
+        let last = mem::take(self);
+        let forget = |asked: Asked| far.into_iter().for_each(|far| far.forget(asked.id));
+        last.asked.into_iter().for_each(forget);
+    }
+
+    /// Takes the next step; returns why PEs wait in vain, if they do.
+    pub(crate) fn look(&mut self, job: &Job, far: &Far) -> Option<Failure> {
+        let now = Instant::now();
+        let since = *self.since.get_or_insert(now);
+        if self.next.is_some_and(|next| now < next) {
+            return None;
+        }
+        self.collect(far);
+        let Some(begun) = self.begun else {
+            self.ask(far, now);
+            return None;
+        };
+        let are_all_there = !self.asked.iter().any(|asked| asked.is_new);
+        if !are_all_there && now < begun + ANSWERS {
+            return None;
+        }
+        self.begun = None;
+        let reports = mem::take(&mut self.reports);
+        let [shortest, longest] = PAUSES;
+        self.next = Some(now + ((now - since) / PAUSE_PART).clamp(shortest, longest));
+        if self.candidate == far.own() {
+            return self.judge(job, far, reports);
+        }
+        if !reports.iter().any(Report::has_waiting) {
+            self.candidate += 1;
+            self.next = None;
+        }
+        None
+    }
+
+    /// Begins a round: asks the candidate, or all others if it is this process. Those that have not
+    /// answered the last question are not asked again.
+    fn ask(&mut self, far: &Far, now: Instant) {
+        self.begun = Some(now);
+        self.asked.iter_mut().for_each(|asked| asked.is_new = false);
+        let all = if self.candidate == far.own() {
+            0..far.count()
+        } else {
+            self.candidate..self.candidate + 1
+        };
+        for process in all.filter(|&process| process != far.own()) {
+            if !self.asked.iter().any(|asked| asked.process == process) {
+                let id = far.ask_process(process, Question::Report {});
+                self.asked.push(Asked { process, id, is_new: true });
+            }
+        }
+        far.flush_now();
+    }
+
+    /// Takes the answers that have come; drops those of earlier rounds.
+    fn collect(&mut self, far: &Far) {
+        let reports = &mut self.reports;
+        self.asked.retain(|asked| {
+            let Some(answer) = far.answer(asked.id) else { return true };
+            if asked.is_new {
+                reports.extend(Report::read(&mut &answer[..]));
+            }
+            false
+        });
+    }
+
+    fn judge(&mut self, job: &Job, far: &Far, mut reports: Vec<Report>) -> Option<Failure> {
+        reports.push(job.report(far, &mut far.link())?);
+        let now = Report::merged(&reports, job.config().pes)?;
+        // It never begins the call: that is certain at once.
+        if let Some((waiting, rank)) = now.abandoned() {
+            return abandoned(job, far, &now, waiting, rank);
+        }
+        self.suspects.judge(&now)?.failure(|pe| describe(job, far, &now, pe))
+    }
+}
+
+/// A PE has finished without a call in which another one waits.
+fn abandoned(job: &Job, far: &Far, now: &Snapshot, waiting: Rank, rank: Rank) -> Option<Failure> {
+    let (call, _) = describe(job, far, now, waiting)?;
+    Some(Failure::Finished { rank, waiting, call, team: Members::default() })
+}
+
+/// The wait of a PE in words, and what ends it.
+fn describe(job: &Job, far: &Far, now: &Snapshot, pe: Rank) -> Option<(String, String)> {
+    let waiting = now.waiting(pe)?;
+    let description = if far.is_own(pe) || waiting.wait == Waits::ForWord {
+        Description::of(job, pe)
+    } else {
+        let answer = job.ask(far, pe, Question::Describe { pe }, |_| ())?;
+        let (place, awaited) = Field::read(&mut &answer[..]).unwrap_or_default();
+        Some(Description { place, awaited })
+    };
+    Some(description.unwrap_or_default().told(job, waiting))
+}

@@ -1,0 +1,327 @@
+//! What the PEs of a process wait for, for another process that looks for deadlocks.
+//!
+//! A report is made while the link is locked, so nothing is sent or delivered meanwhile. Reports of
+//! all processes make a snapshot. They are of different times; but if a second report of each
+//! process, which it makes when the first ones of all have arrived, says the same, all said so at
+//! one time in between.
+
+use std::collections::{BTreeMap, HashMap};
+
+use consort_fabric::Rank;
+
+use super::{
+    link::{Far, Link},
+    packet::Field,
+    traffic::Counts,
+};
+use crate::{
+    launch::job::Job,
+    progress::deadlock::snapshot::{Member, Pulse, Snapshot, Standing, Waiting},
+    state::beat::{Awaited, Beats, Wait, Waits},
+    team::memory::{GroupMemory, is_before},
+};
+
+/// What a PE does: its wait without the members of its call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    Computes,
+    Finished,
+    Waits { wait: Waits, number: u64, beats: u64 },
+}
+
+/// What PEs of a process do in a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct OfGroup {
+    number: u64,
+    pulse: Pulse,
+    /// Those that have joined it, by their ranks in the world, each with the word of its last call,
+    /// or 0.
+    last_calls: Vec<(Rank, u64)>,
+    /// All members by their ranks in the world, if a PE of the process waits in the group.
+    members: Vec<Rank>,
+}
+
+/// What the PEs of a process do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Report {
+    /// Whether the process awaits no reply, and no long data is on its way from it or to it.
+    is_quiet: bool,
+    /// Whether other threads have handles on symmetric memory.
+    shares: bool,
+    /// Of all groups and of symmetric memory.
+    all: Pulse,
+    pes: Vec<(Rank, Doing)>,
+    groups: Vec<OfGroup>,
+    /// Groups that all PEs of the process have left: these, and all below a number that are not in
+    /// `groups`.
+    left: Vec<u64>,
+    left_below: u64,
+}
+
+impl Report {
+    /// Whether a PE of the process waits.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.pes.iter().any(|(_, doing)| matches!(doing, Doing::Waits { .. }))
+    }
+
+    /// Whether all PEs of the process that are ever in a group have left it.
+    fn has_left(&self, group: u64) -> bool {
+        let is_in = self.groups.iter().any(|of_group| of_group.number == group);
+        !is_in && (group < self.left_below || self.left.contains(&group))
+    }
+
+    /// What all PEs do, as far as processes have reported; `None` while something that ends waits
+    /// may be on its way.
+    pub(super) fn merged(reports: &[Self], pes: u32) -> Option<Snapshot> {
+        if !reports.iter().all(|report| report.is_quiet) {
+            return None;
+        }
+        let groups = || reports.iter().flat_map(|report| &report.groups);
+        let mut members: HashMap<u64, &[Rank]> = HashMap::new();
+        let mut last_calls = HashMap::new();
+        let mut pulses: BTreeMap<u64, Pulse> = BTreeMap::new();
+        for group in groups() {
+            let pulse = pulses.entry(group.number).or_default();
+            *pulse = pulse.and(group.pulse);
+            if !group.members.is_empty() {
+                members.insert(group.number, &group.members);
+            }
+            let calls = group.last_calls.iter().map(|&(pe, word)| ((group.number, pe), word));
+            last_calls.extend(calls);
+        }
+        let reporters =
+            reports.iter().flat_map(|report| report.pes.iter().map(move |(pe, _)| (*pe, report)));
+        let reporters: HashMap<Rank, &Self> = reporters.collect();
+        let member = |pe: Rank, wait: &Wait| {
+            if reporters.get(&pe).is_some_and(|report| report.has_left(wait.group)) {
+                return None; // it has left after the last call, which ends for all
+            }
+            let last = last_calls.get(&(wait.group, pe)).copied().unwrap_or(0);
+            Some(Member { pe: Some(pe), has_begun: last != 0 && !is_before(last, wait.word) })
+        };
+        let members = |wait: &Waits| match wait {
+            Waits::ForWord => Some(Vec::new()),
+            Waits::In(wait) => {
+                members.get(&wait.group)?.iter().map(|&pe| member(pe, wait)).collect()
+            }
+        };
+        let standing = |doing: &Doing| match *doing {
+            Doing::Computes => Standing::Active,
+            Doing::Finished => Standing::Finished,
+            // A PE whose group is freed does not wait any more.
+            Doing::Waits { wait, number, beats } => members(&wait)
+                .map_or(Standing::Active, |members| {
+                    Standing::Waits(Waiting { wait, number, beats, members })
+                }),
+        };
+        let mut standings = vec![Standing::Active; pes as usize];
+        for (pe, doing) in reports.iter().flat_map(|report| &report.pes) {
+            *standings.get_mut(pe.index())? = standing(doing);
+        }
+        let all = reports.iter().fold(Pulse::default(), |sum, report| sum.and(report.all));
+        let shares = reports.iter().any(|report| report.shares);
+        Some(Snapshot { standings, groups: pulses, all, shares })
+    }
+}
+
+impl Job {
+    /// What the PEs of this process do; `None` if the job has failed, a record cannot be read, or
+    /// a group's memory cannot be mapped.
+    pub(super) fn report(&self, far: &Far, link: &mut Link) -> Option<Report> {
+        let directory = self.directory()?;
+        let world = self.world_memory();
+        let own = || (0..self.config().pes).map(Rank).filter(|&pe| far.is_own(pe));
+        let (left_below, left) = link.memberships.left();
+        let is_quiet = link.is_quiet();
+        let mut report = Report { is_quiet, left, left_below, ..Report::default() };
+        for pe in own() {
+            let Beats { wait, waits: number, beats, shares } =
+                self.states[pe.index()].beat.read()?;
+            report.shares |= shares;
+            let doing = match wait {
+                Some(wait) => Doing::Waits { wait, number, beats },
+                // A PE that has finished begins no call after those that are looked up below.
+                None if world.has_finished(pe, self.region()) => Doing::Finished,
+                None => Doing::Computes,
+            };
+            report.pes.push((pe, doing));
+        }
+        let mut moves = 0_u64;
+        for number in link.memberships.groups() {
+            let Some((at, pes)) = directory.group(number) else { continue };
+            let memory = self.group_memory(at, pes)?;
+            let of_group = self.report_of(far, &report, number, &memory);
+            moves = moves.wrapping_add(of_group.pulse.moves);
+            let Counts { sent, received } = link.traffic.of(number);
+            let pulse = Pulse { sent, received, ..of_group.pulse };
+            report.groups.push(OfGroup { pulse, ..of_group });
+        }
+        let Counts { sent, received } = link.traffic.all;
+        report.all = Pulse { moves, sent, received };
+        Some(report)
+    }
+
+    fn report_of(&self, far: &Far, report: &Report, number: u64, memory: &GroupMemory) -> OfGroup {
+        let members = || memory.members().filter_map(|rank| Some((rank, memory.in_world(rank)?)));
+        let own = members().filter(|(_, pe)| far.is_own(*pe));
+        let is_here = |doing: &Doing| matches!(doing, Doing::Waits { wait: Waits::In(wait), .. } if wait.group == number);
+        let is_waited_in = report.pes.iter().any(|(_, doing)| is_here(doing));
+        let mut of_group = OfGroup { number, ..OfGroup::default() };
+        for (rank, pe) in own {
+            of_group.last_calls.push((pe, memory.last_call(rank)));
+            of_group.pulse.moves = of_group.pulse.moves.wrapping_add(memory.moves_of(rank));
+        }
+        if is_waited_in {
+            of_group.members = members().map(|(_, pe)| pe).collect();
+        }
+        of_group
+    }
+}
+
+impl Field for Pulse {
+    fn write(&self, words: &mut Vec<u64>) {
+        words.extend([self.moves, self.sent, self.received]);
+    }
+
+    fn read(words: &mut &[u64]) -> Option<Self> {
+        let [moves, sent, received] = *words.split_off(..3)?.first_chunk()?;
+        Some(Self { moves, sent, received })
+    }
+}
+
+impl Field for Doing {
+    fn write(&self, words: &mut Vec<u64>) {
+        let (kind, number, beats) = match *self {
+            Self::Computes => return words.push(0),
+            Self::Finished => return words.push(1),
+            Self::Waits { wait: Waits::ForWord, number, beats } => (2, number, beats),
+            Self::Waits { wait: Waits::In(_), number, beats } => (3, number, beats),
+        };
+        words.extend([kind, number, beats]);
+        if let Self::Waits { wait: Waits::In(Wait { group, call, word, awaited }), .. } = *self {
+            words.extend([group, call, word, awaited.encode()]);
+        }
+    }
+
+    fn read(words: &mut &[u64]) -> Option<Self> {
+        let kind = u64::read(words)?;
+        if kind < 2 {
+            return Some(if kind == 0 { Self::Computes } else { Self::Finished });
+        }
+        let (number, beats) = Field::read(words)?;
+        let wait = match kind {
+            2 => Waits::ForWord,
+            3 => {
+                let [group, call, word, awaited] = *words.split_off(..4)?.first_chunk()?;
+                Waits::In(Wait { group, call, word, awaited: Awaited::decode(awaited) })
+            }
+            _ => return None,
+        };
+        Some(Self::Waits { wait, number, beats })
+    }
+}
+
+impl Field for OfGroup {
+    fn write(&self, words: &mut Vec<u64>) {
+        self.number.write(words);
+        self.pulse.write(words);
+        self.last_calls.write(words);
+        self.members.write(words);
+    }
+
+    fn read(words: &mut &[u64]) -> Option<Self> {
+        Some(Self {
+            number: Field::read(words)?,
+            pulse: Field::read(words)?,
+            last_calls: Field::read(words)?,
+            members: Field::read(words)?,
+        })
+    }
+}
+
+impl Field for Report {
+    fn write(&self, words: &mut Vec<u64>) {
+        self.is_quiet.write(words);
+        self.shares.write(words);
+        self.all.write(words);
+        self.pes.write(words);
+        self.groups.write(words);
+        self.left.write(words);
+        self.left_below.write(words);
+    }
+
+    fn read(words: &mut &[u64]) -> Option<Self> {
+        Some(Self {
+            is_quiet: Field::read(words)?,
+            shares: Field::read(words)?,
+            all: Field::read(words)?,
+            pes: Field::read(words)?,
+            groups: Field::read(words)?,
+            left: Field::read(words)?,
+            left_below: Field::read(words)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A report of a process with one PE, which waits in call 0 of group 1, which both have joined.
+    fn waits(pe: u32, last: [(Rank, u64); 1], pulse: Pulse) -> Report {
+        let wait = Wait { group: 1, call: 0, word: 5, awaited: Awaited::Word(3) };
+        let doing = Doing::Waits { wait: Waits::In(wait), number: 2, beats: 9 };
+        let members = vec![Rank(0), Rank(1)];
+        let of_group = OfGroup { number: 1, pulse, last_calls: last.to_vec(), members };
+        let pes = vec![(Rank(pe), doing)];
+        let groups = vec![of_group];
+        Report { is_quiet: true, pes, all: pulse, groups, left: vec![7], ..Report::default() }
+    }
+
+    #[test]
+    fn report_is_read_as_it_was_written() {
+        let mut report = waits(0, [(Rank(0), 5)], Pulse { moves: 1, sent: 2, received: 3 });
+        report.pes.push((Rank(3), Doing::Finished));
+        let word = Doing::Waits { wait: Waits::ForWord, number: 1, beats: 4 };
+        report.pes.extend([(Rank(4), Doing::Computes), (Rank(5), word)]);
+        let mut words = Vec::new();
+        report.write(&mut words);
+        assert_eq!(Report::read(&mut &words[..]), Some(report));
+        for end in 0..words.len() {
+            assert_eq!(Report::read(&mut &words[..end]), None);
+        }
+        for at in 0..words.len() {
+            let mut changed = words.clone();
+            changed[at] = u64::MAX;
+            let _ = Report::read(&mut &changed[..]);
+        }
+    }
+
+    #[test]
+    fn merged_reports_have_the_sums_of_the_packets() {
+        let [one, other] = [(0, 5, 7, 4), (1, 4, 4, 7)].map(|(pe, word, sent, received)| {
+            waits(pe, [(Rank(pe), word)], Pulse { moves: 1, sent, received })
+        });
+        let snapshot = Report::merged(&[one.clone(), other], 3).expect("all are quiet");
+        assert_eq!(snapshot.groups[&1], Pulse { moves: 2, sent: 11, received: 11 });
+        let members = &snapshot.waiting(Rank(1)).expect("it waits").members;
+        let member = |pe, has_begun| Member { pe: Some(Rank(pe)), has_begun };
+        assert_eq!(members[..], [member(0, true), member(1, false)]);
+        assert_eq!(snapshot.standings[2], Standing::Active, "no process has reported it");
+        // PE 1 has left the group, so the call has ended for all, or soon will have.
+        for (left, left_below) in [(vec![1], 0), (vec![], 2)] {
+            let left = Report {
+                pes: vec![(Rank(1), Doing::Finished)],
+                groups: Vec::new(),
+                left,
+                left_below,
+                ..one.clone()
+            };
+            let snapshot = Report::merged(&[one.clone(), left], 2).expect("all are quiet");
+            assert_eq!(snapshot.standings[0], Standing::Active);
+            assert_eq!(snapshot.abandoned(), None);
+        }
+        let busy = Report { is_quiet: false, ..one };
+        assert!(Report::merged(&[busy], 3).is_none());
+    }
+}

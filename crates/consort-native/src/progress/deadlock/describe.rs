@@ -1,0 +1,90 @@
+//! Where a PE waits, and for what, in words.
+
+use consort_fabric::Rank;
+
+use super::{snapshot::Waiting, verdict::Verdict};
+use crate::{
+    inbox::geometry::Spot,
+    launch::{
+        failure::{Failure, Members},
+        job::Job,
+    },
+    state::beat::{Awaited, Waits},
+    team::memory::GroupMemory,
+};
+
+/// What only the process of a PE knows of its wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Description {
+    /// The place in the program where it made the call; empty if that is not known.
+    pub(crate) place: String,
+    /// What it waits for.
+    pub(crate) awaited: String,
+}
+
+impl Description {
+    /// The wait of a PE that shares memory with this process; `None` if it does not wait.
+    pub(crate) fn of(job: &Job, pe: Rank) -> Option<Self> {
+        let Waits::In(wait) = job.states[pe.index()].beat.read()?.wait? else {
+            return Some(Self::default());
+        };
+        let directory = job.directory()?;
+        let (at, pes) = directory.group(wait.group)?;
+        let group = job.group_memory(at, pes)?;
+        let rank = group.members().find(|member| group.in_world(*member) == Some(pe))?;
+        let place = job.place_of(wait.group, &group, rank, wait.word);
+        Some(Self { place, awaited: awaited(&group, rank, wait.awaited) })
+    }
+
+    /// The wait in words, and what ends it.
+    pub(crate) fn told(self, job: &Job, waiting: &Waiting) -> (String, String) {
+        let Waits::In(wait) = waiting.wait else {
+            return ("a wait for a word".to_owned(), self.awaited);
+        };
+        let ranks = waiting.members.iter().filter_map(|member| member.pe);
+        let team = match wait.group {
+            0 => Members::default(),
+            _ => Members::of(waiting.members.len(), ranks),
+        };
+        (format!("{}{}{team}", job.name_of(wait.word), self.place), self.awaited)
+    }
+}
+
+/// What a member of a group waits for.
+fn awaited(group: &GroupMemory, rank: Rank, awaited: Awaited) -> String {
+    let name = |member: Rank| group.in_world(member).map_or("?".to_owned(), |pe| pe.to_string());
+    let spot = match awaited {
+        Awaited::Word(at) => group.geometry.spot(rank, at),
+        Awaited::Credits => return "credits of its peers".to_owned(),
+        Awaited::Completion | Awaited::Unknown => None,
+    };
+    match spot {
+        Some(Spot::Channel(channel)) => format!("a message or a signal on channel {channel}"),
+        Some(Spot::Pair(peer)) => format!("the part of PE {} in an exchange", name(peer)),
+        Some(Spot::Exposure(owner)) => format!("a buffer that PE {} exposes", name(owner)),
+        Some(Spot::Detaches) => "a peer's detach of a buffer that it exposes".to_owned(),
+        None => "a message of the call".to_owned(),
+    }
+}
+
+impl Verdict {
+    /// The failure of the job. `describe` returns a PE's wait in words, and what ends it.
+    pub(crate) fn failure(
+        self,
+        describe: impl Fn(Rank) -> Option<(String, String)>,
+    ) -> Option<Failure> {
+        let call = |pe| Some((pe, describe(pe)?.0));
+        Some(match self {
+            Self::NobodyLeft { waiting, other } => {
+                Failure::NobodyLeft { waiting, other: other.and_then(call) }
+            }
+            Self::Deadlock { one, other } => {
+                Failure::Deadlock { one: call(one)?, other: call(other)? }
+            }
+            Self::Starved { waiting } => {
+                let (call, awaited) = describe(waiting)?;
+                Failure::Starved { waiting, call, awaited }
+            }
+        })
+    }
+}

@@ -1,0 +1,171 @@
+//! Deadlock detection: finds and reports PEs that wait in vain, because they wait for each other in
+//! calls of different teams, for a word that no PE is left to change, or in a call for more than
+//! its algorithm sends.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `snapshot` | what all PEs do at some time, and which of them are stuck |
+//! | `verdict` | decides by two snapshots |
+//! | `describe` | where a PE waits, and for what, in words |
+//!
+//! A PE that has waited for some milliseconds publishes the call and the group that it waits in. A
+//! PE is *stuck* if all members of its call wait or have finished, and the members that have not
+//! begun the call are stuck themselves. A member that has begun the call and waits, there or
+//! elsewhere, has sent all that it can send without the others. So the stuck PEs are the largest
+//! set for which this holds: begin with all waiting PEs, and remove each that waits for a PE
+//! outside of the set, or in a call that all have begun if a PE waits there for what may come
+//! without a message. A PE that waits for a word, which any PE and any thread with a handle may
+//! change, is stuck if all other PEs are, or have finished, and no thread has a handle.
+//!
+//! A published wait may be out of date: the PE may have received its message since, and compute. So
+//! all PEs on which the result depends must poll for their messages several more times, the stuck
+//! ones in the same waits, while none of these calls moves: when a PE begins a new wait in it or
+//! yields, and when a nonblocking call is complete. A PE that computes does not poll. A PE that
+//! awaits credits waits in the first call of the quarter of the window after the credits' quarter:
+//! a PE that has begun that call has given its credit.
+//!
+//! The waiting PE of the lowest rank runs the detection for all that share memory, every few
+//! milliseconds. If some PE is far, `far::census` asks the other processes.
+
+use consort_fabric::Rank;
+
+use self::{
+    describe::Description,
+    snapshot::{Member, Pulse, Snapshot, Standing, Waiting},
+    verdict::Suspects,
+};
+use crate::{
+    directory::lock::Locked,
+    far::census::Census,
+    launch::{failure::Failure, job::Job},
+    state::beat::{Awaited, Beats, Wait, Waits},
+    team::{group::Group, memory::GroupMemory},
+};
+
+pub(crate) mod describe;
+pub(crate) mod snapshot;
+pub(crate) mod verdict;
+
+/// A PE's state for deadlock detection.
+#[derive(Debug, Default)]
+pub(crate) struct Deadlocks {
+    suspects: Suspects,
+    census: Census,
+}
+
+impl Deadlocks {
+    /// Records that PE `me` has polled and still waits, in a call of the group for something or,
+    /// without one, for a word. `shares` says whether other threads have handles on its memory.
+    /// Fails the job if PEs wait in vain.
+    #[cold]
+    pub(crate) fn beat(
+        &mut self,
+        job: &Job,
+        me: Rank,
+        group: &Group,
+        call: Option<(u64, Awaited)>,
+        shares: bool,
+    ) {
+        let own = &job.states[me.index()].beat;
+        let mut beats = own.own();
+        beats.beats += 1;
+        beats.shares = shares;
+        if beats.wait.is_none() {
+            beats.waits += 1;
+            self.census.begin_wait(job.far());
+        }
+        beats.wait = Some(match call {
+            Some((call, awaited)) => {
+                Waits::In(Wait { group: group.number(), call, word: group.word(call), awaited })
+            }
+            None => Waits::ForWord,
+        });
+        own.write(&beats);
+        // One PE of a process runs the detection for all.
+        let is_served = |pe: Rank| job.far().is_none_or(|far| far.is_own(pe));
+        let is_first = !(0..me.0)
+            .map(Rank)
+            .any(|pe| is_served(pe) && job.states[pe.index()].beat.is_waiting());
+        if !is_first {
+            return;
+        }
+        let failure = match job.far() {
+            Some(far) => self.census.look(job, far),
+            None => self.look(job),
+        };
+        if let Some(failure) = failure {
+            job.poison(&failure);
+        }
+    }
+
+    /// Looks for PEs that wait in vain, if all share memory.
+    fn look(&mut self, job: &Job) -> Option<Failure> {
+        let now = snapshot(job, &job.directory()?)?;
+        let verdict = self.suspects.judge(&now)?;
+        let describe = |pe| {
+            let waiting = now.waiting(pe)?;
+            Some(Description::of(job, pe)?.told(job, waiting))
+        };
+        verdict.failure(describe)
+    }
+}
+
+/// Withdraws the wait that PE `me` has published.
+#[cold]
+pub(crate) fn clear(job: &Job, me: Rank) {
+    let own = &job.states[me.index()].beat;
+    own.write(&Beats { wait: None, shares: false, ..own.own() });
+}
+
+/// What all PEs do, if they share memory. `None` if the record of some PE cannot be read, or this
+/// process cannot map a group's memory. The directory is locked, so that no group's memory is
+/// reused.
+fn snapshot(job: &Job, directory: &Locked<'_>) -> Option<Snapshot> {
+    let world = job.world_memory();
+    let mut now = Snapshot::default();
+    for (pe, state) in (0..).map(Rank).zip(job.states.iter()) {
+        let Beats { wait, waits: number, beats, shares } = state.beat.read()?;
+        now.shares |= shares;
+        let members = match wait {
+            None if world.has_finished(pe, job.region()) => {
+                now.standings.push(Standing::Finished);
+                continue;
+            }
+            Some(Waits::In(wait)) => {
+                let group = directory.group(wait.group);
+                match group {
+                    None => None,
+                    Some((at, pes)) => {
+                        let group = job.group_memory(at, pes)?;
+                        let moves = group.moves();
+                        now.groups.insert(wait.group, Pulse { moves, ..Pulse::default() });
+                        Some(members(&group, &wait))
+                    }
+                }
+            }
+            Some(Waits::ForWord) => {
+                // A nonblocking call in any group may change the word.
+                let groups = directory.groups().into_iter();
+                let moves = groups.map(|(at, pes)| Some(job.group_memory(at, pes)?.moves()));
+                let moves = moves.collect::<Option<Vec<_>>>()?;
+                now.all.moves = moves.into_iter().fold(0, u64::wrapping_add);
+                Some(Vec::new())
+            }
+            None => None,
+        };
+        // A PE whose group is freed does not wait any more.
+        let waiting = wait.zip(members);
+        let waiting = waiting.map(|(wait, members)| Waiting { wait, number, beats, members });
+        now.standings.push(waiting.map_or(Standing::Active, Standing::Waits));
+    }
+    Some(now)
+}
+
+/// The members of a group, and whether they have begun the call in which a PE waits.
+fn members(group: &GroupMemory, wait: &Wait) -> Vec<Member> {
+    let member = |rank| Member {
+        pe: group.in_world(rank),
+        has_begun: group.has_begun(rank, wait.call, wait.word),
+    };
+    group.members().map(member).collect()
+}
