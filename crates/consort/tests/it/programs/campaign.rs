@@ -28,8 +28,9 @@ pub(super) struct Campaign {
     pub(super) is_mutated: bool,
     /// Whether the PEs are on nodes.
     pub(super) is_far: bool,
-    /// How many are played unless said otherwise.
+    /// How many are played unless said otherwise, and the seeds of others that have once failed.
     pub(super) programs: u64,
+    pub(super) others: &'static [u64],
 }
 
 /// A number that the environment has.
@@ -47,8 +48,12 @@ impl Campaign {
     pub(super) fn play(&self) {
         let (seed, programs) = (number("CONSORT_SEED"), number("CONSORT_PROGRAMS"));
         let says = programs.is_some();
+        let mut others: &[u64] = &[];
         let seeds = match (seed, programs) {
-            (None, None) => 0..self.programs,
+            (None, None) => {
+                others = self.others;
+                0..self.programs
+            }
             (Some(seed), None) => {
                 say(&self.listing(seed));
                 seed..seed + 1
@@ -60,7 +65,7 @@ impl Campaign {
             }
         };
         let mut faults = Vec::new();
-        for seed in seeds {
+        for seed in seeds.chain(others.iter().copied()) {
             if says {
                 say(&format!("{} {seed}", self.name));
             }

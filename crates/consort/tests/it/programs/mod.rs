@@ -42,17 +42,26 @@ use program::{Form, Step};
 
 #[test]
 fn random_programs_come_to_what_they_must() {
-    Campaign { name: "random", is_mutated: false, is_far: false, programs: 120 }.play();
+    Campaign { name: "random", is_mutated: false, is_far: false, programs: 120, others: &[] }
+        .play();
 }
 
 #[test]
 fn random_programs_on_nodes_come_to_what_they_must() {
-    Campaign { name: "far", is_mutated: false, is_far: true, programs: 120 }.play();
+    Campaign { name: "far", is_mutated: false, is_far: true, programs: 120, others: &[] }.play();
 }
 
 #[test]
 fn mutated_programs_are_right_or_reported() {
-    Campaign { name: "mutated", is_mutated: true, is_far: false, programs: 120 }.play();
+    Campaign { name: "mutated", is_mutated: true, is_far: false, programs: 120, others: &[] }
+        .play();
+}
+
+#[test]
+fn mutated_programs_on_nodes_are_right_or_reported() {
+    // Programs in which PEs waited for each other across nodes for ever.
+    let others = &[190, 193, 404, 445, 527];
+    Campaign { name: "far-mutated", is_mutated: true, is_far: true, programs: 30, others }.play();
 }
 
 #[test]

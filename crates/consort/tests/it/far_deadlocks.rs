@@ -1,0 +1,154 @@
+//! PEs on nodes that wait in vain: for each other in calls of different teams, for a PE that leaves
+//! out a call, for a word. And those that wait for one that computes, which are not reported.
+
+use std::{thread, time::Duration};
+
+use consort::{Error, Failure, Pes, Rank, Result, Sum, Team, Until};
+use consort_conformance::turns::{LIMIT, alone};
+use consort_fabric::Nodes;
+
+/// What a job may take in which PEs wait in vain.
+const SOON: Duration = Duration::from_secs(3);
+
+/// Six PEs, each on a node of its own or two on a node, in turn.
+fn six() -> [Pes; 3] {
+    let forms = [Nodes::Blocks(1), Nodes::Blocks(2), Nodes::InTurn(2)];
+    forms.map(|form| Pes::threads(6).loopback([form; 2], 5))
+}
+
+/// The error of a program in which PEs on nodes wait for each other.
+fn deadlock(pes: Pes, program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static) -> Error {
+    let ended = alone(SOON, move || pes.run(|pe| program(pe.world())));
+    ended.expect_err("PEs wait for each other")
+}
+
+#[test]
+fn teams_on_nodes_that_wait_for_each_other_are_found() {
+    for pes in six() {
+        let error = deadlock(pes, |world| {
+            let low = world.strided(Rank(0), 1, 4)?;
+            let all = world.strided(Rank(0), 1, 6)?.expect("all are in it");
+            if world.rank() == Rank(0) {
+                low.expect("0 is in it").barrier()?;
+            }
+            all.all_reduce(1, Sum).map(drop)
+        });
+        let Error::Mismatched(Failure::Deadlock { one, other }) = &error else { panic!("{error}") };
+        let [zero, some] = if one.0 == Rank(0) { [one, other] } else { [other, one] };
+        assert!(zero.0 == Rank(0) && zero.1.contains("in the team of PEs 0, 1, 2, 3"), "{error}");
+        assert!(zero.1.contains("barrier()") && some.1.contains("all_reduce"), "{error}");
+        assert!(
+            [&zero.1, &some.1].iter().all(|call| call.contains("far_deadlocks.rs:")),
+            "{error}"
+        );
+    }
+}
+
+/// Each PE is in a pair with the next one, and all call the pair with the left one first.
+#[test]
+fn ring_of_teams_on_nodes_is_found() {
+    for pes in six() {
+        let error = deadlock(pes, |world| {
+            let mut pairs = Vec::new();
+            for first in (0..6).map(Rank) {
+                pairs.push(world.of(&[first, first.plus(1, 6)])?);
+            }
+            let pair = |first: Rank| pairs[first.index()].expect("in both");
+            pair(world.left()).start_barrier()?.wait()?;
+            pair(world.rank()).barrier()
+        });
+        assert!(matches!(error, Error::Mismatched(Failure::Deadlock { .. })), "{error}");
+    }
+}
+
+/// Those that are not concerned go on with calls of their own team.
+#[test]
+fn deadlock_is_found_while_other_pes_communicate() {
+    for pes in six() {
+        let error = deadlock(pes, |world| {
+            let busy = world.strided(Rank(0), 1, 2)?;
+            let two = world.strided(Rank(2), 1, 2)?;
+            let four = world.strided(Rank(2), 1, 4)?;
+            if let Some(busy) = busy {
+                loop {
+                    busy.all_reduce(1, Sum)?;
+                }
+            }
+            if world.rank() == Rank(3) {
+                two.expect("3 is in it").barrier()?;
+            }
+            four.expect("the others are in it").barrier()
+        });
+        assert!(matches!(error, Error::Mismatched(Failure::Deadlock { .. })), "{error}");
+    }
+}
+
+/// PE 5 leaves out a call of its team; the others of it are told when it has finished, or waits.
+#[test]
+fn pe_that_skips_a_call_of_its_team_is_found() {
+    for (pes, waits) in six().into_iter().zip([true, false, true]) {
+        let error = deadlock(pes, move |world| {
+            let pair = world.strided(Rank(1), 4, 2)?;
+            if let Some(pair) = pair.filter(|_| world.rank() != Rank(5)) {
+                pair.barrier()?;
+            }
+            if waits || world.rank() != Rank(5) { world.barrier() } else { Ok(()) }
+        });
+        assert!(error.to_string().contains("PE 5"), "{error}");
+    }
+}
+
+#[test]
+fn word_that_no_far_pe_is_left_to_change_is_reported() {
+    for pes in six() {
+        let error = deadlock(pes, |world| {
+            let word = world.symmetric::<u64>(1)?;
+            if world.rank() == Rank(3) {
+                word.wait_until(0, Until::Equals(1))?;
+            }
+            world.barrier()
+        });
+        let text = error.to_string();
+        assert!(text.contains("PE 3 waits for a word that no PE is left to change"), "{text}");
+    }
+}
+
+/// A chain of teams across nodes waits for a PE that computes, in a call or outside of all, and
+/// another one for a word that it changes.
+#[test]
+fn computing_far_pe_is_not_reported_as_deadlock() {
+    const COMPUTES: Duration = Duration::from_millis(600);
+    for pes in six() {
+        let ended = alone(LIMIT, move || {
+            pes.run(|pe| {
+                let world = pe.world();
+                let word = world.symmetric::<u64>(1)?;
+                let mut pairs = Vec::new();
+                for first in 0..5 {
+                    pairs.push(world.strided(Rank(first), 1, 2)?);
+                }
+                let me = world.rank().0 as usize;
+                if me == 5 {
+                    thread::sleep(COMPUTES);
+                    word.fetch_add(Rank(0), 0, 1)?;
+                } else {
+                    let sum = pairs[me].expect("in it").all_reduce(1, |a, b| {
+                        if me == 2 {
+                            thread::sleep(COMPUTES);
+                        }
+                        a + b
+                    })?;
+                    assert_eq!(sum, 2);
+                }
+                if me > 0 {
+                    let sum = pairs[me - 1].expect("in it").all_reduce(1, |a, b| a + b)?;
+                    assert_eq!(sum, 2);
+                } else {
+                    word.wait_until(0, Until::Equals(1))?;
+                }
+                world.barrier()
+            })
+        });
+        ended.expect("no PE waits in vain");
+    }
+}
