@@ -106,7 +106,7 @@ pub use segment::{
 };
 pub use state::{
     accessing::{Access, Accessing},
-    beat::{Beat, Beats, Wait, Waits},
+    beat::{Awaited, Beat, Beats, Wait, Waits},
     parker::{Epoch, Parker},
     poison::{Poison, PoisonFlag},
     sleepers::{Sleeper, Sleepers},

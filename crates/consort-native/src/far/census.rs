@@ -24,19 +24,19 @@ use super::{
     report::Report,
 };
 use crate::{
-    launch::{
-        failure::{Failure, Members},
-        job::Job,
+    launch::{failure::Failure, job::Job},
+    progress::deadlock::{
+        describe::{Description, WaitText},
+        snapshot::Snapshot,
+        verdict::Suspects,
     },
-    progress::deadlock::{describe::Description, snapshot::Snapshot, verdict::Suspects},
-    state::beat::Waits,
 };
 
 /// How long an answer is awaited: a process in which some PE waits, or all have finished, answers
 /// at once.
 const ANSWERS: Duration = Duration::from_millis(50);
-/// The pauses between two rounds, at least and at most; between them it is a part of the time that
-/// the census has lasted.
+/// The pauses before the first round and between two, at least and at most; between them it is a
+/// part of the time that the census has lasted.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 const PAUSE_PART: u32 = 8;
 
@@ -76,8 +76,9 @@ impl Census {
     /// Takes the next step; returns why PEs wait in vain, if they do.
     pub(crate) fn look(&mut self, job: &Job, far: &Far) -> Option<Failure> {
         let now = Instant::now();
+        let [shortest, longest] = PAUSES;
         let since = *self.since.get_or_insert(now);
-        if self.next.is_some_and(|next| now < next) {
+        if now < self.next.unwrap_or(since + shortest) {
             return None;
         }
         self.collect(far);
@@ -91,14 +92,13 @@ impl Census {
         }
         self.begun = None;
         let reports = mem::take(&mut self.reports);
-        let [shortest, longest] = PAUSES;
         self.next = Some(now + ((now - since) / PAUSE_PART).clamp(shortest, longest));
         if self.candidate == far.own() {
             return self.judge(job, far, reports);
         }
         if !reports.iter().any(Report::has_waiting) {
             self.candidate += 1;
-            self.next = None;
+            self.next = Some(now);
         }
         None
     }
@@ -139,27 +139,21 @@ impl Census {
         let now = Report::merged(&reports, job.config().pes)?;
         // It never begins the call: that is certain at once.
         if let Some((waiting, rank)) = now.abandoned() {
-            return abandoned(job, far, &now, waiting, rank);
+            let WaitText { call, team, .. } = describe(job, far, &now, waiting)?;
+            return Some(Failure::Finished { rank, waiting, call, team });
         }
         self.suspects.judge(&now)?.failure(|pe| describe(job, far, &now, pe))
     }
 }
 
-/// A PE has finished without a call in which another one waits.
-fn abandoned(job: &Job, far: &Far, now: &Snapshot, waiting: Rank, rank: Rank) -> Option<Failure> {
-    let (call, _) = describe(job, far, now, waiting)?;
-    Some(Failure::Finished { rank, waiting, call, team: Members::default() })
-}
-
-/// The wait of a PE in words, and what ends it.
-fn describe(job: &Job, far: &Far, now: &Snapshot, pe: Rank) -> Option<(String, String)> {
-    let waiting = now.waiting(pe)?;
-    let description = if far.is_own(pe) || waiting.wait == Waits::ForWord {
+/// The wait of a PE in words.
+fn describe(job: &Job, far: &Far, now: &Snapshot, pe: Rank) -> Option<WaitText> {
+    let description = if far.is_own(pe) || now.is_for_word(pe) {
         Description::of(job, pe)
     } else {
         let answer = job.ask(far, pe, Question::Describe { pe }, |_| ())?;
         let (place, awaited) = Field::read(&mut &answer[..]).unwrap_or_default();
         Some(Description { place, awaited })
     };
-    Some(description.unwrap_or_default().told(job, waiting))
+    Some(description.unwrap_or_default().complete(job, now, pe))
 }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     launch::job::Job,
-    progress::deadlock::snapshot::{Member, Pulse, Snapshot, Standing, Waiting},
+    progress::deadlock::snapshot::{Member, Pulse, Snapshot, Standing},
     state::beat::{Awaited, Beats, Wait, Waits},
     team::memory::{GroupMemory, is_before},
 };
@@ -99,28 +99,22 @@ impl Report {
             let last = last_calls.get(&(wait.group, pe)).copied().unwrap_or(0);
             Some(Member { pe: Some(pe), has_begun: last != 0 && !is_before(last, wait.word) })
         };
-        let members = |wait: &Waits| match wait {
-            Waits::ForWord => Some(Vec::new()),
-            Waits::In(wait) => {
-                members.get(&wait.group)?.iter().map(|&pe| member(pe, wait)).collect()
+        let members =
+            |wait: &Wait| members.get(&wait.group)?.iter().map(|&pe| member(pe, wait)).collect();
+        let mut now = Snapshot::new(pes as usize);
+        for &(pe, doing) in reports.iter().flat_map(|report| &report.pes) {
+            match doing {
+                Doing::Computes => {}
+                Doing::Finished => *now.standings.get_mut(pe.index())? = Standing::Finished,
+                Doing::Waits { wait, number, beats } => {
+                    now.note_wait(pe, wait, (number, beats), members);
+                }
             }
-        };
-        let standing = |doing: &Doing| match *doing {
-            Doing::Computes => Standing::Active,
-            Doing::Finished => Standing::Finished,
-            // A PE whose group is freed does not wait any more.
-            Doing::Waits { wait, number, beats } => members(&wait)
-                .map_or(Standing::Active, |members| {
-                    Standing::Waits(Waiting { wait, number, beats, members })
-                }),
-        };
-        let mut standings = vec![Standing::Active; pes as usize];
-        for (pe, doing) in reports.iter().flat_map(|report| &report.pes) {
-            *standings.get_mut(pe.index())? = standing(doing);
         }
-        let all = reports.iter().fold(Pulse::default(), |sum, report| sum.and(report.all));
-        let shares = reports.iter().any(|report| report.shares);
-        Some(Snapshot { standings, groups: pulses, all, shares })
+        now.groups = pulses;
+        now.all = reports.iter().fold(Pulse::default(), |sum, report| sum.and(report.all));
+        now.shares = reports.iter().any(|report| report.shares);
+        Some(now)
     }
 }
 
@@ -304,7 +298,7 @@ mod tests {
         });
         let snapshot = Report::merged(&[one.clone(), other], 3).expect("all are quiet");
         assert_eq!(snapshot.groups[&1], Pulse { moves: 2, sent: 11, received: 11 });
-        let members = &snapshot.waiting(Rank(1)).expect("it waits").members;
+        let (_, members) = snapshot.call(Rank(1)).expect("it waits");
         let member = |pe, has_begun| Member { pe: Some(Rank(pe)), has_begun };
         assert_eq!(members[..], [member(0, true), member(1, false)]);
         assert_eq!(snapshot.standings[2], Standing::Active, "no process has reported it");

@@ -71,7 +71,7 @@ impl Group {
     }
 
     /// Whether a peer makes no more calls at all. One that has not joined this group, as each
-    /// member does by itself, says so in the world alone. Of PEs elsewhere it is not known.
+    /// member does by itself, says so in the world alone. Of far PEs `far::census` finds it out.
     fn has_left(&self, peer: Rank) -> bool {
         let job = &self.job;
         let world = || job.world_memory();

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::Ordering::{Acquire, Relaxed, Release},
 };
 
-use consort_native::{Beat, Beats, Wait, Waits};
+use consort_native::{Awaited, Beat, Beats, Wait, Waits};
 use loom::{
     sync::atomic::{AtomicU64, fence},
     thread::{spawn, yield_now},
@@ -13,8 +13,9 @@ use loom::{
 
 /// Record number `number`.
 fn record(number: u64) -> Beats {
+    let awaited = Awaited::Word(usize::try_from(number).expect("a small number"));
     Beats {
-        wait: Some(Waits::In(Wait { group: number, call: number, word: number })),
+        wait: Some(Waits::In(Wait { group: number, call: number, word: number, awaited })),
         waits: number,
         beats: 0,
         shares: false,

@@ -2,7 +2,7 @@
 
 use consort_fabric::Rank;
 
-use super::{snapshot::Waiting, verdict::Verdict};
+use super::{snapshot::Snapshot, verdict::Verdict};
 use crate::{
     inbox::geometry::Spot,
     launch::{
@@ -36,18 +36,30 @@ impl Description {
         Some(Self { place, awaited: awaited(&group, rank, wait.awaited) })
     }
 
-    /// The wait in words, and what ends it.
-    pub(crate) fn told(self, job: &Job, waiting: &Waiting) -> (String, String) {
-        let Waits::In(wait) = waiting.wait else {
-            return ("a wait for a word".to_owned(), self.awaited);
+    /// The wait of a PE in a snapshot.
+    pub(crate) fn complete(self, job: &Job, now: &Snapshot, pe: Rank) -> WaitText {
+        let Self { place, awaited } = self;
+        let Some((wait, members)) = now.call(pe) else {
+            let call = "a wait for a word".to_owned();
+            return WaitText { call, team: Members::default(), awaited };
         };
-        let ranks = waiting.members.iter().filter_map(|member| member.pe);
+        let ranks = members.iter().filter_map(|member| member.pe);
         let team = match wait.group {
             0 => Members::default(),
-            _ => Members::of(waiting.members.len(), ranks),
+            _ => Members::of(members.len(), ranks),
         };
-        (format!("{}{}{team}", job.name_of(wait.word), self.place), self.awaited)
+        WaitText { call: format!("{}{place}", job.name_of(wait.word)), team, awaited }
     }
+}
+
+/// A wait in words, for a failure.
+pub(crate) struct WaitText {
+    /// The call, and the place in the program where it was made.
+    pub(crate) call: String,
+    /// The call's team.
+    pub(crate) team: Members,
+    /// What the PE waits for.
+    awaited: String,
 }
 
 /// What a member of a group waits for.
@@ -68,12 +80,12 @@ fn awaited(group: &GroupMemory, rank: Rank, awaited: Awaited) -> String {
 }
 
 impl Verdict {
-    /// The failure of the job. `describe` returns a PE's wait in words, and what ends it.
-    pub(crate) fn failure(
-        self,
-        describe: impl Fn(Rank) -> Option<(String, String)>,
-    ) -> Option<Failure> {
-        let call = |pe| Some((pe, describe(pe)?.0));
+    /// The failure of the job. `describe` returns the wait of a PE.
+    pub(crate) fn failure(self, describe: impl Fn(Rank) -> Option<WaitText>) -> Option<Failure> {
+        let call = |pe| {
+            let WaitText { call, team, .. } = describe(pe)?;
+            Some((pe, format!("{call}{team}")))
+        };
         Some(match self {
             Self::NobodyLeft { waiting, other } => {
                 Failure::NobodyLeft { waiting, other: other.and_then(call) }
@@ -82,8 +94,8 @@ impl Verdict {
                 Failure::Deadlock { one: call(one)?, other: call(other)? }
             }
             Self::Starved { waiting } => {
-                let (call, awaited) = describe(waiting)?;
-                Failure::Starved { waiting, call, awaited }
+                let WaitText { call, team, awaited } = describe(waiting)?;
+                Failure::Starved { waiting, call: format!("{call}{team}"), awaited }
             }
         })
     }

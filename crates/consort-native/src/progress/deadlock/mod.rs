@@ -31,7 +31,7 @@ use consort_fabric::Rank;
 
 use self::{
     describe::Description,
-    snapshot::{Member, Pulse, Snapshot, Standing, Waiting},
+    snapshot::{Member, Pulse, Snapshot, Standing},
     verdict::Suspects,
 };
 use crate::{
@@ -102,11 +102,7 @@ impl Deadlocks {
     fn look(&mut self, job: &Job) -> Option<Failure> {
         let now = snapshot(job, &job.directory()?)?;
         let verdict = self.suspects.judge(&now)?;
-        let describe = |pe| {
-            let waiting = now.waiting(pe)?;
-            Some(Description::of(job, pe)?.told(job, waiting))
-        };
-        verdict.failure(describe)
+        verdict.failure(|pe| Some(Description::of(job, pe)?.complete(job, &now, pe)))
     }
 }
 
@@ -122,41 +118,33 @@ pub(crate) fn clear(job: &Job, me: Rank) {
 /// reused.
 fn snapshot(job: &Job, directory: &Locked<'_>) -> Option<Snapshot> {
     let world = job.world_memory();
-    let mut now = Snapshot::default();
-    for (pe, state) in (0..).map(Rank).zip(job.states.iter()) {
-        let Beats { wait, waits: number, beats, shares } = state.beat.read()?;
-        now.shares |= shares;
-        let members = match wait {
+    let mut now = Snapshot::new(job.states.len());
+    // Beats before moves, or a PE's move in between would not count.
+    let beats = job.states.iter().map(|state| state.beat.read());
+    let beats: Vec<Beats> = beats.collect::<Option<_>>()?;
+    for (pe, beats) in (0..).map(Rank).zip(&beats) {
+        now.shares |= beats.shares;
+        match beats.wait {
+            Some(wait) => now.note_wait(pe, wait, (beats.waits, beats.beats), |wait| {
+                let (at, pes) = directory.group(wait.group)?;
+                Some(members(&job.group_memory(at, pes)?, wait))
+            }),
             None if world.has_finished(pe, job.region()) => {
-                now.standings.push(Standing::Finished);
-                continue;
+                now.standings[pe.index()] = Standing::Finished;
             }
-            Some(Waits::In(wait)) => {
-                let group = directory.group(wait.group);
-                match group {
-                    None => None,
-                    Some((at, pes)) => {
-                        let group = job.group_memory(at, pes)?;
-                        let moves = group.moves();
-                        now.groups.insert(wait.group, Pulse { moves, ..Pulse::default() });
-                        Some(members(&group, &wait))
-                    }
-                }
-            }
-            Some(Waits::ForWord) => {
-                // A nonblocking call in any group may change the word.
-                let groups = directory.groups().into_iter();
-                let moves = groups.map(|(at, pes)| Some(job.group_memory(at, pes)?.moves()));
-                let moves = moves.collect::<Option<Vec<_>>>()?;
-                now.all.moves = moves.into_iter().fold(0, u64::wrapping_add);
-                Some(Vec::new())
-            }
-            None => None,
-        };
-        // A PE whose group is freed does not wait any more.
-        let waiting = wait.zip(members);
-        let waiting = waiting.map(|(wait, members)| Waiting { wait, number, beats, members });
-        now.standings.push(waiting.map_or(Standing::Active, Standing::Waits));
+            None => {}
+        }
+    }
+    let moves = |(at, pes)| Some(job.group_memory(at, pes)?.moves());
+    for group in now.pending_groups() {
+        let moves = directory.group(group).map_or(Some(0), moves)?;
+        now.groups.insert(group, Pulse { moves, ..Pulse::default() });
+    }
+    if now.pes().any(|pe| now.is_for_word(pe)) {
+        // A nonblocking call in any group may change the word.
+        for group in directory.groups() {
+            now.all.moves = now.all.moves.wrapping_add(moves(group)?);
+        }
     }
     Some(now)
 }

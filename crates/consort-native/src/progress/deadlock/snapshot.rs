@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use consort_fabric::Rank;
 
-use crate::state::beat::{Awaited, Waits};
+use crate::state::beat::{Awaited, Wait, Waits};
 
 /// How much has happened in the calls of a group so far. All of these only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,34 +35,28 @@ pub(crate) struct Member {
     pub(crate) has_begun: bool,
 }
 
+/// A call in which PEs wait.
+#[derive(Debug)]
+struct PendingCall {
+    wait: Wait,
+    members: Vec<Member>,
+    /// Whether a PE waits in it for something that may come without a message.
+    is_open: bool,
+}
+
 /// A wait of a PE.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
-    pub(crate) wait: Waits,
+    /// The call that it waits in, by its index; or else it waits for a word.
+    call: Option<usize>,
     /// The number of the wait among those of the PE.
     pub(crate) number: u64,
     /// How often the PE has polled in all of its waits.
     pub(crate) beats: u64,
-    /// The members of the call that it waits in.
-    pub(crate) members: Vec<Member>,
-}
-
-impl Waiting {
-    /// A PE that has not begun the call: only such a PE can hold it up.
-    pub(crate) fn missing(&self) -> Option<Rank> {
-        self.members.iter().find(|member| !member.has_begun)?.pe
-    }
-
-    fn group(&self) -> Option<u64> {
-        match self.wait {
-            Waits::In(wait) => Some(wait.group),
-            Waits::ForWord => None,
-        }
-    }
 }
 
 /// What a PE does.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// It computes, as far as is known.
     #[default]
@@ -77,6 +71,9 @@ pub(crate) enum Standing {
 pub(crate) struct Snapshot {
     /// By rank in the world.
     pub(crate) standings: Vec<Standing>,
+    calls: Vec<PendingCall>,
+    /// The indices of calls, by their groups, numbers and words.
+    indices: BTreeMap<[u64; 3], usize>,
     /// Of each group in whose calls PEs wait.
     pub(crate) groups: BTreeMap<u64, Pulse>,
     /// Of all that may change a word.
@@ -86,6 +83,56 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
+    /// A snapshot in which all PEs compute.
+    pub(crate) fn new(pes: usize) -> Self {
+        Self { standings: vec![Standing::Active; pes], ..Self::default() }
+    }
+
+    /// Notes the wait of a PE. `members` are those of the call that it waits in, or `None` if its
+    /// group is freed: then it does not wait any more.
+    pub(crate) fn note_wait(
+        &mut self,
+        pe: Rank,
+        wait: Waits,
+        (number, beats): (u64, u64),
+        members: impl FnOnce(&Wait) -> Option<Vec<Member>>,
+    ) {
+        let call = match wait {
+            Waits::ForWord => None,
+            Waits::In(wait) => match self.call_of(wait, members) {
+                Some(call) => {
+                    self.calls[call].is_open |= wait.awaited == Awaited::Unknown;
+                    Some(call)
+                }
+                None => return,
+            },
+        };
+        if let Some(standing) = self.standings.get_mut(pe.index()) {
+            *standing = Standing::Waits(Waiting { call, number, beats });
+        }
+    }
+
+    /// The index of a call.
+    fn call_of(
+        &mut self,
+        wait: Wait,
+        members: impl FnOnce(&Wait) -> Option<Vec<Member>>,
+    ) -> Option<usize> {
+        let key = [wait.group, wait.call, wait.word];
+        if let Some(&index) = self.indices.get(&key) {
+            return Some(index);
+        }
+        let members = members(&wait)?;
+        self.indices.insert(key, self.calls.len());
+        self.calls.push(PendingCall { wait, members, is_open: false });
+        Some(self.calls.len() - 1)
+    }
+
+    /// The groups in whose calls PEs wait.
+    pub(crate) fn pending_groups(&self) -> BTreeSet<u64> {
+        self.calls.iter().map(|call| call.wait.group).collect()
+    }
+
     /// The wait of a PE, if it waits.
     pub(crate) fn waiting(&self, pe: Rank) -> Option<&Waiting> {
         match self.standings.get(pe.index())? {
@@ -94,54 +141,56 @@ impl Snapshot {
         }
     }
 
+    /// The call that a PE waits in, and its members; `None` if it waits for a word, or not at all.
+    pub(crate) fn call(&self, pe: Rank) -> Option<(&Wait, &[Member])> {
+        let call = &self.calls[self.waiting(pe)?.call?];
+        Some((&call.wait, &call.members))
+    }
+
+    /// Whether a PE waits for a word.
+    pub(crate) fn is_for_word(&self, pe: Rank) -> bool {
+        self.waiting(pe).is_some_and(|waiting| waiting.call.is_none())
+    }
+
+    /// A PE that has not begun the call that `pe` waits in: only such a PE can hold it up.
+    pub(crate) fn missing(&self, pe: Rank) -> Option<Rank> {
+        self.call(pe)?.1.iter().find(|member| !member.has_begun)?.pe
+    }
+
     fn has_finished(&self, pe: Rank) -> bool {
         self.standings.get(pe.index()) == Some(&Standing::Finished)
     }
 
-    /// All PEs that wait.
-    pub(crate) fn all_waiting(&self) -> impl Iterator<Item = (Rank, &Waiting)> {
-        let pes = (0..).map(Rank).take(self.standings.len());
-        pes.filter_map(|pe| Some((pe, self.waiting(pe)?)))
+    pub(crate) fn pes(&self) -> impl Iterator<Item = Rank> + use<> {
+        (0..u32::try_from(self.standings.len()).unwrap_or(u32::MAX)).map(Rank)
     }
 
-    /// Whether a member waits in the same call for something that may come without a message.
-    fn is_open(&self, waiting: &Waiting) -> bool {
-        let Waits::In(wait) = waiting.wait else { return false };
-        let waits = |member: &Member| self.waiting(member.pe?);
-        waiting.members.iter().filter_map(waits).any(|other| match other.wait {
-            Waits::In(other) => {
-                (other.group, other.call) == (wait.group, wait.call)
-                    && other.awaited == Awaited::Unknown
-            }
-            Waits::ForWord => false,
-        })
-    }
-
-    /// Whether nobody but the PEs in `stuck` can end a PE's wait: see the rules in `deadlock`.
-    fn is_stuck(&self, me: Rank, waiting: &Waiting, stuck: &BTreeSet<Rank>) -> bool {
-        if waiting.wait == Waits::ForWord {
-            let is_over = |pe: Rank| pe == me || stuck.contains(&pe) || self.has_finished(pe);
-            return !self.shares && (0..).map(Rank).take(self.standings.len()).all(is_over);
-        }
-        let all_have_begun = waiting.members.iter().all(|member| member.has_begun);
+    /// Whether nobody but the PEs in `stuck`, by rank, can end a wait in this call.
+    fn is_stuck(&self, call: &PendingCall, stuck: &[bool]) -> bool {
+        let all_have_begun = call.members.iter().all(|member| member.has_begun);
         let can_do_nothing = |member: &Member| match member.pe {
             Some(pe) if member.has_begun => self.waiting(pe).is_some() || self.has_finished(pe),
-            Some(pe) => stuck.contains(&pe),
+            Some(pe) => stuck.get(pe.index()) == Some(&true),
             None => false,
         };
-        waiting.members.iter().all(can_do_nothing) && !(all_have_begun && self.is_open(waiting))
+        call.members.iter().all(can_do_nothing) && !(all_have_begun && call.is_open)
     }
 
     /// The stuck PEs: all that wait, without each whose wait a PE outside of the set may end.
     pub(crate) fn stuck(&self) -> BTreeSet<Rank> {
-        let mut stuck: BTreeSet<Rank> = self.all_waiting().map(|(pe, _)| pe).collect();
+        let mut stuck: Vec<bool> = self.pes().map(|pe| self.waiting(pe).is_some()).collect();
         loop {
-            let is_still = |pe: &Rank| {
-                self.waiting(*pe).is_some_and(|waiting| self.is_stuck(*pe, waiting, &stuck))
+            let calls: Vec<bool> =
+                self.calls.iter().map(|call| self.is_stuck(call, &stuck)).collect();
+            let is_over = |pe: Rank| stuck[pe.index()] || self.has_finished(pe);
+            let words = !self.shares && self.pes().all(is_over);
+            let is_still = |pe: Rank| {
+                stuck[pe.index()]
+                    && self.waiting(pe).is_some_and(|one| one.call.map_or(words, |at| calls[at]))
             };
-            let still: BTreeSet<Rank> = stuck.iter().copied().filter(is_still).collect();
-            if still.len() == stuck.len() {
-                return stuck;
+            let still: Vec<bool> = self.pes().map(is_still).collect();
+            if still == stuck {
+                return self.pes().filter(|pe| stuck[pe.index()]).collect();
             }
             stuck = still;
         }
@@ -149,21 +198,34 @@ impl Snapshot {
 
     /// How much has happened so far in all that may end the waits of these PEs.
     pub(crate) fn pulse(&self, stuck: &BTreeSet<Rank>) -> Pulse {
-        let waits = || stuck.iter().filter_map(|pe| self.waiting(*pe));
-        if waits().any(|waiting| waiting.wait == Waits::ForWord) {
+        if stuck.iter().any(|pe| self.is_for_word(*pe)) {
             return self.all;
         }
-        let groups: BTreeSet<u64> = waits().filter_map(Waiting::group).collect();
+        let groups = stuck.iter().filter_map(|pe| Some(self.call(*pe)?.0.group));
+        let groups: BTreeSet<u64> = groups.collect();
         let pulses = groups.iter().filter_map(|group| self.groups.get(group));
         pulses.fold(Pulse::default(), |sum, pulse| sum.and(*pulse))
     }
 
+    /// The PEs that might end the waits of these ones: the members of their calls, or all PEs if one
+    /// waits for a word. `None` is one that is not known.
+    pub(crate) fn depends_on(&self, stuck: &BTreeSet<Rank>) -> Vec<Option<Rank>> {
+        let calls = stuck.iter().map(|pe| self.waiting(*pe).and_then(|waiting| waiting.call));
+        let calls: BTreeSet<Option<usize>> = calls.collect();
+        let of_call = |call: Option<usize>| match call {
+            Some(call) => self.calls[call].members.iter().map(|member| member.pe).collect(),
+            None => self.pes().map(Some).collect::<Vec<_>>(),
+        };
+        calls.into_iter().flat_map(of_call).collect()
+    }
+
     /// A PE that waits in a call, and one that has finished without it.
     pub(crate) fn abandoned(&self) -> Option<(Rank, Rank)> {
-        self.all_waiting().find_map(|(pe, waiting)| {
-            let missing = waiting.members.iter().filter(|member| !member.has_begun);
-            let mut missing = missing.filter_map(|member| member.pe);
-            Some((pe, missing.find(|missing| self.has_finished(*missing))?))
-        })
+        let finished = |call: &PendingCall| {
+            let missing = call.members.iter().filter(|member| !member.has_begun);
+            missing.filter_map(|member| member.pe).find(|pe| self.has_finished(*pe))
+        };
+        let finished: Vec<Option<Rank>> = self.calls.iter().map(finished).collect();
+        self.pes().find_map(|pe| Some((pe, finished[self.waiting(pe)?.call?]?)))
     }
 }

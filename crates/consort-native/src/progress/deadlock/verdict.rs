@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use consort_fabric::Rank;
 
-use super::snapshot::{Member, Pulse, Snapshot, Standing};
-use crate::state::beat::Waits;
+use super::snapshot::{Pulse, Snapshot, Standing};
 
 /// How often each PE must have polled since the stuck PEs were found.
 const BEATS: u64 = 4;
@@ -48,35 +47,28 @@ impl Suspects {
             return None;
         }
         let nothing_is_on_its_way = pulse.sent == pulse.received;
-        let all_have_polled = stuck.iter().all(|pe| self.have_polled(now, *pe));
-        (nothing_is_on_its_way && all_have_polled).then(|| verdict(now, &stuck))?
+        (nothing_is_on_its_way && self.have_polled(now, &stuck)).then(|| verdict(now, &stuck))?
     }
 
-    /// Whether all on whom a stuck PE depends have polled for their messages several times since,
-    /// or have finished. Members that have not begun its call are stuck; those that have begun it
-    /// wait or have finished.
-    fn have_polled(&self, now: &Snapshot, pe: Rank) -> bool {
-        let has_polled = |pe: Rank| match &now.standings[pe.index()] {
+    /// Whether all on whom the stuck PEs depend have polled for their messages several times since,
+    /// or have finished. Members that have not begun their calls are stuck; those that have begun
+    /// them wait or have finished.
+    fn have_polled(&self, now: &Snapshot, stuck: &BTreeSet<Rank>) -> bool {
+        let has_polled = |pe: Rank| match now.standings[pe.index()] {
             Standing::Finished => true,
             Standing::Waits(waiting) => {
-                let before = self.beats[pe.index()];
-                waiting.beats.checked_sub(before).is_some_and(|beats| beats >= BEATS)
+                let since = waiting.beats.checked_sub(self.beats[pe.index()]);
+                since.is_some_and(|beats| beats >= BEATS)
             }
             Standing::Active => false,
         };
-        let Some(waiting) = now.waiting(pe) else { return false };
-        if waiting.wait == Waits::ForWord {
-            return (0..).map(Rank).take(now.standings.len()).all(has_polled);
-        }
-        let has_polled = |member: &Member| member.pe.is_some_and(has_polled);
-        waiting.members.iter().all(has_polled)
+        now.depends_on(stuck).into_iter().all(|pe| pe.is_some_and(has_polled))
     }
 }
 
 /// Why these PEs, which are stuck, wait in vain.
 fn verdict(now: &Snapshot, stuck: &BTreeSet<Rank>) -> Option<Verdict> {
-    let waits = |pe: &Rank| now.waiting(*pe).map(|waiting| waiting.wait);
-    if let Some(&waiting) = stuck.iter().find(|pe| waits(pe) == Some(Waits::ForWord)) {
+    if let Some(&waiting) = stuck.iter().find(|pe| now.is_for_word(**pe)) {
         let other = stuck.iter().copied().find(|pe| *pe != waiting);
         return Some(Verdict::NobodyLeft { waiting, other });
     }
@@ -84,115 +76,118 @@ fn verdict(now: &Snapshot, stuck: &BTreeSet<Rank>) -> Option<Verdict> {
     // there are PEs, the path is in a cycle.
     let mut waiting = *stuck.first()?;
     for _ in stuck {
-        match now.waiting(waiting)?.missing() {
+        match now.missing(waiting) {
             Some(missing) => waiting = missing,
             None => return Some(Verdict::Starved { waiting }),
         }
     }
-    let other = now.waiting(waiting)?.missing()?;
-    Some(Verdict::Deadlock { one: waiting, other })
+    Some(Verdict::Deadlock { one: waiting, other: now.missing(waiting)? })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        progress::deadlock::snapshot::Waiting,
-        state::beat::{Awaited, Wait},
+        progress::deadlock::snapshot::Member,
+        state::beat::{Awaited, Wait, Waits},
     };
 
-    /// A wait in call 0 of a group, whose members are given with whether they have begun it.
-    fn waits(group: u64, awaited: Awaited, members: &[(u32, bool)]) -> Standing {
-        let member = |&(pe, has_begun)| Member { pe: Some(Rank(pe)), has_begun };
-        Standing::Waits(Waiting {
-            wait: Waits::In(Wait { group, call: 0, word: 1, awaited }),
-            number: 1,
-            beats: 0,
-            members: members.iter().map(member).collect(),
-        })
+    /// What a PE does in a test.
+    #[derive(Clone, Copy)]
+    enum Does {
+        Computes,
+        Ends,
+        AwaitsWord,
+        /// Waits in call 0 of a group, whose members are given with whether they have begun it.
+        Waits(u64, Awaited, &'static [(u32, bool)]),
+    }
+
+    use Does::{AwaitsWord, Computes, Ends, Waits as In};
+
+    const SOME: Awaited = Awaited::Word(9);
+    const BOTH: &[(u32, bool)] = &[(0, true), (1, true)];
+    const FIRST: &[(u32, bool)] = &[(0, true), (1, false)];
+    const SECOND: &[(u32, bool)] = &[(0, false), (1, true)];
+
+    fn snapshot(all: &[Does], beats: u64, pulse: Pulse) -> Snapshot {
+        let mut snapshot = Snapshot::new(all.len());
+        for (pe, does) in (0..).map(Rank).zip(all) {
+            let member = |&(pe, has_begun)| Member { pe: Some(Rank(pe)), has_begun };
+            let (wait, members) = match *does {
+                Computes => continue,
+                Ends => {
+                    snapshot.standings[pe.index()] = Standing::Finished;
+                    continue;
+                }
+                AwaitsWord => (Waits::ForWord, &[][..]),
+                In(group, awaited, members) => {
+                    (Waits::In(Wait { group, call: 0, word: 1, awaited }), members)
+                }
+            };
+            let members = members.iter().map(member).collect();
+            snapshot.note_wait(pe, wait, (1, beats), |_| Some(members));
+        }
+        snapshot.groups.insert(1, pulse);
+        snapshot.all = pulse;
+        snapshot
     }
 
     /// What is decided of PEs that do the same in two snapshots, in which they have polled so
-    /// often, while packets of group 1 are on their way or not.
-    fn judged(standings: &[Standing], beats: u64, pulse: Pulse) -> Option<Verdict> {
+    /// often.
+    fn judged(all: &[Does], beats: u64, pulse: Pulse) -> Option<Verdict> {
         let mut suspects = Suspects::default();
-        let snapshot = |beats| {
-            let mut snapshot = Snapshot { standings: standings.to_vec(), ..Snapshot::default() };
-            for standing in &mut snapshot.standings {
-                if let Standing::Waits(waiting) = standing {
-                    waiting.beats = beats;
-                }
-            }
-            snapshot.groups.insert(1, pulse);
-            snapshot.all = pulse;
-            snapshot
-        };
-        assert_eq!(suspects.judge(&snapshot(7)), None, "one snapshot decides nothing");
-        suspects.judge(&snapshot(7 + beats))
+        let first = suspects.judge(&snapshot(all, 7, pulse));
+        assert_eq!(first, None, "one snapshot decides nothing");
+        suspects.judge(&snapshot(all, 7 + beats, pulse))
     }
 
-    fn quiet(standings: &[Standing]) -> Option<Verdict> {
-        judged(standings, BEATS, Pulse { moves: 3, sent: 5, received: 5 })
+    fn quiet(all: &[Does]) -> Option<Verdict> {
+        judged(all, BEATS, Pulse { moves: 3, sent: 5, received: 5 })
     }
 
     #[test]
     fn cycle_between_groups_is_a_deadlock() {
-        let standings = [
-            waits(1, Awaited::Word(0), &[(0, true), (1, false)]),
-            waits(2, Awaited::Word(0), &[(0, false), (1, true), (2, true)]),
-            Standing::Finished,
-        ];
-        assert_eq!(quiet(&standings), Some(Verdict::Deadlock { one: Rank(0), other: Rank(1) }));
+        let cycle = [In(1, SOME, FIRST), In(2, SOME, SECOND), Ends];
+        let verdict = Some(Verdict::Deadlock { one: Rank(1), other: Rank(0) });
+        assert!(
+            [verdict, Some(Verdict::Deadlock { one: Rank(0), other: Rank(1) })]
+                .contains(&quiet(&cycle))
+        );
         let late = Pulse { moves: 3, sent: 6, received: 5 };
-        assert_eq!(judged(&standings, BEATS, late), None, "a packet is on its way");
-        let same = Pulse::default();
-        assert_eq!(judged(&standings, BEATS - 1, same), None, "a PE may compute");
+        assert_eq!(judged(&cycle, BEATS, late), None, "a packet is on its way");
+        assert_eq!(judged(&cycle, BEATS - 1, Pulse::default()), None, "a PE may compute");
     }
 
     #[test]
     fn call_that_all_have_begun_starves() {
-        let both = [(0, true), (1, true)];
-        let all = [waits(1, Awaited::Word(9), &both), waits(1, Awaited::Completion, &both)];
-        assert_eq!(quiet(&all), Some(Verdict::Starved { waiting: Rank(0) }));
-        let left = [waits(1, Awaited::Word(9), &both), Standing::Finished];
-        assert_eq!(quiet(&left), Some(Verdict::Starved { waiting: Rank(0) }));
+        let starved = Some(Verdict::Starved { waiting: Rank(0) });
+        let one = In(1, SOME, BOTH);
+        assert_eq!(quiet(&[one, In(1, Awaited::Completion, BOTH)]), starved);
+        assert_eq!(quiet(&[one, Ends]), starved);
         // PE 1 is in another call already, which PE 0 has not begun.
-        let next = waits(2, Awaited::Word(9), &[(0, false), (1, true)]);
-        let ahead = [waits(1, Awaited::Word(9), &both), next];
-        assert_eq!(quiet(&ahead), Some(Verdict::Starved { waiting: Rank(0) }));
+        assert_eq!(quiet(&[one, In(2, SOME, SECOND)]), starved);
     }
 
     #[test]
     fn call_whose_member_computes_does_not_starve() {
-        let both = [(0, true), (1, true)];
-        let one = waits(1, Awaited::Word(9), &both);
-        assert_eq!(quiet(&[one.clone(), Standing::Active]), None);
-        let late = waits(1, Awaited::Word(9), &[(0, true), (1, false)]);
-        assert_eq!(quiet(&[late, Standing::Active]), None);
+        assert_eq!(quiet(&[In(1, SOME, BOTH), Computes]), None);
+        assert_eq!(quiet(&[In(1, SOME, FIRST), Computes]), None);
         // What PE 1 waits for in the call may come without a message.
-        assert_eq!(quiet(&[one, waits(1, Awaited::Unknown, &both)]), None);
+        assert_eq!(quiet(&[In(1, SOME, BOTH), In(1, Awaited::Unknown, BOTH)]), None);
     }
 
     #[test]
     fn word_that_nobody_is_left_to_change_is_found() {
-        let word = Standing::Waits(Waiting {
-            wait: Waits::ForWord,
-            number: 1,
-            beats: 0,
-            members: Vec::new(),
-        });
-        let late = waits(1, Awaited::Word(9), &[(0, false), (1, true)]);
         let expected = Verdict::NobodyLeft { waiting: Rank(0), other: Some(Rank(1)) };
-        assert_eq!(quiet(&[word.clone(), late]), Some(expected));
-        assert_eq!(quiet(&[word, Standing::Active]), None);
+        assert_eq!(quiet(&[AwaitsWord, In(1, SOME, SECOND)]), Some(expected));
+        assert_eq!(quiet(&[AwaitsWord, Computes]), None);
     }
 
     #[test]
     fn finished_pe_that_never_begins_a_call_is_found() {
-        let late = waits(1, Awaited::Word(9), &[(0, true), (1, false)]);
-        let snapshot = |standings| Snapshot { standings, ..Snapshot::default() };
-        let left = snapshot(vec![late.clone(), Standing::Finished]);
-        assert_eq!(left.abandoned(), Some((Rank(0), Rank(1))));
-        assert_eq!(snapshot(vec![late, Standing::Active]).abandoned(), None);
+        let abandoned =
+            |other| snapshot(&[In(1, SOME, FIRST), other], 0, Pulse::default()).abandoned();
+        assert_eq!(abandoned(Ends), Some((Rank(0), Rank(1))));
+        assert_eq!(abandoned(Computes), None);
     }
 }
