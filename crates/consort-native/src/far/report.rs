@@ -158,7 +158,10 @@ impl Job {
     fn report_of(&self, far: &Far, report: &Report, number: u64, memory: &GroupMemory) -> OfGroup {
         let members = || memory.members().filter_map(|rank| Some((rank, memory.in_world(rank)?)));
         let own = members().filter(|(_, pe)| far.is_own(*pe));
-        let is_here = |doing: &Doing| matches!(doing, Doing::Waits { wait: Waits::In(wait), .. } if wait.group == number);
+        let is_here = |doing: &Doing| match doing {
+            Doing::Waits { wait: Waits::In(wait), .. } => wait.group == number,
+            _ => false,
+        };
         let is_waited_in = report.pes.iter().any(|(_, doing)| is_here(doing));
         let mut of_group = OfGroup { number, ..OfGroup::default() };
         for (rank, pe) in own {

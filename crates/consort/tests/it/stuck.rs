@@ -212,6 +212,34 @@ fn who_waits_for_credits_that_go_in_steps_is_not_stuck() {
     });
 }
 
+/// PE 0 waits at the end of a scope for the second of two calls. PE 1, with which both are, waits in
+/// another team for one that computes, and makes the second call after that.
+#[test]
+fn pe_that_waits_for_the_later_call_of_a_scope_is_not_stuck() {
+    on(pes_of(3), |world| {
+        let [lower, upper] = [pair(world, 0, 1)?, pair(world, 1, 2)?];
+        let (mut one, mut other) = ([world.rank().0; 9], [world.rank().0; 9]);
+        let from = Rank(1);
+        match world.rank().0 {
+            0 => lower.expect("in it").overlap(|scope| {
+                scope.start_broadcast(&mut one, from)?;
+                scope.start_broadcast(&mut other, from).map(drop)
+            })?,
+            1 => {
+                let lower = lower.expect("in it");
+                lower.overlap(|scope| scope.start_broadcast(&mut one, from).map(drop))?;
+                upper.expect("in it").barrier()?;
+                lower.overlap(|scope| scope.start_broadcast(&mut other, from).map(drop))?;
+            }
+            _ => {
+                thread::sleep(LONG);
+                upper.expect("in it").barrier()?;
+            }
+        }
+        world.barrier()
+    });
+}
+
 /// The error of a program in which a PE waits for a word that nobody can change any more.
 fn waits_in_vain(pes: u32, program: impl Fn(Team<'_>) -> consort::Result<()> + Sync) -> String {
     let error = pes_of(pes).run(|pe| program(pe.world())).expect_err("somebody waits in vain");

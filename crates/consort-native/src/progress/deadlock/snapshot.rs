@@ -207,8 +207,8 @@ impl Snapshot {
         pulses.fold(Pulse::default(), |sum, pulse| sum.and(*pulse))
     }
 
-    /// The PEs that might end the waits of these ones: the members of their calls, or all PEs if one
-    /// waits for a word. `None` is one that is not known.
+    /// The PEs that might end the waits of these ones: the members of their calls, or all PEs if
+    /// one waits for a word. `None` is one that is not known.
     pub(crate) fn depends_on(&self, stuck: &BTreeSet<Rank>) -> Vec<Option<Rank>> {
         let calls = stuck.iter().map(|pe| self.waiting(*pe).and_then(|waiting| waiting.call));
         let calls: BTreeSet<Option<usize>> = calls.collect();
