@@ -227,6 +227,7 @@ fn pe_that_waits_for_the_later_call_of_a_scope_is_not_stuck() {
             })?,
             1 => {
                 let lower = lower.expect("in it");
+                thread::sleep(LONG / 8); // PE 0 waits for the first call by then
                 lower.overlap(|scope| scope.start_broadcast(&mut one, from).map(drop))?;
                 upper.expect("in it").barrier()?;
                 lower.overlap(|scope| scope.start_broadcast(&mut other, from).map(drop))?;
