@@ -58,6 +58,8 @@ fn wait_for(launcher: Pid, signals: &mut Signals) -> io::Result<End> {
         while let Some(came) = signals.next() {
             if came.number != libc::SIGCHLD && !came.from_terminal {
                 system::send(launcher, came.number);
+                // A launcher that is stopped would not hear of it.
+                system::send(launcher, libc::SIGCONT);
             }
         }
         while let Some((process, end)) = children::next_ended() {

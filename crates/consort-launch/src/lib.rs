@@ -11,7 +11,8 @@
 //!
 //! Either of the front and the launcher ends all processes when the other is killed: the front is
 //! the launcher's parent, and holds a pipe at whose end the launcher waits. Each inherits the
-//! processes whose parents have ended (`PR_SET_CHILD_SUBREAPER`).
+//! processes whose parents have ended (`PR_SET_CHILD_SUBREAPER`). A launcher that is stopped goes
+//! on when its front is killed (`PR_SET_PDEATHSIG`), and PEs are killed with their launcher.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -19,6 +20,7 @@
 //! | `front` | the process between the shell and the launcher |
 //! | `start` | starts the processes |
 //! | `watch` | the launcher's loop: signals, output, ends |
+//! | `interrupts` | the signals that are to end a job |
 //! | `grandchildren` | PEs that are run by what the launcher's processes have started |
 //! | `output` | passes on lines |
 //! | `sink` | where they go, without waiting for who reads them |
@@ -34,6 +36,8 @@ mod children;
 mod front;
 #[cfg(target_os = "linux")]
 mod grandchildren;
+#[cfg(target_os = "linux")]
+mod interrupts;
 mod launch;
 #[cfg(target_os = "linux")]
 mod output;

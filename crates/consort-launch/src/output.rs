@@ -1,7 +1,14 @@
 //! Passes on what the processes write, line by line.
 //!
-//! A line that is not complete waits for its end, unless nothing comes for a while: then somebody
-//! may be asked a question. What another process writes then begins on a new line.
+//! The bytes of a stream are passed on as they are and in their order, and lines of several
+//! processes do not mix, however long they are. A line that is not complete waits for its end,
+//! unless nothing comes for a while: then somebody may be asked a question.
+//!
+//! What is passed on of an incomplete line *holds* its stream: what other processes write waits in
+//! their pipes until the line ends. The line gives way when its process pauses, has written to it
+//! for long, or ends, so no process waits for ever. Only then do others begin on a new line, and so
+//! does the rest of the line, which holds the stream no more. Waiting for a slow reader counts as
+//! neither. The process that was read longest ago is read first, so all have their turns.
 //!
 //! What a stream has no room for is kept, up to some bytes; then the processes that write to this
 //! stream wait, as they would if they wrote to it themselves.
@@ -17,9 +24,15 @@ use rustix::fs::fstat;
 
 use crate::sink::Sink;
 
-/// How long an incomplete line waits.
+/// How long an incomplete line waits before it is passed on.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The most bytes that are read at a time, and that an incomplete line may have.
+/// How long nothing may come of an incomplete line that holds its stream.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long a line may hold its stream.
+const LONGEST: Duration = Duration::from_secs(10);
+/// How much of one wait for a reader counts as time in which a line holds its stream.
+const COUNTED: Duration = Duration::from_millis(100);
+/// The most bytes that are read at a time, and that an incomplete line has when it is passed on.
 const BYTES: usize = 64 << 10;
 
 /// What a process writes to one of its streams.
@@ -35,6 +48,10 @@ pub(crate) struct Source {
     incomplete: Vec<u8>,
     /// When the last of it came.
     came: Instant,
+    /// Whether the beginning of its present line has been passed on.
+    is_open: bool,
+    /// Whether another process has written since then.
+    gave_way: bool,
 }
 
 /// What has come of reading.
@@ -45,13 +62,33 @@ pub(crate) enum Progress {
     End,
 }
 
+/// A line whose beginning was written last.
+struct Open {
+    rank: Rank,
+    is_error: bool,
+    hold: Option<Hold>,
+}
+
+/// Why others wait.
+struct Hold {
+    began: Instant,
+    /// When the last of the line came.
+    came: Instant,
+}
+
+impl Hold {
+    fn until(&self) -> Instant {
+        (self.came + PAUSE).min(self.began + LONGEST)
+    }
+}
+
 /// Where all goes.
 pub(crate) struct Output {
     tags: bool,
     /// Standard output, and standard error.
     sinks: [Sink; 2],
-    /// Of each: the PE whose incomplete line was written last.
-    open: [Option<Rank>; 2],
+    /// The open line of each.
+    open: [Option<Open>; 2],
     /// Whether both are one terminal, pipe or file. Then all goes to the first.
     are_one: bool,
     /// What is read comes here first.
@@ -60,7 +97,13 @@ pub(crate) struct Output {
 
 impl Source {
     pub(crate) fn new(rank: Rank, is_error: bool, stream: Box<dyn Stream>) -> Self {
-        Self { rank, is_error, stream, incomplete: Vec::new(), came: Instant::now() }
+        let (incomplete, came) = (Vec::new(), Instant::now());
+        Self { rank, is_error, stream, incomplete, came, is_open: false, gave_way: false }
+    }
+
+    /// When something came of it last.
+    pub(crate) fn came(&self) -> Instant {
+        self.came
     }
 
     /// When its incomplete line is to be passed on, if it has one.
@@ -81,22 +124,55 @@ impl Output {
         let place = |stream| fstat(stream).ok().map(|about| (about.st_dev, about.st_ino));
         let are_one = place(out.as_fd()).is_some_and(|at| place(error.as_fd()) == Some(at));
         let sinks = [Sink::new(out.as_fd()), Sink::new(error.as_fd())];
-        Self { tags, sinks, open: [None; 2], are_one, bytes: vec![0; BYTES].into() }
+        Self { tags, sinks, open: [None, None], are_one, bytes: vec![0; BYTES].into() }
     }
 
-    /// Where what is written to standard output or to standard error goes.
-    fn sink(&mut self, is_error: bool) -> &mut Sink {
-        &mut self.sinks[usize::from(is_error && !self.are_one)]
+    /// Which sink is for standard output or standard error.
+    fn sink_index(&self, is_error: bool) -> usize {
+        usize::from(is_error && !self.are_one)
     }
 
-    /// Whether there is room for what a source has.
-    pub(crate) fn takes(&self, source: &Source) -> bool {
-        !self.sinks[usize::from(source.is_error && !self.are_one)].is_full()
+    /// The open line of the sink of a source, if it is the source's.
+    fn own_line(&mut self, source: &Source) -> Option<&mut Open> {
+        let open = self.open[self.sink_index(source.is_error)].as_mut();
+        open.filter(|open| open.rank == source.rank && open.is_error == source.is_error)
+    }
+
+    /// Whether something of a source can be passed on: there is room, and no line of another one
+    /// holds the stream.
+    pub(crate) fn takes(&self, source: &Source, now: Instant) -> bool {
+        let at = self.sink_index(source.is_error);
+        let is_held_from_it = self.open[at].as_ref().is_some_and(|open| {
+            let is_own = open.rank == source.rank && open.is_error == source.is_error;
+            !is_own && open.hold.as_ref().is_some_and(|hold| now < hold.until())
+        });
+        !self.sinks[at].is_full() && !is_held_from_it
     }
 
     /// When something is to be passed on, though its line is not complete.
-    pub(crate) fn due(&self, source: &Source) -> Option<Instant> {
-        source.due().filter(|_| self.takes(source))
+    pub(crate) fn due(&self, source: &Source, now: Instant) -> Option<Instant> {
+        source.due().filter(|_| self.takes(source, now))
+    }
+
+    /// When lines give way that hold their streams.
+    pub(crate) fn ends_of_holds(&self, now: Instant) -> impl Iterator<Item = Instant> {
+        let holds = self.open.iter().flatten().filter_map(|open| open.hold.as_ref());
+        holds.map(Hold::until).filter(move |&until| now < until)
+    }
+
+    /// Which sinks have no room.
+    pub(crate) fn full(&self) -> [bool; 2] {
+        self.sinks.each_ref().map(Sink::is_full)
+    }
+
+    /// Takes note that these sinks had no room for so long.
+    pub(crate) fn excuse(&mut self, full: [bool; 2], waited: Duration) {
+        for (open, _) in self.open.iter_mut().zip(full).filter(|(_, is_full)| *is_full) {
+            if let Some(hold) = open.as_mut().and_then(|open| open.hold.as_mut()) {
+                hold.came += waited;
+                hold.began += waited.saturating_sub(COUNTED);
+            }
+        }
     }
 
     /// What waits to have room.
@@ -109,6 +185,9 @@ impl Output {
         match source.stream.read(&mut self.bytes) {
             Ok(count) if count > 0 => {
                 source.came = Instant::now();
+                if let Some(Open { hold: Some(hold), .. }) = self.own_line(source) {
+                    hold.came = source.came;
+                }
                 source.incomplete.extend_from_slice(&self.bytes[..count]);
                 let end = source.incomplete.iter().rposition(|&byte| byte == b'\n');
                 if let Some(end) = end {
@@ -123,7 +202,7 @@ impl Output {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Progress::Nothing,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Progress::Something,
             Ok(_) | Err(_) => {
-                self.flush(source);
+                self.end(source);
                 Progress::End
             }
         }
@@ -131,13 +210,21 @@ impl Output {
 
     /// Passes on an incomplete line that has waited for long.
     pub(crate) fn pass_on_if_due(&mut self, source: &mut Source, now: Instant) {
-        if self.due(source).is_some_and(|due| due <= now) {
+        if self.due(source, now).is_some_and(|due| due <= now) {
             self.flush(source);
         }
     }
 
+    /// Passes on the last of a source, which then holds its stream no more.
+    pub(crate) fn end(&mut self, source: &mut Source) {
+        self.flush(source);
+        if let Some(open) = self.own_line(source) {
+            open.hold = None;
+        }
+    }
+
     /// Passes on what a source has begun.
-    pub(crate) fn flush(&mut self, source: &mut Source) {
+    fn flush(&mut self, source: &mut Source) {
         let rest = std::mem::take(&mut source.incomplete);
         if !rest.is_empty() {
             self.add(source, &rest);
@@ -145,12 +232,13 @@ impl Output {
     }
 
     /// Adds lines, of which the last may be incomplete.
-    fn add(&mut self, source: &Source, lines: &[u8]) {
-        let own = usize::from(source.is_error);
+    fn add(&mut self, source: &mut Source, lines: &[u8]) {
+        let at = self.sink_index(source.is_error);
+        let own = self.own_line(source).map(|open| open.hold.take());
+        let mut goes_on = own.is_some();
+        source.gave_way |= source.is_open && !goes_on;
         let mut text = Vec::with_capacity(lines.len() + 16);
-        let mut goes_on = self.open[own] == Some(source.rank);
-        let is_other_open = self.are_one && self.open[1 - own].take().is_some();
-        if is_other_open || self.open[own].is_some() && !goes_on {
+        if self.open[at].is_some() && !goes_on {
             text.push(b'\n');
         }
         for line in lines.split_inclusive(|&byte| byte == b'\n') {
@@ -160,8 +248,16 @@ impl Output {
             text.extend_from_slice(line);
             goes_on = false;
         }
-        self.open[own] = (lines.last() != Some(&b'\n')).then_some(source.rank);
-        self.sink(source.is_error).add(&text);
+        let has_ended = lines.contains(&b'\n');
+        source.gave_way &= !has_ended;
+        source.is_open = lines.last() != Some(&b'\n');
+        // A line that goes on holds the stream for as long as before.
+        let hold = own.filter(|_| !has_ended).unwrap_or_else(|| {
+            (!source.gave_way).then(|| Hold { began: Instant::now(), came: source.came })
+        });
+        let (rank, is_error) = (source.rank, source.is_error);
+        self.open[at] = source.is_open.then_some(Open { rank, is_error, hold });
+        self.sinks[at].add(&text);
     }
 
     /// Writes as much as there is room for.
@@ -175,14 +271,14 @@ impl Output {
         out.and(error.or_else(|error| if is_broken(&error) { Err(error) } else { Ok(()) }))
     }
 
-    /// Ends a line that is open on standard error, and adds one of the launcher, if there is one.
-    pub(crate) fn close(&mut self, line: Option<&str>) {
-        let [out, error] = std::mem::take(&mut self.open);
-        if error.is_some() || self.are_one && out.is_some() {
-            self.sink(true).add(b"\n");
+    /// Adds lines of the launcher, if there are any, to standard error, each on a line by itself.
+    pub(crate) fn close(&mut self, lines: &[String]) {
+        let at = self.sink_index(true);
+        if !lines.is_empty() && self.open[at].take().is_some() {
+            self.sinks[at].add(b"\n");
         }
-        if let Some(line) = line {
-            self.sink(true).add(format!("consort run: {line}\n").as_bytes());
+        for line in lines {
+            self.sinks[at].add(format!("consort run: {line}\n").as_bytes());
         }
     }
 }
@@ -190,4 +286,102 @@ impl Output {
 /// Tells something on standard error. If nobody can be told, nothing is lost but that.
 pub(crate) fn tell(text: impl std::fmt::Display) {
     let _ = io::stderr().write_all(format!("consort run: {text}\n").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{PipeReader, PipeWriter};
+
+    use super::*;
+
+    /// A sink for the tests, and what two processes write to it.
+    fn two() -> (Output, PipeReader, [(Source, PipeWriter); 2]) {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        let sinks = [Sink::new(writer.as_fd()), Sink::new(writer.as_fd())];
+        let open = [None, None];
+        let output =
+            Output { tags: false, sinks, open, are_one: true, bytes: vec![0; BYTES].into() };
+        let source = |rank| {
+            let (out, write) = io::pipe().expect("a pipe");
+            (Source::new(Rank(rank), false, Box::new(out)), write)
+        };
+        (output, reader, [source(0), source(1)])
+    }
+
+    /// Passes on as much as is written.
+    fn pass(output: &mut Output, (source, writer): &mut (Source, PipeWriter), text: &[u8]) {
+        writer.write_all(text).expect("a reader");
+        assert_eq!(output.pass_on(source), Progress::Something);
+    }
+
+    /// What was passed on so far.
+    fn passed(output: &mut Output, reader: &mut PipeReader) -> Vec<u8> {
+        output.write().expect("a reader");
+        let mut bytes = vec![0; 1 << 20];
+        let count = reader.read(&mut bytes).expect("a pipe");
+        bytes.truncate(count);
+        bytes
+    }
+
+    #[test]
+    fn long_line_holds_its_stream_until_it_ends() {
+        let (mut output, mut reader, [mut one, mut other]) = two();
+        pass(&mut output, &mut one, &[0xff; BYTES]);
+        assert_eq!(passed(&mut output, &mut reader), [0xff; BYTES]);
+        let now = Instant::now();
+        assert!(output.takes(&one.0, now) && !output.takes(&other.0, now));
+        pass(&mut output, &mut one, b"\0end\n");
+        assert!(output.takes(&other.0, Instant::now()));
+        pass(&mut output, &mut other, b"other\n");
+        assert_eq!(passed(&mut output, &mut reader), b"\0end\nother\n");
+    }
+
+    #[test]
+    fn line_of_a_process_that_pauses_or_goes_on_for_ever_gives_way_once() {
+        for pauses in [true, false] {
+            let (mut output, mut reader, [mut one, mut other]) = two();
+            pass(&mut output, &mut one, &[b'x'; BYTES]);
+            passed(&mut output, &mut reader);
+            let hold = output.own_line(&one.0).and_then(|open| open.hold.as_mut());
+            let hold = hold.expect("it holds the stream");
+            match pauses {
+                true => hold.came -= PAUSE,
+                false => hold.began -= LONGEST,
+            }
+            assert!(output.takes(&other.0, Instant::now()));
+            pass(&mut output, &mut other, b"other\n");
+            pass(&mut output, &mut one, &[b'y'; BYTES]);
+            let text = [b"\nother\n", &[b'y'; BYTES - 7][..]].concat();
+            assert!(passed(&mut output, &mut reader) == text, "all that a pipe takes");
+            assert!(output.takes(&other.0, Instant::now()), "it holds the stream no more");
+            pass(&mut output, &mut one, &[b"\n", &[b'z'; BYTES - 1][..]].concat());
+            pass(&mut output, &mut one, b"z");
+            passed(&mut output, &mut reader);
+            assert!(!output.takes(&other.0, Instant::now()), "another line does");
+        }
+    }
+
+    #[test]
+    fn time_in_which_nobody_reads_is_not_a_pause() {
+        let (mut output, mut reader, [mut one, other]) = two();
+        pass(&mut output, &mut one, &[b'x'; BYTES]);
+        passed(&mut output, &mut reader);
+        output.excuse([true, false], 2 * LONGEST);
+        assert!(!output.takes(&other.0, Instant::now() + LONGEST));
+        assert!(output.takes(&other.0, Instant::now() + 2 * LONGEST + PAUSE));
+    }
+
+    #[test]
+    fn process_that_ends_within_a_line_holds_nothing() {
+        let (mut output, mut reader, [mut one, mut other]) = two();
+        pass(&mut output, &mut one, &[b'x'; BYTES]);
+        let (mut one, writer) = one;
+        drop(writer);
+        passed(&mut output, &mut reader);
+        assert!(!output.takes(&other.0, Instant::now()));
+        assert_eq!(output.pass_on(&mut one), Progress::End);
+        assert!(output.takes(&other.0, Instant::now()));
+        pass(&mut output, &mut other, b"other\n");
+        assert_eq!(passed(&mut output, &mut reader), b"\nother\n");
+    }
 }

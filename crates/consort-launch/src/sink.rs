@@ -55,7 +55,7 @@ impl Sink {
 
     /// Whether so much waits that no more should be added.
     pub(crate) fn is_full(&self) -> bool {
-        self.waiting.len() >= BYTES
+        self.waiting.len() - self.written >= BYTES
     }
 
     /// Writes as much as there is room for.

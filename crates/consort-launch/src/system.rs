@@ -30,6 +30,8 @@ pub(crate) struct Came {
     pub(crate) number: c_int,
     /// Whether the terminal sent it, to all processes in the foreground, and not a process.
     pub(crate) from_terminal: bool,
+    /// The process that sent it.
+    pub(crate) sender: c_int,
 }
 
 /// The signals of this process, to be read: it is not interrupted by them.
@@ -85,7 +87,8 @@ impl Signals {
         let came: signalfd_siginfo =
             unsafe { bytes.as_ptr().cast::<signalfd_siginfo>().read_unaligned() };
         let from_terminal = came.ssi_code == libc::SI_KERNEL;
-        Some(Came { number: c_int::try_from(came.ssi_signo).ok()?, from_terminal })
+        let sender = came.ssi_pid.cast_signed();
+        Some(Came { number: c_int::try_from(came.ssi_signo).ok()?, from_terminal, sender })
     }
 }
 
@@ -153,7 +156,11 @@ pub(crate) fn fork() -> io::Result<Fork> {
     // this thread could start one. So the new process may do anything.
     match unsafe { libc::fork() } {
         -1 => Err(of_call("fork", &io::Error::last_os_error())),
-        0 => Ok(Fork::Launcher { front }), // and the other end is closed here
+        0 => {
+            // If the front is killed while this process is stopped, this one goes on, and ends all.
+            set_parent_process_death_signal(Some(Signal::CONT))?;
+            Ok(Fork::Launcher { front }) // and the other end is closed here
+        }
         process => {
             let launcher = Pid::from_raw(process).ok_or(io::ErrorKind::InvalidData)?;
             Ok(Fork::Front { launcher, held })

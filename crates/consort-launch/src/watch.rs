@@ -12,12 +12,13 @@ use consort_fabric::{Rank, advice::of_call};
 use consort_native::{End, Failure, Launcher};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
-    process::{Pid, getpgid, getpgrp},
+    process::{Pid, getpgid, getpgrp, getppid},
 };
 
 use crate::{
     children,
     grandchildren::Grandchildren,
+    interrupts::{self, Interrupts, Meaning, has_ended_by, status_of},
     launch::{Launch, Outcome, Trouble},
     output::{Output, Progress, Source, tell},
     start::{Started, start},
@@ -28,8 +29,8 @@ use crate::{
 const LOOK: Duration = Duration::from_millis(50);
 /// How long the processes may take after a signal that the launcher has passed on.
 const AFTER_SIGNAL: Duration = Duration::from_secs(5);
-/// A signal that comes again so soon is the same one, which was sent to a group of processes.
-const SAME_SIGNAL: Duration = Duration::from_millis(100);
+/// How long after a process that was blamed its signal may come to the launcher too.
+const LATE: Duration = Duration::from_secs(1);
 /// Stands for times that are later than clocks count.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 /// The exit status of a job that has taken too long, as of the command `timeout`.
@@ -48,10 +49,13 @@ struct Watch<'l> {
     /// When processes that still run get a signal to end, and when they are killed.
     ends: Option<[Instant; 2]>,
     timeout: Option<Instant>,
-    /// The last signal that was to end the job, and when it came.
-    interrupted: Option<(i32, Instant)>,
+    /// The signals that were to end the job.
+    interrupts: Interrupts,
+    /// By which of them the process ended that is blamed, and when.
+    suspected: Option<(i32, Instant)>,
     /// Until the end of the process that has started this one.
     front: Option<PipeReader>,
+    front_process: Option<Pid>,
 }
 
 /// Starts a job and waits for its end; returns the exit status.
@@ -82,8 +86,10 @@ impl<'l> Watch<'l> {
             blamed: None,
             ends: None,
             timeout: launch.timeout.map(|limit| after(begun, limit)),
-            interrupted: None,
+            interrupts: Interrupts::default(),
+            suspected: None,
             front: Some(front),
+            front_process: getppid(),
         })
     }
 
@@ -98,6 +104,7 @@ impl<'l> Watch<'l> {
             self.end_what_is_due();
         }
         children::kill_all(&[]);
+        self.hear_late(signals)?;
         self.finish(signals)?;
         Ok(self.outcome.status)
     }
@@ -107,9 +114,10 @@ impl<'l> Watch<'l> {
         let is_unknown = |one: &Started| self.launcher.process(one.rank).is_none();
         let looks = self.grandchildren.must_be_asked() || self.running.iter().any(is_unknown);
         let look = looks.then(|| Instant::now() + LOOK);
-        let dues = self.sources.iter().filter_map(|source| self.output.due(source));
+        let now = Instant::now();
+        let dues = self.sources.iter().filter_map(|source| self.output.due(source, now));
         let ends = self.ends.into_iter().flatten().chain(self.timeout);
-        let until = dues.chain(ends).chain(look).min();
+        let until = dues.chain(self.output.ends_of_holds(now)).chain(ends).chain(look).min();
         let limit = until.map(|until| {
             let left = until.saturating_duration_since(Instant::now());
             Timespec::try_from(left + Duration::from_millis(1)).unwrap_or_default()
@@ -117,7 +125,7 @@ impl<'l> Watch<'l> {
         let mut all = vec![PollFd::new(signals, PollFlags::IN)];
         // Of those that are not read now the ends are not told either.
         let is_read: Vec<bool> =
-            self.sources.iter().map(|source| self.output.takes(source)).collect();
+            self.sources.iter().map(|source| self.output.takes(source, now)).collect();
         let read = self.sources.iter().zip(&is_read).filter(|(_, is_read)| **is_read);
         all.extend(read.map(|(source, _)| PollFd::new(source, PollFlags::IN)));
         let sources = 1..all.len();
@@ -130,9 +138,11 @@ impl<'l> Watch<'l> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(of_call("poll", &error.into())),
         }
+        let full = self.output.full();
         let is_abandoned = self.front.is_some() && !all[sources.end].revents().is_empty();
         let mut polled = all[sources].iter().map(|one| !one.revents().is_empty());
         let ready = is_read.iter().map(|&is_read| is_read && polled.next() == Some(true)).collect();
+        self.output.excuse(full, now.elapsed());
         if is_abandoned {
             self.front = None;
             self.fail(128 + 9, Trouble::Abandoned);
@@ -141,15 +151,23 @@ impl<'l> Watch<'l> {
         Ok(ready)
     }
 
-    /// Passes on what there is to read.
+    /// Passes on what there is to read, first of the source that was read longest ago.
     fn read(&mut self, ready: &[bool]) {
         let Self { sources, output, .. } = self;
+        let mut all: Vec<usize> = (0..sources.len()).filter(|&at| ready[at]).collect();
+        all.sort_by_key(|&at| sources[at].came());
+        let mut ended = vec![false; sources.len()];
+        for at in all {
+            let source = &mut sources[at];
+            if output.takes(source, Instant::now()) {
+                ended[at] = output.pass_on(source) == Progress::End;
+            }
+        }
         let now = Instant::now();
-        let mut ready = ready.iter();
+        let mut ended = ended.into_iter();
         sources.retain_mut(|source| {
-            let goes_on = ready.next() != Some(&true) || output.pass_on(source) != Progress::End;
             output.pass_on_if_due(source, now);
-            goes_on
+            ended.next() != Some(true)
         });
     }
 
@@ -178,14 +196,14 @@ impl<'l> Watch<'l> {
     }
 
     /// Passes a signal on.
-    fn pass_on(&mut self, Came { number, from_terminal }: Came) {
+    fn pass_on(&mut self, Came { number, from_terminal, sender }: Came) {
         if number == libc::SIGCHLD {
             return;
         }
         let now = Instant::now();
-        let ends = ![libc::SIGUSR1, libc::SIGUSR2].contains(&number);
-        let before = self.interrupted.filter(|_| ends);
-        if before.is_some_and(|(last, at)| last == number && now < at + SAME_SIGNAL) {
+        let from_front = self.front_process.is_some_and(|front| front.as_raw_pid() == sender);
+        let meaning = self.interrupts.hear(number, from_front, now);
+        if meaning == Meaning::Copy {
             return;
         }
         // The terminal has sent it to this process's group, too.
@@ -193,12 +211,32 @@ impl<'l> Watch<'l> {
         let has_it = |one: &&Started| own.is_some() && getpgid(Some(one.process)).ok() == own;
         let others = self.running.iter().filter(|one| !has_it(one));
         others.for_each(|one| system::send(one.process, number));
-        if ends {
-            // The second ends the job at once.
-            let end = if before.is_some() { now } else { now + AFTER_SIGNAL };
-            self.ends = Some([end; 2]);
-            self.interrupted = Some((number, now));
+        match meaning {
+            Meaning::Ends => self.ends = Some([now + AFTER_SIGNAL; 2]),
+            Meaning::EndsNow => self.ends = Some([now; 2]),
+            Meaning::PassedOn | Meaning::Copy => return,
         }
+        if self.suspected.is_some_and(|(signal, at)| signal == number && now < at + LATE) {
+            // It came to all, and to that process first.
+            self.outcome.trouble = Some(Trouble::Interrupted { signal: number });
+            self.outcome.status = status_of(number);
+        }
+    }
+
+    /// Waits a moment for the signal by which a process has ended, if it is blamed for that: others
+    /// may have sent it to all processes, one after the other.
+    fn hear_late(&mut self, signals: &mut Signals) -> io::Result<()> {
+        let until = Instant::now() + interrupts::SAME;
+        while self.suspected.is_some() && self.interrupts.count == 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            let limit = Timespec::try_from(left).unwrap_or_default();
+            match poll(&mut [PollFd::new(&*signals, PollFlags::IN)], Some(&limit)) {
+                Ok(0) => break,
+                Ok(_) | Err(rustix::io::Errno::INTR) => self.hear(signals),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Takes note of the processes that have ended.
@@ -222,22 +260,20 @@ impl<'l> Watch<'l> {
             End::Exited(status) => Some(status),
             End::Killed(signal) => Some(128_u8.saturating_add(signal)),
         };
-        let was_ended = [libc::SIGTERM, libc::SIGKILL].map(status_of_signal).map(Some);
+        let was_ended = [libc::SIGTERM, libc::SIGKILL].map(status_of).map(Some);
         if self.blamed == Some(rank) && !was_ended.contains(&own) {
             self.outcome.status = own.unwrap_or(self.outcome.status);
         }
-        if self.outcome.trouble.is_some() || own.is_none() && !is_missed {
+        if own.is_none() && !is_missed {
             return;
         }
-        if let Some((signal, _)) = self.interrupted
-            && own.is_some_and(|status| is_of_signal(status, signal))
-        {
-            // The others have as long as they have after a signal.
-            let ends = self.ends;
-            self.fail(status_of_signal(signal), Trouble::Interrupted { signal });
-            self.ends = ends;
+        if let Some(signal) = self.interrupts.last() {
+            return self.interrupt(signal, own);
+        }
+        if self.outcome.trouble.is_some() {
             return;
         }
+        self.suspected = own.and_then(interrupts::of_status).map(|signal| (signal, Instant::now()));
         // It may have ended because of what another PE did.
         let own = own.unwrap_or(1);
         match self.launcher.failure() {
@@ -264,6 +300,23 @@ impl<'l> Watch<'l> {
                 };
                 self.fail(status, Trouble::Failed(failure.to_string()));
             }
+        }
+    }
+
+    /// A PE has ended after a signal that is to end the job, and is not blamed for that. The status
+    /// is that of the signal, unless all PEs have chosen another one.
+    fn interrupt(&mut self, signal: i32, own: Option<u8>) {
+        let own = own.filter(|&status| !has_ended_by(signal, status));
+        let status = own.unwrap_or(status_of(signal));
+        match self.outcome.trouble {
+            None => {
+                // The others have as long as they have after a signal.
+                let ends = self.ends;
+                self.fail(status, Trouble::Interrupted { signal });
+                self.ends = ends;
+            }
+            Some(Trouble::Interrupted { .. }) if own.is_none() => self.outcome.status = status,
+            Some(_) => {}
         }
     }
 
@@ -305,8 +358,8 @@ impl<'l> Watch<'l> {
         let Some([ends, killed]) = self.ends else { return };
         if killed <= now {
             self.ends = None;
-            if let Some((signal, _)) = self.interrupted {
-                self.fail(status_of_signal(signal), Trouble::Interrupted { signal });
+            if let Some(signal) = self.interrupts.last() {
+                self.fail(status_of(signal), Trouble::Interrupted { signal });
                 self.ends = None;
             }
             for one in &self.running {
@@ -352,19 +405,22 @@ impl<'l> Watch<'l> {
                 self.time_out();
             }
             // What has been ended waits for no reader.
-            let is_over = !matches!(self.outcome.trouble, None | Some(Trouble::Failed(_)));
+            let is_over = self.front.is_none()
+                || !matches!(self.outcome.trouble, None | Some(Trouble::Failed(_)));
             if is_over && until.is_none() {
                 until = Some(after(now, self.launch.grace));
             }
-            let heard = self.interrupted;
+            let heard = self.interrupts.count;
             if until.is_some_and(|until| until <= now) {
                 break;
             }
             self.ends = until.map(|until| [until; 2]);
             self.wait(signals)?;
             self.hear(signals);
-            if let Some((signal, _)) = self.interrupted.filter(|_| self.interrupted != heard) {
-                self.fail(status_of_signal(signal), Trouble::Interrupted { signal });
+            if let Some(signal) = self.interrupts.last()
+                && self.interrupts.count > heard
+            {
+                self.fail(status_of(signal), Trouble::Interrupted { signal });
                 break;
             }
         }
@@ -380,9 +436,9 @@ impl<'l> Watch<'l> {
         let Self { sources, output, .. } = self;
         let mut written = Ok(());
         sources.retain_mut(|source| {
-            while output.takes(source) {
+            while output.takes(source, Instant::now()) {
                 if output.pass_on(source) != Progress::Something {
-                    output.flush(source);
+                    output.end(source);
                     return false;
                 }
                 if let Err(error) = output.write() {
@@ -397,23 +453,13 @@ impl<'l> Watch<'l> {
     /// Adds what is to be said at the end.
     fn say(&mut self) {
         let is_quiet = matches!(self.outcome.trouble, None | Some(Trouble::Ended));
-        let text = (!is_quiet).then(|| self.outcome.to_string());
-        self.output.close(text.as_deref());
+        let outcome = (!is_quiet).then(|| self.outcome.to_string());
+        let lines: Vec<String> = outcome.into_iter().collect();
+        self.output.close(&lines);
     }
 }
 
 /// A time after another.
 fn after(time: Instant, duration: Duration) -> Instant {
     time + duration.min(FOREVER)
-}
-
-/// The exit status of a process that a signal has ended.
-fn status_of_signal(signal: i32) -> u8 {
-    u8::try_from(signal).map_or(u8::MAX, |signal| 128_u8.saturating_add(signal))
-}
-
-/// Whether a process that ends with this status after this signal has ended by it, or was killed
-/// since it did not.
-fn is_of_signal(status: u8, signal: i32) -> bool {
-    [signal, libc::SIGTERM, libc::SIGKILL].into_iter().any(|one| status == status_of_signal(one))
 }
