@@ -68,7 +68,7 @@ pub use far::{
     transport::{Frame, Lost, Region, TAGS, Transfer, Transport},
 };
 pub use heap::{block::Block, one_sided::OneSided, word::Width};
-pub use host::{affinity, cores::Cores, topology, usage};
+pub use host::{affinity, cores::Cores, threads, topology, usage};
 pub use inbox::{doorbell, geometry::SEQUENCE_BITS, line};
 pub use launch::{
     call_number::CallNumber,

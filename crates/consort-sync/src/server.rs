@@ -7,7 +7,7 @@ use std::{
 };
 
 use consort_fabric::Machine;
-use consort_native::{block_on, block_on_patiently};
+use consort_native::{block_on, block_on_patiently, threads::why_not_started};
 
 use crate::{
     batch::Batch,
@@ -80,7 +80,9 @@ where
             let _ = starts.send(());
             let Ok(()) = block_on_patiently(served.kept.scheme.run(&MACHINE, &served.shared));
         };
-        let thread = Builder::new().name("consort-server".into()).spawn(serve)?;
+        let thread = Builder::new().name("consort-server".into()).spawn(serve);
+        let thread =
+            thread.map_err(|error| io::Error::new(error.kind(), why_not_started(&error)))?;
         if started.recv().is_err() {
             return Err(io::Error::other("too many threads use messages"));
         }

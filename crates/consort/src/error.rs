@@ -197,7 +197,7 @@ pub enum Error {
     Thread {
         /// The PE's rank.
         rank: Rank,
-        /// The error of the system.
+        /// The error of the system, and the limit that it has.
         reason: String,
     },
     /// Symmetric memory could not be allocated.

@@ -4,7 +4,10 @@
 use std::{sync::Arc, thread};
 
 use consort_fabric::{Rank, environment};
-use consort_native::{Failure, Origin};
+use consort_native::{
+    Failure, Origin,
+    threads::{Starting, why_not_started},
+};
 
 use crate::{
     Error,
@@ -51,16 +54,20 @@ fn run_threads(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
     let job = &ranks.job;
     thread::scope(|scope| {
         let (mut handles, mut errors) = (Vec::new(), Vec::new());
+        let starting = Starting::of(ranks.here().count()).map_err(|error| why_not_started(&error));
         for rank in ranks.here() {
             let body = move || {
                 ranks.settle(rank);
                 ranks.run(rank, program, Ending::Checks)
             };
             let name = job.config().thread_name(rank);
-            match started(name, |named| named.spawn_scoped(scope, body)) {
+            let started = match &starting {
+                Ok(_) => started(name, |named| named.spawn_scoped(scope, body)),
+                Err(reason) => Err(reason.clone()),
+            };
+            match started {
                 Ok(handle) => handles.push((rank, handle)),
                 Err(reason) => {
-                    let reason = reason.to_string();
                     let failure = format!("did not start: {reason}");
                     job.poison(&Failure::Pe { rank, reason: failure });
                     errors.push((rank, Error::Thread { rank, reason }));
@@ -68,6 +75,7 @@ fn run_threads(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
                 }
             }
         }
+        drop(starting);
         for (rank, handle) in handles {
             let ended = handle.join().unwrap_or_else(|panic| Err(failed_by(job, rank, panic)));
             errors.extend(ended.err().map(|error| (rank, error)));

@@ -24,7 +24,10 @@ use std::{
 };
 
 use consort_fabric::Rank;
-use consort_native::{Event, NoMemory};
+use consort_native::{
+    Event,
+    threads::{Starting, why_not_started},
+};
 
 use crate::{
     Error, Pe, Result,
@@ -208,6 +211,8 @@ impl Pool {
         });
         let makes = Box::new(makes);
         let mut pool = Self { shared, ranks: Mutex::new(None), makes, threads: vec![] };
+        let refused = |error| Error::Thread { rank: Rank(0), reason: why_not_started(&error) };
+        let starting = Starting::of(size).map_err(refused)?;
         for rank in ranks.here().skip(1) {
             let (shared, placing) = (Arc::clone(&pool.shared), Arc::clone(&ranks));
             let body = move || {
@@ -217,9 +222,9 @@ impl Pool {
             };
             let name = ranks.job.config().thread_name(rank);
             let thread = started(name, |named| named.spawn(body));
-            let failed = |reason: Box<NoMemory>| Error::Thread { rank, reason: reason.to_string() };
-            pool.threads.push(thread.map_err(failed)?);
+            pool.threads.push(thread.map_err(|reason| Error::Thread { rank, reason })?);
         }
+        drop(starting);
         *pool.locked() = Some(ranks);
         Ok(pool)
     }

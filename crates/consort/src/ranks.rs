@@ -14,6 +14,7 @@ use consort_native::{
     Cores, Engine, Failure, Job, NoMemory, Panic,
     affinity::{self, CpuId},
     discard, panic_reason,
+    threads::why_not_started,
 };
 
 use crate::{
@@ -138,7 +139,6 @@ impl Ranks {
                 Ok(())
             }
             Err(reason) => {
-                let reason = reason.to_string();
                 self.job.poison(&Failure::Pe { rank, reason: format!("has no helper: {reason}") });
                 Err(Error::Thread { rank, reason })
             }
@@ -240,9 +240,9 @@ impl Drop for Ranks {
 pub(crate) fn started<T>(
     name: String,
     spawn: impl FnOnce(thread::Builder) -> io::Result<T>,
-) -> Result<T, Box<NoMemory>> {
-    NoMemory::ensure_thread()?;
-    spawn(thread::Builder::new().name(name)).map_err(|error| NoMemory::of_thread(&error))
+) -> Result<T, String> {
+    NoMemory::ensure_thread().map_err(|refused| refused.to_string())?;
+    spawn(thread::Builder::new().name(name)).map_err(|error| why_not_started(&error))
 }
 
 /// Fails the job because a PE has panicked, and returns the PE's error.

@@ -9,10 +9,28 @@ use std::{
 use consort_fabric::{Line, Mailbox, Thread};
 
 use super::lines::Lines;
-use crate::{progress::patience::Patience, system::thread_end::at_end_of_thread};
+use crate::{
+    host::threads::{MAPPINGS_OF_A_THREAD, most_mappings},
+    progress::patience::Patience,
+    system::thread_end::at_end_of_thread,
+};
 
 /// The most threads that use messages at the same time.
 const MOST: usize = 1 << 14;
+
+/// As many threads as any system lets a process have.
+const SURE: usize = 1 << 12;
+
+/// The most threads that use messages at the same time, as far as the system lets them start. A
+/// thread takes [`MAPPINGS_OF_A_THREAD`]; one that finds none left cannot even fail, but aborts.
+#[cold]
+fn most() -> usize {
+    static MOST_HERE: OnceLock<usize> = OnceLock::new();
+    *MOST_HERE.get_or_init(|| {
+        let fit = most_mappings().map_or(MOST, |all| (all - all / 16) / MAPPINGS_OF_A_THREAD);
+        fit.clamp(SURE, MOST)
+    })
+}
 
 /// What a thread that receives messages has. The next thread with the same number goes on with it.
 static MAILBOXES: [OnceLock<Box<Mailbox>>; MOST] = [const { OnceLock::new() }; MOST];
@@ -91,9 +109,12 @@ impl Me {
             let (returned, first) = &mut *free();
             returned.pop().unwrap_or_else(|| {
                 let number = *first;
+                let is_sure = (number as usize) < SURE;
                 assert!(
-                    (number as usize) < MOST,
-                    "more than {MOST} threads use messages or delegation at the same time"
+                    is_sure || (number as usize) < most(),
+                    "more than {} threads use messages or delegation at the same time: at most \
+                     {MOST} may, and fewer where vm.max_map_count is small",
+                    most()
                 );
                 *first += 1;
                 number

@@ -93,12 +93,6 @@ impl NoMemory {
         }
         Err(Self::of("mmap", "the stack of a thread", needed, &out_of_memory()))
     }
-
-    /// The error of a thread that the system has not started.
-    #[must_use]
-    pub fn of_thread(error: &io::Error) -> Box<Self> {
-        Self::of("pthread_create", "the stack of a thread", THREAD.max(min_stack()), error)
-    }
 }
 
 /// The stack that the environment asks for.
