@@ -106,6 +106,13 @@ enum Command {
 /// Runs the command on the arguments of this process.
 #[must_use]
 pub fn main() -> ExitCode {
+    consort_launch::with_room(command).unwrap_or_else(|error| {
+        output::complain(&format!("error: {error}"));
+        ExitCode::FAILURE
+    })
+}
+
+fn command() -> ExitCode {
     let arguments = commands::run::arguments(std::env::args_os());
     let Consort { command } = args::parsed(arguments);
     output::warnings::show();

@@ -69,7 +69,7 @@ pub enum Trouble {
 const LISTED: usize = 8;
 
 /// Some ranks, as a text: `PE 1`, `PEs 1, 2 and 5`.
-fn list(ranks: &[Rank]) -> String {
+pub(crate) fn list(ranks: &[Rank]) -> String {
     let named: Vec<String> = ranks.iter().take(LISTED).map(ToString::to_string).collect();
     match named.split_last() {
         None => "no PE".to_owned(),

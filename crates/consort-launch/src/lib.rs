@@ -19,12 +19,13 @@
 //! | `launch` | what to start, and what has come of it |
 //! | `front` | the process between the shell and the launcher |
 //! | `start` | starts the processes |
-//! | `watch` | the launcher's loop: signals, output, ends |
+//! | `watch` | the launcher's loop: signals, output; how the job ends |
 //! | `interrupts` | the signals that are to end a job |
 //! | `grandchildren` | PEs that are run by what the launcher's processes have started |
 //! | `output` | passes on lines |
 //! | `sink` | where they go, without waiting for who reads them |
 //! | `children` | ends whatever has been started |
+//! | `stack` | room for a command, whatever `ulimit -s` says |
 //! | `system` | signals, and what a process does before its program |
 
 #[cfg(test)]
@@ -44,6 +45,8 @@ mod output;
 #[cfg(target_os = "linux")]
 mod sink;
 #[cfg(target_os = "linux")]
+mod stack;
+#[cfg(target_os = "linux")]
 mod start;
 #[cfg(target_os = "linux")]
 mod system;
@@ -52,6 +55,8 @@ mod watch;
 
 pub use consort_native::Binding;
 pub use launch::{Launch, Outcome, Trouble};
+#[cfg(target_os = "linux")]
+pub use stack::with_room;
 
 /// Runs a job to its end. The calling process passes on signals, and ends when the job has ended.
 ///
@@ -69,4 +74,13 @@ pub fn run(launch: &Launch) -> std::io::Result<u8> {
 #[cfg(not(target_os = "linux"))]
 pub fn run(_: &Launch) -> std::io::Result<u8> {
     Err(std::io::ErrorKind::Unsupported.into())
+}
+
+/// Runs a command.
+///
+/// # Errors
+/// Never.
+#[cfg(not(target_os = "linux"))]
+pub fn with_room<R: Send>(command: impl FnOnce() -> R + Send) -> std::io::Result<R> {
+    Ok(command())
 }

@@ -20,6 +20,8 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
 };
 
+use crate::stack;
+
 /// The signals that are passed on to the processes.
 pub(crate) const PASSED_ON: [c_int; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
@@ -153,7 +155,8 @@ pub(crate) fn fork() -> io::Result<Fork> {
     ensure_alone()?;
     let (front, held) = io::pipe().map_err(|error| of_call("pipe", &error))?;
     // SAFETY: this process has no other threads, as has just been seen, and none can begin: only
-    // this thread could start one. So the new process may do anything.
+    // this thread could start one. One that only waits for this thread, in `stack`, holds no lock.
+    // So the new process may do anything.
     match unsafe { libc::fork() } {
         -1 => Err(of_call("fork", &io::Error::last_os_error())),
         0 => {
@@ -168,11 +171,29 @@ pub(crate) fn fork() -> io::Result<Fork> {
     }
 }
 
-/// Fails if this process has other threads.
+/// Blocks all signals of this thread, and returns those that were blocked before.
+pub(crate) fn block_all_signals() -> libc::sigset_t {
+    let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: it initializes the set.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the set is initialized, and there is room for the one before.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()) };
+    // SAFETY: zeros are a set too.
+    unsafe { before.assume_init() }
+}
+
+/// Blocks these signals of this thread, and no others.
+pub(crate) fn set_signals(blocked: &libc::sigset_t) {
+    // SAFETY: the set is initialized, and nobody asks for the one before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, blocked, null_mut()) };
+}
+
+/// Fails if this process has other threads, besides those that only wait for this one.
 fn ensure_alone() -> io::Result<()> {
     let threads = fs::read_dir("/proc/self/task")
         .map_err(|error| io::Error::new(error.kind(), format!("/proc is needed: {error}")))?;
-    match threads.count() {
+    match threads.count() - stack::waiting() {
         1 => Ok(()),
         count => {
             let text =

@@ -18,7 +18,7 @@ use std::{
 };
 
 use consort::Rank;
-use consort_native::{Failure, Job};
+use consort_native::{Failure, Job, Member};
 use libc::c_int;
 
 /// The job, and which PE of it this process is.
@@ -67,7 +67,7 @@ pub fn fail(routine: &str, what: impl fmt::Display) -> ! {
     }
     begin_to_end(1);
     let reason = format!("{routine}: {what}").replace('\n', " ");
-    if !is_told(&reason) {
+    if !is_told(&reason) && !is_reported(&reason) {
         let pe = begun().map_or_else(String::new, |own| format!("PE {}: ", own.rank));
         // In one piece, so that lines of several PEs do not mix. What cannot be written is lost.
         let _ = std::io::stderr().write_all(format!("{pe}{reason}\n").as_bytes());
@@ -165,6 +165,13 @@ pub(crate) fn end_by_panics() {
 pub(crate) fn print_by_lines() {
     // SAFETY: a stream of C that nothing has been written to.
     unsafe { libc::setvbuf(STDOUT, ptr::null_mut(), libc::_IOLBF, 0) };
+}
+
+/// Whether the launcher says why this process cannot start, once for all that cannot for that
+/// reason.
+fn is_reported(reason: &str) -> bool {
+    let member = if begun().is_none() { Member::here().ok().flatten() } else { None };
+    member.is_some_and(|member| member.report(reason))
 }
 
 /// Fails the job. Whether its launcher, or the PE that has failed it before, says which PE failed

@@ -41,9 +41,10 @@ one that calls Pes::from_env of the Rust library. PE 0 reads standard input.
 When a PE fails, the calls of the others do too; those that have not ended a
 second later are killed. The exit status is the one given to
 shmem_global_exit; else that of the first PE that failed, or 128 and the
-number of the signal that killed it; 130 after Ctrl-C. Each process finds its
-rank in CONSORT_RANK, and their number in CONSORT_SIZE. `-np` is `-n`, as for
-other launchers.
+number of the signal that killed it; 130 after Ctrl-C. Lines of output are
+whole, however long; one whose PE pauses for a second within it gives way.
+Each process finds its rank in CONSORT_RANK, and their number in CONSORT_SIZE.
+`-np` is `-n`, as for other launchers.
 
 With --hosts the mpirun in PATH starts them, in place of this command: output,
 signals and exit status are its own. -n counts PEs, of which a process of a

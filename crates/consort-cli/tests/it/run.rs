@@ -12,7 +12,7 @@ use std::{
     fs,
     io::Write,
     os::unix::ffi::OsStrExt as _,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
@@ -259,14 +259,34 @@ fn what_cannot_be_started_is_told_in_a_line() {
     }
 }
 
-/// The program of README.md, alone and as processes.
+/// Processes whose PEs are threads are copies of one program, and no job of several processes.
 #[test]
-fn the_first_program_runs_as_threads_and_as_processes() {
-    let build = ["build", "--quiet", "--package", "consort", "--example", "first"];
+fn copies_of_a_job_are_warned_of() {
+    let program = example("joining");
+    for (pes, warnings) in [("1", 0), ("3", 1)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
+        let output = command.args(["run", "-n", pes]).arg(&program).output().expect("a launcher");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{error}");
+        assert_eq!(error.lines().count(), warnings, "{error}");
+        let part = "3 of 3 processes ran a job of their own each";
+        assert!(warnings == 0 || error.contains(part) && error.contains("`Pes::from_env`"));
+    }
+}
+
+/// Builds an example of the library.
+fn example(name: &str) -> PathBuf {
+    let build = ["build", "--quiet", "--package", "consort", "--example", name];
     let built = Command::new(env!("CARGO")).args(build).status().expect("cargo");
     assert!(built.success());
     let folder = Path::new(env!("CARGO_BIN_EXE_consort")).parent().expect("a folder");
-    let program = folder.join("examples/first");
+    folder.join("examples").join(name)
+}
+
+/// The program of README.md, alone and as processes.
+#[test]
+fn the_first_program_runs_as_threads_and_as_processes() {
+    let program = example("first");
     let launcher = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
         command.args(["run", "-n", "4"]).arg(&program);

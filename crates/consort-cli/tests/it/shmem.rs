@@ -306,7 +306,10 @@ fn misuse_ends_the_job_with_a_line() {
         run.args(["run", "-n", "2"]).arg(&program).arg("99").env("SHMEM_SYMMETRIC_SIZE", size);
         let done = output(&mut run);
         let said = text(&done);
-        assert!(!done.status.success() && said.contains(line), "{size}: {}: {said}", done.status);
+        assert!(!done.status.success(), "{size}: {said}");
+        let all = format!("consort run: all 2 PEs: shmem_init: {line}");
+        assert_eq!(said.matches(line).count(), 1, "{size}: {said}");
+        assert!(said.contains(&all), "{size}: {said}");
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use super::end::End;
+use super::{end::End, reports::Reports};
 use crate::segment::{page::PAGE, part::Flat};
 
 /// The environment variable by which a launcher tells a process what it is: the number of the file,
@@ -38,6 +38,7 @@ pub(crate) struct Control {
     /// The offset in the file from which on nothing is.
     pub(super) end: AtomicU64,
     launches: [Launch; LAUNCHES],
+    pub(super) reports: Reports,
     pub(super) processes: [Process; MOST_PROCESSES],
 }
 
@@ -67,6 +68,10 @@ pub(super) struct Process {
     pub(super) ended: AtomicU32,
     /// How it has ended, in a word; 0 if it has not.
     lost: AtomicU32,
+    /// Why it cannot start: 1 more than the number of its report; 0 if it has made none.
+    pub(super) report: AtomicU32,
+    /// Whether it has run PEs of its own before it has come.
+    pub(super) is_alone: AtomicU32,
 }
 
 // SAFETY: atomic integers and padding.

@@ -100,6 +100,29 @@ impl Launcher {
         self.control.processes.get(rank.index())?.lost()
     }
 
+    /// Why processes could not start, as they have reported it: each text with its PEs.
+    #[must_use]
+    pub fn reports(&self) -> Vec<(String, Vec<Rank>)> {
+        let of = |number: u32| {
+            let processes = (0..self.pes).map(Rank).zip(&self.control.processes);
+            // Partner: `Member::report`, of a process that has ended.
+            let said = processes.filter(move |(_, one)| one.report.load(SeqCst) == number + 1);
+            said.map(|(rank, _)| rank).collect()
+        };
+        self.control.reports.all().map(|(number, text)| (text, of(number))).collect()
+    }
+
+    /// How many processes have run PEs of their own, if none has come as a PE of this job.
+    #[must_use]
+    pub fn copies(&self) -> usize {
+        let processes = &self.control.processes[..self.pes as usize];
+        // Partner: `Member::of_text` and `Member::is_alone`, of processes that have ended.
+        if processes.iter().any(|one| one.pid.load(SeqCst) != 0) {
+            return 0;
+        }
+        processes.iter().filter(|one| one.is_alone.load(SeqCst) != 0).count()
+    }
+
     /// Why a launch has failed, if one has.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {

@@ -5,7 +5,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
     process,
     sync::{
-        Arc, OnceLock,
+        Arc, Once, OnceLock,
         atomic::{
             AtomicU64,
             Ordering::{AcqRel, Acquire, Relaxed, SeqCst},
@@ -145,7 +145,43 @@ impl Member {
         here.clone()
     }
 
+    /// Tells the launcher that has started this process, if one has, that the process runs PEs of
+    /// its own. The launcher warns of that if no process becomes a PE of its job.
+    pub fn is_alone() {
+        static TOLD: Once = Once::new();
+        TOLD.call_once(|| {
+            let text = variable(VARIABLE).map(|text| text.to_string_lossy().into_owned());
+            // A variable that no launcher has set says nothing of this process.
+            if let Some(Ok(own)) = text.map(|text| Self::open(&text)) {
+                own.control.processes[own.rank.index()].is_alone.store(1, SeqCst);
+            }
+        });
+    }
+
+    /// Leaves it to the launcher to say why this process cannot start, once for all processes that
+    /// report the same. Returns whether it will: there is room for a few texts.
+    #[must_use]
+    pub fn report(&self, text: &str) -> bool {
+        let number = self.control.reports.number(text);
+        if let Some(number) = number {
+            self.control.processes[self.rank.index()].report.store(number + 1, SeqCst);
+        }
+        number.is_some()
+    }
+
     fn of_text(text: &str) -> Result<Self, NoMember> {
+        let own = Self::open(text)?;
+        let pid = &own.control.processes[own.rank.index()].pid;
+        match pid.compare_exchange(0, process::id(), AcqRel, Acquire) {
+            Ok(_) => asymmetric::take_part(),
+            Err(before) if before == process::id() => {}
+            Err(process) => return Err(NoMember::Taken { rank: own.rank, process }),
+        }
+        Ok(own)
+    }
+
+    /// The launcher's memory, of which this process is no part yet.
+    fn open(text: &str) -> Result<Self, NoMember> {
         let wrong = || NoMember::Variable(text.to_owned());
         let parts: Vec<u32> =
             text.split(':').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
@@ -165,12 +201,6 @@ impl Member {
         }
         if control.pes.load(Relaxed) != pes {
             return Err(wrong());
-        }
-        let own = &control.processes[rank as usize].pid;
-        match own.compare_exchange(0, process::id(), AcqRel, Acquire) {
-            Ok(_) => asymmetric::take_part(),
-            Err(before) if before == process::id() => {}
-            Err(process) => return Err(NoMember::Taken { rank: Rank(rank), process }),
         }
         Ok(Self { file, control, rank: Rank(rank), pes, launcher })
     }

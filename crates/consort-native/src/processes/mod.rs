@@ -15,6 +15,7 @@
 //! | `end` | how a process has ended, in a word |
 //! | `member` | a process that a launcher has started |
 //! | `launcher` | the launcher's part |
+//! | `reports` | why processes cannot start |
 //! | `statics` | the program's static variables where peers reach them; Linux only |
 
 pub(crate) mod binding;
@@ -22,5 +23,6 @@ mod control;
 pub(crate) mod end;
 pub(crate) mod launcher;
 pub(crate) mod member;
+mod reports;
 #[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
 pub(crate) mod statics;

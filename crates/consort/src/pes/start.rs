@@ -1,5 +1,7 @@
 //! Starts what is configured: the job, and all else that its PEs begin with.
 
+mod copies;
+
 use std::{sync::Arc, time::Duration};
 
 use consort_fabric::{Nodes, Rank};
@@ -105,6 +107,7 @@ impl Pes {
         self.heap_bytes = Some(self.heap_bytes.map_or_else(heap_bytes_of_environment, Ok)?);
         let mut processes = Processes::begin(started, shape, sharing, self.statics.clone())?;
         processes.ensure_alike(self, sharing)?;
+        copies::is_none();
         // The launcher of the MPI says where processes run.
         self.pinning = Pinning::System;
         Ok(processes)
@@ -163,6 +166,9 @@ impl Pes {
         whole: Whole,
     ) -> Result<Arc<Ranks>> {
         self.ensure_possible()?;
+        if !self.from_env && matches!(whole, Whole::Threads) {
+            copies::warn_once();
+        }
         let topology = Algorithms::here().topology();
         let algorithms = match &whole {
             Whole::Threads => Algorithms::here(),

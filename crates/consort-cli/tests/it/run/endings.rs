@@ -1,5 +1,7 @@
 //! How jobs end: by signals, by time, and whatever process groups their processes are in.
 
+use std::os::unix::process::CommandExt as _;
+
 use super::*;
 
 /// Runs a job whose launcher gets a signal when it has run for a while, and another a while later
@@ -65,6 +67,29 @@ fn an_interrupted_job_says_so() {
     }
 }
 
+/// A terminal, `timeout` and many scripts send a signal to a group of processes. Some programs end
+/// with a status of their own then, and those that wait for them fail.
+#[test]
+fn nobody_is_blamed_after_a_signal_to_all() {
+    let of_rank_0 = "trap 'sleep 0.1; exit 1' INT; while :; do sleep 0.05; done";
+    for (of_rank_1, status) in [("exec sleep 60", 130), (of_rank_0, 1)] {
+        let script = format!("[ $CONSORT_RANK = 1 ] && {{ {of_rank_1}; }}; {of_rank_0}");
+        let wrapper = "trap : INT; \"$0\" run -n 2 sh -c \"$1\"; exit $?";
+        let mut shell = Command::new("env");
+        shell.args(["--default-signal=INT", "sh", "-c", wrapper]);
+        shell.args([env!("CARGO_BIN_EXE_consort"), &script]).process_group(0);
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = shell.spawn().expect("a shell");
+        thread::sleep(Duration::from_millis(700));
+        let kill = format!("kill -INT -- -{}", child.id());
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+        let output = child.wait_with_output().expect("it ends");
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(status), "{error}");
+        assert_eq!(error, "consort run: the job was interrupted by signal 2 (SIGINT)\n");
+    }
+}
+
 #[test]
 fn a_job_that_does_not_end_by_a_signal_ends_by_the_second() {
     let begun = Instant::now();
@@ -105,6 +130,22 @@ fn nothing_is_left_when_the_front_is_killed_and_signals_are_ignored() {
     assert!(child.wait().expect("it ends").code().is_none());
     soon("all are gone", || processes_with(mark).is_empty());
     soon("the launcher too", || !Path::new(&format!("/proc/{launcher}/exe")).exists());
+}
+
+#[test]
+fn nothing_is_left_when_the_launcher_is_stopped() {
+    for (mark, name) in [("98765.08", "KILL"), ("98765.09", "TERM")] {
+        let script = format!("setsid sleep {mark} & exec sleep {mark}");
+        let mut child = command_with("--default-signal=TERM", "-n 2", &script).spawn();
+        let child = child.as_mut().expect("a job");
+        soon("all run", || processes_with(mark).len() == 4);
+        let launcher = children(child.id())[0];
+        signal(launcher, "STOP");
+        signal(child.id(), name);
+        child.wait().expect("it ends");
+        soon("all are gone", || processes_with(mark).is_empty());
+        soon("the launcher too", || !Path::new(&format!("/proc/{launcher}/exe")).exists());
+    }
 }
 
 /// What a shell has started before it became the launcher is not the job's.

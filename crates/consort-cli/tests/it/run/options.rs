@@ -94,6 +94,37 @@ fn cores_that_are_not_there_are_no_ones() {
 }
 
 #[test]
+fn commands_have_room_on_a_small_stack() {
+    for limit in ["64", "unlimited"] {
+        for words in [
+            &["--help"][..],
+            &["bench", "--help"],
+            &["machines"],
+            &["sim", "barrier", "--machine", "cluster", "--pes", "8"],
+            &["run", "-n", "2", "sh", "-c", "exit 7"],
+        ] {
+            let line = format!("ulimit -s {limit} && exec \"$0\" \"$@\"");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &line, env!("CARGO_BIN_EXE_consort")]).args(words);
+            let output = shell.stdin(Stdio::null()).output().expect("a shell");
+            let status = if words[0] == "run" { 7 } else { 0 };
+            assert_eq!(output.status.code(), Some(status), "{limit}, {words:?}: {output:?}");
+        }
+    }
+    // Signals find the command, and not the thread that waits for it.
+    let line = "ulimit -s 64 && exec \"$0\" run -n 2 sleep 60";
+    let mut shell = Command::new("env");
+    shell.args(["--default-signal=TERM", "sh", "-c", line, env!("CARGO_BIN_EXE_consort")]);
+    let child = shell.stderr(Stdio::piped()).spawn().expect("a shell");
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    super::signal(child.id(), "TERM");
+    let output = child.wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(143), "{error}");
+    assert_eq!(error, "consort run: the job was interrupted by signal 15 (SIGTERM)\n");
+}
+
+#[test]
 fn what_does_nothing_is_told_in_a_line() {
     let told = |name: &str, value: &str| {
         let mut consort = Command::new(env!("CARGO_BIN_EXE_consort"));

@@ -4,6 +4,27 @@ use std::{io::Read as _, os::fd::OwnedFd, os::unix::net::UnixStream};
 
 use super::*;
 
+/// Lines of any length, of whatever bytes, and a last one that has no end.
+#[test]
+fn long_lines_of_several_processes_are_whole() {
+    const BYTES: usize = 300_000;
+    let script = format!(
+        "for i in 1 2 3 4; do head -c {BYTES} /dev/zero | tr '\\0' $CONSORT_RANK; echo; done; \
+         printf '\\0\\377'$CONSORT_RANK"
+    );
+    for (options, tag) in [("-n 3", ""), ("-n 3 --tag-output", "[0] ")] {
+        let output = command(options, &script).output().expect("a launcher");
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        let lines: Vec<&[u8]> = output.stdout.split(|&byte| byte == b'\n').collect();
+        assert_eq!(lines.len(), 3 * 5, "{options}");
+        for line in lines {
+            let (line, last) = (&line[tag.len()..], line[line.len() - 1]);
+            let is_last = line == [0, 0xff, last];
+            assert!(is_last || line.len() == BYTES && line.iter().all(|&byte| byte == last));
+        }
+    }
+}
+
 /// What a shell says of a job that it runs with this redirection.
 fn redirected(to: &str, script: &str) -> (Option<i32>, String) {
     let line = format!("exec \"$0\" run -n 2 sh -c \"$1\" {to}");

@@ -1,0 +1,139 @@
+//! Why processes cannot start, in the control: each text once, however many processes say it.
+//!
+//! An entry is free, is being written, or is there. A process that has found it free and claimed it
+//! writes the text; the others read it.
+
+use std::{
+    array, str,
+    sync::atomic::{
+        AtomicU32, AtomicU64,
+        Ordering::{Acquire, Relaxed, Release},
+    },
+    thread,
+};
+
+/// Texts that there is room for.
+const ENTRIES: usize = 4;
+/// Words of a text.
+const WORDS: usize = 128;
+/// How often a process looks whether another one, which may be killed, has written its text.
+const LOOKS: u32 = 10_000;
+
+/// The states of an entry.
+const FREE: u32 = 0;
+const WRITING: u32 = 1;
+const THERE: u32 = 2;
+
+/// The texts.
+#[repr(C)]
+pub(super) struct Reports([Report; ENTRIES]);
+
+#[repr(C, align(64))]
+struct Report {
+    state: AtomicU32,
+    /// Bytes of the text.
+    length: AtomicU32,
+    words: [AtomicU64; WORDS],
+}
+
+impl Report {
+    fn write(&self, text: &str) {
+        self.length.store(u32::try_from(text.len()).unwrap_or(0), Relaxed);
+        for (word, bytes) in self.words.iter().zip(text.as_bytes().chunks(8)) {
+            let mut all = [0; 8];
+            all[..bytes.len()].copy_from_slice(bytes);
+            word.store(u64::from_le_bytes(all), Relaxed);
+        }
+        // Release: who finds it there finds the text.
+        self.state.store(THERE, Release);
+    }
+
+    fn text(&self) -> Option<String> {
+        // Acquire: as above.
+        if self.state.load(Acquire) != THERE {
+            return None;
+        }
+        let bytes: Vec<u8> =
+            self.words.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()).collect();
+        let length = self.length.load(Relaxed) as usize;
+        str::from_utf8(bytes.get(..length)?).ok().map(str::to_owned)
+    }
+
+    /// Whether it is this text, which is written if the entry is free; `None` if it is not known.
+    fn is_or_becomes(&self, text: &str) -> Option<bool> {
+        // Acquire: the writer's release.
+        if self.state.compare_exchange(FREE, WRITING, Acquire, Acquire).is_ok() {
+            self.write(text);
+            return Some(true);
+        }
+        for _ in 0..LOOKS {
+            match self.text() {
+                Some(there) => return Some(there == text),
+                None => thread::yield_now(),
+            }
+        }
+        None
+    }
+}
+
+impl Reports {
+    /// The number of a text, which is entered if it is new; `None` if there is no room for it.
+    pub(super) fn number(&self, text: &str) -> Option<u32> {
+        if text.is_empty() || text.len() > 8 * WORDS {
+            return None;
+        }
+        let mut numbered = (0..).zip(&self.0);
+        numbered.find_map(|(number, report)| match report.is_or_becomes(text) {
+            Some(true) => Some(Some(number)),
+            Some(false) => None,
+            None => Some(None),
+        })?
+    }
+
+    /// The texts, with their numbers.
+    pub(super) fn all(&self) -> impl Iterator<Item = (u32, String)> {
+        (0..).zip(&self.0).filter_map(|(number, report)| Some((number, report.text()?)))
+    }
+}
+
+impl Default for Reports {
+    fn default() -> Self {
+        let report = |_| Report {
+            state: AtomicU32::new(FREE),
+            length: AtomicU32::new(0),
+            words: array::from_fn(|_| AtomicU64::new(0)),
+        };
+        Self(array::from_fn(report))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_text_is_entered_once_while_there_is_room() {
+        let reports = Reports::default();
+        let longest = "ä".repeat(4 * WORDS);
+        for _ in 0..2 {
+            assert_eq!(reports.number("first"), Some(0));
+            assert_eq!(reports.number(&longest), Some(1));
+        }
+        assert_eq!(reports.number(""), None);
+        assert_eq!(reports.number(&"x".repeat(8 * WORDS + 1)), None);
+        let all: Vec<(u32, String)> = reports.all().collect();
+        assert_eq!(all, [(0, "first".to_owned()), (1, longest)]);
+        assert_eq!(
+            [3, 4, 5, 3].map(|text| reports.number(&text.to_string())),
+            [Some(2), Some(3), None, Some(2)]
+        );
+    }
+
+    #[test]
+    fn text_whose_writer_is_gone_is_not_waited_for() {
+        let reports = Reports::default();
+        reports.0[0].state.store(WRITING, Relaxed);
+        assert_eq!(reports.number("text"), None);
+        assert_eq!(reports.all().count(), 0);
+    }
+}

@@ -1,0 +1,83 @@
+//! Several copies of a program: processes that a launcher has started, each of which runs a job of
+//! its own though one job of all was meant.
+//!
+//! The launcher of `consort run` knows at the end whether any process was one of its PEs, and warns
+//! if none was. Under other launchers the first process warns when it starts PEs, if it has not
+//! been one of the launcher's before.
+
+use std::{
+    env,
+    sync::{
+        Once,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+use consort_native::Member;
+
+use crate::told;
+
+/// How many processes a launcher has started, and which of them this is.
+const LAUNCHERS: [[&str; 2]; 3] = [
+    ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"],
+    ["PMI_SIZE", "PMI_RANK"],
+    ["SLURM_STEP_NUM_TASKS", "SLURM_PROCID"],
+];
+
+/// Whether this process has been one of the PEs that an MPI has started.
+static IS_ONE_OF_ALL: AtomicBool = AtomicBool::new(false);
+
+/// This process is one of the PEs that an MPI has started.
+pub(super) fn is_none() {
+    // Relaxed: it publishes no other data.
+    IS_ONE_OF_ALL.store(true, Relaxed);
+}
+
+/// Warns, once, that other processes run copies of the job that this process starts.
+pub(super) fn warn_once() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        Member::is_alone();
+        if IS_ONE_OF_ALL.load(Relaxed) || env::var_os("CONSORT_LAUNCH").is_some() {
+            return;
+        }
+        if let Some(text) = text(|name| env::var(name).ok()) {
+            told::warn(&text);
+        }
+    });
+}
+
+/// What the first of several processes says.
+fn text(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
+    let found = LAUNCHERS.into_iter().find_map(|[size, rank]| number(size).zip(number(rank)));
+    let (count, _) = found.filter(|&(count, rank)| count > 1 && rank == 0)?;
+    Some(format!(
+        "a launcher has started {count} copies of this program, and each runs a job of its own \
+         whose PEs are threads: use `Pes::from_env` so that the processes are the PEs of one job, \
+         or start one process"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_of_several_processes_warns() {
+        let said = |set: &[(&str, &str)]| {
+            text(|name| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            })
+        };
+        for [size, rank] in LAUNCHERS {
+            let text = said(&[(size, "3"), (rank, "0")]).expect("a warning");
+            assert!(text.contains("3 copies") && text.contains("`Pes::from_env`"), "{text}");
+            assert_eq!(said(&[(size, "3"), (rank, "1")]), None);
+            assert_eq!(said(&[(size, "1"), (rank, "0")]), None);
+            assert_eq!(said(&[(size, "3")]), None);
+        }
+        assert_eq!(said(&[]), None);
+    }
+}
