@@ -3,16 +3,9 @@
 //! The first thread of a process has the stack that the limit allows, which may be too small for a
 //! command. Then the command runs on another thread, and the first one waits for it: it does
 //! nothing else, and hears no signals. So a process may be forked from the other thread as if it
-//! had one (see [`waiting`]).
+//! had one.
 
-use std::{
-    io,
-    sync::atomic::{
-        AtomicUsize,
-        Ordering::{Acquire, Release},
-    },
-    thread,
-};
+use std::{io, sync::atomic::AtomicBool, thread};
 
 use rustix::process::{Resource, getrlimit};
 
@@ -22,16 +15,6 @@ use crate::system;
 const BYTES: usize = 8 << 20;
 /// A smaller stack may be too small for one.
 const LEAST: u64 = 4 << 20;
-
-/// The threads that do nothing but wait for another one, which runs in their place.
-static WAITING: AtomicUsize = AtomicUsize::new(0);
-
-/// How many threads do nothing but wait for another one, which runs in their place: they hold no
-/// lock, and take none before it has ended.
-pub(crate) fn waiting() -> usize {
-    // Partner: the store before the wait.
-    WAITING.load(Acquire)
-}
 
 /// Runs a command on a stack that has room for it.
 ///
@@ -48,11 +31,10 @@ pub fn with_room<R: Send>(command: impl FnOnce() -> R + Send) -> io::Result<R> {
 }
 
 fn on_larger_stack<R: Send>(command: impl FnOnce() -> R + Send) -> io::Result<R> {
+    let waits = &AtomicBool::new(false);
     thread::scope(|scope| {
         let body = move || {
-            while waiting() == 0 {
-                thread::yield_now();
-            }
+            system::await_waiter(waits);
             command()
         };
         let named = thread::Builder::new().name("main".to_owned()).stack_size(BYTES);
@@ -66,14 +48,7 @@ fn on_larger_stack<R: Send>(command: impl FnOnce() -> R + Send) -> io::Result<R>
                 ),
             )
         })?;
-        // The other thread has the signals that this one had.
-        let before = system::block_all_signals();
-        // Release: this thread does nothing after it but wait.
-        WAITING.store(1, Release);
-        let ended = thread.join();
-        WAITING.store(0, Release);
-        system::set_signals(&before);
-        match ended {
+        match system::wait_for(|| thread.join(), waits) {
             Ok(result) => Ok(result),
             Err(panic) => std::panic::resume_unwind(panic),
         }

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "signals, fork, and what a process does before its program")]
 
 use std::{
+    cell::Cell,
     fs::{self, File},
     io::{self, PipeReader, PipeWriter, Read},
     mem::MaybeUninit,
@@ -12,6 +13,11 @@ use std::{
     },
     process::Command,
     ptr::{null, null_mut},
+    sync::atomic::{
+        AtomicBool,
+        Ordering::{Acquire, Release},
+    },
+    thread,
 };
 
 use consort_fabric::advice::of_call;
@@ -19,8 +25,6 @@ use libc::{c_int, signalfd_siginfo};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,
 };
-
-use crate::stack;
 
 /// The signals that are passed on to the processes.
 pub(crate) const PASSED_ON: [c_int; 6] =
@@ -155,8 +159,8 @@ pub(crate) fn fork() -> io::Result<Fork> {
     ensure_alone()?;
     let (front, held) = io::pipe().map_err(|error| of_call("pipe", &error))?;
     // SAFETY: this process has no other threads, as has just been seen, and none can begin: only
-    // this thread could start one. One that only waits for this thread, in `stack`, holds no lock.
-    // So the new process may do anything.
+    // this thread could start one. One that only waits for this thread, in `wait_for`, holds no
+    // lock. So the new process may do anything.
     match unsafe { libc::fork() } {
         -1 => Err(of_call("fork", &io::Error::last_os_error())),
         0 => {
@@ -171,29 +175,43 @@ pub(crate) fn fork() -> io::Result<Fork> {
     }
 }
 
-/// Blocks all signals of this thread, and returns those that were blocked before.
-pub(crate) fn block_all_signals() -> libc::sigset_t {
+thread_local! {
+    /// Whether another thread does nothing but wait for this one: it holds no lock, and takes none
+    /// before this one has ended.
+    static IS_WAITED_FOR: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Waits until the thread for which this one runs waits for it, as it says.
+pub(crate) fn await_waiter(waits: &AtomicBool) {
+    // Acquire: the store of `wait_for`, before it waits.
+    while !waits.load(Acquire) {
+        thread::yield_now();
+    }
+    IS_WAITED_FOR.set(true);
+}
+
+/// Waits, by `join`, for the end of a thread that runs in place of this one, and has its signals
+/// meanwhile. Says that it waits.
+pub(crate) fn wait_for<R>(join: impl FnOnce() -> R, waits: &AtomicBool) -> R {
     let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: it initializes the set.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: the set is initialized, and there is room for the one before.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()) };
-    // SAFETY: zeros are a set too.
-    unsafe { before.assume_init() }
-}
-
-/// Blocks these signals of this thread, and no others.
-pub(crate) fn set_signals(blocked: &libc::sigset_t) {
+    // Release: `await_waiter`. This thread does nothing after it but wait.
+    waits.store(true, Release);
+    let ended = join();
     // SAFETY: the set is initialized, and nobody asks for the one before.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, blocked, null_mut()) };
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), null_mut()) };
+    ended
 }
 
 /// Fails if this process has other threads, besides those that only wait for this one.
 fn ensure_alone() -> io::Result<()> {
     let threads = fs::read_dir("/proc/self/task")
         .map_err(|error| io::Error::new(error.kind(), format!("/proc is needed: {error}")))?;
-    match threads.count() - stack::waiting() {
+    match threads.count() - usize::from(IS_WAITED_FOR.get()) {
         1 => Ok(()),
         count => {
             let text =

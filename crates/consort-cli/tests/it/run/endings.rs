@@ -81,7 +81,7 @@ fn nobody_is_blamed_after_a_signal_to_all() {
         shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = shell.spawn().expect("a shell");
         thread::sleep(Duration::from_millis(700));
-        let kill = format!("kill -INT -- -{}", child.id());
+        let kill = format!("kill -INT -{}", child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
         let output = child.wait_with_output().expect("it ends");
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
