@@ -116,4 +116,4 @@ pub use sync::{
     futex::Scope,
 };
 pub use tally::{Counted, Tally};
-pub use team::group::Group;
+pub use team::{group::Group, message::message_name};

@@ -51,6 +51,15 @@ pub enum Error {
         /// The team's size.
         pes: u32,
     },
+    /// A message of a PE to itself.
+    #[error(
+        "PE {rank} sends to itself, or receives from itself: copy the data, or give this rank for \
+         both PEs of `send_receive`"
+    )]
+    OwnMessage {
+        /// The PE's rank in the team.
+        rank: Rank,
+    },
     /// Source and target differ in length.
     #[error("the source has {source_len} elements and the target {target_len}: give equal lengths")]
     Lengths {

@@ -21,6 +21,7 @@ mod fabric;
 mod job;
 mod launch;
 mod nonblocking;
+mod pairs;
 mod pe;
 mod pes;
 mod pieces;
@@ -276,4 +277,5 @@ pub use symmetric::{
 };
 pub use team::Team;
 pub use teams::Grid;
+pub use two_sided::EAGER_BYTES;
 pub use value::Value;

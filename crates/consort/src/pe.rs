@@ -126,6 +126,7 @@ impl Pe {
         self.state.ensure_kept()?;
         self.state.end_sharing()?;
         self.alive().try_for_each(State::drain)?;
+        self.await_receipts()?;
         let mut finished = self.alive().try_for_each(|team| {
             if team.endpoint.group().is_world() { Ok(()) } else { team.endpoint.finish() }
         });
@@ -137,6 +138,13 @@ impl Pe {
         finished.map_err(|_| Error::of_job(self.state.endpoint.job()))?;
         self.leave_teams();
         Ok(())
+    }
+
+    /// Waits until this PE's messages have been received, so that one which nobody receives is
+    /// reported.
+    fn await_receipts(&self) -> Result<()> {
+        let sent = self.teams.messages_of(self.state.endpoint.rank_in_world());
+        sent.into_iter().try_for_each(State::await_peers)
     }
 
     /// Drops what is left in a job that has failed. Operations revoke what they have exposed.

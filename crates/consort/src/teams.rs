@@ -163,7 +163,7 @@ impl<'p> Team<'p> {
     }
 
     /// Why there is no team of so many PEs.
-    fn no_group(&self, pes: usize, reason: &NoGroup) -> Error {
+    pub(crate) fn no_group(&self, pes: usize, reason: &NoGroup) -> Error {
         let error = || TeamError::Memory { pes, reason: reason.to_string() }.into();
         self.state.ensure_sound().err().unwrap_or_else(error)
     }
@@ -194,6 +194,7 @@ impl<'p> Team<'p> {
     /// When a member is outside of the job, or this PE has formed it before.
     #[doc(hidden)]
     pub fn form_strided(&self, first: Rank, stride: u32, size: u32) -> Result<Option<Self>> {
+        let stride = i32::try_from(stride).expect("a team is of PEs of the job");
         let joined = self.state.endpoint.join_strided(first, stride, size);
         let part = joined.map_err(|reason| self.no_group(size as usize, &reason))?;
         Ok(part.map(|part| self.team_of(part)))

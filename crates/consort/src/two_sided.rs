@@ -1,25 +1,39 @@
 //! Messages from one PE to another, which both call for.
 //!
-//! Two PEs are a team of their own, which they form at their first message. A message is a
-//! broadcast in it, by the algorithm of two-sided messages: through the message buffer of its
-//! sender.
+//! | length of a message | a blocking send |
+//! | --- | --- |
+//! | up to 12 KiB | leaves it in the receiver's inbox |
+//! | up to [`EAGER_BYTES`] | leaves a copy, which a nonblocking call sends |
+//! | more | waits until the receiver has copied it |
+//!
+//! `runtime/messages.rs` says how messages go, and `pairs.rs` in which teams.
 
 use std::panic::Location;
 
-use consort_fabric::{CallSpec, Candidate, Collective, Pod, Rank, SyncModes};
+use consort_fabric::{Pod, Rank};
 use consort_native::{Buffer, Operands, Site};
-use consort_tuner::Catalog;
 
-use crate::{Error, Result, Team, TeamError};
+use crate::{Error, Result, Team, runtime::messages::INBOX_BYTES};
 
-/// # Two-sided messages
+/// The longest message that [`Team::send`] sends without waiting for its receiver, in bytes: 64
+/// KiB.
+pub const EAGER_BYTES: usize = 64 << 10;
+
+/// # Messages
 impl<'p> Team<'p> {
-    /// Sends `data` to PE `to`, which [receives](Team::receive) it. Returns once it has. Only the
-    /// two PEs call this, each for the same number of elements.
+    /// Sends `data` to PE `to`, which [receives](Team::receive) it. Only the two PEs call this,
+    /// each for the same number of elements of the same type. The team's modes do not matter.
     ///
-    /// Messages between two PEs are received in the order in which they were sent, in all teams.
-    /// Two PEs that both send first wait for each other: both get [`Error::Mismatched`]. The first
-    /// message between two PEs takes the memory of a team until the job ends.
+    /// Messages from one PE to another are received in the order in which they were sent, in all
+    /// teams, whatever collectives are called in between. A message of up to [`EAGER_BYTES`] (64
+    /// KiB) is sent without waiting for its receiver, unless 48 or more that were sent before it
+    /// are not received yet. So two PEs may both send first, and then receive. A longer message is
+    /// sent when it has been received: two PEs that both send one first wait for each other, and
+    /// get [`Error::Mismatched`]; [`Team::send_receive`] and [`Team::start_send`] do without such
+    /// waits.
+    ///
+    /// The first message in each direction between two PEs takes the memory of a team until the job
+    /// ends. A PE's program ends when its messages have been received.
     ///
     /// ```
     /// use consort::{Pes, Rank};
@@ -39,19 +53,13 @@ impl<'p> Team<'p> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`]; [`TeamError::Twice`] when `to` is the caller;
-    /// [`TeamError::Memory`]; [`Error::PeFailed`]; [`Error::Mismatched`] when the two differ in the
-    /// length, or wait for each other.
+    /// [`Error::RankOutOfRange`]; [`Error::OwnMessage`] when `to` is the caller;
+    /// [`TeamError::Memory`](crate::TeamError::Memory); [`Error::PeFailed`]; [`Error::Mismatched`]
+    /// when the two differ in length or type, when one finishes without its call, and when they
+    /// wait for each other. PEs that wait for each other are not found if they share no memory.
     #[track_caller]
     pub fn send<T: Pod>(&self, to: Rank, data: &[T]) -> Result<()> {
-        let pair = self.pair(to)?;
-        let root = pair.rank();
-        pair.message::<T>(
-            root,
-            (Buffer::source(data), Buffer::ABSENT),
-            data.len(),
-            Location::caller(),
-        )
+        self.messages_to(to)?.send_message(data, Location::caller())
     }
 
     /// Receives into `data` what PE `from` [sends](Team::send) to this PE, and waits for it.
@@ -60,42 +68,73 @@ impl<'p> Team<'p> {
     /// As [`Team::send`].
     #[track_caller]
     pub fn receive<T: Pod>(&self, from: Rank, data: &mut [T]) -> Result<()> {
-        let pair = self.pair(from)?;
-        let (root, len) = (pair.left(), data.len());
-        pair.message::<T>(root, (Buffer::ABSENT, Buffer::target(data)), len, Location::caller())
+        self.messages_from(from)?.receive_message(data, Location::caller())
     }
 
-    fn message<T: Pod>(
+    /// Sends `sent` to PE `to` and receives `received` from PE `from`, both at once, whatever the
+    /// lengths: `MPI_Sendrecv`. The two PEs may differ; each makes the other call of its message in
+    /// any way. A PE that gives its own rank for both copies `sent` to `received`.
+    ///
+    /// ```
+    /// use consort::Pes;
+    ///
+    /// let from_left = Pes::threads(3).run(|pe| {
+    ///     let world = pe.world();
+    ///     let (own, mut ghost) = ([world.rank().0; 10], [0; 10]);
+    ///     world.send_receive(world.right(), &own, world.left(), &mut ghost)?;
+    ///     Ok(ghost[0])
+    /// })?;
+    /// assert_eq!(from_left[0].1, 2);
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Team::send`]; [`Error::OwnMessage`] when one of the two PEs is the caller;
+    /// [`Error::Lengths`] when both are, and the lengths differ.
+    #[track_caller]
+    pub fn send_receive<T: Pod>(
         &self,
-        root: Rank,
-        (source, target): (Buffer<'_>, Buffer<'_>),
-        len: usize,
-        site: Site,
+        to: Rank,
+        sent: &[T],
+        from: Rank,
+        received: &mut [T],
     ) -> Result<()> {
-        let operands = Operands { kernel: None, source, target, layouts: None };
-        let call = (Collective::Broadcast, self.sync());
-        self.state.call::<T, T>(call, Some(root), len, false, (&operands, site), "")
+        let site = Location::caller();
+        if to == self.rank() && from == to {
+            self.state.ensure_alive()?;
+            let (source_len, target_len) = (sent.len(), received.len());
+            if source_len != target_len {
+                return Err(Error::Lengths { source_len, target_len });
+            }
+            received.copy_from_slice(sent);
+            return Ok(());
+        }
+        let (outgoing, incoming) = (self.messages_to(to)?, self.messages_from(from)?);
+        if size_of_val(sent) <= EAGER_BYTES {
+            outgoing.send_message(sent, site)?;
+            return incoming.receive_message(received, site);
+        }
+        self.overlap(|scope| {
+            scope.start_send_bytes(to, sent, site)?;
+            incoming.receive_message(received, site)
+        })
     }
 
-    /// The team of this PE and a peer, in which a PE's left neighbour is the other.
-    fn pair(&self, peer: Rank) -> Result<Self> {
-        let members = [self.world_rank(self.rank())?, self.world_rank(peer)?];
-        let (first, last) = (members[0].min(members[1]), members[0].max(members[1]));
-        if first == last {
-            return Err(TeamError::Twice { rank: peer }.into());
+    /// Sends a message in the team that carries it.
+    fn send_message<T: Pod>(&self, data: &[T], site: Site) -> Result<()> {
+        if (INBOX_BYTES + 1..=EAGER_BYTES).contains(&size_of_val(data)) {
+            return self.send_copy(data, site);
         }
-        if let Some(state) = self.teams.pair(first, last) {
-            return Ok(Team::new(state, self.teams));
-        }
-        let pair = self.form_strided(first, last.0 - first.0, 2)?;
-        let pair = pair.ok_or(Error::JobFailed)?.with(SyncModes::default());
-        let two_sided = Candidate::new("two_sided_binomial");
-        let (collective, sync) = (Collective::Broadcast, pair.sync());
-        let call = CallSpec { collective, sync, bytes: 1, ..CallSpec::barrier(2) };
-        let serves = pair.state.choices.borrow().algorithms().serves(&call, &two_sided);
-        // PEs that share no memory have no buffers to reach: their messages go as broadcasts do.
-        pair.force(collective, serves.then_some(two_sided));
-        self.teams.keep_pair((first, last), &pair.state);
-        Ok(pair)
+        let (source, target) = (Buffer::source(data), Buffer::ABSENT);
+        let operands = Operands { kernel: None, source, target, layouts: None };
+        self.state.message::<T>(data.len(), &operands, site)
+    }
+
+    /// Receives a message in the team that carries it.
+    fn receive_message<T: Pod>(&self, data: &mut [T], site: Site) -> Result<()> {
+        let len = data.len();
+        let (source, target) = (Buffer::ABSENT, Buffer::target(data));
+        let operands = Operands { kernel: None, source, target, layouts: None };
+        self.state.message::<T>(len, &operands, site)
     }
 }

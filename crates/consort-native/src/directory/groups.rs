@@ -29,7 +29,8 @@ pub(crate) enum Forming {
     /// Of a formation of a group, which all of its members make: the group's number, the number of
     /// the formation, and the colour.
     Color(u64, u64, u32),
-    /// Of the PEs of the world from one on, so many apart: of the formation no other PE knows.
+    /// Of the PEs of the world from one on, so many apart: of the formation no other PE knows. A
+    /// negative distance is given as its bits.
     Strided(Rank, u32),
 }
 

@@ -50,7 +50,7 @@ pub(super) struct Pe {
     pub(super) deadlocks: RefCell<Deadlocks>,
     pub(super) shared_handles: Tally,
     /// The teams of [`Endpoint::join_strided`]: first PE, stride and size.
-    strided: RefCell<BTreeSet<(Rank, u32, u32)>>,
+    strided: RefCell<BTreeSet<(Rank, i32, u32)>>,
 }
 
 /// One PE's handle on a team. Stays on its thread.
@@ -201,8 +201,9 @@ impl Endpoint {
     }
 
     /// Forms a team of `pes` PEs of the world: `first`, `first + stride` and so on, in this order.
-    /// They alone call this, each once until all PEs [forget](Self::forget_strided) it, and such
-    /// teams in any order. Returns `None` on another PE.
+    /// The stride may be negative. They alone call this, each once until all PEs
+    /// [forget](Self::forget_strided) it, and such teams in any order. Returns `None` on another
+    /// PE.
     ///
     /// # Errors
     /// When there is no memory for another team.
@@ -212,12 +213,15 @@ impl Endpoint {
     pub fn join_strided(
         &self,
         first: Rank,
-        stride: u32,
+        stride: i32,
         pes: u32,
     ) -> Result<Option<Group>, NoGroup> {
-        let last = u64::from(first.0) + u64::from(pes.max(1) - 1) * u64::from(stride);
-        assert!(last < u64::from(self.job.config().pes), "a team is of PEs of the job");
-        let ranks: Box<[Rank]> = (0..pes).map(|at| Rank(first.0 + at * stride)).collect();
+        let member = |at: u32| {
+            let rank = i64::from(first.0) + i64::from(at) * i64::from(stride);
+            let rank = u32::try_from(rank).ok().filter(|&rank| rank < self.job.config().pes);
+            Rank(rank.expect("a team is of PEs of the job"))
+        };
+        let ranks: Box<[Rank]> = (0..pes).map(member).collect();
         let Some(at) = ranks.iter().position(|&rank| rank == self.pe.rank) else {
             return Ok(None);
         };
@@ -225,7 +229,8 @@ impl Endpoint {
         let is_first = self.pe.strided.borrow_mut().insert((first, stride, pes));
         assert!(is_first, "a PE joins such a team once");
         let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
-        let joined = Group::join(&self.job, Forming::Strided(first, stride), ranks, rank);
+        let forming = Forming::Strided(first, stride.cast_unsigned());
+        let joined = Group::join(&self.job, forming, ranks, rank);
         if joined.is_err() {
             self.pe.strided.borrow_mut().remove(&(first, stride, pes)); // it may be tried again
         }

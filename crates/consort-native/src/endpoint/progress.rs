@@ -101,6 +101,17 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Waits until all PEs of the team have begun the last call of this PE. Whether far ones have
+    /// is not known: it does not wait for them.
+    ///
+    /// # Errors
+    /// When the job has failed.
+    pub fn await_peers(&self) -> Op {
+        let Some(last) = self.calls.get().checked_sub(1) else { return Ok(()) };
+        let group = self.group();
+        self.block_until(last, None, || group.have_begun(last).then_some(())).map(drop)
+    }
+
     /// The number of this PE's first pending nonblocking call.
     pub fn first_under_way(&self) -> Option<u64> {
         self.pending_calls.first()

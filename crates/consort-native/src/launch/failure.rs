@@ -4,6 +4,8 @@ use std::{fmt, time::Duration};
 
 use consort_fabric::Rank;
 
+use crate::team::message::{is_message, sends};
+
 /// Why a job has failed. Recorded once; every PE's error is made from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -146,6 +148,16 @@ impl fmt::Display for Failure {
         match self {
             Self::Pe { rank, reason } => write!(f, "PE {rank} failed: {reason}"),
             Self::Ended { rank, reason, .. } => write!(f, "PE {rank} ended the job: {reason}"),
+            Self::Mismatched { call, one, other, .. }
+                if is_message(&one.1) && is_message(&other.1) =>
+            {
+                write!(
+                    f,
+                    "two PEs disagree about message {call}: PE {} called {}, PE \
+                     {} called {}; both must give the same length and type",
+                    one.0, one.1, other.0, other.1
+                )
+            }
             Self::Mismatched { call, one, other, team } => write!(
                 f,
                 "calls do not match at call {call}{}: PE {} called {}, PE {} called {}",
@@ -157,6 +169,13 @@ impl fmt::Display for Failure {
                  says that it has {2} bytes, PE {1} that it has {3}",
                 owner.0, peer.0, owner.1, peer.1
             ),
+            Self::Finished { rank, waiting, call, .. } if is_message(call) => {
+                let missing = if sends(call) { "receiving" } else { "sending" };
+                write!(
+                    f,
+                    "PE {rank} finished without {missing} a message: PE {waiting} called {call}"
+                )
+            }
             Self::Finished { rank, waiting, call, team } => {
                 write!(f, "PE {rank} finished while PE {waiting} waits for it in {call}{team}")
             }
@@ -187,12 +206,30 @@ impl fmt::Display for Failure {
                  call has begun it, and waits or has finished; check what its algorithm sends and \
                  waits for"
             ),
-            Self::Deadlock { one, other } => write!(
-                f,
-                "a deadlock between teams: PE {} waits in {}, which PE {} has not begun: it waits \
-                 in {}; all PEs must call their teams in an order that all can follow",
-                one.0, one.1, other.0, other.1
-            ),
+            Self::Deadlock { one, other } => {
+                let calls = [&one.1, &other.1];
+                let (of, advice) = if calls.iter().any(|call| sends(call)) {
+                    (
+                        "",
+                        "a long message waits for its receiver: let one PE receive first, or use \
+                          `send_receive`",
+                    )
+                } else if calls.iter().any(|call| is_message(call)) {
+                    ("", "a message must be sent before its sender waits for another PE")
+                } else {
+                    (
+                        " between teams",
+                        "all PEs must call their teams in an order that all can \
+                                        follow",
+                    )
+                };
+                write!(
+                    f,
+                    "a deadlock{of}: PE {} waits in {}, which PE {} has not begun: it waits in \
+                     {}; {advice}",
+                    one.0, one.1, other.0, other.1
+                )
+            }
         }
     }
 }

@@ -17,7 +17,7 @@ use std::{
 
 use consort_fabric::{Credit, Nodes, Rank};
 
-use super::memory::GroupMemory;
+use super::{memory::GroupMemory, message::seen_by};
 use crate::{
     directory::groups::{Forming, GroupPlace, NoGroup},
     inbox::{
@@ -230,7 +230,8 @@ impl Group {
 
     /// The call of a member whose word in the log is `word`: its name, and where it was made.
     pub(super) fn call_of(&self, member: Rank, word: u64) -> String {
-        let name = self.job.name_of(word);
+        let in_world = |rank: Rank| self.ranks.get(rank.index()).copied();
+        let name = seen_by(member, self.job.name_of(word), in_world);
         name + &self.job.place_of(self.number, &self.memory, member, word)
     }
 

@@ -18,6 +18,13 @@ impl Group {
         self.memory.finish(self.rank, self.job.region(), end);
     }
 
+    /// Whether all other members that are not far have begun this member's call `call`.
+    pub(crate) fn have_begun(&self, call: u64) -> bool {
+        let word = self.word(call);
+        let is_far = |peer| self.job.far().is_some_and(|far| far.is_far(self.in_world(peer)));
+        self.others().all(|peer| is_far(peer) || self.memory.has_begun(peer, call, word))
+    }
+
     /// Whether every other member has finished, so that none is left to send anything.
     pub(crate) fn is_alone(&self) -> bool {
         let region = self.job.region();

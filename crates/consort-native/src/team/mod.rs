@@ -5,9 +5,11 @@
 //! | `memory` | the memory of a group, in the segment |
 //! | `group` | a group as one member sees it |
 //! | `matching` | checks that members make the same calls |
+//! | `message` | the names of messages between two members |
 //! | `telling` | tells members of what was stored for them |
 
 pub(crate) mod group;
 mod matching;
 pub(crate) mod memory;
+pub(crate) mod message;
 pub(crate) mod telling;

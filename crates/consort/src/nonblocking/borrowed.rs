@@ -27,7 +27,7 @@ impl<'scope> Overlap<'scope, '_> {
         root: Rank,
     ) -> Result<Request<'scope, &'scope mut [T]>> {
         let call = (Collective::Broadcast, Some(root));
-        if self.rank() == root {
+        if self.team().rank() == root {
             self.start(call, (data, &mut []), Nothing, |data, _| data)
         } else {
             self.start(call, (&mut [], data), Nothing, |_, data| data)

@@ -12,6 +12,7 @@
 //! | `overlap` | a scope, in which calls borrow their data |
 //! | `source` | what calls of a scope read |
 //! | `borrowed` | a scope's calls |
+//! | `messages` | messages from one PE to another, of a team and of a scope |
 //! | `planned` | a call that is planned once and started many times |
 //! | `plans` | a team's planned calls |
 //!
@@ -24,6 +25,7 @@
 mod alarm;
 mod borrowed;
 mod buffers;
+mod messages;
 mod overlap;
 mod places;
 mod planned;

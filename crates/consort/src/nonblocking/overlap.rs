@@ -19,21 +19,23 @@
 //! has been dropped.
 
 use std::{
+    cell::RefCell,
     fmt,
     marker::PhantomData,
     panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind},
+    sync::Arc,
     thread,
 };
 
 use consort_fabric::{Collective, Pod, Rank};
-use consort_native::{Buffer, Job, Operands, Panic, Tally, discard};
+use consort_native::{Buffer, Job, Operands, Panic, Site, Tally, discard};
 
 use super::{
     Kind, Request,
-    buffers::{Buffers, Combine},
+    buffers::{Buffers, Combine, Nothing},
     source::Source,
 };
-use crate::{Result, Team, collectives::block_len};
+use crate::{Result, Team, collectives::block_len, runtime::plans::Ready};
 
 /// The borrowed buffers and the operator of a call.
 struct Borrowed<'s, T, S, C> {
@@ -107,6 +109,8 @@ impl<T: Pod + Send, S: Source<T>, C: Combine<T>> Buffers for Borrowed<'_, T, S, 
 pub struct Overlap<'scope, 'env: 'scope> {
     team: Team<'env>,
     operations: Tally,
+    /// The teams of the scope's messages.
+    messages: RefCell<Vec<Team<'env>>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -148,7 +152,8 @@ impl<'p> Team<'p> {
         'p: 'env,
     {
         let (scope, env) = (PhantomData, PhantomData);
-        let overlap = Overlap { team: *self, operations: Tally::default(), scope, env };
+        let (operations, messages) = (Tally::default(), RefCell::default());
+        let overlap = Overlap { team: *self, operations, messages, scope, env };
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&overlap)));
         let (outcome, panics) = overlap.end(outcome);
         // All operations have been dropped, so nothing accesses the borrowed data, whatever panics.
@@ -171,10 +176,10 @@ impl<'p> Team<'p> {
     }
 }
 
-impl<'scope> Overlap<'scope, '_> {
-    /// This PE's rank in the team of the scope.
-    pub(super) fn rank(&self) -> Rank {
-        self.team.rank()
+impl<'scope, 'env> Overlap<'scope, 'env> {
+    /// The team of the scope.
+    pub(super) fn team(&self) -> Team<'env> {
+        self.team
     }
 
     /// Waits until all operations have been dropped, and returns the payloads of their panics. It
@@ -193,18 +198,49 @@ impl<'scope> Overlap<'scope, '_> {
 
     /// Drives operations until all have been dropped, or the job has failed.
     fn drain(&self) {
-        let endpoint = &self.team.state.endpoint;
         let _inside = self.team.state.go_inside();
-        // Until the first pending call is complete: a wait names the call that it waits in.
-        let first = endpoint.first_under_way();
+        let messages = self.messages.borrow();
+        let mut teams = std::iter::once(&self.team).chain(messages.iter());
+        let waits_in = teams.find_map(|team| Some((team, team.state.endpoint.first_under_way()?)));
+        let (team, number) = waits_in.unwrap_or((&self.team, 0));
+        let endpoint = &team.state.endpoint;
+        // The PE waits for this call until it is complete, and then for another one, if any.
         let is_over = || {
-            let is_next = first.is_some() && endpoint.first_under_way() != first;
+            let is_next = waits_in.is_some() && endpoint.first_under_way() != Some(number);
             (is_next || self.operations.is_zero()).then_some(())
         };
-        if endpoint.block_until(first.unwrap_or(0), None, is_over).is_err() {
+        if endpoint.block_until(number, None, is_over).is_err() {
             // The job has failed: each operation ends at its next poll, here or on the helper.
             endpoint.progress();
             thread::yield_now();
+        }
+    }
+
+    /// Starts a message of `pair` by its plan. This PE sends the source, or else receives the
+    /// target. As [`Self::start`].
+    pub(super) fn start_message<T, S, B>(
+        &'scope self,
+        (pair, ready): (Team<'env>, Arc<dyn Ready>),
+        (source, target): (S, &'scope mut [T]),
+        sends: bool,
+        finish: impl FnOnce(S, &'scope mut [T]) -> B + Send + 'scope,
+        site: Site,
+    ) -> Result<Request<'scope, B>>
+    where
+        T: Pod + Send,
+        S: Source<T> + 'scope,
+        B: Send + 'scope,
+    {
+        self.messages.borrow_mut().push(pair);
+        let pair: Team<'scope> = pair;
+        let buffers = Borrowed { source, target, uses: [sends, !sends], combine: Nothing };
+        let finish =
+            |buffers: Borrowed<'scope, T, S, Nothing>| finish(buffers.source, buffers.target);
+        // SAFETY: all that the buffers borrow lives until the end of the scope, which waits until
+        // its operations have been dropped; see `Team::overlap`.
+        #[expect(unsafe_code, reason = "launches an operation")]
+        unsafe {
+            pair.launch(ready, buffers, None, finish, Some(&self.operations), site)
         }
     }
 

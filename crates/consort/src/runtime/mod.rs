@@ -6,6 +6,7 @@
 //! | `plan_cache` | plans that are kept |
 //! | `plans` | a plan, ready to be called or started |
 //! | `planning`, `making` | make plans |
+//! | `messages` | plans of messages from one PE to another |
 //! | `selection`, `wisdom` | select the candidate that serves a call |
 //! | `recording` | records what the program calls, if it is asked to |
 //! | `refinement`, `refining` | refine choices while the program runs |
@@ -14,6 +15,7 @@
 
 pub(crate) mod dispatch;
 pub(crate) mod making;
+pub(crate) mod messages;
 pub(crate) mod plan_cache;
 mod planning;
 pub(crate) mod plans;

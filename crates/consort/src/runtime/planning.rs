@@ -5,7 +5,7 @@ use std::{panic::Location, sync::Arc};
 
 use consort_collectives::{PlanError, Setting, visit};
 use consort_fabric::{CallSpec, Candidate, Rank};
-use consort_native::{CallNumber, NoNumber, Operands};
+use consort_native::{CallNumber, NoNumber, Operands, message_name};
 use consort_tuner::Catalog;
 
 use super::{
@@ -72,6 +72,16 @@ impl Hold<'_> {
             Some(recorder) if self.endpoint.rank() == Rank(0) => recorder.counted(call, ready),
             _ => ready,
         })
+    }
+
+    /// Plans a message, by an algorithm of the library that any call may use.
+    #[cold]
+    pub(crate) fn prepare_message(
+        &self,
+        call: &CallSpec,
+        candidate: &Candidate,
+    ) -> Result<Arc<dyn Ready>> {
+        self.prepare_as(call, candidate, None, &message_name(call.bytes, call.datatype))
     }
 
     /// Plans a call of this name for `candidate`.

@@ -150,6 +150,12 @@ impl State {
         drained.map_err(|_| Error::of_job(self.endpoint.job()))
     }
 
+    /// Waits until all PEs of this team have begun the last call of this PE.
+    pub(crate) fn await_peers(&self) -> Result<()> {
+        let _inside = self.go_inside()?;
+        self.endpoint.await_peers().map_err(|_| Error::of_job(self.endpoint.job()))
+    }
+
     /// Waits until no other thread has a handle on this PE's symmetric memory, for [`PATIENCE`] at
     /// most.
     pub(crate) fn end_sharing(&self) -> Result<()> {

@@ -18,8 +18,9 @@ pub(crate) struct Teams {
     count: Cell<usize>,
     /// The numbers of states whose teams are freed.
     spare: RefCell<Vec<usize>>,
-    /// The numbers of the states for messages with a peer, by the two ranks in the world.
-    pairs: RefCell<BTreeMap<(Rank, Rank), usize>>,
+    /// The numbers of the states for messages, by the ranks in the world of the sender and of the
+    /// receiver, of which this PE is one.
+    messages: RefCell<BTreeMap<(Rank, Rank), usize>>,
 }
 
 #[derive(Default)]
@@ -41,15 +42,22 @@ impl Teams {
         self.node(number).state.get_or_init(|| parent.of_part(number, part))
     }
 
-    /// The state for messages between two PEs, of which this is one, if they have had any.
-    pub(crate) fn pair(&self, first: Rank, last: Rank) -> Option<&State> {
-        let number = *self.pairs.borrow().get(&(first, last))?;
+    /// The state for messages from one PE to another, if this PE has joined their team.
+    pub(crate) fn messages(&self, from: Rank, to: Rank) -> Option<&State> {
+        let number = *self.messages.borrow().get(&(from, to))?;
         self.state(number)
     }
 
-    /// Keeps the state for messages between two PEs.
-    pub(crate) fn keep_pair(&self, pair: (Rank, Rank), state: &State) {
-        self.pairs.borrow_mut().insert(pair, state.number());
+    /// Keeps the state for messages from one PE to another.
+    pub(crate) fn keep_messages(&self, pair: (Rank, Rank), state: &State) {
+        self.messages.borrow_mut().insert(pair, state.number());
+    }
+
+    /// The states for messages that PE `from` sends.
+    pub(crate) fn messages_of(&self, from: Rank) -> Vec<&State> {
+        let messages = self.messages.borrow();
+        let sent = messages.range((from, Rank(0))..=(from, Rank(u32::MAX)));
+        sent.filter_map(|(_, &number)| self.state(number)).collect()
     }
 
     /// The state of this number, if there is one.

@@ -10,7 +10,10 @@ use crate::{
         job::Job,
     },
     state::beat::{Awaited, Waits},
-    team::memory::GroupMemory,
+    team::{
+        memory::GroupMemory,
+        message::{is_message, seen_by},
+    },
 };
 
 /// What only the process of a PE knows of its wait.
@@ -43,12 +46,19 @@ impl Description {
             let call = "a wait for a word".to_owned();
             return WaitText { call, team: Members::default(), awaited };
         };
-        let ranks = members.iter().filter_map(|member| member.pe);
-        let team = match wait.group {
-            0 => Members::default(),
-            _ => Members::of(members.len(), ranks),
+        let name = job.name_of(wait.word);
+        let in_world = |rank: Rank| members.get(rank.index())?.pe;
+        let mut ranks = (0..).map(Rank).take(members.len());
+        let call = match ranks.find(|&rank| in_world(rank) == Some(pe)) {
+            Some(rank) => seen_by(rank, name, in_world),
+            None => name,
         };
-        WaitText { call: format!("{}{place}", job.name_of(wait.word)), team, awaited }
+        let team = if wait.group == 0 || is_message(&call) {
+            Members::default()
+        } else {
+            Members::of(members.len(), members.iter().filter_map(|member| member.pe))
+        };
+        WaitText { call: call + &place, team, awaited }
     }
 }
 

@@ -1,11 +1,19 @@
 //! Messages between two PEs, which both call for.
 
-use consort::{Collective, Error, Pes, Rank, Result, Team, TeamError};
+mod reports;
+mod started;
+
+use consort::{Collective, EAGER_BYTES, Error, Pes, Rank, Result, Team, TeamError};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
 
-/// Elements of messages: none, one, some lines, and more than a message buffer holds.
-const LENGTHS: [usize; 4] = [0, 1, 100, 300_000];
+/// The most elements of a message that is sent without waiting for its receiver.
+const EAGER: usize = EAGER_BYTES / size_of::<u64>();
+/// Elements of messages: none, one, some lines, more than an inbox holds, and more than is sent
+/// ahead.
+const LENGTHS: [usize; 6] = [0, 1, 100, EAGER, EAGER + 1, 300_000];
+/// Messages of one PE to another that may be sent ahead, as documented.
+const AHEAD: u64 = 48;
 
 fn message(from: Rank, len: usize) -> Vec<u64> {
     (0..len as u64).map(|at| at * 7 + u64::from(from.0) + 1).collect()
@@ -68,33 +76,63 @@ fn a_pool_has_messages_in_each_region() {
     }
 }
 
-#[test]
-fn two_that_both_send_first_are_told() {
-    let done = Pes::threads(2).run(|pe| {
-        let world = pe.world();
-        world.send(world.right(), &[1])
-    });
-    assert!(matches!(done.map(drop), Err(Error::Mismatched(_))));
+/// The exchange of ghost cells as textbooks of MPI write it: all send to both neighbours, then all
+/// receive.
+fn halo(team: &Team<'_>, len: usize) -> Result<()> {
+    let (own, mut ghost) = (message(team.rank(), len), vec![0; len]);
+    team.send(team.left(), &own)?;
+    team.send(team.right(), &own)?;
+    for from in [team.right(), team.left()] {
+        team.receive(from, &mut ghost)?;
+        assert_eq!(ghost, message(from, len));
+    }
+    Ok(())
 }
 
 #[test]
-fn messages_of_different_lengths_are_told() {
-    let done = Pes::threads(2).run(|pe| {
-        let world = pe.world();
-        match world.rank() {
-            Rank(0) => world.send(Rank(1), &[1, 2]),
-            _ => world.receive(Rank(0), &mut [0]),
-        }
+fn pes_that_all_send_first_get_messages_up_to_the_eager_size() {
+    for nodes in [None, Some(Nodes::Blocks(1)), Some(Nodes::Blocks(2))] {
+        let outcome = alone(LIMIT, move || {
+            let pes = Pes::threads(4);
+            let pes = nodes.map_or(pes.clone(), |nodes| pes.loopback([nodes; 2], 5));
+            pes.run(|pe| {
+                let lens = [0, 1, 7, 1000, 1536, 1537, EAGER - 1, EAGER];
+                lens.into_iter().try_for_each(|len| halo(&pe.world(), len))
+            })
+        });
+        assert!(outcome.is_ok(), "{nodes:?}: {:?}", outcome.err());
+    }
+}
+
+#[test]
+fn many_messages_are_sent_ahead_between_collectives() {
+    let outcome = alone(LIMIT, || {
+        Pes::threads(2).run(|pe| {
+            let (world, mut last) = (pe.world(), [0]);
+            for round in 0..20 {
+                for number in 0..AHEAD {
+                    world.send(world.right(), &[round * AHEAD + number])?;
+                }
+                world.barrier()?;
+                for number in 0..AHEAD {
+                    world.receive(world.left(), &mut last)?;
+                    assert_eq!(last, [round * AHEAD + number]);
+                }
+            }
+            Ok(())
+        })
     });
-    assert!(matches!(done.map(drop), Err(Error::Mismatched(_))));
+    assert!(outcome.is_ok(), "{:?}", outcome.err());
 }
 
 #[test]
 fn a_peer_is_another_pe_of_the_team() {
     let done = Pes::threads(2).run(|pe| {
         let world = pe.world();
-        let twice = world.send(world.rank(), &[1]);
-        assert_eq!(twice, Err(TeamError::Twice { rank: world.rank() }.into()));
+        let (own, mut data) = (Err(Error::OwnMessage { rank: world.rank() }), [1]);
+        assert_eq!(world.send(world.rank(), &[1]), own);
+        assert_eq!(world.receive(world.rank(), &mut data), own);
+        assert_eq!(world.send_receive(world.rank(), &[1], world.right(), &mut data), own);
         let outside = world.receive(Rank(2), &mut [1]);
         assert_eq!(outside, Err(Error::RankOutOfRange { rank: Rank(2), pes: 2 }));
         Ok(())
@@ -142,24 +180,4 @@ fn a_message_that_there_was_no_memory_for_is_sent_later() {
     });
     let results = results.expect("all is well");
     assert!(results.into_iter().all(|(_, data)| data == [3; 5]));
-}
-
-/// Who waits for a message to be received is told that its receiver has gone, or waits for it.
-#[test]
-fn a_message_that_nobody_receives_is_reported() {
-    for comes_to_the_barrier in [false, true] {
-        let outcome = alone(LIMIT, move || {
-            Pes::threads(3).run(|pe| {
-                let world = pe.world();
-                match world.rank() {
-                    Rank(0) => world.send(Rank(1), &[1]),
-                    _ if comes_to_the_barrier => world.barrier(),
-                    _ => Ok(()),
-                }
-            })
-        });
-        let Err(Error::Mismatched(why)) = outcome else { panic!("{outcome:?}") };
-        let why = why.to_string();
-        assert!(why.contains("two_sided_binomial") && why.contains("PE 1"), "{why}");
-    }
 }

@@ -1,0 +1,73 @@
+//! The names of messages from one PE to another.
+//!
+//! A message is a call in a team of two, the sender and the receiver, in this order. Both must give
+//! it one name, so the name does not say who sends. An error says it, as each of the two sees it:
+//! `send of 8 bytes of u64 to PE 1`, `receive of 8 bytes of u64 from PE 0`.
+
+use consort_fabric::Rank;
+
+/// How the names of messages begin.
+const MESSAGE: &str = "message of ";
+const SEND: &str = "send of ";
+const RECEIVE: &str = "receive of ";
+
+/// The sender's rank in the team of a message.
+const SENDER: Rank = Rank(0);
+
+/// The name of a message of `bytes` in elements of type `datatype`.
+#[must_use]
+pub fn message_name(bytes: usize, datatype: &str) -> String {
+    let unit = if bytes == 1 { "byte" } else { "bytes" };
+    format!("{MESSAGE}{bytes} {unit} of {datatype}")
+}
+
+/// The call with this name, as `member` of its team sees it. `in_world` knows the members' ranks in
+/// the world.
+pub(crate) fn seen_by(
+    member: Rank,
+    name: String,
+    in_world: impl Fn(Rank) -> Option<Rank>,
+) -> String {
+    let Some(message) = name.strip_prefix(MESSAGE) else { return name };
+    // Which algorithm moves it is of no interest to a program that has not chosen one.
+    let what = message.rsplit_once(" by ").map_or(message, |(what, _)| what);
+    let (call, way, peer) = match member {
+        SENDER => (SEND, "to", Rank(1)),
+        _ => (RECEIVE, "from", SENDER),
+    };
+    match in_world(peer) {
+        Some(peer) => format!("{call}{what} {way} PE {peer}"),
+        None => format!("{call}{what}"),
+    }
+}
+
+/// Whether a call, as a PE sees it, sends a message.
+pub(crate) fn sends(call: &str) -> bool {
+    call.starts_with(SEND)
+}
+
+/// Whether a call, as a PE sees it, sends or receives a message.
+pub(crate) fn is_message(call: &str) -> bool {
+    sends(call) || call.starts_with(RECEIVE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_side_of_a_message_is_named_as_it_sees_it() {
+        let in_world = |rank: Rank| Some(Rank([7, 3][rank.index()]));
+        let seen = |member| {
+            let name = format!("{} by direct", message_name(16, "(u64) by u8"));
+            seen_by(Rank(member), name, in_world)
+        };
+        assert_eq!(seen(0), "send of 16 bytes of (u64) by u8 to PE 3");
+        assert_eq!(seen(1), "receive of 16 bytes of (u64) by u8 from PE 7");
+        assert!(sends(&seen(0)) && is_message(&seen(0)));
+        assert!(!sends(&seen(1)) && is_message(&seen(1)));
+        let other = "barrier() by direct".to_owned();
+        assert_eq!(seen_by(Rank(0), other.clone(), in_world), other);
+        assert!(!is_message(&other));
+    }
+}

@@ -1,0 +1,124 @@
+//! Nonblocking messages from one PE to another, and those that a blocking call leaves behind.
+
+use std::panic::Location;
+
+use consort_fabric::{Pod, Rank};
+use consort_native::Site;
+
+use super::{
+    Overlap, Request,
+    buffers::{Nothing, Owned},
+    source::Source,
+};
+#[cfg(doc)]
+use crate::Error;
+use crate::{Result, Team};
+
+/// # Nonblocking messages
+impl<'p> Team<'p> {
+    /// Starts to send `data` to PE `to`, which [receives](Team::receive) it, by a blocking call or
+    /// by a [started](Team::start_receive) one. The request gives `data` back when it may be
+    /// changed: for up to [`EAGER_BYTES`](crate::EAGER_BYTES) perhaps before it is received.
+    ///
+    /// Messages from one PE to another are received in the order in which their sends were made or
+    /// started. Starting one waits for nothing, unless 48 or more are not received yet.
+    ///
+    /// # Errors
+    /// As [`Team::send`].
+    ///
+    /// ```
+    /// # use consort::Pes;
+    /// let results = Pes::threads(3).run(|pe| {
+    ///     let world = pe.world();
+    ///     let from_left = world.start_receive(world.left(), vec![0; 100_000])?;
+    ///     let to_right = world.start_send(world.right(), vec![world.rank().0; 100_000])?;
+    ///     // ... what needs neither ...
+    ///     to_right.wait()?;
+    ///     Ok(from_left.wait()?[99_999])
+    /// })?;
+    /// assert_eq!(results[0].1, 2);
+    /// # Ok::<(), consort::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn start_send<T: Pod + Send>(&self, to: Rank, data: Vec<T>) -> Result<Request<'p, Vec<T>>> {
+        let pair = self.messages_to(to)?;
+        let ready = pair.state.message_plan::<T>(data.len())?;
+        let buffers = Owned { source: data, target: Vec::new(), combine: Nothing };
+        pair.start_with(ready, buffers, None, |data, _| data, Location::caller())
+    }
+
+    /// Starts to receive a message from PE `from` into `data`, whose length it has, and whose
+    /// content is ignored. See [`Team::start_send`].
+    ///
+    /// # Errors
+    /// As [`Team::send`].
+    #[track_caller]
+    pub fn start_receive<T: Pod + Send>(
+        &self,
+        from: Rank,
+        data: Vec<T>,
+    ) -> Result<Request<'p, Vec<T>>> {
+        let pair = self.messages_from(from)?;
+        let ready = pair.state.message_plan::<T>(data.len())?;
+        let buffers = Owned { source: Vec::new(), target: data, combine: Nothing };
+        pair.start_with(ready, buffers, None, |_, data| data, Location::caller())
+    }
+
+    /// In the team that carries a message, sends a copy of it: the caller goes on at once.
+    pub(crate) fn send_copy<T: Pod>(&self, data: &[T], site: Site) -> Result<()> {
+        let ready = self.state.message_plan::<T>(data.len())?;
+        let source: Vec<u8> = bytemuck::cast_slice(data).to_vec();
+        let buffers = Owned { source, target: Vec::new(), combine: Nothing };
+        self.start_with(ready, buffers, None, |_, _| (), site).map(drop)
+    }
+}
+
+/// # Messages, on borrowed slices
+impl<'scope> Overlap<'scope, '_> {
+    /// Starts to send `source` to PE `to`. The request gives it back. See [`Team::start_send`].
+    ///
+    /// # Errors
+    /// As [`Team::send`].
+    #[track_caller]
+    pub fn start_send<T: Pod + Send, S: Source<T> + 'scope>(
+        &'scope self,
+        to: Rank,
+        source: S,
+    ) -> Result<Request<'scope, S>> {
+        let pair = self.team().messages_to(to)?;
+        let ready = pair.state.message_plan::<T>(source.elements().len())?;
+        let buffers = (source, <&mut [T]>::default());
+        self.start_message((pair, ready), buffers, true, |source, _| source, Location::caller())
+    }
+
+    /// Starts to receive a message from PE `from` into `target`, whose length it has. The request
+    /// gives `target` back. See [`Team::start_send`].
+    ///
+    /// # Errors
+    /// As [`Team::send`].
+    #[track_caller]
+    pub fn start_receive<T: Pod + Send>(
+        &'scope self,
+        from: Rank,
+        target: &'scope mut [T],
+    ) -> Result<Request<'scope, &'scope mut [T]>> {
+        let pair = self.team().messages_from(from)?;
+        let ready = pair.state.message_plan::<T>(target.len())?;
+        let buffers = (<&mut [T]>::default(), target);
+        self.start_message((pair, ready), buffers, false, |_, target| target, Location::caller())
+    }
+
+    /// Starts to send elements of type `T`, of which only the bytes are given.
+    pub(crate) fn start_send_bytes<T: Pod>(
+        &'scope self,
+        to: Rank,
+        data: &'scope [T],
+        site: Site,
+    ) -> Result<()> {
+        let pair = self.team().messages_to(to)?;
+        let ready = pair.state.message_plan::<T>(data.len())?;
+        let bytes: &[u8] = bytemuck::cast_slice(data);
+        let buffers = (bytes, <&mut [u8]>::default());
+        self.start_message((pair, ready), buffers, true, |_, _| (), site).map(drop)
+    }
+}

@@ -1,0 +1,63 @@
+//! Plans of messages from one PE to another.
+//!
+//! A message is a broadcast in the team of its sender and its receiver. One plan serves blocking
+//! and nonblocking calls, so a PE may start to send what its peer waits for in a blocking call.
+//!
+//! | length | algorithm |
+//! | --- | --- |
+//! | up to [`INBOX_BYTES`] | `flat`: the sender leaves it in the receiver's inbox and goes on |
+//! | longer | `direct`: the receiver copies it from the sender's buffer, which waits for that |
+//!
+//! The choice depends on nothing but the length: no wisdom and no forced algorithm changes which
+//! sends wait for their receivers.
+
+use std::sync::Arc;
+
+use consort_fabric::{CallSpec, Candidate, Collective, Pod, SyncModes};
+use consort_native::{Operands, Site};
+
+use super::{plan_cache::Key, plans::Ready, state::Hold};
+use crate::Result;
+
+/// The longest message that goes into the receiver's inbox, which has 252 lines of 56 bytes for it.
+pub(crate) const INBOX_BYTES: usize = 12 << 10;
+
+impl Hold<'_> {
+    /// Makes a blocking call for a message of `len` elements. This PE is its sender or its
+    /// receiver, by `operands`.
+    #[inline]
+    pub(crate) fn message<T: Pod>(
+        &self,
+        len: usize,
+        operands: &Operands<'_>,
+        site: Site,
+    ) -> Result<()> {
+        if let Some(ready) = self.cache.find(&Key::of(&self.message_call::<T>(len), None)) {
+            return self.run(&*ready, operands, site);
+        }
+        let ready = self.message_plan::<T>(len)?;
+        self.run_new(&*ready, operands, site)
+    }
+
+    /// The plan of a message of `len` elements.
+    pub(crate) fn message_plan<T: Pod>(&self, len: usize) -> Result<Arc<dyn Ready>> {
+        let call = self.message_call::<T>(len);
+        let key = Key::of(&call, None);
+        if let Some(ready) = self.cache.share(&key) {
+            return Ok(ready);
+        }
+        drop(self.enter()?); // a call that is refused leaves no plan
+        let algorithm = if call.bytes <= INBOX_BYTES { "flat" } else { "direct" };
+        let ready = self.prepare_message(&call, &Candidate::new(algorithm))?;
+        self.keep(&call, key, &ready);
+        Ok(ready)
+    }
+
+    /// The description of a message. It is that of a nonblocking call, which must not use what
+    /// serves blocking calls alone, such as the message buffer.
+    #[inline]
+    fn message_call<T: Pod>(&self, len: usize) -> CallSpec {
+        let call = self.spec::<T, T>((Collective::Broadcast, SyncModes::MINE), None, len, None);
+        CallSpec { nonblocking: true, ..call }
+    }
+}
