@@ -12,7 +12,7 @@ mod reduce_scatter;
 mod scan;
 mod scatter;
 
-pub(crate) use places::{are_apart, are_symmetric};
+pub(crate) use places::{are_apart, are_symmetric, bytes_of};
 
 use std::panic::Location;
 
@@ -168,7 +168,7 @@ impl Team<'_> {
         combination: Combination<'_>,
         data: &mut [T],
     ) -> Result<()> {
-        let len = (PIECE_BYTES / size_of::<T>().max(1)).max(1);
+        let len = PIECE_BYTES.checked_div(size_of::<T>()).unwrap_or(usize::MAX).max(1);
         let mut copy = Vec::new();
         // No data is one empty piece: the call is made.
         for first in (0..data.len().max(1)).step_by(len) {
@@ -341,7 +341,7 @@ pub(crate) fn layouts<'l, T: Pod>(
                 Held::One(end) if end > buffer_len => {
                     return Err(Error::OutOfBounds { first: 0, end, len: buffer_len });
                 }
-                Held::One(len) => Layout::whole(len * size_of::<T>()),
+                Held::One(len) => Layout::whole(bytes_of::<T>(len)),
                 Held::Each(blocks) => {
                     check(blocks, pes, buffer_len)?;
                     blocks.layout(size_of::<T>())
@@ -378,7 +378,8 @@ pub(crate) fn block_len(
         (0, _) => target_len / received,
         (_, _) => source_len / contributed,
     };
-    let fits = |blocks: usize, given: usize| blocks == 0 || blocks * len == given;
+    // The product overflows only for elements without a size.
+    let fits = |blocks: usize, given| blocks == 0 || blocks.checked_mul(len) == Some(given);
     if fits(contributed, source_len) && fits(received, target_len) {
         return Ok(len);
     }

@@ -32,7 +32,7 @@ impl Team<'_> {
     ) -> Result<()> {
         let kind = (collective, root, are_symmetric(collective, (source, target)));
         let is_root = root == Some(self.rank());
-        let places = self.places(collective, (source, target), len * size_of::<T>())?;
+        let places = self.places(collective, (source, target), bytes_of::<T>(len))?;
         let [source, target] = places.map(|(offset, bytes)| self.place(offset, bytes));
         let [source, target] = brought(collective, is_root, source, target);
         self.at_places::<T, O>(kind, operator, source, target, len)
@@ -50,7 +50,7 @@ impl Team<'_> {
         (source, len): (usize, usize),
         (target, blocks): (usize, &Displacements),
     ) -> Result<()> {
-        let (contributed, received) = (len * size_of::<T>(), blocks.extent() * size_of::<T>());
+        let (contributed, received) = (bytes_of::<T>(len), bytes_of::<T>(blocks.extent()));
         if !are_apart((source, contributed), (target, received)) {
             return Err(Error::InPlace);
         }
@@ -79,8 +79,8 @@ impl Team<'_> {
             return Ok([source, target].map(|offset| (offset, block_bytes)));
         }
         let (contributed, received) = self.blocks(collective, true);
-        let source = (source, contributed as usize * block_bytes);
-        let target = (target, received as usize * block_bytes);
+        let source = (source, block_bytes.saturating_mul(contributed as usize));
+        let target = (target, block_bytes.saturating_mul(received as usize));
         if are_apart(source, target) { Ok([source, target]) } else { Err(Error::InPlace) }
     }
 
@@ -124,5 +124,12 @@ pub(crate) fn are_symmetric(collective: Collective, (source, target): (usize, us
 
 /// Whether two places, each an offset and a length in bytes, have no byte in common.
 pub(crate) fn are_apart((first, first_bytes): (usize, usize), second: (usize, usize)) -> bool {
-    first >= second.0 + second.1 || second.0 >= first + first_bytes
+    let ends_by = |(first, bytes): (usize, usize), at| first.saturating_add(bytes) <= at;
+    ends_by(second, first) || ends_by((first, first_bytes), second.0)
+}
+
+/// The bytes of `len` elements; as many as there are numbers, and so more than any memory has, if
+/// they cannot be counted.
+pub(crate) const fn bytes_of<T>(len: usize) -> usize {
+    len.saturating_mul(size_of::<T>())
 }

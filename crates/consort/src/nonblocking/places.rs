@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Displacements, Error, Result, Team,
-    collectives::{are_apart, are_symmetric},
+    collectives::{are_apart, are_symmetric, bytes_of},
 };
 
 /// # Places
@@ -31,7 +31,7 @@ impl<'p> Team<'p> {
         let symmetric = are_symmetric(collective, (source, target));
         let kind = Kind { collective, root, len, symmetric };
         let even = self.even::<T>(kind);
-        let [source, target] = self.places(collective, (source, target), len * size_of::<T>())?;
+        let [source, target] = self.places(collective, (source, target), bytes_of::<T>(len))?;
         let places = (source, target);
         match operator {
             Some(operator) => self.start_in::<_, T, _>(kind, places, With(operator), even),
@@ -52,7 +52,7 @@ impl<'p> Team<'p> {
     ) -> Result<Request<'p, ()>> {
         let collective = Collective::AllGatherVector;
         blocks.check_target(self.size(), blocks.extent())?;
-        let (contributed, received) = (len * size_of::<T>(), blocks.extent() * size_of::<T>());
+        let (contributed, received) = (bytes_of::<T>(len), bytes_of::<T>(blocks.extent()));
         let places = ((source, contributed), (target, received));
         if !are_apart(places.0, places.1) {
             return Err(Error::InPlace);

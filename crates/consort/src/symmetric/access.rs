@@ -143,7 +143,9 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     pub fn fill(&self, value: T) -> Result<()> {
-        let some = vec![value; self.len().min(FILLED_BYTES / size_of::<T>().max(1) + 1)];
+        // All elements without a size are one piece.
+        let piece = FILLED_BYTES.checked_div(size_of::<T>()).map_or(usize::MAX, |count| count + 1);
+        let some = vec![value; self.len().min(piece)];
         let me = self.state.endpoint.rank();
         self.run(|area| {
             let firsts = (0..self.len()).step_by(some.len().max(1));

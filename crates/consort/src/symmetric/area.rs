@@ -39,11 +39,13 @@ impl<T: Element> Area<'_, T> {
 
     /// The offset of the elements from `first` to `end`.
     fn at_end(&self, first: usize, end: Option<usize>) -> Result<usize> {
-        let end = end.unwrap_or(usize::MAX);
-        if end <= self.len {
-            return Ok(self.offset + first * size_of::<T>());
+        match end {
+            Some(end) if end <= self.len => Ok(self.offset + first * size_of::<T>()),
+            _ => {
+                let end = end.unwrap_or(usize::MAX);
+                Err(Error::OutOfBounds { first, end, len: self.len })
+            }
         }
-        Err(Error::OutOfBounds { first, end, len: self.len })
     }
 
     /// The offset of strided elements. There are as many as every `data_stride`th of `len`, and
@@ -108,7 +110,9 @@ impl<T: Element> Area<'_, T> {
         (data, data_stride): (&[T], usize),
     ) -> Result<()> {
         let (to, at) = (self.pe(to)?, self.strided(first, stride, data.len(), data_stride)?);
-        self.one_sided.put_strided(to, (at, stride), (data, data_stride));
+        if size_of::<T>() > 0 {
+            self.one_sided.put_strided(to, (at, stride), (data, data_stride));
+        }
         Ok(())
     }
 
@@ -119,7 +123,9 @@ impl<T: Element> Area<'_, T> {
         (data, data_stride): (&mut [T], usize),
     ) -> Result<()> {
         let (from, at) = (self.pe(from)?, self.strided(first, stride, data.len(), data_stride)?);
-        self.one_sided.get_strided(from, (at, stride), (data, data_stride));
+        if size_of::<T>() > 0 {
+            self.one_sided.get_strided(from, (at, stride), (data, data_stride));
+        }
         self.ensure_answered()
     }
 

@@ -150,8 +150,9 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
             Bound::Excluded(&end) => Some(end),
             Bound::Unbounded => Some(self.len),
         };
+        let is_counted = first.is_some() && end.is_some();
         let [from, to] = [first, end].map(|bound| bound.unwrap_or(usize::MAX));
-        if from > to || to > self.len {
+        if !is_counted || from > to || to > self.len {
             return Err(Error::OutOfBounds { first: from, end: to, len: self.len });
         }
         Ok(Symmetric {

@@ -21,6 +21,7 @@ mod handles;
 mod idling;
 mod jobs;
 mod joining;
+mod lengths;
 mod limits;
 mod memory;
 mod nonblocking;

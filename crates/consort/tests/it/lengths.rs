@@ -1,0 +1,120 @@
+//! Lengths near the largest number: elements without a size have them. Products of lengths that
+//! overflow are errors, also where the arithmetic of the build would not notice.
+
+use std::ops::Bound;
+
+use consort::{Collective, Displacements, DisplacementsError, Error, Pes, Rank, Result, Sum, Team};
+
+/// Half of all numbers: twice as many elements are none in arithmetic that wraps around.
+const HALF: usize = 1 << (usize::BITS - 1);
+const ROOT: Rank = Rank(0);
+
+/// Runs a program on two PEs.
+fn with_two(program: impl Fn(&Team<'_>) -> Result<()> + Sync) {
+    let done = Pes::threads(2).run(|pe| program(&pe.world()));
+    assert!(done.is_ok(), "{:?}", done.err());
+}
+
+/// Ignores what it combines.
+fn nothing((): (), (): ()) {}
+
+#[track_caller]
+fn assert_blocks<T>(outcome: &Result<T>, collective: Collective) {
+    let Err(error) = outcome else { panic!("{collective} of wrapped lengths is accepted") };
+    let is_it = matches!(error, Error::Blocks { collective: found, .. } if *found == collective);
+    assert!(is_it, "{error}");
+}
+
+#[test]
+fn blocks_whose_product_wraps_around_are_refused() {
+    with_two(|world| {
+        let half = vec![(); HALF];
+        assert_blocks(&world.all_gather_slice(&half, &mut []), Collective::AllGather);
+        assert_blocks(&world.all_to_all_slice(&[], &mut [(); 1]), Collective::AllToAll);
+        assert_blocks(&world.all_gather_blocks(&half), Collective::AllGather);
+        assert_blocks(&world.start_all_gather(half.clone()), Collective::AllGather);
+        let outcome = world.overlap(|scope| scope.start_all_gather(&half, &mut []).map(drop));
+        assert_blocks(&outcome, Collective::AllGather);
+        assert_blocks(&world.plan_all_gather::<()>(HALF), Collective::AllGather);
+        let outcome = world.reduce_scatter_slice(&[], &mut [(); HALF], nothing);
+        assert_blocks(&outcome, Collective::ReduceScatter);
+        if world.rank() == ROOT {
+            assert_blocks(&world.gather_slice(&half, &mut [], ROOT), Collective::Gather);
+            assert_blocks(&world.gather_blocks(&half, ROOT), Collective::Gather);
+            let outcome = world.scatter_slice(&[], &mut [(); HALF], ROOT);
+            assert_blocks(&outcome, Collective::Scatter);
+            let outcome = world.collective_slice(Collective::Gather, &half, &mut [], nothing, ROOT);
+            assert_blocks(&outcome, Collective::Gather);
+        }
+        let (long, none) = (world.symmetric::<()>(HALF)?, world.symmetric::<()>(0)?);
+        assert_blocks(&world.all_gather_symmetric(&long, &none), Collective::AllGather);
+        let outcome = world.start_symmetric(Collective::AllGather, &long, &none, nothing, ROOT);
+        assert_blocks(&outcome, Collective::AllGather);
+        world.barrier()
+    });
+}
+
+#[test]
+fn elements_without_a_size_take_no_time() {
+    with_two(|world| {
+        let mut all = vec![(); usize::MAX];
+        world.broadcast_slice(&mut all, ROOT)?;
+        world.all_gather_slice(&all[..HALF - 1], &mut all.clone()[..usize::MAX - 1])?;
+        world.all_to_all_slice(&all[..usize::MAX - 1], &mut all.clone()[..usize::MAX - 1])?;
+        world.all_reduce_slice(&all, &mut all.clone(), nothing)?;
+        world.all_reduce_in_place(&mut all, nothing)?;
+        world.scan_in_place(&mut all, nothing)?;
+        world.send_receive(world.right(), &all, world.left(), &mut all.clone())?;
+        assert_eq!(world.start_broadcast(all.clone(), ROOT)?.wait()?.len(), usize::MAX);
+        let memory = world.symmetric::<()>(usize::MAX)?;
+        memory.fill(())?;
+        memory.put(world.right(), 0, &all)?;
+        memory.put_strided(world.right(), 0, 1, &all, 1)?;
+        let is_outside = |outcome| matches!(outcome, Err(Error::OutOfBounds { .. }));
+        assert!(is_outside(memory.put(ROOT, 1, &all)));
+        assert!(is_outside(memory.put_strided(ROOT, 1, 1, &all, 1)));
+        assert!(is_outside(memory.range(..=usize::MAX).map(drop)));
+        let after_all = (Bound::Excluded(usize::MAX), Bound::Unbounded);
+        assert!(is_outside(memory.range(after_all).map(drop)));
+        assert_eq!(memory.range(usize::MAX..)?.len(), 0);
+        world.broadcast_symmetric(&memory, ROOT)?;
+        world.barrier()
+    });
+}
+
+#[test]
+fn displacements_past_all_numbers_are_refused() {
+    for counts in [[HALF, HALF], [usize::MAX, 1]] {
+        let (displacement, count) = (counts[0], counts[1]);
+        let overflow = DisplacementsError::Overflow { rank: Rank(1), count, displacement };
+        assert_eq!(Displacements::new(&counts), Err(overflow));
+    }
+    with_two(|world| {
+        let counts = [usize::MAX, 0];
+        let blocks = Displacements::new(&counts)?;
+        let own = vec![(); counts[world.rank().index()]];
+        let mut all = vec![(); usize::MAX];
+        world.all_gather_vector_slice(&own, &mut all, &blocks)?;
+        let short = world.all_gather_vector_slice(&own, &mut all[1..], &blocks);
+        assert!(matches!(short, Err(Error::Displacements(DisplacementsError::Beyond { .. }))));
+        Ok(())
+    });
+}
+
+/// Such lengths come from C, where memory is an address and a number.
+#[test]
+fn bytes_that_cannot_be_counted_are_in_no_memory() {
+    for len in [usize::MAX, usize::MAX / 8 + 1, usize::MAX / 16 + 1] {
+        let gathered = Pes::threads(2).run(|pe| {
+            let call = (Collective::AllGather, None);
+            pe.world().collective_at::<u64, Sum>(call, None, (0, 1024), len)
+        });
+        assert!(matches!(gathered.map(drop), Err(Error::InPlace)), "{len} elements");
+        let sent = Pes::threads(2).run(|pe| {
+            let call = (Collective::Broadcast, Some(ROOT));
+            pe.world().collective_at::<u64, Sum>(call, None, (0, 0), len)
+        });
+        let Err(error) = sent else { panic!("{len} elements are accepted") };
+        assert!(error.to_string().contains("must lie in the symmetric heap"), "{error}");
+    }
+}
