@@ -6,7 +6,7 @@ use super::{
     job::{Report, State},
     mutate::{Kind, Mutation, Role},
     names::are_confused,
-    program::{Program, Step},
+    program::{Program, Scene, Step},
 };
 
 /// What should not have come of a program.
@@ -48,6 +48,7 @@ fn words(step: &Step) -> Vec<&'static str> {
         Step::Allocate { .. } => vec!["allocation", "symmetric"],
         Step::Divide { .. } => vec!["split(", "strided(", "of(", "cartesian("],
         Step::Free { .. } => vec!["free("],
+        Step::Scene { scene: Scene::Messages, .. } => vec!["barrier", "send of", "receive of"],
         Step::Scene { .. } => vec!["symmetric", "counter", "async_broadcast", "all_reduce"],
         Step::Refill { .. } | Step::Force { .. } | Step::Give { .. } | Step::Finish { .. } => {
             Vec::new()

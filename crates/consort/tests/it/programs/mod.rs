@@ -9,7 +9,7 @@
 //! | `program`, `groups`, `elements` | what a program is made of: steps, teams, types |
 //! | `generate` | a program from a seed |
 //! | `expect` | the oracle |
-//! | `play`, `calls`, `starts`, `overlaps`, `scenes` | a PE that plays a program |
+//! | `play`, `calls`, `starts`, `overlaps`, `scenes`, `messages` | a PE that plays a program |
 //! | `payloads`, `mutate`, `names`, `judge` | departures, and what may come of them |
 //! | `nodes` | programs whose PEs are on several nodes |
 //! | `job`, `campaign` | a launch; many of them |
@@ -25,6 +25,7 @@ mod generate;
 mod groups;
 mod job;
 mod judge;
+mod messages;
 mod mutate;
 mod names;
 mod nodes;

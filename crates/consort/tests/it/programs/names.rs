@@ -64,6 +64,7 @@ fn names_of_scene(scene: Scene, seed: u64) -> Vec<String> {
     match scene {
         Scene::Puts | Scene::Atomics => of(&["symmetric", "false barrier"]),
         Scene::Signals => of(&["symmetric"; 2]),
+        Scene::Messages => of(&["false barrier"]),
         Scene::Counted => of(&["symmetric", "counter", "counter"]),
         Scene::AsyncBroadcast => of(&["async_broadcasts", "async_broadcasts", "close"]),
         Scene::Churn => of(&["symmetric", "false barrier"].repeat(3)),

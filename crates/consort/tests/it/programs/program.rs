@@ -177,10 +177,12 @@ pub(super) enum Scene {
     Repeat,
     /// As many nonblocking calls as the window has room for, and more.
     Burst,
+    /// Messages from each PE to others.
+    Messages,
 }
 
 impl Scene {
-    pub(super) const EVERY: [Self; 8] = [
+    pub(super) const EVERY: [Self; 9] = [
         Self::Puts,
         Self::Signals,
         Self::Atomics,
@@ -189,6 +191,7 @@ impl Scene {
         Self::Churn,
         Self::Repeat,
         Self::Burst,
+        Self::Messages,
     ];
 }
 

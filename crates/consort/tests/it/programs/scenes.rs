@@ -7,7 +7,7 @@ use consort::{Error, Rank, Signal, Sum, Team, Until};
 use consort_collectives::PlanError;
 use consort_conformance::data::Random;
 
-use super::{calls::closure, elements::Datum, payloads::Payload, program::Scene};
+use super::{calls::closure, elements::Datum, messages, payloads::Payload, program::Scene};
 
 /// Why a step did not go well.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), T
     if holds { Ok(()) } else { Err(Trouble::Wrong(what())) }
 }
 
-fn words(seed: u64, rank: Rank, len: usize) -> Vec<u64> {
+pub(super) fn words(seed: u64, rank: Rank, len: usize) -> Vec<u64> {
     let mut random = Random(seed ^ u64::from(rank.0) << 48);
     (0..len).map(|_| random.next_word()).collect()
 }
@@ -42,7 +42,7 @@ pub(super) enum Cut {
 }
 
 /// The middle of a scene.
-fn middle(cut: Option<Cut>) -> Result<(), Trouble> {
+pub(super) fn middle(cut: Option<Cut>) -> Result<(), Trouble> {
     match cut {
         Some(Cut::Fail) => Err(Error::Wisdom("an error on purpose".to_owned()).into()),
         Some(Cut::Throw(payload)) => payload.throw(),
@@ -67,6 +67,7 @@ pub(super) fn play(
         Scene::Churn => churn(team, seed, heap_bytes, cut),
         Scene::Repeat => repeat(team, seed, cut),
         Scene::Burst => burst(team, seed, cut),
+        Scene::Messages => messages::play(team, seed, cut),
     };
     // A PE departs also where a call before that was served by nothing that was forced.
     if let Err(Trouble::Error(Error::Plan(PlanError::Incapable { .. }))) = played {
@@ -164,8 +165,8 @@ fn counted(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     ensure(count == 1, || format!("{count} counted gets"))
 }
 
-/// The messages of a PE: some are longer than a chunk.
-fn messages(seed: u64, source: Rank) -> Vec<Vec<u8>> {
+/// The messages that a PE broadcasts: some are longer than a chunk.
+fn broadcast_messages(seed: u64, source: Rank) -> Vec<Vec<u8>> {
     let mut random = Random(seed ^ u64::from(source.0) << 40);
     let count = random.below(4);
     let message = |random: &mut Random| {
@@ -183,7 +184,7 @@ fn async_broadcast(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Tr
         }
         received[source.index()].push(data.to_vec());
     })?;
-    for message in messages(seed, team.rank()) {
+    for message in broadcast_messages(seed, team.rank()) {
         broadcasts.broadcast(&message)?;
         if message.len() == 1 {
             broadcasts.poll()?;
@@ -201,7 +202,8 @@ fn async_broadcast(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Tr
     // Where nobody has said anything, no handler has thrown.
     middle(cut)?;
     for (source, received) in (0..team.size()).map(Rank).zip(received) {
-        let said = if source == team.rank() { Vec::new() } else { messages(seed, source) };
+        let said =
+            if source == team.rank() { Vec::new() } else { broadcast_messages(seed, source) };
         ensure(received == said, || {
             format!("{} messages of PE {source}, which sent {}", received.len(), said.len())
         })?;
