@@ -33,7 +33,7 @@ impl<'p> Team<'p> {
     /// waits.
     ///
     /// The first message in each direction between two PEs takes the memory of a team until the job
-    /// ends. A PE's program ends when its messages have been received.
+    /// ends. A PE's program ends when its messages to PEs that share its memory have been received.
     ///
     /// ```
     /// use consort::{Pes, Rank};

@@ -143,6 +143,19 @@ impl fmt::Display for Members {
     }
 }
 
+/// What kind of a deadlock PEs are in that wait in these calls, and how to do without it.
+fn about_deadlock(calls: [&str; 2]) -> (&'static str, &'static str) {
+    if calls.into_iter().any(sends) {
+        let advice = "a long message waits for its receiver: let one PE receive first, or use \
+                      `send_receive`";
+        return ("", advice);
+    }
+    if calls.into_iter().any(is_message) {
+        return ("", "a message must be sent before its sender waits for another PE");
+    }
+    (" between teams", "all PEs must call their teams in an order that all can follow")
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -153,8 +166,8 @@ impl fmt::Display for Failure {
             {
                 write!(
                     f,
-                    "two PEs disagree about message {call}: PE {} called {}, PE \
-                     {} called {}; both must give the same length and type",
+                    "two PEs disagree about message {call}: PE {} called {}, PE {} called {}; both \
+                     must give the same length and type",
                     one.0, one.1, other.0, other.1
                 )
             }
@@ -207,22 +220,7 @@ impl fmt::Display for Failure {
                  waits for"
             ),
             Self::Deadlock { one, other } => {
-                let calls = [&one.1, &other.1];
-                let (of, advice) = if calls.iter().any(|call| sends(call)) {
-                    (
-                        "",
-                        "a long message waits for its receiver: let one PE receive first, or use \
-                          `send_receive`",
-                    )
-                } else if calls.iter().any(|call| is_message(call)) {
-                    ("", "a message must be sent before its sender waits for another PE")
-                } else {
-                    (
-                        " between teams",
-                        "all PEs must call their teams in an order that all can \
-                                        follow",
-                    )
-                };
+                let (of, advice) = about_deadlock([&one.1, &other.1]);
                 write!(
                     f,
                     "a deadlock{of}: PE {} waits in {}, which PE {} has not begun: it waits in \

@@ -80,8 +80,8 @@ fn round(team: Team<'_>, way: Way, messages: &[Message]) -> Result<(), Trouble> 
         Way::Started => {
             let started = own().map(|message| Ok((message, message.start(team)?)));
             let started = started.collect::<Result<Vec<_>, Trouble>>()?;
-            let each = started.into_iter().rev();
-            each.map(|(message, request)| message.check(&request.wait()?)).collect()
+            let mut each = started.into_iter().rev();
+            each.try_for_each(|(message, request)| message.check(&request.wait()?))
         }
         Way::Awaited => {
             let started = received().map(|message| Ok((message, message.start(team)?)));
@@ -126,7 +126,7 @@ pub(super) fn play(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Tr
             let long = if matches!(way, Way::Eager) { EAGER } else { 20_000 };
             *random.pick(&[0, 1, 7, 7, 800, 1536, 1537, EAGER, long])
         };
-        let mut message = |random: &mut Random| {
+        let message = |random: &mut Random| {
             let from = random.below(pes as usize) as u64;
             let apart = 1 + random.below(pes as usize - 1) as u64;
             let (from, to) = (Rank(0).plus(from, pes), Rank(0).plus(from + apart, pes));
