@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -258,6 +259,43 @@ class Team:
         """Starts an all-to-all of an array with a block for each PE."""
         blocks(given(array)[0], self.size, "all_to_all")
         return self._start("all_to_all", array, None, 0, lambda shape: shape)
+
+    def send(self, array: ArrayLike, to: int) -> None:
+        """Sends an array to PE `to`, which receives it. Only these two PEs call this.
+
+        Messages to a PE are received in the order in which they are sent. One of up to 64 KiB does
+        not wait for its receiver; of longer ones, not both of two PEs may be sent first.
+
+        >>> import consort, numpy
+        >>> def program(team):
+        ...     team.send(numpy.arange(3) + team.rank, to=1 - team.rank)
+        ...     return team.receive(numpy.zeros(3, int), source=1 - team.rank)
+        >>> consort.launch(program, pes=2)
+        [array([1, 2, 3]), array([0, 1, 2])]
+        """
+        self._native.send(given(array)[0], to)
+
+    def receive(self, out: np.ndarray, source: int) -> np.ndarray:
+        """Receives what PE `source` sends into `out`, of the same length and type; returns it."""
+        self._native.receive(out, source)
+        return out
+
+    def send_receive(self, array: ArrayLike, to: int, out: np.ndarray, source: int) -> np.ndarray:
+        """Sends an array and receives another one into `out` at once, of any length."""
+        self._native.send_receive(given(array)[0], to, out, source)
+        return out
+
+    def start_send(self, array: ArrayLike, to: int) -> Request:
+        """Starts to send a copy of an array."""
+        return Request(self._native.start_send(given(array)[0], to), None)
+
+    def start_receive(
+        self, source: int, shape: int | tuple[int, ...], dtype: DTypeLike = float
+    ) -> Request:
+        """Starts to receive an array of this shape and type, which is the result."""
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        like = np.empty(0, np.dtype(dtype))
+        return Request(self._native.start_receive(source, like, math.prod(shape)), shape, True)
 
     def progress(self) -> None:
         """Drives what this PE has started. Waits for nothing."""

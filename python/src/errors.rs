@@ -45,6 +45,7 @@ pub(crate) fn exception(error: &consort::Error) -> PyErr {
         consort::Error::Memory(_) => PyMemoryError::new_err(message),
         consort::Error::RootOutOfRange { .. }
         | consort::Error::RankOutOfRange { .. }
+        | consort::Error::OwnMessage { .. }
         | consort::Error::Lengths { .. }
         | consort::Error::PlannedLength { .. }
         | consort::Error::Blocks { .. }

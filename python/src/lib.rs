@@ -8,6 +8,7 @@
 //! | `arrays` | which Rust type an array is of, and its memory for the time of a call |
 //! | `calls` | collectives on that memory |
 //! | `requests` | nonblocking collectives, which own their data |
+//! | `messages` | messages from one PE to another |
 //! | `memory` | symmetric memory |
 //! | `errors` | this library's errors as exceptions |
 //!
@@ -20,6 +21,7 @@ mod calls;
 mod errors;
 mod launch;
 mod memory;
+mod messages;
 mod requests;
 mod running;
 mod team;

@@ -59,7 +59,7 @@ pub(crate) struct Request {
 }
 
 /// Keeps a call in the first free place.
-fn keep<'p>(running: &Running<'p>, request: Box<dyn Pending + 'p>) -> usize {
+pub(crate) fn keep<'p>(running: &Running<'p>, request: Box<dyn Pending + 'p>) -> usize {
     let mut requests = running.requests.borrow_mut();
     let free = requests.iter().position(Option::is_none);
     let index = free.unwrap_or(requests.len());
@@ -71,7 +71,7 @@ fn keep<'p>(running: &Running<'p>, request: Box<dyn Pending + 'p>) -> usize {
 }
 
 impl Request {
-    fn new(launch: u64, index: usize) -> Self {
+    pub(crate) fn new(launch: u64, index: usize) -> Self {
         Self { launch, index, is_taken: AtomicBool::new(false) }
     }
 }

@@ -6,6 +6,7 @@ use crate::{
     calls::{self, Call},
     errors::rank,
     memory::{self, Memory},
+    messages,
     requests::{self, Request},
     running::{call, here},
 };
@@ -77,6 +78,46 @@ impl Team {
     /// Starts a barrier.
     fn start_barrier(&self, py: Python<'_>) -> PyResult<Request> {
         requests::start_barrier(py, (self.launch, self.index))
+    }
+
+    /// Sends an array to a PE.
+    fn send(&self, py: Python<'_>, array: &Bound<'_, PyAny>, to: i64) -> PyResult<()> {
+        messages::send(py, (self.launch, self.index), (rank(to, self.size)?, array))
+    }
+
+    /// Receives an array from a PE.
+    fn receive(&self, py: Python<'_>, out: &Bound<'_, PyAny>, source: i64) -> PyResult<()> {
+        messages::receive(py, (self.launch, self.index), (rank(source, self.size)?, out))
+    }
+
+    /// Sends one array and receives another one.
+    fn send_receive(
+        &self,
+        py: Python<'_>,
+        array: &Bound<'_, PyAny>,
+        to: i64,
+        out: &Bound<'_, PyAny>,
+        source: i64,
+    ) -> PyResult<()> {
+        let (to, from) = (rank(to, self.size)?, rank(source, self.size)?);
+        messages::send_receive(py, (self.launch, self.index), (to, array), (from, out))
+    }
+
+    /// Starts to send a copy of an array.
+    fn start_send(&self, py: Python<'_>, array: &Bound<'_, PyAny>, to: i64) -> PyResult<Request> {
+        messages::start_send(py, (self.launch, self.index), (rank(to, self.size)?, array))
+    }
+
+    /// Starts to receive `length` elements of the type of `like`.
+    fn start_receive(
+        &self,
+        py: Python<'_>,
+        source: i64,
+        like: &Bound<'_, PyAny>,
+        length: usize,
+    ) -> PyResult<Request> {
+        let with = (rank(source, self.size)?, like);
+        messages::start_receive(py, (self.launch, self.index), with, length)
     }
 
     /// Drives what has been started.
