@@ -113,7 +113,9 @@ fn with_limits(error: &io::Error, limits: &[Limit]) -> String {
         Some(used) => format!("{name} of {most}, of which {used} are used"),
         None => format!("{name} of {most}"),
     };
-    let is_met = |limit: &&Limit| matches!(limit, (_, Some(used), most) if used + most / 64 + MAPPINGS_OF_A_THREAD >= *most);
+    let is_met = |(_, used, most): &&Limit| {
+        used.is_some_and(|used| used + most / 64 + MAPPINGS_OF_A_THREAD >= *most)
+    };
     let met: Vec<String> = limits.iter().filter(is_met).map(name).collect();
     if !met.is_empty() {
         return format!("{error}: the limit is {}: raise it, or use fewer PEs", met.join("; "));
