@@ -307,9 +307,8 @@ fn misuse_ends_the_job_with_a_line() {
         let done = output(&mut run);
         let said = text(&done);
         assert!(!done.status.success(), "{size}: {said}");
-        let all = format!("consort run: all 2 PEs: shmem_init: {line}");
+        // Once, whether or not the second PE has come as far before it was ended.
         assert_eq!(said.matches(line).count(), 1, "{size}: {said}");
-        assert!(said.contains(&all), "{size}: {said}");
     }
 }
 
