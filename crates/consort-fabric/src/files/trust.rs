@@ -168,7 +168,8 @@ fn ensure_unwritable(
     Err(Untrusted::Writable { path: path.to_owned() })
 }
 
-#[cfg(all(test, unix, not(miri)))]
+#[cfg(all(unix, not(miri)))]
+#[cfg(test)]
 mod tests {
     use std::{
         fs::{self, Permissions},
