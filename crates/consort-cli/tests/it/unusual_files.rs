@@ -36,16 +36,18 @@ fn run(folder: &Path, line: &str) -> (bool, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
     command.args(line.split(' ')).current_dir(folder).env("CONSORT_WISDOM", "good.toml");
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    let mut command = command.stderr(File::create(&errors).unwrap()).spawn().unwrap();
+    let mut command =
+        command.stderr(File::create(&errors).expect("a file")).spawn().expect("it starts");
     let begun = Instant::now();
-    while command.try_wait().unwrap().is_none() {
+    while command.try_wait().expect("its status").is_none() {
         if begun.elapsed() > LIMIT {
-            command.kill().unwrap();
+            command.kill().expect("it ends");
             panic!("{line}: it waits");
         }
         thread::sleep(Duration::from_millis(2));
     }
-    (command.wait().unwrap().success(), fs::read_to_string(errors).unwrap())
+    let status = command.wait().expect("its status");
+    (status.success(), fs::read_to_string(errors).expect("what it wrote"))
 }
 
 #[test]
