@@ -59,7 +59,7 @@ pub use call::{
 pub use directory::{
     blocks::{BLOCK_ALIGN, HeapError},
     call_names::NoNumber,
-    groups::NoGroup,
+    no_group::NoGroup,
 };
 pub use endpoint::identity::Endpoint;
 pub use far::{

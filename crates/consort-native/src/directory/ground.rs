@@ -10,7 +10,7 @@ use std::sync::{
     atomic::Ordering::{Acquire, Relaxed, Release},
 };
 
-use super::{groups::NoGroup, locked_words::size};
+use super::{locked_words::size, no_group::NoGroup};
 use crate::segment::{
     backing::Backing,
     no_memory::{NoMemory, sparing},

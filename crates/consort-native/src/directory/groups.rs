@@ -11,9 +11,10 @@ use super::{
     lock::Locked,
     locked_words::size,
     map::Key,
+    no_group::NoGroup,
     space::{NoRegion, Region},
 };
-use crate::segment::{no_memory::NoMemory, page::PAGE};
+use crate::segment::page::PAGE;
 
 /// A group's number and the place of its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,41 +57,6 @@ const LOOKED: usize = 3;
 /// So many groups are made before one is looked for that is being formed: that is to read all
 /// entries.
 const MANY: u64 = 256;
-
-/// Why there is no other group.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoGroup {
-    /// The system has refused memory to this PE.
-    #[error(transparent)]
-    Memory(#[from] Box<NoMemory>),
-    /// Another member has got no memory for it, or this one takes the group to have another size.
-    #[error("another of its members has got no memory for it")]
-    Member,
-    /// All teams would take too much memory.
-    #[error("the teams of a job take at most {most} bytes")]
-    Full {
-        /// That number.
-        most: usize,
-    },
-    /// There are too many at once.
-    #[error("a job has at most {most} teams at once")]
-    TooMany {
-        /// That number.
-        most: usize,
-    },
-    /// The job has failed meanwhile.
-    #[error("the job has failed")]
-    Failed,
-}
-
-impl From<NoRegion> for NoGroup {
-    fn from(error: NoRegion) -> Self {
-        match error {
-            NoRegion::TooMany { most } => Self::TooMany { most },
-            NoRegion::Exhausted { .. } => Self::Member,
-        }
-    }
-}
 
 impl Locked<'_> {
     /// The group that is being formed, for one of its `pes` members, each of which calls this once.

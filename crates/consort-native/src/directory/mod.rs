@@ -11,7 +11,7 @@
 //! | `blocks`, `groups`, `call_names` | the three kinds of contents |
 //! | `keys`, `map` | entries and their keys |
 //! | `space` | the allocator of regions, of heaps and of the memory for groups |
-//! | `ground` | the memory for groups |
+//! | `ground`, `no_group` | the memory for groups, and why a group gets none |
 //! | `names` | the names of calls and their numbers |
 //! | `locked_words` | words that are accessed under the lock |
 
@@ -24,6 +24,7 @@ pub(crate) mod lock;
 pub(crate) mod locked_words;
 mod map;
 mod names;
+pub(crate) mod no_group;
 mod space;
 #[cfg(test)]
 mod tests;

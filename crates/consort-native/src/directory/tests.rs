@@ -7,9 +7,10 @@ use consort_fabric::Rank;
 use super::{
     blocks::HeapError,
     ground::GroundPlace,
-    groups::{Forming, NoGroup},
+    groups::Forming,
     keys::{BLOCK, FORMING, STRIDED},
     lock::{BYTES, Directory, Locked},
+    no_group::NoGroup,
 };
 use crate::{
     inbox::line::LineWord,

@@ -18,10 +18,7 @@ use consort_fabric::Rank;
 
 use crate::{
     call::{pending_calls::PendingCalls, started::CallContext},
-    directory::{
-        blocks::HeapError,
-        groups::{Forming, NoGroup},
-    },
+    directory::{blocks::HeapError, groups::Forming, no_group::NoGroup},
     heap::one_sided::OneSided,
     inbox::line::Line,
     launch::{form::refused, job::Job},

@@ -14,8 +14,9 @@ use crate::{
     directory::{
         blocks::{HeapError, Number, Taken},
         call_names::NoNumber,
-        groups::{Forming, GroupPlace, NoGroup},
+        groups::{Forming, GroupPlace},
         locked_words::size,
+        no_group::NoGroup,
     },
     launch::job::Job,
 };

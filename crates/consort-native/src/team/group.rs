@@ -19,7 +19,10 @@ use consort_fabric::{Credit, Nodes, Rank};
 
 use super::{memory::GroupMemory, message::seen_by};
 use crate::{
-    directory::groups::{Forming, GroupPlace, NoGroup},
+    directory::{
+        groups::{Forming, GroupPlace},
+        no_group::NoGroup,
+    },
     inbox::{
         geometry::{
             EXPOSURES, FIRST_WIDE_SLOT, Geometry, LINE_WORDS, PAIR_TURNS, PAIR_WORDS, RECENT,
