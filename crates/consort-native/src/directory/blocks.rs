@@ -30,9 +30,9 @@ pub enum HeapError {
     /// No gap is large enough.
     #[error(
         "symmetric memory exhausted: {asked} bytes a PE asked, {free} of {heap} bytes free \
-         (largest region {largest}); give the launch a larger heap, by CONSORT_HEAP_BYTES={larger} \
-         in the environment or Pes::threads(n).heap_bytes({larger}) in the program, or drop what is \
-         no longer used"
+         (largest region {largest}); give the launch a larger heap, by \
+         CONSORT_HEAP_BYTES={larger} in the environment or Pes::threads(n).heap_bytes({larger}) in \
+         the program, or drop what is no longer used"
     )]
     Exhausted {
         /// Bytes requested on each PE.
