@@ -60,7 +60,6 @@ pub enum NoMpi {
 /// A process's end.
 pub struct Mpi {
     shim: Shim,
-    /// Why what is kept of the shim is not used.
     warning: Option<String>,
     rank: u32,
     processes: u32,
@@ -159,9 +158,7 @@ impl Mpi {
         })
     }
 
-    /// What the user should know of how this process has come to use the MPI, if anything. It is
-    /// most often the same in all processes.
-    #[must_use]
+    /// Why what is kept of the shim is not used, if it is not: most often alike in all processes.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }

@@ -216,9 +216,7 @@ impl Pes {
 
     /// Chooses algorithms by the wisdom in the file at `path`. The file must exist and be of this
     /// machine and library. The default is the file that `CONSORT_WISDOM` names or else the one in
-    /// the user's configuration directory. If such a file cannot be used, the model chooses instead
-    /// and one process of the job says why: by a `tracing` event, or on standard error if the
-    /// program has no subscriber.
+    /// the user's configuration directory. If that cannot be used, one process of the job says why.
     #[must_use]
     pub fn wisdom(mut self, path: impl Into<PathBuf>) -> Self {
         self.wisdom = Source::Named(path.into());

@@ -142,8 +142,8 @@ impl Source {
         Ok(kept)
     }
 
-    /// The wisdom for teams of `pes` PEs with this arrival at calls; `None` if there is none. Prints
-    /// warnings about it if this process is the one that does so for the job.
+    /// The wisdom for teams of `pes` PEs with this arrival at calls; `None` if there is none.
+    /// Prints warnings about it if this process is the one that does so for the job.
     ///
     /// # Errors
     /// If the program named a file and it cannot be used.
