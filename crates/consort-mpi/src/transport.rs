@@ -7,14 +7,17 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::atomic::{
-        AtomicBool,
-        Ordering::{AcqRel, Release},
+    sync::{
+        OnceLock,
+        atomic::{
+            AtomicBool,
+            Ordering::{AcqRel, Release},
+        },
     },
 };
 
 use consort_fabric::VendorCall;
-use consort_native::{Frame, Lost, Region, Transfer, Transport};
+use consort_native::{Frame, Lost, ProcessToken, Region, Transfer, Transport};
 
 use super::{
     environment::Started,
@@ -47,6 +50,12 @@ pub enum NoMpi {
     /// Another job of this process goes on.
     #[error("a job of this process goes on already, and an MPI carries one at a time")]
     Busy,
+    /// This process was forked from one that has begun a job.
+    #[error(
+        "this process was forked from one that the MPI has started, and is none itself: launch a \
+         job of threads there (Pes::threads)"
+    )]
+    Forked,
     /// A setting is not the same in all processes.
     #[error("the {what} must be the same in all processes, and is not: {how}")]
     Differs {
@@ -90,6 +99,8 @@ fn words(text: &str) -> Vec<u64> {
     bytes.chunks(size_of::<u64>()).map(word).collect()
 }
 
+/// The process that has begun the first job.
+static PROCESS: OnceLock<ProcessToken> = OnceLock::new();
 /// Whether a job of this process goes on: the shim serves one.
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 
@@ -126,8 +137,12 @@ impl Mpi {
     /// Begins a job of the processes that an MPI has started. All of them call this equally often.
     ///
     /// # Errors
-    /// When there is no shim for that MPI, or it fails, or another job goes on.
+    /// When there is no shim for that MPI, or it fails, or another job goes on; in a child of a
+    /// process that has called this.
     pub fn begin(started: &Started) -> Result<Self, NoMpi> {
+        if !PROCESS.get_or_init(ProcessToken::of_caller).is_of_caller() {
+            return Err(NoMpi::Forked);
+        }
         if GOES_ON.swap(true, AcqRel) {
             return Err(NoMpi::Busy);
         }

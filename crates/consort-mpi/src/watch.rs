@@ -10,6 +10,8 @@ use std::{
     time::Duration,
 };
 
+use consort_native::stay_loaded;
+
 use super::environment::Started;
 
 /// How long a process waits before it says so.
@@ -47,6 +49,7 @@ impl Watched {
                 say();
             }
         };
+        stay_loaded(); // as long as the thread may run
         // Without a thread nobody says it.
         let _ = thread::Builder::new().name("consort watch".to_owned()).spawn(watch);
         Self { _waits: Some(waits) }

@@ -43,6 +43,7 @@ mod memory;
 mod notifications;
 mod processes;
 mod progress;
+mod roster;
 mod segment;
 mod state;
 mod sync;
@@ -93,6 +94,7 @@ pub use processes::{
     end::End,
     launcher::Launcher,
     member::{Member, NoMember},
+    token::ProcessToken,
 };
 pub use progress::{
     engine::Engine,
@@ -115,5 +117,6 @@ pub use sync::{
     biased::{Biased, BiasedGuard, ThreadToken},
     futex::Scope,
 };
+pub use system::{fork::in_children, library::stay_loaded};
 pub use tally::{Counted, Tally};
 pub use team::{group::Group, message::message_name};

@@ -235,7 +235,7 @@ impl Drop for Staging {
     fn drop(&mut self) {
         // The file may outlast the job.
         for area in &self.parts().areas {
-            if area.file_at.is_some() {
+            if area.file_at.is_some() && !area.segment.is_copy() {
                 // SAFETY: the area was this PE's alone, whose calls have ended: no peer has
                 // anything of it attached, or the job has failed, and its memory may be anything.
                 unsafe { area.segment.clear(0..area.segment.bytes()) };

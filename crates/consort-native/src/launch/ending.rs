@@ -1,11 +1,12 @@
-//! How the programs of PEs that are processes end well, together.
+//! How the programs of PEs that are processes end well, together. A child that one of them has
+//! forked is none of the job's, and ends alone.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use consort_fabric::Rank;
 
 use super::{job::Job, reason::ENDED};
-use crate::progress::patience::Patience;
+use crate::{processes::member::Joined, progress::patience::Patience};
 
 /// The waits of all PEs of a job at some time.
 #[derive(Debug)]
@@ -38,13 +39,18 @@ impl AllWait {
 }
 
 impl Job {
+    /// The launch that this process is in, if the PEs are processes.
+    fn own_joined(&self) -> Option<&Joined> {
+        self.joined.as_ref().filter(|_| self.is_of_caller())
+    }
+
     /// Says that this process's programs have ended, well unless the job has failed, if the PEs are
     /// processes.
     pub fn end(&self) {
         if let Some(link) = self.link() {
             return self.tell_end(link);
         }
-        if let Some(joined) = &self.joined {
+        if let Some(joined) = self.own_joined() {
             joined.end();
             if joined.have_all_ended() {
                 self.wake_all();
@@ -89,7 +95,7 @@ impl Job {
 
     /// Takes back [`Job::end`]: this process's program goes on, as after a second initialization.
     pub fn resume(&self) {
-        if let Some(joined) = &self.joined {
+        if let Some(joined) = self.own_joined() {
             joined.resume();
         }
     }
@@ -100,7 +106,7 @@ impl Job {
         if let Some(link) = self.link() {
             return self.part(link);
         }
-        if let Some(joined) = &self.joined {
+        if let Some(joined) = self.own_joined() {
             let test = || (joined.have_all_ended() || self.is_poisoned()).then_some(());
             let place = self.sleeping_place(joined.member.rank());
             place.wait(Patience::new(self.config().fits()), None, test);

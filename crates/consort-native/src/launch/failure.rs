@@ -105,6 +105,8 @@ pub enum Failure {
         /// What it waits for.
         awaited: String,
     },
+    /// This process is a forked child of one of the job, and takes no part in it.
+    Forked,
 }
 
 /// The team of a failure: its first members, and its size.
@@ -228,6 +230,10 @@ impl fmt::Display for Failure {
                     one.0, one.1, other.0, other.1
                 )
             }
+            Self::Forked => f.write_str(
+                "this process is a forked child of one that runs the job, and takes no part in it: \
+                 let it call exec or exit, or launch another job",
+            ),
         }
     }
 }

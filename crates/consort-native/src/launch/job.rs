@@ -6,12 +6,12 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
-    time::Duration,
 };
 
 use consort_fabric::{Capabilities, Nodes, Rank};
 
 use super::{
+    children::Listed,
     config::Config,
     failure::Failure,
     form::{self, Form},
@@ -30,7 +30,10 @@ use crate::{
     far::link::Far,
     heap::staging::{Extents, Staging},
     inbox::geometry::Geometry,
-    processes::member::{Joined, Member, NoBegin, NoMember},
+    processes::{
+        member::{Joined, Member, NoBegin, NoMember},
+        token::ProcessToken,
+    },
     progress::event::Place,
     segment::{
         backing::Backing,
@@ -40,7 +43,7 @@ use crate::{
         reservation::Segment,
     },
     state::{
-        header::{Header, PRESENT, PeState},
+        header::{Header, PeState},
         poison::PoisonFlag,
     },
     sync::futex::Scope,
@@ -49,6 +52,8 @@ use crate::{
 
 /// A launch. Lives until the last PE, buffer and handle is dropped.
 pub struct Job {
+    _listed: Listed,
+    process: ProcessToken,
     config: Config,
     pub(crate) segment: Arc<Segment>,
     pub(super) parts: Parts,
@@ -108,12 +113,13 @@ impl Job {
     /// The way to far PEs, if there are any.
     #[inline]
     pub(crate) fn far(&self) -> Option<&Far> {
-        self.link.as_ref().filter(|link| link.has_far())
+        self.link().filter(|link| link.has_far())
     }
 
-    /// This process's end of a transport, if there is one.
+    /// This process's end of a transport, if there is one. A forked child has none.
+    #[inline]
     pub(super) fn link(&self) -> Option<&Far> {
-        self.link.as_ref()
+        self.link.as_ref().filter(|_| self.is_of_caller())
     }
 
     /// The state of this process's next launch, which its launcher's other processes share: the
@@ -175,6 +181,8 @@ impl Job {
         let has_far = link.as_ref().is_some_and(Far::has_far);
         let pes = config.pes;
         Ok(Arc::new(Self {
+            _listed: Listed::new(&segment, parts.states, config.pes as usize),
+            process: ProcessToken::of_caller(),
             states: Part::new(&segment, parts.states, config.pes as usize),
             config: Config { heap_bytes, ..config },
             parts,
@@ -190,6 +198,12 @@ impl Job {
             link,
             extents,
         }))
+    }
+
+    /// Whether this process has made the job, and is no child that was forked later.
+    #[inline]
+    pub fn is_of_caller(&self) -> bool {
+        self.process.is_of_caller()
     }
 
     /// The memory in which a PE of this process exposes private buffers, if PEs of other processes
@@ -223,24 +237,6 @@ impl Job {
     /// than the caller of this.
     pub fn begin_region(&self) {
         self.header.region.store(self.region() + 1, Relaxed);
-    }
-
-    /// Records that a thread runs a PE, by its rank in the world.
-    pub fn arrive(&self, pe: Rank) {
-        self.states[pe.index()].absent_since.store(PRESENT, Relaxed);
-    }
-
-    /// Records that no thread runs a PE any more, if threads join the job.
-    pub fn depart(&self, pe: Rank) {
-        if self.config.joining.is_some() {
-            self.states[pe.index()].absent_since.store(self.now_ns(), Relaxed);
-        }
-    }
-
-    /// How long no thread has run a PE; `None` if one does.
-    pub(crate) fn absent_for(&self, pe: Rank) -> Option<Duration> {
-        let since = self.states[pe.index()].absent_since.load(Relaxed);
-        (since != PRESENT).then(|| Duration::from_nanos(self.now_ns().saturating_sub(since)))
     }
 
     /// The job's number among those of this process.

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     directory::blocks::HeapError,
+    processes::token::ProcessToken,
     segment::{
         backing::{Backing, SharedEnd},
         no_memory::NoMemory,
@@ -40,7 +41,7 @@ pub struct JobMemory {
 
 /// A file in memory, for the job of several processes of a machine.
 #[derive(Debug)]
-pub struct SharedFile(pub(crate) File);
+pub struct SharedFile(pub(crate) Arc<File>);
 
 /// Where other processes of the machine find a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl SharedFile {
     /// # Errors
     /// When the system has none.
     pub fn new() -> io::Result<Self> {
-        system::memory_file().map(Self).map_err(|error| {
+        system::memory_file().map(|file| Self(Arc::new(file))).map_err(|error| {
             let reason = NoMemory::of("memfd_create", form::SEGMENT, 0, &error);
             io::Error::new(error.kind(), reason)
         })
@@ -82,7 +83,7 @@ impl SharedFile {
     /// # Errors
     /// When the system does not find it, or does not let this process have it.
     pub fn find(at: FileAt) -> io::Result<Self> {
-        system::file_of(at.process, at.descriptor).map(Self)
+        system::file_of(at.process, at.descriptor).map(|file| Self(Arc::new(file)))
     }
 }
 
@@ -142,7 +143,8 @@ impl JobMemory {
         };
         let segment = Arc::new(map().map_err(|reason| form::refused(&config, reason))?);
         let header = Single::new(&segment, 0);
-        let backing = Backing::File(Arc::new(JobFile { file, header }));
+        let process = ProcessToken::of_caller();
+        let backing = Backing::File(Arc::new(JobFile { process, file, header }));
         Ok(Self { config, form, segment, backing })
     }
 
@@ -164,12 +166,17 @@ impl JobMemory {
 
 /// A file that holds one job. Other processes may still look for it.
 struct JobFile {
+    process: ProcessToken,
     file: SharedFile,
     header: Single<Header>,
 }
 
 impl SharedEnd for JobFile {
-    fn file(&self) -> &File {
+    fn is_of_caller(&self) -> bool {
+        self.process.is_of_caller()
+    }
+
+    fn file(&self) -> &Arc<File> {
         &self.file.0
     }
 

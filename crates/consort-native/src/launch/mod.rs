@@ -7,6 +7,8 @@
 //! | `memory` | the segment, alone or shared with processes of the machine |
 //! | `job` | the segment as one process sees it |
 //! | `heaps` | where the memory of each PE lies in it |
+//! | `children` | the job in children that the process forks |
+//! | `presence` | whether a thread runs a PE |
 //! | `distance` | which PEs are near, and which are far |
 //! | `naming` | the names of calls, for errors |
 //! | `call_number` | the number of a call's name |
@@ -15,6 +17,7 @@
 //! | `sites` | where in the program the recent calls were made |
 
 pub(crate) mod call_number;
+mod children;
 pub(crate) mod config;
 mod distance;
 pub(crate) mod ending;
@@ -26,5 +29,6 @@ pub(crate) mod layout;
 pub(crate) mod memory;
 mod naming;
 pub(crate) mod panic;
+mod presence;
 pub(crate) mod reason;
 pub(crate) mod sites;

@@ -29,6 +29,8 @@ const TIMED_OUT: u64 = 7;
 const NOBODY_LEFT: u64 = 8;
 pub(super) const ENDED: u64 = 9;
 const STARVED: u64 = 10;
+/// It is all that there is of that failure.
+pub(super) const FORKED: u64 = 11;
 
 /// The words of a failure.
 pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
@@ -92,6 +94,7 @@ pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
             words.one(*waiting, call);
             words.text(awaited);
         }
+        Failure::Forked => words.number(FORKED),
     }
     let Writer(words) = words;
     debug_assert!(words.len() <= REASON_WORDS, "a reason of {} words", words.len());
@@ -147,6 +150,7 @@ pub(crate) fn decode(words: &[u64]) -> Option<Failure> {
             let (waiting, call) = words.one()?;
             Some(Failure::Starved { waiting, call, awaited: words.text()? })
         }
+        FORKED => Some(Failure::Forked),
         _ => None,
     }
 }
@@ -250,7 +254,7 @@ mod tests {
 
     /// A failure of each kind, with texts of `letters` letters of two bytes, and a team of
     /// `members`.
-    fn failures(letters: usize, members: u32) -> [Failure; 10] {
+    fn failures(letters: usize, members: u32) -> [Failure; 11] {
         let text = |end: &str| "ä".repeat(letters) + end;
         let one = |rank: u32| (Rank(rank), text(&rank.to_string()));
         let team = Members::of(members as usize, (0..members).map(|rank| Rank(7 * rank)));
@@ -280,6 +284,7 @@ mod tests {
                 limit: Duration::from_secs(10),
                 late: team,
             },
+            Failure::Forked,
         ]
     }
 
@@ -296,7 +301,8 @@ mod tests {
 
     #[test]
     fn long_texts_are_cut_between_letters() {
-        for failure in failures(5000, 1000) {
+        let has_text = |failure: &Failure| *failure != Failure::Forked;
+        for failure in failures(5000, 1000).into_iter().filter(has_text) {
             let words = encode(&failure);
             assert!(words.len() <= REASON_WORDS);
             let told = decode(&words).expect("a failure").to_string();
@@ -309,7 +315,7 @@ mod tests {
         /// Decoding arbitrary words does not panic.
         #[test]
         fn anything_may_stand_there(
-            kind in 0_u64..12,
+            kind in 0_u64..13,
             words in vec(prop_oneof![0_u64..20, any::<u64>()], 0..60),
             left in 0_usize..60,
         ) {
@@ -318,7 +324,7 @@ mod tests {
             if let Some(failure) = decode(&all) {
                 prop_assert!(encode(&failure).len() <= REASON_WORDS);
             }
-            let mut cut = encode(&failures(20, 20)[(kind % 10) as usize]);
+            let mut cut = encode(&failures(20, 20)[(kind % 11) as usize]);
             cut.truncate(left);
             let _ = decode(&cut);
         }

@@ -24,7 +24,7 @@ use crate::{
 
 /// The memory that the processes of a launcher share.
 pub struct Launcher {
-    file: File,
+    file: Arc<File>,
     control: Single<Control>,
     pes: u32,
 }
@@ -45,7 +45,7 @@ impl Launcher {
                 io::Error::new(error.kind(), reason)
             }
         };
-        let file = system::memory_file().map_err(refused("memfd_create", 0))?;
+        let file = Arc::new(system::memory_file().map_err(refused("memfd_create", 0))?);
         let bytes = control::BYTES;
         system::extend(&file, bytes as u64).map_err(refused("ftruncate", bytes))?;
         let segment = Segment::map(&file, 0, bytes, control::OBJECT, None);

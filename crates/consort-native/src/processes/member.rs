@@ -20,6 +20,7 @@ use consort_fabric::{Rank, environment::variable};
 use super::{
     binding::Binding,
     control::{self, Control, Found, MOST_PROCESSES, VARIABLE},
+    token::ProcessToken,
 };
 use crate::{
     directory::blocks::HeapError,
@@ -65,6 +66,12 @@ pub enum NoMember {
         /// The process that it is.
         process: u32,
     },
+    /// This process was forked from a PE.
+    #[error(
+        "this process was forked from PE {0} of `consort run`, and is no PE: launch a job of threads \
+         there (Pes::threads)"
+    )]
+    Forked(Rank),
     /// The processes have begun launches of different configurations.
     #[error(
         "PE {0} has begun a launch of another configuration than a PE before it: all processes \
@@ -111,11 +118,12 @@ impl From<HeapError> for NoBegin {
 
 /// A process that a launcher has started, as one of the PEs.
 pub struct Member {
-    file: File,
+    file: Arc<File>,
     pub(super) control: Single<Control>,
     rank: Rank,
     pes: u32,
     launcher: u32,
+    process: ProcessToken,
 }
 
 /// A launch that a process takes part in.
@@ -142,7 +150,12 @@ impl Member {
             let text = variable(VARIABLE).map(|text| text.to_string_lossy().into_owned());
             text.map(|text| Self::of_text(&text).map(Arc::new)).transpose()
         });
-        here.clone()
+        match here {
+            Ok(Some(member)) if !member.process.is_of_caller() => {
+                Err(NoMember::Forked(member.rank))
+            }
+            here => here.clone(),
+        }
     }
 
     /// Tells the launcher that has started this process, if one has, that the process runs PEs of
@@ -192,7 +205,7 @@ impl Member {
             return Err(wrong());
         }
         let file = system::inherited(number, launcher);
-        let file = file.map_err(|error| NoMember::Memory(error.to_string()))?;
+        let file = Arc::new(file.map_err(|error| NoMember::Memory(error.to_string()))?);
         let segment = Segment::map(&file, 0, control::BYTES, control::OBJECT, None);
         let segment = segment.map_err(|error| NoMember::Memory(error.to_string()))?;
         let control = Single::<Control>::new(&Arc::new(segment), 0);
@@ -202,7 +215,8 @@ impl Member {
         if control.pes.load(Relaxed) != pes {
             return Err(wrong());
         }
-        Ok(Self { file, control, rank: Rank(rank), pes, launcher })
+        let process = ProcessToken::of_caller();
+        Ok(Self { file, control, rank: Rank(rank), pes, launcher, process })
     }
 
     /// The PE that this process is.
@@ -321,7 +335,11 @@ impl Member {
 }
 
 impl SharedEnd for Joined {
-    fn file(&self) -> &File {
+    fn is_of_caller(&self) -> bool {
+        self.member.process.is_of_caller()
+    }
+
+    fn file(&self) -> &Arc<File> {
         &self.member.file
     }
 
@@ -379,6 +397,9 @@ struct Leaves {
 impl Drop for Leaves {
     fn drop(&mut self) {
         let Joined { member, number } = &self.joined;
+        if !member.process.is_of_caller() {
+            return; // a child that was forked is not in it
+        }
         let launch = member.control.launch(*number);
         // If it has failed, the launcher may still look at why.
         let has_failed = !self.joined.have_all_ended();

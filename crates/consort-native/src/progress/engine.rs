@@ -36,6 +36,7 @@ use std::{
 
 use crate::{
     launch::panic::{Panic, discard},
+    processes::token::ProcessToken,
     segment::{no_memory::NoMemory, origin::Origin, reservation::Segment},
     tally::{Counted, Tally},
 };
@@ -69,6 +70,7 @@ pub struct Engine {
     under_way: Tally,
     helper: OnceLock<thread::Thread>,
     is_over: AtomicBool,
+    process: ProcessToken,
     scratch: Mutex<Vec<Segment>>,
 }
 
@@ -141,8 +143,18 @@ impl Engine {
     /// Drops all operations. For a job that has failed.
     #[cold]
     pub fn clear(&self) {
+        if self.is_lost() {
+            return;
+        }
         let operations = std::mem::take(&mut *self.operations());
         operations.into_iter().for_each(discard); // after the lock is released
+    }
+
+    /// Whether nothing will drive or drop the operations any more: this is a child that was forked
+    /// while the helper had them.
+    pub fn is_lost(&self) -> bool {
+        !self.process.is_of_caller()
+            && matches!(self.operations.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     /// Polls operations until [`Engine::stop_helping`]; passes the panic of an operator to
@@ -189,8 +201,10 @@ impl Engine {
 
     /// Keeps the scratch memory of an operation that has ended.
     pub(crate) fn keep(&self, scratch: Segment) {
-        let mut kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() < KEPT {
+        // In a forked child the helper may have the lock for ever.
+        if let Ok(mut kept) = self.scratch.try_lock()
+            && kept.len() < KEPT
+        {
             kept.push(scratch);
         }
     }

@@ -23,7 +23,10 @@ use crate::system::process as system;
 
 /// A file that several processes share, which grows at its end.
 pub(crate) trait SharedEnd: Send + Sync + UnwindSafe + RefUnwindSafe {
-    fn file(&self) -> &File;
+    /// Whether the calling process shares the file, and is no forked child of one that does.
+    fn is_of_caller(&self) -> bool;
+
+    fn file(&self) -> &Arc<File>;
 
     /// The offset in the file from which on nothing is, a number that the processes share.
     fn end(&self) -> &AtomicU64;
@@ -73,6 +76,7 @@ impl Backing {
     ) -> Result<Segment, Box<NoMemory>> {
         match self {
             Self::File(shared) => {
+                ensure_own(&**shared, "mmap", object, bytes)?;
                 let at = usize::try_from(file_at).unwrap_or(usize::MAX);
                 Segment::map(shared.file(), at, bytes, object, None)
             }
@@ -81,17 +85,31 @@ impl Backing {
     }
 }
 
+/// Keeps a forked child away from the file, which is not its own.
+fn ensure_own(
+    shared: &dyn SharedEnd,
+    call: &'static str,
+    object: &str,
+    bytes: usize,
+) -> Result<(), Box<NoMemory>> {
+    match shared.is_of_caller() {
+        true => Ok(()),
+        false => Err(NoMemory::in_child(call, object, bytes)),
+    }
+}
+
 /// Makes a shared file longer by `bytes` for `object`. Returns the offset of the first of them in
 /// the file, which is aligned to large pages: then the system can map large pages.
 ///
 /// # Errors
-/// When the file cannot be as long. The bytes are then free again, unless another process has
+/// When the file cannot be as long, and in a forked child. The bytes are then free again, unless another process has
 /// appended others meanwhile.
 pub(crate) fn append(
     shared: &dyn SharedEnd,
     bytes: usize,
     object: &str,
 ) -> Result<u64, Box<NoMemory>> {
+    ensure_own(shared, "ftruncate", object, bytes)?;
     let refused = |error| NoMemory::of("ftruncate", object, bytes, &error);
     let place = |end: u64| {
         let at = end.checked_next_multiple_of(LARGE_PAGE as u64)?;

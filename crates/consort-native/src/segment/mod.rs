@@ -11,6 +11,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `reservation` | a segment as a whole, and its pages |
+//! | `shared` | segments that other processes map too, and copies of them in forked children |
 //! | `backing` | where extents come from |
 //! | `origin` | whether other processes may map it too |
 //! | `part` | typed items in a segment |
@@ -22,3 +23,4 @@ pub(crate) mod origin;
 pub(crate) mod page;
 pub(crate) mod part;
 pub(crate) mod reservation;
+pub(crate) mod shared;

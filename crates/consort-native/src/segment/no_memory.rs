@@ -49,6 +49,15 @@ impl NoMemory {
         self.code
     }
 
+    /// The error of a forked child, in which a system call was to provide `bytes` for `object` of its
+    /// parent's job.
+    #[cold]
+    pub(crate) fn in_child(call: &'static str, object: &str, bytes: usize) -> Box<Self> {
+        let error = "this process is a forked child of one that runs the job".to_owned();
+        let advice = "let it call exec or exit, or launch another job".to_owned();
+        Box::new(Self { call, object: object.to_owned(), bytes, code: 0, error, advice })
+    }
+
     /// The error of another process, which was to provide `bytes` for `object`, by its number.
     #[cold]
     pub(crate) fn elsewhere(object: &str, bytes: usize, code: i32) -> Box<Self> {

@@ -15,20 +15,25 @@ use std::{
     ops::Range,
     panic::{RefUnwindSafe, UnwindSafe},
     ptr::NonNull,
+    sync::Arc,
 };
 
 use super::{
     no_memory::{NoMemory, out_of_memory},
     origin::Origin,
     page::PAGE,
+    shared::Shared,
 };
-use crate::system::memory;
+use crate::system::{memory, process};
 
 /// Memory that all PEs of a job access.
 pub(crate) struct Segment {
     base: NonNull<u8>,
     bytes: usize,
     origin: Origin,
+    /// The pages of a file that it is, if other processes can map it. Dropped before the memory is
+    /// released.
+    shared: Option<Shared>,
     /// Dropped once the memory is released.
     _on_release: Option<OnRelease>,
 }
@@ -51,11 +56,19 @@ impl Segment {
         origin: Origin,
         object: &str,
     ) -> Result<Self, Box<NoMemory>> {
-        let refused = |error: &io::Error| NoMemory::of("mmap", object, bytes, error);
+        let asked = bytes;
+        let refused = |error: &io::Error| NoMemory::of("mmap", object, asked, error);
         let whole = bytes.checked_next_multiple_of(PAGE);
         let bytes = whole.ok_or_else(|| refused(&out_of_memory()))?;
-        let base = memory::reserve(bytes, origin).map_err(|error| refused(&error))?;
-        Ok(Self { base, bytes, origin, _on_release: None })
+        if origin == Origin::Shared {
+            let file = process::memory_file();
+            let file = file.map_err(|error| NoMemory::of("memfd_create", object, 0, &error))?;
+            process::extend(&file, bytes as u64)
+                .map_err(|error| NoMemory::of("ftruncate", object, asked, &error))?;
+            return Self::map(&Arc::new(file), 0, bytes, object, None);
+        }
+        let base = memory::reserve(bytes).map_err(|error| refused(&error))?;
+        Ok(Self { base, bytes, origin, shared: None, _on_release: None })
     }
 
     /// Maps `bytes` of a file that lie there from `at` on, all of them whole pages, for `object`.
@@ -63,7 +76,7 @@ impl Segment {
     /// # Errors
     /// When the system does not map them, or the file is shorter.
     pub(crate) fn map(
-        file: &File,
+        file: &Arc<File>,
         at: usize,
         bytes: usize,
         object: &str,
@@ -77,7 +90,8 @@ impl Segment {
             return Err(refused(&io::Error::other("the file of shared memory is shorter")));
         }
         let base = memory::map(file, at, bytes).map_err(|error| refused(&error))?;
-        Ok(Self { base, bytes, origin: Origin::Shared, _on_release: on_release })
+        let shared = Some(Shared::new(base, bytes, Arc::clone(file), at as u64));
+        Ok(Self { base, bytes, origin: Origin::Shared, shared, _on_release: on_release })
     }
 
     /// The size in bytes.
@@ -94,6 +108,11 @@ impl Segment {
         let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
         assert!(inside, "a place must lie in its segment");
         self.base.as_ptr().wrapping_add(offset)
+    }
+
+    /// Whether this is a forked child, in which the segment is a copy of what others share.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.shared.as_ref().is_some_and(Shared::is_copy)
     }
 
     /// The offset of an address that [`Segment::at`] returned, or of a byte after it.
@@ -117,7 +136,8 @@ impl Segment {
         }
     }
 
-    /// Maps whole pages of a file, from its beginning on, in place of some of the segment.
+    /// Maps whole pages of a file, from its beginning on, in place of some of the segment. A forked
+    /// child does not have them, but those that the segment had before.
     ///
     /// # Errors
     /// When the system does not map them.
@@ -157,6 +177,7 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
+        drop(self.shared.take());
         // SAFETY: reserved with this size, and released once, here.
         unsafe { memory::release(self.base, self.bytes) };
     }

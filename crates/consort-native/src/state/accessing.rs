@@ -42,6 +42,11 @@ impl Accessing {
         if poison.is_raised() { Err(Poisoned) } else { Ok(access) }
     }
 
+    /// Lowers the flag, in a child that has been forked: there the PE does not copy.
+    pub(crate) fn forget(&self) {
+        self.0.store(0, Relaxed);
+    }
+
     /// Waits until the PE is not copying. For an owner after it has seen poison, or raised it.
     #[cold]
     pub fn drain(&self) {

@@ -78,6 +78,16 @@ impl<const WORDS: usize> Poison<WORDS> {
         self.reason.first().filter(|_| is_there).map(|word| word.load(Relaxed))
     }
 
+    /// Fails the job for a reason of one word, unless it has failed, where nobody else uses it: in
+    /// the memory of a child that has just been forked. A thread of the parent that was writing a
+    /// reason is not there.
+    pub fn claim_alone(&self, reason: u64) {
+        if self.flag.0.load(Relaxed) != FAILED {
+            self.reason[0].store(reason, Relaxed);
+            self.flag.0.store(FAILED, Relaxed);
+        }
+    }
+
     /// Why the job has failed; `None` if it has not, or if the reason was never completed.
     pub fn reason(&self) -> Option<[u64; WORDS]> {
         if !self.flag.is_raised() {

@@ -32,7 +32,10 @@ use rustix::{
 };
 
 use super::program::Chunk;
-use crate::heap::one_sided::OneSided;
+use crate::{
+    heap::one_sided::OneSided,
+    system::fork::{self, Copies},
+};
 
 /// The most chunks: the linkers make a few around what is protected.
 pub(super) const CHUNKS: usize = 16;
@@ -85,11 +88,7 @@ pub(super) fn copy_for_children(mapped: Mapped) -> io::Result<()> {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     IS_OWN.store(true, Relaxed);
-    // SAFETY: functions without arguments, which the system calls around a fork.
-    match unsafe { libc::pthread_atfork(Some(before_fork), Some(in_parent), Some(in_child)) } {
-        0 => Ok(()),
-        error => Err(io::Error::from_raw_os_error(error)),
-    }
+    fork::copy(Copies { before: before_fork, in_parent, in_child })
 }
 
 /// Whether something has been mapped, by this process or one that it is a child of.
@@ -138,7 +137,7 @@ fn of_own() -> Option<&'static Mapped> {
     MAPPED.get().filter(|_| IS_OWN.load(Relaxed))
 }
 
-extern "C" fn before_fork() {
+fn before_fork() {
     let Some(Mapped { chunks, file, at }) = of_own() else { return };
     block_signals();
     let (mut copies, mut next) = ([0; CHUNKS], *at);
@@ -155,7 +154,7 @@ fn take_copies() -> impl Iterator<Item = (&'static Range<usize>, usize)> {
     chunks.iter().map(|chunk| &chunk.pages).zip(COPIES.replace([0; CHUNKS]))
 }
 
-extern "C" fn in_parent() {
+fn in_parent() {
     if of_own().is_none() {
         return;
     }
@@ -166,7 +165,7 @@ extern "C" fn in_parent() {
     unblock_signals();
 }
 
-extern "C" fn in_child() {
+fn in_child() {
     if of_own().is_none() {
         return;
     }
@@ -176,18 +175,11 @@ extern "C" fn in_child() {
         // SAFETY: pages of data, which have the same contents after this.
         let is_moved = || unsafe { mremap_fixed(copy, bytes, bytes, MremapFlags::MAYMOVE, begin) };
         if copy.is_null() || is_moved().is_err() {
-            end_child();
+            fork::end_child(
+                "consort: a forked child ends, since its static variables could not be copied\n",
+            );
         }
     }
     IS_OWN.store(false, Relaxed);
     unblock_signals();
-}
-
-/// Says why a child cannot run, and ends it, by the system's calls alone: it may share variables.
-fn end_child() -> ! {
-    let line = "consort: a forked child ends, since its static variables could not be copied\n";
-    // SAFETY: the line's bytes.
-    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
-    // SAFETY: ends the process, without anything that the program would do.
-    unsafe { libc::_exit(1) }
 }

@@ -1,6 +1,6 @@
-//! Segments from the system: anonymous mappings without commitment.
+//! Segments from the system: mappings without commitment, anonymous or of files in memory.
 //!
-//! | | private | shared |
+//! | | private | shared, of a file |
 //! | --- | --- | --- |
 //! | returning pages | `MADV_DONTNEED` | `MADV_REMOVE`: the other would only unmap them here |
 //! | small pages | `MADV_NOHUGEPAGE` | the same |
@@ -25,13 +25,9 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, mun
 
 use crate::segment::{no_memory::out_of_memory, origin::Origin, page::LARGE_PAGE};
 
-pub(crate) fn reserve(bytes: usize, origin: Origin) -> io::Result<NonNull<u8>> {
+pub(crate) fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
-    let sharing = match origin {
-        Origin::Private => MapFlags::PRIVATE,
-        Origin::Shared => MapFlags::SHARED,
-    };
-    let flags = sharing | MapFlags::NORESERVE | MapFlags::FIXED;
+    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
     let place = Place::of(bytes)?;
     // SAFETY: it replaces addresses that have been reserved for it.
     let at = unsafe { mmap_anonymous(place.at, bytes, access, flags) }?;
@@ -68,6 +64,25 @@ pub(crate) unsafe fn map_over(at: *mut u8, bytes: usize, file: &File, from: u64)
     let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE;
     // SAFETY: the caller's promise.
     unsafe { mmap(at.cast(), bytes, access, flags, file, from) }?;
+    Ok(())
+}
+
+/// Maps whole pages of a file in place of the same pages: what this process writes from now on
+/// reaches no other. For a child that has been forked.
+///
+/// # Safety
+/// The pages are those of the file from that place on.
+pub(crate) unsafe fn part_from_others(
+    at: *mut u8,
+    bytes: usize,
+    file: &File,
+    from: u64,
+) -> io::Result<()> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+    // SAFETY: the contents are the same, by the caller's promise.
+    unsafe { mmap(at.cast(), bytes, access, flags, file, from) }?;
+    keep_out_of_cores(at, bytes);
     Ok(())
 }
 

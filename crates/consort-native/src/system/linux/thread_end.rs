@@ -5,6 +5,8 @@
 
 use std::{ffi::c_void, ptr, sync::OnceLock};
 
+use super::library::stay_loaded;
+
 /// A key whose destructor does the work.
 struct End {
     key: libc::pthread_key_t,
@@ -31,6 +33,7 @@ fn make_key(work: fn()) -> Option<End> {
 /// again meanwhile, it is done once more. It is not done at the end of the process, nor if the
 /// process has used up its keys.
 pub(crate) fn at_end_of_thread(work: fn()) {
+    stay_loaded(); // the key's destructor is code of this library
     if let Some(end) = END.get_or_init(|| make_key(work)) {
         // SAFETY: the key is never deleted. The value is not 0, so the destructor is called.
         unsafe { libc::pthread_setspecific(end.key, ptr::without_provenance(1)) };

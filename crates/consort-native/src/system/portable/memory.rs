@@ -17,11 +17,7 @@ fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(PAGE + size_of::<usize>())?, 16).ok()
 }
 
-/// Fails also for memory that other processes could map.
-pub(crate) fn reserve(bytes: usize, origin: Origin) -> io::Result<NonNull<u8>> {
-    if origin != Origin::Private {
-        return Err(io::ErrorKind::Unsupported.into());
-    }
+pub(crate) fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
     let layout = layout(bytes).ok_or_else(out_of_memory)?;
     // SAFETY: the layout's size is a page at least.
     let allocated = unsafe { alloc_zeroed(layout) };
@@ -47,6 +43,14 @@ pub(crate) fn map(_: &File, _: usize, _: usize) -> io::Result<NonNull<u8>> {
 /// # Safety
 /// None.
 pub(crate) unsafe fn map_over(_: *mut u8, _: usize, _: &File, _: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// As [`map`].
+///
+/// # Safety
+/// None.
+pub(crate) unsafe fn part_from_others(_: *mut u8, _: usize, _: &File, _: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
@@ -88,7 +92,7 @@ mod tests {
     #[test]
     fn memory_is_zero_at_first_and_when_it_has_been_cleared() {
         let bytes = 2 * PAGE;
-        let at = reserve(bytes, Origin::Private).expect("two pages");
+        let at = reserve(bytes).expect("two pages");
         assert!(at.addr().get().is_multiple_of(PAGE));
         // SAFETY: `bytes` bytes that this test owns, as in all blocks here.
         let all = || unsafe { std::slice::from_raw_parts(at.as_ptr(), bytes) };
@@ -104,8 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_shared_is_refused() {
-        assert!(reserve(usize::MAX - PAGE, Origin::Private).is_err());
-        assert!(reserve(PAGE, Origin::Shared).is_err());
+    fn what_is_too_large_is_refused() {
+        assert!(reserve(usize::MAX - PAGE).is_err());
     }
 }

@@ -4,8 +4,10 @@ pub(crate) mod affinity;
 pub(crate) mod clock;
 #[cfg(not(loom))]
 pub(crate) mod fence;
+pub(crate) mod fork;
 #[cfg(not(loom))]
 pub(crate) mod futex;
+pub(crate) mod library;
 pub(crate) mod limits;
 pub(crate) mod memory;
 pub(crate) mod process;

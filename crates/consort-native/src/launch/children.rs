@@ -1,0 +1,64 @@
+//! Jobs in the children that a process forks: there they have failed.
+//!
+//! A child has a copy of the job, but none of its PEs: only the thread that called `fork`. So that
+//! a call there returns an error instead of waiting for ever, and the parent's job goes on:
+//!
+//! 1. Memory that other processes share becomes the child's own copy.
+//! 2. Flags of PEs that were copying exposed memory are lowered.
+//! 3. The job fails with [`Failure::Forked`](super::failure::Failure::Forked).
+//!
+//! Calls look at the flag of failure in any case, so this costs them nothing.
+
+#![expect(unsafe_code, reason = "looks at all jobs in a forked child")]
+
+use std::sync::{Arc, Once};
+
+use super::reason;
+use crate::{
+    roster::{Entry, Roster},
+    segment::{
+        part::{Part, Single},
+        reservation::Segment,
+        shared,
+    },
+    state::{
+        accessing::Accessing,
+        header::{Header, PeState},
+    },
+    system::{fork, library::stay_loaded},
+};
+
+/// The parts of a job that a child changes.
+struct Flags {
+    header: Single<Header>,
+    states: Part<PeState>,
+}
+
+static JOBS: Roster<Flags> = Roster::new();
+
+/// A job that fails in children, until it is dropped.
+pub(super) struct Listed {
+    _entry: Entry<Flags>,
+}
+
+impl Listed {
+    /// Lets the job of a segment fail in children: its header, and the states of its PEs from an
+    /// offset on.
+    pub(super) fn new(segment: &Arc<Segment>, states: usize, pes: usize) -> Self {
+        stay_loaded(); // before the lock below: it may wait for the dynamic linker's
+        static REGISTERED: Once = Once::new();
+        REGISTERED.call_once(|| fork::in_children(fail_all));
+        let header = Single::new(segment, 0);
+        Self { _entry: JOBS.enter(Flags { header, states: Part::new(segment, states, pes) }) }
+    }
+}
+
+/// Fails all jobs, in a child that has just been forked.
+fn fail_all() {
+    shared::copy_all();
+    // SAFETY: the child's only thread, which drops nothing here.
+    for Flags { header, states } in unsafe { JOBS.all() } {
+        states.iter().flat_map(|state| &state.accessing).for_each(Accessing::forget);
+        header.poison.claim_alone(reason::FORKED);
+    }
+}

@@ -1,0 +1,163 @@
+//! Segments that other processes map too. In a child that a process forks they become the child's
+//! own copies, so that nothing that it writes reaches the parent's job.
+//!
+//! A copy has the contents that the file has when the child first writes a page, or later. It is as
+//! large as the segment, whose pages the child may all use, and core files do not contain it.
+
+#![expect(unsafe_code, reason = "maps memory in a forked child")]
+
+use std::{
+    fs::File,
+    ptr::NonNull,
+    sync::{
+        Arc, Once,
+        atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed},
+    },
+};
+
+use crate::{
+    roster::{Entry, Roster},
+    system::{
+        fork::{end_child, in_children},
+        library::stay_loaded,
+        memory,
+    },
+};
+
+/// The pages of a file that a segment is, until this is dropped, which is before they are unmapped.
+pub(super) struct Shared(Entry<Mapped>);
+
+struct Mapped {
+    base: AtomicPtr<u8>,
+    bytes: usize,
+    file: Arc<File>,
+    /// Their offset in the file.
+    from: u64,
+    /// Whether this process is a child, which has copied them.
+    is_copy: AtomicBool,
+}
+
+static MAPPED: Roster<Mapped> = Roster::new();
+
+impl Shared {
+    /// The pages of a file from an offset on, which have been mapped at an address.
+    pub(super) fn new(base: NonNull<u8>, bytes: usize, file: Arc<File>, from: u64) -> Self {
+        stay_loaded(); // before the lock below: it may wait for the dynamic linker's
+        static REGISTERED: Once = Once::new();
+        REGISTERED.call_once(|| in_children(copy_all));
+        let base = AtomicPtr::new(base.as_ptr());
+        let is_copy = AtomicBool::new(false);
+        Self(MAPPED.enter(Mapped { base, bytes, file, from, is_copy }))
+    }
+
+    /// Whether this process is a child, which has copied them.
+    pub(super) fn is_copy(&self) -> bool {
+        self.0.is_copy.load(Relaxed)
+    }
+}
+
+/// Makes all segments copies, in a child that has just been forked; those that are stay so.
+pub(crate) fn copy_all() {
+    // SAFETY: the child's only thread, which drops nothing here.
+    for mapped in unsafe { MAPPED.all() } {
+        let Mapped { base, bytes, file, from, is_copy } = mapped;
+        // A child of a child has copies of what its own parent has.
+        if is_copy.swap(true, Relaxed) {
+            continue;
+        }
+        // SAFETY: these pages were mapped so, but for static variables in place of some, which this
+        // child has at addresses of their own.
+        if unsafe { memory::part_from_others(base.load(Relaxed), *bytes, file, *from) }.is_err() {
+            end_child(
+                "consort: a forked child ends, since the memory that its parent's job shares with \
+                 other processes could not be copied\n",
+            );
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(any(loom, miri, consort_portable))))]
+mod tests {
+    use std::{
+        fs,
+        io::{self, Read as _, Write as _},
+        sync::atomic::AtomicU64,
+    };
+
+    use super::super::{
+        backing::{Backing, SharedEnd},
+        origin::Origin,
+        page::PAGE,
+        part::Words,
+        reservation::Segment,
+    };
+    use super::*;
+    use crate::{processes::token::ProcessToken, system::process};
+
+    /// A file with this end.
+    struct End(ProcessToken, Arc<File>, AtomicU64);
+
+    impl SharedEnd for End {
+        fn is_of_caller(&self) -> bool {
+            self.0.is_of_caller()
+        }
+
+        fn file(&self) -> &Arc<File> {
+            &self.1
+        }
+
+        fn end(&self) -> &AtomicU64 {
+            &self.2
+        }
+    }
+
+    /// The flags of a process's mapping at an address.
+    fn flags(process: i32, address: *mut u8) -> String {
+        let maps = fs::read_to_string(format!("/proc/{process}/smaps")).expect("the maps");
+        let begin = format!("{:x}-", address.addr());
+        let mut lines = maps.lines().skip_while(|line| !line.starts_with(&begin));
+        lines.find(|line| line.starts_with("VmFlags:")).expect("a mapping").to_owned()
+    }
+
+    #[test]
+    fn forked_child_has_copies_of_segment_and_extents_outside_of_core_files() {
+        let file = Arc::new(process::memory_file().expect("a file"));
+        let end = End(ProcessToken::of_caller(), file, AtomicU64::new(0));
+        let backing = Backing::File(Arc::new(end));
+        let extent = backing.extend(PAGE, "a test").expect("an extent");
+        let alone = Segment::reserve(PAGE, Origin::Shared, "a test").expect("a page");
+        let segments = [extent.segment, alone].map(Arc::new);
+        let words = segments.each_ref().map(|segment| Words::new(segment, 0, 1));
+        for (segment, words) in segments.iter().zip(&words) {
+            words[0].store(7, Relaxed);
+            segment.put_in_cores(0..PAGE);
+            assert!(!segment.is_copy());
+        }
+        let (mut said, mut says) = io::pipe().expect("a pipe");
+        let (mut goes_on, lets_go_on) = io::pipe().expect("a pipe");
+        // SAFETY: the child ends by `_exit`, and does before what may be done beside threads.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            drop(lets_go_on);
+            let are_copies = segments.iter().zip(&words).all(|(segment, words)| {
+                let before = words[0].swap(9, Relaxed);
+                segment.is_copy() && before == 7
+            });
+            let is_refused = backing.extend(PAGE, "a test").is_err()
+                && backing.map(extent.file_at, PAGE, "a test").is_err();
+            let _ = says.write_all(&[u8::from(are_copies && is_refused)]);
+            let _ = goes_on.read(&mut [0]); // until the other end is closed
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(0) };
+        }
+        let mut is_well = [0];
+        said.read_exact(&mut is_well).expect("the child's word");
+        let flags = segments.each_ref().map(|segment| flags(child, segment.at(0, PAGE)));
+        drop(lets_go_on);
+        // SAFETY: the child, whose status nobody needs.
+        unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+        assert_eq!(is_well, [1]);
+        assert!(flags.iter().all(|flags| flags.contains(" dd")), "{flags:?}");
+        assert!(words.iter().all(|words| words[0].load(Relaxed) == 7));
+    }
+}

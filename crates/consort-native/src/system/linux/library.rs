@@ -1,0 +1,109 @@
+//! Keeps the shared library that contains this code loaded.
+//!
+//! A program may load a plug-in and unload it again (`dlclose`) while the process still keeps
+//! something that runs the plug-in's code: the destructor of a thread's key, a thread, a fork
+//! handler, or the key with which the standard library ends `thread::current`. So whatever is kept
+//! calls [`stay_loaded`] first, which pins the library until the process ends (`RTLD_NODELETE`). A
+//! pin that could be released again would not do: the last thread to leave would return into code
+//! that is gone.
+//!
+//! Programs are never unloaded, and a static executable loads no libraries.
+
+#![cfg_attr(
+    not(target_feature = "crt-static"),
+    expect(unsafe_code, reason = "asks the dynamic linker for loaded objects")
+)]
+
+/// Keeps the shared library that contains this code loaded until the process ends. Does nothing in
+/// a program's own code.
+///
+/// # Panics
+/// When the dynamic linker refuses, which it does only when it has no memory.
+#[cfg(not(target_feature = "crt-static"))]
+pub fn stay_loaded() {
+    use std::sync::atomic::{
+        AtomicBool,
+        Ordering::{Acquire, Release},
+    };
+
+    static IS_PINNED: AtomicBool = AtomicBool::new(false);
+    // Threads do not wait for each other here: one may hold the dynamic linker's lock. To pin twice
+    // does no harm. Acquire and release pair with each other.
+    if !IS_PINNED.load(Acquire) {
+        dynamic::pin();
+        IS_PINNED.store(true, Release);
+    }
+}
+
+/// As above: a static executable is never unloaded.
+#[cfg(target_feature = "crt-static")]
+pub fn stay_loaded() {}
+
+#[cfg(not(target_feature = "crt-static"))]
+mod dynamic {
+    use std::{
+        ffi::{CStr, CString},
+        slice,
+    };
+
+    use libc::{c_int, c_void, dl_phdr_info, size_t};
+
+    /// The search for the object that contains an address.
+    struct Search {
+        address: usize,
+        /// The object's name once it is found; a program's name is empty.
+        name: CString,
+    }
+
+    impl Search {
+        fn is_in(&self, object: &dl_phdr_info) -> bool {
+            // SAFETY: as many headers as the system says, which are never changed.
+            let headers =
+                unsafe { slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
+            let offset = (self.address as u64).wrapping_sub(object.dlpi_addr);
+            headers.iter().any(|header| {
+                let (begin, bytes) = (header.p_vaddr, header.p_memsz);
+                header.p_type == libc::PT_LOAD && offset.wrapping_sub(begin) < bytes
+            })
+        }
+    }
+
+    /// # Safety
+    /// `search` is a search, and `object` what the system passes.
+    unsafe extern "C" fn look_at(
+        object: *mut dl_phdr_info,
+        _: size_t,
+        search: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the system passes a valid object.
+        let object = unsafe { &*object };
+        // SAFETY: the caller's promise.
+        let search = unsafe { &mut *search.cast::<Search>() };
+        let is_found = search.is_in(object);
+        if is_found && !object.dlpi_name.is_null() {
+            // SAFETY: a name that ends, and lives as long as the object.
+            search.name = unsafe { CStr::from_ptr(object.dlpi_name) }.to_owned();
+        }
+        is_found.into()
+    }
+
+    /// Pins the library that contains this function.
+    pub(super) fn pin() {
+        let own: fn() = pin;
+        let mut search = Search { address: own as usize, name: CString::default() };
+        // SAFETY: the function gets the pointer that is passed here, and lives longer.
+        unsafe { libc::dl_iterate_phdr(Some(look_at), (&raw mut search).cast()) };
+        if search.name.is_empty() {
+            return;
+        }
+        let how = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+        // SAFETY: a name that ends. The library is loaded already, so none of its code runs.
+        let handle = unsafe { libc::dlopen(search.name.as_ptr(), how) };
+        assert!(
+            !handle.is_null(),
+            "the library {:?} cannot be kept loaded: dlopen with RTLD_NODELETE has failed; do not \
+             unload it, or load it with RTLD_NODELETE",
+            search.name
+        );
+    }
+}
