@@ -17,12 +17,13 @@ use std::{
     ptr, thread,
 };
 
-use consort_native::discard;
+use consort_native::{ProcessToken, discard};
 
 use crate::{
     closure::{Frame, Shared, words},
     data::Data,
     delegation::Scheme,
+    detached::NO_SERVER,
 };
 
 /// Words of the array: 2 KiB.
@@ -165,12 +166,19 @@ unsafe fn execute_batch<T>(shared: &Shared<T>, closures: *mut (), above: *const 
 #[must_use = "a batch that is dropped is delivered"]
 pub struct Batch<'d, T, S: Scheme> {
     data: &'d Data<T, S>,
+    /// The process in which a thread serves the data; `None` if any thread may.
+    served_in: Option<ProcessToken>,
     closures: Closures<T>,
 }
 
 impl<'d, T, S: Scheme> Batch<'d, T, S> {
-    pub(crate) const fn new(data: &'d Data<T, S>) -> Self {
-        Self { data, closures: Closures::new() }
+    pub(crate) const fn new(data: &'d Data<T, S>, served_in: Option<ProcessToken>) -> Self {
+        Self { data, served_in, closures: Closures::new() }
+    }
+
+    /// Whether nobody would execute the closures: this is a forked child, without the server.
+    fn is_lost(&self) -> bool {
+        self.served_in.is_some_and(|process| !process.is_of_caller())
     }
 
     /// Adds a closure. Delivers those before it if there is no room.
@@ -201,12 +209,13 @@ impl<'d, T, S: Scheme> Batch<'d, T, S> {
     ///
     /// # Panics
     /// When the caller is itself a closure with this data, or such a closure waits for it. The
-    /// closures then are dropped.
+    /// closures then are dropped. In a forked child, as [`Server::apply`](crate::Server::apply).
     #[cold]
     #[track_caller]
     pub fn deliver(&mut self) {
         let closures = mem::replace(&mut self.closures, Closures::new());
         if !closures.words.is_empty() {
+            assert!(!self.is_lost(), "{NO_SERVER}");
             self.data.shared.refuse_circle();
             let closures = Box::into_raw(Box::new(closures));
             self.data.push(words(execute_batch::<T>, closures.cast()));
@@ -215,9 +224,10 @@ impl<'d, T, S: Scheme> Batch<'d, T, S> {
 }
 
 impl<T, S: Scheme> Drop for Batch<'_, T, S> {
-    /// Delivers what it holds. In a thread that panics within a closure with this data, drops it.
+    /// Delivers what it holds. In a thread that panics within a closure with this data, and in a
+    /// forked child without the server, drops it.
     fn drop(&mut self) {
-        if !(thread::panicking() && self.data.shared.is_in_use_here()) {
+        if !(self.is_lost() || thread::panicking() && self.data.shared.is_in_use_here()) {
             self.deliver();
         }
     }

@@ -128,7 +128,7 @@ impl<T, S: Serverless> Delegate<T, S> {
 
     /// Closures that are [detached](Self::detach) together.
     pub const fn batch(&self) -> Batch<'_, T, S> {
-        Batch::new(&self.data)
+        Batch::new(&self.data, None)
     }
 
     /// The data, which no other thread uses.

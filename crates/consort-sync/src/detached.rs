@@ -10,9 +10,17 @@ use std::{
     thread,
 };
 
-use consort_native::discard;
+use consort_native::{ProcessToken, discard};
+use oneshot::{RecvError, TryRecvError};
 
 use crate::closure::{Frame, POISONED, Shared, words};
+
+/// Why a forked child has no server.
+pub(crate) const NO_SERVER: &str = "this process was forked after the server was started, and has \
+                                    no server: use the data in the parent, or start a server here";
+/// Why a forked child has no result.
+const NO_RESULT: &str = "this process was forked before the closure was executed, which only its \
+                         parent does: wait for the result there";
 
 /// Executes the closures of the backlog.
 ///
@@ -113,7 +121,8 @@ unsafe fn execute_submitted<T, F: FnOnce(&mut T) -> R, R>(
 pub(crate) fn submitted<T, F: FnOnce(&mut T) -> R, R>(closure: F) -> ((u64, u64), Pending<R>) {
     let (sender, receiver) = oneshot::channel();
     let submitted = Box::into_raw(Box::new(Submitted { closure, sender }));
-    (words(execute_submitted::<T, F, R>, submitted.cast()), Pending(receiver))
+    let pending = Pending { receiver, process: ProcessToken::of_caller() };
+    (words(execute_submitted::<T, F, R>, submitted.cast()), pending)
 }
 
 /// The result of a closure that its thread does not wait for. It can be waited for, or awaited.
@@ -135,19 +144,25 @@ pub(crate) fn submitted<T, F: FnOnce(&mut T) -> R, R>(closure: F) -> ((u64, u64)
 /// ```
 #[derive(Debug)]
 #[must_use = "a closure without a result can be detached"]
-pub struct Pending<R>(oneshot::Receiver<thread::Result<R>>);
+pub struct Pending<R> {
+    receiver: oneshot::Receiver<thread::Result<R>>,
+    process: ProcessToken,
+}
 
 /// The result of a closure, for an executor.
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct PendingFuture<R>(oneshot::AsyncReceiver<thread::Result<R>>);
+pub struct PendingFuture<R> {
+    receiver: oneshot::AsyncReceiver<thread::Result<R>>,
+    process: ProcessToken,
+}
 
 /// What a closure returned.
 ///
 /// # Panics
 /// With what the closure panicked with. When it was refused.
 #[track_caller]
-fn finish<R>(received: Result<thread::Result<R>, oneshot::RecvError>) -> R {
+fn finish<R>(received: Result<thread::Result<R>, RecvError>) -> R {
     match received {
         Ok(Ok(result)) => result,
         Ok(Err(payload)) => resume_unwind(payload),
@@ -159,10 +174,18 @@ impl<R> Pending<R> {
     /// Waits for the result.
     ///
     /// # Panics
-    /// When the closure panicked, with its payload. When the data was poisoned.
+    /// When the closure panicked, with its payload. When the data was poisoned. In a child that was
+    /// forked after the closure was submitted, unless it had been executed then.
     #[track_caller]
     pub fn wait(self) -> R {
-        finish(self.0.recv())
+        if self.process.is_of_caller() {
+            return finish(self.receiver.recv());
+        }
+        match self.receiver.try_recv() {
+            Ok(result) => finish(Ok(result)),
+            Err(TryRecvError::Empty) => panic!("{NO_RESULT}"),
+            Err(TryRecvError::Disconnected) => finish(Err(RecvError)),
+        }
     }
 }
 
@@ -171,7 +194,7 @@ impl<R> IntoFuture for Pending<R> {
     type IntoFuture = PendingFuture<R>;
 
     fn into_future(self) -> PendingFuture<R> {
-        PendingFuture(self.0.into_future())
+        PendingFuture { receiver: self.receiver.into_future(), process: self.process }
     }
 }
 
@@ -181,6 +204,8 @@ impl<R> Future for PendingFuture<R> {
     /// # Panics
     /// As [`Pending::wait`]. When the result was returned before.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<R> {
-        Pin::new(&mut self.0).poll(context).map(finish)
+        let received = Pin::new(&mut self.receiver).poll(context);
+        assert!(received.is_ready() || self.process.is_of_caller(), "{NO_RESULT}");
+        received.map(finish)
     }
 }

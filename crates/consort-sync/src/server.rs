@@ -2,18 +2,21 @@
 
 use std::{
     fmt, io,
+    mem::ManuallyDrop,
     sync::{Arc, atomic::Ordering::Relaxed, mpsc},
     thread::{self, Builder, JoinHandle},
 };
 
 use consort_fabric::Machine;
-use consort_native::{block_on, block_on_patiently, threads::why_not_started};
+use consort_native::{
+    ProcessToken, block_on, block_on_patiently, stay_loaded, threads::why_not_started,
+};
 
 use crate::{
     batch::Batch,
     data::Data,
     delegation::{MpServer, ServerScheme},
-    detached::Pending,
+    detached::{NO_SERVER, Pending},
     machine::MACHINE,
 };
 
@@ -41,6 +44,7 @@ where
     /// `None` once the server has ended.
     data: Option<Arc<Data<T, S>>>,
     thread: Option<JoinHandle<()>>,
+    process: ProcessToken,
 }
 
 impl<T: Send + 'static> Server<T> {
@@ -72,6 +76,7 @@ where
             "closures return results, so answers may not pass the caches: use the scheme without \
              `with_streaming`"
         );
+        stay_loaded(); // as long as the thread may run
         let data = Arc::new(Data::new(scheme, data));
         let served = Arc::clone(&data);
         let (starts, started) = mpsc::channel();
@@ -86,7 +91,7 @@ where
         if started.recv().is_err() {
             return Err(io::Error::other("too many threads use messages"));
         }
-        Ok(Self { data: Some(data), thread: Some(thread) })
+        Ok(Self { data: Some(data), thread: Some(thread), process: ProcessToken::of_caller() })
     }
 
     /// Refuses closures after one has panicked, until [`clear_poison`](Self::clear_poison).
@@ -110,13 +115,22 @@ where
         self.data.as_deref().expect("the server has not ended")
     }
 
+    /// The data, for closures that the server is to execute.
+    #[inline]
+    #[track_caller]
+    fn served(&self) -> &Data<T, S> {
+        assert!(self.process.is_of_caller(), "{NO_SERVER}");
+        self.data()
+    }
+
     /// Has the server execute `closure` with the data, and returns its result.
     ///
     /// # Panics
-    /// As [`Delegate::apply`](crate::Delegate::apply).
+    /// As [`Delegate::apply`](crate::Delegate::apply). In a child that was forked after the server
+    /// was started: it has no server.
     #[track_caller]
     pub fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
-        let data = self.data();
+        let data = self.served();
         data.shared.refuse_circle();
         data.apply(closure)
     }
@@ -125,41 +139,49 @@ where
     /// thousands.
     ///
     /// # Panics
-    /// As [`Delegate::detach`](crate::Delegate::detach).
+    /// As [`Delegate::detach`](crate::Delegate::detach), and [`apply`](Self::apply) in a forked
+    /// child.
     #[track_caller]
     pub fn detach(&self, closure: impl FnOnce(&mut T) + Send + 'static) {
-        self.data().detach(closure);
+        self.served().detach(closure);
     }
 
     /// As [`Delegate::submit`](crate::Delegate::submit).
     ///
     /// # Panics
-    /// As [`Delegate::detach`](crate::Delegate::detach).
+    /// As [`detach`](Self::detach).
     #[track_caller]
     pub fn submit<R: Send + 'static>(
         &self,
         closure: impl FnOnce(&mut T) -> R + Send + 'static,
     ) -> Pending<R> {
-        self.data().submit(closure)
+        self.served().submit(closure)
     }
 
     /// Closures that are [detached](Self::detach) together.
     pub fn batch(&self) -> Batch<'_, T, S> {
-        Batch::new(self.data())
+        Batch::new(self.data(), Some(self.process))
     }
 
     /// Ends the server and returns the data.
     ///
     /// # Panics
-    /// When it is called by a closure of the server.
+    /// When it is called by a closure of the server. In a forked child, as [`apply`](Self::apply).
     #[must_use]
     pub fn into_inner(mut self) -> T {
+        assert!(self.process.is_of_caller(), "{NO_SERVER}");
         self.end();
         let data = self.data.take().and_then(Arc::into_inner);
         data.expect("a closure of the server does not end it").shared.into_inner()
     }
 
     fn end(&mut self) {
+        if !self.process.is_of_caller() {
+            // The server has perhaps begun a closure, and does not go on in a forked child. The data
+            // stays as it is; there is no thread to wait for.
+            let _ = ManuallyDrop::new((self.data.take(), self.thread.take()));
+            return;
+        }
         if let (Some(data), Some(thread)) = (&self.data, self.thread.take()) {
             let Ok(()) = block_on(data.kept.scheme.stop(&MACHINE));
             // A closure may hold the last reference; then the server goes on after this.
@@ -175,7 +197,8 @@ impl<T: Send + 'static, S: ServerScheme + Send + Sync + 'static> Drop for Server
 where
     S::Local: Send,
 {
-    /// Waits until the server has executed what it was given, and ends it.
+    /// Waits until the server has executed what it was given, and ends it. In a forked child
+    /// neither: there the data is not dropped.
     fn drop(&mut self) {
         self.end();
     }

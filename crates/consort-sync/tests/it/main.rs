@@ -6,9 +6,13 @@ use consort_sandbox as _;
 mod delegation;
 mod detached;
 mod first_lines;
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
+mod forks;
 mod linearizable;
 mod locks;
 mod objects;
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
+mod plugins;
 mod random;
 mod random_delegates;
 mod schemes;

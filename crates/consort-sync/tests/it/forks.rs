@@ -1,0 +1,120 @@
+//! Children that a process forks have no server and get no results of others; locks and delegates
+//! that no thread used at the time work there.
+
+#![expect(unsafe_code, reason = "no library has a fork that is safe")]
+
+use std::{
+    env,
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::Command,
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use consort_sync::{Delegate, Mutex, Server, delegation::CcSynch, locks::HybLock};
+
+/// The environment variable that says that this process is to fork children.
+const FORKS: &str = "CONSORT_TEST_FORKS";
+
+/// Runs `body` in a child, which must end well before long.
+fn in_child(what: &str, body: impl FnOnce()) {
+    // SAFETY: the child runs the body, and ends.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "a child");
+    if child == 0 {
+        let ended = catch_unwind(AssertUnwindSafe(body));
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(i32::from(ended.is_err())) };
+    }
+    let begun = Instant::now();
+    let mut status = 0;
+    // SAFETY: writes the variable.
+    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
+        if begun.elapsed() > Duration::from_secs(20) {
+            // SAFETY: the child, which has not been waited for.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+            panic!("{what}: the child hangs");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(status, 0, "{what}");
+}
+
+/// Whether a call panics because the process was forked.
+fn is_refused<R>(call: impl FnOnce() -> R) {
+    let panic = catch_unwind(AssertUnwindSafe(call)).err().expect("a panic");
+    let text = panic.downcast_ref::<String>().expect("a message");
+    assert!(text.contains("this process was forked"), "{text}");
+}
+
+fn fork_children() {
+    let server = Server::start(5).expect("a thread");
+    let (release, waits) = mpsc::channel::<()>();
+    let (begins, begun) = mpsc::channel();
+    let executed = server.submit(|value| *value);
+    server.apply(|_| ()); // executes what was submitted before
+    let waiting = server.submit(move |value| {
+        begins.send(()).expect("the test waits for it");
+        let _ = waits.recv();
+        *value
+    });
+    begun.recv().expect("the server executes it");
+    let mut batch = server.batch();
+    batch.push(|value| *value += 1);
+    in_child("a server", || {
+        is_refused(|| server.apply(|value| *value));
+        is_refused(|| server.detach(|value| *value += 1));
+        is_refused(|| server.submit(|value| *value));
+        is_refused(|| batch.deliver());
+        let mut one = server.batch();
+        one.push(|value| *value += 1);
+        drop(one);
+    });
+    let mut pending = Some((executed, waiting));
+    in_child("results", || {
+        let (executed, waiting) = pending.take().expect("two results");
+        assert_eq!(executed.wait(), 5);
+        is_refused(|| waiting.wait());
+    });
+    drop(batch);
+    let mut servers = Some(server);
+    in_child("the end of a server", || drop(servers.take()));
+    in_child("the data of a server", || {
+        let server = servers.take().expect("a server");
+        is_refused(|| server.into_inner());
+    });
+    release.send(()).expect("the server waits");
+    let (executed, waiting) = pending.expect("two results");
+    assert_eq!((executed.wait(), waiting.wait()), (5, 5));
+    assert_eq!(servers.expect("a server").into_inner(), 6);
+
+    let delegate = Delegate::with(CcSynch::new(), 1);
+    let mutex: Mutex<u64, HybLock> = Mutex::with(HybLock::new(), 1);
+    let use_both = || {
+        *mutex.lock() += 1;
+        delegate.apply(|value| *value += 1);
+    };
+    use_both();
+    in_child("locks", || {
+        use_both();
+        thread::scope(|scope| {
+            scope.spawn(use_both);
+            scope.spawn(use_both);
+        });
+        assert_eq!(delegate.submit(|value| *value).wait(), 5);
+        assert_eq!(Server::start(1).expect("a thread").apply(|value| *value), 1);
+    });
+    assert_eq!((delegate.into_inner(), *mutex.lock()), (2, 2));
+}
+
+#[test]
+fn forked_child_has_no_server() {
+    if env::var_os(FORKS).is_some() {
+        return fork_children();
+    }
+    let mut program = Command::new(env::current_exe().expect("this program"));
+    program.args(["forks::forked_child_has_no_server", "--exact"]);
+    let output = program.env(FORKS, "1").output().expect("it starts");
+    assert!(output.status.success(), "{output:?}");
+}
