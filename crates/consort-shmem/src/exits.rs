@@ -9,7 +9,6 @@
 
 use std::{
     mem::MaybeUninit,
-    process,
     ptr::null_mut,
     sync::{
         Arc,
@@ -65,8 +64,7 @@ pub(crate) fn take_signal() {
 
 /// Does what a signal handler may do: reads and writes atomics, and makes system calls.
 extern "C" fn on_signal(signal: c_int) {
-    if failure::begun().is_some_and(|world| world.process == process::id() && world.job.is_ended())
-    {
+    if failure::begun().is_some_and(|world| world.process.is_of_caller() && world.job.is_ended()) {
         world::forget();
         return;
     }

@@ -18,7 +18,7 @@ use std::{
 };
 
 use consort::Rank;
-use consort_native::{Failure, Job, Member};
+use consort_native::{Failure, Job, Member, ProcessToken};
 use libc::c_int;
 
 /// The job, and which PE of it this process is.
@@ -28,7 +28,7 @@ pub struct Membership {
     /// Whether a launcher has started this process.
     pub(crate) is_launched: bool,
     /// The process that is this PE, and not one that it has forked.
-    pub(crate) process: u32,
+    pub(crate) process: ProcessToken,
     pub(crate) pes: u32,
 }
 

@@ -6,17 +6,16 @@
 //! | an MPI | to a file that near PEs find, before the program | in the first routine |
 //! | nobody | not at all | in the first routine |
 
-use std::{
-    process,
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
-    },
+use std::sync::{
+    Arc, Mutex, OnceLock, PoisonError,
+    atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
 };
 
 use consort::{Job, Joined, Max, Pes, Rank};
 use consort_fabric::environment::variable;
-use consort_native::{Biased, Failure, Member, SharedFile, Statics, ThreadToken};
+use consort_native::{
+    Biased, Failure, Member, ProcessToken, SharedFile, Statics, ThreadToken, in_children,
+};
 use libc::{c_int, c_void};
 
 use crate::{
@@ -148,7 +147,7 @@ fn begin() -> Result<Begun, String> {
             job: native.clone(),
             rank,
             is_launched: member.is_some(),
-            process: process::id(),
+            process: ProcessToken::of_caller(),
             pes: team.size(),
         },
         heap: heap.ok_or("the heap is smaller than it was asked to be")?.expose_provenance(),
@@ -162,6 +161,7 @@ fn begin() -> Result<Begun, String> {
         takes_turns: AtomicBool::new(false),
         thread_level: AtomicU32::new(0),
     };
+    in_children(world::forget_in_child);
     exits::call_at_exit(at_exit);
     if member.is_some() {
         exits::take_signal();
@@ -183,7 +183,7 @@ fn join(job: &Job) -> Result<(Boxed, consort::Team<'static>), String> {
 /// program that ends well is finalized, if it has not been.
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
     let is_own = BEGUN.try_lock().is_ok_and(
-        |begun| matches!(&*begun, Some(Ok(begun)) if begun.world.process == process::id()),
+        |begun| matches!(&*begun, Some(Ok(begun)) if begun.world.process.is_of_caller()),
     );
     if !is_own {
         return;
@@ -243,6 +243,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
     if !(THREAD_SINGLE..=THREAD_MULTIPLE).contains(&requested) {
         fail(routine, format_args!("argument requested is {requested}, expected 0 to 3"));
     }
+    world::refuse_child(routine);
     let mut count = INITIALIZED.lock().unwrap_or_else(PoisonError::into_inner);
     *count += 1;
     if let Some(world) = known() {

@@ -6,7 +6,7 @@ use std::{
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{
-            AtomicBool, AtomicPtr, AtomicU32,
+            AtomicBool, AtomicI64, AtomicPtr, AtomicU32,
             Ordering::{Acquire, Relaxed, Release},
         },
     },
@@ -19,7 +19,7 @@ use libc::c_int;
 use crate::{
     allocator::Allocator,
     environment::Environment,
-    failure::{Membership, fail},
+    failure::{self, Membership, fail},
 };
 
 /// The job, as this PE sees it. It is never freed: what C programs hold may refer to it.
@@ -54,6 +54,8 @@ pub struct Driver {
 unsafe impl Send for Driver {}
 
 static WORLD: AtomicPtr<World> = AtomicPtr::new(null_mut());
+/// The PE that this process was forked from; less than 0 if it was forked from none.
+static PARENT: AtomicI64 = AtomicI64::new(-1);
 static IS_FINAL: AtomicBool = AtomicBool::new(false);
 
 /// The job, if it is initialized.
@@ -71,9 +73,32 @@ pub fn world(routine: &str) -> &'static World {
 
 #[cold]
 fn missing(routine: &str) -> ! {
+    refuse_child(routine);
     match is_final() {
         true => fail(routine, "called after shmem_finalize"),
         false => fail(routine, "called before shmem_init or shmem_init_thread"),
+    }
+}
+
+/// Fails in a process that was forked from a PE.
+pub(crate) fn refuse_child(routine: &str) {
+    if let rank @ 0.. = PARENT.load(Relaxed) {
+        fail(
+            routine,
+            format_args!(
+                "called in a process that was forked from PE {rank}, and is no PE: it may call \
+                 exec, or exit"
+            ),
+        );
+    }
+}
+
+/// Forgets the job, in a child that has just been forked: it takes no part.
+pub(crate) fn forget_in_child() {
+    if let Some(own) = failure::begun() {
+        PARENT.store(own.rank.0.into(), Relaxed);
+        forget();
+        failure::set_begun(None);
     }
 }
 

@@ -14,6 +14,7 @@
 use consort_sandbox as _;
 
 mod active_sets;
+mod children;
 mod collectives;
 mod misuse;
 mod moving;
@@ -40,7 +41,7 @@ const MPI: [(u32, &str); 4] = [(1, "machine"), (3, "machine"), (2, "process"), (
 type Program = (&'static str, fn(Pe));
 
 /// What the PEs do.
-const PROGRAMS: [Program; 25] = [
+const PROGRAMS: [Program; 26] = [
     ("puts_and_gets", moving::puts_and_gets),
     ("atomics", moving::atomics),
     ("waits", moving::waits),
@@ -48,6 +49,7 @@ const PROGRAMS: [Program; 25] = [
     ("nothing", moving::nothing),
     ("fairness", moving::fairness),
     ("statics", moving::statics),
+    ("children", children::children),
     ("memory", objects::memory),
     ("teams_and_contexts", objects::teams_and_contexts),
     ("many_teams", objects::many_teams),
