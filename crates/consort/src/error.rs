@@ -198,6 +198,14 @@ pub enum Error {
         /// The PE that the thread runs.
         rank: Rank,
     },
+    /// A thread cannot join while its thread-local values are dropped: it ends, and nothing would
+    /// notice whether it leaves the job.
+    #[error("this thread ends: join a job before the thread's own values are dropped")]
+    ThreadEnds,
+    /// The process was forked from one that runs the job, and runs none of its PEs. It may call
+    /// `exec`, exit, or launch another job.
+    #[error("{}", Failure::Forked)]
+    Forked,
     /// A region inside a region of the same pool, for which the outer one would wait.
     #[error("a region of a pool inside a region of the same pool: use another pool, or a team")]
     Nested,
@@ -286,6 +294,7 @@ impl Error {
             Some(Failure::Pe { rank, reason } | Failure::Ended { rank, reason, .. }) => {
                 Self::PeFailed { rank, reason }
             }
+            Some(Failure::Forked) => Self::Forked,
             Some(failure @ Failure::Missing { .. }) => Self::Missing(failure),
             Some(failure @ Failure::TimedOut { .. }) => Self::TimedOut(failure),
             Some(failure) => Self::Mismatched(failure),

@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     fmt,
+    mem::ManuallyDrop,
     ops::Deref,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{Arc, Weak},
@@ -91,7 +92,9 @@ impl Job {
     ///
     /// # Errors
     /// [`Error::Full`] when threads run all PEs; [`Error::JoinedAlready`] when the calling thread
-    /// runs one of them; the job's error when it has failed.
+    /// runs one of them; [`Error::ThreadEnds`] in a destructor of a thread-local value that runs
+    /// after this library's own; the job's error when it has failed, and [`Error::Forked`] in a
+    /// child that was forked after the job was made.
     pub fn join(&self) -> Result<Joined> {
         self.ensure_may_join()?;
         for rank in self.0.here() {
@@ -136,7 +139,8 @@ impl Job {
         }
         match Memberships::of_this_thread(|all| all.rank_in(&self.0)) {
             Some(Some(rank)) => Err(Error::JoinedAlready { rank }),
-            _ => Ok(()),
+            Some(None) => Ok(()),
+            None => Err(Error::ThreadEnds),
         }
     }
 
@@ -213,6 +217,12 @@ impl Joined {
 
     fn end(&mut self) -> thread::Result<Result<()>> {
         let Some(mut pe) = self.pe.take() else { return Ok(Ok(())) };
+        if !self.ranks.job.is_of_caller() {
+            // The PE goes on in the parent; a forked child has only a copy of what it is.
+            let _ = ManuallyDrop::new(pe);
+            Memberships::of_this_thread(|all| all.remove(&self.ranks));
+            return Ok(Err(Error::Forked));
+        }
         let (job, rank) = (&self.ranks.job, pe.world().rank());
         let ended = if thread::panicking() && !self.was_panicking {
             let reason = "it panicked: its thread unwound".to_owned();

@@ -11,6 +11,7 @@
 use std::{
     cell::RefCell,
     fmt,
+    mem::ManuallyDrop,
     panic::{RefUnwindSafe, UnwindSafe},
     ptr,
     sync::{
@@ -25,7 +26,7 @@ use std::{
 
 use consort_fabric::Rank;
 use consort_native::{
-    Event,
+    Event, ProcessToken,
     threads::{Starting, why_not_started},
 };
 
@@ -81,6 +82,7 @@ struct Shared {
     ends: Box<[End]>,
     starting: Event,
     ending: Event,
+    process: ProcessToken,
     /// The pool in whose region the current region has begun.
     outer: Mutex<Option<Arc<Self>>>,
 }
@@ -111,18 +113,20 @@ struct Region<'r> {
 }
 
 thread_local! {
-    /// The pool whose region the thread is in.
-    static INSIDE: RefCell<Option<Arc<Shared>>> = const { RefCell::new(None) };
+    /// The pool whose region the thread is in. It has no destructor, so that it can be asked as long
+    /// as the thread lives: also by those of other thread-local values, which may run regions.
+    static INSIDE: RefCell<ManuallyDrop<Option<Arc<Shared>>>> =
+        const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
-/// The pool whose region the calling thread is in; none while the thread's own values are dropped.
+/// The pool whose region the calling thread is in.
 fn enclosing() -> Option<Arc<Shared>> {
-    INSIDE.try_with(|inside| inside.borrow().clone()).ok().flatten()
+    INSIDE.with(|inside| inside.borrow().as_ref().map(Arc::clone))
 }
 
 /// Notes the pool whose region the calling thread is in.
 fn enter(pool: Option<Arc<Shared>>) {
-    let _ = INSIDE.try_with(|inside| drop(inside.replace(pool)));
+    INSIDE.with(|inside| drop(ManuallyDrop::into_inner(inside.replace(ManuallyDrop::new(pool)))));
 }
 
 // A region that fails leaves nothing behind: the next one has new PEs.
@@ -143,6 +147,11 @@ impl Shared {
     /// Runs regions on the thread of a PE until the end of the pool.
     fn work(self: &Arc<Self>, rank: Rank) {
         enter(Some(Arc::clone(self)));
+        self.run_regions(rank);
+        enter(None);
+    }
+
+    fn run_regions(&self, rank: Rank) {
         let (mut last, own) = (0, &self.ends[rank.index()]);
         loop {
             last = self.starting.wait(|| {
@@ -154,6 +163,9 @@ impl Shared {
             // in their lines, which this one does only below.
             let Some(region) = (unsafe { region.as_ref() }) else { return };
             let fingerprint = region.run(rank);
+            if !self.process.is_of_caller() {
+                return; // in a child that the program has forked, whose only thread this is
+            }
             own.fingerprint.store(fingerprint, Relaxed);
             own.number.store(last, Release); // pairs with the acquire in `end`
             self.ending.notify();
@@ -207,6 +219,7 @@ impl Pool {
             ends: (0..size).map(|_| End::default()).collect(),
             starting: Event::new(fits),
             ending: Event::new(fits),
+            process: ProcessToken::of_caller(),
             outer: Mutex::new(None),
         });
         let makes = Box::new(makes);
@@ -243,7 +256,8 @@ impl Pool {
     /// thread is PE 0 meanwhile. If another thread runs a region, waits until it is over.
     ///
     /// # Errors
-    /// [`Error::Nested`] in a region of this pool; otherwise as [`Pes::run`](crate::Pes::run).
+    /// [`Error::Nested`] in a region of this pool; [`Error::Forked`] in a child that was forked
+    /// after the pool was made; otherwise as [`Pes::run`](crate::Pes::run).
     pub fn run<R, F>(&self, program: F) -> Result<Vec<(Rank, R)>>
     where
         R: Send,
@@ -306,6 +320,9 @@ impl Pool {
     /// Runs a program on all PEs, in one region.
     fn region(&self, program: &Program<'_>) -> Result<(), Failed> {
         let of_pool = |error| Failed { culprit: None, error };
+        if !self.shared.process.is_of_caller() {
+            return Err(of_pool(Error::Forked)); // its threads are those of the parent
+        }
         let outer = enclosing();
         if self.shared.waits_for(outer.clone()) {
             return Err(of_pool(Error::Nested));
@@ -320,9 +337,13 @@ impl Pool {
         self.shared.outer().clone_from(&outer);
         enter(Some(Arc::clone(&self.shared)));
         // SAFETY: the region lives until `end` has returned, as nothing here panics before: `run`
-        // catches the panics of a PE.
+        // catches the panics of a PE. A child that the program forks has none of the threads.
         unsafe { self.shared.start(ptr::from_ref(&region).cast_mut().cast()) };
         let fingerprint = region.run(Rank(0));
+        if !self.shared.process.is_of_caller() {
+            enter(outer);
+            return Err(of_pool(Error::Forked)); // the program has forked this child
+        }
         let same = self.shared.end(fingerprint);
         enter(outer);
         *self.shared.outer() = None;
@@ -341,6 +362,11 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        if !self.shared.process.is_of_caller() {
+            // A forked child has none of the threads, and cannot wait for them.
+            let _ = ManuallyDrop::new(std::mem::take(&mut self.threads));
+            return;
+        }
         // SAFETY: there is no region.
         unsafe { self.shared.start(ptr::null_mut()) };
         for thread in self.threads.drain(..) {

@@ -4,6 +4,7 @@
 
 use std::{
     io,
+    mem::ManuallyDrop,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
@@ -220,6 +221,12 @@ impl Drop for Ranks {
     fn drop(&mut self) {
         if !self.job.is_poisoned() {
             self.job.end();
+        }
+        if !self.job.is_of_caller() {
+            // A forked child has no helpers, whose threads could be waited for.
+            let helpers = std::mem::take(&mut self.helpers);
+            let _ = ManuallyDrop::new(helpers);
+            return;
         }
         let helpers = self.helpers.get_mut().unwrap_or_else(PoisonError::into_inner);
         helpers.iter().for_each(|helper| helper.engine.stop_helping());

@@ -7,13 +7,13 @@ use std::{
     cmp::Reverse,
     collections::BinaryHeap,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
     task::Waker,
     thread,
     time::{Duration, Instant},
 };
 
-use consort_native::{discard, nap_after};
+use consort_native::{ProcessToken, discard, nap_after};
 
 /// How long a task polls again at once.
 const BUSY: Duration = Duration::from_micros(200);
@@ -58,7 +58,7 @@ struct Due {
     waker: Waker,
 }
 
-/// All alarms of the process.
+/// All alarms of the process. A forked child, which does not have the thread, gets others.
 #[derive(Default)]
 struct Alarms {
     /// By time, the next one on top.
@@ -67,14 +67,21 @@ struct Alarms {
 }
 
 impl Alarms {
-    /// Those of this process; `None` if it cannot have another thread.
+    /// Those of this process; `None` if it cannot have another thread, or another thread looks for
+    /// them: perhaps one of its parent's, when it was forked.
     fn of_process() -> Option<&'static Self> {
-        static ALARMS: OnceLock<Option<&'static Alarms>> = OnceLock::new();
-        *ALARMS.get_or_init(|| {
-            let alarms: &'static Self = Box::leak(Box::default());
-            let named = thread::Builder::new().name("consort wakes tasks".to_owned());
-            named.spawn(|| alarms.run()).ok().map(|_| alarms)
-        })
+        static ALARMS: Mutex<Option<(ProcessToken, Option<&'static Alarms>)>> = Mutex::new(None);
+        let mut known = ALARMS.try_lock().ok()?;
+        if let Some((process, alarms)) = *known
+            && process.is_of_caller()
+        {
+            return alarms;
+        }
+        let alarms: &'static Self = Box::leak(Box::default());
+        let named = thread::Builder::new().name("consort wakes tasks".to_owned());
+        let alarms = named.spawn(|| alarms.run()).ok().map(|_| alarms);
+        *known = Some((ProcessToken::of_caller(), alarms));
+        alarms
     }
 
     fn due(&self) -> MutexGuard<'_, BinaryHeap<Reverse<Due>>> {

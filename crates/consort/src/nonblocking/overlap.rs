@@ -186,7 +186,9 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
     /// holds the outcome of the closure until then, and catches all panics.
     fn end<R>(&self, outcome: Result<R, Panic>) -> (Result<R, Panic>, Vec<Panic>) {
         let mut panics = Vec::new();
-        while !self.operations.is_zero() {
+        let engine = self.team.state.endpoint.engine();
+        // In a forked child whose parent's helper had the operations, nothing uses them any more.
+        while !self.operations.is_zero() && !engine.is_lost() {
             if let Some(panic) = outcome.as_ref().err().or(panics.first()) {
                 let endpoint = &self.team.state.endpoint;
                 endpoint.job().fail(endpoint.rank_in_world(), panic);

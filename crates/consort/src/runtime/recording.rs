@@ -19,7 +19,7 @@ use std::{
 };
 
 use consort_fabric::{CallSpec, Candidate, Op, Query, environment::variable};
-use consort_native::{Call, Endpoint, HeapError, Operands, Site, StartedCall};
+use consort_native::{Call, Endpoint, HeapError, Operands, ProcessToken, Site, StartedCall};
 use consort_tuner::{Mix, MixError};
 
 use super::plans::Ready;
@@ -32,6 +32,7 @@ const RECORD: &str = "CONSORT_RECORD";
 #[derive(Debug)]
 pub(crate) struct Recorder {
     path: PathBuf,
+    process: ProcessToken,
     counts: Mutex<BTreeMap<Query, Arc<AtomicU64>>>,
 }
 
@@ -46,7 +47,7 @@ impl Recorder {
             }
             return None;
         }
-        Some(Arc::new(Self { path, counts: Mutex::default() }))
+        Some(Arc::new(Self { path, process: ProcessToken::of_caller(), counts: Mutex::default() }))
     }
 
     /// A plan for `call` that counts the calls that are made by it.
@@ -59,6 +60,9 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
+        if !self.process.is_of_caller() {
+            return; // the calls are those of the process that this one was forked from
+        }
         let mut mix = Mix::default();
         for (query, calls) in self.counts.get_mut().unwrap_or_else(PoisonError::into_inner) {
             // Relaxed: the PEs that count have ended.

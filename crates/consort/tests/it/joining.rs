@@ -1,8 +1,9 @@
 //! Threads that exist join a job as its PEs.
 
 use std::{
-    io,
-    sync::{Barrier, mpsc},
+    cell::RefCell,
+    io, mem,
+    sync::{Arc, Barrier, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -310,6 +311,90 @@ fn a_thread_that_ends_without_leaving_fails_the_job() {
         let error = pe.world().barrier().expect_err("PE 1 is gone");
         assert!(error.to_string().contains("PE 1 failed: its thread ended"), "{error}");
     });
+}
+
+/// What a thread does when its thread-local values are dropped.
+struct AtEnd(RefCell<Option<Box<dyn FnOnce()>>>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        if let Some(body) = self.0.take() {
+            body();
+        }
+    }
+}
+
+/// Runs `body` in a destructor on a thread that has joined a job before: one that runs before or
+/// after those of this library.
+fn at_end_of_thread(is_late: bool, body: impl FnOnce() + Send + 'static) {
+    thread_local! {
+        static AT_END: AtEnd = const { AtEnd(RefCell::new(None)) };
+    }
+    let set = |body: Option<Box<dyn FnOnce()>>| AT_END.with(|end| *end.0.borrow_mut() = body);
+    let thread = thread::spawn(move || {
+        // What is used first is dropped last.
+        if is_late {
+            set(None);
+        }
+        drop(job(1).join().expect("a free rank"));
+        Pes::threads(1).pool().and_then(|pool| pool.run(|_| Ok(()))).expect("a region");
+        set(Some(Box::new(body)));
+    });
+    thread.join().expect("no panic");
+}
+
+/// Nothing would notice whether the thread leaves the job.
+#[test]
+#[expect(clippy::mem_forget, reason = "a program may do so")]
+fn joining_is_refused_when_the_thread_has_ended_its_memberships() {
+    let job = job(2);
+    let (sender, receiver) = mpsc::channel();
+    let joins = job.clone();
+    at_end_of_thread(true, move || {
+        let joined = joins.join().map(mem::forget);
+        let again = joins.join().map(mem::forget);
+        let ran = joins.run(|_| Ok::<_, Error>(()));
+        sender.send([joined, again, ran]).expect("the test waits");
+    });
+    assert_eq!(receiver.recv().expect("results"), [(); 3].map(|()| Err(Error::ThreadEnds)));
+    for rank in [Rank(0), Rank(1)] {
+        drop(job.join_as(rank).expect("no thread has it"));
+    }
+}
+
+#[test]
+#[expect(clippy::mem_forget, reason = "a program may do so")]
+fn joining_early_in_the_end_of_a_thread_is_kept_account_of() {
+    let job = job(2);
+    let (sender, receiver) = mpsc::channel();
+    let joins = job.clone();
+    at_end_of_thread(false, move || {
+        let joined = joins.join().map(mem::forget);
+        let again = joins.join().map(mem::forget);
+        sender.send([joined, again]).expect("the test waits");
+    });
+    let results = receiver.recv().expect("results");
+    assert_eq!(results, [Ok(()), Err(Error::JoinedAlready { rank: Rank(0) })]);
+    let failed = job.join().expect_err("the thread has not left");
+    assert!(failed.to_string().contains("its thread ended"), "{failed}");
+}
+
+/// A region of a pool is known to be one also there.
+#[test]
+fn nested_region_is_refused_at_the_end_of_a_thread() {
+    let pool = Arc::new(Pes::threads(2).pool().expect("a pool"));
+    let (sender, receiver) = mpsc::channel();
+    let runs = Arc::clone(&pool);
+    pool.run(|_| Ok(())).expect("a region");
+    at_end_of_thread(true, move || {
+        let outer = runs.run(|pe| {
+            if pe.world().rank() == Rank(0) { runs.run(|_| Ok(())).map(drop) } else { Ok(()) }
+        });
+        sender.send(outer).expect("the test waits");
+    });
+    let outer = receiver.recv().expect("a result").expect_err("it is refused");
+    assert!(outer.to_string().contains("a region of a pool inside"), "{outer}");
+    pool.run(|_| Ok(())).expect("a region");
 }
 
 #[test]

@@ -16,6 +16,8 @@ mod far;
 mod far_deadlocks;
 mod first_lines;
 mod flow;
+#[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
+mod forks;
 mod gigabyte;
 mod handles;
 mod idling;

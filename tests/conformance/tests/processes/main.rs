@@ -6,6 +6,7 @@
 use consort_sandbox as _;
 
 mod early_ends;
+mod forks;
 mod launching;
 #[path = "../it/public.rs"]
 mod public;
@@ -34,7 +35,8 @@ fn main() -> ExitCode {
             launching::start(pes, &["suite", &count.to_string()]).ended().is(0, "")
         })
     });
-    let tests = suite.chain(statics::tests()).chain(early_ends::tests()).collect();
+    let tests =
+        suite.chain(statics::tests()).chain(forks::tests()).chain(early_ends::tests()).collect();
     // Jobs of many processes would make each other slow.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, tests).exit_code()
@@ -58,6 +60,7 @@ fn run(program: &[String]) -> ExitCode {
             }
         }
         ["statics"] => statics::run(),
+        ["forks"] => forks::run(),
         ref other => early_ends::run(other),
     }
 }
