@@ -202,8 +202,8 @@ pub enum Error {
     /// notice whether it leaves the job.
     #[error("this thread ends: join a job before the thread's own values are dropped")]
     ThreadEnds,
-    /// The process was forked from one that runs the job, and runs none of its PEs. It may call
-    /// `exec`, exit, or launch another job.
+    /// This process is a forked child of one that runs the job, and takes no part in it. It may
+    /// call `exec` or `exit`, or launch another job.
     #[error("{}", Failure::Forked)]
     Forked,
     /// A region inside a region of the same pool, for which the outer one would wait.

@@ -25,7 +25,9 @@ pub(crate) fn children(pe: Pe) {
     barrier_all();
     assert_eq!(in_child(|| write(memory, &[9])), 0);
     let routines: [&dyn Fn(); 6] = [
-        &|| drop(setup::my_pe()),
+        &|| {
+            setup::my_pe();
+        },
         &|| unsafe { rma::put(Context::DEFAULT, memory, &9, 1, pe.after(1)) },
         &barrier_all,
         &setup::init,

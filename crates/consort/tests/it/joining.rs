@@ -313,7 +313,7 @@ fn a_thread_that_ends_without_leaving_fails_the_job() {
     });
 }
 
-/// What a thread does when its thread-local values are dropped.
+/// A function that runs when the thread-local values of a thread are dropped.
 struct AtEnd(RefCell<Option<Box<dyn FnOnce()>>>);
 
 impl Drop for AtEnd {
@@ -364,7 +364,7 @@ fn joining_is_refused_when_the_thread_has_ended_its_memberships() {
 
 #[test]
 #[expect(clippy::mem_forget, reason = "a program may do so")]
-fn joining_early_in_the_end_of_a_thread_is_kept_account_of() {
+fn joining_early_at_the_end_of_a_thread_is_noticed() {
     let job = job(2);
     let (sender, receiver) = mpsc::channel();
     let joins = job.clone();
