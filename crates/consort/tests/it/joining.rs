@@ -345,7 +345,6 @@ fn at_end_of_thread(is_late: bool, body: impl FnOnce() + Send + 'static) {
 
 /// Nothing would notice whether the thread leaves the job.
 #[test]
-#[expect(clippy::mem_forget, reason = "a program may do so")]
 fn joining_is_refused_when_the_thread_has_ended_its_memberships() {
     let job = job(2);
     let (sender, receiver) = mpsc::channel();
@@ -363,7 +362,6 @@ fn joining_is_refused_when_the_thread_has_ended_its_memberships() {
 }
 
 #[test]
-#[expect(clippy::mem_forget, reason = "a program may do so")]
 fn joining_early_at_the_end_of_a_thread_is_noticed() {
     let job = job(2);
     let (sender, receiver) = mpsc::channel();
