@@ -5,7 +5,7 @@ use std::{
     ffi::OsStr,
     fs,
     os::unix::fs::{PermissionsExt as _, symlink},
-    path::{Path, PathBuf},
+    path::Path,
     process::Command,
 };
 

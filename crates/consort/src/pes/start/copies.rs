@@ -5,14 +5,12 @@
 //! if none was. Under other launchers the first process warns when it starts PEs, if it has not
 //! been one of the launcher's before.
 
-use std::{
-    env,
-    sync::{
-        Once,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+use std::sync::{
+    Once,
+    atomic::{AtomicBool, Ordering::Relaxed},
 };
 
+use consort_fabric::environment::variable;
 use consort_native::Member;
 
 use crate::told;
@@ -38,10 +36,10 @@ pub(super) fn warn_once() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         Member::is_alone();
-        if IS_ONE_OF_ALL.load(Relaxed) || env::var_os("CONSORT_LAUNCH").is_some() {
+        if IS_ONE_OF_ALL.load(Relaxed) || variable("CONSORT_LAUNCH").is_some() {
             return;
         }
-        if let Some(text) = text(|name| env::var(name).ok()) {
+        if let Some(text) = text(|name| variable(name)?.into_string().ok()) {
             told::warn(&text);
         }
     });
