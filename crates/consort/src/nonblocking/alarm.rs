@@ -44,10 +44,16 @@ impl Alarm {
             return;
         }
         let at = now + nap_after(waited);
-        self.set = Some((at, waker.clone()));
         match Alarms::of_process() {
-            Some(alarms) => alarms.add(at, waker.clone()),
-            None => waker.wake_by_ref(),
+            Some(alarms) => {
+                self.set = Some((at, waker.clone()));
+                alarms.add(at, waker.clone());
+            }
+            // Nothing is arranged, so the task polls again at once.
+            None => {
+                self.set = None;
+                waker.wake_by_ref();
+            }
         }
     }
 }
