@@ -137,10 +137,14 @@ impl Census {
     fn judge(&mut self, job: &Job, far: &Far, mut reports: Vec<Report>) -> Option<Failure> {
         reports.push(job.report(far, &mut far.link())?);
         let now = Report::merged(&reports, job.config().pes)?;
-        // It never begins the call: that is certain at once.
+        // It never begins the call: that is certain at once, whatever is on its way. Long data for
+        // a PE that has finished may be on its way for ever.
         if let Some((waiting, rank)) = now.abandoned() {
             let WaitText { call, team, .. } = describe(job, far, &now, waiting)?;
             return Some(Failure::Finished { rank, waiting, call, team });
+        }
+        if !Report::are_quiet(&reports) {
+            return None;
         }
         self.suspects.judge(&now)?.failure(|pe| describe(job, far, &now, pe))
     }

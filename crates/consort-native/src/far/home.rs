@@ -217,8 +217,9 @@ impl Job {
     /// Leaves a group.
     pub(crate) fn leave_far(&self, far: &Far, group: u64) {
         let mut link = far.link();
+        let last_calls = self.last_calls(far, group);
         // Nothing is stored in its memory any more then, which another process may give back.
-        link.leave(group);
+        link.leave(group, last_calls);
         if let Some(directory) = self.directory() {
             directory.leave(group);
         }

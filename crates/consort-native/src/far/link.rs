@@ -14,7 +14,7 @@ use consort_fabric::{Nodes, Rank};
 
 use super::{
     exposed::{Exposed, Exposures},
-    memberships::Memberships,
+    memberships::{LastCalls, Memberships},
     packet::{self, Exposure, Question, Told},
     questions::Questions,
     released::ReleasedNumbers,
@@ -223,8 +223,8 @@ impl Far {
 
 impl Link {
     /// Notes that a PE of this process has left a group.
-    pub(super) fn leave(&mut self, group: u64) {
-        if self.memberships.leave(group) {
+    pub(super) fn leave(&mut self, group: u64, last_calls: LastCalls) {
+        if self.memberships.leave(group, last_calls) {
             self.early.remove(&group);
             self.traffic.forget(group);
             self.questions.leave(group);

@@ -7,14 +7,19 @@
 //! none below that. So groups below the bounds of all that ask are left for good, if no PE here is
 //! in them, and only younger ones are listed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
+
+use consort_fabric::Rank;
+
+/// The last call of each PE of a process in a group: its word, or 0.
+pub(super) type LastCalls = Vec<(Rank, u64)>;
 
 /// The groups of the PEs of a process.
 pub(super) struct Memberships {
     /// By group, how many PEs of this process have joined it and not left it.
     joined: HashMap<u64, u32>,
-    /// The groups that all PEs of this process have left, but for old ones.
-    left: BTreeSet<u64>,
+    /// The groups that all PEs of this process have left, but for old ones, and their last calls.
+    left: BTreeMap<u64, LastCalls>,
     /// Below this number all members of groups have got the group's number.
     numbered: u64,
     /// What that was when those PEs of this process asked that join a group now.
@@ -25,7 +30,7 @@ impl Memberships {
     /// Those of a process with so many PEs, which are in the world's group.
     pub(super) fn new(pes: u32) -> Self {
         let joined = HashMap::from([(0, pes)]);
-        Self { joined, left: BTreeSet::new(), numbered: 0, joining: Vec::new() }
+        Self { joined, left: BTreeMap::new(), numbered: 0, joining: Vec::new() }
     }
 
     /// Whether a PE of this process is in a group.
@@ -39,14 +44,15 @@ impl Memberships {
     }
 
     /// A number below which PEs of this process have left all groups that they are not in, and
-    /// other groups that they have left.
-    pub(super) fn left(&self) -> (u64, Vec<u64>) {
-        (self.oldest(), self.left.iter().copied().collect())
+    /// the last calls in groups that they have left, but for old ones.
+    pub(super) fn left(&self) -> (u64, Vec<(u64, LastCalls)>) {
+        let left = self.left.iter().map(|(&group, calls)| (group, calls.clone()));
+        (self.oldest(), left.collect())
     }
 
     /// Whether all PEs of this process that are ever in a group have left it, if none is in it.
     pub(super) fn is_late(&self, group: u64) -> bool {
-        group < self.oldest() || self.left.contains(&group)
+        group < self.oldest() || self.left.contains_key(&group)
     }
 
     /// The groups that PEs of this process still join are not below this number.
@@ -78,13 +84,13 @@ impl Memberships {
     }
 
     /// Notes that a PE of this process has left a group. Returns whether none is left in it.
-    pub(super) fn leave(&mut self, group: u64) -> bool {
+    pub(super) fn leave(&mut self, group: u64, last_calls: LastCalls) -> bool {
         let Some(joined) = self.joined.get_mut(&group) else { return false };
         *joined -= 1;
         let is_last = *joined == 0;
         if is_last {
             self.joined.remove(&group);
-            self.left.insert(group);
+            self.left.insert(group, last_calls);
         }
         is_last
     }
@@ -106,10 +112,10 @@ mod tests {
         let [slow, quick] = [(); 2].map(|()| groups.begin_joining());
         groups.note_numbered(3); // the answer for group 1 has come, too
         groups.end_joining(quick, Some(2));
-        assert!(groups.leave(2) && groups.is_late(2));
+        assert!(groups.leave(2, Vec::new()) && groups.is_late(2));
         assert!(!groups.is_late(1), "a PE joins it");
         groups.end_joining(slow, Some(1));
-        assert!(groups.is_in(1) && groups.leave(1));
+        assert!(groups.is_in(1) && groups.leave(1, Vec::new()));
         assert!([1, 2].into_iter().all(|group| groups.is_late(group)) && !groups.is_late(3));
         let next = groups.begin_joining();
         groups.note_numbered(4);

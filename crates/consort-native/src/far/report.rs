@@ -11,6 +11,7 @@ use consort_fabric::Rank;
 
 use super::{
     link::{Far, Link},
+    memberships::LastCalls,
     packet::Field,
     traffic::Counts,
 };
@@ -36,7 +37,7 @@ struct OfGroup {
     pulse: Pulse,
     /// Those that have joined it, by their ranks in the world, each with the word of its last call,
     /// or 0.
-    last_calls: Vec<(Rank, u64)>,
+    last_calls: LastCalls,
     /// All members by their ranks in the world, if a PE of the process waits in the group.
     members: Vec<Rank>,
 }
@@ -54,7 +55,7 @@ pub(super) struct Report {
     groups: Vec<OfGroup>,
     /// Groups that all PEs of the process have left: these, and all below a number that are not in
     /// `groups`.
-    left: Vec<u64>,
+    left: Vec<(u64, LastCalls)>,
     left_below: u64,
 }
 
@@ -64,18 +65,24 @@ impl Report {
         self.pes.iter().any(|(_, doing)| matches!(doing, Doing::Waits { .. }))
     }
 
-    /// Whether all PEs of the process that are ever in a group have left it.
-    fn has_left(&self, group: u64) -> bool {
-        let is_in = self.groups.iter().any(|of_group| of_group.number == group);
-        !is_in && (group < self.left_below || self.left.contains(&group))
-    }
-
-    /// What all PEs do, as far as processes have reported; `None` while something that ends waits
-    /// may be on its way.
-    pub(super) fn merged(reports: &[Self], pes: u32) -> Option<Snapshot> {
-        if !reports.iter().all(|report| report.is_quiet) {
+    /// The last calls in a group that all PEs of the process that are ever in it have left; none
+    /// if it is an old one.
+    fn left(&self, group: u64) -> Option<&[(Rank, u64)]> {
+        if self.groups.iter().any(|of_group| of_group.number == group) {
             return None;
         }
+        let left = self.left.iter().find(|(number, _)| *number == group);
+        let calls = left.map(|(_, calls)| &calls[..]);
+        calls.or_else(|| (group < self.left_below).then_some(&[]))
+    }
+
+    /// Whether no process awaits what may end a wait.
+    pub(super) fn are_quiet(reports: &[Self]) -> bool {
+        reports.iter().all(|report| report.is_quiet)
+    }
+
+    /// What all PEs do, as far as processes have reported.
+    pub(super) fn merged(reports: &[Self], pes: u32) -> Option<Snapshot> {
         let groups = || reports.iter().flat_map(|report| &report.groups);
         let mut members: HashMap<u64, &[Rank]> = HashMap::new();
         let mut last_calls = HashMap::new();
@@ -93,11 +100,14 @@ impl Report {
             reports.iter().flat_map(|report| report.pes.iter().map(move |(pe, _)| (*pe, report)));
         let reporters: HashMap<Rank, &Self> = reporters.collect();
         let member = |pe: Rank, wait: &Wait| {
-            if reporters.get(&pe).is_some_and(|report| report.has_left(wait.group)) {
-                return None; // it has left after the last call, which ends for all
+            let has_begun = |last: u64| last != 0 && !is_before(last, wait.word);
+            if let Some(calls) = reporters.get(&pe).and_then(|report| report.left(wait.group)) {
+                // After the last call, which ends for all; or without it, and then for ever.
+                let (_, last) = *calls.iter().find(|(own, _)| *own == pe)?;
+                return (!has_begun(last)).then_some(Member { pe: Some(pe), has_begun: false });
             }
             let last = last_calls.get(&(wait.group, pe)).copied().unwrap_or(0);
-            Some(Member { pe: Some(pe), has_begun: last != 0 && !is_before(last, wait.word) })
+            Some(Member { pe: Some(pe), has_begun: has_begun(last) })
         };
         let members =
             |wait: &Wait| members.get(&wait.group)?.iter().map(|&pe| member(pe, wait)).collect();
@@ -153,6 +163,19 @@ impl Job {
         let Counts { sent, received } = link.traffic.all;
         report.all = Pulse { moves, sent, received };
         Some(report)
+    }
+
+    /// The last calls of the PEs of this process in a group that they are in.
+    pub(super) fn last_calls(&self, far: &Far, group: u64) -> LastCalls {
+        let place = self.directory().and_then(|directory| directory.group(group));
+        let memory = place.and_then(|(at, pes)| self.group_memory(at, pes));
+        let own = |memory: &GroupMemory| {
+            let members = memory.members();
+            let members = members.filter_map(|rank| Some((rank, memory.in_world(rank)?)));
+            let own = members.filter(|(_, pe)| far.is_own(*pe));
+            own.map(|(rank, pe)| (pe, memory.last_call(rank))).collect()
+        };
+        memory.as_ref().map_or_else(Vec::new, own)
     }
 
     fn report_of(&self, far: &Far, report: &Report, number: u64, memory: &GroupMemory) -> OfGroup {
@@ -272,7 +295,14 @@ mod tests {
         let of_group = OfGroup { number: 1, pulse, last_calls: last.to_vec(), members };
         let pes = vec![(Rank(pe), doing)];
         let groups = vec![of_group];
-        Report { is_quiet: true, pes, all: pulse, groups, left: vec![7], ..Report::default() }
+        Report {
+            is_quiet: true,
+            pes,
+            all: pulse,
+            groups,
+            left: vec![(7, vec![(Rank(2), 6)])],
+            ..Report::default()
+        }
     }
 
     #[test]
@@ -299,14 +329,19 @@ mod tests {
         let [one, other] = [(0, 5, 7, 4), (1, 4, 4, 7)].map(|(pe, word, sent, received)| {
             waits(pe, [(Rank(pe), word)], Pulse { moves: 1, sent, received })
         });
-        let snapshot = Report::merged(&[one.clone(), other], 3).expect("all are quiet");
+        let snapshot = Report::merged(&[one.clone(), other], 3).expect("a snapshot");
         assert_eq!(snapshot.groups[&1], Pulse { moves: 2, sent: 11, received: 11 });
         let (_, members) = snapshot.call(Rank(1)).expect("it waits");
         let member = |pe, has_begun| Member { pe: Some(Rank(pe)), has_begun };
         assert_eq!(members[..], [member(0, true), member(1, false)]);
         assert_eq!(snapshot.standings[2], Standing::Active, "no process has reported it");
-        // PE 1 has left the group, so the call has ended for all, or soon will have.
-        for (left, left_below) in [(vec![1], 0), (vec![], 2)] {
+        // PE 1 has left the group, so the call has ended for all, or soon will have; unless it has
+        // not begun the call.
+        for (left, left_below, abandoned) in [
+            (vec![(1, vec![(Rank(1), 5)])], 0, None),
+            (vec![], 2, None),
+            (vec![(1, vec![(Rank(1), 4)])], 0, Some((Rank(0), Rank(1)))),
+        ] {
             let left = Report {
                 pes: vec![(Rank(1), Doing::Finished)],
                 groups: Vec::new(),
@@ -314,11 +349,11 @@ mod tests {
                 left_below,
                 ..one.clone()
             };
-            let snapshot = Report::merged(&[one.clone(), left], 2).expect("all are quiet");
-            assert_eq!(snapshot.standings[0], Standing::Active);
-            assert_eq!(snapshot.abandoned(), None);
+            let snapshot = Report::merged(&[one.clone(), left], 2).expect("a snapshot");
+            assert_eq!(snapshot.standings[0] == Standing::Active, abandoned.is_none());
+            assert_eq!(snapshot.abandoned(), abandoned);
         }
         let busy = Report { is_quiet: false, ..one };
-        assert!(Report::merged(&[busy], 3).is_none());
+        assert!(!Report::are_quiet(&[busy]));
     }
 }
