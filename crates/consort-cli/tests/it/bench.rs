@@ -39,7 +39,7 @@ fn consort_in(path: &OsStr, line: &str) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
     command.args(line.split_whitespace()).current_dir(&folder);
-    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml")).env("PATH", path);
+    command.env("XDG_CONFIG_HOME", folder.path()).env("PATH", path);
     command.output().expect("the command starts")
 }
 

@@ -183,19 +183,25 @@ fn fork_beside_members() {
     });
 }
 
-/// The programs of a launch fork; their calls are recorded once.
+/// The programs of a launch fork, in turn: the others wait in calls, and lock nothing of the process.
 fn fork_in_programs() {
     let ended = Pes::threads(2).run(|pe| {
-        pe.world().barrier()?;
+        let me = pe.world().rank();
         let memory = pe.world().symmetric::<u64>(1)?;
-        in_child("a program", || {
-            is_refused(pe.world().barrier());
-            is_refused(memory.put(Rank(0), 0, &[9]));
-            launch_jobs();
-        });
-        match fork() {
-            0 => return Ok(0), // the child ends with its thread
-            child => await_child("a program that returns", child),
+        for turn in [Rank(0), Rank(1)] {
+            pe.world().barrier()?;
+            if turn != me {
+                continue;
+            }
+            in_child("a program", || {
+                is_refused(pe.world().barrier());
+                is_refused(memory.put(Rank(0), 0, &[9]));
+                launch_jobs();
+            });
+            match fork() {
+                0 => return Ok(0), // the child ends with its thread
+                child => await_child("a program that returns", child),
+            }
         }
         pe.world().barrier()?;
         memory.load(0)

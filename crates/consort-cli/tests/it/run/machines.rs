@@ -120,13 +120,15 @@ fn hosts_without_processes_are_told() {
 #[test]
 fn what_does_not_go_with_hosts_is_told_in_a_line() {
     let folder = mpi(OPEN_MPI, 0);
+    fs::write(folder.path().join("empty"), "").expect("a file");
     for (options, part) in [
         ("-n 2 --hosts a --timeout 5", "--timeout: "),
         ("-n 2 --hosts a --grace 5", "--grace: "),
         ("-n 2 --hosts a --bind core", "--bind core: "),
         ("-n 2 --hosts=", "--hosts: `` is no host"),
         ("-n 2 --hosts a,,b", "--hosts: `` is no host"),
-        ("-n 2 --hostfile /dev/null", "--hostfile /dev/null: no host is named"),
+        ("-n 2 --hostfile empty", "--hostfile empty: no host is named"),
+        ("-n 2 --hostfile /dev/null", "--hostfile /dev/null: it cannot be read: it is a device"),
         ("-n 2 --hostfile nodes", "--hostfile nodes: it cannot be read: No such file"),
         ("-n 3 --hosts a,b --pes-per-process 2", "it must be a multiple of 2"),
         ("-n 5 --hosts a:2,b:2", "5 processes are up to 3 on each of 2 hosts, and a has"),
