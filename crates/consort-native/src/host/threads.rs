@@ -1,7 +1,7 @@
 //! How many threads the system lets this process start, and which limit a thread meets that could
 //! not be started.
 //!
-//! A thread takes [`MAPPINGS_OF_A_THREAD`] parts of the address space, of which a process has
+//! A thread takes `MAPPINGS_OF_A_THREAD` parts of the address space, of which a process has
 //! `vm.max_map_count`. The last two are taken by the thread itself, which aborts if there are none.
 //! So who starts many threads asks first.
 
