@@ -190,7 +190,7 @@ impl Compiler {
         command
     }
 
-    /// What to say if it could not be started.
+    /// The error of a compiler that could not be started.
     pub(crate) fn not_started(&self, language: Language, error: &io::Error) -> anyhow::Error {
         let program = self.0.first().map_or("", String::as_str);
         let why = of_start(Path::new(program), error);

@@ -39,7 +39,7 @@ const SHARED: &str = "libconsort_shmem.so";
 /// Other names of both libraries: those of Open MPI and Sandia OpenSHMEM, and plain ones.
 const LIBRARIES: [&str; 4] = ["liboshmem", "libsma", "libshmem", "libopenshmem"];
 
-/// What the wrappers do by the command beside them, in the order of their names.
+/// The subcommand of `consort` that each wrapper runs, in the order of `NAMES`.
 const WRAPPERS: [&str; 3] = ["cc", "c++", "run"];
 
 /// Install the command and the OpenSHMEM library, for C and C++

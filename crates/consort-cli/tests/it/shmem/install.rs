@@ -74,7 +74,7 @@ fn an_installation_has_wrappers_and_both_libraries() {
     assert_eq!(text(&done), "statics of 2 PEs\n");
     let package = fs::read_to_string(lib.join("pkgconfig/consort-shmem.pc")).expect("a file");
     assert!(package.contains("\nLibs.private: -lpthread -ldl -lm\n"), "{package}");
-    // A command beside which there is no library says where it has looked, and how to get one.
+    // Without a library next to it, the command says where it looked and how to get one.
     let alone = folder.path().join("alone/bin");
     fs::create_dir_all(&alone).expect("a folder");
     fs::copy(COMMAND, alone.join("consort")).expect("a copy");
