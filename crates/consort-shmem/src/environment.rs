@@ -44,7 +44,7 @@ pub fn read() -> Result<Environment, String> {
 }
 
 impl Environment {
-    /// Checks that the heaps of so many PEs may lie in the machine's memory, if the environment
+    /// Checks that the heaps of `pes` PEs may lie in the machine's memory, if the environment
     /// gives their size.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Mutexes: a lock, its data, and guards, by the crate `lock_api`.
 //!
-//! [`Mutex`] is a type of its own, since an alias has no default lock in expressions.
+//! [`Mutex`] is a type, since an alias has no default lock in expressions.
 
 #![expect(unsafe_code, reason = "a lock is trusted to exclude")]
 

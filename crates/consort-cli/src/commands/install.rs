@@ -136,7 +136,7 @@ fn write(to: &Path, text: &str) -> Result<()> {
     replace(to, |new| fs::write(new, text))
 }
 
-/// A script that runs the command beside it, also behind a link.
+/// A script that runs the command in the same folder, also behind a link.
 fn wrapper(command: &str) -> String {
     format!(
         "#!/bin/sh\nconsort=$(dirname \"$(readlink -f \"$0\")\")/consort\n\

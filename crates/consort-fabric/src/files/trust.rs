@@ -81,7 +81,7 @@ pub fn open_private_folder(path: &Path) -> io::Result<std::fs::File> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
-/// Elsewhere files have no owners that could be told.
+/// Other systems do not say who owns a file.
 #[cfg(not(unix))]
 fn walk(path: &Path) -> Result<PathBuf, Untrusted> {
     std::fs::canonicalize(path).map_err(|error| Untrusted::Unknown { path: path.to_owned(), error })

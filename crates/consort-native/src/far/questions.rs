@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use consort_fabric::Rank;
 
-/// A question whose answer nobody has had yet.
+/// A question whose answer has not been taken yet.
 struct Asked {
     /// Whether the answer may end a PE's wait.
     ends_wait: bool,
@@ -16,7 +16,7 @@ struct Asked {
 #[derive(Default)]
 pub(super) struct Questions {
     next: u64,
-    /// Those whose answers nobody has had yet.
+    /// The questions whose answers have not been taken yet.
     asked: HashMap<u64, Asked>,
     /// The last question for what a member of a group publishes.
     shows: HashMap<(u64, Rank), u64>,

@@ -3,7 +3,7 @@
 //!
 //! A thread takes `MAPPINGS_OF_A_THREAD` parts of the address space, of which a process has
 //! `vm.max_map_count`. The last two are taken by the thread itself, which aborts if there are none.
-//! So who starts many threads asks first.
+//! So a launch of many threads asks first.
 
 use std::{
     fs, io,
@@ -36,7 +36,7 @@ fn mappings() -> Option<usize> {
 pub struct Starting(#[expect(dead_code, reason = "held")] Option<MutexGuard<'static, ()>>);
 
 impl Starting {
-    /// The right to start so many threads.
+    /// The right to start `threads` threads.
     ///
     /// # Errors
     /// When they would take more mappings than the process may have.

@@ -55,7 +55,7 @@ impl Job {
         Geometry::of(pes, self.config().nodes)
     }
 
-    /// The memory of a group of so many PEs at its place; `None` if this process cannot map it.
+    /// The memory of a group of `pes` PEs at its place; `None` if this process cannot map it.
     pub(crate) fn group_memory(&self, at: usize, pes: usize) -> Option<GroupMemory> {
         let (segment, at) = self.find_group(at).ok()?;
         Some(GroupMemory::new(&segment, at, pes, self.geometry(pes)))

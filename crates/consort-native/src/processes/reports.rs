@@ -44,7 +44,7 @@ impl Report {
             all[..bytes.len()].copy_from_slice(bytes);
             word.store(u64::from_le_bytes(all), Relaxed);
         }
-        // Release: who finds it there finds the text.
+        // Release: a reader that finds the number finds the text.
         self.state.store(THERE, Release);
     }
 

@@ -154,7 +154,7 @@ mod tests {
         said.read_exact(&mut is_well).expect("the child's word");
         let flags = segments.each_ref().map(|segment| flags(child, segment.at(0, PAGE)));
         drop(lets_go_on);
-        // SAFETY: the child, whose status nobody needs.
+        // SAFETY: the child, whose status is not needed.
         unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
         assert_eq!(is_well, [1]);
         assert!(flags.iter().all(|flags| flags.contains(" dd")), "{flags:?}");

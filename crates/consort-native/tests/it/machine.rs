@@ -110,7 +110,7 @@ fn whoever_sleeps_is_woken_at_once() {
     });
     delays.sort_unstable();
     // A sleep that nothing ends lasts for up to 20 ms more: then a third of them would be as short
-    // once in a thousand runs. On a busy machine some who are woken wait for a processor.
+    // once in a thousand runs. On a busy machine some threads that are woken wait for a processor.
     assert!(delays[7] < Duration::from_millis(2), "{delays:?}");
 }
 

@@ -31,7 +31,7 @@ impl Default for Locked {
 }
 
 impl<R: RawLock> Locked<R> {
-    /// A lock, which nobody holds.
+    /// A free lock.
     #[must_use]
     pub const fn with(lock: R) -> Self {
         Self { lock }

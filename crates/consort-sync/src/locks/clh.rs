@@ -28,7 +28,7 @@ pub struct Clh {
 }
 
 impl Clh {
-    /// A lock that nobody holds.
+    /// A free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {

@@ -69,7 +69,7 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// A lock that nobody holds.
+    /// A free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {

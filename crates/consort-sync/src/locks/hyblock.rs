@@ -37,7 +37,7 @@ fn thread(word: u64) -> Thread {
 }
 
 impl HybLock {
-    /// A lock that nobody holds.
+    /// A free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {

@@ -24,7 +24,7 @@ pub struct Mcs {
 }
 
 impl Mcs {
-    /// A lock that nobody holds.
+    /// A free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {

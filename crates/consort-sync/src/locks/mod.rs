@@ -44,7 +44,7 @@ pub use ticket::Ticket;
 pub unsafe trait RawLock: Default {
     /// The lock's name in the literature.
     const NAME: &'static str;
-    /// A lock that nobody holds.
+    /// A free lock.
     #[cfg(not(loom))]
     const NEW: Self;
 

@@ -21,7 +21,7 @@ pub struct TestAndSet {
 }
 
 impl TestAndSet {
-    /// A lock that nobody holds.
+    /// A free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {

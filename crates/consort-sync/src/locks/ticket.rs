@@ -19,7 +19,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// A lock that nobody holds.
+    /// A free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {

@@ -40,7 +40,7 @@ fn library_may_be_unloaded_before_the_thread_ends() {
     if let Ok(name) = env::var(CALLS) {
         return call(&name);
     }
-    // Each in a process of its own, which has kept nothing else.
+    // Each in a new process, which has kept nothing else.
     for name in ["delegate", "lock", "server", "pending"] {
         let mut program = Command::new(env::current_exe().expect("this program"));
         program.args(["plugins::library_may_be_unloaded_before_the_thread_ends", "--exact"]);

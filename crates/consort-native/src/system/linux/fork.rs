@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | before a fork, after it in the parent, first in the child | static variables are copied |
 //! | then in the child | the count of forks is raised |
-//! | then | the work of those who have registered any |
+//! | then | the work that has been registered |
 //!
 //! The order matters: the variables may be shared with the parent until they are copied. A child
 //! that has not been forked by the C library's `fork`, as by `vfork` or `clone`, is not noticed.

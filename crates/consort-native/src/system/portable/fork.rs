@@ -2,7 +2,7 @@
 
 use std::process;
 
-/// Does nothing: memory is shared with nobody.
+/// Does nothing: no memory is shared.
 pub fn in_children(_: fn()) {}
 
 /// The number of this process.

@@ -3,7 +3,7 @@
 use consort::{EAGER_BYTES, Error, Pes, Rank, Result, Team};
 use consort_conformance::turns::{LIMIT, alone};
 
-/// What a job of so many PEs reports, whose PEs run `program`.
+/// The error of a job of `pes` PEs that run `program`.
 fn report(
     pes: usize,
     program: impl Fn(&Team<'_>) -> Result<()> + Copy + Send + Sync + 'static,
