@@ -14,8 +14,7 @@ pub fn of_call(call: &str, error: &io::Error) -> io::Error {
 }
 
 /// An error's text, with what to do about it if a limit was reached.
-#[must_use]
-pub fn advised(error: &io::Error) -> String {
+fn advised(error: &io::Error) -> String {
     match of_limit(error) {
         Some(advice) => format!("{error}: {advice}"),
         None => error.to_string(),
