@@ -88,7 +88,7 @@ impl Ground {
         Extent { at: size(word(0)), bytes: size(word(1)), file_at: word(2) }
     }
 
-    /// Adds an extent of at least `bytes`, which are whole pages. The directory is locked.
+    /// Adds an extent of at least `least` bytes, in whole pages. The directory is locked.
     ///
     /// # Errors
     /// When the system refuses it, or groups would take too much.

@@ -181,7 +181,7 @@ impl Locked<'_> {
         Ok(GroupPlace { number, at })
     }
 
-    /// Adds at least `bytes` to the memory for groups.
+    /// Adds at least `bytes` bytes to the memory for groups.
     fn grow_ground(&self, bytes: usize) -> Result<(), NoGroup> {
         let ground = &self.directory.ground;
         self.ground.grow(PAGE, || {
