@@ -2,6 +2,8 @@
 
 use std::{env, path::PathBuf, process::Command};
 
+use crate::says;
+
 /// The example, which is built with the tests.
 fn example() -> Command {
     let test = env::current_exe().expect("a path");
@@ -33,12 +35,12 @@ fn it_is_explained_among_the_others_and_timed_beside_them() {
     let (done, text) = output(&[&usual[..], &["--all-algorithms"]].concat());
     assert!(done && has_line(&text) && text.lines().all(|line| line.chars().count() <= 100));
     // What is made of parts is told by its parts, and of candidates that do the same one is timed.
-    assert!(text.contains("reduce_broadcast(flat, knomial(radix=2))"), "{text}");
+    assert!(says(&text, "reduce_broadcast(flat, knomial(radix=2))"), "{text}");
     assert!(!text.contains("knomial(radix=8)"), "{text}");
     let (done, text) = output(&[&usual[..], &["--algorithm", "line"]].concat());
     assert!(done && has_line(&text), "{text}");
     let (done, text) = output(&[&usual[..], &["--algorithm", "line(radix=2)"]].concat());
-    assert!(!done && text.contains("line has no parameter `radix`"), "{text}");
+    assert!(!done && says(&text, "line has no parameter `radix`"), "{text}");
     let (done, text) = output(&[&usual[..], &["--algorithm", "lines"]].concat());
-    assert!(!done && text.contains("no algorithm `lines`") && text.contains(", line"), "{text}");
+    assert!(!done && says(&text, "no algorithm `lines`") && says(&text, ", line"), "{text}");
 }

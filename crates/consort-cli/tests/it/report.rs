@@ -9,6 +9,8 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::says;
+
 /// Runs the command in a folder, with wisdom of its own and no other programs.
 fn consort(folder: &TempDir, line: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
@@ -226,7 +228,7 @@ fn an_earlier_run_stands_beside_this_one() {
     let output = consort(&folder, &format!("{BARRIER} --compare old.json --report report.html"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{}", said(&output));
-    assert!(text.contains("Compared with old.json") && text.contains("verdict"), "{text}");
+    assert!(says(&text, "Compared with old.json") && text.contains("verdict"), "{text}");
     assert!(read(&folder, "report.html").contains("Compared with old.json: 0 slower"));
     let output = consort(&folder, &format!("{BARRIER} --compare old.json --json"));
     assert!(said(&output).contains("Compared with old.json: "), "{}", said(&output));
@@ -242,9 +244,9 @@ fn a_check_fails_where_something_is_slower() {
     let line = format!("{BARRIER} --compare old.json --fail-if-slower 5");
     let output = consort(&folder, &line);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(text.contains("Compared with old.json"), "the results come first: {text}");
+    assert!(says(&text, "Compared with old.json"), "the results come first: {text}");
     // A single block has no interval, and no verdict.
-    if text.contains("1 slower") {
+    if says(&text, "1 slower") {
         assert_eq!(output.status.code(), Some(3), "{}", said(&output));
         assert!(said(&output).contains("1 row of 1 more than 5 % slower"), "{}", said(&output));
     }

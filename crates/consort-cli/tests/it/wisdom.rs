@@ -13,6 +13,8 @@ use std::{
 
 use tempfile::TempDir;
 
+use crate::says;
+
 /// A folder of its own for each test; its wisdom is at `wisdom.toml`.
 struct Place {
     folder: TempDir,
@@ -114,11 +116,11 @@ fn with(text: &str, key: &str, value: &str) -> String {
 fn tuning_makes_wisdom_that_explains_itself_and_is_kept() {
     let place = Place::tuned();
     let explained = place.run("explain barrier --pes 2").succeeds();
-    assert!(explained.out.contains("from: wisdom for this query"), "{}", explained.out);
+    assert!(says(&explained.out, "from: wisdom for this query"), "{}", explained.out);
     let again = place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();
-    assert!(again.out.contains("1 kept from before"), "{}", again.out);
+    assert!(says(&again.out, "1 kept from before"), "{}", again.out);
     let retuned = place.run("tune --collective barrier --pes 2 --budget 0.5 --retune").succeeds();
-    assert!(retuned.out.contains("Queries measured: 1 in"), "{}", retuned.out);
+    assert!(says(&retuned.out, "Queries measured: 1 in"), "{}", retuned.out);
 }
 
 /// Its file is another one, which programs find that `consort run` starts, and others do not.
@@ -131,14 +133,14 @@ fn processes_have_wisdom_of_their_own() {
     assert!(!place.wisdom().exists());
     let of = |fabric: &str| place.run(&format!("explain barrier --pes 2 --fabric {fabric}"));
     let explained = of("processes").succeeds();
-    assert!(explained.out.contains("from: wisdom for this query"), "{}", explained.out);
+    assert!(says(&explained.out, "from: wisdom for this query"), "{}", explained.out);
     let explained = of("threads").succeeds();
-    assert!(explained.out.contains("wisdom: none in use"), "{}", explained.out);
+    assert!(says(&explained.out, "wisdom: none in use"), "{}", explained.out);
     let shown = place.run("wisdom show --fabric processes").succeeds();
-    assert!(!shown.out.contains("not used here"), "{}", shown.out);
+    assert!(!says(&shown.out, "not used here"), "{}", shown.out);
     let path = place.path("wisdom.processes.toml").display().to_string();
     let shown = place.run(&format!("wisdom show --wisdom {path}")).succeeds();
-    assert!(shown.out.contains("not used here"), "{}", shown.out);
+    assert!(says(&shown.out, "not used here"), "{}", shown.out);
     let checked = place.run(&format!("{words} --check"));
     assert!([Some(0), Some(3)].contains(&checked.status), "{}{}", checked.out, checked.err);
     place.run("tune --fabric ranks").misused("use threads, processes, mpi or mixed");
@@ -166,9 +168,9 @@ fn json_is_one_object() {
 fn an_estimate_measures_nothing() {
     let place = Place::new();
     let tuned = place.run("tune --rigour estimate --collective broadcast --pes 4").succeeds();
-    assert!(tuned.out.contains("Queries measured: 0 in"), "{}", tuned.out);
+    assert!(says(&tuned.out, "Queries measured: 0 in"), "{}", tuned.out);
     let explained = place.run("explain broadcast --pes 4").succeeds();
-    assert!(explained.out.contains("by the model"), "{}", explained.out);
+    assert!(says(&explained.out, "by the model"), "{}", explained.out);
 }
 
 #[test]
@@ -176,7 +178,7 @@ fn a_check_passes_or_has_a_status_of_its_own() {
     let place = Place::tuned();
     let checked = place.run("tune --check --collective barrier --pes 2 --budget 0.5");
     assert!([Some(0), Some(3)].contains(&checked.status), "{}{}", checked.out, checked.err);
-    assert!(checked.out.contains("within 10 % of the best"), "{}", checked.out);
+    assert!(says(&checked.out, "within 10 % of the best"), "{}", checked.out);
     Place::new().run("tune --check").fails(&["does not exist", "`consort tune` makes it"]);
     place.run("tune --check --budget 0").fails(&["nothing was measured", "--budget"]);
 }
@@ -188,9 +190,9 @@ fn what_a_program_has_called_is_tuned_and_compared() {
     let recorded = program.env("CONSORT_RECORD", place.path("calls.toml")).output();
     Result::from(recorded.expect("the command starts")).succeeds();
     let tuned = place.run("tune --record calls.toml --budget 1").succeeds();
-    assert!(tuned.out.contains("mine reduce of 64 B"), "{}", tuned.out);
-    assert!(tuned.out.contains("by the choices before, and"), "{}", tuned.out);
-    assert!(tuned.out.contains("use it while CONSORT_WISDOM names it"), "{}", tuned.out);
+    assert!(says(&tuned.out, "mine reduce of 64 B"), "{}", tuned.out);
+    assert!(says(&tuned.out, "by the choices before, and"), "{}", tuned.out);
+    assert!(says(&tuned.out, "use it while CONSORT_WISDOM names it"), "{}", tuned.out);
     let again =
         place.run("tune --record calls.toml --record calls.toml --budget 1 --json").succeeds();
     let object: serde_json::Value = serde_json::from_str(&again.out).unwrap();
@@ -207,7 +209,7 @@ fn what_a_program_has_called_is_tuned_and_compared() {
         assert!((sum(ns) / whole - 1.0).abs() < 1e-9, "{}", again.out);
     }
     let checked = place.run("tune --check --record calls.toml --budget 1");
-    assert!(checked.out.contains("mine reduce of 64"), "{}{}", checked.out, checked.err);
+    assert!(says(&checked.out, "mine reduce of 64"), "{}{}", checked.out, checked.err);
 
     fs::write(place.path("empty.toml"), "").unwrap();
     place.run("tune --record empty.toml").fails(&["empty.toml has no recorded calls"]);
@@ -240,7 +242,7 @@ fn broken_wisdom_is_warned_of_and_survives() {
         let explained = place.run("explain barrier").succeeds();
         assert!(explained.err.starts_with("warning: wisdom is not used: "), "{}", explained.err);
         assert!(explained.err.contains("not wisdom"), "{}", explained.err);
-        assert!(explained.out.contains("by the model"), "{}", explained.out);
+        assert!(says(&explained.out, "by the model"), "{}", explained.out);
         let refusals = [
             "explain barrier --wisdom wisdom.toml",
             "tune --collective barrier --budget 0.5",
@@ -282,7 +284,7 @@ fn wisdom_of_another_machine_is_not_touched() {
     let explained = place.run("explain barrier").succeeds();
     assert!(explained.err.contains("warning") && explained.err.contains("Niagara2"));
     let shown = place.run("wisdom show").succeeds();
-    assert!(shown.out.contains("not used here: made on machine `Niagara2`"), "{}", shown.out);
+    assert!(says(&shown.out, "not used here: made on machine `Niagara2`"), "{}", shown.out);
     assert_eq!(place.text(), text);
     assert!(!place.path("other.toml").exists());
 }
@@ -306,18 +308,18 @@ fn wisdom_is_exported_imported_and_merged() {
     assert_eq!(place.run("wisdom export").succeeds().out, text);
     place.run("wisdom export copy.toml").succeeds();
     let merged = place.run("wisdom merge copy.toml --wisdom other.toml").succeeds();
-    assert!(merged.out.contains("took 1 of 1 entries"), "{}", merged.out);
+    assert!(says(&merged.out, "took 1 of 1 entries"), "{}", merged.out);
     let merged = place.run("wisdom merge copy.toml").succeeds();
-    assert!(merged.out.contains("took 0 of 1 entries"), "{}", merged.out);
+    assert!(says(&merged.out, "took 0 of 1 entries"), "{}", merged.out);
     place.run("tune --rigour estimate --collective reduce --pes 2").succeeds();
     let imported = place.run("wisdom import copy.toml").succeeds();
-    assert!(imported.out.contains("Imported 1 entries"), "{}", imported.out);
+    assert!(says(&imported.out, "Imported 1 entries"), "{}", imported.out);
     assert_eq!(place.text(), text);
     assert!(place.path("wisdom.toml.old").exists());
     place.run("wisdom import wisdom.toml").fails(&["is the wisdom already"]);
     place.run("wisdom import nowhere.toml").fails(&["does not exist"]);
     let shown = place.run("wisdom show").succeeds();
-    assert!(shown.out.contains("barrier") && !shown.out.contains("not used"), "{}", shown.out);
+    assert!(shown.out.contains("barrier") && !says(&shown.out, "not used"), "{}", shown.out);
 }
 
 #[test]
@@ -340,7 +342,7 @@ fn what_a_busy_machine_measured_is_marked_and_stays_so() {
     };
     let text = place.change(marked);
     let shown = place.run("wisdom show").succeeds().out;
-    assert!(shown.contains("busy: the machine was") && shown.contains("--retune"), "{shown}");
+    assert!(says(&shown, "busy: the machine was") && shown.contains("--retune"), "{shown}");
     let explained = place.run("explain barrier --pes 2").succeeds().out;
     assert!(explained.contains(mark) && explained.contains("--retune"), "{explained}");
     let json = place.run("explain barrier --pes 2 --json").succeeds().out;
@@ -370,7 +372,7 @@ fn tuning_beside_others_marks_what_it_measures() {
         is_over.store(true, Relaxed);
         tuned
     });
-    let (page, text) = (tuned.succeeds().out.replace('\n', " "), place.text());
-    assert!(page.contains("the machine was busy: "), "{page}");
+    let (page, text) = (tuned.succeeds().out, place.text());
+    assert!(says(&page, "the machine was busy: "), "{page}");
     assert!(text.contains("busy = \""), "{text}");
 }

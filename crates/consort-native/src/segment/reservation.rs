@@ -200,10 +200,14 @@ mod tests {
 
     /// A segment of every origin that this system supports.
     fn segments(pages: usize) -> impl Iterator<Item = Arc<Segment>> {
-        let here = if crate::system::IS_LINUX { 2 } else { 1 };
         let reserve =
             move |origin| Segment::reserve(pages * PAGE, origin, "a test").expect("some pages");
-        Origin::EVERY.into_iter().take(here).map(move |origin| Arc::new(reserve(origin)))
+        origins().map(move |origin| Arc::new(reserve(origin)))
+    }
+
+    /// Where memory can come from on this system: only Linux has shared segments.
+    fn origins() -> impl Iterator<Item = Origin> {
+        Origin::EVERY.into_iter().take(if crate::system::IS_LINUX { 2 } else { 1 })
     }
 
     #[test]
@@ -257,7 +261,7 @@ mod tests {
 
     #[test]
     fn what_is_too_large_is_refused() {
-        for origin in Origin::EVERY {
+        for origin in origins() {
             for bytes in [usize::MAX, usize::MAX - PAGE] {
                 let error = Segment::reserve(bytes, origin, "a test").expect_err("no memory");
                 let text = error.to_string();

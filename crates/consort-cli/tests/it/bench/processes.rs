@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, fs, process::Command};
 use serde_json::Value;
 
 use super::{FIGURE, consort, keys, objects, stdout};
+use crate::says;
 
 #[test]
 fn processes_are_measured_as_threads_are() {
@@ -26,7 +27,7 @@ fn processes_are_measured_as_threads_are() {
         assert!(ours.iter().all(is_whole), "{line}: {ours:?}");
     }
     let page = stdout("bench scan --bytes 8 --fabric processes --budget 0");
-    assert!(page.contains("2 PEs that are processes"), "{page}");
+    assert!(says(&page, "2 PEs that are processes"), "{page}");
 }
 
 /// All processes find the same, in each launch; more of them than cores is nothing to warn of.
@@ -71,11 +72,11 @@ fn places_and_times_of_messages_are_shown() {
         assert!(distance["one_way_ns"].as_f64() > Some(1.0), "{distance}");
     }
     let page = stdout("topo --fabric processes --pes 2 --budget 0.01");
-    assert!(page.contains("2 PEs of 2 processes (processes) on 1 machine"), "{page}");
-    assert!(page.contains("processes of a machine"), "{page}");
+    assert!(says(&page, "2 PEs of 2 processes (processes) on 1 machine"), "{page}");
+    assert!(says(&page, "processes of a machine"), "{page}");
     assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
     let unmeasured = stdout("topo --fabric processes --budget 0");
-    assert!(!unmeasured.contains("A message of 8 bytes"), "{unmeasured}");
+    assert!(!says(&unmeasured, "A message of 8 bytes"), "{unmeasured}");
     for (line, status, advice) in [
         ("topo --pes 2", 2, "--pes: only with --fabric"),
         ("topo --fabric mpi:2 --pes 3", 2, "it must be a multiple of 2"),

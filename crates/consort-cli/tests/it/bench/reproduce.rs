@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{consort, keys, objects, stdout};
+use crate::says;
 
 const QUANTITY: [&str; 12] = [
     "claim",
@@ -54,7 +55,7 @@ fn claims_have_figures_for_people() {
         ("g1", "median"),
     ] {
         let page = stdout(&format!("reproduce {claim} --pes 3 --budget 0 --here"));
-        assert!(page.contains(part) && page.contains("Here: 3 PEs"), "{page}");
+        assert!(says(&page, part) && says(&page, "Here: 3 PEs"), "{page}");
         assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
     }
 }
@@ -130,7 +131,7 @@ fn counting_puts_are_set_beside_what_they_replace() {
         if text.trim().is_empty() {
             continue; // every block was disturbed
         }
-        assert!(text.contains(part) && text.contains("flag over counted put"), "{text}");
+        assert!(says(&text, part) && says(&text, "flag over counted put"), "{text}");
         let first: Value = serde_json::from_str(text.lines().next().expect("a line")).unwrap();
         assert_eq!(keys(&first), BTreeSet::from(QUANTITY));
         assert_eq!(first["paper"].is_number(), claim != "P5", "{first}");
@@ -156,11 +157,11 @@ fn counting_puts_run_on_their_machine() {
 #[test]
 fn what_needs_an_mpi_says_so() {
     let page = stdout("reproduce G7 --budget 0").replace('\n', " ");
-    assert!(page.contains("Here: not measured: --fabric mpi") && page.contains("no mpirun here"));
+    assert!(says(&page, "Here: not measured: --fabric mpi") && says(&page, "no mpirun here"));
     assert_eq!(stdout("reproduce G7 --budget 0 --json"), "");
     let page = stdout("reproduce F7 --budget 0").replace('\n', " ");
-    assert!(page.contains("the same calls ran on threads, processes of a machine; not"), "{page}");
-    assert!(page.contains("no mpirun here"), "{page}");
+    assert!(says(&page, "the same calls ran on threads, processes of a machine; not"), "{page}");
+    assert!(says(&page, "no mpirun here"), "{page}");
     let objects = objects("reproduce F7 --pes 2 --budget 0 --json");
     assert_eq!(objects.len(), 8, "four calls of two kinds of PEs: {objects:?}");
     for object in objects {

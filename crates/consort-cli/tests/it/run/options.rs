@@ -1,6 +1,7 @@
 //! The options of `run`, of the program that it runs, and of other launchers.
 
 use super::*;
+use crate::says;
 
 fn consort(words: &[&str], folder: &Path) -> (Option<i32>, String) {
     let mut consort = Command::new(env!("CARGO_BIN_EXE_consort"));
@@ -54,7 +55,7 @@ fn options_of_other_launchers_are_known() {
     assert!(status == Some(0) && text.starts_with("consort run "), "{text}");
     for wrong in [&["run", "--tag", "-n", "2", "true"][..], &["run", "-n", "2", "-q", "true"]] {
         let (status, text) = here(wrong);
-        assert!(status == Some(2) && text.contains("unexpected argument"), "{text}");
+        assert!(status == Some(2) && says(&text, "unexpected argument"), "{text}");
     }
 }
 
@@ -64,10 +65,10 @@ fn a_program_of_this_folder_is_found_by_its_path() {
     fs::write(folder.path().join("ring"), "#!/bin/sh\n").expect("a file");
     let (status, text) = consort(&["run", "-n", "2", "ring"], folder.path());
     assert_eq!(status, Some(127));
-    assert!(text.contains("cannot start `ring`") && text.contains("did you mean `./ring`?"));
+    assert!(says(&text, "cannot start `ring`") && says(&text, "did you mean `./ring`?"));
     assert_eq!(text.lines().count(), 1, "{text}");
     let (_, text) = consort(&["run", "-n", "2", "rings"], folder.path());
-    assert!(!text.contains("did you mean"), "{text}");
+    assert!(!says(&text, "did you mean"), "{text}");
 }
 
 #[test]
