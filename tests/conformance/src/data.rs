@@ -52,7 +52,7 @@ impl Random {
 }
 
 /// The variable of the environment with the one seed to play.
-const SEED: &str = "CONSORT_SEED";
+const SEED: &str = "TEST_SEED";
 
 /// The one seed to play, if the environment has one.
 ///

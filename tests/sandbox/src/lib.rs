@@ -3,13 +3,19 @@
 //! A test program that links this crate (`use consort_sandbox as _;`) has, before `main` begins,
 //!
 //! - a new folder, which is its home and has its configuration, its caches and its temporary files;
-//! - no variable of Consort or OpenSHMEM in its environment, but for those that say how to test.
+//! - no variable of Consort or OpenSHMEM in its environment, except those that `TEST_ENV` names.
+//!
+//! Variables that say how to test, such as `TEST_SEED`, begin with `TEST_` and stay. `TEST_ENV` has
+//! assignments, with blanks between them: `TEST_ENV="CONSORT_SEGMENT=shared"` runs the tests with
+//! that variable.
 //!
 //! So no test reads or writes what the user has: wisdom that `consort tune` has just made, recorded
 //! calls, caches. Programs that a test starts inherit the environment, with what the test adds to
 //! it. The program that made the folder removes it at its end.
 
-#![expect(unsafe_code, reason = "changes the environment and registers functions around `main`")]
+#![expect(unsafe_code, reason = "changes the environment, runs functions around `main`, and forks")]
+
+pub mod children;
 
 use std::{
     env, fs,
@@ -24,17 +30,8 @@ const SANDBOX: &str = "CONSORT_SANDBOX";
 /// What begins with one of these configures what is tested.
 const PREFIXES: [&str; 3] = ["CONSORT_", "SHMEM_", "SMA_"];
 
-/// These say how to test.
-const KEPT: [&str; 8] = [
-    "CONSORT_KILLS",
-    "CONSORT_PAIRWISE",
-    "CONSORT_PROGRAMS",
-    "CONSORT_SEED",
-    "CONSORT_SEGMENT",
-    "CONSORT_TEST_BOUND",
-    "CONSORT_WRITE_REFUSALS",
-    "CONSORT_WRITE_REVISIONS",
-];
+/// Assignments of variables with which the tests run.
+const ASSIGNMENTS: &str = "TEST_ENV";
 
 /// The folder that this process has made, and the process: a fork is another.
 static MADE: OnceLock<(PathBuf, u32)> = OnceLock::new();
@@ -52,7 +49,7 @@ fn places(folder: &Path) -> [(&'static str, PathBuf); 6] {
 }
 
 fn is_foreign(name: &str) -> bool {
-    PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !KEPT.contains(&name)
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// What `rustup` and `cargo` find in the user's home, for tests that run `cargo`.
@@ -85,6 +82,15 @@ fn enter() {
             // SAFETY: no other thread runs before `main`.
             unsafe { env::remove_var(name) };
         }
+    }
+    let assignments = env::var(ASSIGNMENTS).unwrap_or_default();
+    for assignment in assignments.split_whitespace() {
+        let Some((name, value)) = assignment.split_once('=') else {
+            eprintln!("{ASSIGNMENTS}: `{assignment}` assigns nothing: write NAME=VALUE");
+            process::exit(1);
+        };
+        // SAFETY: no other thread runs before `main`.
+        unsafe { env::set_var(name, value) };
     }
     for (name, path) in places(&folder) {
         if let Err(error) = fs::create_dir_all(&path) {
@@ -123,7 +129,9 @@ mod tests {
             return;
         }
         let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-        let foreign: Vec<_> = names.filter(|name| is_foreign(name) && name != SANDBOX).collect();
+        let mut foreign: Vec<_> =
+            names.filter(|name| is_foreign(name) && name != SANDBOX).collect();
+        foreign.sort();
         println!("foreign: {foreign:?}");
         for (name, _) in places(Path::new("")) {
             println!("{name}: {}", env::var(name).expect("it is set"));
@@ -140,7 +148,7 @@ mod tests {
         // The temporary folder must be there.
         program.env("TMPDIR", hostile).env_remove(SANDBOX).envs(sandbox.map(|it| (SANDBOX, it)));
         program.env("CONSORT_WISDOM", hostile).env("SHMEM_SYMMETRIC_SIZE", "rubbish");
-        program.env("CONSORT_SEED", "1");
+        program.env(ASSIGNMENTS, "SMA_VERSION=1 SMA_INFO=1");
         let output = program.output().expect("this program starts");
         String::from_utf8(output.stdout).expect("text")
     }
@@ -149,7 +157,7 @@ mod tests {
     fn user_environment_is_not_seen_and_folder_is_removed() {
         let hostile = tempfile::tempdir().expect("a folder");
         let said = said(hostile.path(), None);
-        assert!(said.contains("foreign: []"), "{said}");
+        assert!(said.contains("foreign: [\"SMA_INFO\", \"SMA_VERSION\"]"), "{said}");
         let home =
             said.lines().find_map(|line| line.strip_prefix("HOME: ")).expect("it has a home");
         let home = Path::new(home);

@@ -1,45 +1,19 @@
 //! Children that a process forks have no server and get no results of others; locks and delegates
 //! that no thread used at the time work there.
 
-#![expect(unsafe_code, reason = "no library has a fork that is safe")]
-
 use std::{
     env,
     panic::{AssertUnwindSafe, catch_unwind},
     process::Command,
     sync::mpsc,
     thread,
-    time::{Duration, Instant},
 };
 
+use consort_sandbox::children;
 use consort_sync::{Delegate, Mutex, Server, delegation::CcSynch, locks::HybLock};
 
 /// The environment variable that says that this process is to fork children.
-const FORKS: &str = "CONSORT_TEST_FORKS";
-
-/// Runs `body` in a child, which must end well before long.
-fn in_child(what: &str, body: impl FnOnce()) {
-    // SAFETY: the child runs the body, and ends.
-    let child = unsafe { libc::fork() };
-    assert!(child >= 0, "a child");
-    if child == 0 {
-        let ended = catch_unwind(AssertUnwindSafe(body));
-        // SAFETY: ends the process.
-        unsafe { libc::_exit(i32::from(ended.is_err())) };
-    }
-    let begun = Instant::now();
-    let mut status = 0;
-    // SAFETY: writes the variable.
-    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
-        if begun.elapsed() > Duration::from_secs(20) {
-            // SAFETY: the child, which has not been waited for.
-            unsafe { libc::kill(child, libc::SIGKILL) };
-            panic!("{what}: the child hangs");
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    assert_eq!(status, 0, "{what}");
-}
+const FORKS: &str = "TEST_FORKS";
 
 /// Whether a call panics because the process was forked.
 fn is_refused<R>(call: impl FnOnce() -> R) {
@@ -62,7 +36,7 @@ fn fork_children() {
     begun.recv().expect("the server executes it");
     let mut batch = server.batch();
     batch.push(|value| *value += 1);
-    in_child("a server", || {
+    children::run("a server", || {
         is_refused(|| server.apply(|value| *value));
         is_refused(|| server.detach(|value| *value += 1));
         is_refused(|| server.submit(|value| *value));
@@ -72,15 +46,15 @@ fn fork_children() {
         drop(one);
     });
     let mut pending = Some((executed, waiting));
-    in_child("results", || {
+    children::run("results", || {
         let (executed, waiting) = pending.take().expect("two results");
         assert_eq!(executed.wait(), 5);
         is_refused(|| waiting.wait());
     });
     drop(batch);
     let mut servers = Some(server);
-    in_child("the end of a server", || drop(servers.take()));
-    in_child("the data of a server", || {
+    children::run("the end of a server", || drop(servers.take()));
+    children::run("the data of a server", || {
         let server = servers.take().expect("a server");
         is_refused(|| server.into_inner());
     });
@@ -96,7 +70,7 @@ fn fork_children() {
         delegate.apply(|value| *value += 1);
     };
     use_both();
-    in_child("locks", || {
+    children::run("locks", || {
         use_both();
         thread::scope(|scope| {
             scope.spawn(use_both);

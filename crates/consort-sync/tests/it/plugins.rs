@@ -8,7 +8,7 @@ use std::{env, path::PathBuf, process::Command, thread, time::Duration};
 use libloading::Library;
 
 /// The environment variable that names the function that the program is to call.
-const CALLS: &str = "CONSORT_TEST_PLUGIN";
+const CALLS: &str = "TEST_PLUGIN";
 
 /// The example, which is built with the tests.
 fn plugin() -> PathBuf {

@@ -1,7 +1,7 @@
 //! Random programs: threads that come and go use random chains of delegates of all schemes, from
 //! within each other, in one order; some closures panic, and some data is poisoned meanwhile.
 //!
-//! `CONSORT_SEED=N` plays one program alone.
+//! `TEST_SEED=N` plays one program alone.
 
 use std::{
     env,
@@ -234,7 +234,7 @@ fn play(seed: u64) {
 
 #[test]
 fn random_programs() {
-    let one = env::var("CONSORT_SEED").ok().map(|seed| seed.parse().expect("a number"));
+    let one = env::var("TEST_SEED").ok().map(|seed| seed.parse().expect("a number"));
     for seed in one.map_or(0..PROGRAMS, |seed| seed..seed + 1) {
         let (ended, end) = mpsc::channel();
         let program = thread::spawn(move || {
@@ -242,7 +242,7 @@ fn random_programs() {
             let _ = ended.send(());
         });
         let outcome = end.recv_timeout(LIMIT);
-        assert!(outcome.is_ok(), "CONSORT_SEED={seed} repeats this: {outcome:?}");
+        assert!(outcome.is_ok(), "TEST_SEED={seed} repeats this: {outcome:?}");
         program.join().expect("it has ended well");
     }
 }

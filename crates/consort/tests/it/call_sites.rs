@@ -53,7 +53,7 @@ fn play(team: Team<'_>, seed: u64, calls: usize) -> Result<()> {
     let all_ranks = pes * (pes - 1) / 2;
     for call in 0..calls {
         if me == 0 {
-            note(format!("CONSORT_SEED={seed}, call {call}"));
+            note(format!("TEST_SEED={seed}, call {call}"));
         }
         let value = program.below(1000) as u64;
         let is_one = own.chance(2);
@@ -100,7 +100,7 @@ fn at_random(seed: u64) {
             Ok((world.served_by(Collective::AllReduce), part.size()))
         })
     });
-    outcome.unwrap_or_else(|error| panic!("CONSORT_SEED={seed} repeats this: {error}"));
+    outcome.unwrap_or_else(|error| panic!("TEST_SEED={seed} repeats this: {error}"));
 }
 
 #[test]

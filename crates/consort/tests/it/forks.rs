@@ -4,58 +4,16 @@
 //! A test forks in a process of its own, which has no threads but those of its jobs, with memory of
 //! each origin.
 
-#![expect(unsafe_code, reason = "no library has a fork that is safe")]
+#![expect(unsafe_code, reason = "shares a cell with a region that one thread uses")]
 
-use std::{
-    cell::Cell,
-    env,
-    panic::{AssertUnwindSafe, catch_unwind},
-    process::Command,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{cell::Cell, env, process::Command, thread};
 
 use consort::{Barrier, Error, Pes, Rank, Result, Signal, Sum, Until};
+use consort_sandbox::children;
 use consort_tuner::Mix;
 
 /// The environment variable that says that this process is to fork children.
-const FORKS: &str = "CONSORT_TEST_FORKS";
-
-/// Waits for a child, which must end well before long.
-fn await_child(what: &str, child: i32) {
-    assert!(child > 0, "a child");
-    let begun = Instant::now();
-    let mut status = 0;
-    // SAFETY: writes the variable.
-    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
-        if begun.elapsed() > Duration::from_secs(20) {
-            // SAFETY: the child, which has not been waited for.
-            unsafe { libc::kill(child, libc::SIGKILL) };
-            panic!("{what}: the child hangs");
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-    assert_eq!(status, 0, "{what}");
-}
-
-/// Ends a child.
-fn end_child(is_well: bool) -> ! {
-    // SAFETY: ends the process.
-    unsafe { libc::_exit(i32::from(!is_well)) }
-}
-
-fn fork() -> i32 {
-    // SAFETY: the children of these tests end by `end_child`, or as threads do.
-    unsafe { libc::fork() }
-}
-
-/// Runs `body` in a child.
-fn in_child(what: &str, body: impl FnOnce()) {
-    match fork() {
-        0 => end_child(catch_unwind(AssertUnwindSafe(body)).is_ok()),
-        child => await_child(what, child),
-    }
-}
+const FORKS: &str = "TEST_FORKS";
 
 fn is_refused<R>(result: Result<R>) {
     assert_eq!(result.err(), Some(Error::Forked));
@@ -69,7 +27,7 @@ fn launch_jobs() {
     assert_eq!(pool.run(|pe| pe.world().all_reduce(1, Sum)), sums);
     let job = Pes::threads(1).job().expect("a job");
     assert_eq!(job.run(|pe| pe.world().all_reduce(1, Sum)), Ok(1));
-    in_child("a child of a child", || is_refused(pool.run(|_| Ok(()))));
+    children::run("a child of a child", || is_refused(pool.run(|_| Ok(()))));
 }
 
 fn fork_beside_pool() {
@@ -77,7 +35,7 @@ fn fork_beside_pool() {
     let run = |pool: &consort::Pool| pool.run(|pe| pe.world().all_reduce(1, Sum));
     let pool = pools.as_ref().expect("a pool");
     run(pool).expect("a region");
-    in_child("a region", || {
+    children::run("a region", || {
         is_refused(run(pool));
         launch_jobs();
     });
@@ -90,28 +48,28 @@ fn fork_beside_pool() {
     let ended = pool.run(move |pe| {
         pe.world().barrier()?;
         if pe.world().rank() == Rank(0) {
-            match fork() {
+            match children::fork() {
                 0 => shared.0.set(true),
-                child => await_child("a fork in a region", child),
+                child => children::wait("a fork in a region", child),
             }
         }
         pe.world().barrier()
     });
     if is_child.get() {
-        end_child(ended.err() == Some(Error::Forked));
+        children::end(ended.err() == Some(Error::Forked));
     }
     assert!(ended.is_ok(), "{ended:?}");
     let ended = pool.run(|pe| {
         if pe.world().rank() == Rank(1) {
-            match fork() {
+            match children::fork() {
                 0 => {} // its thread is the last of the child, and ends
-                child => await_child("a fork of another PE's thread", child),
+                child => children::wait("a fork of another PE's thread", child),
             }
         }
         pe.world().barrier()
     });
     assert!(ended.is_ok(), "{ended:?}");
-    in_child("the end of a pool", || drop(pools.take()));
+    children::run("the end of a pool", || drop(pools.take()));
     run(pools.as_ref().expect("a pool")).expect("a region");
 }
 
@@ -138,7 +96,7 @@ fn fork_beside_job() {
     let world = pe.world();
     let memory = world.symmetric::<u64>(4).expect("memory");
     let shared = memory.share().expect("a handle");
-    in_child("calls", || {
+    children::run("calls", || {
         is_refused(world.barrier());
         is_refused(world.all_reduce(1, Sum));
         is_refused(world.split(Some(0), 0));
@@ -158,15 +116,15 @@ fn fork_beside_job() {
     drop(shared);
     let request = world.start_all_reduce(vec![1_u64; LONG], Sum).expect("a call");
     let mut requests = Some(request);
-    in_child("a request", || is_refused(requests.take().expect("a request").wait()));
-    in_child("a request that is dropped", || drop(requests.take()));
+    children::run("a request", || is_refused(requests.take().expect("a request").wait()));
+    children::run("a request that is dropped", || drop(requests.take()));
     memory.fetch_add(Rank(1), 3, 1).expect("the job goes on");
     assert_eq!(requests.expect("a request").wait().expect("the job goes on")[0], 2);
     world.barrier().expect("the job goes on");
     drop(memory);
-    in_child("leaving", || is_refused(joined.take().expect("a PE").leave()));
-    in_child("a PE that is dropped", || drop(joined.take()));
-    in_child("a job that is dropped", || drop(job.clone()));
+    children::run("leaving", || is_refused(joined.take().expect("a PE").leave()));
+    children::run("a PE that is dropped", || drop(joined.take()));
+    children::run("a job that is dropped", || drop(job.clone()));
     joined.expect("a PE").leave().expect("the job goes on");
     other.join().expect("no panic").expect("the job goes on");
 }
@@ -176,8 +134,8 @@ fn fork_beside_members() {
     thread::scope(|scope| {
         let other = scope.spawn(|| barrier.join()?.wait());
         let mut member = Some(barrier.join().expect("a member"));
-        in_child("a member", || is_refused(member.as_ref().expect("a member").wait()));
-        in_child("a member that is dropped", || drop(member.take()));
+        children::run("a member", || is_refused(member.as_ref().expect("a member").wait()));
+        children::run("a member that is dropped", || drop(member.take()));
         member.expect("a member").wait().expect("the barrier goes on");
         other.join().expect("no panic").expect("the barrier goes on");
     });
@@ -193,14 +151,14 @@ fn fork_in_programs() {
             if turn != me {
                 continue;
             }
-            in_child("a program", || {
+            children::run("a program", || {
                 is_refused(pe.world().barrier());
                 is_refused(memory.put(Rank(0), 0, &[9]));
                 launch_jobs();
             });
-            match fork() {
+            match children::fork() {
                 0 => return Ok(0), // the child ends with its thread
-                child => await_child("a program that returns", child),
+                child => children::wait("a program that returns", child),
             }
         }
         pe.world().barrier()?;
@@ -236,7 +194,7 @@ fn calls_are_recorded_by_the_parent_alone() {
         let mut pools = Some(Pes::threads(2).pool().expect("a pool"));
         let pool = pools.as_ref().expect("a pool");
         pool.run(|pe| pe.world().barrier()).expect("a region");
-        in_child("the end of a pool", || drop(pools.take()));
+        children::run("the end of a pool", || drop(pools.take()));
         return;
     }
     let folder = tempfile::tempdir().expect("a folder");

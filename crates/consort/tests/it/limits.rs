@@ -12,7 +12,7 @@ use consort_fabric::Nodes;
 const MB: usize = 1 << 20;
 
 /// The variable that tells a process of this test what to do.
-const TASK: &str = "CONSORT_TEST_TASK";
+const TASK: &str = "TEST_TASK";
 
 /// What a process writes that runs `test` of this file with a task, under `ulimit -v` of so many
 /// MiB. It must end well.

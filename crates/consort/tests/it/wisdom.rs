@@ -14,7 +14,7 @@ use consort::{Algorithms, Pes};
 use consort_tuner::Wisdom;
 
 /// Says that this is the program.
-const PLAYS: &str = "CONSORT_TEST_PLAYS";
+const PLAYS: &str = "TEST_PLAYS";
 /// Much longer than the program takes.
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -13,7 +13,7 @@ static SIZES: [usize; 3] = [8, 57, 20_001];
 const TEAMS: [(u32, Nodes); 4] =
     [(1, Nodes::One), (2, Nodes::One), (5, Nodes::One), (8, Nodes::Blocks(2))];
 /// Set to write the file anew.
-const WRITE: &str = "CONSORT_WRITE_REFUSALS";
+const WRITE: &str = "TEST_WRITE_REFUSALS";
 
 /// The reason without its numbers, which are those of the case.
 fn reason(case: &Case, pes: u32, simulation: &Simulation) -> Option<String> {

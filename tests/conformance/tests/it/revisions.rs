@@ -24,7 +24,7 @@ const TEAMS: [(u32, Nodes); 3] = [(2, Nodes::One), (5, Nodes::One), (8, Nodes::B
 /// Calls of a program.
 const CALLS: usize = 24;
 /// Set to write the file anew.
-const WRITE: &str = "CONSORT_WRITE_REVISIONS";
+const WRITE: &str = "TEST_WRITE_REVISIONS";
 
 /// Whether it is not made of parts, or of the usual ones: other parts have revisions of their own.
 fn is_of_usual_parts(collective: Collective, candidate: &Candidate) -> bool {

@@ -4,7 +4,7 @@
 //! calls of all kinds. One has none that all enter or leave together. One has calls in a row from
 //! or to one root, which nothing but the flow control keeps within a window of calls. What those
 //! leave out comes last: so every algorithm is played at every size, in every mode and so on.
-//! `CONSORT_SEED=N` plays one seed alone.
+//! `TEST_SEED=N` plays one seed alone.
 
 use std::{
     collections::BTreeSet,
@@ -37,7 +37,7 @@ struct Replay(u64);
 impl Drop for Replay {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("CONSORT_SEED={} plays this schedule again", self.0);
+            eprintln!("TEST_SEED={} plays this schedule again", self.0);
         }
     }
 }

@@ -60,13 +60,13 @@ pub(crate) fn tests() -> Vec<Trial> {
     tests
 }
 
-/// Kills a process of a job at a random moment, again and again; `CONSORT_KILLS` times if that is
-/// set, from the seed `CONSORT_SEED` on.
+/// Kills a process of a job at a random moment, again and again; `TEST_KILLS` times if that is
+/// set, from the seed `TEST_SEED` on.
 fn kills() -> Result<(), Failed> {
     let number =
         |name, otherwise| env::var(name).map_or(otherwise, |text| text.parse().expect(name));
-    let first: u64 = number("CONSORT_SEED", 1);
-    for seed in first..first + number("CONSORT_KILLS", 15) {
+    let first: u64 = number("TEST_SEED", 1);
+    for seed in first..first + number("TEST_KILLS", 15) {
         let mut random = Random(seed << 32);
         let job = start(4, &["busy"]);
         let begun = Instant::now();

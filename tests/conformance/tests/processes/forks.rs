@@ -3,16 +3,10 @@
 use std::process::ExitCode;
 
 use consort::{Error, Pes, Rank, Sum};
+use consort_sandbox::children;
 use libtest_mimic::Trial;
-use rustix::process::{Pid, WaitOptions, waitpid};
 
 use crate::launching::start;
-
-#[expect(unsafe_code, reason = "no library has a fork that is safe")]
-unsafe extern "C" {
-    safe fn fork() -> i32;
-    safe fn _exit(status: i32) -> !;
-}
 
 pub(crate) fn tests() -> Vec<Trial> {
     let test = |pes: u32| {
@@ -21,32 +15,25 @@ pub(crate) fn tests() -> Vec<Trial> {
     [1, 3].map(test).into()
 }
 
-/// Waits for a child, which ends well.
-fn await_child(child: i32) {
-    let ended = waitpid(Pid::from_raw(child), WaitOptions::empty());
-    let (_, status) = ended.expect("a child").expect("it has ended");
-    assert_eq!(status.exit_status(), Some(0));
-}
-
 /// What a process does: children end at once, or after all that a program does.
 pub(crate) fn run() -> ExitCode {
     let launch = || {
         Pes::from_env(1).run(|pe| {
             let world = pe.world();
             let memory = world.symmetric::<u64>(1)?;
-            let child = fork();
+            let child = children::fork();
             if child == 0 {
                 let refused = [memory.put(world.right(), 0, &[9]), world.barrier()];
                 let are_refused = refused.iter().all(|one| *one == Err(Error::Forked));
-                _exit(i32::from(!are_refused));
+                children::end(are_refused);
             }
-            await_child(child);
+            children::wait("a child of a PE", child);
             world.barrier()?;
             let (sum, before) = (world.all_reduce(1, Sum)?, memory.load(0)?);
             assert_eq!((sum, before), (world.size(), 0));
-            let child = fork();
+            let child = children::fork();
             if child != 0 {
-                await_child(child);
+                children::wait("a child of a PE", child);
             }
             Ok(child == 0)
         })
@@ -60,7 +47,7 @@ pub(crate) fn run() -> ExitCode {
                 let is_well = error == Error::Forked
                     && again.to_string().contains("was forked from PE")
                     && own == Ok(vec![(Rank(0), 2), (Rank(1), 2)]);
-                _exit(i32::from(!is_well));
+                children::end(is_well);
             }
         }
     }

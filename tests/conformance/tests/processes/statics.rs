@@ -12,6 +12,7 @@ use std::{
 use consort::{Atomic, Rank, Until};
 use consort_fabric::Nodes;
 use consort_native::{Config, Job, Member, OneSided, Origin, Statics, Waiting, Width};
+use consort_sandbox::children;
 use libtest_mimic::{Failed, Trial};
 
 use crate::launching::start;
@@ -88,7 +89,7 @@ pub(crate) fn run() -> ExitCode {
     let previous = u64::from((own.0 + pes - 1) % pes);
     assert_eq!(DATA.each_ref().map(|word| word.load(Relaxed)), [7, 18, previous]);
     assert_eq!((ZEROS[50_000].load(Relaxed), ZEROS[70_000].load(Relaxed)), (13, 10));
-    children();
+    fork_and_start();
     assert!(resident_pages() < 64 << 10, "{} pages are in memory", resident_pages());
     meet(one_sided, pes, 4);
     job.end();
@@ -96,23 +97,12 @@ pub(crate) fn run() -> ExitCode {
 }
 
 /// A child that is forked has its own variables; one that runs another program changes nothing.
-fn children() {
-    #[expect(unsafe_code, reason = "no library has a fork that is safe")]
-    unsafe extern "C" {
-        safe fn fork() -> i32;
-        safe fn _exit(status: i32) -> !;
-    }
+fn fork_and_start() {
     let before = DATA[1].load(Relaxed);
-    let child = fork();
-    if child == 0 {
-        let same = DATA[1].swap(100, Relaxed) == before;
-        let others = ZEROS[50_000].load(Relaxed) == 13 && LARGE[12345].load(Relaxed) == 1;
-        _exit(i32::from(!(same && others)));
-    }
-    let child = rustix::process::Pid::from_raw(child);
-    let ended = rustix::process::waitpid(child, rustix::process::WaitOptions::empty());
-    let (_, status) = ended.expect("a child").expect("it has ended");
-    assert_eq!(status.exit_status(), Some(0));
+    children::run("a child that writes static variables", || {
+        assert_eq!(DATA[1].swap(100, Relaxed), before);
+        assert!(ZEROS[50_000].load(Relaxed) == 13 && LARGE[12345].load(Relaxed) == 1);
+    });
     assert_eq!(DATA[1].load(Relaxed), before);
     assert!(Command::new("true").status().expect("a program").success());
 }

@@ -216,7 +216,7 @@ fn this_machine_is_coherent() {
 #[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
 #[test]
 fn a_launcher_that_binds_hides_no_processors() {
-    const BOUND: &str = "CONSORT_TEST_BOUND";
+    const BOUND: &str = "TEST_BOUND";
     let cpus = affinity::allowed_to_process();
     if std::env::var_os(BOUND).is_some() {
         let here = Topology::discover();

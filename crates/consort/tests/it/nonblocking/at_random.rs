@@ -29,7 +29,7 @@ fn at_random(seed: u64, helpers: bool) {
             for step in 0..STEPS {
                 own.dawdle();
                 if pe.world().rank() == Rank(0) {
-                    note(format!("CONSORT_SEED={seed}, {pes} PEs, step {step}"));
+                    note(format!("TEST_SEED={seed}, {pes} PEs, step {step}"));
                 }
                 let every: Vec<_> = SyncModes::every().collect();
                 let team = program.pick(&teams).with(*program.pick(&every));
@@ -77,7 +77,7 @@ fn at_random(seed: u64, helpers: bool) {
             Ok(())
         })
     });
-    outcome.unwrap_or_else(|error| panic!("CONSORT_SEED={seed} repeats this: {error}"));
+    outcome.unwrap_or_else(|error| panic!("TEST_SEED={seed} repeats this: {error}"));
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn say(text: &str) {
 
 impl Campaign {
     pub(super) fn play(&self) {
-        let (seed, programs) = (number("CONSORT_SEED"), number("CONSORT_PROGRAMS"));
+        let (seed, programs) = (number("TEST_SEED"), number("TEST_PROGRAMS"));
         let says = programs.is_some();
         let mut others: &[u64] = &[];
         let seeds = match (seed, programs) {
@@ -70,7 +70,7 @@ impl Campaign {
                 say(&format!("{} {seed}", self.name));
             }
             if let Some(fault) = self.play_one(seed) {
-                let text = format!("CONSORT_SEED={seed} {}: {fault}", self.name);
+                let text = format!("TEST_SEED={seed} {}: {fault}", self.name);
                 if says {
                     say(&format!("FAULT {text}"));
                 }
@@ -99,7 +99,7 @@ impl Campaign {
 
     /// Plays the program of a seed; what should not have come of it.
     fn play_one(&self, seed: u64) -> Option<Fault> {
-        let title = format!("CONSORT_SEED={seed} {}", self.name);
+        let title = format!("TEST_SEED={seed} {}", self.name);
         let is_mutated = self.is_mutated;
         let program = self.program(seed);
         let played = catch_unwind(AssertUnwindSafe(|| {
@@ -116,7 +116,7 @@ impl Campaign {
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().map_or("a panic", String::as_str);
                 // Threads that hang go on: nothing else can be played beside them.
-                panic!("FAULT CONSORT_SEED={seed} {}: Hung: {text}", self.name)
+                panic!("FAULT TEST_SEED={seed} {}: Hung: {text}", self.name)
             }
         }
     }

@@ -14,8 +14,8 @@
 //! | `nodes` | programs whose PEs are on several nodes |
 //! | `job`, `campaign` | a launch; many of them |
 //!
-//! `CONSORT_SEED=N` plays one program alone and shows its steps, and `CONSORT_PROGRAMS=N` as many
-//! from fresh seeds, or from `CONSORT_SEED` on. `ci/soak` plays thousands.
+//! `TEST_SEED=N` plays one program alone and shows its steps, and `TEST_PROGRAMS=N` as many
+//! from fresh seeds, or from `TEST_SEED` on. `ci/soak` plays thousands.
 
 mod calls;
 mod campaign;

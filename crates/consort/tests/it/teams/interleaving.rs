@@ -27,7 +27,7 @@ fn interleaved(seed: u64) {
             for step in 0..STEPS {
                 own.dawdle();
                 if world.rank() == Rank(0) {
-                    note(format!("CONSORT_SEED={seed}, step {step}"));
+                    note(format!("TEST_SEED={seed}, step {step}"));
                 }
                 let team = *program.pick(&[grid.row, grid.column, grid.row, grid.column, world]);
                 let (seed, root) = (program.next_word(), program.next_word() % u64::from(pes));
@@ -50,7 +50,7 @@ fn interleaved(seed: u64) {
             Ok(())
         })
     });
-    outcome.unwrap_or_else(|error| panic!("CONSORT_SEED={seed} repeats this: {error}"));
+    outcome.unwrap_or_else(|error| panic!("TEST_SEED={seed} repeats this: {error}"));
 }
 
 #[test]
