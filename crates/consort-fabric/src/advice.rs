@@ -1,11 +1,12 @@
-//! Errors of the system with what to do about them: the limit that was reached, and how to change
-//! it.
+//! Errors of the system with what to do about them.
 //!
 //! The system returns a number, which says neither what failed nor which limit was reached. These
 //! functions add both, so that the text that the user reads names the call, the object and the
 //! remedy.
 
 use std::{fs, io, path::Path};
+
+use crate::limits::{Refused, remedy};
 
 /// An error of a call on an object, such as `open /proc/1/fd/3`, with what to do about it.
 #[must_use]
@@ -15,9 +16,18 @@ pub fn of_call(call: &str, error: &io::Error) -> io::Error {
 
 /// An error's text, with what to do about it if a limit was reached.
 fn advised(error: &io::Error) -> String {
-    match of_limit(error) {
+    match remedy(error, Refused::Other) {
         Some(advice) => format!("{error}: {advice}"),
         None => error.to_string(),
+    }
+}
+
+/// The text of an error of starting a thread, with what to do about it.
+#[must_use]
+pub fn of_thread(error: &io::Error) -> String {
+    match remedy(error, Refused::Thread) {
+        Some(advice) => format!("{error}: {advice}"),
+        None => error.to_string(), // no error of the system: its text names the limit
     }
 }
 
@@ -44,44 +54,6 @@ pub fn is_mounted_noexec(path: &Path) -> bool {
         let _ = path;
         false
     }
-}
-
-#[cfg(unix)]
-fn of_limit(error: &io::Error) -> Option<String> {
-    use rustix::{
-        io::Errno,
-        process::{Resource, getrlimit},
-    };
-
-    let limit = |resource| match getrlimit(resource).current {
-        Some(limit) => limit.to_string(),
-        None => "unlimited".to_owned(),
-    };
-    Some(match Errno::from_io_error(error)? {
-        Errno::AGAIN => format!(
-            "no more processes or threads may be started: `ulimit -u` is {}, and a control group \
-             may have less in `pids.max`; raise that, or start fewer PEs",
-            limit(Resource::Nproc)
-        ),
-        Errno::MFILE => format!(
-            "no more files may be open: `ulimit -n` is {}; raise it, or start fewer PEs",
-            limit(Resource::Nofile)
-        ),
-        Errno::NFILE => {
-            "the machine has no room for more open files: raise `sysctl fs.file-max`".to_owned()
-        }
-        Errno::NOMEM => format!(
-            "there is no memory left, or `ulimit -v` is reached, which is {} bytes: raise that, \
-             or start fewer PEs",
-            limit(Resource::As)
-        ),
-        _ => return None,
-    })
-}
-
-#[cfg(not(unix))]
-fn of_limit(_: &io::Error) -> Option<String> {
-    None
 }
 
 #[cfg(unix)]
@@ -125,17 +97,11 @@ mod tests {
 
     #[test]
     fn errors_of_limits_name_the_limit() {
-        for (errno, part) in [
-            (Errno::AGAIN, "`ulimit -u` is "),
-            (Errno::MFILE, "`ulimit -n` is "),
-            (Errno::NFILE, "fs.file-max"),
-            (Errno::NOMEM, "`ulimit -v`"),
-        ] {
-            let error = of_call("fork", &errno.into());
-            assert!(error.to_string().starts_with("fork: "), "{error}");
-            assert!(error.to_string().contains(part), "`{part}` in {error}");
-            assert_eq!(error.kind(), io::Error::from(errno).kind());
-        }
+        let error = of_call("fork", &Errno::AGAIN.into());
+        assert!(error.to_string().starts_with("fork: "), "{error}");
+        assert!(error.to_string().contains("`ulimit -u`"), "{error}");
+        assert_eq!(error.kind(), io::Error::from(Errno::AGAIN).kind());
+        assert_eq!(of_thread(&io::Error::other("too many")), "too many");
         let error = of_call("open /x", &Errno::PERM.into());
         assert_eq!(error.to_string(), "open /x: Operation not permitted (os error 1)");
     }

@@ -20,6 +20,7 @@ mod fabric;
 pub mod files;
 mod kernel;
 mod layout;
+pub mod limits;
 mod local;
 mod machine;
 mod meant;

@@ -7,10 +7,8 @@ use std::{
     thread::{self, Builder, JoinHandle},
 };
 
-use consort_fabric::Machine;
-use consort_native::{
-    ProcessToken, block_on, block_on_patiently, stay_loaded, threads::why_not_started,
-};
+use consort_fabric::{Machine, advice::of_thread};
+use consort_native::{ProcessToken, block_on, block_on_patiently, stay_loaded};
 
 use crate::{
     batch::Batch,
@@ -86,8 +84,7 @@ where
             let Ok(()) = block_on_patiently(served.kept.scheme.run(&MACHINE, &served.shared));
         };
         let thread = Builder::new().name("consort-server".into()).spawn(serve);
-        let thread =
-            thread.map_err(|error| io::Error::new(error.kind(), why_not_started(&error)))?;
+        let thread = thread.map_err(|error| io::Error::new(error.kind(), of_thread(&error)))?;
         if started.recv().is_err() {
             return Err(io::Error::other("too many threads use messages"));
         }

@@ -3,11 +3,8 @@
 
 use std::{sync::Arc, thread};
 
-use consort_fabric::{Rank, environment};
-use consort_native::{
-    Failure, Origin,
-    threads::{Starting, why_not_started},
-};
+use consort_fabric::{Rank, advice::of_thread, environment};
+use consort_native::{Failure, Origin, threads::Starting};
 
 use crate::{
     Error,
@@ -54,7 +51,7 @@ fn run_threads(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
     let job = &ranks.job;
     thread::scope(|scope| {
         let (mut handles, mut errors) = (Vec::new(), Vec::new());
-        let starting = Starting::of(ranks.here().count()).map_err(|error| why_not_started(&error));
+        let starting = Starting::of(ranks.here().count()).map_err(|error| of_thread(&error));
         for rank in ranks.here() {
             let body = move || {
                 ranks.settle(rank);

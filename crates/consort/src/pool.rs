@@ -24,11 +24,8 @@ use std::{
     thread::JoinHandle,
 };
 
-use consort_fabric::Rank;
-use consort_native::{
-    Event, ProcessToken,
-    threads::{Starting, why_not_started},
-};
+use consort_fabric::{Rank, advice::of_thread};
+use consort_native::{Event, ProcessToken, threads::Starting};
 
 use crate::{
     Error, Pe, Result,
@@ -224,7 +221,7 @@ impl Pool {
         });
         let makes = Box::new(makes);
         let mut pool = Self { shared, ranks: Mutex::new(None), makes, threads: vec![] };
-        let refused = |error| Error::Thread { rank: Rank(0), reason: why_not_started(&error) };
+        let refused = |error| Error::Thread { rank: Rank(0), reason: of_thread(&error) };
         let starting = Starting::of(size).map_err(refused)?;
         for rank in ranks.here().skip(1) {
             let (shared, placing) = (Arc::clone(&pool.shared), Arc::clone(&ranks));

@@ -10,12 +10,11 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use consort_fabric::Rank;
+use consort_fabric::{Rank, advice::of_thread};
 use consort_native::{
     Cores, Engine, Failure, Job, NoMemory, Panic,
     affinity::{self, CpuId},
     discard, panic_reason,
-    threads::why_not_started,
 };
 
 use crate::{
@@ -249,7 +248,7 @@ pub(crate) fn started<T>(
     spawn: impl FnOnce(thread::Builder) -> io::Result<T>,
 ) -> Result<T, String> {
     NoMemory::ensure_thread().map_err(|refused| refused.to_string())?;
-    spawn(thread::Builder::new().name(name)).map_err(|error| why_not_started(&error))
+    spawn(thread::Builder::new().name(name)).map_err(|error| of_thread(&error))
 }
 
 /// Fails the job because a PE has panicked, and returns the PE's error.

@@ -6,12 +6,11 @@ use std::{
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use consort_fabric::{Line, Mailbox, Thread};
+use consort_fabric::{Line, Mailbox, Thread, limits::most_mappings};
 
 use super::lines::Lines;
 use crate::{
-    host::threads::{MAPPINGS_OF_A_THREAD, most_mappings},
-    progress::patience::Patience,
+    host::threads::MAPPINGS_OF_A_THREAD, progress::patience::Patience,
     system::thread_end::at_end_of_thread,
 };
 

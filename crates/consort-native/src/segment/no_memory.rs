@@ -2,7 +2,9 @@
 
 use std::io;
 
-use crate::system::limits;
+use consort_fabric::limits::{Refused, address_space_left, remedy};
+
+use crate::system::allocator;
 
 /// Address space that is left to the program when a job is set up, in bytes.
 const PROGRAM: usize = 16 << 20;
@@ -40,7 +42,8 @@ impl NoMemory {
         error: &io::Error,
     ) -> Box<Self> {
         let (object, code) = (object.to_owned(), error.raw_os_error().unwrap_or(0));
-        let advice = limits::advice(error, bytes);
+        let advice = remedy(error, Refused::Memory(bytes));
+        let advice = advice.unwrap_or_else(|| "ask for less symmetric memory".to_owned());
         Box::new(Self { call, object, bytes, code, error: error.to_string(), advice })
     }
 
@@ -74,12 +77,12 @@ impl NoMemory {
     /// # Errors
     /// When it does not.
     pub(crate) fn ensure_room(object: &str, bytes: usize, threads: usize) -> Result<(), Box<Self>> {
-        let Some(left) = limits::address_space_left() else { return Ok(()) };
+        let Some(left) = address_space_left() else { return Ok(()) };
         let stacks = threads.saturating_mul(THREAD.max(min_stack()));
         let needed = bytes.saturating_add(stacks).saturating_add(PROGRAM);
         if needed <= left {
-            if left - needed < threads.saturating_mul(limits::ARENA) {
-                limits::share_arena();
+            if left - needed < threads.saturating_mul(allocator::ARENA) {
+                allocator::share_arena();
             }
             return Ok(());
         }
@@ -95,7 +98,7 @@ impl NoMemory {
     /// # Errors
     /// When it does not.
     pub fn ensure_thread() -> Result<(), Box<Self>> {
-        let Some(left) = limits::address_space_left() else { return Ok(()) };
+        let Some(left) = address_space_left() else { return Ok(()) };
         let needed = THREAD.max(min_stack());
         if needed <= left {
             return Ok(());
@@ -118,9 +121,9 @@ pub(crate) fn out_of_memory() -> io::Error {
     return io::ErrorKind::OutOfMemory.into();
 }
 
-/// A size that may be had by halves: twice what there is, but at most a quarter of the address
-/// space that is left, and at least `least`.
+/// A size that shrinks under `ulimit -v`: at most a quarter of the address space that is left, and
+/// at least `least`.
 pub(crate) fn sparing(least: usize, most: usize) -> usize {
-    let quarter = limits::address_space_left().map_or(usize::MAX, |left| left / 4);
+    let quarter = address_space_left().map_or(usize::MAX, |left| left / 4);
     most.min(quarter).max(least)
 }

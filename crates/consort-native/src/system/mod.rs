@@ -3,11 +3,11 @@
 //! | file | Linux | elsewhere, and in Miri |
 //! | --- | --- | --- |
 //! | `affinity` | threads are moved and bound to processors | they are not |
+//! | `allocator` | the address space of the C library's allocator | nothing is known |
 //! | `clock` | one for all processes of the machine | one for each process |
 //! | `fence` | `membarrier` | none: a wake-up may be lost, and sleeps are short |
 //! | `fork` | handlers of the C library notice forked children | the process's number tells them |
 //! | `futex` | the system's | threads park; a table of the process lists them with their words |
-//! | `limits` | limits of the process and the system, for errors | none is known |
 //! | `library` | a shared library is pinned | it must not be unloaded |
 //! | `memory` | mappings without commitment | the allocator's |
 //! | `process` | files in memory that processes share | none |

@@ -1,6 +1,7 @@
 //! On Linux.
 
 pub(crate) mod affinity;
+pub(crate) mod allocator;
 pub(crate) mod clock;
 #[cfg(not(loom))]
 pub(crate) mod fence;
@@ -8,7 +9,6 @@ pub(crate) mod fork;
 #[cfg(not(loom))]
 pub(crate) mod futex;
 pub(crate) mod library;
-pub(crate) mod limits;
 pub(crate) mod memory;
 pub(crate) mod process;
 #[cfg(not(loom))]

@@ -1,0 +1,249 @@
+//! The limits of the system: what a process may still have, which limit has refused it something,
+//! and what to do about that.
+//!
+//! The system returns the number of an error, which does not say which limit was reached. Linux
+//! tells limits and what is used of them in `/proc`; elsewhere little is known.
+
+#![cfg_attr(any(not(unix), miri), expect(dead_code, reason = "the system says nothing of limits"))]
+
+use std::{fs, io};
+
+/// What the system has refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// Memory, with its size in bytes.
+    Memory(usize),
+    /// A thread or a process.
+    Thread,
+    /// Anything else, such as a file.
+    Other,
+}
+
+/// A request fails although a bit more than its size is left: it is aligned, and guarded.
+const MARGIN: usize = 4 << 20;
+/// A process this close to the limit of mappings has reached it.
+const MAPPINGS_IN_RESERVE: usize = 8;
+
+/// A number in a file of the system.
+fn number_in(path: &str) -> Option<usize> {
+    fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
+}
+
+/// Returns the mappings that this process may have, if the system has such a limit.
+#[must_use]
+pub fn most_mappings() -> Option<usize> {
+    number_in("/proc/sys/vm/max_map_count")
+}
+
+/// Returns the mappings that this process has, if the system says so.
+#[must_use]
+pub fn mappings() -> Option<usize> {
+    Some(fs::read("/proc/self/maps").ok()?.iter().filter(|&&byte| byte == b'\n').count())
+}
+
+#[cfg(any(not(unix), miri))]
+mod system {
+    /// Returns the bytes of address space that this process may still map: they are unknown.
+    #[must_use]
+    pub fn address_space_left() -> Option<usize> {
+        None
+    }
+
+    pub(super) fn remedy_of_number(_: &super::io::Error, _: super::Refused) -> Option<String> {
+        None
+    }
+}
+
+pub use system::address_space_left;
+
+/// Returns what to do about an error of the system, if a limit may be the reason.
+#[must_use]
+pub fn remedy(error: &io::Error, refused: Refused) -> Option<String> {
+    let of_memory = || match refused {
+        Refused::Memory(_) => Some("ask for less symmetric memory or fewer PEs".to_owned()),
+        _ => None,
+    };
+    system::remedy_of_number(error, refused).or_else(of_memory)
+}
+
+#[cfg(all(unix, not(miri)))]
+mod system {
+    use rustix::{
+        io::Errno,
+        param::page_size,
+        process::{Resource, getrlimit},
+    };
+
+    use super::{MAPPINGS_IN_RESERVE, MARGIN, Refused, fs, io, mappings, most_mappings, number_in};
+
+    /// Returns the bytes of address space that this process may still map; `None` without a limit.
+    #[must_use]
+    pub fn address_space_left() -> Option<usize> {
+        let most = getrlimit(Resource::As).current?;
+        let pages = number_in("/proc/self/statm")?;
+        let left = most.saturating_sub((pages as u64).saturating_mul(page_size() as u64));
+        usize::try_from(left).ok()
+    }
+
+    fn soft(resource: Resource) -> String {
+        getrlimit(resource).current.map_or("unlimited".to_owned(), |limit| limit.to_string())
+    }
+
+    pub(super) fn remedy_of_number(error: &io::Error, refused: Refused) -> Option<String> {
+        Some(match (Errno::from_io_error(error)?, refused) {
+            (Errno::NOMEM, Refused::Memory(bytes)) => remedy_of_memory(bytes),
+            (Errno::NOMEM, Refused::Other) => remedy_of_memory(0),
+            (Errno::AGAIN, Refused::Memory(bytes)) => {
+                if address_space_left().is_some_and(|left| left < bytes.saturating_add(MARGIN)) {
+                    return Some(remedy_of_memory(bytes));
+                }
+                let limit = soft(Resource::Memlock);
+                format!("raise the limit of locked memory: `ulimit -l` is {limit} bytes")
+            }
+            (Errno::AGAIN, Refused::Other) | (_, Refused::Thread) => remedy_of_threads(&counts()),
+            (Errno::MFILE, _) => format!(
+                "no more files may be open: `ulimit -n` is {}; raise it, or start fewer PEs",
+                soft(Resource::Nofile)
+            ),
+            (Errno::NFILE, _) => {
+                "the machine has no room for more open files: raise `sysctl fs.file-max`".to_owned()
+            }
+            (Errno::FBIG, _) => match getrlimit(Resource::Fsize).current {
+                Some(most) => format!(
+                    "shared memory is a file, and `ulimit -f` allows {most} bytes of one: raise \
+                     it, or ask for less symmetric memory"
+                ),
+                None => "no file is as large: ask for less symmetric memory".to_owned(),
+            },
+            (Errno::NOSYS | Errno::PERM | Errno::ACCESS, Refused::Memory(_)) => {
+                "the kernel or a sandbox (seccomp) forbids this system call: allow it, or run the \
+                 PEs as threads of one process"
+                    .to_owned()
+            }
+            _ => return None,
+        })
+    }
+
+    fn remedy_of_memory(bytes: usize) -> String {
+        if let Some(left) = address_space_left()
+            && let Some(most) = getrlimit(Resource::As).current
+            && left < bytes.saturating_add(MARGIN)
+        {
+            return format!(
+                "`ulimit -v` allows this process {most} bytes of address space, of which {left} \
+                 are left: raise it, or ask for less symmetric memory or fewer PEs"
+            );
+        }
+        match most_mappings() {
+            Some(most) if mappings().is_some_and(|used| used + MAPPINGS_IN_RESERVE >= most) => {
+                return format!("the process has {most} mappings: raise `sysctl vm.max_map_count`");
+            }
+            _ => {}
+        }
+        if number_in("/proc/sys/vm/overcommit_memory") == Some(2) {
+            return "vm.overcommit_memory is 2, so that all memory counts when it is mapped: ask \
+                    for less symmetric memory, or set it to 0"
+                .to_owned();
+        }
+        "it is more than the address space or the machine's memory: ask for less symmetric memory \
+         or fewer PEs"
+            .to_owned()
+    }
+
+    /// A limit on how many there may be: its name, how many there are if that is known, and the
+    /// limit.
+    pub(super) type Count = (&'static str, Option<usize>, usize);
+
+    /// The limits that stop a thread or a process from starting.
+    fn counts() -> Vec<Count> {
+        let of_user =
+            getrlimit(Resource::Nproc).current.and_then(|most| usize::try_from(most).ok());
+        let of_user = of_user.map(|most| ("RLIMIT_NPROC (`ulimit -u`)", None, most));
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let all = load.split_whitespace().nth(3).and_then(|part| part.split_once('/'));
+        let all = all.and_then(|(_, all)| all.parse().ok());
+        let of_system = number_in("/proc/sys/kernel/threads-max");
+        let of_system = of_system.map(|most| ("kernel.threads-max", all, most));
+        let of_maps = most_mappings().map(|most| ("vm.max_map_count", mappings(), most));
+        of_user.into_iter().chain(of_system).chain(of_maps).chain(of_group()).collect()
+    }
+
+    /// The smallest limit of the control groups that this process is in.
+    fn of_group() -> Option<Count> {
+        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let is_for_pids = |line: &&str| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let names = parts.next();
+            names.is_some_and(|names| names.is_empty() || names.split(',').any(|n| n == "pids"))
+        };
+        let path = groups.lines().find(is_for_pids)?.splitn(3, ':').nth(2)?;
+        let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/pids"];
+        let folders = path.match_indices('/').map(|(at, _)| &path[..at]).chain([path]);
+        let all = folders.flat_map(|folder| roots.map(|root| format!("{root}{folder}")));
+        let limit = |folder: String| {
+            let most = number_in(&format!("{folder}/pids.max"))?;
+            let used = number_in(&format!("{folder}/pids.current"));
+            Some(("the control group's pids.max", used, most))
+        };
+        all.filter_map(limit).min_by_key(|&(_, used, most)| most.saturating_sub(used.unwrap_or(0)))
+    }
+
+    pub(super) fn remedy_of_threads(limits: &[Count]) -> String {
+        let name = |&(name, used, most): &Count| match used {
+            Some(used) => format!("{name} of {most}, of which {used} are used"),
+            None => format!("{name} of {most}"),
+        };
+        let is_met = |(_, used, most): &&Count| {
+            used.is_some_and(|used| used + most / 64 + MAPPINGS_IN_RESERVE >= *most)
+        };
+        let met: Vec<String> = limits.iter().filter(is_met).map(name).collect();
+        if !met.is_empty() {
+            return format!("the limit is {}: raise it, or use fewer PEs", met.join("; "));
+        }
+        match limits {
+            [] => "use fewer PEs".to_owned(),
+            _ => {
+                let all = limits.iter().map(name).collect::<Vec<_>>().join("; ");
+                format!("raise the limit that is met, or use fewer PEs ({all})")
+            }
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::{system::*, *};
+
+    #[test]
+    fn remedy_names_the_limit() {
+        let memory = Refused::Memory(1 << 20);
+        for (errno, refused, part) in [
+            (Errno::AGAIN, Refused::Other, "`ulimit -u`"),
+            (Errno::AGAIN, Refused::Thread, "`ulimit -u`"),
+            (Errno::AGAIN, memory, "`ulimit -l` is "),
+            (Errno::MFILE, Refused::Other, "`ulimit -n` is "),
+            (Errno::NFILE, memory, "fs.file-max"),
+            (Errno::NOMEM, Refused::Other, "less symmetric memory"),
+            (Errno::FBIG, memory, "ask for less symmetric memory"),
+            (Errno::NOSYS, memory, "seccomp"),
+            (Errno::INVAL, memory, "ask for less symmetric memory or fewer PEs"),
+        ] {
+            let remedy = remedy(&errno.into(), refused).expect("a limit is known");
+            assert!(remedy.contains(part), "{errno:?}, {refused:?}: `{part}` in {remedy}");
+        }
+        assert_eq!(remedy(&Errno::PERM.into(), Refused::Other), None);
+    }
+
+    #[test]
+    fn thread_limit_that_is_met_is_named() {
+        let limits =
+            [("RLIMIT_NPROC", None, 9), ("pids.max", Some(99), 100), ("maps", Some(5), 65530)];
+        let text = remedy_of_threads(&limits);
+        assert!(text.contains("the limit is pids.max of 100, of which 99 are used"), "{text}");
+        assert!(!text.contains("maps") && !text.contains("NPROC"), "{text}");
+        let text = remedy_of_threads(&limits[..1]);
+        assert!(text.contains("use fewer PEs (RLIMIT_NPROC of 9)"), "{text}");
+    }
+}
