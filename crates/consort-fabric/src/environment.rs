@@ -20,9 +20,39 @@ pub fn is_blank(value: &OsStr) -> bool {
     value.as_encoded_bytes().trim_ascii().is_empty()
 }
 
+/// The variables by which launchers other than `consort run` say how many processes they have
+/// started, and which of them a process is: Open MPI; MPICH and Intel MPI; Slurm.
+const LAUNCHERS: [[&str; 2]; 3] = [
+    ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"],
+    ["PMI_SIZE", "PMI_RANK"],
+    ["SLURM_STEP_NUM_TASKS", "SLURM_PROCID"],
+];
+
+/// Returns how many processes another launcher has started, and which of them this is, by the
+/// values of its variables; `None` if no launcher has started this process.
+#[must_use]
+pub fn launched(value: impl Fn(&str) -> Option<String>) -> Option<(u32, u32)> {
+    let number = |name: &str| value(name)?.trim().parse().ok();
+    LAUNCHERS.into_iter().find_map(|[count, rank]| number(count).zip(number(rank)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn launcher_says_count_and_rank() {
+        for [count, rank] in LAUNCHERS {
+            let set = |name: &str| {
+                [(count, "3"), (rank, "1 ")]
+                    .iter()
+                    .find(|one| one.0 == name)
+                    .map(|one| one.1.into())
+            };
+            assert_eq!(launched(set), Some((3, 1)));
+            assert_eq!(launched(|name| set(name).filter(|_| name != rank)), None);
+        }
+    }
 
     #[test]
     fn empty_and_blank_values_count_as_unset() {

@@ -90,7 +90,8 @@ pub(crate) fn warn(what: fmt::Arguments<'_>) {
 /// Ends the process as a program in C does that ends normally: by its exit handlers.
 pub(crate) fn exit(status: c_int) -> ! {
     begin_to_end(status);
-    // SAFETY: no thread calls it a second time, as `begin_to_end` has found.
+    // SAFETY: no other thread runs the exit handlers, as `begin_to_end` has found. If one of them
+    // calls this function, the C library goes on with those that are left.
     unsafe { libc::exit(status) }
 }
 

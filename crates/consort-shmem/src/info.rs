@@ -1,5 +1,7 @@
 //! What the library is, and what its environment may say.
 
+use std::io::{self, Write as _};
+
 use consort_native::usage::LargePages;
 use libc::{c_char, c_int};
 
@@ -49,11 +51,14 @@ pub(crate) fn announce(world: &World) {
     if world.rank.0 != 0 {
         return;
     }
+    // Nothing is lost but the text if standard output cannot be written.
+    let mut out = io::stdout();
     if environment.version {
-        println!("{VENDOR}, OpenSHMEM 1.6");
+        let _ = writeln!(out, "{VENDOR}, OpenSHMEM 1.6");
     }
     if environment.info {
-        println!(
+        let _ = writeln!(
+            out,
             "{SYMMETRIC_SIZE}={}: bytes of each PE's symmetric heap, with K, M, G or T\n\
              SHMEM_VERSION={}: print the library's version\n\
              SHMEM_INFO=1: print this\n\

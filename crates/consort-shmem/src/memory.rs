@@ -12,7 +12,7 @@ use crate::{
     allocator::MOST_ALIGN,
     collectives::synchronize,
     environment::SYMMETRIC_SIZE,
-    failure::fail,
+    failure::{fail, warn},
     rma::copy,
     teams::{Members, Team},
     world::{World, world},
@@ -52,10 +52,10 @@ fn warn_of_full_heap(routine: &str, world: &World, bytes: usize) {
     }
     let (heap, taken) = (world.heap_bytes, world.books().taken());
     let larger = heap.saturating_add(bytes).checked_next_power_of_two().unwrap_or(usize::MAX);
-    eprintln!(
+    warn(format_args!(
         "{routine} returns null: {bytes} bytes do not fit the symmetric heap, of whose {heap} \
          bytes {taken} are taken: set {SYMMETRIC_SIZE}={larger}"
-    );
+    ));
 }
 
 /// `shmem_malloc`.

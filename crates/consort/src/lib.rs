@@ -33,9 +33,9 @@ mod runtime;
 mod symmetric;
 mod team;
 mod teams;
-mod told;
 mod two_sided;
 mod value;
+mod warn;
 
 pub use bytemuck;
 

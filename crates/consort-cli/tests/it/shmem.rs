@@ -113,8 +113,8 @@ fn active_sets_of_threads() {
 #[test]
 fn memory_and_counting_puts() {
     // It asks for more than there is, too, which PE 0 says once.
-    let full = "shmem_malloc returns null: 1099511627776 bytes do not fit the symmetric heap, of \
-                whose 8388608 bytes 0 are taken: set SHMEM_SYMMETRIC_SIZE=2199023255552\n";
+    let full = "warning: PE 0: shmem_malloc returns null: 1099511627776 bytes do not fit the symmetric \
+                heap, of whose 8388608 bytes 0 are taken: set SHMEM_SYMMETRIC_SIZE=2199023255552\n";
     works("memory.c", &["-std=c11"], full);
 }
 

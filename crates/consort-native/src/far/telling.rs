@@ -82,7 +82,7 @@ impl Far {
         self.link().writes.have_long()
     }
 
-    /// The answer to a question, once it is there. It is had once.
+    /// Takes the reply to a request if it has arrived.
     pub(crate) fn answer(&self, id: u64) -> Option<Vec<u64>> {
         self.link().questions.take(id)
     }

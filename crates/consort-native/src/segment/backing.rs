@@ -102,8 +102,8 @@ fn ensure_own(
 /// the file, which is aligned to large pages: then the system can map large pages.
 ///
 /// # Errors
-/// When the file cannot be as long, and in a forked child. The bytes are then free again, unless another process has
-/// appended others meanwhile.
+/// When the file cannot be that long, and in a forked child. The bytes are then free again, unless
+/// another process has appended some meanwhile.
 pub(crate) fn append(
     shared: &dyn SharedEnd,
     bytes: usize,

@@ -52,8 +52,8 @@ impl NoMemory {
         self.code
     }
 
-    /// The error of a forked child, in which a system call was to provide `bytes` for `object` of its
-    /// parent's job.
+    /// The error of a forked child, in which a system call was to provide `bytes` for `object` of
+    /// its parent's job.
     #[cold]
     pub(crate) fn in_child(call: &'static str, object: &str, bytes: usize) -> Box<Self> {
         let error = "this process is a forked child of one that runs the job".to_owned();

@@ -71,7 +71,8 @@ impl<const WORDS: usize> Poison<WORDS> {
         true
     }
 
-    /// The first word of the reason, if it is complete. Never waits, so a signal handler may call it.
+    /// Returns the first word of the reason, if it is complete. Never waits, so that a signal
+    /// handler may call it.
     pub fn kind(&self) -> Option<u64> {
         // Acquire: pairs with the release in `claim`.
         let is_there = self.flag.0.load(Acquire) == FAILED;

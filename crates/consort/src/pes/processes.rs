@@ -20,7 +20,7 @@ use super::{Pes, ground::Ground};
 use crate::{
     Algorithms, Error, Result,
     fabric::{Fabric, MachineShape, ProcessShape, Sharing},
-    told,
+    warn::warn,
 };
 
 /// Words that processes tell each other before those with the processors that they may use, and
@@ -140,7 +140,7 @@ impl Processes {
     ) -> Result<Self> {
         let mpi = Mpi::begin(started).map_err(failed)?;
         if let Some(warning) = mpi.warning().filter(|_| mpi.rank() == 0) {
-            told::warn(warning);
+            warn(warning);
         }
         let (rank, processes) = (mpi.rank() as usize, started.processes as usize);
         let each = shape.pes_each.max(1);
@@ -215,7 +215,7 @@ impl Processes {
             // All processes know it; the first that finds none knows why.
             let speaker = found.iter().position(|&is_found| is_found == 0).unwrap_or(0);
             if rank == speaker {
-                told::warn(&format!("processes of one machine share no memory: {reason}"));
+                warn(&format!("processes of one machine share no memory: {reason}"));
             }
             return Ok(apart);
         };

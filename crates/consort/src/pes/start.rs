@@ -107,7 +107,7 @@ impl Pes {
         self.heap_bytes = Some(self.heap_bytes.map_or_else(heap_bytes_of_environment, Ok)?);
         let mut processes = Processes::begin(started, shape, sharing, self.statics.clone())?;
         processes.ensure_alike(self, sharing)?;
-        copies::is_none();
+        copies::note_part_of_job();
         // The launcher of the MPI says where processes run.
         self.pinning = Pinning::System;
         Ok(processes)

@@ -23,7 +23,7 @@ use consort_native::{Call, Endpoint, HeapError, Operands, ProcessToken, Site, St
 use consort_tuner::{Mix, MixError};
 
 use super::plans::Ready;
-use crate::told;
+use crate::warn::warn;
 
 /// The environment variable that names the file.
 const RECORD: &str = "CONSORT_RECORD";
@@ -43,7 +43,7 @@ impl Recorder {
         let path = PathBuf::from(variable(RECORD)?);
         if let Err(error) = Mix::open(&path) {
             if warns {
-                warn(&error);
+                warn_once(&error);
             }
             return None;
         }
@@ -72,16 +72,16 @@ impl Drop for Recorder {
             }
         }
         if let Err(error) = mix.append(&self.path) {
-            warn(&error);
+            warn_once(&error);
         }
     }
 }
 
 /// Says once why calls are not recorded: on standard error if the program subscribes to no events,
 /// since whoever runs it has asked for the file.
-fn warn(error: &MixError) {
+fn warn_once(error: &MixError) {
     static SAID: Once = Once::new();
-    SAID.call_once(|| told::warn(&format!("{RECORD}: {error}; calls are not recorded")));
+    SAID.call_once(|| warn(&format!("{RECORD}: {error}; calls are not recorded")));
 }
 
 /// A plan whose calls are counted.

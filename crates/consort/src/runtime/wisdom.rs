@@ -25,7 +25,7 @@ use std::{
 use consort_fabric::{environment::variable, files};
 use consort_tuner::{Arrival, Entry, Table, Wisdom, WisdomError, default_path};
 
-use crate::{Algorithms, Error, Result, fabric::Fabric, told};
+use crate::{Algorithms, Error, Result, fabric::Fabric, warn::warn};
 
 /// The origin of the wisdom of a launch.
 #[derive(Clone, Debug, Default)]
@@ -64,8 +64,8 @@ struct Read {
     tables: BTreeMap<u32, Arc<Table>>,
 }
 
-/// Files that were read, for whom. Valgrind reports what a static `HashMap` holds as lost, since its
-/// pointer leads into the middle of its memory.
+/// Files that were read, and for which job. Valgrind reports the contents of a static `HashMap` as
+/// lost, since its pointer leads into the middle of its memory.
 type Files = BTreeMap<(PathBuf, Arrival, Fabric, String), Read>;
 
 static FILES: LazyLock<Mutex<Files>> = LazyLock::new(Mutex::default);
@@ -174,7 +174,7 @@ impl Source {
             return Err(Error::Wisdom(message.clone()));
         }
         for warning in read.warnings.drain(..).filter(|_| warns) {
-            told::warn(&warning);
+            warn(&warning);
         }
         match &read.content {
             Ok(wisdom) => {

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use consort_fabric::environment::{is_blank, variable};
+use consort_fabric::environment::{self, is_blank, variable};
 
 use crate::args::PES_PER_PROCESS;
 
@@ -11,13 +11,6 @@ const OF_MPI: [(&str, &str); 3] =
     [(PES_PER_PROCESS, "1"), ("CONSORT_PLACEMENT", "blocks"), ("CONSORT_SHARING", "machine")];
 /// The number of PEs of a program that nothing has launched.
 const PES: &str = "CONSORT_PES";
-/// How many processes a launcher has started, and which of them this is.
-const LAUNCHERS: [[&str; 2]; 3] = [
-    ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"],
-    ["PMI_SIZE", "PMI_RANK"],
-    ["SLURM_STEP_NUM_TASKS", "SLURM_PROCID"],
-];
-
 /// Warns of all that does nothing for `pes` processes with these variables besides those of the
 /// environment.
 pub(super) fn tell(pes: u32, given: &[(OsString, OsString)]) {
@@ -48,9 +41,8 @@ fn lines(pes: u32, variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
 /// One of several processes that a launcher has started would start a job by itself: the first one
 /// says so.
 fn launched(pes: u32, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let number = |name: &str| variable(name)?.parse::<u32>().ok();
-    let found = LAUNCHERS.into_iter().find_map(|[size, rank]| number(size).zip(number(rank)));
-    let (count, _) = found.filter(|&(count, rank)| count > 1 && rank == 0)?;
+    let started = environment::launched(variable);
+    let (count, _) = started.filter(|&(count, rank)| count > 1 && rank == 0)?;
     Some(format!(
         "a launcher has started this command {count} times, and each starts a job of its own with \
          -n {pes}: let the launcher start the program, or start this command once"

@@ -6,16 +6,15 @@
 //! | after it, in the parent | that is released |
 //! | after it, in the child | it is mapped in place of the variables |
 //!
-//! Until that is done the thread gets no signals, whose handlers may write variables. The copies
-//! are those of the thread that forks. A child that gets none says so and ends, before it can
-//! change what its parent uses. In a child nothing is left to do for its own children. One that is
+//! The copies are those of the thread that forks. A child that gets none says so and ends, before
+//! it can change what its parent uses. In a child nothing is left to do for its own children. One that is
 //! made without these handlers, as by `clone`, shares the variables.
 
 #![expect(unsafe_code, reason = "maps memory in place of the program's data")]
 
 use std::{
     cell::Cell,
-    io, mem,
+    io,
     ops::Range,
     os::fd::RawFd,
     ptr::{null_mut, with_exposed_provenance, with_exposed_provenance_mut},
@@ -25,7 +24,7 @@ use std::{
     },
 };
 
-use libc::{c_void, sigset_t};
+use libc::c_void;
 use rustix::{
     io::Errno,
     mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap_fixed, munmap},
@@ -56,30 +55,6 @@ thread_local! {
     /// The addresses of private copies of the chunks, from before a fork until after it; 0 of one
     /// that could not be made. In memory that the child does not share.
     static COPIES: Cell<[usize; CHUNKS]> = const { Cell::new([0; CHUNKS]) };
-    /// The signals that the thread did not get before the fork.
-    static BLOCKED: Cell<sigset_t> = const { Cell::new(no_signals()) };
-}
-
-const fn no_signals() -> sigset_t {
-    // SAFETY: zeros are a set, which is empty.
-    unsafe { mem::zeroed() }
-}
-
-/// Keeps signals from the thread.
-fn block_signals() {
-    let (mut all, mut before) = (no_signals(), no_signals());
-    // SAFETY: a set of this thread.
-    unsafe { libc::sigfillset(&raw mut all) };
-    // SAFETY: two sets of this thread.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
-    BLOCKED.set(before);
-}
-
-/// Lets the thread have the signals that it had before.
-fn unblock_signals() {
-    let before = BLOCKED.get();
-    // SAFETY: a set of this thread.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut()) };
 }
 
 /// Gives children copies of what has been mapped.
@@ -139,7 +114,6 @@ fn of_own() -> Option<&'static Mapped> {
 
 fn before_fork() {
     let Some(Mapped { chunks, file, at }) = of_own() else { return };
-    block_signals();
     let (mut copies, mut next) = ([0; CHUNKS], *at);
     for (Chunk { pages, .. }, address) in chunks.iter().zip(&mut copies) {
         *address = copy(pages, *file, next).map_or(0, <*mut c_void>::expose_provenance);
@@ -162,7 +136,6 @@ fn in_parent() {
         // SAFETY: mapped before the fork, and nothing uses it.
         let _ = unsafe { munmap(with_exposed_provenance_mut(copy), pages.len()) };
     }
-    unblock_signals();
 }
 
 fn in_child() {
@@ -181,5 +154,4 @@ fn in_child() {
         }
     }
     IS_OWN.store(false, Relaxed);
-    unblock_signals();
 }

@@ -6,18 +6,22 @@
 //! | then in the child | the count of forks is raised |
 //! | then | the work that has been registered |
 //!
-//! The order matters: the variables may be shared with the parent until they are copied. A child
-//! that has not been forked by the C library's `fork`, as by `vfork` or `clone`, is not noticed.
+//! The order matters: the variables may be shared with the parent until they are copied. The thread
+//! that forks gets no signals meanwhile: a handler could write what is still shared. A child that has not been forked by the C library's `fork`, as by `vfork` or `clone`, is not noticed.
 
 #![expect(unsafe_code, reason = "registers functions with the C library")]
 
 use std::{
-    io,
+    cell::Cell,
+    io, mem,
+    ptr::null_mut,
     sync::{
         OnceLock,
         atomic::{AtomicU32, Ordering::Relaxed},
     },
 };
+
+use libc::sigset_t;
 
 /// Functions that copy static variables around a fork.
 pub(crate) struct Copies {
@@ -34,7 +38,35 @@ static WORK: [OnceLock<fn()>; 4] = [const { OnceLock::new() }; 4];
 /// The error of the registration, if it failed.
 static REGISTERED: OnceLock<i32> = OnceLock::new();
 
+const fn no_signals() -> sigset_t {
+    // SAFETY: zeros are a set, which is empty.
+    unsafe { mem::zeroed() }
+}
+
+thread_local! {
+    /// The signals that the thread did not get before the fork.
+    static BLOCKED: Cell<sigset_t> = const { Cell::new(no_signals()) };
+}
+
+/// Keeps signals from the thread.
+fn block_signals() {
+    let (mut all, mut before) = (no_signals(), no_signals());
+    // SAFETY: a set of this thread.
+    unsafe { libc::sigfillset(&raw mut all) };
+    // SAFETY: two sets of this thread.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
+    BLOCKED.set(before);
+}
+
+/// Lets the thread have the signals that it had before.
+fn unblock_signals() {
+    let before = BLOCKED.get();
+    // SAFETY: a set of this thread.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut()) };
+}
+
 extern "C" fn before() {
+    block_signals();
     if let Some(copies) = COPIES.get() {
         (copies.before)();
     }
@@ -44,6 +76,7 @@ extern "C" fn in_parent() {
     if let Some(copies) = COPIES.get() {
         (copies.in_parent)();
     }
+    unblock_signals();
 }
 
 extern "C" fn in_child() {
@@ -53,6 +86,7 @@ extern "C" fn in_child() {
     // Relaxed: the child has this thread alone.
     FORKS.store(FORKS.load(Relaxed).wrapping_add(1), Relaxed);
     WORK.iter().filter_map(OnceLock::get).for_each(|work| work());
+    unblock_signals();
 }
 
 /// Registers the functions above, once.

@@ -10,23 +10,16 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use consort_fabric::environment::variable;
+use consort_fabric::environment::{launched, variable};
 use consort_native::Member;
 
-use crate::told;
-
-/// How many processes a launcher has started, and which of them this is.
-const LAUNCHERS: [[&str; 2]; 3] = [
-    ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"],
-    ["PMI_SIZE", "PMI_RANK"],
-    ["SLURM_STEP_NUM_TASKS", "SLURM_PROCID"],
-];
+use crate::warn::warn;
 
 /// Whether this process has been one of the PEs that an MPI has started.
 static IS_ONE_OF_ALL: AtomicBool = AtomicBool::new(false);
 
-/// This process is one of the PEs that an MPI has started.
-pub(super) fn is_none() {
+/// Notes that this process is one of the PEs that an MPI has started.
+pub(super) fn note_part_of_job() {
     // Relaxed: it publishes no other data.
     IS_ONE_OF_ALL.store(true, Relaxed);
 }
@@ -40,16 +33,14 @@ pub(super) fn warn_once() {
             return;
         }
         if let Some(text) = text(|name| variable(name)?.into_string().ok()) {
-            told::warn(&text);
+            warn(&text);
         }
     });
 }
 
 /// What the first of several processes says.
 fn text(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
-    let found = LAUNCHERS.into_iter().find_map(|[size, rank]| number(size).zip(number(rank)));
-    let (count, _) = found.filter(|&(count, rank)| count > 1 && rank == 0)?;
+    let (count, _) = launched(variable).filter(|&(count, rank)| count > 1 && rank == 0)?;
     Some(format!(
         "a launcher has started {count} copies of this program, and each runs a job of its own \
          whose PEs are threads: use `Pes::from_env` so that the processes are the PEs of one job, \
@@ -69,13 +60,12 @@ mod tests {
                 found.map(|(_, value)| (*value).to_owned())
             })
         };
-        for [size, rank] in LAUNCHERS {
-            let text = said(&[(size, "3"), (rank, "0")]).expect("a warning");
-            assert!(text.contains("3 copies") && text.contains("`Pes::from_env`"), "{text}");
-            assert_eq!(said(&[(size, "3"), (rank, "1")]), None);
-            assert_eq!(said(&[(size, "1"), (rank, "0")]), None);
-            assert_eq!(said(&[(size, "3")]), None);
-        }
+        let [size, rank] = ["PMI_SIZE", "PMI_RANK"];
+        let text = said(&[(size, "3"), (rank, "0")]).expect("a warning");
+        assert!(text.contains("3 copies") && text.contains("`Pes::from_env`"), "{text}");
+        assert_eq!(said(&[(size, "3"), (rank, "1")]), None);
+        assert_eq!(said(&[(size, "1"), (rank, "0")]), None);
+        assert_eq!(said(&[(size, "3")]), None);
         assert_eq!(said(&[]), None);
     }
 }
