@@ -1,6 +1,8 @@
 //! Locks: exclusion, order, attempts, nesting.
 
 use std::{
+    fs,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
@@ -77,6 +79,14 @@ fn sixty_four_threads_get_through<R: Lock>() {
     count::<R>(64, 50, || {});
 }
 
+/// Whether a thread sleeps, by its folder in `/proc`.
+fn is_asleep(thread: &Path) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(thread).join("stat"));
+    let stat = stat.expect("the thread is there");
+    let (_, state) = stat.rsplit_once(") ").expect("a name in parentheses");
+    state.starts_with('S')
+}
+
 fn first_come_first_served<R: Lock>() {
     // A thread that comes may overtake one that waits.
     if [Handoff::NAME, TestAndSet::NAME].contains(&R::NAME) {
@@ -87,8 +97,17 @@ fn first_come_first_served<R: Lock>() {
         let mut guard = mutex.lock();
         for number in 0..6 {
             let mutex = &mutex;
-            scope.spawn(move || mutex.lock().push(number));
-            thread::sleep(Duration::from_millis(20)); // until it waits
+            let (says, who) = mpsc::channel();
+            scope.spawn(move || {
+                says.send(fs::read_link("/proc/thread-self").expect("its number")).expect("sent");
+                drop(says);
+                mutex.lock().push(number);
+            });
+            // Threads that wait sleep at last.
+            let who = who.iter().last().expect("its number");
+            while !is_asleep(&who) {
+                thread::sleep(Duration::from_millis(1));
+            }
         }
         guard.push(100);
     });
