@@ -45,7 +45,7 @@ const PAUSE_PART: u32 = 8;
 struct Asked {
     process: u32,
     id: u64,
-    /// Whether it is of this round.
+    /// Whether the round in which it was asked has not ended.
     is_new: bool,
 }
 
@@ -91,6 +91,7 @@ impl Census {
             return None;
         }
         self.begun = None;
+        self.asked.iter_mut().for_each(|asked| asked.is_new = false);
         let reports = mem::take(&mut self.reports);
         self.next = Some(now + ((now - since) / PAUSE_PART).clamp(shortest, longest));
         if self.candidate == far.own() {
@@ -107,7 +108,6 @@ impl Census {
     /// answered the last question are not asked again.
     fn ask(&mut self, far: &Far, now: Instant) {
         self.begun = Some(now);
-        self.asked.iter_mut().for_each(|asked| asked.is_new = false);
         let all = if self.candidate == far.own() {
             0..far.count()
         } else {
@@ -160,4 +160,32 @@ fn describe(job: &Job, far: &Far, now: &Snapshot, pe: Rank) -> Option<WaitText> 
         Some(Description { place, awaited })
     };
     Some(description.unwrap_or_default().complete(job, now, pe))
+}
+
+#[cfg(all(test, target_os = "linux", not(any(loom, miri, consort_portable))))]
+mod tests {
+    use super::*;
+    use crate::far::home::tests::{serve, three};
+
+    /// Otherwise a process would be in the reports of the next round twice, once as it was before.
+    #[test]
+    fn answer_that_comes_between_two_rounds_is_dropped() {
+        let jobs = three();
+        let far = jobs[0].far().expect("far PEs");
+        let mut census = Census::default();
+        let mut until = |has_begun: bool, other: Option<&Job>| {
+            while census.begun.is_some() != has_begun {
+                serve(&jobs[0]);
+                other.into_iter().for_each(serve);
+                assert!(census.look(&jobs[0], far).is_none(), "no PE waits");
+            }
+            let asked = census.asked.iter().map(|asked| asked.process).collect::<Vec<_>>();
+            (asked, census.reports.len())
+        };
+        assert_eq!(until(true, None), (vec![1, 2], 0));
+        assert_eq!(until(false, Some(&jobs[2])), (vec![1], 0));
+        serve(&jobs[1]);
+        serve(&jobs[0]);
+        assert_eq!(until(true, None), (vec![1, 2], 0));
+    }
 }

@@ -227,7 +227,7 @@ impl Job {
 }
 
 #[cfg(all(test, target_os = "linux", not(any(loom, miri, consort_portable))))]
-mod tests {
+pub(super) mod tests {
     use std::{sync::Arc, thread};
 
     use consort_fabric::{Nodes, Signal};
@@ -252,7 +252,7 @@ mod tests {
     const LOOKS: u32 = 10;
 
     /// Three processes of one PE each, which share no memory.
-    fn three() -> Vec<Arc<Job>> {
+    pub(in crate::far) fn three() -> Vec<Arc<Job>> {
         let nodes = Nodes::Blocks(1);
         let config = Config { pes: 3, here: 1, nodes, ..Config::of_two() };
         let job = |end| {
@@ -263,7 +263,8 @@ mod tests {
         Loopback::ends(3, 0).into_iter().map(job).collect()
     }
 
-    fn serve(job: &Job) {
+    /// Looks until what was sent has surely come.
+    pub(in crate::far) fn serve(job: &Job) {
         (0..LOOKS).for_each(|_| job.serve());
     }
 
