@@ -6,9 +6,10 @@
 //! all of its PEs compute. If a PE waits there, it asks again after a while.
 //!
 //! The process that takes the census asks all others at once, and judges what they report; then
-//! again, after a pause. Reports of one round are made when all of the round before have arrived,
-//! so what two rounds agree on was so at one time in between. An answer that comes after its round
-//! has ended is dropped. Cost: nothing while no PE waits for long, then a packet to each process
+//! again, after a pause, until three rounds agree. Reports of one round are made when all of the
+//! round before have arrived, so what two rounds agree on was so at one time in between; the third
+//! says whether all PEs have polled since. An answer that comes after its round has ended is
+//! dropped. Cost: nothing while no PE waits for long, then a packet to each process
 //! and back, once in 20 ms to 500 ms.
 
 use std::{

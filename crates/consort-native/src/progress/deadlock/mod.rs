@@ -5,7 +5,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `snapshot` | what all PEs do at some time, and which of them are stuck |
-//! | `verdict` | decides by two snapshots |
+//! | `verdict` | decides by three snapshots |
 //! | `describe` | where a PE waits, and for what, in words |
 //!
 //! A PE that has waited for some milliseconds publishes the call and the group that it waits in. A

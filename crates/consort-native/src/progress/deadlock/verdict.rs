@@ -1,4 +1,9 @@
-//! Decides by two snapshots whether PEs wait in vain.
+//! Decides by three snapshots whether PEs wait in vain.
+//!
+//! The parts of a snapshot may be of different times, but those of the next one are all later. So
+//! what two agree on was so at one time in between. A PE may have stored a message near another
+//! one by then, which no packet count shows. The third snapshot says whether the other has polled
+//! several times since the second, and thus has seen the message.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +11,7 @@ use consort_fabric::Rank;
 
 use super::snapshot::{Pulse, Snapshot, Standing};
 
-/// How often each PE must have polled since the stuck PEs were found.
+/// How often each PE must have polled since the second snapshot with the same stuck PEs.
 const BEATS: u64 = 4;
 
 /// Why PEs wait in vain.
@@ -21,16 +26,16 @@ pub(crate) enum Verdict {
 }
 
 /// The stuck PEs of an earlier snapshot, each with the number of its wait; what had happened by
-/// then; and the beats of all PEs at that time.
+/// then; and the beats of all PEs in the next snapshot, if that was the same.
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
     stuck: Vec<(Rank, u64)>,
     pulse: Pulse,
-    beats: Vec<u64>,
+    beats: Option<Vec<u64>>,
 }
 
 impl Suspects {
-    /// Compares a snapshot with the earlier one, which it replaces if something has happened in
+    /// Compares a snapshot with the earlier ones, which it replaces if something has happened in
     /// between. Decides if nothing has, nothing is on its way, and all have polled in vain.
     pub(crate) fn judge(&mut self, now: &Snapshot) -> Option<Verdict> {
         let stuck = now.stuck();
@@ -38,32 +43,35 @@ impl Suspects {
         let numbered: Vec<_> = stuck.iter().filter_map(number).collect();
         let pulse = now.pulse(&stuck);
         if (&self.stuck, self.pulse) != (&numbered, pulse) {
+            *self = Self { stuck: numbered, pulse, beats: None };
+            return None;
+        }
+        let Some(beats) = &self.beats else {
             let beats = |standing: &Standing| match standing {
                 Standing::Waits(waiting) => waiting.beats,
                 Standing::Active | Standing::Finished => u64::MAX,
             };
-            let beats = now.standings.iter().map(beats).collect();
-            *self = Self { stuck: numbered, pulse, beats };
+            self.beats = Some(now.standings.iter().map(beats).collect());
             return None;
-        }
-        let nothing_is_on_its_way = pulse.sent == pulse.received;
-        (nothing_is_on_its_way && self.have_polled(now, &stuck)).then(|| verdict(now, &stuck))?
-    }
-
-    /// Whether all on whom the stuck PEs depend have polled for their messages several times since,
-    /// or have finished. Members that have not begun their calls are stuck; those that have begun
-    /// them wait or have finished.
-    fn have_polled(&self, now: &Snapshot, stuck: &BTreeSet<Rank>) -> bool {
-        let has_polled = |pe: Rank| match now.standings[pe.index()] {
-            Standing::Finished => true,
-            Standing::Waits(waiting) => {
-                let since = waiting.beats.checked_sub(self.beats[pe.index()]);
-                since.is_some_and(|beats| beats >= BEATS)
-            }
-            Standing::Active => false,
         };
-        now.depends_on(stuck).into_iter().all(|pe| pe.is_some_and(has_polled))
+        let nothing_is_on_its_way = pulse.sent == pulse.received;
+        (nothing_is_on_its_way && have_polled(now, &stuck, beats)).then(|| verdict(now, &stuck))?
     }
+}
+
+/// Whether all on whom the stuck PEs depend have polled for their messages several times since they
+/// had these `beats`, or have finished. Members that have not begun their calls are stuck; those
+/// that have begun them wait or have finished.
+fn have_polled(now: &Snapshot, stuck: &BTreeSet<Rank>, beats: &[u64]) -> bool {
+    let has_polled = |pe: Rank| match now.standings[pe.index()] {
+        Standing::Finished => true,
+        Standing::Waits(waiting) => {
+            let since = waiting.beats.checked_sub(beats[pe.index()]);
+            since.is_some_and(|beats| beats >= BEATS)
+        }
+        Standing::Active => false,
+    };
+    now.depends_on(stuck).into_iter().all(|pe| pe.is_some_and(has_polled))
 }
 
 /// Why these PEs, which are stuck, wait in vain.
@@ -132,13 +140,13 @@ mod tests {
         snapshot
     }
 
-    /// What is decided of PEs that do the same in two snapshots, in which they have polled so
-    /// often.
+    /// What is decided of PEs that do the same in three snapshots. They poll often between the
+    /// first two, and `beats` times between the last two.
     fn judged(all: &[Does], beats: u64, pulse: Pulse) -> Option<Verdict> {
         let mut suspects = Suspects::default();
-        let first = suspects.judge(&snapshot(all, 7, pulse));
-        assert_eq!(first, None, "one snapshot decides nothing");
-        suspects.judge(&snapshot(all, 7 + beats, pulse))
+        let mut judge = |beats| suspects.judge(&snapshot(all, beats, pulse));
+        assert_eq!([judge(7), judge(70)], [None; 2], "two snapshots decide nothing");
+        judge(70 + beats)
     }
 
     fn quiet(all: &[Does]) -> Option<Verdict> {
@@ -156,6 +164,18 @@ mod tests {
         let late = Pulse { moves: 3, sent: 6, received: 5 };
         assert_eq!(judged(&cycle, BEATS, late), None, "a packet is on its way");
         assert_eq!(judged(&cycle, BEATS - 1, Pulse::default()), None, "a PE may compute");
+    }
+
+    #[test]
+    fn move_between_snapshots_begins_anew() {
+        let cycle = [In(1, SOME, FIRST), In(2, SOME, SECOND)];
+        let mut suspects = Suspects::default();
+        let mut judge = |beats, moves| {
+            suspects.judge(&snapshot(&cycle, beats, Pulse { moves, ..Pulse::default() })).is_some()
+        };
+        let judged = [(10, 1), (20, 1), (30, 2), (40, 2), (50, 2), (60, 2)];
+        let judged = judged.map(|(beats, moves)| judge(beats, moves));
+        assert_eq!(judged, [false, false, false, false, true, true]);
     }
 
     #[test]
