@@ -217,9 +217,8 @@ impl Job {
     /// Leaves a group.
     pub(crate) fn leave_far(&self, far: &Far, group: u64) {
         let mut link = far.link();
-        let last_calls = self.last_calls(far, group);
         // Nothing is stored in its memory any more then, which another process may give back.
-        link.leave(group, last_calls);
+        link.leave(group, || self.left(far, group));
         if let Some(directory) = self.directory() {
             directory.leave(group);
         }

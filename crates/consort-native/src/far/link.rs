@@ -14,16 +14,16 @@ use consort_fabric::{Nodes, Rank};
 
 use super::{
     exposed::{Exposed, Exposures},
-    memberships::{LastCalls, Memberships},
+    memberships::{Left, Memberships},
     packet::{self, Exposure, Question, Told},
     questions::Questions,
     released::ReleasedNumbers,
-    traffic::{Subject, Traffic},
+    traffic::{Counts, Subject, Traffic},
     transfers::Transfers,
     transport::{Frame, Lost, Transport},
     writes::Writes,
 };
-use crate::{memory::region::Memory, system::clock};
+use crate::{memory::region::Memory, progress::deadlock::snapshot::Pulse, system::clock};
 
 /// The words of a frame that is sent without waiting for more packets.
 const FULL: usize = 1024;
@@ -222,11 +222,17 @@ impl Far {
 }
 
 impl Link {
-    /// Notes that a PE of this process has left a group.
-    pub(super) fn leave(&mut self, group: u64, last_calls: LastCalls) {
-        if self.memberships.leave(group, last_calls) {
+    /// Notes that a PE of this process has left a group. `left` is asked for the rest if it was the
+    /// last one there.
+    pub(super) fn leave(&mut self, group: u64, left: impl FnOnce() -> Left) {
+        let Self { memberships, traffic, .. } = self;
+        let with_packets = || {
+            let Counts { sent, received } = traffic.take(group);
+            let Left { last_calls, pulse } = left();
+            Left { last_calls, pulse: Pulse { sent, received, ..pulse } }
+        };
+        if memberships.leave(group, with_packets) {
             self.early.remove(&group);
-            self.traffic.forget(group);
             self.questions.leave(group);
         }
     }
@@ -262,9 +268,7 @@ impl Link {
     pub(super) fn count_received(&mut self, told: &Told) {
         if let Some(subject) = Subject::of(told) {
             let is_late = match subject {
-                Subject::Group(group) => {
-                    !self.memberships.is_in(group) && self.memberships.is_late(group)
-                }
+                Subject::Group(group) => self.memberships.count_late(group),
                 Subject::Memory => false,
             };
             self.traffic.count_received(subject, is_late);

@@ -11,7 +11,7 @@ use consort_fabric::Rank;
 
 use super::{
     link::{Far, Link},
-    memberships::LastCalls,
+    memberships::{LastCalls, Left},
     packet::Field,
     traffic::Counts,
 };
@@ -55,7 +55,7 @@ pub(super) struct Report {
     groups: Vec<OfGroup>,
     /// Groups that all PEs of the process have left: these, and all below a number that are not in
     /// `groups`.
-    left: Vec<(u64, LastCalls)>,
+    left: Vec<(u64, Left)>,
     left_below: u64,
 }
 
@@ -65,15 +65,11 @@ impl Report {
         self.pes.iter().any(|(_, doing)| matches!(doing, Doing::Waits { .. }))
     }
 
-    /// The last calls in a group that all PEs of the process that are ever in it have left; none
-    /// if it is an old one.
-    fn left(&self, group: u64) -> Option<&[(Rank, u64)]> {
-        if self.groups.iter().any(|of_group| of_group.number == group) {
-            return None;
-        }
-        let left = self.left.iter().find(|(number, _)| *number == group);
-        let calls = left.map(|(_, calls)| &calls[..]);
-        calls.or_else(|| (group < self.left_below).then_some(&[]))
+    /// Whether all PEs of the process that are ever in a group have left it.
+    fn has_left(&self, group: u64) -> bool {
+        let is_in = self.groups.iter().any(|of_group| of_group.number == group);
+        let has_left = || self.left.iter().any(|(number, _)| *number == group);
+        !is_in && (group < self.left_below || has_left())
     }
 
     /// Whether no process awaits what may end a wait.
@@ -96,18 +92,23 @@ impl Report {
             let calls = group.last_calls.iter().map(|&(pe, word)| ((group.number, pe), word));
             last_calls.extend(calls);
         }
+        // PEs that have left a group have ended their calls there, and others may wait for ever.
+        for (number, left) in reports.iter().flat_map(|report| &report.left) {
+            let pulse = pulses.entry(*number).or_default();
+            *pulse = pulse.and(left.pulse);
+            last_calls.extend(left.last_calls.iter().map(|&(pe, word)| ((*number, pe), word)));
+        }
         let reporters =
             reports.iter().flat_map(|report| report.pes.iter().map(move |(pe, _)| (*pe, report)));
         let reporters: HashMap<Rank, &Self> = reporters.collect();
         let member = |pe: Rank, wait: &Wait| {
-            let has_begun = |last: u64| last != 0 && !is_before(last, wait.word);
-            if let Some(calls) = reporters.get(&pe).and_then(|report| report.left(wait.group)) {
-                // After the last call, which ends for all; or without it, and then for ever.
-                let (_, last) = *calls.iter().find(|(own, _)| *own == pe)?;
-                return (!has_begun(last)).then_some(Member { pe: Some(pe), has_begun: false });
+            let last = last_calls.get(&(wait.group, pe)).copied();
+            let has_left = || reporters.get(&pe).is_some_and(|report| report.has_left(wait.group));
+            if last.is_none() && has_left() {
+                return None; // its process has kept nothing of the group
             }
-            let last = last_calls.get(&(wait.group, pe)).copied().unwrap_or(0);
-            Some(Member { pe: Some(pe), has_begun: has_begun(last) })
+            let has_begun = last.is_some_and(|last| last != 0 && !is_before(last, wait.word));
+            Some(Member { pe: Some(pe), has_begun })
         };
         let members =
             |wait: &Wait| members.get(&wait.group)?.iter().map(|&pe| member(pe, wait)).collect();
@@ -150,7 +151,7 @@ impl Job {
             };
             report.pes.push((pe, doing));
         }
-        let mut moves = 0_u64;
+        let mut moves = link.memberships.left_moves();
         for number in link.memberships.groups() {
             let Some((at, pes)) = directory.group(number) else { continue };
             let memory = self.group_memory(at, pes)?;
@@ -165,17 +166,13 @@ impl Job {
         Some(report)
     }
 
-    /// The last calls of the PEs of this process in a group that they are in.
-    pub(super) fn last_calls(&self, far: &Far, group: u64) -> LastCalls {
+    /// What the PEs of this process have done in a group that they leave, without its packets.
+    pub(super) fn left(&self, far: &Far, group: u64) -> Left {
         let place = self.directory().and_then(|directory| directory.group(group));
         let memory = place.and_then(|(at, pes)| self.group_memory(at, pes));
-        let own = |memory: &GroupMemory| {
-            let members = memory.members();
-            let members = members.filter_map(|rank| Some((rank, memory.in_world(rank)?)));
-            let own = members.filter(|(_, pe)| far.is_own(*pe));
-            own.map(|(rank, pe)| (pe, memory.last_call(rank))).collect()
-        };
-        memory.as_ref().map_or_else(Vec::new, own)
+        let of_group = memory.map(|memory| self.report_of(far, &Report::default(), group, &memory));
+        let OfGroup { last_calls, pulse, .. } = of_group.unwrap_or_default();
+        Left { last_calls, pulse }
     }
 
     fn report_of(&self, far: &Far, report: &Report, number: u64, memory: &GroupMemory) -> OfGroup {
@@ -241,6 +238,17 @@ impl Field for Doing {
     }
 }
 
+impl Field for Left {
+    fn write(&self, words: &mut Vec<u64>) {
+        self.last_calls.write(words);
+        self.pulse.write(words);
+    }
+
+    fn read(words: &mut &[u64]) -> Option<Self> {
+        Some(Self { last_calls: Field::read(words)?, pulse: Field::read(words)? })
+    }
+}
+
 impl Field for OfGroup {
     fn write(&self, words: &mut Vec<u64>) {
         self.number.write(words);
@@ -300,7 +308,7 @@ mod tests {
             pes,
             all: pulse,
             groups,
-            left: vec![(7, vec![(Rank(2), 6)])],
+            left: vec![(7, Left { last_calls: vec![(Rank(2), 6)], pulse })],
             ..Report::default()
         }
     }
@@ -335,23 +343,28 @@ mod tests {
         let member = |pe, has_begun| Member { pe: Some(Rank(pe)), has_begun };
         assert_eq!(members[..], [member(0, true), member(1, false)]);
         assert_eq!(snapshot.standings[2], Standing::Active, "no process has reported it");
-        // PE 1 has left the group, so the call has ended for all, or soon will have; unless it has
-        // not begun the call.
-        for (left, left_below, abandoned) in [
-            (vec![(1, vec![(Rank(1), 5)])], 0, None),
-            (vec![], 2, None),
-            (vec![(1, vec![(Rank(1), 4)])], 0, Some((Rank(0), Rank(1)))),
+        // PE 1 has left the group: after the call, or without it, or it is not known any more.
+        let pulse = Pulse { moves: 1, sent: 4, received: 7 };
+        let after = |word| vec![(1, Left { last_calls: vec![(Rank(1), word)], pulse })];
+        for (left, waits, abandoned) in [
+            (after(5), true, None),
+            (after(4), true, Some((Rank(0), Rank(1)))),
+            (vec![], false, None),
         ] {
             let left = Report {
                 pes: vec![(Rank(1), Doing::Finished)],
                 groups: Vec::new(),
                 left,
-                left_below,
+                left_below: 2,
                 ..one.clone()
             };
             let snapshot = Report::merged(&[one.clone(), left], 2).expect("a snapshot");
-            assert_eq!(snapshot.standings[0] == Standing::Active, abandoned.is_none());
+            assert_eq!(snapshot.waiting(Rank(0)).is_some(), waits);
             assert_eq!(snapshot.abandoned(), abandoned);
+            let stuck = snapshot.stuck();
+            assert_eq!(stuck.len(), usize::from(waits && abandoned.is_none()));
+            let all = Pulse { moves: 2, sent: 11, received: 11 };
+            assert!(stuck.is_empty() || snapshot.pulse(&stuck) == all);
         }
         let busy = Report { is_quiet: false, ..one };
         assert!(!Report::are_quiet(&[busy]));

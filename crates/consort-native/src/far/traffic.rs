@@ -66,7 +66,8 @@ impl Traffic {
         }
     }
 
-    /// Counts a packet that has arrived. One for a group that is left has no count there.
+    /// Counts a packet that has arrived. One for a group that is left is counted with what is kept
+    /// of the group.
     pub(super) fn count_received(&mut self, subject: Subject, is_late: bool) {
         self.all.received += 1;
         if let Subject::Group(group) = subject
@@ -81,11 +82,12 @@ impl Traffic {
         *self.counts(group)
     }
 
-    /// Drops the counts of a group that all PEs of this process have left.
-    pub(super) fn forget(&mut self, group: u64) {
-        *self.counts(group) = Counts::default();
+    /// Takes the counts of a group that all PEs of this process have left.
+    pub(super) fn take(&mut self, group: u64) -> Counts {
+        let counts = std::mem::take(self.counts(group));
         self.counts(0);
         self.others.remove(&group);
+        counts
     }
 }
 
@@ -105,8 +107,8 @@ mod tests {
         assert_eq!(traffic.of(0), Counts { sent: 2, received: 0 });
         assert_eq!(traffic.of(1), Counts { sent: 2, received: 1 });
         assert_eq!(traffic.of(7), Counts::default());
-        traffic.forget(1);
-        traffic.forget(7);
+        assert_eq!(traffic.take(1), Counts { sent: 2, received: 1 });
+        assert_eq!(traffic.take(7), Counts::default());
         assert_eq!(traffic.of(1), Counts::default());
         assert_eq!((traffic.of(2).sent, traffic.all), (1, Counts { sent: 5, received: 3 }));
     }

@@ -83,6 +83,23 @@ fn deadlock_is_found_while_other_pes_communicate() {
     }
 }
 
+/// A member that has ended after its last call in a team does not hide that others wait in it.
+#[test]
+fn deadlock_is_found_though_a_member_has_ended_after_its_call() {
+    for form in [Nodes::Blocks(1), Nodes::InTurn(2)] {
+        let error = deadlock(Pes::threads(3).loopback([form; 2], 5), |world| {
+            let all = world.strided(Rank(0), 1, 3)?.expect("all are in it");
+            let two = world.strided(Rank(1), 1, 2)?;
+            if world.rank() == Rank(2) {
+                two.expect("2 is in it").barrier()?;
+            }
+            all.reduce(1, Sum, Rank(1)).map(drop)
+        });
+        let Error::Mismatched(Failure::Deadlock { one, other }) = &error else { panic!("{error}") };
+        assert!([one.0, other.0].iter().all(|pe| *pe != Rank(0)), "{error}");
+    }
+}
+
 /// PE 5 leaves out a call of its team; the others of it are told when it has finished, or waits.
 #[test]
 fn pe_that_skips_a_call_of_its_team_is_found() {
