@@ -144,7 +144,8 @@ impl Census {
             let WaitText { call, team, .. } = describe(job, far, &now, waiting)?;
             return Some(Failure::Finished { rank, waiting, call, team });
         }
-        if !Report::are_quiet(&reports) {
+        let needed = now.depends_on(&now.stuck()).into_iter().flatten().collect();
+        if !Report::are_quiet(&reports, &needed) {
             return None;
         }
         self.suspects.judge(&now)?.failure(|pe| describe(job, far, &now, pe))

@@ -5,7 +5,7 @@
 //! process, which it makes when the first ones of all have arrived, says the same, all said so at
 //! one time in between.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use consort_fabric::Rank;
 
@@ -72,9 +72,10 @@ impl Report {
         !is_in && (group < self.left_below || has_left())
     }
 
-    /// Whether no process awaits what may end a wait.
-    pub(super) fn are_quiet(reports: &[Self]) -> bool {
-        reports.iter().all(|report| report.is_quiet)
+    /// Whether no process of these PEs awaits what may end a wait.
+    pub(super) fn are_quiet(reports: &[Self], pes: &BTreeSet<Rank>) -> bool {
+        let is_theirs = |report: &Self| report.pes.iter().any(|(pe, _)| pes.contains(pe));
+        reports.iter().all(|report| report.is_quiet || !is_theirs(report))
     }
 
     /// What all PEs do, as far as processes have reported.
@@ -367,6 +368,10 @@ mod tests {
             assert!(stuck.is_empty() || snapshot.pulse(&stuck) == all);
         }
         let busy = Report { is_quiet: false, ..one };
-        assert!(!Report::are_quiet(&[busy]));
+        assert!(!Report::are_quiet(
+            std::slice::from_ref(&busy),
+            &BTreeSet::from([Rank(0), Rank(1)])
+        ));
+        assert!(Report::are_quiet(&[busy], &BTreeSet::from([Rank(1)])));
     }
 }

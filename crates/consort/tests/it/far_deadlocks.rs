@@ -100,6 +100,33 @@ fn deadlock_is_found_though_a_member_has_ended_after_its_call() {
     }
 }
 
+/// Long data that moves between two PEs does not hide that others wait for each other.
+#[test]
+fn deadlock_is_found_while_other_pes_move_long_data() {
+    const WORDS: usize = (1 << 20) / size_of::<u64>();
+    for form in [Nodes::Blocks(1), Nodes::Blocks(2)] {
+        let error = deadlock(Pes::threads(8).loopback([form; 2], 5), |world| {
+            let data = world.symmetric::<u64>(WORDS)?;
+            let two = world.strided(Rank(4), 1, 2)?;
+            let four = world.strided(Rank(4), 1, 4)?;
+            let mut got = vec![0; WORDS];
+            match world.rank() {
+                Rank(0) => loop {
+                    data.get(Rank(2), 0, &mut got)?;
+                },
+                Rank(2) => loop {
+                    data.get(Rank(0), 0, &mut got)?;
+                },
+                Rank(1 | 3) => return Ok(()),
+                Rank(5) => two.expect("5 is in it").barrier()?,
+                _ => {}
+            }
+            four.expect("the others are in it").barrier()
+        });
+        assert!(matches!(error, Error::Mismatched(Failure::Deadlock { .. })), "{error}");
+    }
+}
+
 /// PE 5 leaves out a call of its team; the others of it are told when it has finished, or waits.
 #[test]
 fn pe_that_skips_a_call_of_its_team_is_found() {
