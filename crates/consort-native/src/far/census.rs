@@ -9,8 +9,9 @@
 //! again, after a pause, until three rounds agree. Reports of one round are made when all of the
 //! round before have arrived, so what two rounds agree on was so at one time in between; the third
 //! says whether all PEs have polled since. An answer that comes after its round has ended is
-//! dropped. Cost: nothing while no PE waits for long, then a packet to each process
-//! and back, once in 20 ms to 500 ms.
+//! dropped. The longer the census has lasted, the longer a round may take, so a process that is
+//! always slow is counted at last. Cost: nothing while no PE waits for long, then a packet to each
+//! process and back, once in 20 ms to 500 ms.
 
 use std::{
     mem,
@@ -33,13 +34,13 @@ use crate::{
     },
 };
 
-/// How long an answer is awaited: a process in which some PE waits, or all have finished, answers
-/// at once.
-const ANSWERS: Duration = Duration::from_millis(50);
-/// The pauses before the first round and between two, at least and at most; between them it is a
-/// part of the time that the census has lasted.
+/// How long an answer is awaited, at least and at most: a process in which some PE waits, or all
+/// have finished, answers at once unless the machine is busy.
+const ANSWERS: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(5)];
+/// The pauses before the first round and between two, at least and at most.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
-const PAUSE_PART: u32 = 8;
+/// Between the least and the most, each is this part of the time that the census has lasted.
+const PART: u32 = 8;
 
 /// A question that a process has not answered.
 #[derive(Debug)]
@@ -88,13 +89,13 @@ impl Census {
             return None;
         };
         let are_all_there = !self.asked.iter().any(|asked| asked.is_new);
-        if !are_all_there && now < begun + ANSWERS {
+        if !are_all_there && now < begun + self.patience(now - since, far) {
             return None;
         }
         self.begun = None;
         self.asked.iter_mut().for_each(|asked| asked.is_new = false);
         let reports = mem::take(&mut self.reports);
-        self.next = Some(now + ((now - since) / PAUSE_PART).clamp(shortest, longest));
+        self.next = Some(now + ((now - since) / PART).clamp(shortest, longest));
         if self.candidate == far.own() {
             return self.judge(job, far, reports);
         }
@@ -103,6 +104,17 @@ impl Census {
             self.next = Some(now);
         }
         None
+    }
+
+    /// How long this round's answers are awaited. A candidate that is slow is not awaited for long:
+    /// this process may as well take the census itself.
+    fn patience(&self, lasted: Duration, far: &Far) -> Duration {
+        let [shortest, longest] = ANSWERS;
+        if self.candidate == far.own() {
+            (lasted / PART).clamp(shortest, longest)
+        } else {
+            shortest
+        }
     }
 
     /// Begins a round: asks the candidate, or all others if it is this process. Those that have not
@@ -189,5 +201,32 @@ mod tests {
         serve(&jobs[1]);
         serve(&jobs[0]);
         assert_eq!(until(true, None), (vec![1, 2], 0));
+    }
+
+    #[test]
+    fn process_that_always_answers_late_is_counted() {
+        const LATE: Duration = Duration::from_millis(80);
+        const SOON: Duration = Duration::from_secs(10);
+        let jobs = three();
+        let far = jobs[0].far().expect("far PEs");
+        let mut census = Census::default();
+        let mut asked: Option<(u64, Instant)> = None;
+        let begin = Instant::now();
+        loop {
+            let is_slow = |asked: &Asked| asked.process == 1 && asked.is_new;
+            let is_awaited = census.asked.iter().any(is_slow);
+            [&jobs[0], &jobs[2]].into_iter().for_each(|job| serve(job));
+            assert!(census.look(&jobs[0], far).is_none(), "no PE waits");
+            let slow = census.asked.iter().find(|asked| asked.process == 1).map(|asked| asked.id);
+            if is_awaited && slow.is_none() {
+                return; // it was counted
+            }
+            let same = asked.filter(|(id, _)| Some(*id) == slow);
+            asked = same.or_else(|| slow.map(|id| (id, Instant::now())));
+            if asked.is_some_and(|(_, since)| since.elapsed() > LATE) {
+                serve(&jobs[1]);
+            }
+            assert!(begin.elapsed() < SOON, "it is never awaited");
+        }
     }
 }
