@@ -162,6 +162,12 @@ impl Job {
             let pulse = Pulse { sent, received, ..of_group.pulse };
             report.groups.push(OfGroup { pulse, ..of_group });
         }
+        // What has come for groups that no PE of this process has joined yet was received, too.
+        for number in link.early.keys().copied().collect::<Vec<_>>() {
+            let Counts { sent, received } = link.traffic.of(number);
+            let pulse = Pulse { moves: 0, sent, received };
+            report.groups.push(OfGroup { number, pulse, ..OfGroup::default() });
+        }
         let Counts { sent, received } = link.traffic.all;
         report.all = Pulse { moves, sent, received };
         Some(report)

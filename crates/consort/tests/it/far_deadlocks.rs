@@ -3,7 +3,7 @@
 
 use std::{thread, time::Duration};
 
-use consort::{Error, Failure, Pes, Rank, Result, Sum, Team, Until};
+use consort::{EAGER_BYTES, Error, Failure, Pes, Rank, Result, Sum, Team, Until};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
 
@@ -125,6 +125,17 @@ fn deadlock_is_found_while_other_pes_move_long_data() {
         });
         assert!(matches!(error, Error::Mismatched(Failure::Deadlock { .. })), "{error}");
     }
+}
+
+/// A message of more than [`EAGER_BYTES`] is sent when it has been received.
+#[test]
+fn far_pes_that_both_send_a_long_message_first_are_found() {
+    let error = deadlock(Pes::threads(2).loopback([Nodes::Blocks(1); 2], 5), |world| {
+        let mut message = vec![0_u8; EAGER_BYTES + 1];
+        world.send(world.right(), &message)?;
+        world.receive(world.left(), &mut message)
+    });
+    assert!(matches!(error, Error::Mismatched(Failure::Deadlock { .. })), "{error}");
 }
 
 /// PE 5 leaves out a call of its team; the others of it are told when it has finished, or waits.
