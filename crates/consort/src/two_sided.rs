@@ -56,7 +56,7 @@ impl<'p> Team<'p> {
     /// [`Error::RankOutOfRange`]; [`Error::OwnMessage`] when `to` is the caller;
     /// [`TeamError::Memory`](crate::TeamError::Memory); [`Error::PeFailed`]; [`Error::Mismatched`]
     /// when the two differ in length or type, when one finishes without its call, and when they
-    /// wait for each other. PEs that wait for each other are not found if they share no memory.
+    /// wait for each other, on one machine or many.
     #[track_caller]
     pub fn send<T: Pod>(&self, to: Rank, data: &[T]) -> Result<()> {
         self.messages_to(to)?.send_message(data, Location::caller())
@@ -73,7 +73,8 @@ impl<'p> Team<'p> {
 
     /// Sends `sent` to PE `to` and receives `received` from PE `from`, both at once, whatever the
     /// lengths: `MPI_Sendrecv`. The two PEs may differ; each makes the other call of its message in
-    /// any way. A PE that gives its own rank for both copies `sent` to `received`.
+    /// any way. A PE that gives its own rank for both copies `sent` to `received`. As with `send`,
+    /// at most 48 messages may be outstanding in a direction.
     ///
     /// ```
     /// use consort::Pes;
