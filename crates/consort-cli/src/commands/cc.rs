@@ -112,7 +112,7 @@ impl Cc {
         command.args(compiling);
         command.args(is_linked.then_some(LINKER)).args(&self.arguments);
         if is_linked {
-            command.args(linking());
+            command.args(ends_language(&self.arguments)).args(linking());
         }
         let words = |command: &Command| {
             let all = std::iter::once(command.get_program()).chain(command.get_args());
@@ -151,6 +151,16 @@ fn links(arguments: &[OsString]) -> bool {
     arguments.iter().any(is_input) && !arguments.iter().any(is_unlinked)
 }
 
+/// The option that ends `-x`, if the arguments have it: without an end the compiler would take the
+/// library for a source file of that language.
+fn ends_language(arguments: &[OsString]) -> &'static [&'static str] {
+    let names_language = |argument: &OsString| {
+        let bytes = argument.as_encoded_bytes();
+        bytes.starts_with(b"-x") || bytes == b"--language" || bytes.starts_with(b"--language=")
+    };
+    if arguments.iter().any(names_language) { &["-x", "none"] } else { &[] }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +177,19 @@ mod tests {
             ("-v", false),
         ] {
             assert_eq!(links(&words(text)), is_linked, "{text}");
+        }
+    }
+
+    #[test]
+    fn library_is_not_taken_for_a_source_file() {
+        let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+        for (text, names_language) in [
+            ("-x c -", true),
+            ("-xc++ a.cu", true),
+            ("--language=c a.inc", true),
+            ("a.c -o x", false),
+        ] {
+            assert_eq!(!ends_language(&words(text)).is_empty(), names_language, "{text}");
         }
     }
 }
