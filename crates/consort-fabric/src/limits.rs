@@ -156,16 +156,22 @@ mod system {
 
     /// The limits that stop a thread or a process from starting.
     fn counts() -> Vec<Count> {
-        let of_user =
-            getrlimit(Resource::Nproc).current.and_then(|most| usize::try_from(most).ok());
-        let of_user = of_user.map(|most| ("RLIMIT_NPROC (`ulimit -u`)", None, most));
+        let of_process = [
+            (Resource::Nproc, "RLIMIT_NPROC (`ulimit -u`)"),
+            (Resource::Data, "RLIMIT_DATA (`ulimit -d`)"),
+            (Resource::As, "RLIMIT_AS (`ulimit -v`)"),
+        ];
+        let of_process = of_process.into_iter().filter_map(|(resource, name)| {
+            let most = getrlimit(resource).current?;
+            Some((name, None, usize::try_from(most).ok()?))
+        });
         let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
         let all = load.split_whitespace().nth(3).and_then(|part| part.split_once('/'));
         let all = all.and_then(|(_, all)| all.parse().ok());
         let of_system = number_in("/proc/sys/kernel/threads-max");
         let of_system = of_system.map(|most| ("kernel.threads-max", all, most));
         let of_maps = most_mappings().map(|most| ("vm.max_map_count", mappings(), most));
-        of_user.into_iter().chain(of_system).chain(of_maps).chain(of_group()).collect()
+        of_process.chain(of_system).chain(of_maps).chain(of_group()).collect()
     }
 
     /// The smallest limit of the control groups that this process is in.

@@ -51,10 +51,8 @@ fn is_here() -> bool {
 
 /// Lets threads of other processes make those of this one fence. Returns whether they can.
 pub(crate) fn take_part() -> bool {
-    static FENCE: Fence = Fence::new(
-        MembarrierCommand::GlobalExpedited,
-        MembarrierCommand::RegisterGlobalExpedited,
-    );
+    static FENCE: Fence =
+        Fence::new(MembarrierCommand::GlobalExpedited, MembarrierCommand::RegisterGlobalExpedited);
     FENCE.is_there()
 }
 
