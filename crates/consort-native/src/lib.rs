@@ -117,6 +117,9 @@ pub use sync::{
     biased::{Biased, BiasedGuard, ThreadToken},
     futex::Scope,
 };
-pub use system::{fork::in_children, library::stay_loaded};
+pub use system::{
+    fork::{Hold, hold, in_children},
+    library::stay_loaded,
+};
 pub use tally::{Counted, Tally};
 pub use team::{group::Group, message::message_name};

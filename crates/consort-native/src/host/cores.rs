@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{affinity::CpuId, topology::Topology};
+use crate::system::fork::hold;
 
 /// The number of PEs on each processor, over all jobs of this process.
 static USED: Mutex<BTreeMap<CpuId, u32>> = Mutex::new(BTreeMap::new());
@@ -50,6 +51,7 @@ impl Cores {
     /// first; `None` when the PEs outnumber the usable cores. The first is `first` if it is given.
     #[must_use]
     pub fn take(topology: &Topology, pes: usize, first: Option<CpuId>) -> Option<Self> {
+        let _hold = hold();
         let mut used = used();
         let cpus = choose(topology, pes, first, &used)?;
         for cpu in &cpus {
@@ -67,6 +69,7 @@ impl Cores {
 
 impl Drop for Cores {
     fn drop(&mut self) {
+        let _hold = hold();
         let mut used = used();
         for cpu in &self.0 {
             if let Some(pes) = used.get_mut(cpu) {

@@ -47,7 +47,9 @@ impl Listed {
     pub(super) fn new(segment: &Arc<Segment>, states: usize, pes: usize) -> Self {
         stay_loaded(); // before the lock below: it may wait for the dynamic linker's
         static REGISTERED: Once = Once::new();
+        let held = fork::hold();
         REGISTERED.call_once(|| fork::in_children(fail_all));
+        drop(held);
         let header = Single::new(segment, 0);
         Self { _entry: JOBS.enter(Flags { header, states: Part::new(segment, states, pes) }) }
     }

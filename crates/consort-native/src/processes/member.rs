@@ -31,7 +31,7 @@ use crate::{
         reservation::{OnRelease, Segment},
     },
     sync::asymmetric,
-    system::process as system,
+    system::{fork::hold, process as system},
 };
 
 /// How long a process sleeps between two looks at the control.
@@ -146,10 +146,12 @@ impl Member {
     /// process is this PE.
     pub fn here() -> Result<Option<Arc<Self>>, NoMember> {
         static HERE: OnceLock<Result<Option<Arc<Member>>, NoMember>> = OnceLock::new();
+        let held = hold();
         let here = HERE.get_or_init(|| {
             let text = variable(VARIABLE).map(|text| text.to_string_lossy().into_owned());
             text.map(|text| Self::of_text(&text).map(Arc::new)).transpose()
         });
+        drop(held);
         match here {
             Ok(Some(member)) if !member.process.is_of_caller() => {
                 Err(NoMember::Forked(member.rank))
@@ -162,6 +164,7 @@ impl Member {
     /// its own. The launcher warns of that if no process becomes a PE of its job.
     pub fn is_alone() {
         static TOLD: Once = Once::new();
+        let _hold = hold();
         TOLD.call_once(|| {
             let text = variable(VARIABLE).map(|text| text.to_string_lossy().into_owned());
             // A variable that no launcher has set says nothing of this process.

@@ -18,7 +18,7 @@ use std::{
 use crate::{
     roster::{Entry, Roster},
     system::{
-        fork::{end_child, in_children},
+        fork::{end_child, hold, in_children},
         library::stay_loaded,
         memory,
     },
@@ -44,7 +44,9 @@ impl Shared {
     pub(super) fn new(base: NonNull<u8>, bytes: usize, file: Arc<File>, from: u64) -> Self {
         stay_loaded(); // before the lock below: it may wait for the dynamic linker's
         static REGISTERED: Once = Once::new();
+        let held = hold();
         REGISTERED.call_once(|| in_children(copy_all));
+        drop(held);
         let base = AtomicPtr::new(base.as_ptr());
         let is_copy = AtomicBool::new(false);
         Self(MAPPED.enter(Mapped { base, bytes, file, from, is_copy }))

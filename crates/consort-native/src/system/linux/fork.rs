@@ -2,7 +2,8 @@
 //!
 //! | when | what |
 //! | --- | --- |
-//! | before a fork, after it in the parent, first in the child | static variables are copied |
+//! | before a fork | it waits for other threads that [`hold`] it |
+//! | then, after it in the parent, first in the child | static variables are copied |
 //! | then in the child | the count of forks is raised |
 //! | then | the work that has been registered |
 //!
@@ -13,15 +14,24 @@
 
 use std::{
     cell::Cell,
-    io, mem,
+    io,
+    marker::PhantomData,
+    mem,
     ptr::null_mut,
     sync::{
         OnceLock,
-        atomic::{AtomicU32, Ordering::Relaxed},
+        atomic::{
+            AtomicBool, AtomicU32,
+            Ordering::{Relaxed, SeqCst},
+        },
     },
+    thread,
+    time::{Duration, Instant},
 };
 
 use libc::sigset_t;
+
+use super::library::stay_loaded;
 
 /// Functions that copy static variables around a fork.
 pub(crate) struct Copies {
@@ -35,17 +45,26 @@ static COPIES: OnceLock<Copies> = OnceLock::new();
 static FORKS: AtomicU32 = AtomicU32::new(0);
 /// The work of children, in the order in which it was registered.
 static WORK: [OnceLock<fn()>; 4] = [const { OnceLock::new() }; 4];
-/// The error of the registration, if it failed.
-static REGISTERED: OnceLock<i32> = OnceLock::new();
+/// Whether the functions are registered.
+static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// How many forks are under way.
+static FORKING: AtomicU32 = AtomicU32::new(0);
+/// How many holds there are.
+static HELD: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    /// How many of them are the thread's own.
+    static OWN: Cell<u32> = const { Cell::new(0) };
+    /// Whether the thread forks. The functions may be registered twice: the first call counts.
+    static FORKS_NOW: Cell<bool> = const { Cell::new(false) };
+    /// The signals that the thread did not get before the fork.
+    static BLOCKED: Cell<sigset_t> = const { Cell::new(no_signals()) };
+}
 
 const fn no_signals() -> sigset_t {
     // SAFETY: zeros are a set, which is empty.
     unsafe { mem::zeroed() }
-}
-
-thread_local! {
-    /// The signals that the thread did not get before the fork.
-    static BLOCKED: Cell<sigset_t> = const { Cell::new(no_signals()) };
 }
 
 /// Keeps signals from the thread.
@@ -65,7 +84,54 @@ fn unblock_signals() {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut()) };
 }
 
+/// The longest time that a fork waits for holds, and a hold for forks. After it they go on: then a
+/// child may hang, but the parent does not.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// The pause between two looks at the others.
+const PAUSE: Duration = Duration::from_micros(20);
+
+/// A right of this thread to lock what belongs to the process. Forks of other threads wait for its
+/// end, so that their children do not find the lock locked for ever.
+pub struct Hold(PhantomData<*const ()>);
+
+/// Keeps other threads from forking until the result is dropped. This is for short work that calls
+/// no code of the program.
+///
+/// # Panics
+/// When the system has no memory.
+#[must_use]
+pub fn hold() -> Hold {
+    registered();
+    let own = OWN.get();
+    // Sequentially consistent, as in `before`: a fork sees this hold, or this sees the fork.
+    HELD.fetch_add(1, SeqCst);
+    let begun = Instant::now();
+    while own == 0 && FORKING.load(SeqCst) > 0 && begun.elapsed() < LONGEST {
+        HELD.fetch_sub(1, SeqCst);
+        thread::sleep(PAUSE);
+        HELD.fetch_add(1, SeqCst);
+    }
+    OWN.set(own + 1);
+    Hold(PhantomData)
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        OWN.set(OWN.get() - 1);
+        HELD.fetch_sub(1, SeqCst);
+    }
+}
+
 extern "C" fn before() {
+    if FORKS_NOW.replace(true) {
+        return;
+    }
+    FORKING.fetch_add(1, SeqCst);
+    let begun = Instant::now();
+    while HELD.load(SeqCst) > OWN.get() && begun.elapsed() < LONGEST {
+        thread::sleep(PAUSE);
+    }
     block_signals();
     if let Some(copies) = COPIES.get() {
         (copies.before)();
@@ -73,13 +139,22 @@ extern "C" fn before() {
 }
 
 extern "C" fn in_parent() {
+    if !FORKS_NOW.replace(false) {
+        return;
+    }
     if let Some(copies) = COPIES.get() {
         (copies.in_parent)();
     }
     unblock_signals();
+    FORKING.fetch_sub(1, SeqCst);
 }
 
 extern "C" fn in_child() {
+    if !FORKS_NOW.replace(false) {
+        return;
+    }
+    FORKING.store(0, SeqCst); // the child has this thread alone
+    HELD.store(OWN.get(), SeqCst);
     if let Some(copies) = COPIES.get() {
         (copies.in_child)();
     }
@@ -89,14 +164,24 @@ extern "C" fn in_child() {
     unblock_signals();
 }
 
-/// Registers the functions above, once.
+/// Registers the functions above. A library takes them back when it is unloaded. There is no lock,
+/// since a child may be forked meanwhile: threads may register twice.
 fn register() -> io::Result<()> {
-    super::library::stay_loaded(); // not within: that would wait with the lock below
-    let error = *REGISTERED.get_or_init(|| {
-        // SAFETY: functions without arguments, which stay loaded.
-        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) }
-    });
-    if error == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(error)) }
+    // Relaxed: it publishes no other data.
+    if IS_REGISTERED.load(Relaxed) {
+        return Ok(());
+    }
+    // SAFETY: functions without arguments, which stay loaded.
+    let error = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+    if error != 0 {
+        return Err(io::Error::from_raw_os_error(error));
+    }
+    IS_REGISTERED.store(true, Relaxed);
+    Ok(())
+}
+
+fn registered() {
+    register().expect("the C library registers functions for forks (pthread_atfork)");
 }
 
 /// Has static variables copied around each fork.
@@ -105,6 +190,7 @@ fn register() -> io::Result<()> {
 /// When others copy some already, or the system has no memory.
 pub(crate) fn copy(copies: Copies) -> io::Result<()> {
     COPIES.set(copies).map_err(|_| io::ErrorKind::AlreadyExists)?;
+    stay_loaded();
     register()
 }
 
@@ -123,7 +209,8 @@ pub fn in_children(work: fn()) {
 /// # Panics
 /// When the system has no memory.
 pub(crate) fn forks() -> u32 {
-    register().expect("the C library registers functions for forks (pthread_atfork)");
+    registered();
+    stay_loaded();
     forks_so_far()
 }
 

@@ -30,6 +30,7 @@ pub fn stay_loaded() {
     // Threads do not wait for each other here: one may hold the dynamic linker's lock. To pin twice
     // does no harm. Acquire and release pair with each other.
     if !IS_PINNED.load(Acquire) {
+        let _hold = super::fork::hold(); // the dynamic linker's lock stays locked in a child
         dynamic::pin();
         IS_PINNED.store(true, Release);
     }

@@ -5,7 +5,7 @@
 
 use std::{ffi::c_void, ptr, sync::OnceLock};
 
-use super::library::stay_loaded;
+use super::{fork::hold, library::stay_loaded};
 
 /// A key whose destructor does the work.
 struct End {
@@ -34,7 +34,11 @@ fn make_key(work: fn()) -> Option<End> {
 /// process has used up its keys.
 pub(crate) fn at_end_of_thread(work: fn()) {
     stay_loaded(); // the key's destructor is code of this library
-    if let Some(end) = END.get_or_init(|| make_key(work)) {
+    let end = END.get().unwrap_or_else(|| {
+        let _hold = hold();
+        END.get_or_init(|| make_key(work))
+    });
+    if let Some(end) = end {
         // SAFETY: the key is never deleted. The value is not 0, so the destructor is called.
         unsafe { libc::pthread_setspecific(end.key, ptr::without_provenance(1)) };
     }
