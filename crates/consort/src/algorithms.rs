@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use consort_collectives::{
@@ -13,7 +13,7 @@ use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, MachineModel, Nodes, Query, Vendor,
 };
 use consort_mpi::Started;
-use consort_native::{Job, topology::Topology};
+use consort_native::{Job, hold, topology::Topology};
 use consort_tuner::{Catalog, Identity, Revisions};
 
 use crate::{fabric::Fabric, runtime::making::Outside};
@@ -90,13 +90,30 @@ const STAGING_NS: f64 = 100.0;
 static ALL: Mutex<Vec<&'static Algorithms>> = Mutex::new(Vec::new());
 
 /// This machine's topology, read once.
-static TOPOLOGY: LazyLock<Arc<Topology>> = LazyLock::new(|| Arc::new(Topology::discover()));
+fn topology() -> &'static Arc<Topology> {
+    static KNOWN: OnceLock<Arc<Topology>> = OnceLock::new();
+    found_once(&KNOWN, || Arc::new(Topology::discover()))
+}
 
 /// The same as the launcher may use it, if an MPI has started this process.
-static OF_LAUNCHER: LazyLock<Arc<Topology>> = LazyLock::new(|| match Started::here() {
-    Some(_) => Arc::new(TOPOLOGY.of_launcher()),
-    None => Arc::clone(&TOPOLOGY),
-});
+fn topology_of_launcher() -> &'static Arc<Topology> {
+    static KNOWN: OnceLock<Arc<Topology>> = OnceLock::new();
+    found_once(&KNOWN, || match Started::here() {
+        Some(_) => Arc::new(topology().of_launcher()),
+        None => Arc::clone(topology()),
+    })
+}
+
+/// Looks without the lock, so that forks wait for it only for a moment. Several threads may look;
+/// all get what the first of them has found.
+fn found_once<T>(known: &OnceLock<T>, look: impl FnOnce() -> T) -> &T {
+    if let Some(value) = known.get() {
+        return value;
+    }
+    let found = look();
+    let _hold = hold();
+    known.get_or_init(|| found)
+}
 
 impl Algorithms {
     /// The algorithms of threads of this process: [`Algorithms::of`] these.
@@ -108,7 +125,9 @@ impl Algorithms {
     /// The algorithms of such PEs. The machine and the affinity mask are read at the first call.
     #[must_use]
     pub fn of(fabric: Fabric) -> &'static Self {
+        let held = hold();
         let own = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        drop(held);
         Self::kept(fabric, None, fabric.shape().is_some(), &own)
     }
 
@@ -120,23 +139,29 @@ impl Algorithms {
         vendor: bool,
         own: &[(Collective, Outside)],
     ) -> &'static Self {
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_same = |one: &&&Self| {
-            (one.fabric, one.nodes, one.vendor, one.own.len()) == (fabric, nodes, vendor, own.len())
+        let find = |all: &[&'static Self]| {
+            all.iter().copied().find(|one| {
+                let theirs = (one.fabric, one.nodes, one.vendor, one.own.len());
+                theirs == (fabric, nodes, vendor, own.len())
+            })
         };
-        if let Some(known) = all.iter().find(is_same) {
+        let all = || ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = hold();
+        let known = find(&all());
+        drop(held);
+        if let Some(known) = known {
             return known;
         }
-        let topology = Arc::clone(&TOPOLOGY);
+        // Without the lock, so that forks wait for it only for a moment.
+        let topology = Arc::clone(topology());
         let of_all = match fabric {
-            Fabric::Threads => &TOPOLOGY,
-            _ => &OF_LAUNCHER,
+            Fabric::Threads => Arc::clone(&topology),
+            _ => Arc::clone(topology_of_launcher()),
         };
-        let of_all = Arc::clone(of_all);
         let cores = u32::try_from(of_all.usable_cores()).unwrap_or(u32::MAX);
         let model = MachineModel::typical(cores);
         let identity = OnceLock::new();
-        let kept: &'static Self = Box::leak(Box::new(Self {
+        let new = Box::new(Self {
             topology,
             of_all,
             cores,
@@ -147,9 +172,14 @@ impl Algorithms {
             own: own.to_vec(),
             caches: Mutex::default(),
             identity,
-        }));
-        all.push(kept);
-        kept
+        });
+        let _hold = hold();
+        let mut all = all();
+        find(&all).unwrap_or_else(|| {
+            let kept: &'static Self = Box::leak(new);
+            all.push(kept);
+            kept
+        })
     }
 
     /// Whether the PEs share no memory.
@@ -263,6 +293,7 @@ impl Algorithms {
 
     /// How PEs that share memory lie on last-level caches.
     fn caches(&self, pes: u32) -> Nodes {
+        let _hold = hold();
         let mut known = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
         *known.entry(pes).or_insert_with(|| self.of_all.caches_of(pes as usize))
     }

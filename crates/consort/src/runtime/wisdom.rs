@@ -23,6 +23,7 @@ use std::{
 };
 
 use consort_fabric::{environment::variable, files};
+use consort_native::hold;
 use consort_tuner::{Arrival, Entry, Table, Wisdom, WisdomError, default_path};
 
 use crate::{Algorithms, Error, Result, fabric::Fabric, warn::warn};
@@ -57,7 +58,7 @@ struct Read {
     /// Its time of modification and its length.
     stamp: (Option<SystemTime>, u64),
     /// The wisdom in it, or the reason why it cannot be used.
-    content: Result<Wisdom, String>,
+    content: Result<Arc<Wisdom>, String>,
     /// The warnings about it that have not been printed.
     warnings: Vec<String>,
     /// The compiled wisdom, by team size.
@@ -157,33 +158,55 @@ impl Source {
         let Some((path, by)) = self.path(algorithms, arrival) else { return Ok(None) };
         let stamp = match fs::metadata(&path) {
             Ok(metadata) => (metadata.modified().ok(), metadata.len()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && by == NamedBy::Nobody => {
+            // A home such as /dev/null has no files either.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) && by == NamedBy::Nobody =>
+            {
                 return Ok(None);
             }
             Err(_) => (None, 0),
         };
-        let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
         let file = (path.clone(), arrival, algorithms.fabric(), algorithms.shown_own());
-        if files.get(&file).is_none_or(|read| read.stamp != stamp) {
-            files.insert(file.clone(), read(algorithms, &path, stamp, arrival));
-        }
-        let Some(read) = files.get_mut(&file) else { return Ok(None) };
-        if let Err(message) = &read.content
+        let known = || {
+            let _hold = hold();
+            let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+            let read = files.get_mut(&file).filter(|read| read.stamp == stamp)?;
+            // Those that are not to be printed are dropped.
+            let warnings = std::mem::take(&mut read.warnings);
+            Some((read.content.clone(), read.tables.get(&pes).cloned(), warnings))
+        };
+        // Files are read and tables are made without the lock, and so is what a subscriber does with
+        // a warning: forks wait for it.
+        let (content, table, warnings) = known().unwrap_or_else(|| {
+            let mut read = read(algorithms, &path, stamp, arrival);
+            let warnings = std::mem::take(&mut read.warnings);
+            let content = read.content.clone();
+            let _hold = hold();
+            FILES.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone(), read);
+            (content, None, warnings)
+        });
+        if let Err(message) = &content
             && by == NamedBy::Program
         {
             return Err(Error::Wisdom(message.clone()));
         }
-        for warning in read.warnings.drain(..).filter(|_| warns) {
-            warn(&warning);
+        for warning in warnings.iter().filter(|_| warns) {
+            warn(warning);
         }
-        match &read.content {
-            Ok(wisdom) => {
-                let compile = || Table::new(wisdom, algorithms, pes, algorithms.cores());
-                let table = read.tables.entry(pes).or_insert_with(|| Arc::new(compile()));
-                Ok(Some(Arc::clone(table)))
-            }
-            Err(_) => Ok(None),
+        let Ok(wisdom) = content else { return Ok(None) };
+        if table.is_some() {
+            return Ok(table);
         }
+        let table = Arc::new(Table::new(&wisdom, algorithms, pes, algorithms.cores()));
+        let _hold = hold();
+        let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(read) = files.get_mut(&file).filter(|read| read.stamp == stamp) {
+            read.tables.insert(pes, Arc::clone(&table));
+        }
+        Ok(Some(table))
     }
 }
 
@@ -196,6 +219,7 @@ fn read(
     let identity = algorithms.identity().clone().with(arrival);
     let content =
         Wisdom::load(path, &identity).map_err(|error| reason(&error, algorithms.fabric()));
+    let content = content.map(Arc::new);
     let mut warnings = Vec::new();
     match &content {
         Ok(wisdom) => {

@@ -167,6 +167,60 @@ fn fork_in_programs() {
     assert_eq!(ended, Ok(vec![(Rank(0), 0), (Rank(1), 0)]));
 }
 
+/// A process launches its first jobs, and forks meanwhile from another thread. The children launch
+/// jobs too, so they need what the parent was about to find or to lock.
+fn fork_beside_launches(after: Duration) {
+    let launch = || {
+        let sums = Pes::threads(2).run(|pe| pe.world().all_reduce(1, Sum));
+        assert_eq!(sums, Ok(vec![(Rank(0), 2), (Rank(1), 2)]));
+    };
+    let launcher = thread::spawn(move || (0..3).for_each(|_| launch()));
+    let begun = Instant::now();
+    while begun.elapsed() < after {
+        std::hint::spin_loop();
+    }
+    in_child("a launch", launch);
+    launcher.join().expect("no panic");
+}
+
+#[test]
+fn child_forked_while_another_thread_launches_does_not_hang() {
+    if let Ok(after) = env::var(FORKS) {
+        return fork_beside_launches(Duration::from_micros(after.parse().expect("a number")));
+    }
+    for after in (0..4_000).step_by(100) {
+        let mut program = Command::new(env::current_exe().expect("this program"));
+        let name = "forks::child_forked_while_another_thread_launches_does_not_hang";
+        program.args([name, "--exact", "--nocapture"]).env(FORKS, after.to_string());
+        let output = program.output().expect("it starts");
+        assert!(output.status.success(), "after {after} µs: {output:?}");
+    }
+}
+
+/// All PEs of a launch fork at the same moment, when the first call of each may have to wait.
+fn fork_at_once() {
+    let ended = Pes::threads(2).run(|pe| {
+        pe.world().barrier()?;
+        in_child("a launch", launch_jobs);
+        pe.world().barrier()
+    });
+    assert!(ended.is_ok(), "{ended:?}");
+}
+
+#[test]
+fn children_forked_at_the_same_moment_do_not_hang() {
+    if env::var_os(FORKS).is_some() {
+        return fork_at_once();
+    }
+    for _ in 0..40 {
+        let mut program = Command::new(env::current_exe().expect("this program"));
+        let name = "forks::children_forked_at_the_same_moment_do_not_hang";
+        program.args([name, "--exact", "--nocapture"]).env(FORKS, "at once");
+        let output = program.output().expect("it starts");
+        assert!(output.status.success(), "{output:?}");
+    }
+}
+
 #[test]
 fn forked_child_takes_no_part_in_jobs() {
     if let Ok(what) = env::var(FORKS) {

@@ -80,3 +80,18 @@ fn wisdom_that_is_not_used_is_reported_once() {
     assert_eq!(said.len(), 1, "{said:?}");
     assert!(said[0].contains("another user could have written it"), "{said:?}");
 }
+
+#[test]
+fn home_that_is_no_directory_has_no_wisdom_to_warn_of() {
+    if env::var_os(PLAYS).is_some() {
+        Pes::threads(2).run(|pe| pe.world().barrier()).expect("a barrier");
+        return;
+    }
+    let mut program = Command::new(env::current_exe().expect("this program"));
+    let name = "wisdom::home_that_is_no_directory_has_no_wisdom_to_warn_of";
+    program.args([name, "--exact", "--nocapture"]).env(PLAYS, "yes").env("HOME", "/dev/null");
+    let output = program.env_remove("XDG_CONFIG_HOME").env_remove("CONSORT_WISDOM").output();
+    let output = output.expect("it starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !errors.contains("/dev/null"), "{errors}");
+}

@@ -5,10 +5,7 @@
 //! if none was. Under other launchers the first process warns when it starts PEs, if it has not
 //! been one of the launcher's before.
 
-use std::sync::{
-    Once,
-    atomic::{AtomicBool, Ordering::Relaxed},
-};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use consort_fabric::environment::{launched, variable};
 use consort_native::Member;
@@ -26,16 +23,18 @@ pub(super) fn note_part_of_job() {
 
 /// Warns, once, that other processes run copies of the job that this process starts.
 pub(super) fn warn_once() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        Member::is_alone();
-        if IS_ONE_OF_ALL.load(Relaxed) || variable("CONSORT_LAUNCH").is_some() {
-            return;
-        }
-        if let Some(text) = text(|name| variable(name)?.into_string().ok()) {
-            warn(&text);
-        }
-    });
+    static IS_DONE: AtomicBool = AtomicBool::new(false);
+    // No thread waits for another one here: a child may be forked meanwhile.
+    if IS_DONE.swap(true, Relaxed) {
+        return;
+    }
+    Member::is_alone();
+    if IS_ONE_OF_ALL.load(Relaxed) || variable("CONSORT_LAUNCH").is_some() {
+        return;
+    }
+    if let Some(text) = text(|name| variable(name)?.into_string().ok()) {
+        warn(&text);
+    }
 }
 
 /// What the first of several processes says.
