@@ -6,7 +6,13 @@
 
 #![expect(unsafe_code, reason = "shares a cell with a region that one thread uses")]
 
-use std::{cell::Cell, env, process::Command, thread};
+use std::{
+    cell::Cell,
+    env,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
 
 use consort::{Barrier, Error, Pes, Rank, Result, Signal, Sum, Until};
 use consort_sandbox::children;
@@ -179,7 +185,7 @@ fn fork_beside_launches(after: Duration) {
     while begun.elapsed() < after {
         std::hint::spin_loop();
     }
-    in_child("a launch", launch);
+    children::run("a launch", launch);
     launcher.join().expect("no panic");
 }
 
@@ -201,7 +207,7 @@ fn child_forked_while_another_thread_launches_does_not_hang() {
 fn fork_at_once() {
     let ended = Pes::threads(2).run(|pe| {
         pe.world().barrier()?;
-        in_child("a launch", launch_jobs);
+        children::run("a launch", launch_jobs);
         pe.world().barrier()
     });
     assert!(ended.is_ok(), "{ended:?}");
