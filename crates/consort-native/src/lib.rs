@@ -117,9 +117,6 @@ pub use sync::{
     biased::{Biased, BiasedGuard, ThreadToken},
     futex::Scope,
 };
-pub use system::{
-    fork::{Hold, hold, in_children},
-    library::stay_loaded,
-};
+pub use system::fork::{Hold, hold, in_children, stay_loaded};
 pub use tally::{Counted, Tally};
 pub use team::{group::Group, message::message_name};

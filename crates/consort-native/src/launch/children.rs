@@ -25,7 +25,7 @@ use crate::{
         accessing::Accessing,
         header::{Header, PeState},
     },
-    system::{fork, library::stay_loaded},
+    system::fork::{self, stay_loaded},
 };
 
 /// The parts of a job that a child changes.

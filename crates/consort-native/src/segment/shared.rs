@@ -18,8 +18,7 @@ use std::{
 use crate::{
     roster::{Entry, Roster},
     system::{
-        fork::{end_child, hold, in_children},
-        library::stay_loaded,
+        fork::{end_child, hold, in_children, stay_loaded},
         memory,
     },
 };

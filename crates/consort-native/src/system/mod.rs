@@ -6,9 +6,8 @@
 //! | `allocator` | the address space of the C library's allocator | nothing is known |
 //! | `clock` | one for all processes of the machine | one for each process |
 //! | `fence` | `membarrier` | none: a wake-up may be lost, and sleeps are short |
-//! | `fork` | handlers of the C library notice forked children | the process's number tells them |
+//! | `fork` | handlers of the C library notice forked children, and a shared library is pinned | the process's number tells them, and a library must not be unloaded |
 //! | `futex` | the system's | threads park; a table of the process lists them with their words |
-//! | `library` | a shared library is pinned | it must not be unloaded |
 //! | `memory` | mappings without commitment | the allocator's |
 //! | `process` | files in memory that processes share | none |
 //! | `thread_end` | after the destructors of thread-local variables | among them |

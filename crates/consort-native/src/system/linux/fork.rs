@@ -31,7 +31,7 @@ use std::{
 
 use libc::sigset_t;
 
-use super::library::stay_loaded;
+use super::library;
 
 /// Functions that copy static variables around a fork.
 pub(crate) struct Copies {
@@ -120,6 +120,19 @@ impl Drop for Hold {
     fn drop(&mut self) {
         OWN.set(OWN.get() - 1);
         HELD.fetch_sub(1, SeqCst);
+    }
+}
+
+/// Keeps the shared library that contains this code loaded until the process ends. Does nothing in
+/// a program's own code.
+///
+/// # Panics
+/// When the dynamic linker refuses, which it does only when it has no memory.
+pub fn stay_loaded() {
+    // Threads do not wait for each other here: one may hold the dynamic linker's lock.
+    if !library::is_pinned() {
+        let _hold = hold(); // the dynamic linker's lock would stay locked in a child
+        library::pin();
     }
 }
 

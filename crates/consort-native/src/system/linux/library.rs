@@ -3,8 +3,8 @@
 //! A program may load a plug-in and unload it again (`dlclose`) while the process still keeps
 //! something that runs the plug-in's code: the destructor of a thread's key, a thread, a fork
 //! handler, or the key with which the standard library ends `thread::current`. So whatever is kept
-//! calls [`stay_loaded`] first, which pins the library until the process ends (`RTLD_NODELETE`). A
-//! pin that could be released again would not do: the last thread to leave would return into code
+//! calls [`stay_loaded`](super::fork::stay_loaded) first, which pins the library until the process
+//! ends (`RTLD_NODELETE`). A pin that could be released again would not do: the last thread to leave would return into code
 //! that is gone.
 //!
 //! Programs are never unloaded, and a static executable loads no libraries.
@@ -14,40 +14,38 @@
     expect(unsafe_code, reason = "asks the dynamic linker for loaded objects")
 )]
 
-/// Keeps the shared library that contains this code loaded until the process ends. Does nothing in
-/// a program's own code.
-///
-/// # Panics
-/// When the dynamic linker refuses, which it does only when it has no memory.
 #[cfg(not(target_feature = "crt-static"))]
-pub fn stay_loaded() {
-    use std::sync::atomic::{
-        AtomicBool,
-        Ordering::{Acquire, Release},
-    };
+pub(super) use dynamic::{is_pinned, pin};
 
-    static IS_PINNED: AtomicBool = AtomicBool::new(false);
-    // Threads do not wait for each other here: one may hold the dynamic linker's lock. To pin twice
-    // does no harm. Acquire and release pair with each other.
-    if !IS_PINNED.load(Acquire) {
-        let _hold = super::fork::hold(); // the dynamic linker's lock stays locked in a child
-        dynamic::pin();
-        IS_PINNED.store(true, Release);
-    }
+/// As in a dynamic executable: this one is never unloaded.
+#[cfg(target_feature = "crt-static")]
+pub(super) fn is_pinned() -> bool {
+    true
 }
 
-/// As above: a static executable is never unloaded.
+/// As in a dynamic executable.
 #[cfg(target_feature = "crt-static")]
-pub fn stay_loaded() {}
+pub(super) fn pin() {}
 
 #[cfg(not(target_feature = "crt-static"))]
 mod dynamic {
     use std::{
         ffi::{CStr, CString},
         slice,
+        sync::atomic::{
+            AtomicBool,
+            Ordering::{Acquire, Release},
+        },
     };
 
     use libc::{c_int, c_void, dl_phdr_info, size_t};
+
+    static IS_PINNED: AtomicBool = AtomicBool::new(false);
+
+    /// Whether the library is pinned.
+    pub(in super::super) fn is_pinned() -> bool {
+        IS_PINNED.load(Acquire) // pairs with the release in `pin`
+    }
 
     /// The search for the object that contains an address.
     struct Search {
@@ -88,23 +86,26 @@ mod dynamic {
         is_found.into()
     }
 
-    /// Pins the library that contains this function.
-    pub(super) fn pin() {
+    /// Pins the library that contains this function. To pin twice does no harm.
+    ///
+    /// # Panics
+    /// When the dynamic linker refuses, which it does only when it has no memory.
+    pub(in super::super) fn pin() {
         let own: fn() = pin;
         let mut search = Search { address: own as usize, name: CString::default() };
         // SAFETY: the function gets the pointer that is passed here, and lives longer.
         unsafe { libc::dl_iterate_phdr(Some(look_at), (&raw mut search).cast()) };
-        if search.name.is_empty() {
-            return;
+        if !search.name.is_empty() {
+            let how = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+            // SAFETY: a name that ends. The library is loaded already, so none of its code runs.
+            let handle = unsafe { libc::dlopen(search.name.as_ptr(), how) };
+            assert!(
+                !handle.is_null(),
+                "the library {:?} cannot be kept loaded: dlopen with RTLD_NODELETE has failed; do \
+                 not unload it, or load it with RTLD_NODELETE",
+                search.name
+            );
         }
-        let how = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-        // SAFETY: a name that ends. The library is loaded already, so none of its code runs.
-        let handle = unsafe { libc::dlopen(search.name.as_ptr(), how) };
-        assert!(
-            !handle.is_null(),
-            "the library {:?} cannot be kept loaded: dlopen with RTLD_NODELETE has failed; do not \
-             unload it, or load it with RTLD_NODELETE",
-            search.name
-        );
+        IS_PINNED.store(true, Release); // pairs with the acquire in `is_pinned`
     }
 }

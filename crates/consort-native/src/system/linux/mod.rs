@@ -8,7 +8,7 @@ pub(crate) mod fence;
 pub(crate) mod fork;
 #[cfg(not(loom))]
 pub(crate) mod futex;
-pub(crate) mod library;
+mod library;
 pub(crate) mod memory;
 pub(crate) mod process;
 #[cfg(not(loom))]

@@ -5,7 +5,7 @@
 
 use std::{ffi::c_void, ptr, sync::OnceLock};
 
-use super::{fork::hold, library::stay_loaded};
+use super::fork::{hold, stay_loaded};
 
 /// A key whose destructor does the work.
 struct End {

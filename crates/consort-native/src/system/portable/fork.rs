@@ -14,6 +14,9 @@ pub fn hold() -> Hold {
     Hold(())
 }
 
+/// Does nothing: a program must not unload a library that uses Consort.
+pub fn stay_loaded() {}
+
 /// The number of this process.
 pub(crate) fn forks() -> u32 {
     process::id()
