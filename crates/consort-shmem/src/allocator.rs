@@ -6,9 +6,6 @@ use std::collections::BTreeMap;
 /// The least alignment of what is allocated: a cache line.
 const ALIGN: usize = 64;
 
-/// The largest alignment: that of the heaps.
-pub const MOST_ALIGN: usize = 2 << 20;
-
 /// What is taken of a heap, by offset: first fit.
 #[derive(Debug)]
 pub struct Allocator {
@@ -25,11 +22,8 @@ impl Allocator {
     }
 
     /// Takes the first `bytes` that are free at an offset of this alignment, a power of two.
-    /// `None` if there are none, and if the heaps are not aligned so.
+    /// `None` if there are none.
     pub fn take(&mut self, bytes: usize, align: usize) -> Option<usize> {
-        if align > MOST_ALIGN {
-            return None;
-        }
         let mut at = self.begin.checked_next_multiple_of(align.max(ALIGN))?;
         for (&offset, &size) in &self.taken {
             if at.checked_add(bytes)? <= offset {
@@ -97,7 +91,10 @@ mod tests {
         assert_eq!(books.take(129, 8), Some(576));
         assert_eq!(books.take(128, 8), Some(192));
         assert_eq!(books.take(1024, 8), None);
-        assert_eq!(Allocator::new(0, 1 << 30).take(8, 4 << 20), None);
+        let mut large = Allocator::new(0, 1 << 30);
+        assert_eq!(large.take(8, 8), Some(0));
+        assert_eq!(large.take(8, 4 << 20), Some(4 << 20));
+        assert_eq!(large.take(8, 1 << 30), None);
         assert_eq!(books.take(usize::MAX, 8), None);
     }
 

@@ -6,11 +6,11 @@ use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
+use consort::Min;
 use libc::c_int;
 
 use crate::{
-    allocator::MOST_ALIGN,
-    collectives::synchronize,
+    collectives::{Call, synchronize},
     environment::SYMMETRIC_SIZE,
     failure::{fail, warn},
     rma::copy,
@@ -28,8 +28,7 @@ fn allocate(routine: &'static str, bytes: usize, align: usize, cleared: bool) ->
     let taken = world.books().take(bytes, align);
     match taken {
         Some(at) => world.job.put_in_cores(world.rank, at..at + bytes),
-        None if align <= MOST_ALIGN => warn_of_full_heap(routine, world, bytes),
-        None => {}
+        None => warn_of_full_heap(routine, world, bytes),
     }
     let address: *mut c_void =
         taken.map_or(null_mut(), |at| with_exposed_provenance_mut(world.heap + at));
@@ -69,13 +68,47 @@ pub fn calloc(count: usize, size: usize) -> *mut c_void {
     bytes.map_or(null_mut(), |bytes| allocate("shmem_calloc", bytes, 1, true))
 }
 
-/// `shmem_align`. Null if the alignment is not a power of two, or larger than a large page.
-pub fn align(alignment: usize, size: usize) -> *mut c_void {
-    world("shmem_align");
-    match alignment.is_power_of_two() {
-        true => allocate("shmem_align", size, alignment, false),
-        false => null_mut(),
+/// The alignment that all heaps have: a large page.
+const LEAST_ALIGNMENT: usize = 2 << 20;
+
+/// The alignment of heaps of so many bytes, if each PE finds room for it: the largest power of two
+/// that an allocation could ask for.
+pub(crate) fn wanted_alignment(heap_bytes: usize) -> usize {
+    (1 << heap_bytes.max(1).ilog2()).max(LEAST_ALIGNMENT)
+}
+
+/// The alignment of the heap of each PE, at least. All PEs call it.
+fn alignment_of_all(routine: &'static str, world: &World) -> u64 {
+    let own = 1_u64 << world.heap.trailing_zeros();
+    let Some(call) = Call::new(routine, Team::WORLD) else { return own };
+    if call.takes_turns() {
+        call.by_turns(|team| team.start_all_reduce(vec![own], Min))[0]
+    } else {
+        call.blocking(|team| team.all_reduce(own, Min))
     }
+}
+
+/// `shmem_align`. Null if the alignment is not a power of two, if it is larger than the symmetric
+/// heap, or if a PE had no room in its address space for a heap that is aligned so.
+pub fn align(alignment: usize, size: usize) -> *mut c_void {
+    const ROUTINE: &str = "shmem_align";
+    let world = world(ROUTINE);
+    if !alignment.is_power_of_two() {
+        return null_mut();
+    }
+    if alignment > LEAST_ALIGNMENT {
+        let least = alignment_of_all(ROUTINE, world);
+        if alignment as u64 > least {
+            if world.rank.0 == 0 {
+                warn(format_args!(
+                    "{ROUTINE} returns null: the symmetric heaps are aligned to {least} bytes, \
+                     and {alignment} were asked for: set {SYMMETRIC_SIZE} to at least as much"
+                ));
+            }
+            return null_mut();
+        }
+    }
+    allocate(ROUTINE, size, alignment, false)
 }
 
 /// `shmem_malloc_with_hints`. Hints change nothing, whether they are known or not.

@@ -20,10 +20,12 @@ use libc::{c_int, c_void};
 
 use crate::{
     active_sets,
-    allocator::{Allocator, MOST_ALIGN},
+    allocator::Allocator,
     environment, exits,
     failure::{self, Membership, fail, is_ending},
-    info, teams,
+    info,
+    memory::wanted_alignment,
+    teams,
     world::{self, Driver, World, known, world},
 };
 
@@ -108,7 +110,7 @@ fn begin() -> Result<Begun, String> {
     let statics = Statics::of_program();
     let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096);
     let pes = if member.is_some() || of_mpi.is_some() { Pes::from_env(1) } else { Pes::threads(1) };
-    let pes = pes.heap_bytes(heap_bytes).heap_align(MOST_ALIGN).without_places();
+    let pes = pes.heap_bytes(heap_bytes).heap_align(wanted_alignment(heap_bytes)).without_places();
     let (job, are_shared) = if of_mpi.is_some() {
         environment::ensure_one_each()?;
         if statics.are_of_static_executable() {

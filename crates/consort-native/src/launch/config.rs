@@ -21,8 +21,9 @@ pub struct Config {
     pub cores: u32,
     /// Bytes of symmetric memory a PE.
     pub heap_bytes: usize,
-    /// The alignment of each PE's symmetric memory, a power of two up to a large page; at least a
-    /// page.
+    /// The alignment of each PE's symmetric memory, a power of two; at least a page. In processes
+    /// that have one PE alone it may be more than a large page. It then holds for the PE's own
+    /// memory there, if so much address space is free.
     pub heap_align: usize,
     /// Bytes behind each PE's heap that peers reach as they reach the heap, for static variables of
     /// its program. Nothing is allocated there.

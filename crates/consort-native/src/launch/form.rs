@@ -19,7 +19,7 @@ use crate::{
         backing::Backing,
         no_memory::{NoMemory, out_of_memory},
         origin::Origin,
-        page::PAGE,
+        page::{LARGE_PAGE, PAGE, Placement},
         part::Single,
         reservation::Segment,
     },
@@ -58,7 +58,7 @@ impl Form {
         let pes = config.pes as usize;
         let group_bytes = Geometry::of(pes, config.nodes).bytes().next_multiple_of(PAGE);
         let staged = if are_apart { config.most_near() as usize } else { 0 };
-        let align = config.heap_align.max(PAGE);
+        let align = config.heap_align.clamp(PAGE, LARGE_PAGE);
         let form = |heap_bytes| {
             let heap = (heap_bytes, align);
             let parts = Parts::of(pes, heap, config.statics_bytes, staged, group_bytes)?;
@@ -84,6 +84,17 @@ impl Form {
         let helpers = if config.helpers { threads } else { 0 };
         let bytes = self.parts.bytes.saturating_add(scratch);
         NoMemory::ensure_room(SEGMENT, bytes, (started + helpers) as usize)
+    }
+
+    /// Where a process maps the segment whose only PE is `own`.
+    pub(super) fn placement(&self, config: &Config, own: Option<Rank>) -> Placement {
+        match own {
+            Some(own) if config.heap_align > LARGE_PAGE => {
+                let offset = self.parts.heaps + own.index() * self.parts.heap_stride;
+                Placement { align: config.heap_align, offset }
+            }
+            _ => Placement::ANY,
+        }
     }
 
     /// Where groups are.

@@ -98,7 +98,8 @@ impl Job {
     /// # Errors
     /// When the system provides no memory.
     pub fn new(config: Config) -> Result<Arc<Self>, HeapError> {
-        Self::over(JobMemory::reserve(config)?, None, None)
+        let own = Some(Rank(0)).filter(|_| config.pes == 1);
+        Self::over(JobMemory::reserve(config, own)?, None, None)
     }
 
     /// As [`Job::new`], in one of several processes with a transport between them. The caller
@@ -132,7 +133,8 @@ impl Job {
             Config { pes: member.pes(), here: member.pes(), memory: Origin::Shared, ..config };
         let form = Form::of(&config, true)?;
         form.ensure_room(&config, 1).map_err(|reason| form::refused(&config, reason))?;
-        let begun = member.begin(&config, form.parts.bytes, |segment, joined| {
+        let placement = form.placement(&config, Some(member.rank()));
+        let begun = member.begin(&config, form.parts.bytes, placement, |segment, joined| {
             form.fill(&config, segment, &Backing::File(joined))
         });
         let (segment, joined) = begun.map_err(|error| match error {

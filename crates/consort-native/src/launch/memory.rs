@@ -88,15 +88,18 @@ impl SharedFile {
 }
 
 impl JobMemory {
-    /// Memory of this process alone.
+    /// Memory of this process alone. `own` is the PE that it is, if it is one alone, as in all
+    /// functions below.
     ///
     /// # Errors
     /// When the system provides no memory, as in all functions below.
-    pub fn reserve(config: Config) -> Result<Self, HeapError> {
+    pub fn reserve(config: Config, own: Option<Rank>) -> Result<Self, HeapError> {
         let form = Form::of(&config, false)?;
         let refused = |reason| form::refused(&config, reason);
         form.ensure_room(&config, config.pes).map_err(refused)?;
-        let segment = Segment::reserve(form.parts.bytes, config.memory, form::SEGMENT);
+        let placement = form.placement(&config, own);
+        let segment =
+            Segment::reserve_at(placement, form.parts.bytes, config.memory, form::SEGMENT);
         let segment = Arc::new(segment.map_err(refused)?);
         let backing = Backing::Process(config.memory);
         form.fill(&config, &segment, &backing)?;
@@ -107,8 +110,8 @@ impl JobMemory {
     ///
     /// # Errors
     /// As [`Self::reserve`].
-    pub fn fill(config: Config, file: SharedFile) -> Result<Self, HeapError> {
-        let memory = Self::of_file(config, file, |file, bytes| {
+    pub fn fill(config: Config, file: SharedFile, own: Option<Rank>) -> Result<Self, HeapError> {
+        let memory = Self::of_file(config, file, own, |file, bytes| {
             system::extend(file, bytes as u64)
                 .map_err(|error| NoMemory::of("ftruncate", form::SEGMENT, bytes, &error))
         })?;
@@ -120,8 +123,8 @@ impl JobMemory {
     ///
     /// # Errors
     /// As [`Self::reserve`], and when there is nothing in the file.
-    pub fn filled(config: Config, file: SharedFile) -> Result<Self, HeapError> {
-        let memory = Self::of_file(config, file, |_, _| Ok(()))?;
+    pub fn filled(config: Config, file: SharedFile, own: Option<Rank>) -> Result<Self, HeapError> {
+        let memory = Self::of_file(config, file, own, |_, _| Ok(()))?;
         memory.form.advise(&memory.config, &memory.segment);
         Ok(memory)
     }
@@ -130,6 +133,7 @@ impl JobMemory {
     fn of_file(
         config: Config,
         file: SharedFile,
+        own: Option<Rank>,
         extend: impl Fn(&File, usize) -> Result<(), Box<NoMemory>>,
     ) -> Result<Self, HeapError> {
         asymmetric::take_part();
@@ -139,7 +143,8 @@ impl JobMemory {
             form.ensure_room(&config, 1)?;
             let bytes = form.parts.bytes.next_multiple_of(PAGE);
             extend(&file.0, bytes)?;
-            Segment::map(&file.0, 0, bytes, form::SEGMENT, None)
+            let placement = form.placement(&config, own);
+            Segment::map_at(placement, &file.0, 0, bytes, form::SEGMENT, None)
         };
         let segment = Arc::new(map().map_err(|reason| form::refused(&config, reason))?);
         let header = Single::new(&segment, 0);

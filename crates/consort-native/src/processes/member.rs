@@ -27,6 +27,7 @@ use crate::{
     segment::{
         backing::{self, SharedEnd},
         no_memory::NoMemory,
+        page::Placement,
         part::Single,
         reservation::{OnRelease, Segment},
     },
@@ -252,12 +253,14 @@ impl Member {
         Binding::of_word(self.control.binding.load(Relaxed))
     }
 
-    /// Begins the process's next launch: maps its segment of so many bytes, which are whole pages.
+    /// Begins the process's next launch: maps its segment of so many bytes, which are whole pages,
+    /// where a `placement` says.
     /// If no other process has, appends it to the file and lets `fill` fill it.
     pub(crate) fn begin(
         self: &Arc<Self>,
         settings: &impl Hash,
         bytes: usize,
+        placement: Placement,
         fill: impl Fn(&Arc<Segment>, Arc<Joined>) -> Result<(), HeapError>,
     ) -> Result<(Arc<Segment>, Joined), NoBegin> {
         let own = &self.control.processes[self.rank.index()];
@@ -303,7 +306,8 @@ impl Member {
         }
         let range = Range { at, bytes: there };
         let on_release: OnRelease = Box::new(Leaves { joined: joined.again(), range });
-        let segment = Segment::map(&self.file, at, there, LAUNCH, Some(on_release))?;
+        let on_release = Some(on_release);
+        let segment = Segment::map_at(placement, &self.file, at, there, LAUNCH, on_release)?;
         Ok((Arc::new(segment), joined))
     }
 

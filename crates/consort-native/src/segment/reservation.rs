@@ -21,7 +21,7 @@ use std::{
 use super::{
     no_memory::{NoMemory, out_of_memory},
     origin::Origin,
-    page::PAGE,
+    page::{PAGE, Placement},
     shared::Shared,
 };
 use crate::system::{memory, process};
@@ -56,6 +56,19 @@ impl Segment {
         origin: Origin,
         object: &str,
     ) -> Result<Self, Box<NoMemory>> {
+        Self::reserve_at(Placement::ANY, bytes, origin, object)
+    }
+
+    /// As [`Segment::reserve`], at addresses that a `placement` says.
+    ///
+    /// # Errors
+    /// As [`Segment::reserve`].
+    pub(crate) fn reserve_at(
+        placement: Placement,
+        bytes: usize,
+        origin: Origin,
+        object: &str,
+    ) -> Result<Self, Box<NoMemory>> {
         let asked = bytes;
         let refused = |error: &io::Error| NoMemory::of("mmap", object, asked, error);
         let whole = bytes.checked_next_multiple_of(PAGE);
@@ -65,9 +78,9 @@ impl Segment {
             let file = file.map_err(|error| NoMemory::of("memfd_create", object, 0, &error))?;
             process::extend(&file, bytes as u64)
                 .map_err(|error| NoMemory::of("ftruncate", object, asked, &error))?;
-            return Self::map(&Arc::new(file), 0, bytes, object, None);
+            return Self::map_at(placement, &Arc::new(file), 0, bytes, object, None);
         }
-        let base = memory::reserve(bytes).map_err(|error| refused(&error))?;
+        let base = memory::reserve(bytes, placement).map_err(|error| refused(&error))?;
         Ok(Self { base, bytes, origin, shared: None, _on_release: None })
     }
 
@@ -82,6 +95,21 @@ impl Segment {
         object: &str,
         on_release: Option<OnRelease>,
     ) -> Result<Self, Box<NoMemory>> {
+        Self::map_at(Placement::ANY, file, at, bytes, object, on_release)
+    }
+
+    /// As [`Segment::map`], at addresses that a `placement` says.
+    ///
+    /// # Errors
+    /// As [`Segment::map`].
+    pub(crate) fn map_at(
+        placement: Placement,
+        file: &Arc<File>,
+        at: usize,
+        bytes: usize,
+        object: &str,
+        on_release: Option<OnRelease>,
+    ) -> Result<Self, Box<NoMemory>> {
         let refused = |error: &io::Error| NoMemory::of("mmap", object, bytes, error);
         let is_whole = [at, bytes].iter().all(|size| size.is_multiple_of(PAGE)) && bytes > 0;
         let end = at.checked_add(bytes).and_then(|end| u64::try_from(end).ok());
@@ -89,7 +117,7 @@ impl Segment {
         if !is_whole || !end.is_some_and(is_there) {
             return Err(refused(&io::Error::other("the file of shared memory is shorter")));
         }
-        let base = memory::map(file, at, bytes).map_err(|error| refused(&error))?;
+        let base = memory::map(file, at, bytes, placement).map_err(|error| refused(&error))?;
         let shared = Some(Shared::new(base, bytes, Arc::clone(file), at as u64));
         Ok(Self { base, bytes, origin: Origin::Shared, shared, _on_release: on_release })
     }

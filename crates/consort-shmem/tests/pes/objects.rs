@@ -22,7 +22,10 @@ pub(crate) fn memory(pe: Pe) {
         assert!(aligned.addr().is_multiple_of(align), "{align}: {aligned:?}");
         memory::free(aligned);
     }
-    assert!(memory::align(4 << 20, 8).is_null());
+    // The heap has 4 MiB, and begins at a multiple of that on each PE.
+    let aligned = memory::align(4 << 20, 8);
+    assert!(aligned.addr().is_multiple_of(4 << 20) && !aligned.is_null(), "{aligned:?}");
+    memory::free(aligned);
     for round in 0..200_usize {
         let first = memory::malloc(100 + round);
         let aligned = memory::align(4096, 1000);

@@ -1,5 +1,6 @@
 //! What the memory of a process lies in.
 
+use consort_fabric::Rank;
 use consort_native::{Config, JobMemory, SharedFile};
 
 use crate::Result;
@@ -15,23 +16,25 @@ pub(super) enum Ground {
 }
 
 impl Ground {
-    /// The memory. All processes that share files synchronize in `barrier`, after they have filled
-    /// their files and before they find what is filled.
+    /// The memory. `own` is the PE that this process is, if it is one alone. All processes that
+    /// share files synchronize in `barrier`, after they have filled their files and before they find
+    /// what is filled.
     pub(super) fn memory(
         self,
         config: Config,
+        own: Option<Rank>,
         barrier: impl FnOnce() -> Result<()>,
     ) -> Result<JobMemory> {
         match self {
-            Self::Own => Ok(JobMemory::reserve(config)?),
+            Self::Own => Ok(JobMemory::reserve(config, own)?),
             Self::Fills(file) => {
-                let memory = JobMemory::fill(config, file);
+                let memory = JobMemory::fill(config, file, own);
                 barrier()?;
                 Ok(memory?)
             }
             Self::Finds(file) => {
                 barrier()?;
-                Ok(JobMemory::filled(config, file)?)
+                Ok(JobMemory::filled(config, file, own)?)
             }
         }
     }

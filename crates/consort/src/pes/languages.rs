@@ -9,8 +9,9 @@ use super::Pes;
 use crate::{Job, ProcessShape, Result};
 
 impl Pes {
-    /// Aligns the symmetric memory of each PE to so many bytes, at most a large page. For languages
-    /// that allocate memory of any alignment there.
+    /// Aligns the symmetric memory of each PE to so many bytes, a power of two. More than a large
+    /// page (2 MiB) holds for the PE's own memory in a process that has one PE, if so much address
+    /// space is free. For languages that allocate memory of any alignment there.
     #[doc(hidden)]
     #[must_use]
     pub fn heap_align(mut self, bytes: usize) -> Self {

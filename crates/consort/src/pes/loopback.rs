@@ -62,7 +62,7 @@ impl End {
         let [_, nodes] = forms;
         let pes = config.pes;
         let config = Config { nodes, ..config };
-        let memory = ground.memory(config, || Ok(()))?;
+        let memory = ground.memory(config, None, || Ok(()))?;
         Ok(Job::linked(memory, Far::new(Box::new(transport), pes, forms))?)
     }
 }

@@ -306,7 +306,9 @@ impl Processes {
         let Self { mut mpi, pes, shape, nodes, ground, statics, .. } = self;
         let heap_bytes = config.heap_bytes;
         let config = Config { nodes, ..config };
-        let memory = ground.memory(config, || mpi.gather(&[1]).map(drop).map_err(failed));
+        let own = shape.nodes(pes).members(mpi.rank(), pes);
+        let own = Some(own.first).filter(|_| own.count == 1).map(Rank);
+        let memory = ground.memory(config, own, || mpi.gather(&[1]).map(drop).map_err(failed));
         let memory = memory.and_then(|mut memory| {
             for (pe, file) in statics {
                 let placed = memory.place_statics(pe, &file);

@@ -4,8 +4,8 @@
 //! something that runs the plug-in's code: the destructor of a thread's key, a thread, a fork
 //! handler, or the key with which the standard library ends `thread::current`. So whatever is kept
 //! calls [`stay_loaded`](super::fork::stay_loaded) first, which pins the library until the process
-//! ends (`RTLD_NODELETE`). A pin that could be released again would not do: the last thread to leave would return into code
-//! that is gone.
+//! ends (`RTLD_NODELETE`). A pin that could be released again would not do: the last thread to leave
+//! would return into code that is gone.
 //!
 //! Programs are never unloaded, and a static executable loads no libraries.
 

@@ -7,7 +7,7 @@
 //! | large pages | | `MADV_HUGEPAGE`, where the system allows it in `shmem_enabled` |
 //! | core files | `MADV_DONTDUMP` at first, `MADV_DODUMP` for what is used | the same |
 //!
-//! All begin at an address that is aligned to large pages.
+//! All begin at a large page, or where a [`Placement`] says.
 //!
 //! A mapping is left out of core files at first because the kernel provides each page of shared
 //! memory that it writes to one, and walks through all others.
@@ -23,12 +23,16 @@ use std::{
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
-use crate::segment::{no_memory::out_of_memory, origin::Origin, page::LARGE_PAGE};
+use crate::segment::{
+    no_memory::out_of_memory,
+    origin::Origin,
+    page::{LARGE_PAGE, Placement},
+};
 
-pub(crate) fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
+pub(crate) fn reserve(bytes: usize, placement: Placement) -> io::Result<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
-    let place = Place::of(bytes)?;
+    let place = Place::of(bytes, placement)?;
     // SAFETY: it replaces addresses that have been reserved for it.
     let at = unsafe { mmap_anonymous(place.at, bytes, access, flags) }?;
     place.keep();
@@ -36,10 +40,15 @@ pub(crate) fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
 }
 
 /// Maps whole pages of a file for all processes that have it.
-pub(crate) fn map(file: &File, at: usize, bytes: usize) -> io::Result<NonNull<u8>> {
+pub(crate) fn map(
+    file: &File,
+    at: usize,
+    bytes: usize,
+    placement: Placement,
+) -> io::Result<NonNull<u8>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
-    let place = Place::of(bytes)?;
+    let place = Place::of(bytes, placement)?;
     // SAFETY: it replaces addresses that have been reserved for it.
     let at = unsafe { mmap(place.at, bytes, access, flags, file, at as u64) }?;
     place.keep();
@@ -86,7 +95,7 @@ pub(crate) unsafe fn part_from_others(
     Ok(())
 }
 
-/// Addresses that nothing else has, aligned to large pages. They are free again when it is dropped.
+/// Addresses that nothing else has. They are free again when it is dropped.
 struct Place {
     at: *mut c_void,
     bytes: usize,
@@ -94,14 +103,23 @@ struct Place {
 
 impl Place {
     /// So many bytes, which are whole pages.
-    fn of(bytes: usize) -> io::Result<Self> {
-        let all = bytes.checked_add(LARGE_PAGE).ok_or_else(out_of_memory)?;
+    fn of(bytes: usize, placement: Placement) -> io::Result<Self> {
+        if placement.align > LARGE_PAGE
+            && let Ok(place) = Self::at(bytes, placement)
+        {
+            return Ok(place);
+        }
+        Self::at(bytes, Placement::ANY)
+    }
+
+    fn at(bytes: usize, Placement { align, offset }: Placement) -> io::Result<Self> {
+        let all = bytes.checked_add(align).ok_or_else(out_of_memory)?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping at an address of the system's choice replaces none.
         let first = unsafe { mmap_anonymous(null_mut(), all, ProtFlags::empty(), flags) }?;
-        let before = first.addr().next_multiple_of(LARGE_PAGE) - first.addr();
+        let before = first.addr().wrapping_add(offset).wrapping_neg() & (align - 1);
         let at = first.wrapping_byte_add(before);
-        for (part, bytes) in [(first, before), (at.wrapping_byte_add(bytes), LARGE_PAGE - before)] {
+        for (part, bytes) in [(first, before), (at.wrapping_byte_add(bytes), align - before)] {
             if bytes > 0 {
                 // SAFETY: a part of what has just been reserved, which nothing uses. A failure
                 // leaves the addresses reserved, and nothing else.
@@ -176,4 +194,31 @@ pub(crate) fn keep_out_of_cores(at: *mut u8, bytes: usize) {
 fn advise(at: *mut u8, bytes: usize, advice: Advice) {
     // SAFETY: such advice changes nothing in the pages.
     let _ = unsafe { madvise(at.cast(), bytes, advice) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mapping_begins_where_its_placement_says() {
+        const BYTES: usize = 3 * LARGE_PAGE;
+        for align in [LARGE_PAGE, 4 * LARGE_PAGE, 1 << 30] {
+            for offset in [0, LARGE_PAGE, 5 * LARGE_PAGE] {
+                let at = reserve(BYTES, Placement { align, offset }).expect("some pages");
+                assert!((at.addr().get() + offset).is_multiple_of(align), "{align} {offset}");
+                // SAFETY: nothing uses the mapping.
+                unsafe { release(at, BYTES) };
+            }
+        }
+    }
+
+    #[test]
+    fn mapping_is_at_a_large_page_if_there_is_no_room_for_its_placement() {
+        let placement = Placement { align: 1 << 62, offset: 0 };
+        let at = reserve(LARGE_PAGE, placement).expect("a page");
+        assert!(at.addr().get().is_multiple_of(LARGE_PAGE));
+        // SAFETY: nothing uses the mapping.
+        unsafe { release(at, LARGE_PAGE) };
+    }
 }

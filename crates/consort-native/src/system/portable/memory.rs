@@ -10,14 +10,18 @@ use std::{
     ptr::NonNull,
 };
 
-use crate::segment::{no_memory::out_of_memory, origin::Origin, page::PAGE};
+use crate::segment::{
+    no_memory::out_of_memory,
+    origin::Origin,
+    page::{PAGE, Placement},
+};
 
 /// A layout with room for the allocation's address before the first page.
 fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(PAGE + size_of::<usize>())?, 16).ok()
 }
 
-pub(crate) fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
+pub(crate) fn reserve(bytes: usize, _: Placement) -> io::Result<NonNull<u8>> {
     let layout = layout(bytes).ok_or_else(out_of_memory)?;
     // SAFETY: the layout's size is a page at least.
     let allocated = unsafe { alloc_zeroed(layout) };
@@ -34,7 +38,7 @@ pub(crate) fn reserve(bytes: usize) -> io::Result<NonNull<u8>> {
 }
 
 /// No memory of several processes.
-pub(crate) fn map(_: &File, _: usize, _: usize) -> io::Result<NonNull<u8>> {
+pub(crate) fn map(_: &File, _: usize, _: usize, _: Placement) -> io::Result<NonNull<u8>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
@@ -92,7 +96,7 @@ mod tests {
     #[test]
     fn memory_is_zero_at_first_and_when_it_has_been_cleared() {
         let bytes = 2 * PAGE;
-        let at = reserve(bytes).expect("two pages");
+        let at = reserve(bytes, Placement::ANY).expect("two pages");
         assert!(at.addr().get().is_multiple_of(PAGE));
         // SAFETY: `bytes` bytes that this test owns, as in all blocks here.
         let all = || unsafe { std::slice::from_raw_parts(at.as_ptr(), bytes) };
@@ -109,6 +113,6 @@ mod tests {
 
     #[test]
     fn what_is_too_large_is_refused() {
-        assert!(reserve(usize::MAX - PAGE).is_err());
+        assert!(reserve(usize::MAX - PAGE, Placement::ANY).is_err());
     }
 }
