@@ -166,12 +166,13 @@ extern "C" fn in_child() {
     if !FORKS_NOW.replace(false) {
         return;
     }
-    FORKING.store(0, SeqCst); // the child has this thread alone
-    HELD.store(OWN.get(), SeqCst);
     if let Some(copies) = COPIES.get() {
         (copies.in_child)();
     }
-    // Relaxed: the child has this thread alone.
+    // The child has this thread alone. Before, its variables may have been the parent's.
+    FORKING.store(0, SeqCst);
+    HELD.store(OWN.get(), SeqCst);
+    // Relaxed: as above.
     FORKS.store(FORKS.load(Relaxed).wrapping_add(1), Relaxed);
     WORK.iter().filter_map(OnceLock::get).for_each(|work| work());
     unblock_signals();
