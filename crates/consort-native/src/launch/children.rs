@@ -25,7 +25,7 @@ use crate::{
         accessing::Accessing,
         header::{Header, PeState},
     },
-    system::fork::{self, stay_loaded},
+    system::fork,
 };
 
 /// The parts of a job that a child changes.
@@ -45,11 +45,8 @@ impl Listed {
     /// Lets the job of a segment fail in children: its header, and the states of its PEs from an
     /// offset on.
     pub(super) fn new(segment: &Arc<Segment>, states: usize, pes: usize) -> Self {
-        stay_loaded(); // before the lock below: it may wait for the dynamic linker's
         static REGISTERED: Once = Once::new();
-        let held = fork::hold();
-        REGISTERED.call_once(|| fork::in_children(fail_all));
-        drop(held);
+        fork::in_children_once(&REGISTERED, fail_all);
         let header = Single::new(segment, 0);
         Self { _entry: JOBS.enter(Flags { header, states: Part::new(segment, states, pes) }) }
     }

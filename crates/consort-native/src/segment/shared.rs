@@ -18,7 +18,7 @@ use std::{
 use crate::{
     roster::{Entry, Roster},
     system::{
-        fork::{end_child, hold, in_children, stay_loaded},
+        fork::{end_child, in_children_once},
         memory,
     },
 };
@@ -41,11 +41,8 @@ static MAPPED: Roster<Mapped> = Roster::new();
 impl Shared {
     /// The pages of a file from an offset on, which have been mapped at an address.
     pub(super) fn new(base: NonNull<u8>, bytes: usize, file: Arc<File>, from: u64) -> Self {
-        stay_loaded(); // before the lock below: it may wait for the dynamic linker's
         static REGISTERED: Once = Once::new();
-        let held = hold();
-        REGISTERED.call_once(|| in_children(copy_all));
-        drop(held);
+        in_children_once(&REGISTERED, copy_all);
         let base = AtomicPtr::new(base.as_ptr());
         let is_copy = AtomicBool::new(false);
         Self(MAPPED.enter(Mapped { base, bytes, file, from, is_copy }))

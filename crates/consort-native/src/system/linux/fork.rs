@@ -1,14 +1,15 @@
-//! Work in the children that a process forks.
+//! What happens around a fork, by handlers of the C library.
 //!
 //! | when | what |
 //! | --- | --- |
-//! | before a fork | it waits for other threads that [`hold`] it |
-//! | then, after it in the parent, first in the child | static variables are copied |
-//! | then in the child | the count of forks is raised |
-//! | then | the work that has been registered |
+//! | before the fork | wait until no other thread holds it off ([`hold`]); block signals |
+//! | then | copy static variables to private memory |
+//! | in the parent | release the copies; unblock signals |
+//! | in the child | map the copies in place of the variables; raise the count of forks; do the registered work; unblock signals |
 //!
-//! The order matters: the variables may be shared with the parent until they are copied. The thread
-//! that forks gets no signals meanwhile: a handler could write what is still shared. A child that has not been forked by the C library's `fork`, as by `vfork` or `clone`, is not noticed.
+//! The order matters: a child shares static variables with its parent until the copies are in
+//! place, so nothing is written before. Signals are blocked because their handlers could write. A
+//! child that `vfork` or `clone` makes runs no handlers, and is not noticed.
 
 #![expect(unsafe_code, reason = "registers functions with the C library")]
 
@@ -19,7 +20,7 @@ use std::{
     mem,
     ptr::null_mut,
     sync::{
-        OnceLock,
+        Once, OnceLock,
         atomic::{
             AtomicBool, AtomicU32,
             Ordering::{Relaxed, SeqCst},
@@ -216,6 +217,16 @@ pub fn in_children(work: fn()) {
     forks();
     let free = WORK.iter().any(|slot| slot.set(work).is_ok());
     assert!(free, "forked children have work of at most {} kinds", WORK.len());
+}
+
+/// Has work done in each child, however often this is called with the same `once`.
+///
+/// # Panics
+/// As [`in_children`].
+pub(crate) fn in_children_once(once: &Once, work: fn()) {
+    stay_loaded(); // before the hold: it may wait for the dynamic linker's lock
+    let _hold = hold();
+    once.call_once(|| in_children(work));
 }
 
 /// How many forks lie between this process and the first one that called this.

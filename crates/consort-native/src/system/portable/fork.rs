@@ -1,11 +1,14 @@
 //! Children that a process forks: they are told by their numbers.
 
-use std::process;
+use std::{process, sync::Once};
 
 /// Does nothing: no memory is shared.
 pub fn in_children(_: fn()) {}
 
-/// Keeps nobody from anything.
+/// As [`in_children`].
+pub(crate) fn in_children_once(_: &Once, _: fn()) {}
+
+/// Holds nothing off.
 pub struct Hold(());
 
 /// Does nothing: children are for systems with a C library that is known.
