@@ -16,7 +16,7 @@ use std::{
     collections::BTreeMap,
     error::Error as _,
     fs::{self, File},
-    io,
+    io, mem,
     path::{Path, PathBuf},
     sync::{Arc, LazyLock, Mutex, PoisonError},
     time::SystemTime,
@@ -63,6 +63,17 @@ struct Read {
     warnings: Vec<String>,
     /// The compiled wisdom, by team size.
     tables: BTreeMap<u32, Arc<Table>>,
+}
+
+impl Read {
+    /// Takes the warnings, of which those that are not printed now are dropped. A program that
+    /// named a file that cannot be used gets an error instead: the warnings are left for others.
+    fn take_warnings(&mut self, by: NamedBy) -> Vec<String> {
+        if self.content.is_err() && by == NamedBy::Program {
+            return Vec::new();
+        }
+        mem::take(&mut self.warnings)
+    }
 }
 
 /// Files that were read, and for which job. Valgrind reports the contents of a static `HashMap` as
@@ -174,16 +185,14 @@ impl Source {
             let _hold = hold();
             let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
             let read = files.get_mut(&file).filter(|read| read.stamp == stamp)?;
-            // Those that are not to be printed are dropped.
-            let warnings = std::mem::take(&mut read.warnings);
+            let warnings = read.take_warnings(by);
             Some((read.content.clone(), read.tables.get(&pes).cloned(), warnings))
         };
-        // Files are read and tables are made without the lock, and so is what a subscriber does with
-        // a warning: forks wait for it.
+        // Forks wait for the lock, so it is released while files are read, tables are made, and a
+        // subscriber handles warnings.
         let (content, table, warnings) = known().unwrap_or_else(|| {
             let mut read = read(algorithms, &path, stamp, arrival);
-            let warnings = std::mem::take(&mut read.warnings);
-            let content = read.content.clone();
+            let (warnings, content) = (read.take_warnings(by), read.content.clone());
             let _hold = hold();
             FILES.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone(), read);
             (content, None, warnings)
