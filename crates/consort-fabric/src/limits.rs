@@ -1,14 +1,13 @@
-//! The limits of the system: what a process may still have, which limit has refused it something,
-//! and what to do about that.
+//! System limits: how much is left, which one refused a request, and how to raise it.
 //!
 //! The system returns the number of an error, which does not say which limit was reached. Linux
-//! tells limits and what is used of them in `/proc`; elsewhere little is known.
+//! reports limits and their use in `/proc`; other systems report less.
 
 #![cfg_attr(any(not(unix), miri), expect(dead_code, reason = "the system says nothing of limits"))]
 
 use std::{fs, io};
 
-/// What the system has refused.
+/// The kind of request that the system refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// Memory, with its size in bytes.
@@ -59,11 +58,7 @@ pub use system::address_space_left;
 /// Returns what to do about an error of the system, if a limit may be the reason.
 #[must_use]
 pub fn remedy(error: &io::Error, refused: Refused) -> Option<String> {
-    let of_memory = || match refused {
-        Refused::Memory(_) => Some("ask for less symmetric memory or fewer PEs".to_owned()),
-        _ => None,
-    };
-    system::remedy_of_number(error, refused).or_else(of_memory)
+    system::remedy_of_number(error, refused)
 }
 
 #[cfg(all(unix, not(miri)))]
@@ -113,7 +108,7 @@ mod system {
                     "shared memory is a file, and `ulimit -f` allows {most} bytes of one: raise \
                      it, or ask for less symmetric memory"
                 ),
-                None => "no file is as large: ask for less symmetric memory".to_owned(),
+                None => "no file can be that large: ask for less symmetric memory".to_owned(),
             },
             (Errno::NOSYS | Errno::PERM | Errno::ACCESS, Refused::Memory(_)) => {
                 "the kernel or a sandbox (seccomp) forbids this system call: allow it, or run the \
@@ -234,12 +229,12 @@ mod tests {
             (Errno::NOMEM, Refused::Other, "less symmetric memory"),
             (Errno::FBIG, memory, "ask for less symmetric memory"),
             (Errno::NOSYS, memory, "seccomp"),
-            (Errno::INVAL, memory, "ask for less symmetric memory or fewer PEs"),
         ] {
             let remedy = remedy(&errno.into(), refused).expect("a limit is known");
             assert!(remedy.contains(part), "{errno:?}, {refused:?}: `{part}` in {remedy}");
         }
         assert_eq!(remedy(&Errno::PERM.into(), Refused::Other), None);
+        assert_eq!(remedy(&Errno::INVAL.into(), memory), None);
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub(super) type LastCalls = Vec<(Rank, u64)>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
     pub(super) last_calls: LastCalls,
-    /// What this process has done in the group, with the packets that have arrived since.
+    /// The moves and packets of this process in the group. Packets that arrive after it has left
+    /// count too.
     pub(super) pulse: Pulse,
 }
 

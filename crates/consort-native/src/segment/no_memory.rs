@@ -43,7 +43,8 @@ impl NoMemory {
     ) -> Box<Self> {
         let (object, code) = (object.to_owned(), error.raw_os_error().unwrap_or(0));
         let advice = remedy(error, Refused::Memory(bytes));
-        let advice = advice.unwrap_or_else(|| "ask for less symmetric memory".to_owned());
+        let advice =
+            advice.unwrap_or_else(|| "ask for less symmetric memory or fewer PEs".to_owned());
         Box::new(Self { call, object, bytes, code, error: error.to_string(), advice })
     }
 
@@ -126,4 +127,17 @@ pub(crate) fn out_of_memory() -> io::Error {
 pub(crate) fn sparing(least: usize, most: usize) -> usize {
     let quarter = address_space_left().map_or(usize::MAX, |left| left / 4);
     most.min(quarter).max(least)
+}
+
+#[cfg(all(test, target_os = "linux", not(any(loom, miri))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_that_no_limit_refused_has_advice_too() {
+        let invalid = io::Error::from_raw_os_error(libc::EINVAL);
+        let text = NoMemory::of("mmap", "a test", 8, &invalid).to_string();
+        assert!(text.starts_with("mmap of 8 bytes for a test: "), "{text}");
+        assert!(text.ends_with("; ask for less symmetric memory or fewer PEs"), "{text}");
+    }
 }

@@ -1,4 +1,4 @@
-//! What files and modules are called.
+//! Names of files and modules.
 
 use super::{
     Tree, assert_none, assert_one,

@@ -3,12 +3,12 @@
 use super::Place;
 use crate::says;
 
-/// Without an MPI too it is told what its processes choose, and how to tune for them.
+/// `explain` works without an MPI, too: it says what the processes choose and how to tune for them.
 #[test]
 fn processes_of_an_mpi_have_wisdom_for_each_shape() {
     let place = Place::new();
-    let told = place.run("explain all_reduce --pes 4 --fabric mpi:2").succeeds().out;
-    assert!(told.contains("two_level") && says(&told, "tune --fabric mpi:2 --pes 4"), "{told}");
+    let page = place.run("explain all_reduce --pes 4 --fabric mpi:2").succeeds().out;
+    assert!(page.contains("two_level") && says(&page, "tune --fabric mpi:2 --pes 4"), "{page}");
     place.run("tune --fabric mpi").misused("say by --pes how many PEs your programs have");
     place.run("tune --fabric mpi:2 --pes 3").misused("it must be a multiple of 2");
 }
