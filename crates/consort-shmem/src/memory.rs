@@ -99,10 +99,15 @@ pub fn align(alignment: usize, size: usize) -> *mut c_void {
     if alignment > LEAST_ALIGNMENT {
         let least = alignment_of_all(ROUTINE, world);
         if alignment as u64 > least {
+            let remedy = if alignment > world.heap_bytes {
+                format!("set {SYMMETRIC_SIZE}={alignment} or more")
+            } else {
+                "raise the limit of address space (`ulimit -v`)".to_owned()
+            };
             if world.rank.0 == 0 {
                 warn(format_args!(
-                    "{ROUTINE} returns null: the symmetric heaps are aligned to {least} bytes, \
-                     and {alignment} were asked for: set {SYMMETRIC_SIZE} to at least as much"
+                    "{ROUTINE} returns null: the symmetric heaps are aligned to {least} bytes, not \
+                     to {alignment}: {remedy}"
                 ));
             }
             return null_mut();
