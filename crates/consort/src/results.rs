@@ -56,6 +56,22 @@ where
     R: Send,
     E: From<Error> + fmt::Display + Send,
 {
+    let mut run = Some(run);
+    let run = &mut |program: &Program<'_>| run.take().expect("it is called once")(program);
+    collect_by(inputs, &program, run)
+}
+
+/// Does the work of [`collect`]: compiled once for all programs that return the same type.
+fn collect_by<T, R, E>(
+    inputs: Vec<T>,
+    program: &(dyn Fn(&Pe, T) -> Result<R, E> + Sync),
+    run: &mut dyn FnMut(&Program<'_>) -> Result<(), Failed>,
+) -> Result<Vec<(Rank, R)>, E>
+where
+    T: Send,
+    R: Send,
+    E: From<Error> + fmt::Display + Send,
+{
     let place = |input| Mutex::new(Place { input: Some(input), result: None });
     let places: Vec<_> = inputs.into_iter().map(place).collect();
     let ended = run(&|pe| {

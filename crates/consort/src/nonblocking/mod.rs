@@ -42,8 +42,8 @@ use std::{
     sync::Arc,
 };
 
-use consort_fabric::{CallSpec, Collective, Layout, Pod, Rank};
-use consort_native::{Operands, Site, Tally};
+use consort_fabric::{CallSpec, Collective, Layout, Op, Pod, Rank};
+use consort_native::{Operands, Site, StartedCall, Tally};
 
 pub use overlap::Overlap;
 pub use planned::{Planned, PlannedBarrier};
@@ -149,16 +149,7 @@ impl<'p> Team<'p> {
                     // SAFETY: this block alone makes the call's view, once, and this operation
                     // alone drives it.
                     let call = unsafe { begun.call(&operands) };
-                    let mut algorithm = ready.drive(&call);
-                    // As in a blocking call, a panic fails the job before the call ends.
-                    poll_fn(|context| {
-                        let poll = AssertUnwindSafe(|| algorithm.as_mut().poll(context));
-                        catch_unwind(poll).unwrap_or_else(|panic| {
-                            begun.fail(&panic);
-                            resume_unwind(panic)
-                        })
-                    })
-                    .await
+                    drive(&begun, ready.drive(&call)).await
                 };
                 if done.is_ok() {
                     begun.complete();
@@ -178,4 +169,17 @@ impl<'p> Team<'p> {
         })?;
         Ok(Request::new(self.state.whoever(), number, completion))
     }
+}
+
+/// Drives the algorithm of a call to its end. As in a blocking call, a panic fails the job before
+/// the call ends.
+async fn drive(begun: &StartedCall, mut algorithm: Pin<Box<dyn Future<Output = Op> + '_>>) -> Op {
+    poll_fn(|context| {
+        let poll = AssertUnwindSafe(|| algorithm.as_mut().poll(context));
+        catch_unwind(poll).unwrap_or_else(|panic| {
+            begun.fail(&panic);
+            resume_unwind(panic)
+        })
+    })
+    .await
 }

@@ -346,15 +346,21 @@ impl<'p> Hold<'p> {
         site: Site,
         begin: impl FnOnce(StartedCall) -> R,
     ) -> Result<R> {
-        let _inside = self.enter()?;
-        self.ensure_sound()?;
-        self.turn_if_due()?;
-        let call = ready.begin(&self.endpoint, site)?;
-        self.started.set(true);
+        let (_inside, call) = self.begin(ready, site)?;
         let begun = begin(call);
         self.presence.set(INSIDE | OPERATIONS);
         self.endpoint.progress();
         Ok(begun)
+    }
+
+    /// Begins a nonblocking call, once the window has room for it.
+    fn begin(&self, ready: &dyn Ready, site: Site) -> Result<(Inside<'p>, StartedCall)> {
+        let inside = self.enter()?;
+        self.ensure_sound()?;
+        self.turn_if_due()?;
+        let call = ready.begin(&self.endpoint, site)?;
+        self.started.set(true);
+        Ok((inside, call))
     }
 }
 
