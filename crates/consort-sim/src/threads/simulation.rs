@@ -1,10 +1,11 @@
 //! A simulation of threads on a described machine.
 
 use std::{
+    cell::Cell,
     fmt::Write as _,
     pin::Pin,
     rc::Rc,
-    task::{Context, Poll, Waker},
+    task::{Context, Waker},
 };
 
 use super::{
@@ -171,36 +172,58 @@ impl ThreadSimulation {
         end: Option<Time>,
     ) -> Result<ThreadsOutcome<R>, ThreadsError> {
         let world = Rc::new(self.world()?);
-        let threads = u32::try_from(self.placement.len()).unwrap_or(u32::MAX);
-        let mut tasks: Vec<Option<Pin<Box<_>>>> = (0..threads)
-            .map(|me| Some(Box::pin(program(SimulatedThread::new(Rc::clone(&world), me)))))
-            .collect();
-        let mut results: Vec<Option<R>> = (0..threads).map(|_| None).collect();
+        let results: Vec<Cell<Option<R>>> =
+            self.placement.iter().map(|_| Cell::new(None)).collect();
+        let program = &program;
+        let mut tasks: Vec<Task<'_>> = Vec::new();
+        for (me, result) in (0..).zip(&results) {
+            let thread = SimulatedThread::new(Rc::clone(&world), me);
+            tasks.push(Box::pin(async move { result.set(Some(program(thread).await)) }));
+        }
+        let (tallies, measured_ns) = self.play(&world, tasks, begin, end)?;
+        Ok(ThreadsOutcome {
+            tallies,
+            measured_ns,
+            events: world.engine.happened(),
+            results: results.into_iter().map(Cell::into_inner).collect(),
+        })
+    }
+
+    /// Plays one task on each thread, from time 0 on. Returns what each thread did between `begin`
+    /// and `end`, and the nanoseconds between.
+    fn play(
+        &self,
+        world: &World,
+        tasks: Vec<Task<'_>>,
+        begin: Time,
+        end: Option<Time>,
+    ) -> Result<(Vec<Tally>, f64), ThreadsError> {
+        // A task that has ended is no longer there.
+        let mut tasks: Vec<Option<Task<'_>>> = tasks.into_iter().map(Some).collect();
         let mut context = Context::from_waker(Waker::noop());
         let engine = &world.engine;
         let last = end.unwrap_or_else(|| picoseconds(LONGEST_NS));
-        let tallies = || (0..threads).map(|thread| *world.tally(thread)).collect::<Vec<_>>();
-        let mut before = vec![Tally::default(); threads as usize];
+        let tallies = || (0..).zip(&world.threads).map(|(me, _)| *world.tally(me)).collect();
+        let mut before = vec![Tally::default(); tasks.len()];
         let mut checkpoint = if begin > 0 { begin } else { last };
         engine.set_horizon(checkpoint);
-        for task in 0..threads {
+        for (task, _) in (0..).zip(&tasks) {
             engine.at(0, What::Resume(task));
         }
-        while results
+        while tasks
             .iter()
             .zip(&world.threads)
-            .any(|(result, thread)| result.is_none() && !thread.is_server.get())
+            .any(|(task, thread)| task.is_some() && !thread.is_server.get())
         {
             if engine.next_at().is_some_and(|next| next > checkpoint) {
                 if checkpoint == last && end.is_some() {
                     break;
                 }
                 if checkpoint == last {
-                    let (after_ns, seed) = (engine.now() / 1000, self.seed);
                     return Err(ThreadsError::Endless {
-                        after_ns,
-                        seed,
-                        waiting: waiting(&world, &results),
+                        after_ns: engine.now() / 1000,
+                        seed: self.seed,
+                        waiting: waiting(world, &tasks),
                     });
                 }
                 before = tallies();
@@ -208,7 +231,13 @@ impl ThreadSimulation {
                 engine.set_horizon(last);
             }
             match engine.next() {
-                None => return Err(self.deadlock(&world, &results)),
+                None => {
+                    return Err(ThreadsError::Deadlock {
+                        after_ns: engine.now() / 1000,
+                        seed: self.seed,
+                        waiting: waiting(world, &tasks),
+                    });
+                }
                 Some(What::Arrive(number)) => {
                     if world.traffic.borrow().is_message(number) {
                         world.deliver(number);
@@ -219,37 +248,28 @@ impl ThreadSimulation {
                 Some(What::Resume(task)) => {
                     let place = &mut tasks[task as usize];
                     let Some(future) = place else { continue };
-                    if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
-                        results[task as usize] = Some(result);
+                    if future.as_mut().poll(&mut context).is_ready() {
                         *place = None;
                     }
                 }
             }
         }
-        Ok(ThreadsOutcome {
-            tallies: tallies().into_iter().zip(before).map(|(now, then)| now - then).collect(),
-            measured_ns: (end.unwrap_or_else(|| engine.now()) - begin) as f64 / 1e3,
-            events: engine.happened(),
-            results,
-        })
-    }
-
-    /// The error that threads wait for each other.
-    fn deadlock<R>(&self, world: &World, results: &[Option<R>]) -> ThreadsError {
-        ThreadsError::Deadlock {
-            after_ns: world.engine.now() / 1000,
-            seed: self.seed,
-            waiting: waiting(world, results),
-        }
+        let now: Vec<Tally> = tallies();
+        let measured_ns = (end.unwrap_or_else(|| engine.now()) - begin) as f64 / 1e3;
+        Ok((now.into_iter().zip(before).map(|(now, then)| now - then).collect(), measured_ns))
     }
 }
 
-/// The threads that wait, and what for.
-fn waiting<R>(world: &World, results: &[Option<R>]) -> Vec<(u32, WaitsFor)> {
-    let threads = (0..).zip(world.threads.iter().zip(results));
-    let waits = |(number, (thread, result)): (u32, (&super::world::ThreadState, &Option<R>))| {
-        let what = thread.waits_for.get().filter(|_| result.is_none())?;
-        Some((number, what))
-    };
+/// What a thread does. It ends with the future.
+type Task<'t> = Pin<Box<dyn Future<Output = ()> + 't>>;
+
+/// Returns the threads that wait, and what for.
+fn waiting(world: &World, tasks: &[Option<Task<'_>>]) -> Vec<(u32, WaitsFor)> {
+    let threads = (0..).zip(world.threads.iter().zip(tasks));
+    let waits =
+        |(number, (thread, task)): (u32, (&super::world::ThreadState, &Option<Task<'_>>))| {
+            let what = thread.waits_for.get().filter(|_| task.is_some())?;
+            Some((number, what))
+        };
     threads.filter_map(waits).collect()
 }

@@ -94,6 +94,11 @@ pub(crate) fn panic_of(program: impl FnOnce()) -> String {
 
 /// Ends a test that does not end by itself.
 pub(crate) fn within_limit(program: impl FnOnce() + Send + 'static) {
+    run_within_limit(Box::new(program));
+}
+
+/// As [`within_limit`]: compiled once for all programs.
+fn run_within_limit(program: Box<dyn FnOnce() + Send>) {
     let (ended, end) = mpsc::channel();
     let program = thread::spawn(move || {
         program();
