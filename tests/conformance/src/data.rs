@@ -1,6 +1,6 @@
 //! Data that is known from a seed, operators that show the order they were applied in, and delays.
 
-use std::{env, ops::Range, thread, time::Duration};
+use std::{thread, time::Duration};
 
 use bytemuck::Pod;
 use consort_fabric::{Kernel, OperatorClass, Rank, Sum, splitmix64};
@@ -49,24 +49,6 @@ impl Random {
             _ => {}
         }
     }
-}
-
-/// The variable of the environment with the one seed to play.
-const SEED: &str = "TEST_SEED";
-
-/// The one seed to play, if the environment has one.
-///
-/// # Panics
-/// When what it has is no number.
-#[must_use]
-pub fn only_seed() -> Option<u64> {
-    let text = env::var(SEED).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{SEED} is no number: {text}")))
-}
-
-/// Plays every seed, or only the one in the environment.
-pub fn each_seed(seeds: Range<u64>, play: impl FnMut(u64)) {
-    only_seed().map_or(seeds, |seed| seed..seed + 1).for_each(play);
 }
 
 /// Block `index` of what PE `rank` contributes to the call with this seed.

@@ -16,6 +16,7 @@
 #![expect(unsafe_code, reason = "changes the environment, runs functions around `main`, and forks")]
 
 pub mod children;
+pub mod seeds;
 
 use std::{
     env, fs,
@@ -61,6 +62,21 @@ fn keep_toolchain() {
             unsafe { env::set_var(name, home.join(folder)) };
         }
     }
+}
+
+/// Returns the path of something that cargo has built next to a program of the workspace, such as
+/// `libconsort_shmem.a` or `examples/first`.
+///
+/// # Panics
+/// When it is not there: cargo builds only the programs of a test's own package before the test.
+pub fn built(program: &str, name: &str) -> PathBuf {
+    let path = Path::new(program).with_file_name(name);
+    assert!(
+        path.exists(),
+        "{} is missing: run `cargo build --workspace --lib --bins --examples` before this test",
+        path.display()
+    );
+    path
 }
 
 #[ctor::ctor(unsafe)]

@@ -1,10 +1,9 @@
 //! Random programs: threads that come and go lock random sets of mutexes of all kinds, in one
 //! order, or try to; some panic while they hold them.
 //!
-//! `TEST_SEED=N` plays one program alone.
+//! `TEST_SEED=N` plays one program alone; see `consort_sandbox::seeds`.
 
 use std::{
-    env,
     panic::resume_unwind,
     sync::{
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -15,12 +14,12 @@ use std::{
 };
 
 use consort_fabric::splitmix64;
+use consort_sandbox::seeds::seeds;
 use consort_sync::{
     Mutex,
     locks::{Clh, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket},
 };
 
-const PROGRAMS: u64 = 60;
 /// A program takes a fraction of a second.
 const LIMIT: Duration = Duration::from_secs(60);
 const STEPS: u64 = 300;
@@ -141,8 +140,7 @@ fn play(seed: u64) {
 
 #[test]
 fn random_programs() {
-    let one = env::var("TEST_SEED").ok().map(|seed| seed.parse().expect("a number"));
-    for seed in one.map_or(0..PROGRAMS, |seed| seed..seed + 1) {
+    for seed in seeds(60, 600, &[]) {
         let (ended, end) = mpsc::channel();
         let program = thread::spawn(move || {
             play(seed);

@@ -1,10 +1,9 @@
 //! Random programs: threads that come and go use random chains of delegates of all schemes, from
 //! within each other, in one order; some closures panic, and some data is poisoned meanwhile.
 //!
-//! `TEST_SEED=N` plays one program alone.
+//! `TEST_SEED=N` plays one program alone; see `consort_sandbox::seeds`.
 
 use std::{
-    env,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Arc,
@@ -16,6 +15,7 @@ use std::{
 };
 
 use consort_fabric::splitmix64;
+use consort_sandbox::seeds::seeds;
 use consort_sync::{
     Delegate, Pending, Server,
     delegation::{CcSynch, HSynch, HybComb, Locked, MpServer, ServerScheme, Serverless, ShmServer},
@@ -24,7 +24,6 @@ use consort_sync::{
 
 use crate::schemes::Applies;
 
-const PROGRAMS: u64 = 40;
 /// A program takes a fraction of a second.
 const LIMIT: Duration = Duration::from_secs(60);
 const STEPS: u64 = 100;
@@ -234,8 +233,7 @@ fn play(seed: u64) {
 
 #[test]
 fn random_programs() {
-    let one = env::var("TEST_SEED").ok().map(|seed| seed.parse().expect("a number"));
-    for seed in one.map_or(0..PROGRAMS, |seed| seed..seed + 1) {
+    for seed in seeds(40, 400, &[]) {
         let (ended, end) = mpsc::channel();
         let program = thread::spawn(move || {
             play(seed);

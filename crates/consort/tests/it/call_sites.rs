@@ -3,9 +3,10 @@
 
 use consort::{Collective, Pes, Rank, Result, Sum, SyncModes, Team};
 use consort_conformance::{
-    data::{Random, each_seed},
+    data::Random,
     turns::{LIMIT, alone, note},
 };
+use consort_sandbox::seeds::seeds;
 
 use crate::jobs::on;
 
@@ -105,7 +106,7 @@ fn at_random(seed: u64) {
 
 #[test]
 fn sites_that_differ_from_pe_to_pe() {
-    each_seed(0..3, at_random);
+    seeds(3, 30, &[]).for_each(at_random);
 }
 
 /// The plan of one PE is in use when a rest ends, and another's is gone.

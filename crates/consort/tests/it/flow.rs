@@ -5,11 +5,12 @@ use std::{thread, time::Duration};
 
 use consort::{Collective, Error, Pe, Pes, Rank, Request, Result, SyncModes, Team};
 use consort_conformance::{
-    data::{Random, affine, each_seed},
+    data::{Random, affine},
     registry::everything,
     turns::{LIMIT, alone, note},
 };
 use consort_fabric::Nodes;
+use consort_sandbox::seeds::seeds;
 
 /// Calls of a program: six windows of 64.
 const CALLS: usize = 400;
@@ -168,7 +169,7 @@ fn program(pe: &Pe, seed: u64) -> Result<()> {
 
 #[test]
 fn long_programs_are_right_in_teams_whose_credits_go_in_steps() {
-    each_seed(0..10, |seed| {
+    seeds(10, 50, &[]).for_each(|seed| {
         let pes = *Random(seed).pick(&SIZES);
         alone(LIMIT, move || {
             note(format!("seed {seed} on {pes} PEs"));
@@ -183,7 +184,7 @@ fn long_programs_are_right_in_teams_whose_credits_go_in_steps() {
 /// others.
 #[test]
 fn long_programs_are_right_on_nodes() {
-    each_seed(0..4, |seed| {
+    seeds(4, 40, &[]).for_each(|seed| {
         let forms = [Nodes::Blocks(5), Nodes::InTurn(3), Nodes::Blocks(8), Nodes::Blocks(1)];
         let form = forms[usize::try_from(seed % 4).expect("few")];
         alone(LIMIT, move || {

@@ -1,20 +1,18 @@
 //! Programs of all cases, under schedules at random.
 //!
-//! A seed says all: how many PEs, which calls, and what happens when. Of four programs two have
+//! A seed says all: which program is played, and what happens when. Of four programs two have
 //! calls of all kinds. One has none that all enter or leave together. One has calls in a row from
-//! or to one root, which nothing but the flow control keeps within a window of calls. What those
-//! leave out comes last: so every algorithm is played at every size, in every mode and so on.
-//! `TEST_SEED=N` plays one seed alone.
+//! or to one root, which nothing but the flow control keeps within a window of calls. More programs
+//! play what those leave out, so that together they play every algorithm at every size, in every
+//! mode and so on. A night plays each program once, and a change one program in ten, other ones
+//! each day. `TEST_SEED=N` plays one seed alone.
 
-use std::{
-    collections::BTreeSet,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-    thread,
-};
+use std::{collections::BTreeSet, sync::Mutex, thread};
 
 use consort_collectives::{Algorithm, Vendor};
-use consort_conformance::{Case, Coverage, Kind, Program, Space, cases::SIZES, data::only_seed};
+use consort_conformance::{Case, Coverage, Kind, Program, Space, cases::SIZES};
 use consort_fabric::{Candidate, Capabilities, Nodes};
+use consort_sandbox::seeds::seeds;
 use consort_sim::Simulation;
 
 use crate::simulated::{listed, simulate};
@@ -22,8 +20,10 @@ use crate::simulated::{listed, simulate};
 const PES: [u32; 18] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 64];
 /// Fewer are few.
 const FEW_PES: u32 = 4;
-/// Seeds of programs at random; those after them play what is left out.
-const PROGRAMS: u64 = 18 * 240;
+/// The number of programs at random. Those after them play what these leave out.
+const PROGRAMS: usize = 18 * 240;
+/// One program in this many is played for a change.
+const FRACTION: u64 = 10;
 /// More than a window.
 const CALLS: usize = 24;
 /// How far apart the programs begin.
@@ -71,9 +71,8 @@ const fn nodes(number: usize) -> Nodes {
     }
 }
 
-/// The program of a seed: PEs, nodes and calls.
-fn program(seed: u64) -> (u32, Nodes, Vec<Case>) {
-    let number = usize::try_from(seed).expect("a seed is small");
+/// Returns the program at random of this number: PEs, nodes and calls.
+fn program(number: usize) -> (u32, Nodes, Vec<Case>) {
     let (round, pes) = (number / PES.len(), PES[number % PES.len()]);
     let (space, nodes) = (Space::of(pes, sizes(pes)), nodes(round / 4));
     let capabilities = capabilities(pes, nodes);
@@ -119,25 +118,24 @@ fn explore(seed: u64, (pes, nodes, cases): (u32, Nodes, &[Case])) {
 #[test]
 fn every_algorithm_survives_schedules_at_random() {
     let rest = rest();
-    assert!((rest.len() as u64) < PROGRAMS, "programs at random leave out too much");
-    let play = |seed: u64| match seed.checked_sub(PROGRAMS) {
-        None => {
-            let (pes, nodes, cases) = program(seed);
-            explore(seed, (pes, nodes, &cases));
-        }
-        Some(number) => {
-            let (pes, nodes, cases) = &rest[usize::try_from(number).expect("a seed is small")];
-            explore(seed, (*pes, *nodes, cases));
+    assert!(rest.len() < PROGRAMS, "programs at random leave out too much");
+    let programs = (PROGRAMS + rest.len()) as u64;
+    let play = |seed: u64| {
+        let number = usize::try_from(seed % programs).expect("there are few programs");
+        match number.checked_sub(PROGRAMS) {
+            None => {
+                let (pes, nodes, cases) = program(number);
+                explore(seed, (pes, nodes, &cases));
+            }
+            Some(number) => {
+                let (pes, nodes, cases) = &rest[number];
+                explore(seed, (*pes, *nodes, cases));
+            }
         }
     };
-    if let Some(seed) = only_seed() {
-        return play(seed);
-    }
-    let (next, end) = (AtomicU64::new(0), PROGRAMS + rest.len() as u64);
-    let worker = || {
-        let seeds = || Some(next.fetch_add(1, Relaxed)).filter(|&seed| seed < end);
-        std::iter::from_fn(seeds).for_each(play);
-    };
+    let seeds = Mutex::new(seeds(programs / FRACTION, programs, &[]));
+    let next = || seeds.lock().expect("drawing does not panic").next();
+    let worker = || std::iter::from_fn(next).for_each(play);
     thread::scope(|scope| {
         let workers = thread::available_parallelism().map_or(1, usize::from);
         (0..workers).for_each(|_| drop(scope.spawn(worker)));
@@ -156,8 +154,8 @@ fn is_never_a_part(one: &Candidate) -> bool {
 /// class is never played. Every candidate is played.
 fn rest() -> Vec<(u32, Nodes, Vec<Case>)> {
     let mut coverage = Coverage::default();
-    for seed in 0..PROGRAMS {
-        let (pes, _, cases) = program(seed);
+    for number in 0..PROGRAMS {
+        let (pes, _, cases) = program(number);
         assert_eq!(cases.len(), CALLS);
         coverage.note(pes, &cases);
     }

@@ -10,6 +10,7 @@ use std::{
 
 use consort::{Error, Pe, Pes, Rank, Result, Sum, Symmetric, Until};
 use consort_conformance::data::Random;
+use consort_sandbox::seeds::seeds;
 use libtest_mimic::{Failed, Trial};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
@@ -60,13 +61,9 @@ pub(crate) fn tests() -> Vec<Trial> {
     tests
 }
 
-/// Kills a process of a job at a random moment, again and again; `TEST_KILLS` times if that is
-/// set, from the seed `TEST_SEED` on.
+/// Kills a process of a job at a random moment, again and again.
 fn kills() -> Result<(), Failed> {
-    let number =
-        |name, otherwise| env::var(name).map_or(otherwise, |text| text.parse().expect(name));
-    let first: u64 = number("TEST_SEED", 1);
-    for seed in first..first + number("TEST_KILLS", 15) {
+    for seed in seeds(15, 500, &[]) {
         let mut random = Random(seed << 32);
         let job = start(4, &["busy"]);
         let begun = Instant::now();

@@ -1,15 +1,13 @@
 //! Many programs one after the other, with a limit of time for each.
 
 use std::{
-    collections::hash_map::RandomState,
-    env,
-    hash::{BuildHasher, Hasher},
     io::{self, Write},
     panic::{AssertUnwindSafe, catch_unwind},
     time::Duration,
 };
 
 use consort_conformance::turns::alone;
+use consort_sandbox::seeds::{PROGRAMS, SEED, number, seeds};
 
 use super::{
     generate,
@@ -28,15 +26,10 @@ pub(super) struct Campaign {
     pub(super) is_mutated: bool,
     /// Whether the PEs are on nodes.
     pub(super) is_far: bool,
-    /// How many are played unless said otherwise, and the seeds of others that have once failed.
-    pub(super) programs: u64,
-    pub(super) others: &'static [u64],
-}
-
-/// A number that the environment has.
-fn number(variable: &str) -> Option<u64> {
-    let text = env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
+    /// The number of programs for a change, and for a night.
+    pub(super) programs: [u64; 2],
+    /// Seeds that found a fault once.
+    pub(super) once_failed: &'static [u64],
 }
 
 /// Says something at once, and where no test keeps it back: the program may be the last.
@@ -46,26 +39,13 @@ fn say(text: &str) {
 
 impl Campaign {
     pub(super) fn play(&self) {
-        let (seed, programs) = (number("TEST_SEED"), number("TEST_PROGRAMS"));
-        let says = programs.is_some();
-        let mut others: &[u64] = &[];
-        let seeds = match (seed, programs) {
-            (None, None) => {
-                others = self.others;
-                0..self.programs
-            }
-            (Some(seed), None) => {
-                say(&self.listing(seed));
-                seed..seed + 1
-            }
-            (seed, Some(programs)) => {
-                let seed = seed.unwrap_or_else(|| RandomState::new().build_hasher().finish() >> 16);
-                say(&format!("{}: {programs} programs from seed {seed} on", self.name));
-                seed..seed + programs
-            }
-        };
+        let says = number(PROGRAMS).is_some();
+        if let (Some(seed), false) = (number(SEED), says) {
+            say(&self.listing(seed));
+        }
+        let [change, night] = self.programs;
         let mut faults = Vec::new();
-        for seed in seeds.chain(others.iter().copied()) {
+        for seed in seeds(change, night, self.once_failed) {
             if says {
                 say(&format!("{} {seed}", self.name));
             }

@@ -14,8 +14,8 @@
 //! | `nodes` | programs whose PEs are on several nodes |
 //! | `job`, `campaign` | a launch; many of them |
 //!
-//! `TEST_SEED=N` plays one program alone and shows its steps, and `TEST_PROGRAMS=N` as many
-//! from fresh seeds, or from `TEST_SEED` on. `ci/soak` plays thousands.
+//! `TEST_SEED=N` plays one program alone and shows its steps. `consort_sandbox::seeds` says which
+//! are played otherwise; `ci/soak` plays thousands.
 
 mod calls;
 mod campaign;
@@ -43,26 +43,30 @@ use program::{Form, Step};
 
 #[test]
 fn random_programs_come_to_what_they_must() {
-    Campaign { name: "random", is_mutated: false, is_far: false, programs: 120, others: &[] }
+    let programs = [120, 2000];
+    Campaign { name: "random", is_mutated: false, is_far: false, programs, once_failed: &[] }
         .play();
 }
 
 #[test]
 fn random_programs_on_nodes_come_to_what_they_must() {
-    Campaign { name: "far", is_mutated: false, is_far: true, programs: 120, others: &[] }.play();
+    let programs = [120, 1000];
+    Campaign { name: "far", is_mutated: false, is_far: true, programs, once_failed: &[] }.play();
 }
 
 #[test]
 fn mutated_programs_are_right_or_reported() {
-    Campaign { name: "mutated", is_mutated: true, is_far: false, programs: 120, others: &[] }
+    let programs = [120, 2000];
+    Campaign { name: "mutated", is_mutated: true, is_far: false, programs, once_failed: &[] }
         .play();
 }
 
 #[test]
 fn mutated_programs_on_nodes_are_right_or_reported() {
     // Programs in which PEs waited for each other across nodes for ever.
-    let others = &[190, 193, 404, 445, 527];
-    Campaign { name: "far-mutated", is_mutated: true, is_far: true, programs: 30, others }.play();
+    let once_failed = &[190, 193, 404, 445, 527];
+    let programs = [30, 500];
+    Campaign { name: "far-mutated", is_mutated: true, is_far: true, programs, once_failed }.play();
 }
 
 #[test]

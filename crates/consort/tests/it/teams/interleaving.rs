@@ -2,9 +2,10 @@
 
 use consort::{Rank, SyncModes, Waiting};
 use consort_conformance::{
-    data::{Random, affine, each_seed},
+    data::{Random, affine},
     turns::{LIMIT, alone, note},
 };
+use consort_sandbox::seeds::seeds;
 
 use crate::{
     data::{combined, contribution},
@@ -55,5 +56,5 @@ fn interleaved(seed: u64) {
 
 #[test]
 fn overlapping_teams_interleave() {
-    each_seed(0..12, interleaved);
+    seeds(12, 60, &[]).for_each(interleaved);
 }

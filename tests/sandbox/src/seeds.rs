@@ -1,0 +1,141 @@
+//! Seeds of tests that draw at random.
+//!
+//! Each day a test plays other seeds: those that follow the seed of the day, this many in each
+//! [tier](Tier). It also plays the seeds that found a fault once. Variables change that:
+//!
+//! | variables | what is played |
+//! | --- | --- |
+//! | `TEST_SEED=N` | seed N alone |
+//! | `TEST_SEED=N TEST_PROGRAMS=M` | M seeds from N on |
+//! | `TEST_PROGRAMS=M` | M seeds from one on that no run has had |
+//! | `TEST_TIER=night` | as many as a night has time for |
+
+use std::{
+    collections::hash_map::RandomState,
+    env,
+    hash::{BuildHasher, Hasher},
+    time::SystemTime,
+};
+
+/// The first seed to play.
+pub const SEED: &str = "TEST_SEED";
+
+/// The number of seeds to play.
+pub const PROGRAMS: &str = "TEST_PROGRAMS";
+
+/// The tier of this run: `change` or `night`.
+pub const TIER: &str = "TEST_TIER";
+
+/// Seeds that lie between those of two days.
+const DAY: u64 = 1_000_000;
+
+/// How thorough a run of the tests is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// What a change must pass: minutes.
+    Change,
+    /// Everything: hours.
+    Night,
+}
+
+impl Tier {
+    /// Returns the tier that the environment asks for; `change` unless it says otherwise.
+    ///
+    /// # Panics
+    /// When the variable has neither name.
+    #[must_use]
+    pub fn now() -> Self {
+        match env::var(TIER).as_deref() {
+            Err(_) | Ok("change") => Self::Change,
+            Ok("night") => Self::Night,
+            Ok(other) => panic!("{TIER} is `{other}`: expected `change` or `night`"),
+        }
+    }
+
+    /// Returns the one of two values that is meant for this tier.
+    pub fn of<T>(self, change: T, night: T) -> T {
+        match self {
+            Self::Change => change,
+            Self::Night => night,
+        }
+    }
+}
+
+/// Returns the number in a variable of the environment, if it is set.
+///
+/// # Panics
+/// When it is set to something else.
+#[must_use]
+pub fn number(variable: &str) -> Option<u64> {
+    let text = env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`: expected a number")))
+}
+
+/// Returns the seed of the day (UTC).
+#[must_use]
+pub fn of_the_day() -> u64 {
+    let now = SystemTime::UNIX_EPOCH.elapsed().expect("a clock that is set");
+    now.as_secs() / (24 * 60 * 60) * DAY
+}
+
+/// Returns the seeds to play: `change` or `night` of the day, and those that once found a fault, or
+/// those that the environment names.
+///
+/// The first is printed, so that a test that fails says where it began.
+///
+/// # Panics
+/// When a variable has no number.
+pub fn seeds(change: u64, night: u64, once_failed: &[u64]) -> impl Iterator<Item = u64> {
+    let (first, count, others) = match (number(SEED), number(PROGRAMS)) {
+        (None, None) => (of_the_day(), Tier::now().of(change, night), once_failed.to_vec()),
+        (Some(seed), count) => (seed, count.unwrap_or(1), Vec::new()),
+        (None, Some(count)) => {
+            (RandomState::new().build_hasher().finish() >> 16, count, Vec::new())
+        }
+    };
+    eprintln!("{count} programs from {SEED}={first} on");
+    others.into_iter().chain(first..first + count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Tells the next test from a run by hand.
+    const ASKED: &str = "SAY_SEEDS";
+
+    #[test]
+    fn say_seeds() {
+        if env::var_os(ASKED).is_some() {
+            println!("seeds {:?}", seeds(2, 3, &[7]).collect::<Vec<_>>());
+        }
+    }
+
+    /// Returns the seeds that a test program plays with these variables.
+    fn played(variables: &[(&str, &str)]) -> Vec<u64> {
+        let mut program = Command::new(env::current_exe().expect("this program"));
+        program.args(["--exact", "--nocapture", "seeds::tests::say_seeds"]).env(ASKED, "");
+        program.env_remove(SEED).env_remove(PROGRAMS).env_remove(TIER);
+        let output = program.envs(variables.iter().copied()).output().expect("it starts");
+        let text = String::from_utf8(output.stdout).expect("text");
+        let list = text.split_once("seeds [").and_then(|(_, rest)| rest.split_once(']'));
+        let (list, _) = list.unwrap_or_else(|| panic!("{text}"));
+        list.split(", ").map(|seed| seed.parse().expect("a seed")).collect()
+    }
+
+    #[test]
+    fn seeds_follow_the_day_and_the_tier() {
+        let day = of_the_day();
+        let few = played(&[]);
+        assert!(few == [7, day, day + 1] || few[1] == day + DAY, "{few:?} at {day}");
+        assert_eq!(played(&[(TIER, "night")]).len(), 4);
+    }
+
+    #[test]
+    fn variables_name_the_seeds() {
+        assert_eq!(played(&[(SEED, "5")]), [5]);
+        assert_eq!(played(&[(SEED, "5"), (PROGRAMS, "3")]), [5, 6, 7]);
+        assert_eq!(played(&[(PROGRAMS, "3")]).len(), 3);
+    }
+}
