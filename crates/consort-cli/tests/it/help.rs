@@ -72,7 +72,7 @@ fn examples_parse_and_work() {
         fs::write(&program, "#!/bin/sh\n").expect("one's own file");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("one's own file");
     }
-    shmem::build();
+    shmem::library();
     let mut all = Vec::new();
     examples(&[], &mut all);
     assert!(all.len() > 50, "only {} examples are found", all.len());

@@ -1,23 +1,19 @@
 //! The example `own_algorithm`: a command that knows one algorithm more.
 
-use std::{env, path::PathBuf, process::Command};
+use std::process::Command;
+
+use consort_sandbox::built;
 
 use crate::says;
 
-/// The example, which is built with the tests.
 fn example() -> Command {
-    let test = env::current_exe().expect("a path");
-    let folder: PathBuf = test.ancestors().nth(2).expect("the folder of the profile").into();
-    let mut command = Command::new(folder.join("examples/own_algorithm"));
+    let mut command = Command::new(built(env!("CARGO_BIN_EXE_consort"), "examples/own_algorithm"));
     command.env("CONSORT_WISDOM", "none.toml");
     command
 }
 
 fn output(arguments: &[&str]) -> (bool, String) {
-    let output = example()
-        .args(arguments)
-        .output()
-        .expect("`cargo build -p consort-cli --example own_algorithm` was run");
+    let output = example().args(arguments).output().expect("it starts");
     let text = [output.stdout, output.stderr].concat();
     (output.status.success(), String::from_utf8(text).expect("text"))
 }

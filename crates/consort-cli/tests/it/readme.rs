@@ -277,7 +277,7 @@ fn the_commands_in_the_documents_work() {
         let text = text.unwrap_or_else(|error| panic!("{}: {error}", document.display()));
         let folder = tempfile::tempdir().expect("a temporary folder");
         if text.contains(RING) {
-            shmem::build();
+            shmem::library();
             let ring = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(RING);
             fs::copy(ring, folder.path().join("ring.c")).expect("the program");
         }

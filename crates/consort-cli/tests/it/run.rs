@@ -18,6 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use consort_sandbox::built;
+
 /// What takes longer than this hangs.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -274,13 +276,9 @@ fn copies_of_a_job_are_warned_of() {
     }
 }
 
-/// Builds an example of the library.
+/// Returns an example of the library.
 fn example(name: &str) -> PathBuf {
-    let build = ["build", "--quiet", "--package", "consort", "--example", name];
-    let built = Command::new(env!("CARGO")).args(build).status().expect("cargo");
-    assert!(built.success());
-    let folder = Path::new(env!("CARGO_BIN_EXE_consort")).parent().expect("a folder");
-    folder.join("examples").join(name)
+    built(env!("CARGO_BIN_EXE_consort"), &format!("examples/{name}"))
 }
 
 /// The program of README.md, alone and as processes.

@@ -6,31 +6,21 @@ mod install;
 
 use std::{
     env,
-    ffi::OsStr,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
-    sync::OnceLock,
 };
+
+use consort_sandbox::built;
 
 const COMMAND: &str = env!("CARGO_BIN_EXE_consort");
 
-/// Builds the C library beside the command.
-pub(crate) fn build() {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let profile = Path::new(COMMAND).parent().expect("a folder");
-        let target = profile.parent().expect("a folder of targets");
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--package", "consort-shmem", "--target-dir"]).arg(target);
-        if profile.file_name() == Some(OsStr::new("release")) {
-            build.arg("--release");
-        }
-        assert!(build.status().expect("cargo").success());
-    });
+/// Checks that the C library lies next to the command.
+pub(crate) fn library() {
+    built(COMMAND, "libconsort_shmem.a");
 }
 
 fn consort() -> Command {
-    build();
+    library();
     let mut consort = Command::new(COMMAND);
     // No wisdom, of which nothing is said.
     consort
@@ -195,7 +185,7 @@ fn valgrind_finds_nothing() {
 fn few_addresses() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = compile(folder.path(), "hello.c", &[]);
-    build();
+    library();
     for kilobytes in [8_000_000, 300_000] {
         let mut limited = Command::new("sh");
         let script = format!("ulimit -v {kilobytes} && exec \"$0\" run -n 2 \"$1\"");

@@ -2,8 +2,6 @@
 //! starts, with the smallest budgets; and OpenSHMEM programs. On a machine without an MPI the tests
 //! are listed as ignored.
 
-use consort_sandbox as _;
-
 mod shmem;
 
 use std::{
@@ -15,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use consort_sandbox::built;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -345,10 +344,7 @@ fn reproduces(claim: &str, part: &str, count: usize) -> Tested {
 
 /// The program of README.md, two PEs in each process.
 fn on_hosts() -> Tested {
-    let build = ["build", "--quiet", "--package", "consort", "--example", "first"];
-    ensure(Command::new(env!("CARGO")).args(build).status()?.success(), "it is not built")?;
-    let consort = Path::new(env!("CARGO_BIN_EXE_consort"));
-    let program = consort.with_file_name("examples").join("first");
+    let program = built(env!("CARGO_BIN_EXE_consort"), "examples/first");
     let folder = tempfile::tempdir()?;
     for order in ["blocks", "in-turn"] {
         let options = format!("--pes-per-process 2 --placement {order} --allow-run-as-root");

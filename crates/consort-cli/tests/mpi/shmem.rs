@@ -3,12 +3,11 @@
 
 use std::{
     env,
-    ffi::OsStr,
     path::{Path, PathBuf},
     process::{Command, Output},
-    sync::OnceLock,
 };
 
+use consort_sandbox::built;
 use libtest_mimic::Failed;
 use tempfile::TempDir;
 
@@ -57,19 +56,10 @@ pub(super) const ENDS: [(&str, i32, &str); 15] = [
     ("inner", 0, ""),
 ];
 
-/// The command, beside which the C library has been built.
-fn consort() -> Result<Command, Failed> {
-    static IS_BUILT: OnceLock<bool> = OnceLock::new();
-    let is_built = IS_BUILT.get_or_init(|| {
-        let profile = Path::new(COMMAND).parent().expect("a folder");
-        let target = profile.parent().expect("a folder of targets");
-        let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--package", "consort-shmem", "--target-dir"]).arg(target);
-        build.args((profile.file_name() == Some(OsStr::new("release"))).then_some("--release"));
-        build.status().is_ok_and(|status| status.success())
-    });
-    ensure(*is_built, "the C library is not built")?;
-    Ok(Command::new(COMMAND))
+/// Returns the command, if the C library lies next to it.
+fn consort() -> Command {
+    built(COMMAND, "libconsort_shmem.a");
+    Command::new(COMMAND)
 }
 
 fn text(Output { stdout, stderr, .. }: &Output) -> String {
@@ -80,7 +70,7 @@ fn text(Output { stdout, stderr, .. }: &Output) -> String {
 fn compile(folder: &TempDir, name: &str, options: &str) -> Result<PathBuf, Failed> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/shmem").join(name);
     let program = folder.path().join("program");
-    let mut cc = consort()?;
+    let mut cc = consort();
     cc.arg(if name.ends_with(".cpp") { "c++" } else { "cc" }).arg("-O1");
     cc.args(options.split_whitespace()).arg(source).arg("-o").arg(&program);
     let done = cc.output()?;

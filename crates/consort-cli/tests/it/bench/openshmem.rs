@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::{FIGURE, consort_in, folder_with, keys};
 use crate::says;
-use crate::shmem::build;
+use crate::shmem::library;
 
 /// Measures with this `oshrun`, and an `oshcc` that compiles by `consort cc`.
 fn page(oshrun: &str, options: &str) -> String {
-    build();
+    library();
     let consort = env!("CARGO_BIN_EXE_consort");
     let script = format!("[ \"$1\" = --version ] && echo 'A Library 7.1' && exit\n{oshrun}");
     let launcher = folder_with("oshrun", &script.replace("CONSORT", consort));
