@@ -6,8 +6,8 @@
 //! window of calls is the unit: flow control does the same in each.
 //!
 //! ```sh
-//! cargo run --release -p consort --example instructions             # lists the operations
-//! cargo run --release -p consort --example instructions -- barrier
+//! cargo run --release -p consort-instructions --bin instructions             # lists the operations
+//! cargo run --release -p consort-instructions --bin instructions -- barrier
 //! ```
 //!
 //! PE 1 makes its calls of a quarter before PE 0 does. In a reduction to PE 0 and a broadcast from

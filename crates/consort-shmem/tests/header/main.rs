@@ -1,10 +1,10 @@
 //! The headers: they are what the tables say, compilers take them, and all routines link.
+//!
+//! The headers are generated: `TEST_WRITE=1 cargo test -p consort-shmem --test header` writes them.
 
 use consort_sandbox as _;
 
-#[path = "../examples/header/constants.rs"]
 mod constants;
-#[path = "../examples/header/generator.rs"]
 mod generator;
 
 use std::{
@@ -41,11 +41,13 @@ fn compile(compiler: &str, arguments: &[&str], language: &str, source: &str) {
 #[test]
 fn headers_are_those_of_the_tables() {
     for (name, text) in generator::headers() {
-        let found = fs::read_to_string(include().join(name)).expect("a header");
-        assert!(
-            found == text,
-            "{name}: write it with `cargo run -p consort-shmem --example header`"
-        );
+        let path = include().join(name);
+        if env::var_os("TEST_WRITE").is_some() {
+            fs::write(path, text).expect("the tree can be written");
+            continue;
+        }
+        let found = fs::read_to_string(path).expect("a header");
+        assert!(found == text, "{name} is not what the tables say: set TEST_WRITE=1 to write it");
     }
 }
 

@@ -5,8 +5,8 @@
 //! writes out what it has collected before each call of `quarter_is_over`.
 //!
 //! ```sh
-//! cargo run --release -p consort-sync --example lock_instructions             # lists the mutexes
-//! cargo run --release -p consort-sync --example lock_instructions -- mcs
+//! cargo run --release -p consort-instructions --bin lock_instructions             # lists the mutexes
+//! cargo run --release -p consort-instructions --bin lock_instructions -- mcs
 //! ```
 
 #![expect(unsafe_code, reason = "a lock is trusted to exclude, and its nodes have addresses")]

@@ -2,7 +2,7 @@
 
 /// The beginning of `shmem.h`.
 pub(crate) const BEGIN: &str = "\
-/* OpenSHMEM 1.6 over Consort. Written by `cargo run -p consort-shmem --example header`. */
+/* OpenSHMEM 1.6 over Consort. Generated from data/routines.tsv. */
 #ifndef CONSORT_SHMEM_H
 #define CONSORT_SHMEM_H
 
