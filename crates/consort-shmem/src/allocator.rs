@@ -1,7 +1,7 @@
 //! The books of a symmetric heap: every PE keeps its own, and makes the same sequence of changes,
 //! so that all find the same offsets.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Range};
 
 /// The least alignment of what is allocated: a cache line.
 const ALIGN: usize = 64;
@@ -58,6 +58,14 @@ impl Allocator {
         self.taken.clear();
     }
 
+    /// The free part around an offset, at which nothing is taken.
+    pub fn gap(&self, at: usize) -> Range<usize> {
+        let before = self.taken.range(..at).next_back();
+        let next = self.taken.range(at..).next();
+        let start = before.map_or(self.begin, |(&offset, &size)| offset + size);
+        start..next.map_or(self.end, |(&offset, _)| offset)
+    }
+
     /// Changes the size of what begins at `at`, where it is; whether there is room.
     pub fn resize(&mut self, at: usize, bytes: usize) -> bool {
         let next = self.taken.range(at + 1..).next().map_or(self.end, |(&offset, _)| offset);
@@ -91,6 +99,7 @@ mod tests {
         assert_eq!(books.take(129, 8), Some(576));
         assert_eq!(books.take(128, 8), Some(192));
         assert_eq!(books.take(1024, 8), None);
+        assert_eq!((books.gap(150), books.gap(330)), (129..192, 320..512));
         let mut large = Allocator::new(0, 1 << 30);
         assert_eq!(large.take(8, 8), Some(0));
         assert_eq!(large.take(8, 4 << 20), Some(4 << 20));

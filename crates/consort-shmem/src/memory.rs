@@ -132,6 +132,15 @@ fn offset_of(world: &World, routine: &str, ptr: *mut c_void) -> usize {
     at
 }
 
+/// Frees an allocation, which no peer accesses any more.
+fn give(world: &World, at: usize) {
+    let mut books = world.books();
+    books.give(at);
+    let gap = books.gap(at);
+    drop(books);
+    world.job.keep_out_of_cores(world.rank, gap);
+}
+
 /// `shmem_free`.
 pub fn free(ptr: *mut c_void) {
     let world = world("shmem_free");
@@ -141,7 +150,7 @@ pub fn free(ptr: *mut c_void) {
     let at = offset_of(world, "shmem_free", ptr);
     // Peers may access it until they are here.
     synchronize("shmem_free");
-    world.books().give(at);
+    give(world, at);
 }
 
 /// `shmem_realloc`. Null if there is not so much: then what was allocated stays as it is.
@@ -154,7 +163,7 @@ pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
     let at = offset_of(world, routine, ptr);
     synchronize(routine);
     if size == 0 {
-        world.books().give(at);
+        give(world, at);
         return null_mut();
     }
     let mut books = world.books();
@@ -176,7 +185,7 @@ pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: two allocations of the own heap, of at least so many bytes.
     unsafe { copy(routine, target, ptr.cast_const().cast(), before.min(size)) };
     synchronize(routine);
-    world.books().give(at);
+    give(world, at);
     target.cast()
 }
 

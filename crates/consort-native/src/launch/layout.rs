@@ -118,6 +118,14 @@ impl Parts {
         let start = (heap + part.start) / self.unit * self.unit;
         start..(heap + part.end).next_multiple_of(self.unit)
     }
+
+    /// The whole units of the segment that lie in a part of a PE's heap; an empty range if there
+    /// are none.
+    pub(super) fn units_within(&self, pe: usize, part: Range<usize>) -> Range<usize> {
+        let heap = self.heaps + pe * self.heap_stride;
+        let end = (heap + part.end) / self.unit * self.unit;
+        (heap + part.start).next_multiple_of(self.unit).min(end)..end
+    }
 }
 
 #[cfg(test)]
@@ -136,6 +144,10 @@ mod tests {
                     assert!(units.windows(2).all(|two| two[0].end <= two[1].start));
                     assert!(units[0].start >= parts.buffers + pes * BUFFER_BYTES);
                     assert!(units[pes - 1].end <= parts.staging, "{parts:?}");
+                    let within = parts.units_within(0, 1..parts.memory_bytes);
+                    assert!(within.start > units[0].start && within.end <= units[0].end);
+                    assert!(within.start.is_multiple_of(parts.unit) && !within.is_empty());
+                    assert!(parts.units_within(0, 1..2).is_empty(), "{parts:?}");
                     assert!((0..pes).all(|pe| {
                         let heap = parts.heaps + pe * parts.heap_stride;
                         heap.is_multiple_of(align)

@@ -179,7 +179,7 @@ impl Segment {
         assert!(at.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE), "whole pages are mapped");
         // SAFETY: whole pages of the segment; all else is the caller's promise.
         unsafe { memory::map_over(self.at(at, bytes), bytes, file, 0) }?;
-        memory::keep_out_of_cores(self.at(at, bytes), bytes);
+        self.keep_out_of_cores(at..at + bytes);
         Ok(())
     }
 
@@ -189,6 +189,13 @@ impl Segment {
         let end = end.next_multiple_of(PAGE).min(self.bytes);
         if start < end {
             memory::put_in_cores(self.at(start, end - start), end - start);
+        }
+    }
+
+    /// Keeps whole pages out of core files.
+    pub(crate) fn keep_out_of_cores(&self, Range { start, end }: Range<usize>) {
+        if start < end {
+            memory::keep_out_of_cores(self.at(start, end - start), end - start);
         }
     }
 

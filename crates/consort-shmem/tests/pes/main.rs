@@ -41,7 +41,7 @@ const MPI: [(u32, &str); 4] = [(1, "machine"), (3, "machine"), (2, "process"), (
 type Program = (&'static str, fn(Pe));
 
 /// What the PEs do.
-const PROGRAMS: [Program; 26] = [
+const PROGRAMS: [Program; 27] = [
     ("puts_and_gets", moving::puts_and_gets),
     ("atomics", moving::atomics),
     ("waits", moving::waits),
@@ -51,6 +51,7 @@ const PROGRAMS: [Program; 26] = [
     ("statics", moving::statics),
     ("children", children::children),
     ("memory", objects::memory),
+    ("cores", objects::cores),
     ("teams_and_contexts", objects::teams_and_contexts),
     ("many_teams", objects::many_teams),
     ("locks_and_counters", objects::locks_and_counters),
@@ -190,6 +191,7 @@ fn ended(by: By, program: &str, status: i32, line: &str) -> Result<(), Failed> {
         "heap_larger_than_memory" => "64T",
         _ if program.ends_with("threads") => "6M",
         "memory" => "4M",
+        "cores" => "1.5G",
         _ => "1.5M",
     };
     command.env("SHMEM_SYMMETRIC_SIZE", heap).stdin(Stdio::null());

@@ -10,6 +10,47 @@ use consort_shmem::{
 
 use crate::{Pe, read, write, zeros};
 
+/// Bytes that a core file of this process would have.
+fn bytes_in_cores() -> usize {
+    let text = std::fs::read_to_string("/proc/self/smaps").expect("the system says");
+    let (mut size, mut bytes) = (0, 0);
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        match words.next() {
+            Some("Size:") => size = words.next().and_then(|kib| kib.parse().ok()).unwrap_or(0),
+            Some("VmFlags:") if words.all(|flag| flag != "dd") => bytes += size * 1024,
+            _ => {}
+        }
+    }
+    bytes
+}
+
+/// A core file has a share of what is allocated, and nothing of what is free. A PE that shares its
+/// heap with no other may have all of it there, if that is private memory.
+pub(crate) fn cores(pe: Pe) {
+    const LARGE: usize = 2 << 20;
+    let before = bytes_in_cores();
+    // Memory of the test itself comes and goes.
+    let grown = || (bytes_in_cores() + LARGE / 4).saturating_sub(before) / LARGE * LARGE;
+    let share = (1 << 30) / pe.near().unsigned_abs() as usize / LARGE * LARGE;
+    for size in [100, 1280 << 20] {
+        let memory = memory::malloc(size).cast::<u8>();
+        write(memory, &[1; 100]);
+        let all = size.next_multiple_of(LARGE);
+        let is_private = pe.near() == 1 && grown() == all;
+        assert!(is_private || grown() == all.min(share), "{} bytes for {size}", grown());
+        memory::free(memory.cast());
+        assert_eq!(grown(), 0, "after {size} bytes");
+    }
+    let kept = memory::malloc(100);
+    let freed = memory::malloc(64 << 20);
+    let moved = memory::realloc(kept, 8 << 20);
+    memory::free(freed);
+    assert!(grown() <= 10 << 20, "{} bytes for 8 MiB", grown());
+    memory::free(moved);
+    assert_eq!(grown(), 0, "at the end");
+}
+
 pub(crate) fn memory(pe: Pe) {
     assert!(memory::malloc(0).is_null());
     assert!(memory::malloc(1 << 40).is_null());

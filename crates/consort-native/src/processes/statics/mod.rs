@@ -39,8 +39,15 @@ use crate::{
     heap::one_sided::OneSided,
     launch::{job::Job, memory::SharedFile},
     segment::{page::PAGE, reservation::Segment},
-    system::{memory::map_over, process as system},
+    system::{
+        memory::{keep_out_of_cores, map_over},
+        process as system,
+    },
 };
+
+/// The most bytes of the program's data whose zeros are in core files, whether or not they have
+/// been touched: the kernel would provide each page that it writes to one.
+const SHOWN_BYTES: usize = 16 << 20;
 
 /// The static variables of the program.
 #[derive(Clone, Debug)]
@@ -163,6 +170,10 @@ impl Statics {
             let begin = with_exposed_provenance_mut(chunk.pages.start);
             // SAFETY: whole pages of data, which have the same contents after this.
             unsafe { map_over(begin, chunk.pages.len(), file, from) }?;
+            let hidden = chunk.zeros.max(chunk.pages.start + SHOWN_BYTES)..chunk.pages.end;
+            if !hidden.is_empty() {
+                keep_out_of_cores(with_exposed_provenance_mut(hidden.start), hidden.len());
+            }
             place = place.wrapping_add(chunk.pages.len());
             from += chunk.pages.len() as u64;
         }
