@@ -4,22 +4,16 @@
 use std::ffi::OsString;
 
 use consort_fabric::environment::variable;
-use consort_native::usage::memory_bytes;
+use consort_native::{DEFAULT_HEAP_BYTES, heap_bytes_of};
 
 /// The variable that gives the size of the symmetric heap.
 pub const SYMMETRIC_SIZE: &str = "SHMEM_SYMMETRIC_SIZE";
-
-/// The size of the symmetric heap without that variable, as in Sandia OpenSHMEM. It is address
-/// space: memory is taken when it is used.
-const DEFAULT_BYTES: usize = 512 << 20;
 
 /// What the variables of the environment say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Environment {
     /// Bytes of the symmetric heap of a PE.
     pub symmetric_bytes: usize,
-    /// Whether a variable gives that size.
-    pub is_size_given: bool,
     /// Whether to print the library's version.
     pub version: bool,
     /// Whether to print what the environment may say.
@@ -34,35 +28,13 @@ pub struct Environment {
 /// A variable that is not understood, and what it may be.
 pub fn read() -> Result<Environment, String> {
     let size = value_of(SYMMETRIC_SIZE).map(|text| text.to_string_lossy().into_owned());
+    let bytes = size.map_or(Ok(DEFAULT_HEAP_BYTES), |text| heap_bytes_of(SYMMETRIC_SIZE, &text));
     Ok(Environment {
-        is_size_given: size.is_some(),
-        symmetric_bytes: size.map_or(Ok(DEFAULT_BYTES), |text| size_of_text(&text))?,
+        symmetric_bytes: bytes.map_err(|error| error.to_string())?,
         version: flag("SHMEM_VERSION", false),
         info: flag("SHMEM_INFO", false),
         debug: flag("SHMEM_DEBUG", cfg!(debug_assertions)),
     })
-}
-
-impl Environment {
-    /// Checks that the heaps of `pes` PEs may lie in the machine's memory, if the environment
-    /// gives their size.
-    ///
-    /// # Errors
-    /// That they are larger.
-    pub fn ensure_fits(&self, pes: u32) -> Result<(), String> {
-        match memory_bytes().filter(|_| self.is_size_given) {
-            Some(there) if self.symmetric_bytes.saturating_mul(pes as usize) > there => {
-                Err(format!(
-                    "{SYMMETRIC_SIZE} asks for {} bytes on each of {pes} PEs, but the machine's \
-                     memory has {there} bytes: set it to {} or less, or run fewer PEs on this \
-                     machine",
-                    self.symmetric_bytes,
-                    there / (pes as usize).max(1)
-                ))
-            }
-            _ => Ok(()),
-        }
-    }
 }
 
 /// Checks that each process of an MPI is to be one PE.
@@ -91,57 +63,4 @@ fn flag(name: &str, unset: bool) -> bool {
     value_of(name).map_or(unset, |text| {
         !words.contains(&text.to_string_lossy().to_ascii_lowercase().as_str())
     })
-}
-
-/// A size: a number, which may have a fraction, and K, M, G or T for powers of 1024.
-fn size_of_text(text: &str) -> Result<usize, String> {
-    let wrong = || {
-        format!(
-            "{SYMMETRIC_SIZE} is `{text}`: use a number of bytes such as 512M, with K, M, G or T"
-        )
-    };
-    let (number, shift) = match text.trim().as_bytes() {
-        [.., b'k' | b'K'] => (1, 10),
-        [.., b'm' | b'M'] => (1, 20),
-        [.., b'g' | b'G'] => (1, 30),
-        [.., b't' | b'T'] => (1, 40),
-        _ => (0, 0),
-    };
-    let digits = &text.trim()[..text.trim().len() - number];
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        return Err(wrong());
-    }
-    let value: f64 = digits.parse().map_err(|_| wrong())?;
-    let bytes = value * f64::from(2_u32).powi(shift);
-    if bytes < 1.0 || bytes > 2_f64.powi(46) {
-        return Err(wrong());
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in this range")]
-    Ok(bytes.ceil() as usize)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size_of_text;
-
-    #[test]
-    fn sizes_have_units_and_fractions() {
-        for (text, bytes) in [
-            ("1", 1),
-            ("4096", 4096),
-            ("1.5k", 1536),
-            ("2M", 2 << 20),
-            ("0.5G", 1 << 29),
-            ("1t", 1 << 40),
-        ] {
-            assert_eq!(size_of_text(text), Ok(bytes), "{text}");
-        }
-    }
-
-    #[test]
-    fn rubbish_is_refused() {
-        for text in ["", "0", "M", "-1", "1e9", "12x", "1 2", "1..2", "inf", "nan", "99999T"] {
-            assert!(size_of_text(text).is_err(), "{text}");
-        }
-    }
 }

@@ -106,7 +106,6 @@ fn begin() -> Result<Begun, String> {
     let member = Member::here().map_err(|error| error.to_string())?;
     let processes = Pes::processes_of_mpi().filter(|_| member.is_none());
     let of_mpi = processes.map(|(all, here)| here.unwrap_or(all));
-    environment.ensure_fits(member.as_ref().map_or(of_mpi.unwrap_or(1), |member| member.pes()))?;
     let statics = Statics::of_program();
     let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096);
     let pes = if member.is_some() || of_mpi.is_some() { Pes::from_env(1) } else { Pes::threads(1) };

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use consort_collectives::PlanError;
 use consort_fabric::{Collective, Rank};
-use consort_native::{Failure, HeapError, Job, NoJob, NoMember, UnknownOrigin};
+use consort_native::{Failure, HeapError, Job, NoHeapSize, NoJob, NoMember, UnknownOrigin};
 
 use crate::DisplacementsError;
 
@@ -141,11 +141,9 @@ pub enum Error {
         "CONSORT_PES_PER_PROCESS is `{0}`: give a number of PEs, as in CONSORT_PES_PER_PROCESS=4"
     )]
     PesOfProcess(String),
-    /// `CONSORT_HEAP_BYTES` gives no size.
-    #[error(
-        "CONSORT_HEAP_BYTES is `{0}`: give a number of bytes, as in CONSORT_HEAP_BYTES=268435456"
-    )]
-    Heap(String),
+    /// `CONSORT_HEAP_BYTES` gives no size, or more than the machine's memory has.
+    #[error(transparent)]
+    Heap(#[from] NoHeapSize),
     /// `CONSORT_PLACEMENT` names no placement.
     #[error("CONSORT_PLACEMENT is `{0}`: use blocks or in-turn")]
     Placement(String),

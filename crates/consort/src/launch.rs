@@ -4,7 +4,7 @@
 use std::{sync::Arc, thread};
 
 use consort_fabric::{Rank, advice::of_thread, environment};
-use consort_native::{Failure, Origin, threads::Starting};
+use consort_native::{DEFAULT_HEAP_BYTES, Failure, Origin, heap_bytes_of, threads::Starting};
 
 use crate::{
     Error,
@@ -102,14 +102,13 @@ pub(crate) fn memory_of_environment() -> Result<Origin, Error> {
     }
 }
 
-/// The environment variable that gives the symmetric memory of each PE, and its default, in bytes.
+/// The environment variable that gives the symmetric memory of each PE, in bytes.
 const HEAP: &str = "CONSORT_HEAP_BYTES";
-const HEAP_BYTES: usize = 64 << 20;
 
 /// Bytes of the symmetric memory of each PE, by the environment.
 pub(crate) fn heap_bytes_of_environment() -> Result<usize, Error> {
-    let Some(text) = variable(HEAP) else { return Ok(HEAP_BYTES) };
-    text.trim().parse().map_err(|_| Error::Heap(text))
+    let Some(text) = variable(HEAP) else { return Ok(DEFAULT_HEAP_BYTES) };
+    Ok(heap_bytes_of(HEAP, &text)?)
 }
 
 /// The environment variable that gives the number of PEs.

@@ -218,7 +218,7 @@ pub use consort_fabric::{
     Sum, SyncMode,
 };
 #[doc(inline)]
-pub use consort_native::{Failure, HeapError, Members, Waiting};
+pub use consort_native::{Failure, HeapError, Members, NoHeapSize, Waiting};
 #[doc(hidden)]
 pub use consort_native::{Origin, UnknownOrigin};
 #[doc(inline)]

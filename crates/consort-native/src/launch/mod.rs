@@ -6,6 +6,7 @@
 //! | `layout`, `form` | the layout of the segment; what it begins with |
 //! | `memory` | the segment, alone or shared with processes of the machine |
 //! | `job` | the segment as one process sees it |
+//! | `heap_size` | the size of a heap: the default, and what the environment gives |
 //! | `heaps` | where the memory of each PE lies in it |
 //! | `children` | the job in children that the process forks |
 //! | `presence` | whether a thread runs a PE |
@@ -23,6 +24,7 @@ mod distance;
 pub(crate) mod ending;
 pub(crate) mod failure;
 pub(crate) mod form;
+pub(crate) mod heap_size;
 mod heaps;
 pub(crate) mod job;
 pub(crate) mod layout;

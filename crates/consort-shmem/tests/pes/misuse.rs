@@ -254,7 +254,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 25] = [
     (
         "heap_larger_than_memory",
         || setup::init(),
-        "SHMEM_SYMMETRIC_SIZE asks for 70368744177664 bytes on each of 2 PEs, but",
+        "SHMEM_SYMMETRIC_SIZE asks for 70368744177664 bytes on each PE, but",
     ),
     (
         "global_exit",

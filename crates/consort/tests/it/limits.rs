@@ -5,7 +5,7 @@
 
 use std::{env, fs, process::Command};
 
-use consort::{Pes, Rank, Result, Sum, Team};
+use consort::{Origin, Pes, Rank, Result, Sum, Team};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
 
@@ -15,14 +15,14 @@ const MB: usize = 1 << 20;
 const TASK: &str = "TEST_TASK";
 
 /// What a process writes that runs `test` of this file with a task, under `ulimit -v` of so many
-/// MiB. It must end well.
-fn process(test: &str, task: &str, most: usize) -> String {
+/// MiB, with heaps of a size, or of the default if it is empty. It must end well.
+fn process(test: &str, task: &str, most: usize, heap: &str) -> String {
     let program = env::current_exe().expect("this program");
     let script = format!("ulimit -c 0; ulimit -v {}; exec \"$@\"", most * 1024);
     let mut command = Command::new("sh");
     command.args(["-c", &script, "sh"]).arg(program);
     command.args([&format!("limits::{test}"), "--exact", "--nocapture"]).env(TASK, task);
-    command.env_remove("CONSORT_HEAP_BYTES").env_remove("RUST_MIN_STACK");
+    command.env("CONSORT_HEAP_BYTES", heap).env_remove("RUST_MIN_STACK");
     let output = command.output().expect("it starts");
     let text =
         [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
@@ -54,7 +54,7 @@ fn job_under_ulimit_v_works_or_names_the_limit() {
         let needed = pes * 73 + 60;
         let steps = [80, needed - 60, needed, needed + 20, needed + 60, needed + 90, 5650, 8000];
         let ends = steps.map(|most| {
-            let text = process(own, &pes.to_string(), most);
+            let text = process(own, &pes.to_string(), most, "64M");
             let (works, is_named) = (text.contains("works\n"), text.contains("`ulimit -v`"));
             assert!(works != is_named, "{pes} PEs with {most} MiB: {text}");
             works
@@ -89,7 +89,7 @@ fn address_space_and_core_files_follow_what_is_used() {
     const BYTES: usize = 8 * MB;
     let own = "address_space_and_core_files_follow_what_is_used";
     let Some(pes) = task() else {
-        [2, 64].iter().for_each(|pes| drop(process(own, &pes.to_string(), ENOUGH)));
+        [2, 64].iter().for_each(|pes| drop(process(own, &pes.to_string(), ENOUGH, "64M")));
         return;
     };
     let before = mapped();
@@ -114,6 +114,58 @@ fn address_space_and_core_files_follow_what_is_used() {
     assert!(dumped < pes * 5 * MB + 16 * MB, "core files have {} MiB", dumped / MB);
     let grown = allocated.1 - launched.1;
     assert!((pes * BYTES..pes * (BYTES + 3 * MB)).contains(&grown), "{} MiB more", grown / MB);
+}
+
+/// The kernel would provide each page of a shared mapping that it writes to a core file. So what is
+/// allocated and never touched must not count in full.
+#[test]
+fn core_files_have_a_share_of_a_gigabyte_of_shared_heaps() {
+    const SHARED: &str = "shared";
+    let own = "core_files_have_a_share_of_a_gigabyte_of_shared_heaps";
+    if env::var(TASK).is_ok_and(|task| task == SHARED) {
+        let pes = Pes::threads(2).without_wisdom().memory(Origin::Shared).heap_bytes(3 << 30);
+        let grown = pes.run(|pe| {
+            let world = pe.world();
+            world.barrier()?;
+            let before = mapped().1;
+            let memory = world.symmetric::<u8>(2 << 30)?;
+            memory.store(100, 1)?;
+            world.barrier()?;
+            Ok(mapped().1 - before)
+        });
+        let grown = grown.expect("a job that goes well")[0].1;
+        assert!((900 * MB..1032 * MB).contains(&grown), "{} MiB more", grown / MB);
+        return;
+    }
+    process(own, SHARED, ENOUGH, "");
+}
+
+#[test]
+fn heap_of_512_mib_is_the_default_and_costs_no_memory() {
+    const DEFAULT: usize = 512 * MB;
+    let own = "heap_of_512_mib_is_the_default_and_costs_no_memory";
+    if env::var(TASK).is_err() {
+        process(own, "default", ENOUGH, "");
+        return;
+    }
+    let resident = || {
+        let pages = fs::read_to_string("/proc/self/statm").expect("the system says");
+        let pages = pages.split_whitespace().nth(1).and_then(|pages| pages.parse().ok());
+        pages.map_or(0, |pages: usize| pages * 4096)
+    };
+    let before = (mapped().0, resident());
+    let job = Pes::threads(8).without_wisdom().run(|pe| {
+        let world = pe.world();
+        let memory = world.symmetric::<u8>(DEFAULT)?;
+        memory.store(DEFAULT - 1, 1)?;
+        world.barrier()?;
+        let now = (mapped().0, resident());
+        world.barrier()?;
+        Ok(now)
+    });
+    let (_, now) = job.expect("a job that goes well")[0];
+    let (all, resident) = (now.0 - before.0, now.1.saturating_sub(before.1));
+    assert!(all > 8 * DEFAULT && resident < 64 * MB, "{} and {} MiB", all / MB, resident / MB);
 }
 
 /// Three PEs that are taken for processes of one machine.

@@ -1,0 +1,111 @@
+//! The size of symmetric heaps: the default, and what an environment variable gives.
+//!
+//! A heap is address space, and takes memory when it is used. So heaps may be larger than the
+//! machine's memory together, but not one alone, which nobody could ever use.
+
+use crate::host::usage::memory_bytes;
+
+/// Bytes of the symmetric heap of a PE if neither the program nor the environment gives them, as in
+/// Sandia OpenSHMEM.
+pub const DEFAULT_HEAP_BYTES: usize = 512 << 20;
+
+/// Why an environment variable gives no size of a heap.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoHeapSize {
+    /// The text is no size.
+    #[error("{name} is `{text}`: use a number of bytes such as 512M, with K, M, G or T")]
+    NoSize {
+        /// The name of the variable.
+        name: &'static str,
+        /// The value of the variable.
+        text: String,
+    },
+    /// The heap would be larger than the machine's memory.
+    #[error(
+        "{name} asks for {asked} bytes on each PE, but the machine's memory has {there} bytes: set \
+         it to less"
+    )]
+    TooLarge {
+        /// The name of the variable.
+        name: &'static str,
+        /// The size in bytes.
+        asked: usize,
+        /// Bytes of the machine's memory.
+        there: usize,
+    },
+}
+
+/// Returns the bytes of a heap whose size a variable gives: a number, which may have a fraction,
+/// and K, M, G or T for powers of 1024.
+///
+/// # Errors
+/// When the text is no size, or the machine has less memory.
+pub fn heap_bytes_of(name: &'static str, text: &str) -> Result<usize, NoHeapSize> {
+    let no_size = || NoHeapSize::NoSize { name, text: text.to_owned() };
+    let asked = size_of_text(text.trim()).ok_or_else(no_size)?;
+    match memory_bytes() {
+        Some(there) if asked > there => Err(NoHeapSize::TooLarge { name, asked, there }),
+        _ => Ok(asked),
+    }
+}
+
+/// The size in bytes that a text gives; at least one byte, and at most 64 TiB.
+fn size_of_text(text: &str) -> Option<usize> {
+    let (digits, shift) = match text.as_bytes() {
+        [.., b'k' | b'K'] => (&text[..text.len() - 1], 10),
+        [.., b'm' | b'M'] => (&text[..text.len() - 1], 20),
+        [.., b'g' | b'G'] => (&text[..text.len() - 1], 30),
+        [.., b't' | b'T'] => (&text[..text.len() - 1], 40),
+        _ => (text, 0),
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+        return None;
+    }
+    let bytes = digits.parse::<f64>().ok()? * f64::from(2_u32).powi(shift);
+    if !(1.0..=2_f64.powi(46)).contains(&bytes) {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "in this range")]
+    Some(bytes.ceil() as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units_and_fractions() {
+        for (text, bytes) in [
+            ("1", 1),
+            ("4096", 4096),
+            ("1.5k", 1536),
+            ("2M", 2 << 20),
+            ("0.5G", 1 << 29),
+            ("1t", 1 << 40),
+        ] {
+            assert_eq!(size_of_text(text), Some(bytes), "{text}");
+        }
+        assert_eq!(heap_bytes_of("HEAP", " 64M\n"), Ok(64 << 20));
+    }
+
+    #[test]
+    fn text_that_is_no_size_is_refused() {
+        for text in ["", "0", "M", "-1", "1e9", "12x", "1 2", "1..2", "inf", "nan", "99999T", "é"]
+        {
+            let error = heap_bytes_of("HEAP", text).expect_err("no size").to_string();
+            assert!(error.starts_with(&format!("HEAP is `{text}`: use ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn heap_larger_than_the_memory_is_refused() {
+        let error = heap_bytes_of("HEAP", "64T");
+        match memory_bytes() {
+            Some(there) => assert_eq!(
+                error,
+                Err(NoHeapSize::TooLarge { name: "HEAP", asked: 64 << 40, there })
+            ),
+            None => assert_eq!(error, Ok(64 << 40)),
+        }
+    }
+}
