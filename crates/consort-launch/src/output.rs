@@ -6,8 +6,9 @@
 //!
 //! What is passed on of an incomplete line *holds* its stream: what other processes write waits in
 //! their pipes until the line ends. The line gives way when its process pauses, has written to it
-//! for long, or ends, so no process waits for ever. Only then do others begin on a new line, and so
-//! does the rest of the line, which holds the stream no more. Waiting for a slow reader counts as
+//! for long, or ends, so no process waits for ever. Then what others write follows it directly, as
+//! under `mpirun` and `srun`, and so does the rest of the line, which holds the stream no more. Only
+//! tags, and what the launcher itself says, begin on a new line. Waiting for a slow reader counts as
 //! neither. The process that was read longest ago is read first, so all have their turns.
 //!
 //! What a stream has no room for is kept, up to some bytes; then the processes that write to this
@@ -238,7 +239,7 @@ impl Output {
         let mut goes_on = own.is_some();
         source.gave_way |= source.is_open && !goes_on;
         let mut text = Vec::with_capacity(lines.len() + 16);
-        if self.open[at].is_some() && !goes_on {
+        if self.tags && self.open[at].is_some() && !goes_on {
             text.push(b'\n');
         }
         for line in lines.split_inclusive(|&byte| byte == b'\n') {
@@ -351,13 +352,28 @@ mod tests {
             assert!(output.takes(&other.0, Instant::now()));
             pass(&mut output, &mut other, b"other\n");
             pass(&mut output, &mut one, &[b'y'; BYTES]);
-            let text = [b"\nother\n", &[b'y'; BYTES - 7][..]].concat();
+            let text = [b"other\n", &[b'y'; BYTES - 6][..]].concat();
             assert!(passed(&mut output, &mut reader) == text, "all that a pipe takes");
             assert!(output.takes(&other.0, Instant::now()), "it holds the stream no more");
             pass(&mut output, &mut one, &[b"\n", &[b'z'; BYTES - 1][..]].concat());
             pass(&mut output, &mut one, b"z");
             passed(&mut output, &mut reader);
             assert!(!output.takes(&other.0, Instant::now()), "another line does");
+        }
+    }
+
+    #[test]
+    fn only_tags_begin_on_a_new_line() {
+        for (tags, text) in [(false, &b"onetwo\nthree"[..]), (true, b"[0] one\n[1] two\n[0] three")]
+        {
+            let (mut output, mut reader, [mut one, mut other]) = two();
+            output.tags = tags;
+            pass(&mut output, &mut one, b"one");
+            output.end(&mut one.0);
+            pass(&mut output, &mut other, b"two\n");
+            pass(&mut output, &mut one, b"three");
+            output.end(&mut one.0);
+            assert_eq!(passed(&mut output, &mut reader), text);
         }
     }
 
@@ -382,6 +398,6 @@ mod tests {
         assert_eq!(output.pass_on(&mut one), Progress::End);
         assert!(output.takes(&other.0, Instant::now()));
         pass(&mut output, &mut other, b"other\n");
-        assert_eq!(passed(&mut output, &mut reader), b"\nother\n");
+        assert_eq!(passed(&mut output, &mut reader), b"other\n");
     }
 }
