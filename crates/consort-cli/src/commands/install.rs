@@ -136,11 +136,13 @@ fn write(to: &Path, text: &str) -> Result<()> {
     replace(to, |new| fs::write(new, text))
 }
 
-/// A script that runs the command in the same folder, also behind a link.
+/// A script that runs the command in the same folder, also behind a link, which alone needs another
+/// program to follow it. A shell that is given the script's name may find it without a folder.
 fn wrapper(command: &str) -> String {
     format!(
-        "#!/bin/sh\nconsort=$(dirname \"$(readlink -f \"$0\")\")/consort\n\
-         exec \"$consort\" {command} \"$@\"\n"
+        "#!/bin/sh\nat=$0\n[ ! -L \"$at\" ] || at=$(readlink -f \"$at\")\n\
+         case $at in */*) ;; *) at=./$at ;; esac\n\
+         exec \"${{at%/*}}/consort\" {command} \"$@\"\n"
     )
 }
 

@@ -19,6 +19,21 @@ fn install(prefix: &Path) {
     assert!(done.status.success(), "{}", text(&done));
 }
 
+/// A wrapper needs no other program to find the command, unless it is run by a link.
+fn wrappers_run_where_path_has_no_programs(folder: &Path, bin: &Path) {
+    let link = folder.join("linked-wrapper");
+    symlink(bin.join("oshcc"), &link).expect("a link");
+    let mut by_name = Command::new("/bin/sh");
+    by_name.arg("oshcc").current_dir(bin);
+    by_name.env("PATH", folder);
+    let mut by_path = Command::new(bin.join("oshcc"));
+    by_path.env("PATH", folder);
+    for mut wrapper in [by_name, by_path, Command::new(link)] {
+        let done = output(wrapper.arg("--showme:version"));
+        assert!(done.status.success(), "{wrapper:?}: {}", text(&done));
+    }
+}
+
 #[test]
 fn an_installation_has_wrappers_and_both_libraries() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -35,6 +50,7 @@ fn an_installation_has_wrappers_and_both_libraries() {
     let done = output(bin("oshrun").args(["--tag-output", "-np", "2"]).arg(&program));
     assert!(done.status.success(), "{}", text(&done));
     assert!(output(bin("oshrun").arg("--version")).status.success());
+    wrappers_run_where_path_has_no_programs(folder.path(), &prefix.join("bin"));
     let include = format!("-I {}", prefix.join("include").display());
     for (words, has, lacks) in [
         (&["--show", "a.cpp"][..], "libconsort_shmem.a", "show"),
