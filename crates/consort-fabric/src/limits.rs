@@ -42,6 +42,12 @@ pub fn mappings() -> Option<usize> {
 
 #[cfg(any(not(unix), miri))]
 mod system {
+    /// Returns the bytes of address space that a process may map: there is no limit here.
+    #[must_use]
+    pub fn most_address_space() -> Option<usize> {
+        None
+    }
+
     /// Returns the bytes of address space that this process may still map: they are unknown.
     #[must_use]
     pub fn address_space_left() -> Option<usize> {
@@ -53,7 +59,7 @@ mod system {
     }
 }
 
-pub use system::address_space_left;
+pub use system::{address_space_left, most_address_space};
 
 /// Returns what to do about an error of the system, if a limit may be the reason.
 #[must_use]
@@ -71,13 +77,18 @@ mod system {
 
     use super::{MAPPINGS_IN_RESERVE, MARGIN, Refused, fs, io, mappings, most_mappings, number_in};
 
+    /// Returns the bytes of address space that a process may map; `None` without a limit.
+    #[must_use]
+    pub fn most_address_space() -> Option<usize> {
+        usize::try_from(getrlimit(Resource::As).current?).ok()
+    }
+
     /// Returns the bytes of address space that this process may still map; `None` without a limit.
     #[must_use]
     pub fn address_space_left() -> Option<usize> {
-        let most = getrlimit(Resource::As).current?;
+        let most = most_address_space()?;
         let pages = number_in("/proc/self/statm")?;
-        let left = most.saturating_sub((pages as u64).saturating_mul(page_size() as u64));
-        usize::try_from(left).ok()
+        Some(most.saturating_sub(pages.saturating_mul(page_size())))
     }
 
     fn soft(resource: Resource) -> String {

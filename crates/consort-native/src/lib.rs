@@ -76,7 +76,7 @@ pub use launch::{
     config::Config,
     ending::AllWait,
     failure::{Failure, Members},
-    heap_size::{DEFAULT_HEAP_BYTES, NoHeapSize, heap_bytes_of},
+    heap_size::{NoHeapSize, default_heap_bytes, heap_bytes_of},
     job::{Job, NoJob},
     memory::{FileAt, JobMemory, SharedFile},
     panic::{Panic, discard, panic_reason},

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 
 use consort_fabric::environment::variable;
-use consort_native::{DEFAULT_HEAP_BYTES, heap_bytes_of};
+use consort_native::{default_heap_bytes, heap_bytes_of};
 
 /// The variable that gives the size of the symmetric heap.
 pub const SYMMETRIC_SIZE: &str = "SHMEM_SYMMETRIC_SIZE";
@@ -22,13 +22,14 @@ pub struct Environment {
     pub debug: bool,
 }
 
-/// What the environment says now.
+/// Returns what the environment says now to a job of `pes` PEs.
 ///
 /// # Errors
 /// A variable that is not understood, and what it may be.
-pub fn read() -> Result<Environment, String> {
+pub fn read(pes: u32) -> Result<Environment, String> {
     let size = value_of(SYMMETRIC_SIZE).map(|text| text.to_string_lossy().into_owned());
-    let bytes = size.map_or(Ok(DEFAULT_HEAP_BYTES), |text| heap_bytes_of(SYMMETRIC_SIZE, &text));
+    let bytes = size
+        .map_or_else(|| Ok(default_heap_bytes(pes)), |text| heap_bytes_of(SYMMETRIC_SIZE, &text));
     Ok(Environment {
         symmetric_bytes: bytes.map_err(|error| error.to_string())?,
         version: flag("SHMEM_VERSION", false),

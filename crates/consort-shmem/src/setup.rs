@@ -102,10 +102,11 @@ const CANNOT_SHARE: &str = "static variables cannot be shared";
 /// Begins the job that the environment says.
 fn begin() -> Result<Begun, String> {
     failure::end_by_panics();
-    let environment = environment::read()?;
     let member = Member::here().map_err(|error| error.to_string())?;
     let processes = Pes::processes_of_mpi().filter(|_| member.is_none());
     let of_mpi = processes.map(|(all, here)| here.unwrap_or(all));
+    let number = member.as_ref().map_or(of_mpi.unwrap_or(1), |member| member.pes());
+    let environment = environment::read(number)?;
     let statics = Statics::of_program();
     let heap_bytes = environment.symmetric_bytes.next_multiple_of(4096);
     let pes = if member.is_some() || of_mpi.is_some() { Pes::from_env(1) } else { Pes::threads(1) };

@@ -4,7 +4,7 @@
 use std::{sync::Arc, thread};
 
 use consort_fabric::{Rank, advice::of_thread, environment};
-use consort_native::{DEFAULT_HEAP_BYTES, Failure, Origin, heap_bytes_of, threads::Starting};
+use consort_native::{Failure, Origin, default_heap_bytes, heap_bytes_of, threads::Starting};
 
 use crate::{
     Error,
@@ -105,9 +105,9 @@ pub(crate) fn memory_of_environment() -> Result<Origin, Error> {
 /// The environment variable that gives the symmetric memory of each PE, in bytes.
 const HEAP: &str = "CONSORT_HEAP_BYTES";
 
-/// Bytes of the symmetric memory of each PE, by the environment.
-pub(crate) fn heap_bytes_of_environment() -> Result<usize, Error> {
-    let Some(text) = variable(HEAP) else { return Ok(DEFAULT_HEAP_BYTES) };
+/// Returns the bytes of the symmetric memory of each of `pes` PEs, by the environment.
+pub(crate) fn heap_bytes_of_environment(pes: u32) -> Result<usize, Error> {
+    let Some(text) = variable(HEAP) else { return Ok(default_heap_bytes(pes)) };
     Ok(heap_bytes_of(HEAP, &text)?)
 }
 

@@ -161,7 +161,8 @@ impl Pes {
 
     /// Sets the symmetric memory of each PE, in bytes. The default is the value of
     /// `CONSORT_HEAP_BYTES`, such as `64M` or `1.5G`, or else 512 MiB. It is address space: pages
-    /// are touched when they are used. A limit of address space (`ulimit -v`) may need less.
+    /// are touched when they are used. Under a limit of address space (`ulimit -v`) the default
+    /// heaps take at most a quarter of it.
     #[must_use]
     pub fn heap_bytes(mut self, bytes: usize) -> Self {
         self.heap_bytes = Some(bytes);

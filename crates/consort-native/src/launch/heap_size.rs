@@ -3,11 +3,24 @@
 //! A heap is address space, and takes memory when it is used. So heaps may be larger than the
 //! machine's memory together, but not one alone, which nobody could ever use.
 
+use consort_fabric::limits::most_address_space;
+
 use crate::host::usage::memory_bytes;
 
-/// Bytes of the symmetric heap of a PE if neither the program nor the environment gives them, as in
-/// Sandia OpenSHMEM.
-pub const DEFAULT_HEAP_BYTES: usize = 512 << 20;
+/// As in Sandia OpenSHMEM.
+const DEFAULT_BYTES: usize = 512 << 20;
+
+/// Returns the bytes of the heap of each of `pes` PEs if neither the program nor the environment
+/// gives them: 512 MiB. Under a limit of address space (`ulimit -v`) the heaps of all take at most a
+/// quarter of it.
+#[must_use]
+pub fn default_heap_bytes(pes: u32) -> usize {
+    let most = most_address_space().map_or(usize::MAX, |most| most / 4 / pes.max(1) as usize);
+    DEFAULT_BYTES.min(most) / PAGE * PAGE
+}
+
+/// Heaps are whole pages.
+const PAGE: usize = 4096;
 
 /// Why an environment variable gives no size of a heap.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -104,7 +104,8 @@ impl Pes {
         self.ensure_possible()?;
         // What is wrong on all processes is found before MPI begins: nobody waits for others then.
         self.memory = Some(self.memory.map_or_else(memory_of_environment, Ok)?);
-        self.heap_bytes = Some(self.heap_bytes.map_or_else(heap_bytes_of_environment, Ok)?);
+        let of_environment = || heap_bytes_of_environment(self.pes);
+        self.heap_bytes = Some(self.heap_bytes.map_or_else(of_environment, Ok)?);
         let mut processes = Processes::begin(started, shape, sharing, self.statics.clone())?;
         processes.ensure_alike(self, sharing)?;
         copies::note_part_of_job();
@@ -204,7 +205,7 @@ impl Pes {
             ..
         } = self;
         let memory = self.memory.map_or_else(memory_of_environment, Ok)?;
-        let heap_bytes = heap_bytes.map_or_else(heap_bytes_of_environment, Ok)?;
+        let heap_bytes = heap_bytes.map_or_else(|| heap_bytes_of_environment(pes), Ok)?;
         let here = if let Whole::Mpi(processes) = &whole { processes.here } else { pes };
         let warns = match &whole {
             Whole::Threads | Whole::Loopback(_) => true,

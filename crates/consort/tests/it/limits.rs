@@ -168,6 +168,26 @@ fn heap_of_512_mib_is_the_default_and_costs_no_memory() {
     assert!(all > 8 * DEFAULT && resident < 64 * MB, "{} and {} MiB", all / MB, resident / MB);
 }
 
+/// Programs that give no size start wherever their PEs do.
+#[test]
+fn default_heap_is_smaller_under_ulimit_v() {
+    let own = "default_heap_is_smaller_under_ulimit_v";
+    if env::var(TASK).is_err() {
+        for most in [325, 1000, 2800, 8000] {
+            let text = process(own, "sum", most, "");
+            assert!(text.contains("the sum is 6"), "{most} MiB: {text}");
+        }
+        return;
+    }
+    let job = Pes::threads(4).without_wisdom().run(|pe| {
+        let world = pe.world();
+        let memory = world.symmetric::<u8>(MB)?;
+        memory.store(0, 1)?;
+        world.all_reduce(world.rank().0, Sum)
+    });
+    println!("the sum is {}", job.expect("a job that goes well")[0].1);
+}
+
 /// Three PEs that are taken for processes of one machine.
 fn three() -> Pes {
     Pes::threads(3).without_wisdom().loopback([Nodes::Blocks(1), Nodes::One], 1)
