@@ -13,6 +13,8 @@ use crate::{Channel, Local, Op, Rank, Span, Step};
 ///
 /// All that a PE did before `send` or `signal` happens before all that the receiver does after the
 /// `receive` or `wait` that takes it.
+///
+/// A rank that is not in the team is a mistake of the algorithm: the operation panics.
 pub trait Messages: Local {
     /// Sends `source` into the inbox of `to`. The source may be changed when this is ready.
     fn send(

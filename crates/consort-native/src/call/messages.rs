@@ -23,8 +23,9 @@ impl Call<'_> {
         let word = self.word_of(step);
         if memory.bytes == 8 {
             let at = self.short_slot_at(to, channel);
+            let sequence = self.word_for(to, at);
             self.words[at - 1].store(memory.word().load(), Relaxed);
-            self.words[at].store(word, Release); // pairs with the acquire in `Receive`
+            sequence.store(word, Release); // pairs with the acquire in `Receive`
             self.tell(to, at - 1, 2);
         } else {
             self.send_lines(to, channel, word, memory);
@@ -34,7 +35,7 @@ impl Call<'_> {
     fn send_lines(&self, to: Rank, channel: Channel, word: u64, memory: Memory) {
         let count = memory.bytes.div_ceil(LINE_PAYLOAD_BYTES).max(1);
         let (first, words) = (self.line_at(to, channel), count * LINE_WORDS);
-        let lines = &self.words[first..first + words];
+        let Some(lines) = self.words.get(first..first + words) else { self.refuse(to) };
         for (index, line) in lines.chunks_exact(LINE_WORDS).enumerate() {
             let part = memory.line(index);
             let words = part.pack();
@@ -99,7 +100,8 @@ impl Messages for Call<'_> {
     #[inline(always)]
     fn signal(&self, to: Rank, channel: Channel, step: Step) -> impl Future<Output = Op> {
         let at = self.short_slot_at(to, channel);
-        self.words[at].store(self.word_of(step), Release); // pairs with the acquire in `Wait`
+        let sequence = self.word_for(to, at);
+        sequence.store(self.word_of(step), Release); // pairs with the acquire in `Wait`
         self.tell(to, at, 1);
         ready(Ok(()))
     }
@@ -127,10 +129,11 @@ impl Messages for Call<'_> {
         });
         let is_wide = [own, target].into_iter().flatten().any(|memory| memory.bytes > 8);
         let (mine, theirs, word) = self.pair_at(peer, channel, step, is_wide);
+        let sequence = self.word_for(peer, mine);
         if let Some(own) = own {
             self.write_before(mine, own);
         }
-        self.words[mine].store(word, Release); // pairs with the acquire in `PairwiseExchange`
+        sequence.store(word, Release); // pairs with the acquire in `PairwiseExchange`
         let before = own.map_or(0, |own| own.bytes.div_ceil(8));
         self.tell(peer, mine - before, before + 1);
         PairwiseExchange { call: self, at: theirs, word, target }
@@ -149,8 +152,9 @@ impl Messages for Call<'_> {
         let (own, target) = (self.resolve(own).word().load(), self.resolve_writable(target).word());
         self.begin_receive();
         let (mine, theirs, word) = self.pair_at(peer, channel, step, false);
+        let sequence = self.word_for(peer, mine);
         self.words[mine - 1].store(own, Relaxed);
-        self.words[mine].store(word, Release); // pairs with the acquire in `PairwiseCombine`
+        sequence.store(word, Release); // pairs with the acquire in `PairwiseCombine`
         self.tell(peer, mine - 1, 2);
         PairwiseCombine { call: self, at: theirs, word, own, is_left: self.rank < peer, target }
     }

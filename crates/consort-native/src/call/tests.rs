@@ -103,6 +103,38 @@ fn no_message_reaches_past_the_inboxes() {
     });
 }
 
+/// The program's error then names the rank, and not an index into memory that it never sees.
+#[test]
+fn rank_outside_the_team_is_named() {
+    type Use = fn(&Call<'_>, Rank);
+    let uses: [Use; 8] = [
+        |call, pe| drop(call.send(pe, Channel::new(0), 0, Span::source(0, 8))),
+        |call, pe| drop(call.send(pe, Channel::new(0), 0, Span::source(0, 56))),
+        |call, pe| drop(call.signal(pe, Channel::new(0), 0)),
+        |call, pe| drop(call.pairwise_exchange(pe, Channel::new(0), 0, None, None)),
+        |call, pe| {
+            let (own, target) = (Span::source(0, 8), Span::target(0, 8));
+            drop(call.pairwise_combine(pe, Channel::new(0), 0, own, target));
+        },
+        |call, pe| drop(call.expose(pe, 0, Span::source(0, 8))),
+        |call, pe| drop(call.attach(pe, 0)),
+        |call, pe| {
+            call.reach(pe, Span::source(0, 8));
+        },
+    ];
+    for (index, uses) in uses.into_iter().enumerate() {
+        for pe in [Rank(2), Rank(u32::MAX)] {
+            let panic = catch_unwind(AssertUnwindSafe(|| {
+                on_pe_0([Some(128), Some(256)], |call| uses(call, pe));
+            }));
+            let said = panic.expect_err("it panics");
+            let said = said.downcast_ref::<String>().expect("a text");
+            let expected = format!("PE {pe} is not in the team: its 2 PEs have ranks 0 to 1");
+            assert_eq!(*said, expected, "use {index}");
+        }
+    }
+}
+
 #[test]
 #[should_panic(expected = "a PE exposes one buffer to a peer under each number in a call")]
 fn a_number_is_exposed_once() {

@@ -137,6 +137,22 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// The word at an index in the inbox of `pe`.
+    #[inline(always)]
+    pub(super) fn word_for(&self, pe: Rank, at: usize) -> &'c LineWord {
+        self.words.get(at).unwrap_or_else(|| self.refuse(pe))
+    }
+
+    /// Panics because the place of a message for `pe` is in no inbox.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn refuse(&self, pe: Rank) -> ! {
+        if pe.index() >= self.group.size() {
+            self.group.refuse(pe);
+        }
+        panic!("an algorithm uses a channel that the inbox of PE {pe} does not have")
+    }
+
     /// The indices of the sequence words of this PE and of `peer` in their next pairwise operation,
     /// and the word that both store. Each is preceded by the data: by a word of it, or by up to
     /// three if `is_wide`.

@@ -187,7 +187,15 @@ impl Group {
     /// A member's rank in the world.
     #[inline(always)]
     pub(crate) fn in_world(&self, rank: Rank) -> Rank {
-        self.ranks[rank.index()]
+        *self.ranks.get(rank.index()).unwrap_or_else(|| self.refuse(rank))
+    }
+
+    /// Panics because the program, or an algorithm, names a PE that is not in this group.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refuse(&self, pe: Rank) -> ! {
+        let pes = self.size();
+        panic!("PE {pe} is not in the team: its {pes} PEs have ranks 0 to {}", pes - 1)
     }
 
     /// The window: how many calls may be pending at once.
@@ -215,7 +223,7 @@ impl Group {
     /// The pair of this member and `peer`.
     #[inline(always)]
     pub(crate) fn pair(&self, peer: Rank) -> &Pair {
-        &self.pairs[peer.index()]
+        self.pairs.get(peer.index()).unwrap_or_else(|| self.refuse(peer))
     }
 
     /// The word of a call in this member's log of recent calls.
@@ -325,7 +333,10 @@ impl Group {
             exposure < EXPOSURES,
             "a PE exposes at most {EXPOSURES} buffers to a peer in a call"
         );
-        assert!(owner.index() < self.size(), "PE {owner} is not in the team");
+        let last = peer.max(owner);
+        if last.index() >= self.size() {
+            self.refuse(last);
+        }
         let of_owner = (position * self.size() + owner.index()) * EXPOSURES as usize;
         let line = of_owner + exposure as usize;
         let Geometry { exposures, .. } = self.memory.geometry;
