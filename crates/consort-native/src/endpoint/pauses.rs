@@ -194,7 +194,7 @@ impl Pauses<'_> {
         // finished, and then for what its own operations have made of that. That a far one has
         // finished may be known from another process of this node.
         if self.alone.as_mut().is_some_and(Asked::is_over) {
-            return group.abandon();
+            return group.abandon(self.call, self.awaited());
         }
         if self.alone.is_none() && !self.others_may_end_it() && group.is_alone() {
             self.alone = Some(group.ask_whether_there());

@@ -9,6 +9,8 @@ use super::group::Group;
 use crate::{
     inbox::geometry::{RECENT_CALLS, SEQUENCE_MASK},
     launch::failure::{Failure, Members},
+    progress::deadlock::describe,
+    state::beat::Awaited,
 };
 
 impl Group {
@@ -31,11 +33,18 @@ impl Group {
         self.size() > 1 && self.others().all(|peer| self.memory.has_finished(peer, region))
     }
 
-    /// Fails the job: this member waits for something that no member is left to send.
+    /// Fails the job: this member waits for something that no member is left to send: in `call`,
+    /// for `awaited`, or outside of calls.
     #[cold]
-    pub(crate) fn abandon(&self) {
+    pub(crate) fn abandon(&self, call: Option<u64>, awaited: Awaited) {
+        if let Some(call) = call.filter(|&call| self.have_begun(call)) {
+            let name = self.call_of(self.rank, self.word(call));
+            let awaited = describe::awaited(&self.memory, self.rank, awaited);
+            let (waiting, call) = (self.in_world(self.rank), format!("{name}{}", self.team()));
+            return self.job.poison(&Failure::Starved { waiting, call, awaited });
+        }
         let peer = Rank(if self.rank.0 == 0 { 1 } else { 0 });
-        self.miss(peer, self.rank, "a wait for a message or a word".to_owned());
+        self.miss(peer, self.rank, self.name_of_wait(call));
     }
 
     /// Fails the job: `peer` has finished while `rank` waits for it in `call`.
@@ -101,10 +110,15 @@ impl Group {
         }
     }
 
+    /// The name of this member's call `call`, or of a wait outside of calls.
+    fn name_of_wait(&self, call: Option<u64>) -> String {
+        let name = call.map(|call| self.call_of(self.rank, self.word(call)));
+        name.unwrap_or_else(|| "a wait for a message or a word".to_owned())
+    }
+
     /// This member's call `call`, and the members among `absent`, for a failure.
     fn names(&self, call: Option<u64>, absent: &[Rank]) -> (String, Members) {
-        let name = call.map(|call| self.call_of(self.rank, self.word(call)));
-        let mut name = name.unwrap_or_else(|| "a wait for a message or a word".to_owned());
+        let mut name = self.name_of_wait(call);
         let job = &self.job.config().name;
         if !job.is_empty() {
             name += &format!(" of job `{job}`");

@@ -150,6 +150,22 @@ fn pe_that_is_left_in_a_call_by_the_others_is_named() {
 }
 
 #[test]
+fn algorithm_that_waits_after_the_others_have_ended_is_named() {
+    let started = |world: Team<'_>| world.start_scan(vec![1_u64; LEN], Sum)?.wait().map(drop);
+    for pes in every() {
+        for (is_blocking, awaited) in [(true, "channel 6"), (false, "a message of the call")] {
+            let (failure, text) = fails(pes.clone(), ONE_TOO_FEW, move |world| {
+                if is_blocking { scan(world) } else { started(world) }
+            });
+            assert!(matches!(failure, Failure::Starved { waiting: Rank(1), .. }), "{text}");
+            for part in ["by starving(fault=1) (", awaited, "starving.rs:"] {
+                assert!(text.contains(part), "`{part}` in {text}");
+            }
+        }
+    }
+}
+
+#[test]
 fn blocking_algorithm_fails_a_job_with_helpers() {
     let (failure, text) = fails(pes_of(PES).helper_threads(), ONE_TOO_FEW, |world| {
         let sum = world.start_all_reduce(vec![1], Sum)?;

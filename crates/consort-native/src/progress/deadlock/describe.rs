@@ -72,8 +72,8 @@ pub(crate) struct WaitText {
     awaited: String,
 }
 
-/// What a member of a group waits for.
-fn awaited(group: &GroupMemory, rank: Rank, awaited: Awaited) -> String {
+/// Names what a member of a group waits for.
+pub(crate) fn awaited(group: &GroupMemory, rank: Rank, awaited: Awaited) -> String {
     let name = |member: Rank| group.in_world(member).map_or("?".to_owned(), |pe| pe.to_string());
     let spot = match awaited {
         Awaited::Word(at) => group.geometry.spot(rank, at),
