@@ -14,11 +14,14 @@ const RECEIVE: &str = "receive of ";
 /// The sender's rank in the team of a message.
 const SENDER: Rank = Rank(0);
 
-/// The name of a message of `bytes` in elements of type `datatype`.
+/// Returns the name of a message of `len` elements of type `datatype`, of `element_bytes` each. It
+/// has the length in bytes, or in elements if an element has no bytes.
 #[must_use]
-pub fn message_name(bytes: usize, datatype: &str) -> String {
-    let unit = if bytes == 1 { "byte" } else { "bytes" };
-    format!("{MESSAGE}{bytes} {unit} of {datatype}")
+pub fn message_name(len: usize, element_bytes: usize, datatype: &str) -> String {
+    let (count, unit) =
+        if element_bytes == 0 { (len, "element") } else { (len * element_bytes, "byte") };
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{MESSAGE}{count} {unit}{plural} of {datatype}")
 }
 
 /// The call with this name, as `member` of its team sees it. `in_world` knows the members' ranks in
@@ -59,7 +62,7 @@ mod tests {
     fn each_side_of_a_message_is_named_as_it_sees_it() {
         let in_world = |rank: Rank| Some(Rank([7, 3][rank.index()]));
         let seen = |member| {
-            let name = format!("{} by direct", message_name(16, "(u64) by u8"));
+            let name = format!("{} by direct", message_name(2, 8, "(u64) by u8"));
             seen_by(Rank(member), name, in_world)
         };
         assert_eq!(seen(0), "send of 16 bytes of (u64) by u8 to PE 3");
@@ -69,5 +72,12 @@ mod tests {
         let other = "barrier() by direct".to_owned();
         assert_eq!(seen_by(Rank(0), other.clone(), in_world), other);
         assert!(!is_message(&other));
+    }
+
+    #[test]
+    fn elements_without_bytes_are_counted() {
+        assert_eq!(message_name(1, 1, "u8"), "message of 1 byte of u8");
+        assert_eq!(message_name(1, 0, "()"), "message of 1 element of ()");
+        assert_eq!(message_name(3, 0, "()"), "message of 3 elements of ()");
     }
 }

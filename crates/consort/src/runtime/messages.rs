@@ -32,7 +32,7 @@ impl Hold<'_> {
         operands: &Operands<'_>,
         site: Site,
     ) -> Result<()> {
-        if let Some(ready) = self.cache.find(&Key::of(&self.message_call::<T>(len), None)) {
+        if let Some(ready) = self.cache.find(&message_key::<T>(&self.message_call::<T>(len), len)) {
             return self.run(&*ready, operands, site);
         }
         let ready = self.message_plan::<T>(len)?;
@@ -42,13 +42,13 @@ impl Hold<'_> {
     /// The plan of a message of `len` elements.
     pub(crate) fn message_plan<T: Pod>(&self, len: usize) -> Result<Arc<dyn Ready>> {
         let call = self.message_call::<T>(len);
-        let key = Key::of(&call, None);
+        let key = message_key::<T>(&call, len);
         if let Some(ready) = self.cache.share(&key) {
             return Ok(ready);
         }
         drop(self.enter()?); // a call that is refused leaves no plan
         let algorithm = if call.bytes <= INBOX_BYTES { "flat" } else { "direct" };
-        let ready = self.prepare_message(&call, &Candidate::new(algorithm))?;
+        let ready = self.prepare_message(&call, len, &Candidate::new(algorithm))?;
         self.keep(&call, key, &ready);
         Ok(ready)
     }
@@ -60,4 +60,12 @@ impl Hold<'_> {
         let call = self.spec::<T, T>((Collective::Broadcast, SyncModes::MINE), None, len, None);
         CallSpec { nonblocking: true, ..call }
     }
+}
+
+/// Returns the key of the plan of a message of `len` elements. Elements without bytes have a plan,
+/// and so a name, for each length, because both PEs must give one length.
+#[inline]
+fn message_key<T: Pod>(call: &CallSpec, len: usize) -> Key {
+    let key = Key::of(call, None);
+    if size_of::<T>() == 0 { Key { kernel: len, ..key } } else { key }
 }

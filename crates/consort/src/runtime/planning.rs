@@ -74,14 +74,16 @@ impl Hold<'_> {
         })
     }
 
-    /// Plans a message, by an algorithm of the library that any call may use.
+    /// Plans a message of `len` elements, by an algorithm of the library that any call may use.
     #[cold]
     pub(crate) fn prepare_message(
         &self,
         call: &CallSpec,
+        len: usize,
         candidate: &Candidate,
     ) -> Result<Arc<dyn Ready>> {
-        self.prepare_as(call, candidate, None, &message_name(call.bytes, call.datatype))
+        let name = message_name(len, call.element_bytes, call.datatype);
+        self.prepare_as(call, candidate, None, &name)
     }
 
     /// Plans a call of this name for `candidate`.

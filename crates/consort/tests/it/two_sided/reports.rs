@@ -41,6 +41,28 @@ fn two_lengths_of_a_message_are_reported_as_each_pe_gave_it() {
     }
 }
 
+/// They have no bytes that could differ.
+#[test]
+fn two_lengths_of_a_message_of_zero_sized_elements_are_reported() {
+    let why = report(2, |world| match world.rank() {
+        Rank(0) => world.send(Rank(1), &[(); 3]),
+        _ => world.receive(Rank(0), &mut [(); 5]),
+    });
+    let (sent, received) = ("send of 3 elements of () to PE 1", "receive of 5 elements of () from");
+    assert_says(&why, &[sent, received, "same length and type"]);
+    let done = alone(LIMIT, || {
+        Pes::threads(2).run(|pe| match pe.world().rank() {
+            Rank(0) => {
+                [3, 5, 3].into_iter().try_for_each(|len| pe.world().send(Rank(1), &vec![(); len]))
+            }
+            _ => [3, 5, 3]
+                .into_iter()
+                .try_for_each(|len| pe.world().receive(Rank(0), &mut vec![(); len])),
+        })
+    });
+    assert!(done.is_ok(), "{:?}", done.err());
+}
+
 #[test]
 fn two_types_of_a_message_are_reported() {
     let why = report(3, |world| match world.rank() {
