@@ -148,7 +148,8 @@ impl fmt::Display for Members {
 /// What kind of a deadlock PEs are in that wait in these calls, and how to do without it.
 fn about_deadlock(calls: [&str; 2]) -> (&'static str, &'static str) {
     if calls.into_iter().any(sends) {
-        let advice = "a long message waits for its receiver: let one PE receive first, or use \
+        let advice = "a sender waits for its receiver if a message is long, or if 48 messages \
+                      before it have not been received: let one PE receive first, or use \
                       `send_receive`";
         return ("", advice);
     }

@@ -98,6 +98,16 @@ fn long_messages_that_all_send_first_are_a_deadlock() {
     }
 }
 
+/// Short messages, of which a sender gets no more than 48 ahead of its receiver.
+#[test]
+fn too_many_messages_that_all_send_first_are_a_deadlock_with_its_reason() {
+    let why = report(2, |world| {
+        (0..200).try_for_each(|number| world.send(world.right(), &[number]))?;
+        (0..200).try_for_each(|_| world.receive(world.left(), &mut [0]))
+    });
+    assert_says(&why, &["a deadlock: PE ", "send of 4 bytes of i32 to PE ", "48 messages"]);
+}
+
 #[test]
 fn pes_that_all_receive_first_are_a_deadlock() {
     let why = report(2, |world| {
