@@ -11,10 +11,11 @@ use std::{
 };
 
 use bytemuck::Pod;
-use consort::{Collective, Displacements, Rank, Request, Result, Sum};
+use consort::{Collective, Displacements, Error, Rank, Request, Result, Sum};
 use libc::{c_int, ptrdiff_t};
 
 use crate::{
+    departures::departure,
     elements::{Element, Reduction},
     failure::fail,
     ordering,
@@ -90,7 +91,16 @@ impl Call {
     /// Makes a call that blocks, as do all others until it returns.
     pub(crate) fn blocking<R>(&self, call: impl FnOnce(Calls) -> Result<R>) -> R {
         let done = call(self.team.calls(self.routine, &self.world.driver()));
-        done.unwrap_or_else(|error| fail(self.routine, error))
+        done.unwrap_or_else(|error| self.fail(&error))
+    }
+
+    /// Ends the job with the reason why the call has failed.
+    #[cold]
+    fn fail(&self, error: &Error) -> ! {
+        match departure(self.routine, error) {
+            Some(reason) => fail(self.routine, reason),
+            None => fail(self.routine, error),
+        }
     }
 
     /// Makes a call while other threads make calls of other teams. So no thread waits while it has
@@ -118,7 +128,7 @@ impl Call {
         let driver = self.world.driver();
         let started = start(self.team.calls(self.routine, &driver));
         drop(driver);
-        let mut request = started.unwrap_or_else(|error| fail(self.routine, error));
+        let mut request = started.unwrap_or_else(|error| self.fail(&error));
         let begun = Instant::now();
         loop {
             let driver = self.world.driver();
@@ -127,7 +137,7 @@ impl Call {
             match request.wait_timeout(limit) {
                 Ok(Ok(result)) => return result,
                 Ok(Err(later)) => request = later,
-                Err(error) => fail(self.routine, error),
+                Err(error) => self.fail(&error),
             }
             drop(driver);
             if is_alone || begun.elapsed() < TURN {

@@ -24,6 +24,7 @@ use libc::{c_int, c_void};
 
 use crate::{
     collectives::Call,
+    departures::FINALIZE,
     failure, ordering,
     teams::Team,
     world::{self, World},
@@ -114,19 +115,23 @@ fn watch(world: &World, is_over: &AtomicBool) {
         };
         let since = before.take().filter(|before| now.has_the_waits_of(before));
         if let Some(waiting) = since.as_ref().and_then(|since| now.is_for_ever(since)) {
-            let other = Some((world.rank, "shmem_finalize, since it has exited".to_owned()));
+            let other = Some((world.rank, format!("{FINALIZE}, since it has exited")));
             return world.job.poison(&Failure::NobodyLeft { waiting, other });
         }
         before = since.or(Some(now));
     }
 }
 
-/// Waits until all PEs are here, and returns the first that is one of those, if any is.
-pub(crate) fn first_of_those(routine: &'static str, is_one: bool) -> Option<Rank> {
+/// Waits in `shmem_finalize` until all PEs are here, and returns the first that has exited without
+/// calling it, if any has.
+pub(crate) fn first_that_has_exited(has_exited: bool) -> Option<Rank> {
     ordering::publish();
-    let call = Call::new(routine, Team::WORLD)?;
-    let own = u32::from(is_one);
-    let all = call.make(|team| team.all_gather(own), |team| team.start_all_gather(vec![own]));
-    let first = all.iter().position(|&is_one| is_one != 0)?;
+    let call = Call::new(FINALIZE, Team::WORLD)?;
+    let own = u32::from(has_exited);
+    let all = call.make(
+        |team| team.all_gather_named(FINALIZE, own),
+        |team| team.start_all_gather_named(FINALIZE, own),
+    );
+    let first = all.iter().position(|&has_exited| has_exited != 0)?;
     u32::try_from(first).ok().map(Rank)
 }

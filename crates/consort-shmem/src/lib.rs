@@ -9,7 +9,7 @@
 //! | modules | what |
 //! | --- | --- |
 //! | `setup`, `environment`, `info` | the job, and what the environment says |
-//! | `failure`, `exits` | its end: misuse, failures, and processes that exit |
+//! | `failure`, `exits`, `departures` | its end: misuse, failures, and processes that exit |
 //! | `world` | the job as this PE sees it: where symmetric memory is, here and on its peers |
 //! | `memory`, `allocator` | the symmetric heap, which all PEs divide alike |
 //! | `rma`, `strided`, `atomic`, `signal`, `wait`, `ordering`, `locks` | one-sided routines |
@@ -34,6 +34,7 @@ pub mod atomic;
 pub mod collectives;
 pub mod contexts;
 pub mod counting;
+mod departures;
 pub mod elements;
 pub mod environment;
 mod exits;

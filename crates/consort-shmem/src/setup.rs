@@ -314,7 +314,7 @@ fn finalize_once(has_exited: bool) {
         return;
     }
     let world = world("shmem_finalize");
-    if exits::first_of_those("shmem_finalize", has_exited) == Some(world.rank) {
+    if exits::first_that_has_exited(has_exited) == Some(world.rank) {
         failure::warn(format_args!(
             "it exited without a call of shmem_finalize, which the library has made for it: call \
              shmem_finalize before the program ends"

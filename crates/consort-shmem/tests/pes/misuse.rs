@@ -13,7 +13,7 @@ use consort_shmem::{
 };
 
 /// Name, program, and a part of what it gets.
-pub(crate) const ALL: [(&str, fn(), &str); 25] = [
+pub(crate) const ALL: [(&str, fn(), &str); 26] = [
     ("before_init", || barrier_all(), "shmem_barrier_all: called before shmem_init"),
     (
         "after_finalize",
@@ -255,6 +255,17 @@ pub(crate) const ALL: [(&str, fn(), &str); 25] = [
         "heap_larger_than_memory",
         || setup::init(),
         "SHMEM_SYMMETRIC_SIZE asks for 70368744177664 bytes on each PE, but",
+    ),
+    (
+        "finalized_while_a_peer_waits",
+        || {
+            setup::init();
+            if setup::my_pe() == 0 {
+                barrier_all();
+            }
+            setup::finalize();
+        },
+        "PE 0: shmem_barrier_all: PE 1 has called shmem_finalize, or has exited, while others wait",
     ),
     (
         "global_exit",

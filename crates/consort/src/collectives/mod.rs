@@ -187,8 +187,12 @@ impl Team<'_> {
 
     /// All-gathers `value`, in the order of the ranks, in a call of this name. Exit mode Mine: a PE
     /// returns when it has all values.
+    ///
+    /// # Errors
+    /// See [`Team`].
+    #[doc(hidden)]
     #[track_caller]
-    pub(crate) fn all_gather_named<T: Pod>(&self, name: &str, value: T) -> Result<Vec<T>> {
+    pub fn all_gather_named<T: Pod>(&self, name: &str, value: T) -> Result<Vec<T>> {
         let mut all = blank(self.size() as usize);
         let kind = (Collective::AllGather, SyncModes::MINE);
         let call = self.state.spec::<T, T>(kind, None, 1, None);

@@ -63,6 +63,25 @@ impl<'p> Team<'p> {
         self.start_by(ready, nothing, |_, _| (), site)
     }
 
+    /// Starts to all-gather `value`, as [`Team::all_gather_named`].
+    ///
+    /// # Errors
+    /// See [`Team`].
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn start_all_gather_named<T: Pod + Send>(
+        &self,
+        name: &str,
+        value: T,
+    ) -> Result<Request<'p, Vec<T>>> {
+        let kind = (Collective::AllGather, SyncModes::MINE);
+        let call = CallSpec { nonblocking: true, ..self.state.spec::<T, T>(kind, None, 1, None) };
+        let ready = self.state.prepare_named(&call, name)?;
+        let target = blank(self.size() as usize);
+        let buffers = Owned { source: vec![value], target, combine: Nothing };
+        self.start_by(ready, buffers, |_, target| target, Location::caller())
+    }
+
     /// Starts a broadcast of the root's `data`. Other PEs pass `data` of the same length, whose
     /// content is ignored. See [`Team::broadcast_slice`] and [`Team::start_barrier`].
     ///

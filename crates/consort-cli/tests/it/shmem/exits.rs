@@ -33,7 +33,17 @@ fn exit_while_peers_wait_ends_the_job() {
     for what in ["barrier", "word", "lock", "team", "sum"] {
         for pes in [2, 3] {
             let done = run(&program, pes, &[&format!("leaves {what}")]);
-            assert_eq!(done.status.code(), Some(1), "{what} on {pes}: {}", text(&done));
+            let said = text(&done);
+            assert_eq!(done.status.code(), Some(1), "{what} on {pes}: {said}");
+            let left = format!("PE {} has called shmem_finalize, or has exited", pes - 1);
+            let routine = match what {
+                "barrier" => "while others wait in shmem_barrier_all",
+                "team" => "while others wait in shmem_team_sync",
+                "sum" => "while others wait in shmem_reduce",
+                _ => continue,
+            };
+            assert!(said.contains(&left) && said.contains(routine), "{what} on {pes}: {said}");
+            assert!(!said.contains("all_gather"), "{what} on {pes}: {said}");
         }
     }
 }
