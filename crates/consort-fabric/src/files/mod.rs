@@ -1,16 +1,19 @@
-//! Files that a user names: read within a limit, and checked for who may change them.
+//! Files that a user names: read within a limit, replaced at once, and checked for who may change
+//! them.
 //!
 //! A path on the command line, in the environment or in a configuration folder may name a pipe
 //! that nobody writes to, a device without an end, or a file of another user. All crates read such
 //! files by these functions:
 //!
 //! - [`open`], [`read`] and [`read_text`] take regular files alone, of at most [`MOST_BYTES`];
-//! - [`create`] and [`create_folders`] make what only this user may write;
+//! - [`create_folders`] makes folders that only this user may write;
+//! - [`replace`](replace()) writes a new file in the place of an old one;
 //! - [`resolve_trusted`] refuses what another user could have written (`trust`).
 //!
 //! The errors say what is wrong with the file and what to do. Callers add the path. Files of the
 //! system, such as those in `/proc`, are not read by these functions.
 
+mod replace;
 mod trust;
 
 use std::{
@@ -19,6 +22,7 @@ use std::{
     path::Path,
 };
 
+pub use replace::{Target, replace, try_to_replace};
 pub use trust::{Untrusted, open_private_folder, resolve_trusted};
 
 /// The most bytes that are read from a file: many times what any of our files has.
@@ -66,18 +70,6 @@ pub fn read_text(path: &Path) -> io::Result<String> {
         let why = format!("byte {offset} is not text in UTF-8: name another file, or convert it");
         io::Error::new(ErrorKind::InvalidData, why)
     })
-}
-
-/// Creates a new file that others may at most read, whatever the user's mask is.
-///
-/// # Errors
-/// When there is a file already, or it cannot be created.
-pub fn create(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
-    options.open(path)
 }
 
 /// Creates a folder and those above it, where they are missing. Others may at most read them.

@@ -1,16 +1,12 @@
 //! The path of wisdom, and its loading and atomic saving.
 //!
-//! Saving writes a new file in the same directory, flushes it to the disk and renames it over the
-//! old one. A reader sees the old or the new wisdom, and a crash leaves one of them. If two tuners
-//! save at once, the file of the last one remains.
+//! A reader sees the old or the new wisdom, and a crash leaves one of them (`files::replace`). If two
+//! tuners save at once, the file of the last one remains.
 
 use std::{
     ffi::OsString,
-    fs::{self, File},
-    io::{self, Write},
+    io,
     path::{Path, PathBuf},
-    process,
-    sync::atomic::{AtomicU64, Ordering},
 };
 
 use consort_fabric::{environment::variable, files};
@@ -18,9 +14,6 @@ use etcetera::BaseStrategy;
 
 use super::{Identity, Misfit, Wisdom, format::Flaw};
 use crate::Arrival;
-
-/// How many names are tried for a new file.
-const NAME_TRIES: usize = 64;
 
 /// The reason why wisdom could not be loaded or saved.
 #[derive(Debug, thiserror::Error)]
@@ -133,8 +126,7 @@ impl Wisdom {
     /// # Errors
     /// When it cannot be written. Then nothing has changed.
     pub fn save(&self, path: &Path) -> Result<(), WisdomError> {
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        replace_file(&target, &self.to_string())
+        replace_file(path, &self.to_string())
             .map_err(|source| WisdomError::Unwritable { path: path.to_owned(), source })
     }
 }
@@ -161,59 +153,26 @@ fn path_named(variable: Option<OsString>, arrival: Arrival) -> Result<PathBuf, W
     Ok(strategy.config_dir().join("consort").join(name))
 }
 
-/// Replaces `path` atomically by a file with `text`, and creates its directory if necessary.
+/// The bits of a mode that let other users write a file.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Replaces `path` atomically by a file with `text`, and creates its directory if necessary. Only
+/// this user may write the new file.
 ///
 /// # Errors
 /// When it cannot be written. Then nothing has changed.
 pub fn replace_file(path: &Path, text: &str) -> io::Result<()> {
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    match fs::metadata(path) {
-        // A pipe or a device would be replaced, not written to.
-        Ok(old) => files::ensure_regular(&old)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => files::create_folders(parent)?,
+        _ => {}
     }
-    files::create_folders(directory)?;
-    let (temporary, file) = create_beside(directory)?;
-    let written = write_flushed(file, text).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        // This error is reported, whether or not the temporary file can be removed.
-        let _ = fs::remove_file(&temporary);
-        return written;
-    }
-    // The rename is durable once the directory is flushed, which not every file system supports.
-    let _ = File::open(directory).and_then(|directory| directory.sync_all());
-    Ok(())
-}
-
-/// Makes a new file in `directory`, under a name that no file left by a crashed process has.
-fn create_beside(directory: &Path) -> io::Result<(PathBuf, File)> {
-    static SERIAL: AtomicU64 = AtomicU64::new(0);
-    let mut taken = None;
-    for _ in 0..NAME_TRIES {
-        // Relaxed: the serial only makes names distinct within this process.
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let path = directory.join(format!(".wisdom.{}.{serial}.tmp", process::id()));
-        match files::create(&path) {
-            Ok(file) => return Ok((path, file)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => taken = Some(error),
-            Err(error) => return Err(error),
-        }
-    }
-    Err(taken.unwrap_or_else(|| io::ErrorKind::AlreadyExists.into()))
-}
-
-/// Writes a new file and waits until its content is on the disk.
-fn write_flushed(mut file: File, text: &str) -> io::Result<()> {
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+    files::replace(path, text.as_bytes(), WRITABLE_BY_OTHERS)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -223,29 +182,6 @@ mod tests {
         if let Ok(path) = path_named(None, Arrival::Together) {
             assert!(path.ends_with("consort/wisdom.toml"), "{}", path.display());
         }
-    }
-
-    #[test]
-    fn a_file_left_by_a_crash_is_passed_over() {
-        let directory = tempfile::tempdir().unwrap();
-        let (first, _) = create_beside(directory.path()).unwrap();
-        let (second, _) = create_beside(directory.path()).unwrap();
-        assert_ne!(first, second);
-        replace_file(&directory.path().join("wisdom.toml"), "text").unwrap();
-        assert!(first.exists() && second.exists());
-    }
-
-    #[test]
-    fn without_a_place_for_a_new_file_the_old_one_stays() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("wisdom.toml");
-        replace_file(&path, "old").unwrap();
-        for serial in 0..4096 {
-            let name = format!(".wisdom.{}.{serial}.tmp", process::id());
-            fs::create_dir(directory.path().join(name)).unwrap();
-        }
-        assert!(replace_file(&path, "new").is_err());
-        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
     }
 
     #[test]
