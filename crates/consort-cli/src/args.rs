@@ -4,14 +4,15 @@
 //! messages of "8 kB" are customarily of that size.
 
 use std::{
+    error::Error,
     ffi::{OsStr, OsString},
-    fs::{self, OpenOptions},
-    io,
+    fmt,
     path::{Path, PathBuf},
+    process,
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::{
     CommandFactory, Parser,
     builder::{
@@ -25,7 +26,10 @@ use consort_bench::{harness::Mode, simulation::machines, units};
 use consort_fabric::environment::variable;
 use consort_sim::machines::Machine;
 
-use crate::usage;
+use crate::{
+    output::{complain, files::try_to_write},
+    usage,
+};
 
 /// The variable with the number of PEs of a process.
 pub(crate) const PES_PER_PROCESS: &str = "CONSORT_PES_PER_PROCESS";
@@ -43,10 +47,33 @@ pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
 pub(crate) fn writable() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
         if path.as_os_str() != "-" {
-            try_to_write(&path).map_err(|error| format!("{error:#}"))?;
+            try_to_write(&path).map_err(|error| Unwritable(format!("{error:#}")))?;
         }
-        Ok::<PathBuf, String>(path)
+        Ok::<PathBuf, Unwritable>(path)
     })
+}
+
+/// A file that cannot be written, which is not wrong usage.
+#[derive(Debug)]
+struct Unwritable(String);
+
+impl fmt::Display for Unwritable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Unwritable {}
+
+/// Ends the process with an error of the parser: as wrong usage, unless a file cannot be written.
+fn end_with(error: &clap::Error) -> ! {
+    match error.source().and_then(|source| source.downcast_ref::<Unwritable>()) {
+        Some(unwritable) => {
+            complain(&format!("error: {unwritable}"));
+            process::exit(1)
+        }
+        None => error.exit(),
+    }
 }
 
 /// Reads the path of a picture to write, which is SVG.
@@ -84,7 +111,7 @@ pub(crate) fn parsed<P: Parser>(words: Vec<OsString>) -> P {
         };
         match named.filter(|(_, file)| is_bad(file)) {
             Some((output, file)) => misplaced::<P>(output, OsStr::new(&file)).exit(),
-            None => error.exit(),
+            None => end_with(&error),
         }
     })
 }
@@ -126,24 +153,6 @@ fn misplaced<P: CommandFactory>(Output { option, .. }: &Output, file: &OsStr) ->
         ErrorKind::UnknownArgument,
         format!("{option} {file}: a file is named as in {option}={file}; {option} alone prints"),
     )
-}
-
-/// Tries whether a file can be written, and leaves what is there as it is: a file that did not
-/// exist does not exist then. A pipe or a device is not opened, since its reader would notice.
-///
-/// # Errors
-/// When it cannot be written.
-pub(crate) fn try_to_write(path: &Path) -> Result<()> {
-    let mut options = OpenOptions::new();
-    let tried = match fs::metadata(path) {
-        Ok(file) if file.is_file() || file.is_dir() => options.append(true).open(path).map(drop),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let created = options.write(true).create_new(true).open(path);
-            created.and_then(|_| fs::remove_file(path))
-        }
-        looked_up => looked_up.map(drop),
-    };
-    tried.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The letters of the units, each 1024 times the one before.
@@ -282,26 +291,6 @@ pub(crate) fn check_processes(shape: ProcessShape, pes: u32) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn trying_to_write_changes_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let (known, new) = (folder.path().join("known"), folder.path().join("new"));
-        fs::write(&known, "figures").unwrap();
-        try_to_write(&known).unwrap();
-        try_to_write(&new).unwrap();
-        assert_eq!(fs::read_to_string(&known).unwrap(), "figures");
-        assert!(!new.exists());
-        try_to_write(Path::new("/dev/null")).unwrap();
-        for (path, why) in [
-            (folder.path().to_owned(), "Is a directory"),
-            (known.join("below"), "Not a directory"),
-            (new.join("below"), "No such file"),
-        ] {
-            let error = format!("{:#}", try_to_write(&path).unwrap_err());
-            assert!(error.contains("cannot write") && error.contains(why), "{error}");
-        }
-    }
 
     #[test]
     fn a_file_after_an_option_is_found_where_it_is_one() {

@@ -4,47 +4,21 @@ use std::{
     error::Error as StdError,
     io,
     process::{self, ExitCode},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::atomic::AtomicBool,
 };
 
-use anyhow::{Context, Error, Result};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use anyhow::{Error, Result};
 
 use crate::{
     output::{self, progress::Progress},
+    signals::INTERRUPTED,
     usage::Usage,
 };
 
-/// The exit status of a process that an interrupt has ended.
-const INTERRUPTED: u8 = 130;
+pub(crate) use crate::signals::{is_set, stop_flag};
+
 /// What is said if there is no result.
 const NOTHING: &str = "interrupted: there was nothing to show until then";
-
-/// A flag that is set by an interrupt (Ctrl-C) or a request to terminate; a second one ends the
-/// process.
-///
-/// # Errors
-/// When the system refuses a signal handler.
-pub(crate) fn stop_flag() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // In this order the first signal finds the flag unset, and only sets it.
-        let (status, stop) = (i32::from(INTERRUPTED), Arc::clone(&flag));
-        signal_hook::flag::register_conditional_shutdown(signal, status, Arc::clone(&flag))
-            .and_then(|_| signal_hook::flag::register(signal, stop))
-            .context("cannot handle interrupts")?;
-    }
-    Ok(flag)
-}
-
-/// Whether the flag is set.
-pub(crate) fn is_set(stop: &AtomicBool) -> bool {
-    // Relaxed: the flag publishes no other data.
-    stop.load(Relaxed)
-}
 
 /// The exit status of a command that shows what it has measured, whether or not it was stopped
 /// before its end, which it says.

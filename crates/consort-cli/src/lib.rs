@@ -19,6 +19,7 @@ mod measurement;
 mod output;
 mod report;
 mod results;
+mod signals;
 mod this_machine;
 mod wisdom_file;
 
@@ -116,6 +117,7 @@ fn command() -> ExitCode {
     let arguments = commands::run::arguments(std::env::args_os());
     let Consort { command } = args::parsed(arguments);
     output::warnings::show();
+    signals::survive_size_limit();
     let done = |()| ExitCode::SUCCESS;
     let result = match command {
         Command::Topo(topo) => topo.run(),

@@ -1,17 +1,18 @@
 //! Output of the commands: tables and times for people, JSON for programs.
 
 pub(crate) mod csv;
+pub(crate) mod files;
 pub(crate) mod machine;
 pub(crate) mod overrun;
 pub(crate) mod progress;
 pub(crate) mod record;
+mod stream;
 pub(crate) mod svg;
 pub(crate) mod warnings;
 
 use std::{
     ffi::OsStr,
-    fs,
-    io::{self, ErrorKind, IsTerminal, Write},
+    io::{self, IsTerminal},
     os::fd::AsFd,
     path::{Path, PathBuf},
 };
@@ -24,6 +25,9 @@ use consort::Candidate;
 use consort_bench::page::{Page, Part};
 pub(crate) use consort_bench::units::{ratio, time};
 use serde::Serialize;
+
+pub(crate) use files::save;
+pub(crate) use stream::print_as_it_is;
 
 /// The columns of a printed line where there is no terminal.
 const COLUMNS: u16 = 80;
@@ -49,22 +53,10 @@ pub(crate) fn print(text: &str) -> Result<()> {
     print_as_it_is(&fitted(text, terminal_of(io::stdout())))
 }
 
-/// Prints to standard output. It is no error if the reader closes it early.
-///
-/// # Errors
-/// When standard output cannot be written.
-pub(crate) fn print_as_it_is(text: &str) -> Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("cannot write to standard output"),
-    }
-}
-
 /// Prints a line to standard error, at once, since other processes may write there too. It is no
 /// error if nobody reads that.
 pub(crate) fn complain(line: &str) {
-    let _ = io::stderr().write_all(for_stderr(line).as_bytes());
+    let _ = stream::write_all(io::stderr(), for_stderr(line).as_bytes());
 }
 
 /// A line for standard error, with a line break at its end.
@@ -93,10 +85,7 @@ pub(crate) fn write_json_lines(path: &Path, objects: &[impl Serialize]) -> Resul
         text += &serde_json::to_string(object).context("cannot write the result as JSON")?;
         text.push('\n');
     }
-    if path.as_os_str() == "-" {
-        return print_as_it_is(&text);
-    }
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    save(path, &text)
 }
 
 /// Writes JSON objects if a file is named for them, and prints a text otherwise.

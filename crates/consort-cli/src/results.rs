@@ -3,10 +3,7 @@
 //!
 //! None of them keeps the others from being written: what fails is told at the end.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use anyhow::{Context, Error, Result};
 use serde::Serialize;
@@ -81,13 +78,13 @@ impl Results {
             note(output::write_json_lines(path, objects));
         }
         if let Some(path) = &self.csv {
-            note(csv_of(objects, rows).and_then(|text| save(path, &text)));
+            note(csv_of(objects, rows).and_then(|text| output::save(path, &text)));
         }
         if !is_told {
             errors.extend(text().err());
         }
         if let Some(path) = &self.report {
-            errors.extend(save(path, &report()).err());
+            errors.extend(output::save(path, &report()).err());
         }
         last_of(errors)
     }
@@ -108,16 +105,10 @@ fn csv_of(objects: &[impl Serialize], rows: Option<&[Value]>) -> Result<String> 
     Ok(csv::text(rows.unwrap_or(&own)))
 }
 
-/// Writes a text to a file or, as `-`, to standard output.
-fn save(path: &Path, text: &str) -> Result<()> {
-    if path.as_os_str() == "-" {
-        return output::print_as_it_is(text);
-    }
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::{fs, path::Path};
+
     use super::*;
 
     fn named(json: Option<&Path>, csv: Option<&Path>, report: Option<&Path>) -> Results {

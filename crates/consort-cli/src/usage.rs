@@ -4,6 +4,8 @@ use std::{error::Error, fmt, process::ExitCode};
 
 pub(crate) use consort_bench::usage::Usage;
 
+use crate::signals::{INTERRUPTED, Interrupted};
+
 /// The exit status of wrong usage, which is also the parser's.
 const WRONG_USAGE: u8 = 2;
 
@@ -30,6 +32,9 @@ pub(crate) fn of_asked(error: impl fmt::Display) -> anyhow::Error {
 
 /// The exit status of an error.
 pub(crate) fn status(error: &anyhow::Error) -> ExitCode {
+    if Interrupted::has_caused(error) {
+        return ExitCode::from(INTERRUPTED);
+    }
     let is_usage = error.chain().any(<dyn Error>::is::<Usage>);
     if is_usage { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }
 }

@@ -2,7 +2,7 @@
 //! used.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -40,7 +40,7 @@ pub(crate) fn set_aside(path: &Path) -> Result<Option<PathBuf>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
     };
-    fs::write(&aside, old)
+    files::replace(&aside, &old, 0)
         .with_context(|| format!("cannot keep the old wisdom as {}", aside.display()))?;
     Ok(Some(aside))
 }

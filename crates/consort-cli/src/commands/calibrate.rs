@@ -57,7 +57,7 @@ impl Calibrate {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).with_context(unwritable)?;
         }
-        args::try_to_write(&path)?;
+        output::files::try_to_write(&path)?;
         let measurement = Measurement::begin(u32::MAX, interrupt::stop_flag()?);
         let topology = Topology::discover();
         let plan = Plan::of(&topology);

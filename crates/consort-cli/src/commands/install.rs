@@ -15,6 +15,7 @@ use clap::Args;
 use crate::{
     c_library::{ARCHIVE, CLibrary, HEADERS, SYSTEM},
     compiler::{self, Compiler, Language},
+    output,
 };
 
 const EXAMPLES: &str = "\
@@ -90,8 +91,7 @@ impl Install {
             make_folder(path.parent().unwrap_or(&lib))?;
             write(&path, &text)?;
         }
-        println!("installed in {}: bin, include, lib", self.prefix.display());
-        Ok(())
+        output::print(&format!("installed in {}: bin, include, lib\n", self.prefix.display()))
     }
 }
 

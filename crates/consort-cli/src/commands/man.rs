@@ -44,8 +44,7 @@ impl Man {
         let mut waiting = vec![(&command, name)];
         while let Some((command, name)) = waiting.pop() {
             let path = folder.join(format!("{name}.1"));
-            fs::write(&path, page(command, &name)?)
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            output::save(&path, &String::from_utf8(page(command, &name)?)?)?;
             let below = command.get_subcommands().filter(|it| !it.is_hide_set());
             waiting.extend(below.map(|it| (it, format!("{name}-{}", it.get_name()))));
         }

@@ -13,9 +13,9 @@ mod page;
 mod picture;
 mod plots;
 
-use std::{fs, path::Path, process::ExitCode, time::Instant};
+use std::{process::ExitCode, time::Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use consort_bench::{
     simulation::{Program, Simulated},
     units,
@@ -85,14 +85,14 @@ impl Sim {
         if let (Some(path), [only]) = (&self.trace, &all[..]) {
             let mut text = Vec::new();
             only.trace.write(&mut text)?;
-            write(path, &text)?;
+            output::save(path, &String::from_utf8(text)?)?;
         }
         if let Some(path) = &self.picture {
             let drawn = match &all[..] {
                 [only] if !self.sweep => picture::picture(&conditions, only),
                 _ => curves::picture(&conditions, &all),
             };
-            write(path, drawn.as_bytes())?;
+            output::save(path, &drawn)?;
         }
         let records: Vec<_> = all.iter().map(|one| one.record(&conditions)).collect();
         let page = page::page(&conditions, &all, &left_out, self.sweep);
@@ -110,8 +110,4 @@ impl Sim {
 
 fn is_out_of_time(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(SimulationError::OutOfTime))
-}
-
-fn write(path: &Path, text: &[u8]) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -8,6 +8,7 @@ mod help;
 mod interrupts;
 mod machines;
 mod model;
+mod outputs;
 mod own_algorithm;
 mod pages;
 mod readme;

@@ -10,13 +10,19 @@ fn consort(words: &str) -> Output {
         .expect("the command starts")
 }
 
+/// A command ends with this status at once, and says this.
 #[track_caller]
-fn refused(words: &str, advice: &str) {
+fn ends(status: i32, words: &str, advice: &str) {
     let output = consort(words);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{words}: {said}");
+    assert_eq!(output.status.code(), Some(status), "{words}: {said}");
     assert!(said.contains(advice), "{words}: `{advice}` in {said}");
     assert!(output.stdout.is_empty(), "{words}");
+}
+
+#[track_caller]
+fn refused(words: &str, advice: &str) {
+    ends(2, words, advice);
 }
 
 #[test]
@@ -130,17 +136,17 @@ fn files_are_tried_before_anything_is_measured() {
         "wisdom show",
         "sim broadcast",
     ] {
-        refused(&format!("{words} --json=/nowhere/out"), "cannot write /nowhere/out: No such");
-        refused(&format!("{words} --json=/"), "cannot write /: Is a directory");
+        ends(1, &format!("{words} --json=/nowhere/out"), "cannot write /nowhere/out: No such");
+        ends(1, &format!("{words} --json=/"), "cannot write /: it is a directory");
     }
     for words in ["bench barrier", "tune", "topo", "predict", "reproduce --all", "sim barrier"] {
-        refused(&format!("{words} --csv=/nowhere/out"), "cannot write /nowhere/out: No such");
-        refused(&format!("{words} --report /nowhere/out"), "cannot write /nowhere/out: No such");
-        refused(&format!("{words} --report /"), "cannot write /: Is a directory");
+        ends(1, &format!("{words} --csv=/nowhere/out"), "cannot write /nowhere/out: No such");
+        ends(1, &format!("{words} --report /nowhere/out"), "cannot write /nowhere/out: No such");
+        ends(1, &format!("{words} --report /"), "cannot write /: it is a directory");
     }
     for option in ["trace", "picture"] {
         let words = format!("sim broadcast --algorithm flat --{option} /nowhere/out");
-        refused(&words, "cannot write /nowhere/out: No such");
+        ends(1, &words, "cannot write /nowhere/out: No such");
     }
 }
 
