@@ -65,7 +65,7 @@ fn keep_toolchain() {
 }
 
 /// Returns the path of something that cargo has built next to a program of the workspace, such as
-/// `libconsort_shmem.a` or `examples/first`.
+/// `libconsort_shmem.a` or an example.
 ///
 /// # Panics
 /// When it is not there: cargo builds only the programs of a test's own package before the test.

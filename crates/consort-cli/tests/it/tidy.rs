@@ -36,14 +36,18 @@ fn workspace() -> Tree {
 const READ: [&str; 6] = [".rs", ".md", ".toml", ".py", ".pyi", ".c"];
 const SCRIPTS: [&str; 2] = ["ci/", "apps/"];
 
-/// Hidden folders and build outputs, which cargo marks as caches, are no part of the tree.
+/// The hidden folder that is part of the tree: settings of tools.
+const SETTINGS: &str = ".config";
+
+/// Other hidden folders and build outputs, which cargo marks as caches, are no part of the tree.
 fn read_folder(folder: &Path, prefix: &str, tree: &mut Tree) {
     for entry in fs::read_dir(folder).expect("a readable folder") {
         let path = entry.expect("a readable entry").path();
         let name = path.file_name().expect("a name").to_str().expect("a name in UTF-8");
         let place = format!("{prefix}{name}");
         if path.is_dir() {
-            if !name.starts_with('.') && !path.join("CACHEDIR.TAG").exists() {
+            let is_hidden = name.starts_with('.') && name != SETTINGS;
+            if !is_hidden && !path.join("CACHEDIR.TAG").exists() {
                 read_folder(&path, &format!("{place}/"), tree);
             }
         } else if READ.iter().any(|end| name.ends_with(end)) || SCRIPTS.contains(&prefix) {

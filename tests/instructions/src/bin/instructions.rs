@@ -1,4 +1,4 @@
-//! Calls whose instructions `ci/instructions` counts: what a blocking call of a team of two costs
+//! Calls whose instructions ci/instructions counts: what a blocking call of a team of two costs
 //! PE 0 when PE 1's message is there already.
 //!
 //! Run under callgrind, which collects only inside functions whose name begins with `counted_`, and

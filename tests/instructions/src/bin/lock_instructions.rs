@@ -1,4 +1,4 @@
-//! Sections whose instructions `ci/instructions` counts: in a mutex with MCS over `Machine`, and in
+//! Sections whose instructions ci/instructions counts: in a mutex with MCS over `Machine`, and in
 //! one with MCS written by hand over atomics, with the same nodes. Nobody else wants the lock.
 //!
 //! Run under callgrind, which collects only inside functions whose name begins with `counted_`, and
