@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(books.take(129, 8), Some(576));
         assert_eq!(books.take(128, 8), Some(192));
         assert_eq!(books.take(1024, 8), None);
-        assert_eq!((books.gap(150), books.gap(330)), (129..192, 320..512));
+        assert_eq!((books.gap(150), books.gap(450)), (129..192, 448..512));
         let mut large = Allocator::new(0, 1 << 30);
         assert_eq!(large.take(8, 8), Some(0));
         assert_eq!(large.take(8, 4 << 20), Some(4 << 20));
