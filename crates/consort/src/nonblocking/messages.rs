@@ -30,7 +30,7 @@ impl<'p> Team<'p> {
     /// # use consort::Pes;
     /// let results = Pes::threads(3).run(|pe| {
     ///     let world = pe.world();
-    ///     let from_left = world.start_receive(world.left(), vec![0; 100_000])?;
+    ///     let from_left = world.start_receive(world.left(), vec![0_u32; 100_000])?;
     ///     let to_right = world.start_send(world.right(), vec![world.rank().0; 100_000])?;
     ///     // ... what needs neither ...
     ///     to_right.wait()?;
