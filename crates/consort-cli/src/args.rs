@@ -53,7 +53,7 @@ pub(crate) fn writable() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// A file that cannot be written, which is not wrong usage.
+/// An output file that cannot be written: an error, but not wrong usage.
 #[derive(Debug)]
 struct Unwritable(String);
 

@@ -66,7 +66,7 @@ impl Wait {
     /// Fails if a signal has come since the wait began.
     ///
     /// # Errors
-    /// Then, with [`Interrupted`].
+    /// [`Interrupted`], if a signal has come.
     pub(crate) fn check(&self) -> io::Result<()> {
         if is_stopped() && !self.was_stopped { Err(io::Error::other(Interrupted)) } else { Ok(()) }
     }

@@ -42,7 +42,7 @@ pub fn mappings() -> Option<usize> {
 
 #[cfg(any(not(unix), miri))]
 mod system {
-    /// Returns the bytes of address space that a process may map: there is no limit here.
+    /// Returns `None`: this system has no limit of address space.
     #[must_use]
     pub fn most_address_space() -> Option<usize> {
         None

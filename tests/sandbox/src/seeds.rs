@@ -7,8 +7,10 @@
 //! | --- | --- |
 //! | `TEST_SEED=N` | seed N alone |
 //! | `TEST_SEED=N TEST_PROGRAMS=M` | M seeds from N on |
-//! | `TEST_PROGRAMS=M` | M seeds from one on that no run has had |
-//! | `TEST_TIER=night` | as many as a night has time for |
+//! | `TEST_PROGRAMS=M` | M seeds from a random one on |
+//! | `TEST_TIER=night` | the seeds of the day, as many as at night |
+
+#![expect(clippy::disallowed_types, reason = "the date of today")]
 
 use std::{
     collections::hash_map::RandomState,
@@ -26,13 +28,13 @@ pub const PROGRAMS: &str = "TEST_PROGRAMS";
 /// The tier of this run: `change` or `night`.
 pub const TIER: &str = "TEST_TIER";
 
-/// Seeds that lie between those of two days.
+/// The distance between the first seeds of two days.
 const DAY: u64 = 1_000_000;
 
-/// How thorough a run of the tests is.
+/// The thoroughness of a test run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
-    /// What a change must pass: minutes.
+    /// The tests that a change must pass: minutes.
     Change,
     /// Everything: hours.
     Night,
@@ -102,7 +104,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// Tells the next test from a run by hand.
+    /// Set when another test runs `say_seeds`.
     const ASKED: &str = "SAY_SEEDS";
 
     #[test]

@@ -1,5 +1,7 @@
 //! The date in UTC.
 
+#![expect(clippy::disallowed_types, reason = "dates for people")]
+
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY_SECONDS: u64 = 24 * 60 * 60;

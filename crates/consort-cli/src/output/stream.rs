@@ -58,7 +58,7 @@ pub(crate) fn write_all(out: impl AsFd, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints to standard output. It is no error if the reader closes it early.
+/// Prints to standard output. Succeeds if the reader closes it early.
 ///
 /// # Errors
 /// When standard output cannot be written.
@@ -68,7 +68,7 @@ pub(crate) fn print_as_it_is(text: &str) -> Result<()> {
 
 fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    // What the library of arguments has printed goes first.
+    // Text that clap has printed comes first.
     match out.flush().and_then(|()| write_all(&out, bytes)) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written,

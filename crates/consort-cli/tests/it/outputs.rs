@@ -104,7 +104,7 @@ fn output_to_a_pipe_that_does_not_block_is_whole() {
     assert!(read[FILLER..] == whole, "{} of {} bytes", read.len() - FILLER, whole.len());
 }
 
-/// Each command and option that writes a file, which is called `file` here.
+/// A quick command for each option that writes a file.
 const WRITES: [&str; 6] = [
     "machines --json=file",
     "sim barrier --pes 48 --json=file",

@@ -15,13 +15,13 @@ use std::{
 
 use super::ensure_regular;
 
-/// How many names are tried for a temporary file.
+/// The number of names to try for a temporary file.
 const NAME_TRIES: usize = 64;
 
-/// As many symbolic links as Linux follows.
+/// The most symbolic links to follow, as on Linux.
 const MOST_LINKS: usize = 40;
 
-/// What a path for output names.
+/// The kind of file to which output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A regular file, or none yet. The path does not end in a symbolic link.
@@ -71,7 +71,8 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// Replaces the file at `path` by one with this content. It keeps the old one's mode, and its owner
-/// if that is allowed. No mode of a file has the bits `withheld`.
+/// if that is allowed. The new mode never has the bits of
+/// `withheld`.
 ///
 /// # Errors
 /// When it is not a regular file, or cannot be written. Then nothing has changed.
@@ -89,10 +90,10 @@ pub fn replace(path: &Path, content: &[u8], withheld: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Tries whether [`replace`] could make its temporary file, and removes that.
+/// Creates the temporary file of [`replace`] and removes it, to find errors early.
 ///
 /// # Errors
-/// When it could not.
+/// When the file cannot be created.
 pub fn try_to_replace(path: &Path) -> io::Result<()> {
     let (temporary, _) = create_next_to(&regular(path)?, 0)?;
     fs::remove_file(temporary)

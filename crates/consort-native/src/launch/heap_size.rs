@@ -1,13 +1,13 @@
 //! The size of symmetric heaps: the default, and what an environment variable gives.
 //!
-//! A heap is address space, and takes memory when it is used. So heaps may be larger than the
-//! machine's memory together, but not one alone, which nobody could ever use.
+//! A heap is address space, and takes memory when it is used. So all heaps together may be larger
+//! than the machine's memory. One heap may not: nobody could use all of it.
 
 use consort_fabric::limits::most_address_space;
 
 use crate::host::usage::memory_bytes;
 
-/// As in Sandia OpenSHMEM.
+/// The default size of a heap, as in Sandia OpenSHMEM.
 const DEFAULT_BYTES: usize = 512 << 20;
 
 /// Returns the bytes of the heap of each of `pes` PEs if neither the program nor the environment
@@ -25,7 +25,7 @@ const PAGE: usize = 4096;
 /// Why an environment variable gives no size of a heap.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoHeapSize {
-    /// The text is no size.
+    /// The text is not a size.
     #[error("{name} is `{text}`: use a number of bytes such as 512M, with K, M, G or T")]
     NoSize {
         /// The name of the variable.
@@ -52,7 +52,7 @@ pub enum NoHeapSize {
 /// and K, M, G or T for powers of 1024.
 ///
 /// # Errors
-/// When the text is no size, or the machine has less memory.
+/// When the text is not a size, or the machine has less memory.
 pub fn heap_bytes_of(name: &'static str, text: &str) -> Result<usize, NoHeapSize> {
     let no_size = || NoHeapSize::NoSize { name, text: text.to_owned() };
     let asked = size_of_text(text.trim()).ok_or_else(no_size)?;
@@ -62,7 +62,7 @@ pub fn heap_bytes_of(name: &'static str, text: &str) -> Result<usize, NoHeapSize
     }
 }
 
-/// The size in bytes that a text gives; at least one byte, and at most 64 TiB.
+/// Parses a size in bytes: at least one byte, and at most 64 TiB.
 fn size_of_text(text: &str) -> Option<usize> {
     let (digits, shift) = match text.as_bytes() {
         [.., b'k' | b'K'] => (&text[..text.len() - 1], 10),

@@ -260,7 +260,7 @@ impl ThreadSimulation {
     }
 }
 
-/// What a thread does. It ends with the future.
+/// The program of one simulated thread.
 type Task<'t> = Pin<Box<dyn Future<Output = ()> + 't>>;
 
 /// Returns the threads that wait, and what for.

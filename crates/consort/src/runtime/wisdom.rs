@@ -12,6 +12,8 @@
 //! A process reads a file once, and again only after it has changed. A launch looks for it once,
 //! before its PEs start, so that all of them decide alike.
 
+#![expect(clippy::disallowed_types, reason = "the times of files")]
+
 use std::{
     collections::BTreeMap,
     error::Error as _,
