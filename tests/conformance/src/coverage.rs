@@ -1,15 +1,18 @@
-//! What the cases that were played show, so that those left out can be found.
+//! The coverage of the cases played so far, by which those left out are found.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
-use consort_fabric::SyncModes;
+use consort_fabric::{Rank, SyncModes};
 
 use crate::Case;
 
-/// What cases have shown of their algorithms.
+/// What cases have shown of their algorithms, as hashes: there are millions of cases.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
-    shown: BTreeSet<String>,
+    shown: BTreeSet<u64>,
 }
 
 impl Coverage {
@@ -20,48 +23,41 @@ impl Coverage {
 
     /// Notes a case on a team of `pes`; whether it shows anything that those before have not.
     pub fn is_new(&mut self, pes: u32, case: &Case) -> bool {
-        shows(pes, case).into_iter().filter(|one| self.shown.insert(one.clone())).count() > 0
+        shows(pes, case).filter(|&one| self.shown.insert(one)).count() > 0
     }
 }
 
 /// Each candidate at every size, in memory of both kinds, in all nine modes, and with the first, a
 /// middle and the last PE as root; each algorithm on every number of PEs with every root, and in
 /// the modes that have names of their own at most sizes.
-fn shows(pes: u32, case: &Case) -> Vec<String> {
+fn shows(pes: u32, case: &Case) -> impl Iterator<Item = u64> {
     /// Longer messages are shown in any mode.
     const LONG_BYTES: usize = 100_000;
     let Case { kind, sync, size, root, symmetric, .. } = case;
-    let class = match (kind.is_ordered, kind.in_place) {
-        (false, false) => "",
-        (true, false) => "ordered",
-        (false, true) => "in place",
-        (true, true) => "ordered in place",
+    let place = match *root {
+        Rank(0) => 0,
+        Rank(rank) if rank + 1 == pes => 1,
+        Rank(_) => 2,
     };
-    let candidate = kind.candidate.as_ref().map(ToString::to_string).unwrap_or_default();
-    let name = format!("{} {candidate} {class}", kind.collective);
-    let algorithm = format!("{} {} {class}", kind.collective, kind.algorithm());
-    let mut shown = vec![
-        format!("{name}, {size} B"),
-        format!("{name}, symmetric: {symmetric}"),
-        format!("{name}, {sync}"),
-        format!(
-            "{name}, root {}",
-            if root.0 == 0 {
-                "first"
-            } else if root.0 + 1 == pes {
-                "last"
-            } else {
-                "middle"
-            }
-        ),
-        format!("{algorithm} on {pes} PEs"),
-        format!("{algorithm} on {pes} PEs, root {root}"),
+    let class = (kind.collective, kind.is_ordered, kind.in_place);
+    let name = hash(&(class, &kind.candidate));
+    let algorithm = hash(&(class, kind.algorithm()));
+    let is_named = [SyncModes::STRICT, SyncModes::LOOSE, SyncModes::MINE].contains(sync);
+    let shown = [
+        Some(hash(&("size", name, size))),
+        Some(hash(&("memory", name, symmetric))),
+        Some(hash(&("modes", name, sync))),
+        Some(hash(&("root", name, place))),
+        Some(hash(&("PEs", algorithm, pes))),
+        Some(hash(&("PEs and root", algorithm, pes, root))),
+        is_named.then(|| hash(&("modes and memory", algorithm, sync, symmetric))),
+        (is_named && *size < LONG_BYTES).then(|| hash(&("modes and size", algorithm, sync, size))),
     ];
-    if [SyncModes::STRICT, SyncModes::LOOSE, SyncModes::MINE].contains(sync) {
-        shown.push(format!("{algorithm}, {sync}, symmetric: {symmetric}"));
-        if *size < LONG_BYTES {
-            shown.push(format!("{algorithm}, {sync}, {size} B"));
-        }
-    }
-    shown
+    shown.into_iter().flatten()
+}
+
+fn hash(shown: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    shown.hash(&mut hasher);
+    hasher.finish()
 }

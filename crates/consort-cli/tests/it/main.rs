@@ -22,7 +22,8 @@ mod unusual_files;
 mod usage;
 mod wisdom;
 
-/// Whether a page says this, wherever its lines are broken: that depends on the figures before.
+/// Whether a page says this, wherever its lines are broken: that depends on the figures before. For
+/// sentences, not for cells of tables: a cell that breaks is on lines between those of others.
 fn says(page: &str, words: &str) -> bool {
     let in_a_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     in_a_line(page).contains(&in_a_line(words))

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    LOOK_AROUND, POLLS_PER_PROGRESS,
+    POLLS_PER_PROGRESS,
     identity::{Endpoint, Pe},
 };
 use crate::{
@@ -140,7 +140,8 @@ impl Pauses<'_> {
     fn compare_calls(&mut self) {
         let now = Instant::now();
         let compared = *self.compared.get_or_insert(now);
-        if now - compared >= LOOK_AROUND && !self.endpoint.job.is_poisoned() {
+        if now - compared >= self.endpoint.job.config().look_around()
+            && !self.endpoint.job.is_poisoned() {
             self.compared = Some(now);
             self.endpoint.check_peers();
         }
@@ -181,11 +182,11 @@ impl Pauses<'_> {
     /// finished.
     #[cold]
     fn look_around(&mut self, waited: Duration) {
-        if waited < LOOK_AROUND * (self.looked + 1) {
+        let Endpoint { job, calls, .. } = self.endpoint;
+        if waited < job.config().look_around() * (self.looked + 1) {
             return;
         }
         self.looked += 1;
-        let Endpoint { job, calls, .. } = self.endpoint;
         let group = self.endpoint.group();
         if job.is_poisoned() {
             return;
@@ -248,7 +249,7 @@ impl Pauses<'_> {
     /// Announces a sleep, or sleeps once it is announced.
     fn rest(&mut self, waited: Duration) {
         let Endpoint { job, pe, .. } = self.endpoint;
-        let left = self.limit.as_ref().map_or(SLEEP, |(limit, _)| limit.saturating_sub(waited));
+        let left = self.limit.as_ref().map_or(Duration::MAX, |(limit, _)| limit.saturating_sub(waited));
         let Some(sleeper) = self.announced.take() else {
             self.announced = Some(job.sleeping_place(pe.rank).announce());
             return;
@@ -256,8 +257,11 @@ impl Pauses<'_> {
         if let Some(yields) = &mut self.paused {
             yields.note_sleep();
         }
-        // What a far PE sends wakes nobody before a thread has looked for it.
-        let most = job.far().map_or(SLEEP, |far| nap_after(waited.min(far.silence())));
+        let most = match job.far() {
+            None => SLEEP.max(job.config().look_around()),
+            // What a far PE sends wakes nobody before a thread has looked for it.
+            Some(far) => nap_after(waited.min(far.silence())),
+        };
         sleeper.sleep(most.min(left));
     }
 }

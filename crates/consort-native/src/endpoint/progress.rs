@@ -13,7 +13,7 @@ use std::{
 
 use consort_fabric::{Op, Poisoned};
 
-use super::{LOOK_AROUND, identity::Endpoint};
+use super::identity::Endpoint;
 use crate::tally::Tally;
 
 /// Calls of `progress` between two reads of the clock.
@@ -49,7 +49,7 @@ impl Endpoint {
         }
         let now = Instant::now();
         let since = self.glanced.get().unwrap_or(now);
-        let is_due = now - since >= LOOK_AROUND;
+        let is_due = now - since >= self.job.config().look_around();
         self.glanced.set(Some(if is_due { now } else { since }));
         if is_due && self.pending_calls.first().is_some() && !self.job.is_poisoned() {
             self.check_peers();
@@ -199,7 +199,7 @@ mod tests {
         let pauses = Cell::new(0);
         let callback: Rc<dyn Fn()> = Rc::new(move || {
             if pauses.replace(pauses.get() + 1) == 1 {
-                thread::sleep(3 * LOOK_AROUND);
+                thread::sleep(3 * Config::of_two().look_around());
                 has_come.store(true, Relaxed);
                 peer.mark_finished();
             }

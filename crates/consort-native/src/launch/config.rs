@@ -6,6 +6,12 @@ use consort_fabric::{Nodes, Rank};
 
 use crate::{progress::policy::Waiting, segment::origin::Origin};
 
+/// The shortest and the longest time between two looks of a waiting PE at its peers.
+const LOOK_AROUND: [Duration; 2] = [Duration::from_millis(5), Duration::from_secs(1)];
+/// How much of this time a look takes for each peer, at most. It takes about 90 ns, for as many
+/// recent calls as a PE records.
+const PER_PEER: Duration = Duration::from_nanos(500);
+
 /// The configuration of a launch.
 #[derive(Clone, Debug, Hash)]
 pub struct Config {
@@ -74,6 +80,16 @@ impl Config {
         self.here <= self.cores
     }
 
+    /// How often a waiting PE looks around: whether its peers make the same call, whether they are
+    /// there, and whether all wait for each other. All PEs of a core do so, and each looks at all
+    /// peers. Where there are many, they look less often, so that looking takes a fifth of the time
+    /// at most.
+    pub(crate) fn look_around(&self) -> Duration {
+        let [shortest, longest] = LOOK_AROUND;
+        let looks = self.pes.saturating_mul(self.here.div_ceil(self.cores.max(1)));
+        PER_PEER.saturating_mul(looks).clamp(shortest, longest)
+    }
+
     /// How many PEs share memory on the node that has the most: the first.
     pub(crate) fn most_near(&self) -> u32 {
         self.nodes.members(0, self.pes).count
@@ -91,5 +107,24 @@ impl Config {
     pub(crate) fn senders_fence(&self) -> bool {
         let sleep_often = self.waiting == Waiting::SpinYieldPark && !self.fits();
         sleep_often || self.nodes != Nodes::One
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look_around_of(pes: u32, cores: u32) -> Duration {
+        Config { pes, here: pes, cores, ..Config::of_two() }.look_around()
+    }
+
+    #[test]
+    fn many_pes_of_few_cores_look_around_less_often() {
+        let [shortest, longest] = LOOK_AROUND;
+        assert_eq!(look_around_of(2, 2), shortest);
+        assert_eq!(look_around_of(100, 2), shortest);
+        assert_eq!(look_around_of(1000, 2), Duration::from_millis(250));
+        assert_eq!(look_around_of(1000, 1000), shortest);
+        assert_eq!(look_around_of(u32::MAX, 1), longest);
     }
 }
