@@ -62,12 +62,23 @@ unsafe extern "C" {
 /// the job by `shmem_global_exit`, nothing is wrong: the process exits.
 #[cold]
 pub fn fail(routine: &str, what: impl fmt::Display) -> ! {
+    end(routine, what, begun().is_none())
+}
+
+/// As [`fail`], of a process that is a PE of the job already, but is not initialized.
+#[cold]
+pub(crate) fn fail_to_start(routine: &str, what: impl fmt::Display) -> ! {
+    end(routine, what, true)
+}
+
+/// Ends the process and its job. `starts` says whether it is not initialized yet.
+fn end(routine: &str, what: impl fmt::Display, starts: bool) -> ! {
     if let Some(status) = ended_by_peer() {
         exit(status);
     }
     begin_to_end(1);
     let reason = format!("{routine}: {what}").replace('\n', " ");
-    if !is_told(&reason) && !is_reported(&reason) {
+    if !is_told(&reason) && !(starts && is_reported(&reason)) {
         let pe = begun().map_or_else(String::new, |own| format!("PE {}: ", own.rank));
         // In one piece, so that lines of several PEs do not mix. What cannot be written is lost.
         let _ = std::io::stderr().write_all(format!("{pe}{reason}\n").as_bytes());
@@ -171,8 +182,7 @@ pub(crate) fn print_by_lines() {
 /// Whether the launcher says why this process cannot start, once for all that cannot for that
 /// reason.
 fn is_reported(reason: &str) -> bool {
-    let member = if begun().is_none() { Member::here().ok().flatten() } else { None };
-    member.is_some_and(|member| member.report(reason))
+    Member::here().ok().flatten().is_some_and(|member| member.report(reason))
 }
 
 /// Fails the job. Whether its launcher, or the PE that has failed it before, says which PE failed

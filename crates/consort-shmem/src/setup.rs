@@ -22,7 +22,7 @@ use crate::{
     active_sets,
     allocator::Allocator,
     environment, exits,
-    failure::{self, Membership, fail, is_ending},
+    failure::{self, Membership, fail, fail_to_start, is_ending},
     info,
     memory::wanted_alignment,
     teams,
@@ -262,7 +262,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
     world.thread_level.store(requested.cast_unsigned(), Relaxed);
     let mut driver = world.driver();
     if begun.joined.is_none() {
-        let (joined, team) = join(&begun.job).unwrap_or_else(|reason| fail(routine, reason));
+        let (joined, team) = join(&begun.job).unwrap_or_else(|why| fail_to_start(routine, why));
         world.job.resume();
         *driver = Driver { world: team, shared: team };
         begun.joined = Some(joined);
@@ -275,7 +275,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
     });
     match made {
         Ok(shared) => driver.shared = shared.expect("all PEs are in it"),
-        Err(error) => fail(routine, error),
+        Err(error) => fail_to_start(routine, error),
     }
     teams::form_shared(routine, world, &driver);
     drop(driver);

@@ -100,7 +100,8 @@ impl Barrier {
     }
 
     /// Sets how long a [`Member`] waits for others that have not joined, before the waits of all
-    /// members fail. The default is 10 s.
+    /// members fail. The default is 10 s. Each member that joins for the first time gives the
+    /// others as long again.
     #[must_use]
     pub const fn joining(mut self, limit: Duration) -> Self {
         self.joining = limit;

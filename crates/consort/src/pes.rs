@@ -191,7 +191,8 @@ impl Pes {
     }
 
     /// Sets how long the PEs of a [`Job`] wait for one that no thread runs, before the job
-    /// fails. The default is 10 s.
+    /// fails. The default is 10 s. Each PE that is joined for the first time gives the others as
+    /// long again.
     #[must_use]
     pub fn joining(mut self, limit: Duration) -> Self {
         self.joining = limit;

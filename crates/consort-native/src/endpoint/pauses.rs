@@ -141,7 +141,8 @@ impl Pauses<'_> {
         let now = Instant::now();
         let compared = *self.compared.get_or_insert(now);
         if now - compared >= self.endpoint.job.config().look_around()
-            && !self.endpoint.job.is_poisoned() {
+            && !self.endpoint.job.is_poisoned()
+        {
             self.compared = Some(now);
             self.endpoint.check_peers();
         }
@@ -249,7 +250,8 @@ impl Pauses<'_> {
     /// Announces a sleep, or sleeps once it is announced.
     fn rest(&mut self, waited: Duration) {
         let Endpoint { job, pe, .. } = self.endpoint;
-        let left = self.limit.as_ref().map_or(Duration::MAX, |(limit, _)| limit.saturating_sub(waited));
+        let left =
+            self.limit.as_ref().map_or(Duration::MAX, |(limit, _)| limit.saturating_sub(waited));
         let Some(sleeper) = self.announced.take() else {
             self.announced = Some(job.sleeping_place(pe.rank).announce());
             return;

@@ -5,12 +5,15 @@ use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 use consort_fabric::Rank;
 
 use super::job::Job;
-use crate::state::header::PRESENT;
+use crate::state::header::{NEVER_PRESENT, PRESENT};
 
 impl Job {
     /// Records that a thread runs a PE, by its rank in the world.
     pub fn arrive(&self, pe: Rank) {
-        self.states[pe.index()].absent_since.store(PRESENT, Relaxed);
+        let before = self.states[pe.index()].absent_since.swap(PRESENT, Relaxed);
+        if before == NEVER_PRESENT {
+            self.header.newest_ns.store(self.now_ns(), Relaxed);
+        }
     }
 
     /// Records that no thread runs a PE any more, if threads join the job.
@@ -20,9 +23,41 @@ impl Job {
         }
     }
 
-    /// How long no thread has run a PE; `None` if one does.
+    /// How long no thread has run a PE; `None` if one does. A PE that has never been run is not
+    /// late while others come for the first time: it takes long to start many.
     pub(crate) fn absent_for(&self, pe: Rank) -> Option<Duration> {
-        let since = self.states[pe.index()].absent_since.load(Relaxed);
-        (since != PRESENT).then(|| Duration::from_nanos(self.now_ns().saturating_sub(since)))
+        let since = match self.states[pe.index()].absent_since.load(Relaxed) {
+            PRESENT => return None,
+            NEVER_PRESENT => self.header.newest_ns.load(Relaxed),
+            since => since,
+        };
+        Some(Duration::from_nanos(self.now_ns().saturating_sub(since)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, thread};
+
+    use super::*;
+    use crate::launch::config::Config;
+
+    #[test]
+    fn pe_is_not_late_while_others_come_for_the_first_time() {
+        let limit = Duration::from_millis(20);
+        let config = Config { pes: 3, here: 3, joining: Some(limit), ..Config::of_two() };
+        let job: Arc<Job> = Job::new(config).expect("some memory");
+        let late = || job.absent_for(Rank(2));
+        thread::sleep(limit);
+        assert!(late() >= Some(limit), "nobody has come");
+        let before = late();
+        job.arrive(Rank(0));
+        assert!(late() < before, "another one has come");
+        job.depart(Rank(0));
+        thread::sleep(limit);
+        job.arrive(Rank(0));
+        assert!(late() >= Some(limit), "one has only come back");
+        job.arrive(Rank(2));
+        assert_eq!(late(), None);
     }
 }

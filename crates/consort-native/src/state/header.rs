@@ -18,7 +18,12 @@ pub(crate) struct Header {
     pub(crate) file_end: AtomicU64,
     /// The number of the parallel region that the PEs are in, from 1 on.
     pub(crate) region: AtomicU64,
+    /// When a thread ran a PE that none had run before, last, in nanoseconds since the job began.
+    pub(crate) newest_ns: AtomicU64,
 }
+
+/// The value of [`PeState::absent_since`] before any thread has run the PE.
+pub(crate) const NEVER_PRESENT: u64 = 0;
 
 /// The value of [`PeState::absent_since`] while a thread runs the PE.
 pub(crate) const PRESENT: u64 = u64::MAX;
@@ -33,8 +38,8 @@ pub(crate) struct PeState {
     pub(crate) beat: Beat,
     /// 1 once the PE has an endpoint.
     pub(crate) has_endpoint: AtomicU32,
-    /// When the last thread that ran the PE left, in nanoseconds since the job began: 0 if there
-    /// was none, [`PRESENT`] while there is one.
+    /// When the last thread that ran the PE left, in nanoseconds since the job began;
+    /// [`NEVER_PRESENT`] if none has run it, [`PRESENT`] while one does.
     pub(crate) absent_since: AtomicU64,
     /// How often the PE has begun or ended to sleep until a word of a heap changes, outside of
     /// calls: odd while it does, if one thread at a time does.
