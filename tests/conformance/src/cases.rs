@@ -1,7 +1,7 @@
 //! What there is to test: the registry's algorithms with all values of their parameters, in all
 //! modes, at sizes, roots and classes of operators.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use consort_collectives::{Algorithm, Setting, barrier::Synchronizer, describe, serves};
 use consort_fabric::{
@@ -31,9 +31,9 @@ fn block_bytes(collective: Collective, pes: u32, bytes: usize) -> usize {
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The collective and what serves it.
-    pub kind: Kind,
+    pub kind: Arc<Kind>,
     /// What all enter and leave by, where they do so together.
-    pub barrier: Candidate,
+    pub barrier: Arc<Candidate>,
     /// Its modes.
     pub sync: SyncModes,
     /// The size that the length of a block was made of.
@@ -48,7 +48,7 @@ pub struct Case {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind: Kind { collective, candidate, is_ordered, in_place }, .. } = self;
+        let Kind { collective, candidate, is_ordered, in_place } = &*self.kind;
         match candidate {
             Some(candidate) => write!(f, "{collective} {candidate}")?,
             None => write!(f, "{collective}")?,
@@ -101,7 +101,8 @@ impl Case {
             in_place: false,
         };
         let (sync, root) = (SyncModes::STRICT, Rank(0));
-        Self { kind, barrier: candidate, sync, size: 0, bytes: 0, root, symmetric: false }
+        let (kind, barrier) = (Arc::new(kind), Arc::new(candidate));
+        Self { kind, barrier, sync, size: 0, bytes: 0, root, symmetric: false }
     }
 
     /// The call on a team of `pes`.
@@ -176,8 +177,8 @@ fn kinds(
 #[derive(Clone, Debug)]
 pub struct Space {
     pes: u32,
-    kinds: Vec<Kind>,
-    barriers: Vec<Candidate>,
+    kinds: Vec<Arc<Kind>>,
+    barriers: Vec<Arc<Candidate>>,
     syncs: Vec<SyncModes>,
     sizes: &'static [usize],
 }
@@ -204,14 +205,15 @@ impl Space {
     #[must_use]
     pub fn and_selected(mut self) -> Self {
         let all = Collective::EVERY.into_iter().filter(|&one| one != Collective::Barrier);
-        self.kinds.extend(all.flat_map(|one| kinds(one, [None])));
+        self.kinds.extend(all.flat_map(|one| kinds(one, [None])).map(Arc::new));
         self
     }
 
     fn by(pes: u32, sizes: &'static [usize], kinds: impl IntoIterator<Item = Kind>) -> Self {
         // One in two levels is none around another operation.
-        let barriers = everything(Collective::Barrier);
-        let (kinds, syncs) = (kinds.into_iter().collect(), SyncModes::every().collect());
+        let barriers = everything(Collective::Barrier).into_iter().map(Arc::new).collect();
+        let kinds = kinds.into_iter().map(Arc::new).collect();
+        let syncs = SyncModes::every().collect();
         Self { pes, kinds, barriers, syncs, sizes }
     }
 
@@ -219,6 +221,11 @@ impl Space {
     #[must_use]
     pub const fn pes(&self) -> u32 {
         self.pes
+    }
+
+    /// The candidates that are to serve the cases.
+    pub fn candidates(&self) -> impl Iterator<Item = &Candidate> {
+        self.kinds.iter().filter_map(|kind| kind.candidate.as_ref())
     }
 
     /// How many there are.
@@ -266,23 +273,33 @@ impl Space {
     }
 
     /// Cases without end, from number `first` on, each of which differs from the one before in all
-    /// that it can: any number of them is spread evenly over all there are, by the golden ratio.
+    /// that it can: any number of them is spread evenly over all there are.
     ///
     /// # Panics
     /// When there is no case.
     pub fn from(&self, first: usize) -> impl Iterator<Item = Case> {
         let count = self.count();
-        let near = count * 61_803 / 100_000;
-        let is_coprime = |&stride: &usize| {
-            let (mut a, mut b) = (count, stride);
-            while b > 0 {
-                (a, b) = (b, a % b);
-            }
-            a == 1
-        };
-        let stride = (near..).find(is_coprime).expect("a number coprime to another");
+        let stride = stride(count);
         (first..).map(move |index| self.case(index % count * stride % count))
     }
+}
+
+/// Returns the distance between numbers below `count`, modulo `count`, such that each comes once
+/// and any number of them is spread evenly, by the golden ratio.
+///
+/// # Panics
+/// When `count` is 0.
+#[must_use]
+pub fn stride(count: usize) -> usize {
+    let near = count * 61_803 / 100_000;
+    let is_coprime = |&stride: &usize| {
+        let (mut a, mut b) = (count, stride);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a == 1
+    };
+    (near..).find(is_coprime).expect("a number coprime to another")
 }
 
 #[test]
@@ -293,7 +310,7 @@ fn every_case_comes_once() {
     seen.sort_unstable();
     seen.dedup_by(|one, other| one == other);
     // Those of barriers are fewer, and those in place are private.
-    let apart = |kind: &&Kind| kind.collective != Collective::Barrier && !kind.in_place;
+    let apart = |kind: &&Arc<Kind>| kind.collective != Collective::Barrier && !kind.in_place;
     let is_apart = |case: &&String| !case.contains("Barrier") && case.contains("in_place: false");
     assert_eq!(
         seen.iter().filter(is_apart).count(),

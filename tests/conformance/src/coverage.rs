@@ -21,9 +21,14 @@ impl Coverage {
         self.shown.extend(cases.iter().flat_map(|case| shows(pes, case)));
     }
 
-    /// Notes a case on a team of `pes`; whether it shows anything that those before have not.
-    pub fn is_new(&mut self, pes: u32, case: &Case) -> bool {
-        shows(pes, case).filter(|&one| self.shown.insert(one)).count() > 0
+    /// Notes a case on a team of `pes` if it shows anything that those before have not, and can be
+    /// played; returns whether it does.
+    pub fn adds(&mut self, pes: u32, case: &Case, can_be: impl FnOnce(&Case) -> bool) -> bool {
+        let adds = shows(pes, case).any(|one| !self.shown.contains(&one)) && can_be(case);
+        if adds {
+            self.shown.extend(shows(pes, case));
+        }
+        adds
     }
 }
 

@@ -28,6 +28,9 @@ pub const PROGRAMS: &str = "TEST_PROGRAMS";
 /// The tier of this run: `change` or `night`.
 pub const TIER: &str = "TEST_TIER";
 
+/// One program in this many is played for a change, if a night plays each.
+const FRACTION: u64 = 8;
+
 /// The distance between the first seeds of two days.
 const DAY: u64 = 1_000_000;
 
@@ -78,6 +81,15 @@ pub fn number(variable: &str) -> Option<u64> {
 pub fn of_the_day() -> u64 {
     let now = SystemTime::UNIX_EPOCH.elapsed().expect("a clock that is set");
     now.as_secs() / (24 * 60 * 60) * DAY
+}
+
+/// Returns the seeds to play of `all` programs, which have the numbers of seeds modulo `all`: each
+/// at night, and one in eight for a change, other ones each day.
+///
+/// # Panics
+/// As [`seeds`].
+pub fn some_of(all: u64) -> impl Iterator<Item = u64> {
+    seeds(all.div_ceil(FRACTION), all, &[])
 }
 
 /// Returns the seeds to play: `change` or `night` of the day, and those that once found a fault, or

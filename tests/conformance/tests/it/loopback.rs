@@ -8,25 +8,29 @@ use consort::Pes;
 use consort_conformance::turns::alone;
 use consort_fabric::Nodes;
 use consort_native::Job;
+use consort_sandbox::seeds;
 
-use crate::public::{CALLS, play};
+use crate::public::{play, programs};
 
 /// What one number of PEs may take; the suite is faster.
 const LIMIT: Duration = Duration::from_secs(240);
 
 /// Runs programs of `count` cases on `pes` PEs, which lie on processes and on nodes of these forms.
 fn conform(pes: u32, forms: [Nodes; 2], count: usize) {
+    let able = match forms {
+        [_, Nodes::One] => Job::capabilities_of(pes),
+        [_, nodes] => Job::capabilities_between(pes, nodes),
+    };
+    let programs = programs(pes, able, count);
+    let seeds: Vec<u64> = seeds::some_of(programs.len() as u64).collect();
+    let count = seeds.len();
     let ended = alone(LIMIT, move || {
         let launch = Pes::threads(pes).loopback(forms, pes.into());
-        let able = match forms {
-            [_, Nodes::One] => Job::capabilities_of(pes),
-            [_, nodes] => Job::capabilities_between(pes, nodes),
-        };
-        play(launch, pes, able, count)
+        play(launch, &programs, &seeds)
             .unwrap_or_else(|error| panic!("{pes} PEs on {forms:?}: {error}"))
     });
     assert_eq!(ended.len(), pes as usize);
-    assert!(ended.iter().all(|&(_, programs)| programs >= count / CALLS));
+    assert!(ended.iter().all(|&(_, programs)| programs == count));
 }
 
 macro_rules! conforms {

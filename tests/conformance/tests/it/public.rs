@@ -16,11 +16,12 @@ use std::{
 use consort::{Atomic, Collective, Operator, Pes, Pod, Rank, Result, Sum, Symmetric, Team};
 use consort_conformance::{
     Case, Coverage, Member, Program, Progress, Side, Space,
+    cases::stride,
     data::{Random, affine, affine_in_a_byte, elements},
     run,
     turns::note,
 };
-use consort_fabric::Capabilities;
+use consort_fabric::{Candidate, Capabilities};
 
 #[path = "../../../../crates/consort/tests/it/typed.rs"]
 mod typed;
@@ -159,7 +160,7 @@ impl<'p> Player<'p, '_> {
             memory
         }
         let Case { ref kind, ref barrier, .. } = *case;
-        self.world.force(Collective::Barrier, Some(barrier.clone()));
+        self.world.force(Collective::Barrier, Some(Candidate::clone(barrier)));
         if kind.collective.is_vector() {
             // On values they first exchange counts, which what was forced before may not serve.
             for counts in [Collective::Gather, Collective::AllGather, Collective::AllToAll] {
@@ -223,15 +224,14 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
 
 /// Programs of `count` cases that `able` PEs can serve, spread over all there are, and of those
 /// that show what these leave out: no algorithm, value, size, mode or root is never seen.
-fn programs(pes: u32, able: Capabilities, count: usize) -> Vec<Program> {
+pub(crate) fn programs(pes: u32, able: Capabilities, count: usize) -> Vec<Program> {
     let space = Space::of(pes, &SIZES).and_selected();
     let can_be = |case: &Case| case.settles() && case.is_served(pes, able);
     let mut cases: Vec<Case> = space.from(0).filter(can_be).take(count).collect();
     let mut coverage = Coverage::default();
     coverage.note(pes, &cases);
     if pes < MANY {
-        let left_out = space.in_few_modes().filter(can_be);
-        cases.extend(left_out.filter(|case| coverage.is_new(pes, case)));
+        cases.extend(space.in_few_modes().filter(|case| coverage.adds(pes, case, can_be)));
     }
     let numbered = cases.chunks(CALLS).zip(0..);
     numbered.map(|(cases, number)| Program::new(pes, number, cases)).collect()
@@ -266,22 +266,22 @@ impl Progress for Words<'_, '_> {
     }
 }
 
-/// Plays programs of `count` cases on `pes` PEs, which `launch` starts. Returns how many of the PEs
-/// here have played how many programs.
-pub(crate) fn play(
-    launch: Pes,
-    pes: u32,
-    able: Capabilities,
-    count: usize,
-) -> Result<Vec<(Rank, usize)>> {
-    let programs = programs(pes, able, count);
+/// Plays the programs of these seeds on PEs, which `launch` starts. Returns how many of the PEs here
+/// have played how many programs.
+pub(crate) fn play(launch: Pes, programs: &[Program], seeds: &[u64]) -> Result<Vec<(Rank, usize)>> {
+    let count = programs.len();
+    let of_seed = |&seed: &u64| {
+        let number = usize::try_from(seed % count as u64).expect("there are few programs");
+        &programs[number * stride(count) % count]
+    };
+    let programs: Vec<&Program> = seeds.iter().map(of_seed).collect();
     launch.heap_bytes(64 << 20).run(|pe| {
         let (world, mut pool) = (pe.world(), Pool::new());
         let calls: usize = programs.iter().map(|program| program.cases.len()).sum();
         let words = world.symmetric(2 * calls)?;
         let mut first = 0;
         let mut random = Random(u64::from(world.rank().0) << 32);
-        for program in &programs {
+        for &program in &programs {
             let keys = keys(program);
             for &key in keys.iter().flatten() {
                 if let Entry::Vacant(place) = pool.entry(key) {

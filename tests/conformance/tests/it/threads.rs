@@ -6,8 +6,9 @@ use consort::{Error, Pes, PlanError};
 use consort_conformance::{Case, Coverage, Member, Program, Space, data::Random, turns::alone};
 
 use consort_native::Job;
+use consort_sandbox::seeds;
 
-use crate::public::{CALLS, Player, Pool, SIZES, keys, play};
+use crate::public::{Player, Pool, SIZES, keys, play, programs};
 
 /// What one number of PEs may take; the suite is much faster.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -18,13 +19,16 @@ const SEGMENT: &str = "CONSORT_SEGMENT";
 
 /// Runs programs of `count` cases on `pes` PEs.
 fn conform(pes: u32, count: usize) {
+    let programs = programs(pes, Job::capabilities_of(pes), count);
+    let seeds: Vec<u64> = seeds::some_of(programs.len() as u64).collect();
+    let count = seeds.len();
     let ended = alone(LIMIT, move || {
-        play(Pes::threads(pes), pes, Job::capabilities_of(pes), count).unwrap_or_else(|error| {
+        play(Pes::threads(pes), &programs, &seeds).unwrap_or_else(|error| {
             let segment = std::env::var(SEGMENT).unwrap_or_default();
             panic!("{pes} PEs, {SEGMENT}={segment}: {error}")
         })
     });
-    assert!(ended.iter().all(|&(_, programs)| programs >= count / CALLS));
+    assert!(ended.iter().all(|&(_, programs)| programs == count));
 }
 
 /// What an algorithm cannot serve all PEs refuse alike, and can go on.
@@ -37,7 +41,7 @@ fn what_cannot_be_served_is_refused_by_all() {
                 case.settles() && !case.symmetric && !case.is_served(pes, Job::capabilities_of(pes))
             };
             let mut coverage = Coverage::default();
-            let is_new = |case: &Case| unable(case) && coverage.is_new(pes, case);
+            let is_new = |case: &Case| coverage.adds(pes, case, unable);
             let cases: Vec<Case> = space.in_few_modes().filter(is_new).collect();
             assert!(!cases.is_empty(), "all algorithms serve all calls of {pes} PEs");
             let program = Program::new(pes, 1, &cases);

@@ -17,8 +17,9 @@ use std::{env, process::ExitCode};
 use consort::Pes;
 use libtest_mimic::{Arguments, Trial};
 
-use crate::public::{CALLS, play};
+use crate::public::{play, programs};
 use consort_native::Job;
+use consort_sandbox::seeds;
 
 /// The suite by numbers of PEs, with numbers of cases.
 const SUITE: [(u32, usize); 7] =
@@ -32,7 +33,12 @@ fn main() -> ExitCode {
     }
     let suite = SUITE.into_iter().map(|(pes, count)| {
         Trial::test(format!("suite::{pes}"), move || {
-            launching::start(pes, &["suite", &count.to_string()]).ended().is(0, "")
+            // The processes play what this one has drawn: they might begin on another day.
+            let programs = programs(pes, Job::capabilities_of(pes), count).len() as u64;
+            let seeds: Vec<u64> = seeds::some_of(programs).collect();
+            let arguments = [count as u64, seeds[0], seeds.len() as u64].map(|one| one.to_string());
+            let [count, first, number] = arguments.each_ref();
+            launching::start(pes, &["suite", count, first, number]).ended().is(0, "")
         })
     });
     let tests =
@@ -46,11 +52,15 @@ fn main() -> ExitCode {
 fn run(program: &[String]) -> ExitCode {
     let program: Vec<&str> = program.iter().map(String::as_str).collect();
     match program[..] {
-        ["suite", count] => {
-            let (pes, count) = (size(), count.parse().expect("a number of cases"));
-            match play(Pes::from_env(1), pes, Job::capabilities_of(pes), count) {
+        ["suite", count, first, number] => {
+            let [count, first, number] =
+                [count, first, number].map(|one| one.parse().expect("a number"));
+            let (pes, seeds): (_, Vec<u64>) = (size(), (first..first + number).collect());
+            let count = usize::try_from(count).expect("a number of cases");
+            let programs = programs(pes, Job::capabilities_of(pes), count);
+            match play(Pes::from_env(1), &programs, &seeds) {
                 Ok(played) => {
-                    assert!(played.len() == 1 && played[0].1 >= count / CALLS, "{played:?}");
+                    assert!(played.len() == 1 && played[0].1 == seeds.len(), "{played:?}");
                     ExitCode::SUCCESS
                 }
                 Err(error) => {
