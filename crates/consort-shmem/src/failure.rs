@@ -78,7 +78,7 @@ fn end(routine: &str, what: impl fmt::Display, starts: bool) -> ! {
     }
     begin_to_end(1);
     let reason = format!("{routine}: {what}").replace('\n', " ");
-    if !is_told(&reason) && !(starts && is_reported(&reason)) {
+    if !(is_told(&reason) || starts && is_reported(&reason)) {
         let pe = begun().map_or_else(String::new, |own| format!("PE {}: ", own.rank));
         // In one piece, so that lines of several PEs do not mix. What cannot be written is lost.
         let _ = std::io::stderr().write_all(format!("{pe}{reason}\n").as_bytes());

@@ -118,7 +118,7 @@ fn table(pairs: &[Pair]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+mod night {
     use super::*;
 
     #[test]

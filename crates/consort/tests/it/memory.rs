@@ -7,6 +7,7 @@ use std::{
 
 use consort::{Origin, Pes, Rank, Result, Sum, Symmetric, Team};
 use consort_conformance::turns::{LIMIT, alone};
+use consort_sandbox::seeds::Tier;
 
 use crate::jobs::SOON;
 
@@ -110,7 +111,7 @@ fn keeps_its_size_on(
 #[test]
 fn nothing_is_left_of_teams_that_were_freed() {
     alone(LIMIT, || {
-        keeps_its_size(4000, |world, number| {
+        keeps_its_size(Tier::now().of(1000, 4000), |world, number| {
             let me = world.rank().0;
             let team = world.split(Some(me % 2), 0)?.expect("all give a colour");
             let sum = team.all_reduce(u64::from(me), Sum)?;
@@ -133,26 +134,6 @@ fn nothing_is_left_of_calls_of_ever_new_lengths() {
             let mut data = vec![0_u16; number];
             world.broadcast_slice(&mut data, Rank(0))?;
             drop(world.symmetric::<u8>(number)?);
-            Ok(())
-        });
-    });
-}
-
-/// As many kinds of calls as are refined at a time, thirty times over.
-#[test]
-fn nothing_is_left_of_calls_that_were_refined() {
-    alone(LIMIT, || {
-        let pes = Pes::threads(3).online(0.5);
-        keeps_its_size_on(pes, 7680, |world, number| {
-            for round in 0..3 {
-                let mut data = vec![round; number];
-                // The plans of all-reduces, which are made of any parts, take most of the time.
-                if number.is_multiple_of(2) {
-                    world.all_reduce_in_place(&mut data, Sum)?;
-                } else {
-                    world.broadcast_slice(&mut data, Rank(0))?;
-                }
-            }
             Ok(())
         });
     });
@@ -250,4 +231,28 @@ fn memory_comes_from_where_the_launch_says() {
             assert!(!is_shared || found.iter().all(|&(_, count)| count > 0));
         }
     });
+}
+
+mod night {
+    use super::*;
+
+    /// As many kinds of calls as are refined at a time, thirty times over.
+    #[test]
+    fn nothing_is_left_of_calls_that_were_refined() {
+        alone(LIMIT, || {
+            let pes = Pes::threads(3).online(0.5);
+            keeps_its_size_on(pes, 7680, |world, number| {
+                for round in 0..3 {
+                    let mut data = vec![round; number];
+                    // The plans of all-reduces, which are made of any parts, take most of the time.
+                    if number.is_multiple_of(2) {
+                        world.all_reduce_in_place(&mut data, Sum)?;
+                    } else {
+                        world.broadcast_slice(&mut data, Rank(0))?;
+                    }
+                }
+                Ok(())
+            });
+        });
+    }
 }

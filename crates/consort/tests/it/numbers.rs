@@ -51,37 +51,6 @@ fn numbers_are_used_again() {
     });
 }
 
-#[test]
-fn a_job_without_a_number_left_says_so_and_goes_on_when_plans_are_dropped() {
-    alone(LIMIT, || {
-        let job = two().run(|pe| {
-            let world = pe.world();
-            world.barrier()?; // planned, it can be called when there is no number left
-            let mut plans = Vec::new();
-            let most = loop {
-                match world.plan_broadcast::<u8>(plans.len(), Rank(0)) {
-                    Ok(plan) => plans.push(plan),
-                    Err(Error::Calls { most }) => break most,
-                    Err(error) => return Err(error),
-                }
-            };
-            assert!(plans.len() > 60_000, "{} plans of {most}", plans.len());
-            world.barrier()?;
-            let text = Error::Calls { most }.to_string();
-            assert!(text.contains("drop planned calls"), "{text}");
-            drop(plans);
-            world.barrier()?;
-            assert_eq!(world.all_reduce(1, Sum)?, 2);
-            assert_eq!(
-                world.plan_broadcast::<u8>(70_000, Rank(0))?.start(vec![3; 70_000])?.wait()?[9],
-                3
-            );
-            Ok(())
-        });
-        job.expect("nothing fails");
-    });
-}
-
 /// Calls of all kinds from here on cross the end of the sequence numbers.
 fn close_to_the_end(before: u64) -> Pes {
     two().first_step((1 << SEQUENCE_BITS) - before)
@@ -156,5 +125,40 @@ fn mismatches_are_reported_by_name_past_the_end_of_sequence_numbers() {
         let names = ["PE 0 called barrier()", "PE 1 called all_reduce("];
         let named = names.iter().all(|name| text.contains(name));
         assert!(named, "{before} steps before the end: {text}");
+    }
+}
+
+mod night {
+    use super::*;
+
+    #[test]
+    fn a_job_without_a_number_left_says_so_and_goes_on_when_plans_are_dropped() {
+        alone(LIMIT, || {
+            let job = two().run(|pe| {
+                let world = pe.world();
+                world.barrier()?; // planned, it can be called when there is no number left
+                let mut plans = Vec::new();
+                let most = loop {
+                    match world.plan_broadcast::<u8>(plans.len(), Rank(0)) {
+                        Ok(plan) => plans.push(plan),
+                        Err(Error::Calls { most }) => break most,
+                        Err(error) => return Err(error),
+                    }
+                };
+                assert!(plans.len() > 60_000, "{} plans of {most}", plans.len());
+                world.barrier()?;
+                let text = Error::Calls { most }.to_string();
+                assert!(text.contains("drop planned calls"), "{text}");
+                drop(plans);
+                world.barrier()?;
+                assert_eq!(world.all_reduce(1, Sum)?, 2);
+                assert_eq!(
+                    world.plan_broadcast::<u8>(70_000, Rank(0))?.start(vec![3; 70_000])?.wait()?[9],
+                    3
+                );
+                Ok(())
+            });
+            job.expect("nothing fails");
+        });
     }
 }

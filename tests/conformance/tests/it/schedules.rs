@@ -6,15 +6,15 @@
 //! each program once, and a change some, other ones each day. `TEST_SEED=N` plays one alone.
 //!
 //! More programs play what those leave out, so that together they play every algorithm at every
-//! size, in every mode and so on. It takes a minute to find out which these are, so they are played
-//! at night alone.
+//! size, in every mode and so on. It takes a minute to find out which these are, so their test is
+//! one of the night.
 
 use std::{collections::BTreeSet, sync::Mutex, thread};
 
 use consort_collectives::{Algorithm, Vendor};
 use consort_conformance::{Case, Coverage, Kind, Program, Space, cases::SIZES};
 use consort_fabric::{Candidate, Capabilities, Nodes};
-use consort_sandbox::seeds::{self, Tier};
+use consort_sandbox::seeds;
 use consort_sim::Simulation;
 
 use crate::simulated::{listed, simulate};
@@ -37,7 +37,7 @@ struct Replay(u64);
 impl Drop for Replay {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("TEST_SEED={} with this TEST_TIER plays this schedule again", self.0);
+            eprintln!("TEST_SEED={} plays this schedule again", self.0);
         }
     }
 }
@@ -125,21 +125,6 @@ fn every_algorithm_survives_schedules_at_random() {
     });
 }
 
-#[test]
-fn what_they_leave_out_survives_schedules_too() {
-    if Tier::now() == Tier::Change {
-        return;
-    }
-    let rest = rest();
-    assert!(rest.len() < PROGRAMS, "programs at random leave out too much");
-    let programs = rest.len() as u64;
-    on_all_cores(seeds::some_of(programs), |seed| {
-        let number = usize::try_from(seed % programs).expect("there are few programs");
-        let (pes, nodes, cases) = &rest[number];
-        explore(seed, (*pes, *nodes, cases));
-    });
-}
-
 /// Plays seeds on as many threads as there are cores.
 fn on_all_cores(seeds: impl Iterator<Item = u64> + Send, play: impl Fn(u64) + Sync) {
     let seeds = Mutex::new(seeds);
@@ -151,45 +136,62 @@ fn on_all_cores(seeds: impl Iterator<Item = u64> + Send, play: impl Fn(u64) + Sy
     });
 }
 
-/// Whether an algorithm works in buffers that are exposed, which those of most parts cannot be, or
-/// needs more PEs than a part has here; or is the fabric's own, which simulations have none of.
-fn is_never_a_part(one: &Candidate) -> bool {
-    let name = one.algorithm.as_str();
-    let exposes = matches!(name, "direct" | "shared");
-    exposes || name == Vendor::NAME || one.parameter("k") == Some(47)
-}
+mod night {
+    use super::*;
 
-/// Programs of what the programs at random leave out: no algorithm, value, mode, size, root or
-/// class is never played. Every candidate is played.
-fn rest() -> Vec<(u32, Nodes, Vec<Case>)> {
-    let mut coverage = Coverage::default();
-    let (mut programs, mut candidates, mut played) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-    for number in 0..PROGRAMS {
-        let (pes, _, cases) = program(number);
-        assert_eq!(cases.len(), CALLS);
-        coverage.note(pes, &cases);
-        played.extend(cases.iter().filter_map(|case| case.kind.candidate.clone()));
+    #[test]
+    fn what_they_leave_out_survives_schedules_too() {
+        let rest = rest();
+        assert!(rest.len() < PROGRAMS, "programs at random leave out too much");
+        let programs = rest.len() as u64;
+        on_all_cores(seeds::some_of(programs), |seed| {
+            let number = usize::try_from(seed % programs).expect("there are few programs");
+            let (pes, nodes, cases) = &rest[number];
+            explore(seed, (*pes, *nodes, cases));
+        });
     }
-    let mut add = |(pes, nodes), all: &mut dyn Iterator<Item = Case>| {
-        let capabilities = capabilities(pes, nodes);
-        let can_be = |case: &Case| case.is_served(pes, capabilities);
-        let cases: Vec<Case> = all.filter(|case| coverage.adds(pes, case, can_be)).collect();
-        played.extend(cases.iter().filter_map(|case| case.kind.candidate.clone()));
-        programs.extend(cases.chunks(CALLS).map(|cases| (pes, nodes, cases.to_vec())));
-    };
-    for (pes, nodes) in ALL_MODES {
-        add((pes, nodes), &mut Space::of(pes, &FEW_SIZES).in_all_modes());
+
+    /// Whether an algorithm works in buffers that are exposed, which those of most parts cannot be, or
+    /// needs more PEs than a part has here; or is the fabric's own, which simulations have none of.
+    fn is_never_a_part(one: &Candidate) -> bool {
+        let name = one.algorithm.as_str();
+        let exposes = matches!(name, "direct" | "shared");
+        exposes || name == Vendor::NAME || one.parameter("k") == Some(47)
     }
-    for pes in PES {
-        let space = Space::of(pes, sizes(pes));
-        candidates.extend(space.candidates().cloned());
-        (0..FORMS).for_each(|form| add((pes, nodes(form)), &mut space.in_few_modes()));
+
+    /// Programs of what the programs at random leave out: no algorithm, value, mode, size, root or
+    /// class is never played. Every candidate is played.
+    fn rest() -> Vec<(u32, Nodes, Vec<Case>)> {
+        let mut coverage = Coverage::default();
+        let (mut programs, mut candidates, mut played) =
+            (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        for number in 0..PROGRAMS {
+            let (pes, _, cases) = program(number);
+            assert_eq!(cases.len(), CALLS);
+            coverage.note(pes, &cases);
+            played.extend(cases.iter().filter_map(|case| case.kind.candidate.clone()));
+        }
+        let mut add = |(pes, nodes), all: &mut dyn Iterator<Item = Case>| {
+            let capabilities = capabilities(pes, nodes);
+            let can_be = |case: &Case| case.is_served(pes, capabilities);
+            let cases: Vec<Case> = all.filter(|case| coverage.adds(pes, case, can_be)).collect();
+            played.extend(cases.iter().filter_map(|case| case.kind.candidate.clone()));
+            programs.extend(cases.chunks(CALLS).map(|cases| (pes, nodes, cases.to_vec())));
+        };
+        for (pes, nodes) in ALL_MODES {
+            add((pes, nodes), &mut Space::of(pes, &FEW_SIZES).in_all_modes());
+        }
+        for pes in PES {
+            let space = Space::of(pes, sizes(pes));
+            candidates.extend(space.candidates().cloned());
+            (0..FORMS).for_each(|form| add((pes, nodes(form)), &mut space.in_few_modes()));
+        }
+        let never: Vec<String> = candidates
+            .difference(&played)
+            .filter(|one| one.algorithm != Vendor::NAME && !one.parts.iter().any(is_never_a_part))
+            .map(Candidate::to_string)
+            .collect();
+        assert!(never.is_empty(), "some candidates are never served: {never:?}");
+        programs
     }
-    let never: Vec<String> = candidates
-        .difference(&played)
-        .filter(|one| one.algorithm != Vendor::NAME && !one.parts.iter().any(is_never_a_part))
-        .map(Candidate::to_string)
-        .collect();
-    assert!(never.is_empty(), "some candidates are never served: {never:?}");
-    programs
 }
