@@ -11,13 +11,13 @@
 use std::{
     env,
     ffi::OsStr,
-    fmt, fs, io,
+    fmt, io,
     path::{Path, PathBuf},
     process::Command,
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use consort_fabric::{advice::of_start, environment::variable};
+use consort_fabric::{advice::of_start, environment::variable, files};
 use consort_mpi::find_program;
 
 /// The names of the wrappers for C, for C++ and of the launcher, as other libraries call them too.
@@ -82,7 +82,7 @@ impl Compiler {
             return Ok(named);
         }
         let record = lib.join(RECORD);
-        let recorded = match fs::read_to_string(&record) {
+        let recorded = match files::read_text(&record) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             read => {
                 let text = read.with_context(|| format!("cannot read {}", record.display()))?;
@@ -206,6 +206,8 @@ impl fmt::Display for Compiler {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn compiler(text: &str) -> Compiler {

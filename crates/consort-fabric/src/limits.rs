@@ -25,7 +25,41 @@ const MAPPINGS_IN_RESERVE: usize = 8;
 
 /// A number in a file of the system.
 fn number_in(path: &str) -> Option<usize> {
-    fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
+    numbers_in(path, 0)
+}
+
+/// The number at a place, from 0 on, of those in a file of the system.
+fn numbers_in(path: &str, place: usize) -> Option<usize> {
+    fs::read_to_string(path).ok()?.split_whitespace().nth(place)?.parse().ok()
+}
+
+/// The memory of a process that a limit counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counted {
+    /// Address space (`ulimit -v`): all that is mapped.
+    AddressSpace,
+    /// Data (`ulimit -d`): what is mapped for this process alone and may be written.
+    Data,
+}
+
+impl Counted {
+    /// What each of the limits counts.
+    pub const EVERY: [Self; 2] = [Self::AddressSpace, Self::Data];
+
+    /// The command that shows and changes the limit, and the name of what it counts.
+    #[cfg(all(unix, not(miri)))]
+    const fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::AddressSpace => ["ulimit -v", "address space"],
+            Self::Data => ["ulimit -d", "memory of its own"],
+        }
+    }
+}
+
+/// Returns the bytes that this process may still map for itself; `None` without a limit.
+#[must_use]
+pub fn memory_left() -> Option<usize> {
+    Counted::EVERY.into_iter().filter_map(left).min()
 }
 
 /// Returns the mappings that this process may have, if the system has such a limit.
@@ -42,15 +76,15 @@ pub fn mappings() -> Option<usize> {
 
 #[cfg(any(not(unix), miri))]
 mod system {
-    /// Returns `None`: this system has no limit of address space.
+    /// Returns `None`: this system has no limits of memory.
     #[must_use]
-    pub fn most_address_space() -> Option<usize> {
+    pub fn most(_: super::Counted) -> Option<usize> {
         None
     }
 
-    /// Returns the bytes of address space that this process may still map: they are unknown.
+    /// Returns `None`, as [`most`].
     #[must_use]
-    pub fn address_space_left() -> Option<usize> {
+    pub fn left(_: super::Counted) -> Option<usize> {
         None
     }
 
@@ -59,7 +93,7 @@ mod system {
     }
 }
 
-pub use system::{address_space_left, most_address_space};
+pub use system::{left, most};
 
 /// Returns what to do about an error of the system, if a limit may be the reason.
 #[must_use]
@@ -75,19 +109,31 @@ mod system {
         process::{Resource, getrlimit},
     };
 
-    use super::{MAPPINGS_IN_RESERVE, MARGIN, Refused, fs, io, mappings, most_mappings, number_in};
+    use super::{
+        Counted, MAPPINGS_IN_RESERVE, MARGIN, Refused, fs, io, mappings, most_mappings, number_in,
+        numbers_in,
+    };
 
-    /// Returns the bytes of address space that a process may map; `None` without a limit.
+    /// Returns the bytes that a process may map of what a limit counts; `None` without a limit.
     #[must_use]
-    pub fn most_address_space() -> Option<usize> {
-        usize::try_from(getrlimit(Resource::As).current?).ok()
+    pub fn most(counted: Counted) -> Option<usize> {
+        let resource = match counted {
+            Counted::AddressSpace => Resource::As,
+            Counted::Data => Resource::Data,
+        };
+        usize::try_from(getrlimit(resource).current?).ok()
     }
 
-    /// Returns the bytes of address space that this process may still map; `None` without a limit.
+    /// Returns the bytes that this process may still map of what a limit counts; `None` without a
+    /// limit.
     #[must_use]
-    pub fn address_space_left() -> Option<usize> {
-        let most = most_address_space()?;
-        let pages = number_in("/proc/self/statm")?;
+    pub fn left(counted: Counted) -> Option<usize> {
+        let most = most(counted)?;
+        let place = match counted {
+            Counted::AddressSpace => 0,
+            Counted::Data => 5, // stacks too
+        };
+        let pages = numbers_in("/proc/self/statm", place)?;
         Some(most.saturating_sub(pages.saturating_mul(page_size())))
     }
 
@@ -100,7 +146,7 @@ mod system {
             (Errno::NOMEM, Refused::Memory(bytes)) => remedy_of_memory(bytes),
             (Errno::NOMEM, Refused::Other) => remedy_of_memory(0),
             (Errno::AGAIN, Refused::Memory(bytes)) => {
-                if address_space_left().is_some_and(|left| left < bytes.saturating_add(MARGIN)) {
+                if limit_met_by(bytes).is_some() {
                     return Some(remedy_of_memory(bytes));
                 }
                 let limit = soft(Resource::Memlock);
@@ -130,14 +176,21 @@ mod system {
         })
     }
 
+    /// What the limit counts that leaves no room for so many bytes; the limit, and what is left.
+    fn limit_met_by(bytes: usize) -> Option<(Counted, usize, usize)> {
+        let is_met = |counted| {
+            let left = left(counted).filter(|&left| left < bytes.saturating_add(MARGIN))?;
+            Some((counted, most(counted)?, left))
+        };
+        Counted::EVERY.into_iter().find_map(is_met)
+    }
+
     fn remedy_of_memory(bytes: usize) -> String {
-        if let Some(left) = address_space_left()
-            && let Some(most) = getrlimit(Resource::As).current
-            && left < bytes.saturating_add(MARGIN)
-        {
+        if let Some((counted, most, left)) = limit_met_by(bytes) {
+            let [command, name] = counted.names();
             return format!(
-                "`ulimit -v` allows this process {most} bytes of address space, of which {left} \
-                 are left: raise it, or ask for less symmetric memory or fewer PEs"
+                "`{command}` allows this process {most} bytes of {name}, of which {left} are \
+                 left: raise it, or ask for less symmetric memory or fewer PEs"
             );
         }
         match most_mappings() {

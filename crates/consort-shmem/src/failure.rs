@@ -65,20 +65,20 @@ pub fn fail(routine: &str, what: impl fmt::Display) -> ! {
     end(routine, what, begun().is_none())
 }
 
-/// As [`fail`], of a process that is a PE of the job already, but is not initialized.
+/// Like [`fail`], for a process that has joined the job but failed to initialize.
 #[cold]
 pub(crate) fn fail_to_start(routine: &str, what: impl fmt::Display) -> ! {
     end(routine, what, true)
 }
 
-/// Ends the process and its job. `starts` says whether it is not initialized yet.
-fn end(routine: &str, what: impl fmt::Display, starts: bool) -> ! {
+/// Ends the process and its job, which is initialized unless it `is_starting`.
+fn end(routine: &str, what: impl fmt::Display, is_starting: bool) -> ! {
     if let Some(status) = ended_by_peer() {
         exit(status);
     }
     begin_to_end(1);
     let reason = format!("{routine}: {what}").replace('\n', " ");
-    if !(is_told(&reason) || starts && is_reported(&reason)) {
+    if !(is_told(&reason) || is_starting && is_reported(&reason)) {
         let pe = begun().map_or_else(String::new, |own| format!("PE {}: ", own.rank));
         // In one piece, so that lines of several PEs do not mix. What cannot be written is lost.
         let _ = std::io::stderr().write_all(format!("{pe}{reason}\n").as_bytes());

@@ -100,8 +100,8 @@ impl Barrier {
     }
 
     /// Sets how long a [`Member`] waits for others that have not joined, before the waits of all
-    /// members fail. The default is 10 s. Each member that joins for the first time gives the
-    /// others as long again.
+    /// members fail. The default is 10 s. The time starts again whenever a member joins for
+    /// the first time.
     #[must_use]
     pub const fn joining(mut self, limit: Duration) -> Self {
         self.joining = limit;

@@ -191,8 +191,8 @@ impl Pes {
     }
 
     /// Sets how long the PEs of a [`Job`] wait for one that no thread runs, before the job
-    /// fails. The default is 10 s. Each PE that is joined for the first time gives the others as
-    /// long again.
+    /// fails. The default is 10 s. The time starts again whenever a PE joins for the first
+    /// time.
     #[must_use]
     pub fn joining(mut self, limit: Duration) -> Self {
         self.joining = limit;

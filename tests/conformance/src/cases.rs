@@ -284,13 +284,18 @@ impl Space {
     }
 }
 
-/// Returns the distance between numbers below `count`, modulo `count`, such that each comes once
-/// and any number of them is spread evenly, by the golden ratio.
+/// Returns the number at a place of a sequence of all numbers below `count`, in which any numbers in
+/// a row are spread evenly, by the golden ratio.
 ///
 /// # Panics
 /// When `count` is 0.
 #[must_use]
-pub fn stride(count: usize) -> usize {
+pub fn spread(place: usize, count: usize) -> usize {
+    place % count * stride(count) % count
+}
+
+/// Returns the distance between the numbers of such a sequence, which is coprime to `count`.
+fn stride(count: usize) -> usize {
     let near = count * 61_803 / 100_000;
     let is_coprime = |&stride: &usize| {
         let (mut a, mut b) = (count, stride);

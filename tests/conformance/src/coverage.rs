@@ -1,4 +1,4 @@
-//! The coverage of the cases played so far, by which those left out are found.
+//! The coverage of the cases played so far, which shows which cases are still needed.
 
 use std::{
     collections::BTreeSet,
@@ -9,7 +9,7 @@ use consort_fabric::{Rank, SyncModes};
 
 use crate::Case;
 
-/// What cases have shown of their algorithms, as hashes: there are millions of cases.
+/// The features of algorithms that cases have shown, as hashes: there are millions of cases.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
     shown: BTreeSet<u64>,
@@ -21,18 +21,23 @@ impl Coverage {
         self.shown.extend(cases.iter().flat_map(|case| shows(pes, case)));
     }
 
-    /// Notes a case on a team of `pes` if it shows anything that those before have not, and can be
-    /// played; returns whether it does.
-    pub fn adds(&mut self, pes: u32, case: &Case, can_be: impl FnOnce(&Case) -> bool) -> bool {
-        let adds = shows(pes, case).any(|one| !self.shown.contains(&one)) && can_be(case);
-        if adds {
+    /// Notes a case on a team of `pes` if it can be played and shows something new; returns whether
+    /// it does.
+    pub fn note_if_new(
+        &mut self,
+        pes: u32,
+        case: &Case,
+        can_be: impl FnOnce(&Case) -> bool,
+    ) -> bool {
+        let is_new = shows(pes, case).any(|one| !self.shown.contains(&one)) && can_be(case);
+        if is_new {
             self.shown.extend(shows(pes, case));
         }
-        adds
+        is_new
     }
 }
 
-/// Each candidate at every size, in memory of both kinds, in all nine modes, and with the first, a
+/// Returns a hash of each feature that a case shows: each candidate at every size, in memory of both kinds, in all nine modes, and with the first, a
 /// middle and the last PE as root; each algorithm on every number of PEs with every root, and in
 /// the modes that have names of their own at most sizes.
 fn shows(pes: u32, case: &Case) -> impl Iterator<Item = u64> {

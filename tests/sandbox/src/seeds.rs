@@ -16,6 +16,7 @@ use std::{
     collections::hash_map::RandomState,
     env,
     hash::{BuildHasher, Hasher},
+    ops::Range,
     time::SystemTime,
 };
 
@@ -28,7 +29,7 @@ pub const PROGRAMS: &str = "TEST_PROGRAMS";
 /// The tier of this run: `change` or `night`.
 pub const TIER: &str = "TEST_TIER";
 
-/// One program in this many is played for a change, if a night plays each.
+/// A change plays one program in this many, where a night plays all.
 const FRACTION: u64 = 8;
 
 /// The distance between the first seeds of two days.
@@ -83,13 +84,34 @@ pub fn of_the_day() -> u64 {
     now.as_secs() / (24 * 60 * 60) * DAY
 }
 
-/// Returns the seeds to play of `all` programs, which have the numbers of seeds modulo `all`: each
-/// at night, and one in eight for a change, other ones each day.
+/// Returns the seeds of the programs to play, out of `all`: seed `s` plays program `s % all`. A
+/// night plays all of them. A change plays one in eight, and eight days play all.
 ///
 /// # Panics
 /// As [`seeds`].
-pub fn some_of(all: u64) -> impl Iterator<Item = u64> {
-    seeds(all.div_ceil(FRACTION), all, &[])
+#[must_use]
+pub fn of_programs(all: u64) -> Range<u64> {
+    let part = part_of(all, of_the_day() / DAY);
+    let (first, count) = drawn(part.start, Tier::now().of(part.end - part.start, all));
+    first..first + count
+}
+
+/// Returns the seeds that a change plays on a day.
+fn part_of(all: u64, day: u64) -> Range<u64> {
+    let part = all.div_ceil(FRACTION);
+    day * part..(day + 1) * part
+}
+
+/// Returns the first seed and the number of seeds: these ones, or those that the environment names.
+/// Prints them, so that a test that fails says where it began.
+fn drawn(first: u64, count: u64) -> (u64, u64) {
+    let drawn = match (number(SEED), number(PROGRAMS)) {
+        (None, None) => (first, count),
+        (Some(seed), count) => (seed, count.unwrap_or(1)),
+        (None, Some(count)) => (RandomState::new().build_hasher().finish() >> 16, count),
+    };
+    eprintln!("{} programs from {SEED}={} on", drawn.1, drawn.0);
+    drawn
 }
 
 /// Returns the seeds to play: `change` or `night` of the day, and those that once found a fault, or
@@ -100,14 +122,9 @@ pub fn some_of(all: u64) -> impl Iterator<Item = u64> {
 /// # Panics
 /// When a variable has no number.
 pub fn seeds(change: u64, night: u64, once_failed: &[u64]) -> impl Iterator<Item = u64> {
-    let (first, count, others) = match (number(SEED), number(PROGRAMS)) {
-        (None, None) => (of_the_day(), Tier::now().of(change, night), once_failed.to_vec()),
-        (Some(seed), count) => (seed, count.unwrap_or(1), Vec::new()),
-        (None, Some(count)) => {
-            (RandomState::new().build_hasher().finish() >> 16, count, Vec::new())
-        }
-    };
-    eprintln!("{count} programs from {SEED}={first} on");
+    let is_free = number(SEED).is_none() && number(PROGRAMS).is_none();
+    let others = if is_free { once_failed.to_vec() } else { Vec::new() };
+    let (first, count) = drawn(of_the_day(), Tier::now().of(change, night));
     others.into_iter().chain(first..first + count)
 }
 
@@ -123,6 +140,15 @@ mod tests {
     fn say_seeds() {
         if env::var_os(ASKED).is_some() {
             println!("seeds {:?}", seeds(2, 3, &[7]).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn changes_of_eight_days_play_all_programs() {
+        for all in [1, 42, 100, 128, 4320] {
+            let days = 20_000..20_000 + FRACTION;
+            let seeds = days.flat_map(|day| part_of(all, day)).map(|seed| seed % all);
+            assert_eq!(seeds.collect::<std::collections::BTreeSet<_>>().len() as u64, all);
         }
     }
 

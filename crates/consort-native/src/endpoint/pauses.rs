@@ -136,11 +136,11 @@ impl<'e> Pauses<'e> {
 }
 
 impl Pauses<'_> {
-    /// Compares calls with the peers, every few milliseconds; for when no other check is allowed.
+    /// Compares calls with the peers at each interval of checks; for when no other check is allowed.
     fn compare_calls(&mut self) {
         let now = Instant::now();
         let compared = *self.compared.get_or_insert(now);
-        if now - compared >= self.endpoint.job.config().look_around()
+        if now - compared >= self.endpoint.job.config().check_interval()
             && !self.endpoint.job.is_poisoned()
         {
             self.compared = Some(now);
@@ -179,12 +179,12 @@ impl Pauses<'_> {
         }
     }
 
-    /// Every few milliseconds, compares calls with the peers, and looks for peers that wait or have
-    /// finished.
+    /// At each interval of checks, compares calls with the peers, and looks for peers that wait or
+    /// have finished.
     #[cold]
     fn look_around(&mut self, waited: Duration) {
         let Endpoint { job, calls, .. } = self.endpoint;
-        if waited < job.config().look_around() * (self.looked + 1) {
+        if waited < job.config().check_interval() * (self.looked + 1) {
             return;
         }
         self.looked += 1;
@@ -260,7 +260,10 @@ impl Pauses<'_> {
             yields.note_sleep();
         }
         let most = match job.far() {
-            None => SLEEP.max(job.config().look_around()),
+            None => {
+                let next = job.config().check_interval() * (self.looked + 1);
+                SLEEP.max(next.saturating_sub(waited))
+            }
             // What a far PE sends wakes nobody before a thread has looked for it.
             Some(far) => nap_after(waited.min(far.silence())),
         };

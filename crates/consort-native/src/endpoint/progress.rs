@@ -49,7 +49,7 @@ impl Endpoint {
         }
         let now = Instant::now();
         let since = self.glanced.get().unwrap_or(now);
-        let is_due = now - since >= self.job.config().look_around();
+        let is_due = now - since >= self.job.config().check_interval();
         self.glanced.set(Some(if is_due { now } else { since }));
         if is_due && self.pending_calls.first().is_some() && !self.job.is_poisoned() {
             self.check_peers();
@@ -199,7 +199,7 @@ mod tests {
         let pauses = Cell::new(0);
         let callback: Rc<dyn Fn()> = Rc::new(move || {
             if pauses.replace(pauses.get() + 1) == 1 {
-                thread::sleep(3 * Config::of_two().look_around());
+                thread::sleep(3 * Config::of_two().check_interval());
                 has_come.store(true, Relaxed);
                 peer.mark_finished();
             }

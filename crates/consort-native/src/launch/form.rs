@@ -71,7 +71,7 @@ impl Form {
         })
     }
 
-    /// Checks that the limit of address space leaves room for the segment, for what each of
+    /// Checks that the limits of memory leave room for the segment, for what each of
     /// `threads` needs that run PEs here, and for the program. The job starts those threads unless
     /// threads join it.
     ///
@@ -83,7 +83,7 @@ impl Form {
         let started = if config.joining.is_none() && threads > 1 { threads } else { 0 };
         let helpers = if config.helpers { threads } else { 0 };
         let bytes = self.parts.bytes.saturating_add(scratch);
-        NoMemory::ensure_room(SEGMENT, bytes, (started + helpers) as usize)
+        NoMemory::ensure_room(SEGMENT, (bytes, config.memory), (started + helpers) as usize)
     }
 
     /// Where a process maps the segment whose only PE is `own`.

@@ -3,7 +3,7 @@
 //! A heap is address space, and takes memory when it is used. So all heaps together may be larger
 //! than the machine's memory. One heap may not: nobody could use all of it.
 
-use consort_fabric::limits::most_address_space;
+use consort_fabric::limits::{Counted, most};
 
 use crate::host::usage::memory_bytes;
 
@@ -11,12 +11,13 @@ use crate::host::usage::memory_bytes;
 const DEFAULT_BYTES: usize = 512 << 20;
 
 /// Returns the bytes of the heap of each of `pes` PEs if neither the program nor the environment
-/// gives them: 512 MiB. Under a limit of address space (`ulimit -v`) the heaps of all take at most a
-/// quarter of it.
+/// gives them: 512 MiB. Under a limit of memory (`ulimit -v`, `ulimit -d`) the heaps of all take at
+/// most a quarter of it.
 #[must_use]
 pub fn default_heap_bytes(pes: u32) -> usize {
-    let most = most_address_space().map_or(usize::MAX, |most| most / 4 / pes.max(1) as usize);
-    DEFAULT_BYTES.min(most) / PAGE * PAGE
+    let most = Counted::EVERY.into_iter().filter_map(most).min();
+    let each = most.map_or(usize::MAX, |most| most / 4 / pes.max(1) as usize);
+    DEFAULT_BYTES.min(each) / PAGE * PAGE
 }
 
 /// Heaps are whole pages.
@@ -85,6 +86,7 @@ fn size_of_text(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::launch::{config::Config, job::Job};
 
     #[test]
     fn sizes_have_units_and_fractions() {
@@ -108,6 +110,16 @@ mod tests {
             let error = heap_bytes_of("HEAP", text).expect_err("no size").to_string();
             assert!(error.starts_with(&format!("HEAP is `{text}`: use ")), "{error}");
         }
+    }
+
+    /// They only reserve it. No machine under 512 GiB has as much as the most PEs may reserve.
+    #[test]
+    fn default_heaps_may_together_be_larger_than_the_memory() {
+        let Some(there) = memory_bytes() else { return };
+        let pes = u32::try_from(there / DEFAULT_BYTES + 2).map_or(1024, |pes| pes.min(1024));
+        let heap_bytes = default_heap_bytes(pes);
+        let job = Job::new(Config { pes, here: pes, heap_bytes, ..Config::of_two() });
+        assert!(job.is_ok(), "{pes} heaps of {heap_bytes} bytes");
     }
 
     #[test]

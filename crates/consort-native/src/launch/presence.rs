@@ -10,10 +10,11 @@ use crate::state::header::{NEVER_PRESENT, PRESENT};
 impl Job {
     /// Records that a thread runs a PE, by its rank in the world.
     pub fn arrive(&self, pe: Rank) {
-        let before = self.states[pe.index()].absent_since.swap(PRESENT, Relaxed);
-        if before == NEVER_PRESENT {
-            self.header.newest_ns.store(self.now_ns(), Relaxed);
+        let absent_since = &self.states[pe.index()].absent_since;
+        if absent_since.load(Relaxed) == NEVER_PRESENT {
+            self.header.last_first_arrival_ns.fetch_max(self.now_ns(), Relaxed);
         }
+        absent_since.store(PRESENT, Relaxed);
     }
 
     /// Records that no thread runs a PE any more, if threads join the job.
@@ -23,12 +24,12 @@ impl Job {
         }
     }
 
-    /// How long no thread has run a PE; `None` if one does. A PE that has never been run is not
-    /// late while others come for the first time: it takes long to start many.
+    /// Returns how long no thread has run a PE, or `None` if one runs it. If none has ever run it,
+    /// the time counts from the last first arrival of any PE: starting many takes long.
     pub(crate) fn absent_for(&self, pe: Rank) -> Option<Duration> {
         let since = match self.states[pe.index()].absent_since.load(Relaxed) {
             PRESENT => return None,
-            NEVER_PRESENT => self.header.newest_ns.load(Relaxed),
+            NEVER_PRESENT => self.header.last_first_arrival_ns.load(Relaxed),
             since => since,
         };
         Some(Duration::from_nanos(self.now_ns().saturating_sub(since)))
@@ -37,7 +38,7 @@ impl Job {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Arc, thread};
+    use std::{sync::Arc, thread, time::Instant};
 
     use super::*;
     use crate::launch::config::Config;
@@ -50,9 +51,9 @@ mod tests {
         let late = || job.absent_for(Rank(2));
         thread::sleep(limit);
         assert!(late() >= Some(limit), "nobody has come");
-        let before = late();
+        let begun = Instant::now();
         job.arrive(Rank(0));
-        assert!(late() < before, "another one has come");
+        assert!(late().is_some_and(|late| late <= begun.elapsed()), "another one has come");
         job.depart(Rank(0));
         thread::sleep(limit);
         job.arrive(Rank(0));

@@ -40,7 +40,8 @@ const RETRIAL: u32 = 500;
 
 /// Polls between yields.
 pub(crate) const POLLS_PER_YIELD: u32 = 100;
-/// The longest sleep before a thread looks around: a peer may die without a message.
+/// The longest sleep before a thread looks around, as a peer may die without a message. Where PEs
+/// check their peers less often, they sleep until the next check.
 pub(crate) const SLEEP: Duration = Duration::from_millis(20);
 
 /// The shortest and the longest sleep of a wait that nothing ends but the clock.

@@ -2,8 +2,9 @@
 
 use std::io;
 
-use consort_fabric::limits::{Refused, address_space_left, remedy};
+use consort_fabric::limits::{Counted, Refused, left, memory_left, remedy};
 
+use super::origin::Origin;
 use crate::system::allocator;
 
 /// Address space that is left to the program when a job is set up, in bytes.
@@ -72,34 +73,40 @@ impl NoMemory {
         Self::of("another process's request", object, bytes, &error)
     }
 
-    /// Checks that the limit of address space leaves room for `bytes` of `object`, for the stacks
-    /// of `threads` and for the program itself.
+    /// Checks that the limits of memory leave room for `bytes` of `object`, for the stacks of
+    /// `threads` and for the program itself.
     ///
     /// # Errors
     /// When it does not.
-    pub(crate) fn ensure_room(object: &str, bytes: usize, threads: usize) -> Result<(), Box<Self>> {
-        let Some(left) = address_space_left() else { return Ok(()) };
-        let stacks = threads.saturating_mul(THREAD.max(min_stack()));
-        let needed = bytes.saturating_add(stacks).saturating_add(PROGRAM);
-        if needed <= left {
-            if left - needed < threads.saturating_mul(allocator::ARENA) {
-                allocator::share_arena();
-            }
-            return Ok(());
+    pub(crate) fn ensure_room(
+        object: &str,
+        (bytes, origin): (usize, Origin),
+        threads: usize,
+    ) -> Result<(), Box<Self>> {
+        let own = threads.saturating_mul(THREAD.max(min_stack())).saturating_add(PROGRAM);
+        let all = own.saturating_add(bytes);
+        let of_data = if origin == Origin::Private { all } else { own };
+        let is_short = |counted, needed| left(counted).is_some_and(|left| left < needed);
+        if is_short(Counted::AddressSpace, all) || is_short(Counted::Data, of_data) {
+            let object = match threads {
+                0 => object.to_owned(),
+                _ => format!("{object}, and stacks of {threads} threads"),
+            };
+            return Err(Self::of("mmap", &object, all, &out_of_memory()));
         }
-        let object = match threads {
-            0 => object.to_owned(),
-            _ => format!("{object}, and stacks of {threads} threads"),
-        };
-        Err(Self::of("mmap", &object, needed, &out_of_memory()))
+        let arenas = threads.saturating_mul(allocator::ARENA);
+        if is_short(Counted::AddressSpace, all.saturating_add(arenas)) {
+            allocator::share_arena();
+        }
+        Ok(())
     }
 
-    /// Checks that the limit of address space leaves room for another thread.
+    /// Checks that the limits of memory leave room for another thread.
     ///
     /// # Errors
     /// When it does not.
     pub fn ensure_thread() -> Result<(), Box<Self>> {
-        let Some(left) = address_space_left() else { return Ok(()) };
+        let Some(left) = memory_left() else { return Ok(()) };
         let needed = THREAD.max(min_stack());
         if needed <= left {
             return Ok(());
@@ -122,10 +129,10 @@ pub(crate) fn out_of_memory() -> io::Error {
     return io::ErrorKind::OutOfMemory.into();
 }
 
-/// A size that shrinks under `ulimit -v`: at most a quarter of the address space that is left, and
-/// at least `least`.
+/// A size that shrinks under limits of memory: at most a quarter of what is left, and at least
+/// `least`.
 pub(crate) fn sparing(least: usize, most: usize) -> usize {
-    let quarter = address_space_left().map_or(usize::MAX, |left| left / 4);
+    let quarter = memory_left().map_or(usize::MAX, |left| left / 4);
     most.min(quarter).max(least)
 }
 

@@ -18,8 +18,8 @@ pub(crate) struct Header {
     pub(crate) file_end: AtomicU64,
     /// The number of the parallel region that the PEs are in, from 1 on.
     pub(crate) region: AtomicU64,
-    /// When a thread ran a PE that none had run before, last, in nanoseconds since the job began.
-    pub(crate) newest_ns: AtomicU64,
+    /// The last time that a PE was run for the first time, in nanoseconds since the job began.
+    pub(crate) last_first_arrival_ns: AtomicU64,
 }
 
 /// The value of [`PeState::absent_since`] before any thread has run the PE.

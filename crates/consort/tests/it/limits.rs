@@ -14,11 +14,16 @@ const MB: usize = 1 << 20;
 /// The variable that tells a process of this test what to do.
 const TASK: &str = "TEST_TASK";
 
-/// What a process writes that runs `test` of this file with a task, under `ulimit -v` of so many
-/// MiB, with heaps of a size, or of the default if it is empty. It must end well.
+/// As [`process_under`] `ulimit -v`.
 fn process(test: &str, task: &str, most: usize, heap: &str) -> String {
+    process_under("-v", test, task, most, heap)
+}
+
+/// What a process writes that runs `test` of this file with a task, under a limit of so many MiB,
+/// with heaps of a size, or of the default if it is empty. It must end well.
+fn process_under(limit: &str, test: &str, task: &str, most: usize, heap: &str) -> String {
     let program = env::current_exe().expect("this program");
-    let script = format!("ulimit -c 0; ulimit -v {}; exec \"$@\"", most * 1024);
+    let script = format!("ulimit -c 0; ulimit {limit} {}; exec \"$@\"", most * 1024);
     let mut command = Command::new("sh");
     command.args(["-c", &script, "sh"]).arg(program);
     command.args([&format!("limits::{test}"), "--exact", "--nocapture"]).env(TASK, task);
@@ -39,8 +44,8 @@ fn task() -> Option<u32> {
 }
 
 #[test]
-fn job_under_ulimit_v_works_or_names_the_limit() {
-    let own = "job_under_ulimit_v_works_or_names_the_limit";
+fn job_under_a_limit_of_memory_works_or_names_the_limit() {
+    let own = "job_under_a_limit_of_memory_works_or_names_the_limit";
     if let Some(pes) = task() {
         let job = Pes::threads(pes).without_wisdom().run(|pe| {
             let memory = pe.world().symmetric::<u64>(1000)?;
@@ -49,17 +54,24 @@ fn job_under_ulimit_v_works_or_names_the_limit() {
         });
         return println!("{}", job.map_or_else(|error| error.to_string(), |_| "works".to_owned()));
     }
+    for limit in ["-v", "-d"] {
+        works_or_names_the_limit(own, limit);
+    }
+}
+
+fn works_or_names_the_limit(own: &str, limit: &str) {
     for pes in [2, 4, 16] {
         // Heaps, what all jobs have, and stacks.
         let needed = pes * 73 + 60;
         let steps = [80, needed - 60, needed, needed + 20, needed + 60, needed + 90, 5650, 8000];
         let ends = steps.map(|most| {
-            let text = process(own, &pes.to_string(), most, "64M");
-            let (works, is_named) = (text.contains("works\n"), text.contains("`ulimit -v`"));
+            let text = process_under(limit, own, &pes.to_string(), most, "64M");
+            let name = format!("`ulimit {limit}`");
+            let (works, is_named) = (text.contains("works\n"), text.contains(&name));
             assert!(works != is_named, "{pes} PEs with {most} MiB: {text}");
             works
         });
-        assert!(!ends[0] && ends[6..].iter().all(|&works| works), "{pes} PEs: {ends:?}");
+        assert!(!ends[0] && ends[6..].iter().all(|&works| works), "{limit}, {pes} PEs: {ends:?}");
     }
 }
 
@@ -170,12 +182,14 @@ fn heap_of_512_mib_is_the_default_and_costs_no_memory() {
 
 /// Programs that give no size start wherever their PEs do.
 #[test]
-fn default_heap_is_smaller_under_ulimit_v() {
-    let own = "default_heap_is_smaller_under_ulimit_v";
+fn default_heap_is_smaller_under_limits_of_memory() {
+    let own = "default_heap_is_smaller_under_limits_of_memory";
     if env::var(TASK).is_err() {
-        for most in [325, 1000, 2800, 8000] {
-            let text = process(own, "sum", most, "");
-            assert!(text.contains("the sum is 6"), "{most} MiB: {text}");
+        for limit in ["-v", "-d"] {
+            for most in [325, 1000, 2800, 8000] {
+                let text = process_under(limit, own, "sum", most, "");
+                assert!(text.contains("the sum is 6"), "{limit}, {most} MiB: {text}");
+            }
         }
         return;
     }

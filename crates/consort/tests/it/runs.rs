@@ -109,7 +109,10 @@ fn runs(pes: u32, words: usize) -> Vec<Run> {
             symmetric: true,
         };
         let able = |one: &Candidate| Algorithms::here().serves(&CallSpec::from(&query), one);
-        let candidates: Vec<Candidate> = everything(collective).into_iter().filter(able).collect();
+        let mut candidates = everything(collective);
+        let count = candidates.len();
+        candidates.retain(able);
+        assert!(2 * candidates.len() > count, "{} of {count} serve {collective}", candidates.len());
         for candidate in &candidates {
             let run = Run {
                 collective,
@@ -131,17 +134,15 @@ fn runs(pes: u32, words: usize) -> Vec<Run> {
 fn wrap_the_window(pes: u32, sizes: &'static [usize]) {
     let all: Vec<Run> = sizes.iter().flat_map(|&words| runs(pes, words)).collect();
     let count = all.len() as u64;
-    assert!(all.len() > everything(Collective::Reduce).len(), "only {count} runs are served");
-    let drawn: Vec<u64> = seeds::some_of(count).map(|seed| seed % count).collect();
+    let drawn: Vec<u64> = seeds::of_programs(count).map(|seed| seed % count).collect();
     alone(LIMIT, move || {
-        let served = Pes::threads(pes).run(|pe| {
+        let ended = Pes::threads(pes).run(|pe| {
             let world = pe.world();
             for &words in sizes {
                 let buffers = Buffers::new(world, words)?;
-                for (index, run) in (0..).zip(&all).filter(|(index, _)| drawn.contains(index)) {
-                    if run.words != words {
-                        continue;
-                    }
+                let is_drawn =
+                    |(index, run): &(u64, &Run)| run.words == words && drawn.contains(index);
+                for (index, run) in (0..).zip(&all).filter(is_drawn) {
                     if world.rank() == Rank(0) {
                         note(format!("run {index} on {pes} PEs: {run:?}"));
                     }
@@ -150,7 +151,7 @@ fn wrap_the_window(pes: u32, sizes: &'static [usize]) {
             }
             Ok(())
         });
-        served.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));
+        ended.unwrap_or_else(|error| panic!("{pes} PEs: {error}"));
     });
 }
 

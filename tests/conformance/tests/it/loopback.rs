@@ -22,15 +22,15 @@ fn conform(pes: u32, forms: [Nodes; 2], count: usize) {
         [_, nodes] => Job::capabilities_between(pes, nodes),
     };
     let programs = programs(pes, able, count);
-    let seeds: Vec<u64> = seeds::some_of(programs.len() as u64).collect();
-    let count = seeds.len();
+    let seeds = seeds::of_programs(programs.len() as u64);
+    let drawn = seeds.clone().count();
     let ended = alone(LIMIT, move || {
         let launch = Pes::threads(pes).loopback(forms, pes.into());
-        play(launch, &programs, &seeds)
+        play(launch, &programs, seeds)
             .unwrap_or_else(|error| panic!("{pes} PEs on {forms:?}: {error}"))
     });
     assert_eq!(ended.len(), pes as usize);
-    assert!(ended.iter().all(|&(_, programs)| programs == count));
+    assert!(ended.iter().all(|&(_, played)| played == drawn));
 }
 
 macro_rules! conforms {

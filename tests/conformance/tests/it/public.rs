@@ -8,6 +8,7 @@
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     future::Future,
+    ops::Range,
     task::{Context, Poll, Waker},
     thread,
     time::Duration,
@@ -16,12 +17,12 @@ use std::{
 use consort::{Atomic, Collective, Operator, Pes, Pod, Rank, Result, Sum, Symmetric, Team};
 use consort_conformance::{
     Case, Coverage, Member, Program, Progress, Side, Space,
-    cases::stride,
+    cases::spread,
     data::{Random, affine, affine_in_a_byte, elements},
     run,
     turns::note,
 };
-use consort_fabric::{Candidate, Capabilities};
+use consort_fabric::Capabilities;
 
 #[path = "../../../../crates/consort/tests/it/typed.rs"]
 mod typed;
@@ -159,8 +160,8 @@ impl<'p> Player<'p, '_> {
             let Memory::Bytes(memory) = memory else { unreachable!("blocks of bytes") };
             memory
         }
-        let Case { ref kind, ref barrier, .. } = *case;
-        self.world.force(Collective::Barrier, Some(Candidate::clone(barrier)));
+        let Case { kind, barrier, .. } = case;
+        self.world.force(Collective::Barrier, Some((**barrier).clone()));
         if kind.collective.is_vector() {
             // On values they first exchange counts, which what was forced before may not serve.
             for counts in [Collective::Gather, Collective::AllGather, Collective::AllToAll] {
@@ -231,7 +232,7 @@ pub(crate) fn programs(pes: u32, able: Capabilities, count: usize) -> Vec<Progra
     let mut coverage = Coverage::default();
     coverage.note(pes, &cases);
     if pes < MANY {
-        cases.extend(space.in_few_modes().filter(|case| coverage.adds(pes, case, can_be)));
+        cases.extend(space.in_few_modes().filter(|case| coverage.note_if_new(pes, case, can_be)));
     }
     let numbered = cases.chunks(CALLS).zip(0..);
     numbered.map(|(cases, number)| Program::new(pes, number, cases)).collect()
@@ -266,20 +267,25 @@ impl Progress for Words<'_, '_> {
     }
 }
 
-/// Plays the programs of these seeds on PEs, which `launch` starts. Returns how many of the PEs here
-/// have played how many programs.
-pub(crate) fn play(launch: Pes, programs: &[Program], seeds: &[u64]) -> Result<Vec<(Rank, usize)>> {
+/// Plays the programs with these seeds on the PEs that `launch` starts. Returns the rank of each PE
+/// in this process, and the number of programs that it has played.
+pub(crate) fn play(
+    launch: Pes,
+    programs: &[Program],
+    seeds: Range<u64>,
+) -> Result<Vec<(Rank, usize)>> {
     let count = programs.len();
-    let of_seed = |&seed: &u64| {
+    let of_seed = |seed: u64| {
         let number = usize::try_from(seed % count as u64).expect("there are few programs");
-        &programs[number * stride(count) % count]
+        &programs[spread(number, count)]
     };
-    let programs: Vec<&Program> = seeds.iter().map(of_seed).collect();
+    let programs: Vec<&Program> = seeds.map(of_seed).collect();
+    assert!(!programs.is_empty(), "a suite plays some programs");
     launch.heap_bytes(64 << 20).run(|pe| {
         let (world, mut pool) = (pe.world(), Pool::new());
         let calls: usize = programs.iter().map(|program| program.cases.len()).sum();
         let words = world.symmetric(2 * calls)?;
-        let mut first = 0;
+        let (mut first, mut played) = (0, 0);
         let mut random = Random(u64::from(world.rank().0) << 32);
         for &program in &programs {
             let keys = keys(program);
@@ -292,7 +298,8 @@ pub(crate) fn play(launch: Pes, programs: &[Program], seeds: &[u64]) -> Result<V
             let mut member = Player { world, pool, keys, random };
             at_once(run(&mut member, program, &Words { words: &words, first }));
             first += 2 * program.cases.len();
+            played += 1;
         }
-        Ok(programs.len())
+        Ok(played)
     })
 }

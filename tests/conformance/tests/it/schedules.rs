@@ -1,13 +1,12 @@
 //! Programs of all cases, under schedules at random.
 //!
-//! A seed says all: which program is played, and what happens when. Of four programs two have
+//! A seed determines everything: the program, and the order of events. Of four programs two have
 //! calls of all kinds. One has none that all enter or leave together. One has calls in a row from
 //! or to one root, which nothing but the flow control keeps within a window of calls. A night plays
 //! each program once, and a change some, other ones each day. `TEST_SEED=N` plays one alone.
 //!
-//! More programs play what those leave out, so that together they play every algorithm at every
-//! size, in every mode and so on. It takes a minute to find out which these are, so their test is
-//! one of the night.
+//! More programs play the cases that these leave out, so that together they play every algorithm at
+//! every size, in every mode and so on. Finding those cases takes a minute, so only a night does it.
 
 use std::{collections::BTreeSet, sync::Mutex, thread};
 
@@ -31,13 +30,16 @@ const APART: usize = 37;
 /// Such that no PE says that it has taken a chunk.
 const SHORT_BYTES: usize = 57;
 
-/// Shows the seed when a schedule fails.
-struct Replay(u64);
+/// Shows how to play a schedule again when it fails: a test and a seed.
+struct Replay(&'static str, u64);
 
 impl Drop for Replay {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("TEST_SEED={} plays this schedule again", self.0);
+            let Self(test, seed) = self;
+            eprintln!(
+                "TEST_SEED={seed} cargo test -p consort-conformance --test it {test} plays this again"
+            );
         }
     }
 }
@@ -107,8 +109,8 @@ fn capabilities(pes: u32, nodes: Nodes) -> Capabilities {
     Simulation::explored(pes).nodes(nodes).capabilities().expect("any number of PEs")
 }
 
-fn explore(seed: u64, (pes, nodes, cases): (u32, Nodes, &[Case])) {
-    let _replay = Replay(seed);
+fn explore(test: &'static str, seed: u64, (pes, nodes, cases): (u32, Nodes, &[Case])) {
+    let _replay = Replay(test, seed);
     let program = Program::new(pes, seed, cases);
     if let Err(error) = simulate(&Simulation::explored(pes).nodes(nodes), &program) {
         panic!("{error}, on {nodes:?}, in{}", listed(&program));
@@ -118,10 +120,10 @@ fn explore(seed: u64, (pes, nodes, cases): (u32, Nodes, &[Case])) {
 #[test]
 fn every_algorithm_survives_schedules_at_random() {
     let programs = PROGRAMS as u64;
-    on_all_cores(seeds::some_of(programs), |seed| {
+    on_all_cores(seeds::of_programs(programs), |seed| {
         let number = usize::try_from(seed % programs).expect("there are few programs");
         let (pes, nodes, cases) = program(number);
-        explore(seed, (pes, nodes, &cases));
+        explore("at_random", seed, (pes, nodes, &cases));
     });
 }
 
@@ -140,14 +142,14 @@ mod night {
     use super::*;
 
     #[test]
-    fn what_they_leave_out_survives_schedules_too() {
+    fn programs_of_left_out_cases_survive_schedules() {
         let rest = rest();
         assert!(rest.len() < PROGRAMS, "programs at random leave out too much");
         let programs = rest.len() as u64;
-        on_all_cores(seeds::some_of(programs), |seed| {
+        on_all_cores(seeds::of_programs(programs), |seed| {
             let number = usize::try_from(seed % programs).expect("there are few programs");
             let (pes, nodes, cases) = &rest[number];
-            explore(seed, (*pes, *nodes, cases));
+            explore("left_out", seed, (*pes, *nodes, cases));
         });
     }
 
@@ -174,7 +176,8 @@ mod night {
         let mut add = |(pes, nodes), all: &mut dyn Iterator<Item = Case>| {
             let capabilities = capabilities(pes, nodes);
             let can_be = |case: &Case| case.is_served(pes, capabilities);
-            let cases: Vec<Case> = all.filter(|case| coverage.adds(pes, case, can_be)).collect();
+            let cases: Vec<Case> =
+                all.filter(|case| coverage.note_if_new(pes, case, can_be)).collect();
             played.extend(cases.iter().filter_map(|case| case.kind.candidate.clone()));
             programs.extend(cases.chunks(CALLS).map(|cases| (pes, nodes, cases.to_vec())));
         };

@@ -20,15 +20,16 @@ const SEGMENT: &str = "CONSORT_SEGMENT";
 /// Runs programs of `count` cases on `pes` PEs.
 fn conform(pes: u32, count: usize) {
     let programs = programs(pes, Job::capabilities_of(pes), count);
-    let seeds: Vec<u64> = seeds::some_of(programs.len() as u64).collect();
-    let count = seeds.len();
+    let seeds = seeds::of_programs(programs.len() as u64);
+    let drawn = seeds.clone().count();
     let ended = alone(LIMIT, move || {
-        play(Pes::threads(pes), &programs, &seeds).unwrap_or_else(|error| {
+        play(Pes::threads(pes), &programs, seeds).unwrap_or_else(|error| {
             let segment = std::env::var(SEGMENT).unwrap_or_default();
             panic!("{pes} PEs, {SEGMENT}={segment}: {error}")
         })
     });
-    assert!(ended.iter().all(|&(_, programs)| programs == count));
+    assert_eq!(ended.len(), pes as usize);
+    assert!(ended.iter().all(|&(_, played)| played == drawn));
 }
 
 /// What an algorithm cannot serve all PEs refuse alike, and can go on.
@@ -41,7 +42,7 @@ fn what_cannot_be_served_is_refused_by_all() {
                 case.settles() && !case.symmetric && !case.is_served(pes, Job::capabilities_of(pes))
             };
             let mut coverage = Coverage::default();
-            let is_new = |case: &Case| coverage.adds(pes, case, unable);
+            let is_new = |case: &Case| coverage.note_if_new(pes, case, unable);
             let cases: Vec<Case> = space.in_few_modes().filter(is_new).collect();
             assert!(!cases.is_empty(), "all algorithms serve all calls of {pes} PEs");
             let program = Program::new(pes, 1, &cases);

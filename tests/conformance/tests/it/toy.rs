@@ -168,7 +168,7 @@ fn every_algorithm_in_any_inbox() {
     for (pes, buffered) in [(2, true), (3, false), (5, true), (8, false), (17, true)] {
         let toy = toy(pes, 4000, buffered);
         let can_be = |case: &Case| case.settles() && case.is_served(pes, toy);
-        let is_new = |case: &Case| coverage.adds(pes, case, can_be);
+        let is_new = |case: &Case| coverage.note_if_new(pes, case, can_be);
         let cases: Vec<Case> = Space::of(pes, &SIZES).in_few_modes().filter(is_new).collect();
         served.extend(cases.iter().map(name));
         for (cases, number) in cases.chunks(CALLS).zip(0..) {

@@ -35,10 +35,10 @@ fn main() -> ExitCode {
         Trial::test(format!("suite::{pes}"), move || {
             // The processes play what this one has drawn: they might begin on another day.
             let programs = programs(pes, Job::capabilities_of(pes), count).len() as u64;
-            let seeds: Vec<u64> = seeds::some_of(programs).collect();
-            let arguments = [count as u64, seeds[0], seeds.len() as u64].map(|one| one.to_string());
-            let [count, first, number] = arguments.each_ref();
-            launching::start(pes, &["suite", count, first, number]).ended().is(0, "")
+            let seeds = seeds::of_programs(programs);
+            let arguments = [count as u64, seeds.start, seeds.end].map(|one| one.to_string());
+            let [count, first, end] = arguments.each_ref();
+            launching::start(pes, &["suite", count, first, end]).ended().is(0, "")
         })
     });
     let tests =
@@ -52,15 +52,14 @@ fn main() -> ExitCode {
 fn run(program: &[String]) -> ExitCode {
     let program: Vec<&str> = program.iter().map(String::as_str).collect();
     match program[..] {
-        ["suite", count, first, number] => {
-            let [count, first, number] =
-                [count, first, number].map(|one| one.parse().expect("a number"));
-            let (pes, seeds): (_, Vec<u64>) = (size(), (first..first + number).collect());
-            let count = usize::try_from(count).expect("a number of cases");
+        ["suite", count, first, end] => {
+            let [count, first, end] = [count, first, end].map(|one| one.parse().expect("a number"));
+            let (pes, count) = (size(), usize::try_from(count).expect("a number of cases"));
             let programs = programs(pes, Job::capabilities_of(pes), count);
-            match play(Pes::from_env(1), &programs, &seeds) {
+            match play(Pes::from_env(1), &programs, first..end) {
                 Ok(played) => {
-                    assert!(played.len() == 1 && played[0].1 == seeds.len(), "{played:?}");
+                    let drawn = (first..end).count();
+                    assert!(played.len() == 1 && played[0].1 == drawn, "{played:?}");
                     ExitCode::SUCCESS
                 }
                 Err(error) => {

@@ -8,7 +8,7 @@
 //! | `verdict` | decides by three snapshots |
 //! | `describe` | where a PE waits, and for what, in words |
 //!
-//! A PE that has waited for some milliseconds publishes the call and the group that it waits in. A
+//! A PE that has waited for an interval of checks publishes the call and the group that it waits in. A
 //! PE is *stuck* if all members of its call wait or have finished, and the members that have not
 //! begun the call are stuck themselves. A member that has begun the call and waits, there or
 //! elsewhere, has sent all that it can send without the others. So the stuck PEs are the largest
@@ -24,8 +24,8 @@
 //! awaits credits waits in the first call of the quarter of the window after the credits' quarter:
 //! a PE that has begun that call has given its credit.
 //!
-//! The waiting PE of the lowest rank runs the detection for all that share memory, every few
-//! milliseconds. If some PE is far, `far::census` asks the other processes.
+//! The waiting PE of the lowest rank runs the detection for all that share memory, at each of its
+//! checks (`Config::check_interval`). If some PE is far, `far::census` asks the other processes.
 
 use consort_fabric::Rank;
 

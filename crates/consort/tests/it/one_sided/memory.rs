@@ -53,7 +53,7 @@ fn exhaustion_is_an_error_on_all_and_the_job_goes_on() {
         Ok(error.to_string())
     });
     for error in errors {
-        for part in ["2056 bytes", "2048 of 4096", "heap_bytes(8192)"] {
+        for part in ["2056 bytes", "2048 of 4096", "CONSORT_HEAP_BYTES=8192", "heap_bytes(8192)"] {
             assert!(error.contains(part), "{error}");
         }
     }
