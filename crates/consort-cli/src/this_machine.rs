@@ -6,6 +6,7 @@ use consort_bench::{
 };
 use consort_native::{
     affinity::CpuId,
+    obtains_large_page,
     topology::{Cache, CacheKind, Cpu, Topology},
     usage::LargePages,
 };
@@ -35,6 +36,8 @@ pub(crate) struct Machine {
 struct Pages {
     private: String,
     shared: String,
+    /// Whether memory that processes share has got one in a trial.
+    shared_obtained: Option<bool>,
 }
 
 /// The position of a logical processor.
@@ -92,8 +95,11 @@ impl Machine {
             limited_by,
             allowed: allowed.iter().map(|cpu| cpu.0).collect(),
             quota_cores: topology.quota_cores(),
-            large_pages: LargePages::of_system()
-                .map(|LargePages { private, shared }| Pages { private, shared }),
+            large_pages: LargePages::of_system().map(|LargePages { private, shared }| Pages {
+                private,
+                shared,
+                shared_obtained: obtains_large_page(),
+            }),
         }
     }
 
@@ -107,12 +113,16 @@ impl Machine {
 }
 
 fn large_pages(pages: Option<&Pages>) -> String {
-    let Some(Pages { private, shared }) = pages else {
+    let Some(Pages { private, shared, shared_obtained }) = pages else {
         return "no large pages\n".to_owned();
     };
     let hint = match &**shared {
         "never" | "deny" => format!("; {} decides", LargePages::SHARED),
-        _ => String::new(),
+        _ => match shared_obtained {
+            Some(true) => " (obtained)".to_owned(),
+            Some(false) => " (not obtained in a trial)".to_owned(),
+            None => String::new(),
+        },
     };
     format!("large pages: private memory {private}, shared memory {shared}{hint}\n")
 }

@@ -104,6 +104,7 @@ pub use progress::{
     policy::{UnknownWaiting, Waiting},
 };
 pub use segment::{
+    large_page::obtains_large_page,
     no_memory::NoMemory,
     origin::{Origin, UnknownOrigin},
 };

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use consort_native::usage::LargePages;
+use consort_native::{obtains_large_page, usage::LargePages};
 use libc::{c_char, c_int};
 
 use crate::{environment::SYMMETRIC_SIZE, world::World};
@@ -32,13 +32,17 @@ pub unsafe fn get_name(name: *mut c_char) {
     bytes.enumerate().for_each(|(at, byte)| unsafe { name.add(at).write(byte.cast_signed()) });
 }
 
-/// Whether the system uses large pages for the heap.
+/// Whether the heap has large pages: the settings of the system, and what a trial has come to.
 fn large_pages(world: &World) -> String {
     let Some(pages) = LargePages::of_system() else {
         return "this system has none".to_owned();
     };
     let uses = match (pages.may_be_shared(), world.job.config().fits()) {
-        (true, true) => "used".to_owned(),
+        (true, true) => match obtains_large_page() {
+            Some(true) => "obtained".to_owned(),
+            Some(false) => "asked for, but not obtained in a trial".to_owned(),
+            None => "asked for".to_owned(),
+        },
         (true, false) => "not used, since PEs share cores".to_owned(),
         (false, _) => format!("not used: set {} to advise", LargePages::SHARED),
     };

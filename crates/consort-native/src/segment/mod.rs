@@ -15,9 +15,11 @@
 //! | `backing` | where extents come from |
 //! | `origin` | whether other processes may map it too |
 //! | `part` | typed items in a segment |
+//! | `large_page` | a trial of whether large pages are there |
 //! | `no_memory` | the error when the system refuses memory |
 
 pub(crate) mod backing;
+pub(crate) mod large_page;
 pub(crate) mod no_memory;
 pub(crate) mod origin;
 pub(crate) mod page;
