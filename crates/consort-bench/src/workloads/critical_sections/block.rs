@@ -34,6 +34,8 @@ const MOST_LACKING: f64 = 0.1;
 const TIMED: u64 = 64;
 /// The most operations that a thread times.
 const MOST_TIMED: usize = 100_000;
+/// How long a block without an operation goes on, on a machine that has other work.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The most operations of a sample without contention, and the most increments.
 const UNCONTENDED: usize = 2_000;
 const MOST_INCREMENTS: usize = 2_000_000;
@@ -57,6 +59,10 @@ pub(super) struct Setting<'s> {
 }
 
 impl Setting<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed) // the flag publishes no other data
+    }
+
     /// The core of each thread, and last that of the server; `None` if they outnumber the cores.
     fn cpus(&self) -> Option<Vec<CpuId>> {
         Topology::discover().placement(self.threads + usize::from(self.has_server))
@@ -178,23 +184,26 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
 
 /// Looks at the threads at the end of each window, from when each has made an operation: one that
 /// the system has not started yet is not treated unfairly. It waits for that as long as for the
-/// block at most.
+/// block at most. A block without an operation goes on until there is one.
 fn watch(done: &[Done], setting: &Setting<'_>) -> Vec<Look> {
     let begun = Instant::now();
-    let goes_on = |begun: Instant| {
-        // Relaxed: the flag publishes no other data.
-        begun.elapsed() < setting.length && !setting.stop.load(Relaxed)
-    };
+    let goes_on = |begun: Instant| begun.elapsed() < setting.length && !setting.is_stopped();
     while done.iter().any(|one| one.0.load(Relaxed) == 0) && goes_on(begun) {
         thread::sleep(WINDOW / 10);
     }
     let mut looks = vec![Look::at(done)];
     let begun = looks[0].at;
-    while goes_on(begun) {
+    while goes_on(begun) || is_idle(&looks) && begun.elapsed() < PATIENCE && !setting.is_stopped() {
         thread::sleep(WINDOW);
         looks.push(Look::at(done));
     }
     looks
+}
+
+/// Whether no thread has made an operation since the first look.
+fn is_idle(looks: &[Look]) -> bool {
+    let last = &looks[looks.len() - 1];
+    last.since(&looks[0]).iter().all(|&operations| operations == 0)
 }
 
 /// Uses the counter until the block is over. Returns the times of the operations that are timed, in
@@ -300,6 +309,9 @@ mod tests {
         let measured = block::<Mutex<Numbers, Mcs>>(&setting).unwrap();
         assert!(measured.mops > 0.0 && measured.latency_ns.is_some(), "{measured:?}");
         assert!(measured.fairness.iter().all(|ratio| *ratio >= 1.0), "{measured:?}");
+        let short = Setting { length: Duration::ZERO, ..setting };
+        let measured = block::<Mutex<Numbers, Mcs>>(&short).unwrap();
+        assert!(measured.mops > 0.0, "a block lasts until there is an operation: {measured:?}");
         assert!(!uncontended_ns::<Mutex<Numbers, Mcs>>(1, WINDOW).unwrap().is_empty());
     }
 
