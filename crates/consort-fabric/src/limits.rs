@@ -25,28 +25,28 @@ const MAPPINGS_IN_RESERVE: usize = 8;
 
 /// A number in a file of the system.
 fn number_in(path: &str) -> Option<usize> {
-    numbers_in(path, 0)
+    number_at(path, 0)
 }
 
-/// The number at a place, from 0 on, of those in a file of the system.
-fn numbers_in(path: &str, place: usize) -> Option<usize> {
+/// The number at a place, from 0 on, in a file of the system.
+fn number_at(path: &str, place: usize) -> Option<usize> {
     fs::read_to_string(path).ok()?.split_whitespace().nth(place)?.parse().ok()
 }
 
-/// The memory of a process that a limit counts.
+/// A limit of a process's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Counted {
-    /// Address space (`ulimit -v`): all that is mapped.
+pub enum MemoryLimit {
+    /// The limit of address space (`ulimit -v`), which counts all mappings.
     AddressSpace,
-    /// Data (`ulimit -d`): what is mapped for this process alone and may be written.
+    /// The limit of data (`ulimit -d`), which counts private mappings that may be written.
     Data,
 }
 
-impl Counted {
-    /// What each of the limits counts.
+impl MemoryLimit {
+    /// All limits.
     pub const EVERY: [Self; 2] = [Self::AddressSpace, Self::Data];
 
-    /// The command that shows and changes the limit, and the name of what it counts.
+    /// The command that shows and changes the limit, and the name of the memory that it counts.
     #[cfg(all(unix, not(miri)))]
     const fn names(self) -> [&'static str; 2] {
         match self {
@@ -59,7 +59,7 @@ impl Counted {
 /// Returns the bytes that this process may still map for itself; `None` without a limit.
 #[must_use]
 pub fn memory_left() -> Option<usize> {
-    Counted::EVERY.into_iter().filter_map(left).min()
+    MemoryLimit::EVERY.into_iter().filter_map(left).min()
 }
 
 /// Returns the mappings that this process may have, if the system has such a limit.
@@ -78,13 +78,13 @@ pub fn mappings() -> Option<usize> {
 mod system {
     /// Returns `None`: this system has no limits of memory.
     #[must_use]
-    pub fn most(_: super::Counted) -> Option<usize> {
+    pub fn most(_: super::MemoryLimit) -> Option<usize> {
         None
     }
 
     /// Returns `None`, as [`most`].
     #[must_use]
-    pub fn left(_: super::Counted) -> Option<usize> {
+    pub fn left(_: super::MemoryLimit) -> Option<usize> {
         None
     }
 
@@ -110,30 +110,29 @@ mod system {
     };
 
     use super::{
-        Counted, MAPPINGS_IN_RESERVE, MARGIN, Refused, fs, io, mappings, most_mappings, number_in,
-        numbers_in,
+        MAPPINGS_IN_RESERVE, MARGIN, MemoryLimit, Refused, fs, io, mappings, most_mappings,
+        number_at, number_in,
     };
 
-    /// Returns the bytes that a process may map of what a limit counts; `None` without a limit.
+    /// Returns the bytes that a process may map under a limit; `None` if it is not set.
     #[must_use]
-    pub fn most(counted: Counted) -> Option<usize> {
-        let resource = match counted {
-            Counted::AddressSpace => Resource::As,
-            Counted::Data => Resource::Data,
+    pub fn most(limit: MemoryLimit) -> Option<usize> {
+        let resource = match limit {
+            MemoryLimit::AddressSpace => Resource::As,
+            MemoryLimit::Data => Resource::Data,
         };
         usize::try_from(getrlimit(resource).current?).ok()
     }
 
-    /// Returns the bytes that this process may still map of what a limit counts; `None` without a
-    /// limit.
+    /// Returns the bytes that this process may still map under a limit; `None` if it is not set.
     #[must_use]
-    pub fn left(counted: Counted) -> Option<usize> {
-        let most = most(counted)?;
-        let place = match counted {
-            Counted::AddressSpace => 0,
-            Counted::Data => 5, // stacks too
+    pub fn left(limit: MemoryLimit) -> Option<usize> {
+        let most = most(limit)?;
+        let place = match limit {
+            MemoryLimit::AddressSpace => 0,
+            MemoryLimit::Data => 5, // stacks too
         };
-        let pages = numbers_in("/proc/self/statm", place)?;
+        let pages = number_at("/proc/self/statm", place)?;
         Some(most.saturating_sub(pages.saturating_mul(page_size())))
     }
 
@@ -176,18 +175,18 @@ mod system {
         })
     }
 
-    /// What the limit counts that leaves no room for so many bytes; the limit, and what is left.
-    fn limit_met_by(bytes: usize) -> Option<(Counted, usize, usize)> {
-        let is_met = |counted| {
-            let left = left(counted).filter(|&left| left < bytes.saturating_add(MARGIN))?;
-            Some((counted, most(counted)?, left))
+    /// Returns the limit that a request of `bytes` exceeds, its value, and the bytes that are left.
+    fn limit_met_by(bytes: usize) -> Option<(MemoryLimit, usize, usize)> {
+        let is_met = |limit| {
+            let left = left(limit).filter(|&left| left < bytes.saturating_add(MARGIN))?;
+            Some((limit, most(limit)?, left))
         };
-        Counted::EVERY.into_iter().find_map(is_met)
+        MemoryLimit::EVERY.into_iter().find_map(is_met)
     }
 
     fn remedy_of_memory(bytes: usize) -> String {
-        if let Some((counted, most, left)) = limit_met_by(bytes) {
-            let [command, name] = counted.names();
+        if let Some((limit, most, left)) = limit_met_by(bytes) {
+            let [command, name] = limit.names();
             return format!(
                 "`{command}` allows this process {most} bytes of {name}, of which {left} are \
                  left: raise it, or ask for less symmetric memory or fewer PEs"

@@ -284,8 +284,8 @@ impl Space {
     }
 }
 
-/// Returns the number at a place of a sequence of all numbers below `count`, in which any numbers in
-/// a row are spread evenly, by the golden ratio.
+/// Returns the number at a place in a sequence of all numbers below `count`. Any numbers in a row of
+/// it are spread evenly, by the golden ratio.
 ///
 /// # Panics
 /// When `count` is 0.

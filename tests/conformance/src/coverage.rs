@@ -37,9 +37,9 @@ impl Coverage {
     }
 }
 
-/// Returns a hash of each feature that a case shows: each candidate at every size, in memory of both kinds, in all nine modes, and with the first, a
-/// middle and the last PE as root; each algorithm on every number of PEs with every root, and in
-/// the modes that have names of their own at most sizes.
+/// Returns a hash of each feature that a case shows: its candidate with its size, its kind of memory,
+/// its modes, and the first, a middle or the last PE as root; its algorithm with the number of PEs
+/// and the root, and in the modes that have names of their own with most sizes.
 fn shows(pes: u32, case: &Case) -> impl Iterator<Item = u64> {
     /// Longer messages are shown in any mode.
     const LONG_BYTES: usize = 100_000;

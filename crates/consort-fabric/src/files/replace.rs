@@ -71,8 +71,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// Replaces the file at `path` by one with this content. It keeps the old one's mode, and its owner
-/// if that is allowed. The new mode never has the bits of
-/// `withheld`.
+/// if that is allowed. The new mode never has the bits of `withheld`.
 ///
 /// # Errors
 /// When it is not a regular file, or cannot be written. Then nothing has changed.

@@ -136,7 +136,7 @@ impl<'e> Pauses<'e> {
 }
 
 impl Pauses<'_> {
-    /// Compares calls with the peers at each interval of checks; for when no other check is allowed.
+    /// Compares calls with the peers at each interval of checks, when no other check is allowed.
     fn compare_calls(&mut self) {
         let now = Instant::now();
         let compared = *self.compared.get_or_insert(now);

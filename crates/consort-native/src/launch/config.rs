@@ -81,9 +81,9 @@ impl Config {
     }
 
     /// Returns the time between two checks of a waiting PE: whether its peers make the same call,
-    /// are present, and do not all wait for each other. Each PE checks all peers, so many PEs of
-    /// few cores check less often. Up to about 1000 PEs on two cores, checks then take less than a
-    /// quarter of the time.
+    /// are present, and do not all wait for each other. Each PE checks all peers, so a check
+    /// takes longer and comes less often where many PEs share few cores. Up to about 1000 PEs on
+    /// two cores, checks take less than a quarter of the time.
     pub(crate) fn check_interval(&self) -> Duration {
         let [shortest, longest] = CHECK_INTERVAL;
         let checks = self.pes.saturating_mul(self.here.div_ceil(self.cores.max(1)));

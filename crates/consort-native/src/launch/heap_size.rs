@@ -3,7 +3,7 @@
 //! A heap is address space, and takes memory when it is used. So all heaps together may be larger
 //! than the machine's memory. One heap may not: nobody could use all of it.
 
-use consort_fabric::limits::{Counted, most};
+use consort_fabric::limits::{MemoryLimit, most};
 
 use crate::host::usage::memory_bytes;
 
@@ -15,7 +15,7 @@ const DEFAULT_BYTES: usize = 512 << 20;
 /// most a quarter of it.
 #[must_use]
 pub fn default_heap_bytes(pes: u32) -> usize {
-    let most = Counted::EVERY.into_iter().filter_map(most).min();
+    let most = MemoryLimit::EVERY.into_iter().filter_map(most).min();
     let each = most.map_or(usize::MAX, |most| most / 4 / pes.max(1) as usize);
     DEFAULT_BYTES.min(each) / PAGE * PAGE
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use consort_fabric::limits::{Counted, Refused, left, memory_left, remedy};
+use consort_fabric::limits::{MemoryLimit, Refused, left, memory_left, remedy};
 
 use super::origin::Origin;
 use crate::system::allocator;
@@ -86,8 +86,8 @@ impl NoMemory {
         let own = threads.saturating_mul(THREAD.max(min_stack())).saturating_add(PROGRAM);
         let all = own.saturating_add(bytes);
         let of_data = if origin == Origin::Private { all } else { own };
-        let is_short = |counted, needed| left(counted).is_some_and(|left| left < needed);
-        if is_short(Counted::AddressSpace, all) || is_short(Counted::Data, of_data) {
+        let is_short = |limit, needed| left(limit).is_some_and(|left| left < needed);
+        if is_short(MemoryLimit::AddressSpace, all) || is_short(MemoryLimit::Data, of_data) {
             let object = match threads {
                 0 => object.to_owned(),
                 _ => format!("{object}, and stacks of {threads} threads"),
@@ -95,7 +95,7 @@ impl NoMemory {
             return Err(Self::of("mmap", &object, all, &out_of_memory()));
         }
         let arenas = threads.saturating_mul(allocator::ARENA);
-        if is_short(Counted::AddressSpace, all.saturating_add(arenas)) {
+        if is_short(MemoryLimit::AddressSpace, all.saturating_add(arenas)) {
             allocator::share_arena();
         }
         Ok(())

@@ -14,13 +14,16 @@ const MB: usize = 1 << 20;
 /// The variable that tells a process of this test what to do.
 const TASK: &str = "TEST_TASK";
 
-/// As [`process_under`] `ulimit -v`.
+/// Like [`process_under`], with `ulimit -v`.
 fn process(test: &str, task: &str, most: usize, heap: &str) -> String {
     process_under("-v", test, task, most, heap)
 }
 
-/// What a process writes that runs `test` of this file with a task, under a limit of so many MiB,
-/// with heaps of a size, or of the default if it is empty. It must end well.
+/// Runs a test of this file with a task in a process of its own, under a limit of `most` MiB. Each
+/// heap has `heap` bytes, or the default size if that is empty. Returns the process's output.
+///
+/// # Panics
+/// When the process fails.
 fn process_under(limit: &str, test: &str, task: &str, most: usize, heap: &str) -> String {
     let program = env::current_exe().expect("this program");
     let script = format!("ulimit -c 0; ulimit {limit} {}; exec \"$@\"", most * 1024);

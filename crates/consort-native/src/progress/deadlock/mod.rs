@@ -8,7 +8,7 @@
 //! | `verdict` | decides by three snapshots |
 //! | `describe` | where a PE waits, and for what, in words |
 //!
-//! A PE that has waited for an interval of checks publishes the call and the group that it waits in. A
+//! A PE that has waited for an interval of checks publishes its call and the group of that. A
 //! PE is *stuck* if all members of its call wait or have finished, and the members that have not
 //! begun the call are stuck themselves. A member that has begun the call and waits, there or
 //! elsewhere, has sent all that it can send without the others. So the stuck PEs are the largest
