@@ -51,6 +51,7 @@ mod tests {
     fn mappings_are_found_by_address() {
         let line = "7f00-8f00 rw-s 00000000 00:01 4 /memfd:segment (deleted)";
         assert!(begins_mapping_of(line, 0x7f00) && begins_mapping_of(line, 0x8eff));
-        assert!(!begins_mapping_of(line, 0x8f00) && !begins_mapping_of("Size: 4 kB", 0x7f00));
+        assert!(!begins_mapping_of(line, 0x7eff) && !begins_mapping_of(line, 0x8f00));
+        assert!(!begins_mapping_of("Size: 4 kB", 0x7f00));
     }
 }
