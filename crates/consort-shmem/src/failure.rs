@@ -62,7 +62,7 @@ unsafe extern "C" {
 /// the job by `shmem_global_exit`, nothing is wrong: the process exits.
 #[cold]
 pub fn fail(routine: &str, what: impl fmt::Display) -> ! {
-    end(routine, what, begun().is_none())
+    end(routine, what, false)
 }
 
 /// Like [`fail`], for a process that has joined the job but failed to initialize.
@@ -71,14 +71,14 @@ pub(crate) fn fail_to_start(routine: &str, what: impl fmt::Display) -> ! {
     end(routine, what, true)
 }
 
-/// Ends the process and its job, which is initialized unless it `is_starting`.
+/// Ends the process and its job. `is_starting` says that it has joined but is not initialized.
 fn end(routine: &str, what: impl fmt::Display, is_starting: bool) -> ! {
     if let Some(status) = ended_by_peer() {
         exit(status);
     }
     begin_to_end(1);
     let reason = format!("{routine}: {what}").replace('\n', " ");
-    if !(is_told(&reason) || is_starting && is_reported(&reason)) {
+    if !is_told(&reason, is_starting) && !is_reported(&reason) {
         let pe = begun().map_or_else(String::new, |own| format!("PE {}: ", own.rank));
         // In one piece, so that lines of several PEs do not mix. What cannot be written is lost.
         let _ = std::io::stderr().write_all(format!("{pe}{reason}\n").as_bytes());
@@ -182,18 +182,21 @@ pub(crate) fn print_by_lines() {
 /// Whether the launcher says why this process cannot start, once for all that cannot for that
 /// reason.
 fn is_reported(reason: &str) -> bool {
-    Member::here().ok().flatten().is_some_and(|member| member.report(reason))
+    let member = if begun().is_none() { Member::here().ok().flatten() } else { None };
+    member.is_some_and(|member| member.report(reason))
 }
 
 /// Fails the job. Whether its launcher, or the PE that has failed it before, says which PE failed
-/// and why, and that says all: where calls do not match, the line of each PE names its routine.
-fn is_told(reason: &str) -> bool {
+/// and why, and that says all: where calls do not match, the line of each PE names its routine. Of a
+/// job that fails at its start, the launcher says all.
+fn is_told(reason: &str, is_starting: bool) -> bool {
     let Some(own) = begun() else { return false };
     own.job.poison(&Failure::Pe { rank: own.rank, reason: reason.to_owned() });
     match own.job.failure() {
         Some(Failure::Pe { rank, .. } | Failure::Ended { rank, .. }) => {
             own.is_launched || rank != own.rank
         }
-        _ => false,
+        Some(_) => is_starting && own.is_launched,
+        None => false,
     }
 }

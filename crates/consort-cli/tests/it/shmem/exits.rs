@@ -26,6 +26,19 @@ fn exit_without_finalize_ends_well_with_one_warning() {
     }
 }
 
+/// Two PEs join, and wait ten seconds for one that never does.
+#[test]
+fn job_with_a_pe_that_never_joins_says_so_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "exits.c", &[]);
+    let script = "[ \"$CONSORT_RANK\" = 2 ] && exec sleep 60; exec \"$@\"";
+    let program = program.to_string_lossy();
+    let done = run(Path::new("sh"), 3, &["-c", script, "sh", &program, "all"]);
+    let said = text(&done);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert_eq!(said.matches("no thread has run PE 2 for 10s").count(), 1, "{said}");
+}
+
 #[test]
 fn exit_while_peers_wait_ends_the_job() {
     let folder = tempfile::tempdir().expect("a folder");
