@@ -25,7 +25,7 @@ use consort_fabric::{Local, Op, Place, Poisoned, Rank, Rendezvous, Span};
 use super::{
     operands::Buffer,
     remote::{Remote, RemoteKind},
-    view::{Call, SOURCE, STAGED, SYMMETRIC, TARGET},
+    view::{Call, NO_WORD, SOURCE, STAGED, SYMMETRIC, TARGET},
 };
 use crate::{
     heap::staging::{CallKey, Staged, StagedBlock, Staging},
@@ -314,6 +314,10 @@ impl Rendezvous for Call<'_> {
                 };
                 let extent = Extent::shown(line, 3);
                 line.publish(TAKEN); // an exposure is attached once
+                // The word may be as it was before, but the next wait for it is a new one.
+                if self.watched.load(Relaxed) == line_at + PAYLOAD_WORDS {
+                    self.watched.store(NO_WORD, Relaxed);
+                }
                 return Some(Remote {
                     at,
                     bytes,

@@ -281,12 +281,13 @@ impl Future for PairwiseCombine<'_> {
 #[cfg(test)]
 mod tests {
     use std::{
+        panic::Location,
         pin::pin,
         sync::{Arc, atomic::AtomicBool},
         task::Waker,
     };
 
-    use consort_fabric::{Local, Rank};
+    use consort_fabric::{Local, Place, Rank, Rendezvous, Span};
 
     use super::*;
     use crate::{
@@ -295,15 +296,15 @@ mod tests {
         launch::{config::Config, job::Job},
     };
 
-    /// The endpoint of PE 0 of two.
-    fn end() -> Endpoint {
+    /// The endpoints of two PEs.
+    fn ends() -> [Endpoint; 2] {
         let job: Arc<Job> = Job::new(Config::of_two()).expect("some memory");
-        Endpoint::new(job, Rank(0)).expect("memory")
+        [0, 1].map(|pe| Endpoint::new(Arc::clone(&job), Rank(pe)).expect("memory"))
     }
 
     /// Runs `test` on a call of PE 0, nonblocking or blocking, and on the group's count of moves.
     fn in_a_call(is_nonblocking: bool, test: impl FnOnce(&Call<'_>, &dyn Fn() -> u64)) {
-        let end = end();
+        let [end, _] = ends();
         // SAFETY: the only call, and the futures that drive it are polled one at a time.
         let mut call = unsafe { end.view(&Operands::NONE) };
         if is_nonblocking {
@@ -351,5 +352,32 @@ mod tests {
             assert!(pin!(call.when(|| Some(1))).poll(&mut context).is_ready());
             assert_eq!(moves(), 3, "what is ready at once was not waited for");
         });
+    }
+
+    /// An attached exposure leaves its word as it was before, so each wait sees the same value.
+    #[test]
+    fn each_wait_for_a_buffer_of_the_same_peer_is_one_move() {
+        let mut context = Context::from_waker(Waker::noop());
+        let ends = ends();
+        let [call, peer] = ends.each_ref().map(|end| {
+            // SAFETY: the PE's only call, whose futures are polled one at a time.
+            unsafe { end.begin(1, 1, &Operands::NONE, Location::caller()) }
+        });
+        let span = Span { place: Place::Source, at: 0, bytes: 0 };
+        for round in 1..4 {
+            let mut attach = pin!(call.attach(Rank(1), 0));
+            for _ in 0..2 {
+                assert!(attach.as_mut().poll(&mut context).is_pending());
+                assert_eq!(ends[0].group().memory.moves(), round);
+            }
+            assert!(call.awaited_word().is_some());
+            assert_eq!(pin!(peer.expose(Rank(0), 0, span)).poll(&mut context), Poll::Ready(Ok(())));
+            let Poll::Ready(Ok(remote)) = attach.poll(&mut context) else {
+                panic!("the buffer is exposed");
+            };
+            assert_eq!(call.awaited_word(), None, "it computes");
+            assert_eq!(pin!(call.detach(remote)).poll(&mut context), Poll::Ready(Ok(())));
+            assert_eq!(pin!(peer.await_detached()).poll(&mut context), Poll::Ready(Ok(())));
+        }
     }
 }
