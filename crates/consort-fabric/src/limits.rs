@@ -151,6 +151,11 @@ mod system {
                 let limit = soft(Resource::Memlock);
                 format!("raise the limit of locked memory: `ulimit -l` is {limit} bytes")
             }
+            (Errno::NOSYS | Errno::PERM | Errno::ACCESS, Refused::Thread) => {
+                "the kernel or a sandbox (seccomp) forbids to start threads: allow the system \
+                 calls clone and clone3"
+                    .to_owned()
+            }
             (Errno::AGAIN, Refused::Other) | (_, Refused::Thread) => remedy_of_threads(&counts()),
             (Errno::MFILE, _) => format!(
                 "no more files may be open: `ulimit -n` is {}; raise it, or start fewer PEs",

@@ -16,6 +16,9 @@
 #![expect(unsafe_code, reason = "changes the environment, runs functions around `main`, and forks")]
 
 pub mod children;
+pub mod plugins;
+#[cfg(target_os = "linux")]
+pub mod refusals;
 pub mod seeds;
 
 use std::{

@@ -10,6 +10,7 @@ mod first_lines;
 mod forks;
 mod linearizable;
 mod locks;
+mod many_threads;
 mod objects;
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod plugins;

@@ -78,6 +78,21 @@ fn works_or_names_the_limit(own: &str, limit: &str) {
     }
 }
 
+/// Shared memory is a file, which has a limit of its own.
+#[test]
+fn job_under_a_limit_of_files_works_or_names_the_limit() {
+    let own = "job_under_a_limit_of_files_works_or_names_the_limit";
+    if task().is_none() {
+        let ends = [1, 8000].map(|most| process_under("-f", own, "2", most, "64M"));
+        assert!(ends[0].contains("`ulimit -f` allows"), "{}", ends[0]);
+        assert!(ends[1].contains("works\n"), "{}", ends[1]);
+        return;
+    }
+    let pes = Pes::threads(2).without_wisdom().memory(Origin::Shared);
+    let job = pes.run(|pe| pe.world().all_reduce(1, Sum));
+    println!("{}", job.map_or_else(|error| error.to_string(), |_| "works".to_owned()));
+}
+
 /// Bytes of address space, and bytes that a core file would have.
 fn mapped() -> (usize, usize) {
     let text = fs::read_to_string("/proc/self/smaps").expect("the system says");

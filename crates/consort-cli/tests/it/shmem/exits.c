@@ -75,6 +75,20 @@ static int is_ended(const char *what, const char *name)
     return 9;
 }
 
+/* Crashes on the last PE, with most of a heap allocated and little of it used. */
+static int crashes(int is_last)
+{
+    char *memory = shmem_malloc(400 << 20);
+    if (memory == NULL)
+        return 9;
+    memset(memory, 1, 1 << 20);
+    shmem_barrier_all();
+    if (is_last)
+        *(volatile int *)NULL = 1;
+    shmem_barrier_all();
+    return 9;
+}
+
 int main(int count, char **arguments)
 {
     const char *what = count > 1 ? arguments[1] : "";
@@ -82,6 +96,8 @@ int main(int count, char **arguments)
     int is_last = shmem_my_pe() == shmem_n_pes() - 1;
     if (strcmp(what, "return 3") == 0)
         return 3;
+    if (strcmp(what, "crashes") == 0)
+        return crashes(is_last);
     if (strstr(what, "leaves") != NULL)
         wait_for_the_last(what);
     if (strstr(what, "ended") != NULL)

@@ -1,8 +1,8 @@
 //! Programs that end without `shmem_finalize`, or since a peer has called `shmem_global_exit`.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::MetadataExt as _, path::Path, process::Command};
 
-use super::{compile, consort, output, run, text};
+use super::{COMMAND, compile, consort, output, run, text};
 
 /// How the warning of an exit without `shmem_finalize` goes on after the PE.
 const WARNING: &str = "it exited without a call of shmem_finalize, which the library has made for \
@@ -37,6 +37,28 @@ fn job_with_a_pe_that_never_joins_says_so_once() {
     let said = text(&done);
     assert_eq!(done.status.code(), Some(1), "{said}");
     assert_eq!(said.matches("no thread has run PE 2 for 10s").count(), 1, "{said}");
+}
+
+/// The kernel writes to a core file a share of 1 GiB of what is allocated, and not what is reserved.
+#[test]
+fn crash_with_core_files_has_its_own_status_and_small_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "exits.c", &[]);
+    let mut run = Command::new("sh");
+    let script =
+        "ulimit -c unlimited 2>/dev/null; exec \"$0\" run --timeout 60 -n 3 \"$1\" crashes";
+    run.args(["-c", script, COMMAND]).arg(&program).current_dir(folder.path());
+    let done = output(&mut run);
+    let said = text(&done);
+    assert_eq!(done.status.code(), Some(139), "{said}");
+    assert!(said.contains("SIGSEGV"), "{said}");
+    // If they are kept where the process runs.
+    for entry in fs::read_dir(folder.path()).expect("a folder").flatten() {
+        if entry.file_name().to_string_lossy().starts_with("core") {
+            let bytes = entry.metadata().expect("a file").blocks() * 512;
+            assert!(bytes < (1 << 30) / 3 + (32 << 20), "{bytes} bytes in {:?}", entry.file_name());
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,11 @@
+//! A library that uses this crate may be unloaded: what it has left to the process or to a thread
+//! still finds its code.
+
+use consort_sandbox::plugins::unload;
+
+#[test]
+fn library_of_jobs_may_be_unloaded_before_the_thread_ends() {
+    let functions = ["job", "helpers", "pool", "kept_pool", "joined"].map(|name| (name, 2));
+    let test = "plugins::library_of_jobs_may_be_unloaded_before_the_thread_ends";
+    unload(test, "plugin_of_jobs", &functions);
+}
