@@ -53,6 +53,7 @@ fn main() -> ExitCode {
         Trial::test("tune::wisdom_is_found_again", wisdom_is_found_again),
         Trial::test("bench::warned_once", warned_once),
         Trial::test("ends::killed", killed),
+        Trial::test("ends::noexec", cache_without_programs).with_ignored_flag(!may_mount()),
         Trial::test("run::on_hosts", on_hosts),
         Trial::test("topo::places", places),
         Trial::test("mixed::one_machine_is_no_mixture", one_machine_is_no_mixture),
@@ -189,6 +190,22 @@ fn is_refused_once(setting: &str, value: &str, why: &str) -> Tested {
     Ok(())
 }
 
+/// A cache from which nothing can be loaded.
+fn cache_without_programs() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let cache = folder.path().join("cache");
+    fs::create_dir(&cache)?;
+    let script = "mount -t tmpfs -o noexec tmpfs \"$CONSORT_CACHE\" && exec \"$@\"";
+    let line = "bench barrier --fabric mpi --pes 4 --budget 0 --no-mpi";
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "sh", "-c", script, "sh"]);
+    command.arg(env!("CARGO_BIN_EXE_consort")).args(line.split(' ')).current_dir(&folder);
+    command.env("CONSORT_CACHE", &cache).env("TMPDIR", folder.path());
+    let (said, status) = complaint(command)?;
+    let times = said.matches("is mounted `noexec`").count();
+    ensure(status == Some(1) && times == 1, &format!("{status:?}, {times}x: {said}"))
+}
+
 /// Ranks that are dealt in turn to two processes of this machine.
 fn places() -> Tested {
     let folder = tempfile::tempdir()?;
@@ -227,6 +244,14 @@ fn one_machine_is_no_mixture() -> Tested {
 fn has_namespaces() -> bool {
     let mut command = Command::new("unshare");
     command.args(["--uts", "hostname", "m0"]).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// Whether this user may mount file systems in a namespace.
+fn may_mount() -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 

@@ -169,11 +169,10 @@ fn circles(tree: &Tree) -> Vec<String> {
 fn no_files_import_each_other() {
     let tree = workspace();
     assert_none(&circles(&tree));
-    for (folder, _) in packages(&tree) {
-        let imports = imports(&tree, folder);
-        let found = imports.values().any(|imported| !imported.is_empty());
-        assert!(found || imports.len() < 4, "{folder}: imports are not found");
-    }
+    let all: Vec<_> = packages(&tree).map(|(folder, _)| imports(&tree, folder)).collect();
+    let has_any =
+        |imports: &&BTreeMap<_, BTreeSet<_>>| imports.values().any(|imported| !imported.is_empty());
+    assert!(2 * all.iter().filter(has_any).count() > all.len(), "imports are not found");
 }
 
 /// Asserts which files of a package complaints are about, and which of their imports.
