@@ -88,7 +88,8 @@ impl Call<'_> {
     fn end_exposures(&self) {
         let exposed = self.group.exposed(self.position);
         let detached = self.group.detached_at(self.rank, self.position);
-        if self.group.line_at(detached).word_at(0) != exposed {
+        let are_detached = self.group.line_at(detached).word_at(0) == exposed;
+        if !are_detached {
             if !self.job.is_poisoned() {
                 let reason = "left a call while its buffers were exposed".to_owned();
                 self.job.poison(&Failure::Pe { rank: self.group.in_world(self.rank), reason });
@@ -100,7 +101,7 @@ impl Call<'_> {
             far.flush();
         }
         if let Some(staging) = self.staging() {
-            self.unstage(staging);
+            self.unstage(staging, are_detached);
         }
     }
 }
@@ -229,13 +230,13 @@ impl Call<'_> {
         (Self::staged_memory(&staged).at, bytes, Some(Extent::WORDS))
     }
 
-    /// Copies a staged target back, and frees what is staged: no peer has it any more.
+    /// Frees what is staged: no peer has it any more. A target is copied back if all peers have
+    /// detached it, also if the job has failed since: the call may still return.
     #[cold]
-    fn unstage(&self, staging: &Staging) {
+    fn unstage(&self, staging: &Staging, are_detached: bool) {
         self.exposed.store(self.exposed.load(Relaxed) & !STAGED, Relaxed);
-        let is_sound = !self.job.is_poisoned();
         staging.release(self.call_key(), |staged| {
-            if is_sound {
+            if are_detached {
                 self.resolve(staged.span).copy_from(Self::staged_memory(staged));
             }
         });
@@ -365,7 +366,7 @@ impl Rendezvous for Call<'_> {
                     self.job.end_far_exposures(far, group.number(), self.rank, position);
                 }
                 if let Some(staging) = self.staging() {
-                    self.unstage(staging);
+                    self.unstage(staging, true);
                 }
             })
         })

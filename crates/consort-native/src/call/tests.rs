@@ -271,3 +271,63 @@ fn no_pairwise_exchange_is_of_more_than_24_bytes() {
         drop(call.pairwise_exchange(Rank(1), Channel::new(0), 0, own, None));
     });
 }
+
+/// Private buffers of processes that share memory.
+#[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
+mod staged {
+    use std::task::Poll;
+
+    use consort_fabric::{Nodes, Op};
+
+    use super::*;
+    use crate::{
+        far::{link::Far, loopback::Loopback},
+        launch::{
+            failure::Failure,
+            memory::{JobMemory, SharedFile},
+        },
+    };
+
+    /// The output of a future that is ready.
+    fn now<T>(future: impl Future<Output = Op<T>>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(output) => output.expect("no failure"),
+            Poll::Pending => panic!("it waits"),
+        }
+    }
+
+    /// A call returns without an error if it was over before the job has failed. Then its result must be
+    /// there.
+    #[test]
+    fn staged_target_comes_back_if_the_job_fails_after_the_last_detach() {
+        let forms = [Nodes::Blocks(1), Nodes::Blocks(2)];
+        let config = Config { here: 2, nodes: forms[1], ..Config::of_two() };
+        let file = SharedFile::new().expect("a file");
+        let found = SharedFile::find(file.at()).expect("the file");
+        let memories =
+            [JobMemory::fill(config.clone(), file, None), JobMemory::filled(config, found, None)];
+        let ends = Loopback::ends(2, 0).into_iter().zip(memories);
+        let jobs = ends.map(|(end, memory)| {
+            let far = Far::new(Box::new(end), 2, forms);
+            Job::linked(memory.expect("some memory"), far).expect("some memory")
+        });
+        let [owner, peer] = &jobs.collect::<Vec<_>>()[..] else { panic!("two processes") };
+        let (source, mut target) = ([7_u8; 64], [0_u8; 64]);
+        let lent = Operands { target: Buffer::target(&mut target[..]), ..Operands::NONE };
+        let given = Operands { source: Buffer::source(&source[..]), ..Operands::NONE };
+        let ends = [(owner, 0), (peer, 1)]
+            .map(|(job, pe)| Endpoint::new(Arc::clone(job), Rank(pe)).expect("memory"));
+        // SAFETY: the only calls, whose futures are polled one at a time.
+        let mine = unsafe { ends[0].begin(1, 1, &lent, Location::caller()) };
+        // SAFETY: as above.
+        let other = unsafe { ends[1].begin(1, 1, &given, Location::caller()) };
+        now(mine.expose(Rank(1), 0, Span::target(0, 64)));
+        let remote = now(other.attach(Rank(0), 0));
+        now(other.put(&remote, 0, Span::source(0, 64)));
+        now(other.detach(remote));
+        owner.poison(&Failure::Pe { rank: Rank(1), reason: "has failed".to_owned() });
+        now(mine.await_detached());
+        drop(mine);
+        assert_eq!(target, source);
+    }
+}
