@@ -82,6 +82,48 @@ fn one_function_reads_the_environment() {
     assert_none(&variables_read_elsewhere(&tree([("crates/x/tests/a.rs", read)])));
 }
 
+/// Modules that read files by themselves: `consort_fabric::files`, files of the system, and what a
+/// process has just made in a folder that only it may write.
+const READERS: [&str; 8] = [
+    "consort-bench/src/environment/watch.rs",
+    "consort-fabric/src/files/",
+    "consort-fabric/src/limits.rs",
+    "consort-mpi/src/cache.rs",
+    "consort-native/src/host/topology/",
+    "consort-native/src/host/usage.rs",
+    "consort-tuner/src/mix.rs",
+    "consort/src/runtime/wisdom.rs",
+];
+
+fn files_read_elsewhere(tree: &Tree) -> Vec<String> {
+    let others = src_files(tree).filter(|(path, _)| {
+        path.starts_with("crates/")
+            && !path.ends_with("/tests.rs")
+            && !READERS.iter().any(|reader| path["crates/".len()..].starts_with(reader))
+    });
+    let mut complaints = Vec::new();
+    for (path, text) in others {
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let code = code.split("#[cfg(all(test,").next().unwrap_or_default();
+        let lines = code.lines().map(str::trim).filter(|line| {
+            ["fs::read(", "fs::read_to_string(", "File::open("].iter().any(|it| line.contains(it))
+                && !line.starts_with("//")
+                && !line.contains("\"/proc/")
+        });
+        complaints.extend(lines.map(|line| format!("{path}: use `files::read`, not {line}")));
+    }
+    complaints
+}
+
+/// So that no pipe, device or endless file that a user names hangs a program or fills its memory.
+#[test]
+fn one_module_reads_files_of_users() {
+    assert_none(&files_read_elsewhere(&workspace()));
+    let read = "let all = fs::read(\"/proc/stat\");\nlet own = fs::read(path);";
+    assert_one(&files_read_elsewhere(&tree([("crates/x/src/a.rs", read)])), "read(path)");
+    assert_none(&files_read_elsewhere(&tree([("crates/x/tests/a.rs", read)])));
+}
+
 /// Whether cargo compiles a file of a crate without any `mod` naming it.
 fn is_crate_root(tree: &Tree, path: &str) -> bool {
     let parts: Vec<_> = in_package(tree, path).map_or("", |(_, it)| it).split('/').collect();
