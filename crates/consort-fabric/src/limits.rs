@@ -5,7 +5,7 @@
 
 #![cfg_attr(any(not(unix), miri), expect(dead_code, reason = "the system says nothing of limits"))]
 
-use std::{fs, io};
+use std::{fs, io, sync::OnceLock};
 
 /// The kind of request that the system refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +62,14 @@ pub fn memory_left() -> Option<usize> {
     MemoryLimit::EVERY.into_iter().filter_map(left).min()
 }
 
+/// Returns whether the system counts private memory in full once it is mapped, used or not
+/// (`vm.overcommit_memory` is 2).
+#[must_use]
+pub fn counts_unused_memory() -> bool {
+    static COUNTS: OnceLock<bool> = OnceLock::new();
+    *COUNTS.get_or_init(|| number_in("/proc/sys/vm/overcommit_memory") == Some(2))
+}
+
 /// Returns the mappings that this process may have, if the system has such a limit.
 #[must_use]
 pub fn most_mappings() -> Option<usize> {
@@ -110,8 +118,8 @@ mod system {
     };
 
     use super::{
-        MAPPINGS_IN_RESERVE, MARGIN, MemoryLimit, Refused, fs, io, mappings, most_mappings,
-        number_at, number_in,
+        MAPPINGS_IN_RESERVE, MARGIN, MemoryLimit, Refused, counts_unused_memory, fs, io, mappings,
+        most_mappings, number_at, number_in,
     };
 
     /// Returns the bytes that a process may map under a limit; `None` if it is not set.
@@ -152,8 +160,8 @@ mod system {
                 format!("raise the limit of locked memory: `ulimit -l` is {limit} bytes")
             }
             (Errno::NOSYS | Errno::PERM | Errno::ACCESS, Refused::Thread) => {
-                "the kernel or a sandbox (seccomp) forbids to start threads: allow the system \
-                 calls clone and clone3"
+                "the kernel or a sandbox (seccomp) does not let this process start threads: allow the \
+                 system calls clone and clone3"
                     .to_owned()
             }
             (Errno::AGAIN, Refused::Other) | (_, Refused::Thread) => remedy_of_threads(&counts()),
@@ -203,9 +211,9 @@ mod system {
             }
             _ => {}
         }
-        if number_in("/proc/sys/vm/overcommit_memory") == Some(2) {
-            return "vm.overcommit_memory is 2, so that all memory counts when it is mapped: ask \
-                    for less symmetric memory, or set it to 0"
+        if counts_unused_memory() {
+            return "vm.overcommit_memory is 2: private memory counts when it is mapped. Ask for \
+                    less symmetric memory, set CONSORT_SEGMENT=shared, or set it to 0"
                 .to_owned();
         }
         "it is more than the address space or the machine's memory: ask for less symmetric memory \

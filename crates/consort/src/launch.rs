@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, thread};
 
-use consort_fabric::{Rank, advice::of_thread, environment};
+use consort_fabric::{Rank, advice::of_thread, environment, limits::counts_unused_memory};
 use consort_native::{Failure, Origin, default_heap_bytes, heap_bytes_of, threads::Starting};
 
 use crate::{
@@ -94,10 +94,13 @@ fn variable(name: &str) -> Option<String> {
 /// The environment variable that selects the origin of the memory that PEs share.
 const SEGMENT: &str = "CONSORT_SEGMENT";
 
-/// The origin that `CONSORT_SEGMENT` gives; memory of this process if it is not set.
+/// The origin that `CONSORT_SEGMENT` gives. If it is not set, memory of this process, or shared
+/// memory where the system counts private memory that is mapped and not used: heaps are large, and
+/// programs use a part of them.
 pub(crate) fn memory_of_environment() -> Result<Origin, Error> {
     match variable(SEGMENT) {
         Some(text) => text.parse().map_err(Error::Segment),
+        None if counts_unused_memory() => Ok(Origin::Shared),
         None => Ok(Origin::Private),
     }
 }

@@ -253,7 +253,8 @@ impl Pes {
     }
 
     /// Sets the origin of the memory that the PEs share. The default is the value of
-    /// `CONSORT_SEGMENT`, or else private. For tests of memory that other processes could map.
+    /// `CONSORT_SEGMENT`, or else private, but shared where `vm.overcommit_memory` is 2. For tests of
+    /// memory that other processes could map.
     #[doc(hidden)]
     #[must_use]
     pub fn memory(mut self, memory: Origin) -> Self {
