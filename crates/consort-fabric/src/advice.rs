@@ -66,7 +66,7 @@ fn of_program(program: &Path, error: &io::Error) -> Option<String> {
     let advice = match Errno::from_io_error(error)? {
         Errno::ACCESS if about.is_dir() => "it is a directory: name a program",
         Errno::ACCESS if is_mounted_noexec(program) => {
-            "its file system is mounted `noexec`, so that no program runs from there: put it on \
+            "its file system is mounted `noexec`, so programs cannot run from there: put it on \
              another one"
         }
         Errno::ACCESS if about.permissions().mode() & 0o111 == 0 => {
@@ -75,7 +75,9 @@ fn of_program(program: &Path, error: &io::Error) -> Option<String> {
         Errno::NOEXEC => {
             "it is neither a program for this machine nor a script that begins with `#!`"
         }
-        Errno::NOENT => "it is there, but not what it is to be run by: see its `#!` line, or `ldd`",
+        Errno::NOENT => {
+            "the file exists, but its interpreter or loader does not: see its `#!` line, or `ldd`"
+        }
         Errno::TOOBIG => "the arguments and the environment are too long: shorten them",
         _ => return None,
     };

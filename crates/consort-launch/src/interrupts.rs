@@ -71,8 +71,7 @@ pub(crate) fn status_of(signal: c_int) -> u8 {
     u8::try_from(signal).map_or(u8::MAX, |signal| 128_u8.saturating_add(signal))
 }
 
-/// Whether a process that ends with this status after this signal has ended by it, or was killed
-/// since it did not.
+/// Whether this status means that the signal, or the SIGKILL that followed it, ended the process.
 pub(crate) fn has_ended_by(signal: c_int, status: u8) -> bool {
     [signal, libc::SIGTERM, libc::SIGKILL].into_iter().any(|one| status == status_of(one))
 }

@@ -264,8 +264,8 @@ impl Output {
     /// Writes as much as there is room for.
     ///
     /// # Errors
-    /// When standard output cannot be written to, or nobody reads standard error. What else there
-    /// is to be said of standard error, nobody could be told.
+    /// When standard output cannot be written to, or nobody reads standard error. Other errors of
+    /// standard error are dropped: they could not be printed.
     pub(crate) fn write(&mut self) -> io::Result<()> {
         let [out, error] = self.sinks.each_mut().map(Sink::write);
         let is_broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
@@ -284,7 +284,7 @@ impl Output {
     }
 }
 
-/// Tells something on standard error. If nobody can be told, nothing is lost but that.
+/// Prints a line to standard error, and ignores errors.
 pub(crate) fn tell(text: impl std::fmt::Display) {
     let _ = io::stderr().write_all(format!("consort run: {text}\n").as_bytes());
 }

@@ -42,7 +42,7 @@ fn on_larger_stack<R: Send>(command: impl FnOnce() -> R + Send) -> io::Result<R>
             io::Error::new(
                 error.kind(),
                 format!(
-                    "the stack is small, and no thread with one of {} MiB can be started \
+                    "the stack is too small, and a thread with a stack of {} MiB cannot be started \
                      ({error}): raise `ulimit -s`, `ulimit -v` or `ulimit -u`",
                     BYTES >> 20
                 ),

@@ -94,7 +94,7 @@ pub enum NoShim {
          not, as `cargo build --release` does in Consort's sources"
     )]
     Static,
-    /// What was compiled lies where nothing may be loaded from.
+    /// The library is on a file system that is mounted `noexec`.
     #[error(
         "the file system of {} is mounted `noexec`, so that what was compiled for MPI cannot be \
          loaded from there: name a folder of another file system in {setting}",

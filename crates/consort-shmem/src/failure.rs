@@ -179,16 +179,16 @@ pub(crate) fn print_by_lines() {
     unsafe { libc::setvbuf(STDOUT, ptr::null_mut(), libc::_IOLBF, 0) };
 }
 
-/// Whether the launcher says why this process cannot start, once for all that cannot for that
+/// Whether the launcher reports why this process cannot start, once for all processes with the same
 /// reason.
 fn is_reported(reason: &str) -> bool {
     let member = if begun().is_none() { Member::here().ok().flatten() } else { None };
     member.is_some_and(|member| member.report(reason))
 }
 
-/// Fails the job. Whether its launcher, or the PE that has failed it before, says which PE failed
-/// and why, and that says all: where calls do not match, the line of each PE names its routine. Of a
-/// job that fails at its start, the launcher says all.
+/// Fails the job. Returns whether the launcher or an earlier PE already reports the reason. They do
+/// not if calls do not match: then the line of each PE names its routine, unless the job fails at
+/// its start.
 fn is_told(reason: &str, is_starting: bool) -> bool {
     let Some(own) = begun() else { return false };
     own.job.poison(&Failure::Pe { rank: own.rank, reason: reason.to_owned() });

@@ -86,8 +86,8 @@ pub(crate) fn refuse_child(routine: &str) {
         fail(
             routine,
             format_args!(
-                "called in a process that was forked from PE {rank}, and is no PE: it may call \
-                 exec, or exit"
+                "called in a process that was forked from PE {rank}, and is not a PE: it may \
+                 call exec, or exit"
             ),
         );
     }

@@ -5,7 +5,7 @@ use std::{env, path::PathBuf, process::Command, thread, time::Duration};
 use libloading::Library;
 
 /// The environment variable that names the function that the program is to call.
-const CALLS: &str = "TEST_PLUGIN";
+const FUNCTION: &str = "TEST_PLUGIN";
 
 /// The library of an example, which is built with the tests.
 fn plugin(name: &str) -> PathBuf {
@@ -32,20 +32,20 @@ fn call(plugin: PathBuf, name: String) -> u64 {
     result
 }
 
-/// Lets a new process call each function of the example `library`, unload that, and go on. `test`
-/// is the path of the test that calls this.
+/// Calls each function of the example `library` in a new process, which then unloads the library
+/// and goes on. `test` is the path of the test that calls this.
 ///
 /// # Panics
 /// When such a process crashes, or a function does not return what is given with its name.
 pub fn unload(test: &str, library: &str, functions: &[(&str, u64)]) {
-    if let Ok(name) = env::var(CALLS) {
+    if let Ok(name) = env::var(FUNCTION) {
         let returned = call(plugin(library), name.clone());
         assert!(functions.contains(&(&name, returned)), "{name} returned {returned}");
         return;
     }
     for (name, _) in functions {
         let mut program = Command::new(env::current_exe().expect("this program"));
-        program.args([test, "--exact"]).env(CALLS, name);
+        program.args([test, "--exact"]).env(FUNCTION, name);
         let output = program.output().expect("it starts");
         assert!(output.status.success(), "{name}: {output:?}");
     }

@@ -30,7 +30,7 @@ const EXTENT_WORDS: usize = 3;
 /// The words of this section.
 pub(super) const WORDS: usize = (FIRST + EXTENTS * EXTENT_WORDS).next_multiple_of(8);
 
-/// What extents are, for errors.
+/// The name of extents in errors.
 const TEAMS: &str = "the memory of teams";
 
 /// Where the memory for groups is.

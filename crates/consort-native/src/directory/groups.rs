@@ -30,8 +30,8 @@ pub(crate) enum Forming {
     /// Of a formation of a group, which all of its members make: the group's number, the number of
     /// the formation, and the colour.
     Color(u64, u64, u32),
-    /// Of the PEs of the world from one on, so many apart: of the formation no other PE knows. A
-    /// negative distance is given as its bits.
+    /// A strided team: its first PE in the world and its stride, of which a negative one is given as
+    /// its bits. Only the members know that it is being formed.
     Strided(Rank, u32),
 }
 
@@ -46,16 +46,14 @@ impl Forming {
     }
 }
 
-/// The words of the section of groups: how many were made; how many are being formed; below which
-/// number none was being formed when that was found out; and how many were made at the last look at
-/// all entries.
+/// The words of the section of groups: how many were made; how many are being formed; the number
+/// below which none was being formed at the last scan of all entries; and how many were made then.
 const MADE: usize = 0;
 const FORMED: usize = 1;
 const NUMBERED: usize = 2;
 const LOOKED: usize = 3;
 
-/// So many groups are made before one is looked for that is being formed: that is to read all
-/// entries.
+/// Groups that are made between two scans of all entries for groups that are being formed.
 const MANY: u64 = 256;
 
 impl Locked<'_> {

@@ -9,8 +9,8 @@ pub enum NoGroup {
     /// The system has refused memory to this PE.
     #[error(transparent)]
     Memory(#[from] Box<NoMemory>),
-    /// Another member has got no memory for it, or this one takes the group to have another size.
-    #[error("another of its members has got no memory for it")]
+    /// Another member could not get memory for it, or this one takes the group to have another size.
+    #[error("another of its members could not get memory for it")]
     Member,
     /// All teams would take too much memory.
     #[error("the teams of a job take at most {most} bytes")]

@@ -33,7 +33,7 @@ const FIRST: usize = 4 << 20;
 /// How many further extents are twice as large as the one before.
 const DOUBLINGS: usize = 8;
 
-/// What extents are, for errors.
+/// The name of extents in errors.
 const COPIES: &str = "copies of private buffers that other processes read or write";
 
 /// A call in which buffers are staged: the number of its group, and its window position.

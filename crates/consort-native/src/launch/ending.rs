@@ -1,5 +1,5 @@
-//! How the programs of PEs that are processes end well, together. A child that one of them has
-//! forked is none of the job's, and ends alone.
+//! Orderly shutdown of a job whose PEs are processes. A child that one of them has forked is not
+//! part of the job, and ends alone.
 
 use std::sync::atomic::Ordering::Relaxed;
 

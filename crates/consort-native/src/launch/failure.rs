@@ -145,7 +145,7 @@ impl fmt::Display for Members {
     }
 }
 
-/// What kind of a deadlock PEs are in that wait in these calls, and how to do without it.
+/// The kind of a deadlock of PEs that wait in these calls, and how to avoid it.
 fn about_deadlock(calls: [&str; 2]) -> (&'static str, &'static str) {
     if calls.into_iter().any(sends) {
         let advice = "a sender waits for its receiver if a message is long, or if 48 messages \

@@ -37,10 +37,10 @@ pub(super) struct Form {
     group_bytes: usize,
 }
 
-/// All groups together take as much memory as so many groups as large as the world.
+/// The memory of all groups is at most this many times that of the world's group.
 const MOST_WORLDS: usize = 1024;
 
-/// What the segment is, for errors.
+/// The name of the segment in errors.
 pub(super) const SEGMENT: &str = "the memory that the PEs of a job share";
 
 /// The error of a job whose memory the system has refused.

@@ -10,7 +10,7 @@ use crate::{
     segment::{origin::Origin, page::LARGE_PAGE},
 };
 
-/// The most PEs of one process whose heaps are in its core files.
+/// The most PEs of one process whose heaps are in its core files: each takes two mappings.
 const SHOWN_HEAPS: u32 = 256;
 
 /// The most bytes of shared heaps that the core files of all PEs of a machine contain together. The

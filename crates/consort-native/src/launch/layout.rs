@@ -40,8 +40,8 @@ pub(super) struct Parts {
     pub(super) heaps: usize,
     /// The distance from one PE's heap to the next PE's.
     pub(super) heap_stride: usize,
-    /// Heaps have pages of their own of this size, so that what is said of the pages of one divides
-    /// no large page of another.
+    /// Heaps have pages of their own of this size, so that advice on the pages of one never divides
+    /// a large page of another.
     unit: usize,
     /// The offset of a PE's static variables from its heap.
     pub(super) statics: usize,

@@ -70,14 +70,14 @@ pub(super) struct Process {
     lost: AtomicU32,
     /// Why it cannot start: 1 more than the number of its report; 0 if it has made none.
     pub(super) report: AtomicU32,
-    /// Whether it has run PEs of its own before it has come.
+    /// Whether it ran PEs of its own before it joined.
     pub(super) is_alone: AtomicU32,
 }
 
 // SAFETY: atomic integers and padding.
 unsafe impl Flat for Control {}
 
-/// What the control is, for errors.
+/// The name of the control in errors.
 pub(super) const OBJECT: &str = "what a launcher and its processes share";
 
 /// Bytes of the control in the file.

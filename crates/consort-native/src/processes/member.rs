@@ -38,7 +38,7 @@ use crate::{
 /// How long a process sleeps between two looks at the control.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// What the segment of a launch is, for errors.
+/// The name of the segment of a launch in errors.
 const LAUNCH: &str = "the memory that the PEs of a job share";
 
 /// Why a process cannot be one of a launcher's PEs.

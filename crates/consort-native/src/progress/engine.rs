@@ -41,7 +41,7 @@ use crate::{
     tally::{Counted, Tally},
 };
 
-/// What scratch memory is, for errors.
+/// The name of scratch memory in errors.
 pub(crate) const SCRATCH: &str = "partial results";
 
 /// The number of scratch memories that are kept for later operations.

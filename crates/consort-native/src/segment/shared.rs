@@ -133,7 +133,7 @@ mod tests {
         }
         let (mut said, mut says) = io::pipe().expect("a pipe");
         let (mut goes_on, lets_go_on) = io::pipe().expect("a pipe");
-        // SAFETY: the child ends by `_exit`, and does before what may be done beside threads.
+        // SAFETY: the child calls only async-signal-safe functions, and then `_exit`.
         let child = unsafe { libc::fork() };
         if child == 0 {
             drop(lets_go_on);

@@ -18,8 +18,8 @@ mod night {
 
     static COUNTER: Delegate<u32, HybComb> = Delegate::with(HybComb::new(), 0);
 
-    /// The thread that is one too many panics, and the others go on. A process that the system lets
-    /// start fewer threads has shown nothing.
+    /// The first thread over the limit panics, and the others go on. Where the system lets a process
+    /// start fewer threads, the test shows nothing.
     #[test]
     fn thread_too_many_panics() {
         let (says, said) = mpsc::channel();

@@ -320,7 +320,7 @@ impl Processes {
         if let Some(process) = are_there.iter().position(|&is_there| is_there == 0) {
             mpi.close(None);
             return memory.and(Err(Error::Mpi(format!(
-                "process {process} has got no memory for a job of {pes} PEs with symmetric heaps \
+                "process {process} could not get memory for a job of {pes} PEs with symmetric heaps \
                  of {heap_bytes} bytes: its own error names the limit"
             ))));
         }

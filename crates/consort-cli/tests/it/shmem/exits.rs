@@ -39,7 +39,7 @@ fn job_with_a_pe_that_never_joins_says_so_once() {
     assert_eq!(said.matches("no thread has run PE 2 for 10s").count(), 1, "{said}");
 }
 
-/// The kernel writes to a core file a share of 1 GiB of what is allocated, and not what is reserved.
+/// A core file holds what is allocated, up to a share of 1 GiB, and nothing that is only reserved.
 #[test]
 fn crash_with_core_files_has_its_own_status_and_small_files() {
     let folder = tempfile::tempdir().expect("a folder");
