@@ -4,7 +4,15 @@
 
 use std::{
     fmt,
-    io::Write as _,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    io::{ErrorKind, Write as _},
+    os::{
+        linux::net::SocketAddrExt as _,
+        unix::{
+            net::{SocketAddr, UnixDatagram},
+            process::parent_id,
+        },
+    },
     panic, ptr,
     sync::{
         Arc, Mutex,
@@ -17,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-use consort::Rank;
+use consort::{Pes, Rank};
 use consort_native::{Failure, Job, Member, ProcessToken};
 use libc::c_int;
 
@@ -78,10 +86,14 @@ fn end(routine: &str, what: impl fmt::Display, is_starting: bool) -> ! {
     }
     begin_to_end(1);
     let reason = format!("{routine}: {what}").replace('\n', " ");
-    if !is_told(&reason, is_starting) && !is_reported(&reason) {
+    if !is_told(&reason, is_starting)
+        && !is_reported(&reason)
+        && let Some(claim) = claim(&reason)
+    {
         let pe = begun().map_or_else(String::new, |own| format!("PE {}: ", own.rank));
         // In one piece, so that lines of several PEs do not mix. What cannot be written is lost.
         let _ = std::io::stderr().write_all(format!("{pe}{reason}\n").as_bytes());
+        claim.hold();
     }
     end_all();
     // SAFETY: a stream of C, which is never closed by this library.
@@ -184,6 +196,34 @@ pub(crate) fn print_by_lines() {
 fn is_reported(reason: &str) -> bool {
     let member = if begun().is_none() { Member::here().ok().flatten() } else { None };
     member.is_some_and(|member| member.report(reason))
+}
+
+/// Claims the report of why this process cannot start. `None` if another one that the same MPI has
+/// started on this machine reports the same at present. The claim is the name of a socket.
+fn claim(reason: &str) -> Option<Claim> {
+    if begun().is_some() || Pes::processes_of_mpi().is_none() {
+        return Some(Claim(None));
+    }
+    let mut hasher = DefaultHasher::new();
+    reason.hash(&mut hasher);
+    let name = format!("consort-{}-{:x}", parent_id(), hasher.finish());
+    match SocketAddr::from_abstract_name(name).and_then(|name| UnixDatagram::bind_addr(&name)) {
+        Ok(socket) => Some(Claim(Some(socket))),
+        Err(error) if error.kind() == ErrorKind::AddrInUse => None,
+        Err(_) => Some(Claim(None)),
+    }
+}
+
+/// A claimed report. Others can claim it once the socket is closed.
+struct Claim(Option<UnixDatagram>);
+
+impl Claim {
+    /// Keeps the claim until all processes have found why they cannot start.
+    fn hold(self) {
+        if self.0.is_some() {
+            thread::sleep(PATIENCE);
+        }
+    }
 }
 
 /// Fails the job. Returns whether the launcher or an earlier PE already reports the reason. They do

@@ -129,5 +129,14 @@ pub(super) fn refused() -> Tested {
         let said = text(&done);
         ensure(!done.status.success() && said.contains(line), &said)?;
     }
-    Ok(())
+    // Where the MPI's own launcher has started the processes.
+    let program = compile(&folder, "rma.c", "")?;
+    let mut run = Command::new("sh");
+    let script = "options=$(mpirun --version | grep -q Open && echo --allow-run-as-root)
+                  exec mpirun $options -n 2 \"$1\"";
+    run.args(["-c", script, "sh"]).arg(program).env("SHMEM_SYMMETRIC_SIZE", "odd");
+    let done = run.output()?;
+    let said = text(&done);
+    let times = said.matches("SHMEM_SYMMETRIC_SIZE is `odd`").count();
+    ensure(!done.status.success() && times == 1, &format!("{times}x: {said}"))
 }
