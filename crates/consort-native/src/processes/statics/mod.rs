@@ -38,7 +38,7 @@ use self::{
 use crate::{
     heap::one_sided::OneSided,
     launch::{job::Job, memory::SharedFile},
-    segment::{page::PAGE, reservation::Segment},
+    segment::{no_memory::NoMemory, page::PAGE, reservation::Segment},
     system::{
         memory::{keep_out_of_cores, map_over},
         process as system,
@@ -48,6 +48,14 @@ use crate::{
 /// The most bytes of the program's data whose zeros are in core files, whether or not they have
 /// been touched: the kernel would provide each page that it writes to one.
 const SHOWN_BYTES: usize = 16 << 20;
+
+/// The name of static variables in errors.
+const OBJECT: &str = "the program's static variables";
+
+/// The error of a system call for static variables.
+fn no_memory(call: &'static str, bytes: usize, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), NoMemory::of(call, OBJECT, bytes, error))
+}
 
 /// The static variables of the program.
 #[derive(Clone, Debug)]
@@ -134,8 +142,9 @@ impl Statics {
         let file = SharedFile::new()?;
         let bytes = self.writable_bytes();
         if bytes > 0 {
-            system::extend(&file.0, bytes as u64)?;
-            let segment = Segment::map(&file.0, 0, bytes, "static variables", None);
+            system::extend(&file.0, bytes as u64)
+                .map_err(|error| no_memory("ftruncate", bytes, &error))?;
+            let segment = Segment::map(&file.0, 0, bytes, OBJECT, None);
             let segment = segment.map_err(io::Error::other)?;
             // SAFETY: the caller's promise; what has just been mapped has room for them.
             unsafe { self.move_to(&file.0, 0, segment.at(0, bytes)) }?;
@@ -169,7 +178,8 @@ impl Statics {
             }
             let begin = with_exposed_provenance_mut(chunk.pages.start);
             // SAFETY: whole pages of data, which have the same contents after this.
-            unsafe { map_over(begin, chunk.pages.len(), file, from) }?;
+            unsafe { map_over(begin, chunk.pages.len(), file, from) }
+                .map_err(|error| no_memory("mmap", chunk.pages.len(), &error))?;
             let hidden = chunk.zeros.max(chunk.pages.start + SHOWN_BYTES)..chunk.pages.end;
             if !hidden.is_empty() {
                 keep_out_of_cores(with_exposed_provenance_mut(hidden.start), hidden.len());
