@@ -23,5 +23,12 @@ atexit.register(_remove, _folder, os.getpid())
 for _name in [name for name in os.environ if name.startswith(_PREFIXES)]:
     del os.environ[_name]
 os.environ["HOME"] = _folder
-for _name, _part in [("CONFIG", ".config"), ("CACHE", ".cache"), ("DATA", ".local/share")]:
+for _name, _part in [
+    ("CONFIG", ".config"),
+    ("CACHE", ".cache"),
+    ("DATA", ".local/share"),
+    ("STATE", ".local/state"),
+]:
     os.environ[f"XDG_{_name}_HOME"] = os.path.join(_folder, _part)
+os.environ["TMPDIR"] = tempfile.tempdir = os.path.join(_folder, "tmp")
+os.mkdir(tempfile.tempdir)

@@ -164,6 +164,18 @@ fn programs_end_in_many_ways() {
 }
 
 #[test]
+fn information_is_printed_by_one_pe() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "hello.c", &[]);
+    let mut run = consort();
+    run.args(["run", "-n", "3"]).arg(program).envs([("SHMEM_INFO", "1"), ("SHMEM_VERSION", "1")]);
+    let said = text(&output(run.env("SHMEM_SYMMETRIC_SIZE", "8M")));
+    for line in [", OpenSHMEM 1.6", "SHMEM_SYMMETRIC_SIZE=8388608: ", "large pages of the heap: "] {
+        assert_eq!(said.matches(line).count(), 1, "{line}: {said}");
+    }
+}
+
+#[test]
 fn valgrind_finds_nothing() {
     works("hello.c", &["-std=c11", "-g"], "");
     let folder = tempfile::tempdir().expect("a folder");
@@ -235,7 +247,7 @@ fn read_only_sources() {
 
 /// Sanitizers guard the memory between static variables.
 #[test]
-fn static_variables_beside_sanitizers() {
+fn static_variables_beside_sanitizers_that_are_here() {
     let folder = tempfile::tempdir().expect("a folder");
     let probe = folder.path().join("probe.c");
     std::fs::write(&probe, "int main(void) { return 0; }").expect("a source");

@@ -318,9 +318,10 @@ fn what_the_model_puts_far_behind_is_named_and_simulated_if_it_is_asked_for() {
 
 #[test]
 fn a_budget_ends_a_simulation_and_what_did_not_fit_is_named() {
-    // 4 MiB in chunks are 100 million sends: no machine simulates them in two seconds.
-    let algorithm = "pipelined(chunk_bytes=1024,radix=1)";
-    let line = "broadcast --machine cluster --pes 64 --calls 400 --budget 2";
+    // 4 MiB in chunks are 100 million sends: no machine simulates them in two seconds, and any does
+    // those of 8 bytes.
+    let algorithm = "pipelined(chunk_bytes=256,radix=1)";
+    let line = "broadcast --machine cluster --pes 64 --calls 100 --budget 2";
     let line = format!("{line} --algorithm {algorithm}");
     let why = format!("{algorithm}, 4 MiB: 2.0 s are over; --budget gives it more");
     fails(&format!("{line} --bytes 4M"), 1, &why);

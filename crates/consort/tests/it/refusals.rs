@@ -34,7 +34,7 @@ fn job(task: &str) -> String {
 }
 
 #[test]
-fn job_without_a_system_call_works_or_names_it() {
+fn job_works_or_names_a_refused_call_where_calls_can_be_filtered() {
     if let Ok(task) = env::var(TASK) {
         return println!("the job: {}", job(&task));
     }
@@ -44,7 +44,10 @@ fn job_without_a_system_call_works_or_names_it() {
             for origin in ["private", "shared"] {
                 let task = format!("{name} {error} {origin}");
                 let mut program = Command::new(env::current_exe().expect("this program"));
-                program.args(["refusals::job_without_a_system_call_works_or_names_it", "--exact"]);
+                program.args([
+                    "refusals::job_works_or_names_a_refused_call_where_calls_can_be_filtered",
+                    "--exact",
+                ]);
                 let output = program.arg("--nocapture").env(TASK, &task).output();
                 let output = output.expect("it starts");
                 let text = String::from_utf8_lossy(&output.stdout);
