@@ -33,6 +33,9 @@ mod call;
 mod directory;
 mod endpoint;
 mod far;
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub mod fuzzing;
 mod heap;
 mod host;
 mod inbox;

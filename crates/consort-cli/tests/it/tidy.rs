@@ -102,7 +102,7 @@ fn metadata(manifest: &str) -> serde_json::Value {
 fn packages_are_those_of_cargo() {
     let root = fs::canonicalize(root()).expect("the root of the tree");
     let mut known = BTreeSet::new();
-    for manifest in ["Cargo.toml", "python/Cargo.toml"] {
+    for manifest in ["Cargo.toml", "python/Cargo.toml", "fuzz/Cargo.toml"] {
         for package in metadata(manifest)["packages"].as_array().expect("a list of packages") {
             let path = Path::new(package["manifest_path"].as_str().expect("a path"));
             let folder = path.parent().and_then(|it| it.strip_prefix(&root).ok());

@@ -293,7 +293,7 @@ pub(super) fn words_of_field(field: &impl Field) -> Vec<u64> {
 }
 
 /// Takes the first packet from a frame, with its data.
-pub(super) fn take<'f>(frame: &mut &'f [u64]) -> Option<(Told, &'f [u64])> {
+pub(crate) fn take<'f>(frame: &mut &'f [u64]) -> Option<(Told, &'f [u64])> {
     let words = usize::try_from(*frame.first()?).ok()?;
     let mut packet = frame.split_off(..words)?.get(1..)?;
     let told = Told::read(&mut packet)?;

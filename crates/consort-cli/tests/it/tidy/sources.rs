@@ -132,7 +132,7 @@ fn is_crate_root(tree: &Tree, path: &str) -> bool {
         ["build.rs"]
             | ["src", "lib.rs" | "main.rs"]
             | ["src", "bin", _]
-            | ["tests" | "benches" | "examples", _]
+            | ["tests" | "benches" | "examples" | "fuzz_targets", _]
             | ["tests" | "benches" | "examples", _, "main.rs"]
     )
 }
