@@ -62,6 +62,8 @@ fn of_program(program: &Path, error: &io::Error) -> Option<String> {
 
     use rustix::io::Errno;
 
+    // A bare name is looked up in PATH. A file of that name here is another one.
+    program.parent().filter(|folder| !folder.as_os_str().is_empty())?;
     let about = fs::metadata(program).ok()?;
     let advice = match Errno::from_io_error(error)? {
         Errno::ACCESS if about.is_dir() => "it is a directory: name a program",
@@ -118,13 +120,16 @@ mod tests {
             (folder.path(), Errno::ACCESS, "it is a directory"),
             (&file, Errno::ACCESS, "`chmod +x` it"),
             (&file, Errno::NOEXEC, "begins with `#!`"),
-            (&file, Errno::NOENT, "it is there, but not what it is to be run by"),
+            (&file, Errno::NOENT, "its interpreter or loader does not"),
             (&file, Errno::AGAIN, "`ulimit -u`"),
             (&folder.path().join("none"), Errno::NOENT, "No such file"),
         ] {
             let text = of_start(program, &errno.into());
             assert!(text.contains(part), "`{part}` in {text}");
         }
+        // A file of that name is here, too, but PATH was searched.
+        let text = of_start(Path::new("Cargo.toml"), &Errno::NOENT.into());
+        assert!(!text.contains("the file exists"), "{text}");
         // The files of `/proc` are on such a file system wherever it has the usual options.
         let text = of_start(Path::new("/proc/self/status"), &Errno::ACCESS.into());
         let is_noexec = is_mounted_noexec(Path::new("/proc/self/status"));

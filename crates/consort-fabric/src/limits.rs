@@ -181,7 +181,7 @@ mod system {
             },
             (Errno::NOSYS | Errno::PERM | Errno::ACCESS, Refused::Memory(_)) => {
                 "the kernel or a sandbox (seccomp) forbids this system call: allow it, or run the \
-                 PEs as threads of one process"
+                 PEs as threads of one process, without CONSORT_SEGMENT=shared"
                     .to_owned()
             }
             _ => return None,
@@ -213,7 +213,7 @@ mod system {
         }
         if counts_unused_memory() {
             return "vm.overcommit_memory is 2: private memory counts when it is mapped. Ask for \
-                    less symmetric memory, set CONSORT_SEGMENT=shared, or set it to 0"
+                    less symmetric memory, or set CONSORT_SEGMENT=shared"
                 .to_owned();
         }
         "it is more than the address space or the machine's memory: ask for less symmetric memory \

@@ -27,7 +27,7 @@ const PAGE: usize = 4096;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoHeapSize {
     /// The text is not a size.
-    #[error("{name} is `{text}`: use a number of bytes such as 512M, with K, M, G or T")]
+    #[error("{name} is `{text}`: use a number of bytes up to 64T, such as 512M, with K, M, G or T")]
     NoSize {
         /// The name of the variable.
         name: &'static str,

@@ -9,7 +9,10 @@
 //! A failure is final, so a wait checks the state alone. A reader of the reason waits for state 2,
 //! but not forever, since a process may die in state 1. The writer does not block in state 1.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::{
+    sync::atomic::Ordering::{Acquire, Relaxed, Release},
+    time::{Duration, Instant},
+};
 
 use crate::sync::{AtomicU32, AtomicU64, yield_now};
 
@@ -20,8 +23,8 @@ const SOUND: u32 = 0;
 const CLAIMED: u32 = 1;
 const FAILED: u32 = 2;
 
-/// Yields before a reader gives up waiting for the reason: about a second.
-const PATIENCE: u32 = 1 << 20;
+/// How long a reader waits for the reason before it gives up.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The state of a job.
 #[repr(C, align(128))]
@@ -91,17 +94,32 @@ impl<const WORDS: usize> Poison<WORDS> {
 
     /// Why the job has failed; `None` if it has not, or if the reason was never completed.
     pub fn reason(&self) -> Option<[u64; WORDS]> {
-        if !self.flag.is_raised() {
-            return None;
-        }
-        // Acquire: pairs with the release in `claim`.
-        let is_there = (0..PATIENCE).any(|_| {
-            let is_there = self.flag.0.load(Acquire) == FAILED;
-            if !is_there {
-                yield_now();
+        let begun = Instant::now();
+        loop {
+            // Acquire: pairs with the release in `claim`.
+            match self.flag.0.load(Acquire) {
+                FAILED => break,
+                CLAIMED if begun.elapsed() < PATIENCE => yield_now(),
+                // Another state is that of memory that a program has overwritten.
+                _ => return None,
             }
-            is_there
-        });
-        is_there.then(|| std::array::from_fn(|index| self.reason[index].load(Relaxed)))
+        }
+        Some(std::array::from_fn(|index| self.reason[index].load(Relaxed)))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// A wild write must not keep the launcher from ending the others.
+    #[test]
+    fn overwritten_state_has_no_reason() {
+        let poison = Poison::<4>::default();
+        assert_eq!(poison.reason(), None);
+        poison.flag.0.store(7, Relaxed);
+        let begun = Instant::now();
+        assert_eq!((poison.flag.is_raised(), poison.reason()), (true, None));
+        assert!(begun.elapsed() < PATIENCE, "it is not waited for");
     }
 }
