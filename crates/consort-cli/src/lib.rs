@@ -52,20 +52,21 @@ use compiler::Language;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort tune                                   measure this machine, once, in under a minute
-  consort explain reduce --bytes 8k --pes 2      what serves such a call, and why
-  consort bench broadcast --bytes 8,8k,1M        times, beside the machine's limits
-  consort sync advise --section 100 --threads 8  which lock such sections should be under
-  consort reproduce                              the papers' claims, and how each stands
-  consort sim broadcast                          on a machine that is not here, step by step
+  consort tune                                   measure this machine, once
+  consort explain reduce --bytes 8k --pes 2      what serves such a call
+  consort bench broadcast --bytes 8,8k,1M        times, and the machine's limits
+  consort sync advise --section 100 --threads 8  which lock for such sections
+  consort reproduce                              the papers' claims, in brief
+  consort sim broadcast                          on a machine that is not here
   consort model scc                              the same machine by formula
-  consort calibrate                              describe this machine, to simulate on it
-  consort cc prog.c -o prog                      an OpenSHMEM program; then consort run -n 4 ./prog
+  consort calibrate                              describe this machine
+  consort cc prog.c -o prog                      compile an OpenSHMEM program
+  consort run -n 4 ./prog                        run it as four processes
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
-Ctrl-C ends a measurement or a simulation in order: the command shows what it has, or says that
-there is nothing, and exits with 130 (`tune` keeps it, and exits with 0); pressed twice, it ends the
-process at once.";
+Ctrl-C ends a measurement or a simulation in order: the command shows what it
+has, or says that there is nothing, and exits with 130 (`tune` keeps it, and
+exits with 0); pressed twice, it ends the process at once.";
 
 /// Collectives between threads that tune themselves to the machine, and locks
 #[derive(Parser)]

@@ -68,7 +68,7 @@ fn examples_parse_and_work() {
     fs::write(folder.path().join("mine.toml"), described).expect("a description");
     fs::create_dir(folder.path().join("mpi")).expect("one's own folder");
     // What `run` is shown with.
-    for program in ["program", "mpi/mpirun"].map(|name| folder.path().join(name)) {
+    for program in ["program", "prog", "mpi/mpirun"].map(|name| folder.path().join(name)) {
         fs::write(&program, "#!/bin/sh\n").expect("one's own file");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("one's own file");
     }
