@@ -21,8 +21,9 @@ use crate::{
 
 /// The largest number of blocks of symmetric memory, and of groups, at a time.
 const PIECES: usize = 1 << 16;
-/// The largest number of named calls at a time.
-pub(crate) const NAMES: usize = 1 << 16;
+/// The largest number of named calls at a time. A test makes more calls than that, each of which
+/// waits for another thread.
+pub(crate) const NAMES: usize = if cfg!(test) { 1 << 11 } else { 1 << 16 };
 /// Entries in the map: for all of these, and for as many groups being formed or failed allocations.
 /// A group has at most one failed allocation at a time.
 const ENTRIES: usize = 3 * PIECES + NAMES;

@@ -245,7 +245,7 @@ pub(super) mod tests {
     };
 
     /// More teams than it may take to notice that any is remembered.
-    const TEAMS: u64 = 10_000;
+    const TEAMS: u64 = 3_000;
 
     /// Looks after which what was sent has surely come.
     const LOOKS: u32 = 10;
