@@ -178,6 +178,7 @@ impl Cache {
             Ok(_) | Err(_) => {}
         }
         let seal_and_move = || {
+            // A new file of this process, in a folder that only it may write.
             let content = fs::read(shim)?;
             let mut file = fs::OpenOptions::new().append(true).open(shim)?;
             file.write_all(&seal(&content))?;

@@ -1,4 +1,4 @@
-//! What reads words of other processes, for tests with any words.
+//! Decoders of words that other processes send, for tests with arbitrary words.
 
 use crate::{far::packet, launch::reason};
 

@@ -19,7 +19,7 @@ pub const CALLS: [(&str, libc::c_long); 12] = [
 ];
 
 /// Has the system refuse one of the [`CALLS`], with the error `EPERM` or `ENOSYS`, from this thread
-/// and from all that it starts. There is no way back, so this is for a process that a test has
+/// and from all that it starts. It cannot be undone, so this is for a process that a test has
 /// started.
 ///
 /// # Errors

@@ -256,6 +256,7 @@ fn lock_beside(path: &Path) -> Option<File> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = directory.unwrap_or(Path::new("."));
+    // A folder, which is locked and not read, by the user of this process.
     files::create_folders(directory).ok()?;
     let directory = File::open(directory).ok()?;
     directory.lock().ok()?;

@@ -15,7 +15,7 @@ const TASK: &str = "TEST_TASK";
 /// Runs a job where a call is refused; says how that ends.
 fn job(task: &str) -> String {
     let [name, error, origin] = task.split(' ').collect::<Vec<_>>()[..] else {
-        panic!("{task} is no task");
+        panic!("{task} is not a task");
     };
     if let Err(error) = refuse(name, error == "EPERM") {
         return format!("no filter of system calls here: {error}");

@@ -56,21 +56,39 @@ fn each_module_begins_with_a_short_doc() {
 /// Variables of the system, which are read as they are.
 const SYSTEM_VARIABLES: [&str; 3] = ["\"HOME\"", "\"PATH\"", "\"RUST_MIN_STACK\""];
 
-fn variables_read_elsewhere(tree: &Tree) -> Vec<String> {
+/// The lines that contain one of these calls in sources outside of `own`: the path, the line, and
+/// with it the three lines above.
+fn calls_elsewhere<'t>(
+    tree: &'t Tree,
+    own: &str,
+    calls: &[&str],
+    code: impl Fn(&'t str) -> &'t str,
+) -> Vec<(&'t str, &'t str, String)> {
     let others = src_files(tree).filter(|(path, _)| {
-        path.starts_with("crates/")
-            && !path.ends_with("consort-fabric/src/environment.rs")
-            && !path.ends_with("/tests.rs")
+        path.starts_with("crates/") && !path.contains(own) && !path.ends_with("/tests.rs")
     });
-    let mut complaints = Vec::new();
+    let mut found = Vec::new();
     for (path, text) in others {
-        let lines = text.lines().filter(|line| {
-            ["env::var(", "env::var_os("].iter().any(|call| line.contains(call))
-                && !SYSTEM_VARIABLES.iter().any(|name| line.contains(name))
-        });
-        complaints.extend(lines.map(|line| format!("{path}: use `variable`, not {}", line.trim())));
+        let lines: Vec<_> = code(text).lines().map(str::trim).collect();
+        let has = |line: &str, call: &str| {
+            let mut places = line.match_indices(call);
+            places.any(|(at, _)| !line[..at].ends_with(char::is_alphanumeric))
+        };
+        let is_call =
+            |line: &str| !line.starts_with("//") && calls.iter().any(|call| has(line, call));
+        let at = (0..lines.len()).filter(|&at| is_call(lines[at]));
+        found.extend(at.map(|at| (path, lines[at], lines[at.saturating_sub(3)..=at].join(" "))));
     }
-    complaints
+    found
+}
+
+fn variables_read_elsewhere(tree: &Tree) -> Vec<String> {
+    let calls = ["env::var(", "env::var_os("];
+    let found = calls_elsewhere(tree, "consort-fabric/src/environment.rs", &calls, |text| text);
+    let others = found
+        .into_iter()
+        .filter(|(_, line, _)| !SYSTEM_VARIABLES.iter().any(|name| line.contains(name)));
+    others.map(|(path, line, _)| format!("{path}: use `variable`, not {line}")).collect()
 }
 
 /// So that an empty variable counts as unset everywhere.
@@ -82,44 +100,29 @@ fn one_function_reads_the_environment() {
     assert_none(&variables_read_elsewhere(&tree([("crates/x/tests/a.rs", read)])));
 }
 
-/// Modules that read files by themselves: `consort_fabric::files`, files of the system, and what a
-/// process has just made in a folder that only it may write.
-const READERS: [&str; 8] = [
-    "consort-bench/src/environment/watch.rs",
-    "consort-fabric/src/files/",
-    "consort-fabric/src/limits.rs",
-    "consort-mpi/src/cache.rs",
-    "consort-native/src/host/topology/",
-    "consort-native/src/host/usage.rs",
-    "consort-tuner/src/mix.rs",
-    "consort/src/runtime/wisdom.rs",
-];
+/// What comments say of files that users do not name: those of the system, and those that this
+/// process has just made.
+const NAMED_BY_NO_USER: [&str; 3] = ["\"/proc/", "of the system", "of this process"];
 
 fn files_read_elsewhere(tree: &Tree) -> Vec<String> {
-    let others = src_files(tree).filter(|(path, _)| {
-        path.starts_with("crates/")
-            && !path.ends_with("/tests.rs")
-            && !READERS.iter().any(|reader| path["crates/".len()..].starts_with(reader))
-    });
-    let mut complaints = Vec::new();
-    for (path, text) in others {
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        let code = code.split("#[cfg(all(test,").next().unwrap_or_default();
-        let lines = code.lines().map(str::trim).filter(|line| {
-            ["fs::read(", "fs::read_to_string(", "File::open("].iter().any(|it| line.contains(it))
-                && !line.starts_with("//")
-                && !line.contains("\"/proc/")
-        });
-        complaints.extend(lines.map(|line| format!("{path}: use `files::read`, not {line}")));
-    }
-    complaints
+    let calls = ["fs::read(", "fs::read_to_string(", "File::open("];
+    let code = |text| {
+        ["#[cfg(test)]", "#[cfg(all(test,"]
+            .into_iter()
+            .fold(text, |text: &str, tests| text.split(tests).next().unwrap_or_default())
+    };
+    let found = calls_elsewhere(tree, "consort-fabric/src/files/", &calls, code);
+    let others = found
+        .into_iter()
+        .filter(|(_, _, lines)| !NAMED_BY_NO_USER.iter().any(|words| lines.contains(words)));
+    others.map(|(path, line, _)| format!("{path}: use `files::read`, not {line}")).collect()
 }
 
 /// So that no pipe, device or endless file that a user names hangs a program or fills its memory.
 #[test]
 fn one_module_reads_files_of_users() {
     assert_none(&files_read_elsewhere(&workspace()));
-    let read = "let all = fs::read(\"/proc/stat\");\nlet own = fs::read(path);";
+    let read = "let all = fs::read(\"/proc/stat\");\n\n\n\nlet own = fs::read(path);";
     assert_one(&files_read_elsewhere(&tree([("crates/x/src/a.rs", read)])), "read(path)");
     assert_none(&files_read_elsewhere(&tree([("crates/x/tests/a.rs", read)])));
 }

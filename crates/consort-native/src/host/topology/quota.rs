@@ -43,7 +43,7 @@ impl Quota {
 
 /// The tightest quota on the process whose files are under `root`, if there is any.
 pub(super) fn tightest(root: &Path) -> Option<Quota> {
-    // Without this file, the roots of the mounts are still read.
+    // Without this file of the system, the roots of the mounts are still read.
     let membership = fs::read_to_string(root.join("proc/self/cgroup"));
     let membership = membership.unwrap_or_else(|_| "0::/\n1:cpu:/\n".to_owned());
     let mut quotas = Vec::new();
@@ -75,12 +75,14 @@ fn along(mount: &Path, path: &str, read: fn(&Path) -> Option<Quota>) -> Vec<Quot
     quotas
 }
 
+/// The quota in the files of the system, version 2.
 fn v2(folder: &Path) -> Option<Quota> {
     let text = fs::read_to_string(folder.join("cpu.max")).ok()?;
     let (time_us, period_us) = text.trim().split_once(' ')?;
     Quota::new(time_us, period_us)
 }
 
+/// The quota in the files of the system, version 1.
 fn v1(folder: &Path) -> Option<Quota> {
     let time_us = fs::read_to_string(folder.join("cpu.cfs_quota_us")).ok()?;
     let period_us = fs::read_to_string(folder.join("cpu.cfs_period_us")).ok()?;

@@ -129,6 +129,7 @@ fn cpu_list(list: &str) -> Vec<CpuId> {
     cpus
 }
 
+/// The text in a file of the system.
 fn text(folder: &Path, name: &str) -> Option<String> {
     Some(fs::read_to_string(folder.join(name)).ok()?.trim().to_owned())
 }
