@@ -1,0 +1,34 @@
+//! Locks and delegates that nobody else wants: what an empty critical section costs then.
+//!
+//! ```sh
+//! cargo bench -p consort-sync
+//! ```
+
+use consort_sync::{
+    Delegate, Mutex,
+    locks::{Clh, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket},
+};
+use divan::{Bencher, black_box};
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench(types = [Clh, Handoff, HybLock, Mcs, TestAndSet, Ticket])]
+fn mutex<L: RawLock + Default>(bencher: Bencher<'_, '_>) {
+    let mutex = Mutex::with(L::default(), 0_u64);
+    bencher.bench_local(|| *black_box(&mutex).lock() += 1);
+}
+
+/// The peer that every program has.
+#[divan::bench]
+fn mutex_of_std(bencher: Bencher<'_, '_>) {
+    let mutex = std::sync::Mutex::new(0_u64);
+    bencher.bench_local(|| *black_box(&mutex).lock().expect("no thread panics") += 1);
+}
+
+#[divan::bench]
+fn delegate(bencher: Bencher<'_, '_>) {
+    let delegate = Delegate::new(0_u64);
+    bencher.bench_local(|| black_box(&delegate).apply(|count| *count += 1));
+}
