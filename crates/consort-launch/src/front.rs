@@ -6,8 +6,9 @@ use std::io;
 use consort_fabric::advice::of_call;
 use consort_native::End;
 use rustix::{
-    event::{PollFd, PollFlags, poll},
-    process::Pid,
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::{Pid, WaitOptions, getpid, waitpid},
 };
 
 use crate::{
@@ -23,6 +24,7 @@ use crate::{
 /// # Errors
 /// When its processes cannot be started.
 pub(crate) fn run(launch: &Launch) -> io::Result<u8> {
+    ensure_may_wait()?;
     let mut signals = Signals::take()?;
     children::inherit();
     // A process that has become this program may have had children.
@@ -47,12 +49,23 @@ pub(crate) fn run(launch: &Launch) -> io::Result<u8> {
     }
 }
 
+/// Fails if the system refuses the calls that wait for processes and for what they write.
+fn ensure_may_wait() -> io::Result<()> {
+    let polled = poll(&mut [], Some(&Timespec::default()));
+    polled.map_err(|error| of_call("ppoll", &error.into()))?;
+    match waitpid(Some(getpid()), WaitOptions::NOHANG) {
+        // No process is its own child.
+        Ok(_) | Err(Errno::CHILD) => Ok(()),
+        Err(error) => Err(of_call("wait4", &error.into())),
+    }
+}
+
 /// Waits for the launcher, and passes on the signals that come. Returns how it has ended.
 fn wait_for(launcher: Pid, signals: &mut Signals) -> io::Result<End> {
     loop {
         let mut all = [PollFd::new(&*signals, PollFlags::IN)];
         match poll(&mut all, None) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(of_call("poll", &error.into())),
         }
         while let Some(came) = signals.next() {

@@ -18,7 +18,17 @@ pub const CALLS: [(&str, libc::c_long); 12] = [
     ("sysinfo", libc::SYS_sysinfo),
 ];
 
-/// Has the system refuse one of the [`CALLS`], with the error `EPERM` or `ENOSYS`, from this thread
+/// Calls that sandboxes refuse, and that a launcher makes.
+pub const OF_LAUNCHERS: [(&str, libc::c_long); 6] = [
+    ("wait4", libc::SYS_wait4),
+    ("ppoll", libc::SYS_ppoll),
+    ("pidfd_open", libc::SYS_pidfd_open),
+    ("signalfd4", libc::SYS_signalfd4),
+    ("prctl", libc::SYS_prctl),
+    ("memfd_create", libc::SYS_memfd_create),
+];
+
+/// Has the system refuse one of the calls above, with the error `EPERM` or `ENOSYS`, from this thread
 /// and from all that it starts. It cannot be undone, so this is for a process that a test has
 /// started.
 ///
@@ -26,9 +36,10 @@ pub const CALLS: [(&str, libc::c_long); 12] = [
 /// When the system has no such filters (seccomp).
 ///
 /// # Panics
-/// When `name` is none of the calls.
+/// When `name` is none of them.
 pub fn refuse(name: &str, is_known: bool) -> io::Result<()> {
-    let call = CALLS.iter().find(|(call, _)| *call == name).expect("one of the calls").1;
+    let mut all = CALLS.iter().chain(&OF_LAUNCHERS);
+    let call = all.find(|(call, _)| *call == name).expect("one of the calls").1;
     let errno = if is_known { libc::EPERM } else { libc::ENOSYS };
     let filter = |code: u32, [yes, no]: [u8; 2], k: u32| libc::sock_filter {
         code: u16::try_from(code).unwrap_or(0),

@@ -4,6 +4,7 @@
 mod endings;
 mod machines;
 mod options;
+mod refused;
 mod streams;
 
 use std::{
