@@ -23,10 +23,10 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  consort calibrate                          describe this machine, in some seconds
-  consort calibrate --output ./mine.toml     and keep it elsewhere
-  consort predict                            how well does that tell what calls take here?
-  consort sim reduce --machine host          simulate on it";
+  consort calibrate                       describe this machine, in some seconds
+  consort calibrate --output ./mine.toml  and keep it elsewhere
+  consort predict                         does it tell what calls take?
+  consort sim reduce --machine host       simulate on it";
 
 /// Measure this machine and describe it, so that it can be simulated as `host`
 #[derive(clap::Args, Debug)]

@@ -16,12 +16,12 @@ use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort completions bash   for ~/.local/share/bash-completion/completions/consort
-  consort completions zsh    for a file _consort in a folder of fpath
-  consort completions fish   for ~/.config/fish/completions/consort.fish
+  consort completions bash  ~/.local/share/bash-completion/completions/consort
+  consort completions zsh   _consort in a folder of fpath
+  consort completions fish  ~/.config/fish/completions/consort.fish
 
-Send it there with `>`. A new shell then completes commands, options, and the names of collectives,
-algorithms, machines and claims.";
+Write the script to that file with `>`. A new shell then completes commands,
+options, and names of collectives, algorithms, machines and claims.";
 
 /// Print what completes this command in a shell
 #[derive(Args)]

@@ -26,8 +26,8 @@ const EXAMPLES: &str = "\
 Examples:
   consort explain barrier --pes 2
   consort explain reduce --bytes 8k --pes 8 --sync loose
-  consort explain broadcast --bytes 1M --all        with what the model expects of all others
-  consort explain broadcast --machine scc --all     on a machine that is not here, by the model";
+  consort explain broadcast --bytes 1M --all     all others too, by the model
+  consort explain broadcast --machine scc --all  on the SCC, by the model";
 
 /// Show which algorithm serves a call, and how it was chosen
 #[derive(clap::Args, Debug)]

@@ -14,11 +14,11 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  consort machines                      all that come along
-  consort machines scc                  one, with its costs in nanoseconds
-  consort machines scc --source         its description, which says where each number is from
-  consort machines ./mine.toml          one that you described; docs/machines.md has the format
-  consort machines tile-gx36 --json     for programs";
+  consort machines                   all that come along
+  consort machines scc               one, with its costs in nanoseconds
+  consort machines scc --source      its file, with the source of each number
+  consort machines ./mine.toml       your own; docs/machines.md has the format
+  consort machines tile-gx36 --json  for programs";
 
 /// Show the machines that can be simulated, or one of them
 #[derive(clap::Args, Debug)]

@@ -13,8 +13,8 @@ use crate::output;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort man                            the page of the command itself, for man -l -
-  consort man ~/.local/share/man/man1    a page for each command, as man finds them
+  consort man                          the page of the command itself
+  consort man ~/.local/share/man/man1  a page for each command
 
 Then `man consort-bench` shows that of `consort bench`.";
 

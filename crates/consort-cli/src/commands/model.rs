@@ -10,9 +10,9 @@ use anyhow::Result;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort model scc                     latency and throughput of its broadcasts, by size
-  consort model scc --table 4.2         the thesis' throughputs, beside what the formulas give
-  consort model cluster --pes 1000000   collectives of a million PEs, by LogGP";
+  consort model scc                    latency and throughput of broadcasts
+  consort model scc --table 4.2        throughput, beside the thesis
+  consort model cluster --pes 1000000  collectives of a million PEs, by LogGP";
 
 /// Estimate by formulas how fast collectives are on a machine that is not at hand
 #[derive(clap::Args, Debug)]

@@ -29,10 +29,10 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  consort calibrate && consort predict           is the description any good?
-  consort predict --sync strict --bytes 8,8k     of these calls
-  consort predict --machine ./mine.toml          of another description of this machine
-  consort predict --fabric mpi --pes 2           of processes, by messages between two of them";
+  consort calibrate && consort predict        is the description any good?
+  consort predict --sync strict --bytes 8,8k  of these calls
+  consort predict --machine ./mine.toml       by another description
+  consort predict --fabric mpi --pes 2        of processes, by MPI";
 
 /// The modes of calls between threads.
 const SYNCS: [SyncModes; 2] = [SyncModes::MINE, SyncModes::STRICT];

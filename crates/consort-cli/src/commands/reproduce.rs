@@ -39,13 +39,13 @@ const MOST_LETTERS: usize = 200;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort reproduce                 all claims in brief, and how each stands here
-  consort reproduce H6              one of them as a table
-  consort reproduce P3 P4 P5        several, one after the other
-  consort reproduce G5 --pes 4      among so many PEs
-  consort reproduce H5 --here       without the paper's machine, simulated
-  consort reproduce P4 --json       for programs, one figure a line
-  consort reproduce --all --report claims.html     all of them in full, for a browser";
+  consort reproduce                             a line for each claim
+  consort reproduce H6                          one of them as a table
+  consort reproduce P3 P4 P5                    several, one after the other
+  consort reproduce G5 --pes 4                  among so many PEs
+  consort reproduce H5 --here                   one claim, measured here only
+  consort reproduce P4 --json                   for programs, one figure a line
+  consort reproduce --all --report claims.html  all in full, for a browser";
 
 /// Run papers' experiments here and compare with the papers' figures; without a claim, all in
 /// brief.

@@ -18,7 +18,10 @@ use std::{
 };
 
 use anyhow::Result;
-use clap::{Args, CommandFactory as _, Parser};
+use clap::{
+    Args, CommandFactory as _, Parser,
+    builder::{OsStringValueParser, TypedValueParser as _},
+};
 use consort::{Algorithms, MOST_PES};
 use consort_launch::{Binding, Launch};
 
@@ -56,7 +59,7 @@ passed on.";
 #[command(version, display_name = "consort run", after_help = EXAMPLES)]
 pub(crate) struct Run {
     /// The number of PEs, each of which is a process
-    #[arg(short = 'n', long, alias = "np", value_name = "N")]
+    #[arg(short = 'n', long, alias = "np", value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PES)))]
     pes: u32,
     /// Where they run: each on a core of its own (core), moved there at first (default), or
@@ -76,6 +79,7 @@ pub(crate) struct Run {
     grace: Option<Duration>,
     /// Set an environment variable of the processes, which have those of this command anyway
     #[arg(short = 'x', value_name = "NAME=VALUE")]
+    #[arg(value_parser = OsStringValueParser::new().try_map(named))]
     variables: Vec<OsString>,
     #[command(flatten)]
     machines: Machines,
@@ -186,6 +190,14 @@ fn with_value(text: &OsStr) -> (OsString, Option<OsString>) {
     let mut parts = text.as_bytes().splitn(2, |&byte| byte == b'=');
     let mut part = || parts.next().map(|bytes| OsStr::from_bytes(bytes).to_owned());
     (part().unwrap_or_default(), part())
+}
+
+/// `NAME=VALUE` or `NAME`.
+fn named(text: OsString) -> Result<OsString, &'static str> {
+    match with_value(&text) {
+        (name, _) if name.is_empty() => Err("a variable needs a name: use NAME=VALUE"),
+        _ => Ok(text),
+    }
 }
 
 /// The name and the value of `NAME=VALUE`; `None` for a name alone, whose variable the processes

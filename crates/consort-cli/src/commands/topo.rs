@@ -32,11 +32,11 @@ use outcome::Report;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort topo                                  this machine
-  consort topo --report topo.html               the same with a map, for a browser
-  consort topo --fabric mpi:2 --pes 4           where two processes of an MPI are, with 2 PEs each
-  consort topo --fabric mixed --pes 4           four of one PE, which share memory on a machine
-  consort topo --fabric processes --budget 1    processes of this machine";
+  consort topo                                this machine
+  consort topo --report topo.html             the same with a map, for a browser
+  consort topo --fabric mpi:2 --pes 4         two MPI processes with 2 PEs each
+  consort topo --fabric mixed --pes 4         four, which share memory on a host
+  consort topo --fabric processes --budget 1  processes of this machine";
 
 /// Show the processor, its caches, and how fast its cores reach each other; or where the processes
 /// of an MPI are.

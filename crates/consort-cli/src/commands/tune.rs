@@ -59,17 +59,17 @@ const CHECK_FAILED: u8 = 3;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort tune                                all that a program may ask, in under a minute
+  consort tune                                all sizes, in a minute
   consort tune --collective reduce --pes 4    what one program needs
   consort tune --rigour patient --budget 600  all candidates, with time for it
   consort tune --check --sample 20            how good are the choices?
-  consort tune --report tune.html             with maps of who wins, for a browser
-  consort tune --record calls.toml            what a program calls, as it has recorded
+  consort tune --report tune.html             with maps of who wins
+  consort tune --record calls.toml            what a program has recorded
   consort tune --fabric processes             for programs under consort run
-  consort tune --fabric mpi --pes 2           for programs of two processes under mpirun
-  consort tune --fabric mixed --pes 4         for four, of which those of a machine share memory
+  consort tune --fabric mpi --pes 2           for two processes under mpirun
+  consort tune --fabric mixed --pes 4         for four, mixed with shared memory
 
-A program records its calls when it is run as CONSORT_RECORD=calls.toml ./program.
+A program records its calls if you run it with CONSORT_RECORD=calls.toml.
 
 Ctrl-C keeps what is found; the next run goes on from there.";
 

@@ -35,18 +35,26 @@ pub(super) fn section<'h>(help: &'h str, heading: &str) -> Vec<&'h str> {
     lines.map_while(|line| line.strip_prefix("  ")).collect()
 }
 
-/// The examples in the help of a command and of all below it.
-pub(super) fn examples(command: &[&str], all: &mut Vec<String>) {
+/// The help texts of a command and of all below it, each with the words that ask for it.
+fn helps(command: &[&str]) -> Vec<(String, String)> {
     let output = consort(&[command, &["--help"]].concat(), Path::new("."));
+    assert!(output.status.success(), "{command:?}");
     let help = String::from_utf8(output.stdout).expect("text");
-    let of_line = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
-    let lines = section(&help, "Examples:").into_iter().map(of_line);
-    all.extend(lines.flat_map(|line| line.split(" && ").map(str::to_owned).collect::<Vec<_>>()));
     // The description of a command may go on in a line that is indented further.
     let names = section(&help, "Commands:").into_iter().filter(|line| !line.starts_with(' '));
-    for name in names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help") {
-        examples(&[command, &[name]].concat(), all);
-    }
+    let names = names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help");
+    let below: Vec<_> = names.flat_map(|name| helps(&[command, &[name]].concat())).collect();
+    [(command.join(" "), help)].into_iter().chain(below).collect()
+}
+
+/// The examples in the help of a command and of all below it.
+pub(super) fn examples(command: &[&str]) -> Vec<String> {
+    let of_line = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
+    let of_help = |(_, help): (String, String)| {
+        let lines: Vec<_> = section(&help, "Examples:").into_iter().map(of_line).collect();
+        lines.into_iter().flat_map(|line| line.split(" && ").map(str::to_owned).collect::<Vec<_>>())
+    };
+    helps(command).into_iter().flat_map(of_help).collect()
 }
 
 /// The words of an example after `consort`, with the smallest budget where a budget is spent.
@@ -73,8 +81,7 @@ fn examples_parse_and_work() {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("one's own file");
     }
     shmem::library();
-    let mut all = Vec::new();
-    examples(&[], &mut all);
+    let all = examples(&[]);
     assert!(all.len() > 50, "only {} examples are found", all.len());
     let mut complaints = Vec::new();
     for example in &all {
@@ -94,4 +101,17 @@ fn examples_parse_and_work() {
         }
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn each_command_has_examples_that_fit_80_columns() {
+    for (command, help) in helps(&[]) {
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{command}: {help}");
+        let (_, examples) = help.split_once("\nExamples:\n").unwrap_or_default();
+        let long = examples.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(long, None, "consort {command} --help");
+        // Those of `consort model` and the like show the commands below.
+        let is_below = command.contains(' ');
+        assert!(is_below || examples.starts_with("  consort "), "consort {command} --help: {help}");
+    }
 }

@@ -105,8 +105,7 @@ fn each_command_has_its_page() {
     assert_eq!(printed(&["man"]), whole);
     assert!(whole.contains(&format!("consort {}", env!("CARGO_PKG_VERSION"))), "{whole}");
     assert!(whole.contains("consort\\-bench(1)") && !whole.contains("session"), "{whole}");
-    let mut all = Vec::new();
-    examples(&["bench"], &mut all);
+    let all = examples(&["bench"]);
     let bench = fs::read_to_string(pages.join("consort-bench.1")).expect("a page");
     let example = all[0].replace('-', "\\-");
     assert!(bench.contains(&format!("\n  {example} ")), "its examples, a line each: {bench}");

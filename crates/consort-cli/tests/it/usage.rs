@@ -186,27 +186,7 @@ fn simulations() {
 }
 
 #[test]
-fn help_has_examples_and_fits() {
-    for words in [
-        "",
-        "bench",
-        "reproduce",
-        "tune",
-        "explain",
-        "machines",
-        "model",
-        "model scc",
-        "sim",
-        "wisdom",
-        "completions",
-        "man",
-    ] {
-        let output = consort(&format!("{words} --help"));
-        let help = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{words}");
-        assert!(help.contains("Examples:\n  consort "), "{words}: {help}");
-        assert!(help.lines().all(|line| line.chars().count() <= 100), "{words}: {help}");
-    }
+fn help_tells_exit_statuses() {
     let help = String::from_utf8_lossy(&consort("--help").stdout).into_owned();
     assert!(help.contains("Exit status: 0 success, 1 an error, 2 wrong usage"), "{help}");
 }

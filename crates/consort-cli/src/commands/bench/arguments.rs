@@ -21,31 +21,31 @@ const MOST_INCREMENTS: usize = 1_000_000;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort bench broadcast --bytes 8,8k,1M         times, beside the machine's limits
-  consort bench all_reduce --peers libgomp,mpi    beside OpenMP's reduction and MPI alone
-  consort bench barrier --fabric processes        PEs as consort run starts them, beside MPI's
-  consort bench all_reduce --fabric mpi --pes 2   PEs as an MPI's mpirun starts them
-  consort bench barrier --fabric mixed --pes 4    those of one machine share memory
-  consort bench scan --sync loose,strict          what the strictest modes cost over the loosest
-  consort bench all_to_all --all-algorithms       every algorithm that can serve
-  consort bench barrier --report barrier.html     plots and tables for a browser
-  consort bench reduce --bytes 8 --csv            for a spreadsheet
-  consort bench put-signal --fabric processes     a round trip, beside MPI_Send and MPI_Recv
-  consort bench put-rate --fabric mpi             64 small puts, beside MPI_Isend and MPI_Irecv
-  consort bench put-bandwidth --bytes 64k,1M      large puts, beside the same
-  consort bench counted-all-to-all --bytes 8,4k   by counting puts, by flags and by a barrier
-  consort bench stencil                           a pipeline, by counting puts and by flags
-  consort bench online                            what refining choices gains and costs
-  consort bench overlap --bytes 256k              computing beside a nonblocking broadcast
-  consort bench look-up --budget 1                what asking wisdom takes, in time and memory
-  consort bench region --pes 2,8                  parallel regions and barriers, by many libraries
-  consort bench sharing                           a job beside another, and what waits cost
-  consort bench openshmem                         routines of C, beside another OpenSHMEM's
-  consort bench lock --threads 2 --between 0      locks, beside parking_lot, std and mcslock
-  consort bench delegate --section 20             combining and servers, and their latency
-  consort bench counter --threads 1,2             both, and fetch_add
-  consort bench stack --threads 2 --between 0     under all of these, and Treiber's
-  consort bench queue --threads 2,8               the same, LCRQ, and crossbeam's queues";
+  consort bench broadcast --bytes 8,8k,1M        times, beside hardware limits
+  consort bench all_reduce --peers libgomp,mpi   beside OpenMP and MPI
+  consort bench barrier --fabric processes       PEs as processes
+  consort bench all_reduce --fabric mpi --pes 2  PEs started by mpirun
+  consort bench barrier --fabric mixed --pes 4   those of a host share memory
+  consort bench scan --sync loose,strict         strict modes against loose ones
+  consort bench all_to_all --all-algorithms      every algorithm that can serve
+  consort bench barrier --report barrier.html    plots and tables for a browser
+  consort bench reduce --bytes 8 --csv           for a spreadsheet
+  consort bench put-signal --fabric processes    a round trip, beside MPI
+  consort bench put-rate --fabric mpi            64 small puts, beside MPI
+  consort bench put-bandwidth --bytes 64k,1M     large puts, beside the same
+  consort bench counted-all-to-all --bytes 8,4k  counting puts against flags
+  consort bench stencil                          a pipeline, in both ways
+  consort bench online                           gain and cost of refinement
+  consort bench overlap --bytes 256k             computing beside a broadcast
+  consort bench look-up --budget 1               time and memory of a choice
+  consort bench region --pes 2,8                 parallel regions of libraries
+  consort bench sharing                          a job beside another
+  consort bench openshmem                        beside another OpenSHMEM
+  consort bench lock --threads 2 --between 0     beside parking_lot and std
+  consort bench delegate --section 20            combining, servers, latency
+  consort bench counter --threads 1,2            both, and fetch_add
+  consort bench stack --threads 2 --between 0    a stack by each, and Treiber's
+  consort bench queue --threads 2,8              a queue by each, crossbeam's";
 
 /// Time a collective, a lock, a stack or a queue, beside the machine's limits and other libraries.
 #[derive(clap::Args, Clone, Debug)]

@@ -19,9 +19,9 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  consort model cluster                            a million PEs of the cluster that comes along
+  consort model cluster                        a million PEs
   consort model cluster --pes 4096 --bytes 8,1M
-  consort model cluster --machine ./mine.toml      of another description";
+  consort model cluster --machine ./mine.toml  of another description";
 
 /// The numbers of chunks that are tried for a chain.
 const CHUNKS: [u64; 9] = [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536];

@@ -18,10 +18,10 @@ use crate::{
 
 const EXAMPLES: &str = "\
 Examples:
-  consort model scc                             sizes from a line to a megabyte, k = 2, 7, 47
-  consort model scc --lines 1,96 --k 4,5,6      other sizes and degrees
-  consort model scc --table 4.1                 the parameters
-  consort model scc --table 4.2 --json          the throughputs, for programs";
+  consort model scc                         from a line to 1 MB, k = 2, 7, 47
+  consort model scc --lines 1,96 --k 4,5,6  other sizes and degrees
+  consort model scc --table 4.1             the parameters
+  consort model scc --table 4.2 --json      the throughputs, for programs";
 
 const AS_PRINTED: &str = "\
 As printed: reading a flag is reading a line. Elsewhere it is a get in OC-BCAST, as Table 4.2 \

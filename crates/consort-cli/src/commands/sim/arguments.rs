@@ -14,15 +14,15 @@ pub(super) const MOST_BYTES: usize = 4 << 30;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort sim broadcast                             all broadcasts on the Intel SCC, 48 cores
+  consort sim broadcast                            all of them on the SCC
   consort sim broadcast --algorithm oc-bcast --param k=2,7,47 --lines 1,96
-  consort sim barrier --pes 16 --sync strict        on its first 16 cores
+  consort sim barrier --pes 16 --sync strict       on its first 16 cores
   consort sim broadcast --bytes 8k,1M --mode throughput
   consort sim broadcast --algorithm oc-bcast --sweep --picture curves.svg
-  consort sim broadcast --sweep --report sim.html   curves for a browser
-  consort sim broadcast --algorithm oc-bcast --lines 1 --picture call.svg --trace call.json
+  consort sim broadcast --sweep --report sim.html  curves for a browser
+  consort sim broadcast --algorithm oc-bcast --lines 1 --trace call.json
   consort sim all-reduce --machine cluster --pes 64 --bytes 8 --budget 20
-  consort sim reduce --machine ./mine.toml          `consort machines` shows the machines";
+  consort sim reduce --machine ./mine.toml         on your machine";
 
 /// Simulate a collective on a machine that is not at hand, and show where its time goes
 #[derive(clap::Args, Debug)]

@@ -57,6 +57,15 @@ fn options_of_other_launchers_are_known() {
         let (status, text) = here(wrong);
         assert!(status == Some(2) && says(&text, "unexpected argument"), "{text}");
     }
+    for (wrong, why) in [
+        (["-n", "-1"], "-1 is not in 1..="),
+        (["-n", "0"], "0 is not in 1..="),
+        (["-x", "=1"], "a variable needs a name: use NAME=VALUE"),
+        (["-x", ""], "a variable needs a name: use NAME=VALUE"),
+    ] {
+        let (status, text) = here(&[&["run"][..], &wrong, &["-n", "1", "true"]].concat());
+        assert!(status == Some(2) && says(&text, why), "{wrong:?}: {text}");
+    }
 }
 
 #[test]
