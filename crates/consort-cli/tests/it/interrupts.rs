@@ -1,6 +1,7 @@
 //! Interrupts: measuring ends with the present block, and what was measured is shown.
 
 use std::{
+    fs,
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Output, Stdio},
@@ -10,8 +11,10 @@ use std::{
 
 use serde_json::Value;
 
-/// The time after which a command measures.
-const START: Duration = Duration::from_millis(1500);
+/// The time from the first handler of an interrupt to the last.
+const SOON: Duration = Duration::from_millis(100);
+/// The time in which a command that shows results has some.
+const FIRST: Duration = Duration::from_millis(1500);
 /// What is said with results, and without.
 const SOME: &str = "interrupted: this is what there was until then";
 const NOTHING: &str = "interrupted: there was nothing to show until then";
@@ -23,18 +26,33 @@ fn signalled(child: &Child) {
     assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
 }
 
-/// Interrupts a command after its start.
-fn interrupted(line: &str) -> Output {
-    interrupted_in(tempfile::tempdir().expect("a folder").path(), line)
+/// Waits until a command handles interrupts: it measures from then on.
+fn await_handler(child: &Child) {
+    let path = format!("/proc/{}/status", child.id());
+    let is_handled = || {
+        let status = fs::read_to_string(&path).expect("it runs");
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
+        u64::from_str_radix(mask.trim(), 16).expect("a number") & 1 << 1 != 0
+    };
+    while !is_handled() {
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
-fn interrupted_in(folder: &Path, line: &str) -> Output {
+/// Interrupts a command at its start.
+fn interrupted(line: &str) -> Output {
+    interrupted_after(SOON, tempfile::tempdir().expect("a folder").path(), line)
+}
+
+/// Interrupts a command when it has measured for so long.
+fn interrupted_after(time: Duration, folder: &Path, line: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
     command.args(line.split_whitespace()).current_dir(folder);
     command.env("CONSORT_WISDOM", folder.join("wisdom.toml")).env("PATH", "");
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.expect("the command starts");
-    thread::sleep(START);
+    await_handler(&child);
+    thread::sleep(time);
     let begun = Instant::now();
     signalled(&child);
     let output = child.wait_with_output().expect("the command ends");
@@ -46,14 +64,15 @@ fn interrupted_in(folder: &Path, line: &str) -> Output {
 fn an_interrupted_benchmark_has_a_report_that_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let line = "bench barrier --pes 3 --peers none --budget 600 --report report.html";
-    let output = interrupted_in(folder.path(), line);
+    let output = interrupted_after(FIRST, folder.path(), line);
     assert_eq!(output.status.code(), Some(130));
-    let html = std::fs::read_to_string(folder.path().join("report.html")).expect("a report");
+    let html = fs::read_to_string(folder.path().join("report.html")).expect("a report");
     assert!(html.contains("It was interrupted before its end.") && html.contains("<figure"));
 }
 
 #[test]
 fn an_interrupted_benchmark_shows_what_it_has() {
+    let folder = tempfile::tempdir().expect("a folder");
     for line in [
         "bench barrier --pes 5 --budget 600 --json",
         "bench counted-all-to-all --pes 3 --budget 600 --json",
@@ -63,7 +82,7 @@ fn an_interrupted_benchmark_shows_what_it_has() {
         "bench sharing --pes 3 --budget 600 --json",
         "bench lock --threads 2 --budget 600 --json",
     ] {
-        let Output { status, stdout, stderr } = interrupted(line);
+        let Output { status, stdout, stderr } = interrupted_after(FIRST, folder.path(), line);
         let complaint = String::from_utf8_lossy(&stderr);
         assert_eq!(status.code(), Some(130), "{line}: {complaint}");
         assert!(complaint.contains(SOME), "{line}: {complaint}");
@@ -89,7 +108,6 @@ fn an_interrupted_reproduction_shows_the_claims_before() {
     // The verdict ends a claim's table.
     let mut next = || lines.next().map(|line| line.expect("text"));
     while !next().expect("the first claim is shown").starts_with("Simulated: ") {}
-    thread::sleep(START);
     let begun = Instant::now();
     signalled(&child);
     assert_eq!(child.wait().expect("the command ends").code(), Some(130));
@@ -133,7 +151,7 @@ fn an_interrupted_prediction_ends_alike() {
     command.args(["calibrate", "--budget", "0.2", "--output", "./mine.toml"]).current_dir(&folder);
     assert!(command.output().expect("the command ends").status.success());
     let line = "predict --machine ./mine.toml --bytes 8 --budget 600";
-    let Output { status, stderr, .. } = interrupted_in(folder.path(), line);
+    let Output { status, stderr, .. } = interrupted_after(SOON, folder.path(), line);
     let complaint = String::from_utf8_lossy(&stderr);
     assert_eq!(status.code(), Some(130), "{complaint}");
     assert!([SOME, NOTHING].iter().any(|said| complaint.contains(said)), "{complaint}");
