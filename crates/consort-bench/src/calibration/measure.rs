@@ -24,6 +24,9 @@ const COPIED_BYTES: usize = 256 << 10;
 /// More than the caches hold.
 const MEMORY_BYTES: usize = 128 << 20;
 const MEMORY_COPY_BYTES: usize = 32 << 20;
+/// The most time of a reading that is not part of a round. A longer one would be no more exact, and
+/// an interrupt waits for its end.
+const LONGEST_READING: Duration = Duration::from_secs(1);
 /// The time of one measurement of a round.
 const READING: Duration = Duration::from_millis(10);
 /// The least number of rounds for a distance, and the most: if none counts until then, the machine
@@ -63,7 +66,7 @@ pub(super) struct Between {
 /// When a thread cannot be bound to its core, or the machine is too unsteady.
 pub fn measure(plan: &Plan, budget: Duration, show: impl Fn(f64)) -> io::Result<Measured> {
     let steps = u32::try_from(plan.caches.len() + 6).unwrap_or(u32::MAX);
-    let reading = budget / 2 / steps;
+    let reading = (budget / 2 / steps).min(LONGEST_READING);
     let mut done = 0;
     let mut step = || {
         done += 1;
