@@ -76,7 +76,7 @@ impl Signals {
         // SAFETY: the set is initialized.
         let number = unsafe { libc::signalfd(-1, set.as_ptr(), flags) };
         if number < 0 {
-            return Err(of_call("signalfd", &io::Error::last_os_error()));
+            return Err(of_call("signalfd4", &io::Error::last_os_error()));
         }
         // SAFETY: it has just been opened, and nothing else knows it.
         let file = unsafe { File::from_raw_fd(number) };

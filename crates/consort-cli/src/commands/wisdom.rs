@@ -21,13 +21,13 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   consort wisdom path                        where it is
-  consort wisdom path --fabric mixed:2x1     that of machines with 2 processes of one PE
+  consort wisdom path --fabric mixed:2x1     that for machines of 2 PEs each
   consort wisdom show --collective reduce    what is in it
-  consort wisdom export lab.toml             a copy for machines of the same kind
+  consort wisdom export lab.toml             a copy for machines of this kind
   consort wisdom merge night.toml            take what another run knows better
 
-Wisdom fits machines of the same kind. It outlives versions of the library: entries whose \
-algorithms have changed are left out.";
+Wisdom fits machines of the same kind. It outlives versions of the library:
+entries whose algorithms have changed are left out.";
 
 /// Show, merge, import and export the results of tuning
 #[derive(clap::Args, Debug)]

@@ -17,7 +17,9 @@ fn job_works_or_names_a_refused_call_where_calls_can_be_filtered() {
         if let Err(error) = refuse(name, error == "EPERM") {
             return println!("no filter of system calls here: {error}");
         }
-        let error = command("-n 2", "exit 0").env_remove(TASK).stdout(Stdio::inherit()).exec();
+        let mut command = command("-n 2", "exit 0");
+        command.env_remove(TASK).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        let error = command.exec();
         panic!("no launcher: {error}");
     }
     let mut named = Vec::new();
