@@ -7,7 +7,7 @@ use super::{
     map::{Key, Value},
     space::{NoRegion, Region},
 };
-use crate::segment::no_memory::NoMemory;
+use crate::{launch::heap_size::heap_bytes_of, segment::no_memory::NoMemory};
 
 /// The alignment of every block of symmetric memory, in bytes.
 pub const BLOCK_ALIGN: usize = 128;
@@ -30,9 +30,8 @@ pub enum HeapError {
     /// No gap is large enough.
     #[error(
         "symmetric memory exhausted: {asked} bytes a PE asked, {free} of {heap} bytes free \
-         (largest region {largest}); give the launch a larger heap, by \
-         CONSORT_HEAP_BYTES={larger} in the environment or Pes::threads(n).heap_bytes({larger}) in \
-         the program, or drop what is no longer used"
+         (largest region {largest}); {}",
+        remedy(*larger)
     )]
     Exhausted {
         /// Bytes requested on each PE.
@@ -65,6 +64,17 @@ pub enum HeapError {
     /// The job has failed meanwhile.
     #[error("the job has failed while a PE asked for memory")]
     Failed,
+}
+
+/// What to do if a heap of so many bytes is needed.
+fn remedy(bytes: usize) -> String {
+    match heap_bytes_of("CONSORT_HEAP_BYTES", &bytes.to_string()) {
+        Ok(_) => format!(
+            "give the launch a larger heap, by CONSORT_HEAP_BYTES={bytes} in the environment or \
+             Pes::threads(n).heap_bytes({bytes}) in the program, or drop what is no longer used"
+        ),
+        Err(_) => "this machine does not have that much memory, so check the length".to_owned(),
+    }
 }
 
 impl HeapError {

@@ -216,6 +216,16 @@ impl fmt::Display for Failure {
                 "PE {rank} waited for more than {limit:?} in {call}; not there: {}",
                 late.list()
             ),
+            // The call of two PEs that send and receive has no algorithm.
+            Self::Starved { waiting, call, awaited }
+                if ["send", "receive"].iter().any(|name| call.starts_with(name)) =>
+            {
+                write!(
+                    f,
+                    "PE {waiting} waits in {call} for {awaited}, which never comes, since its peer \
+                     waits or has finished; check that both give the same length and type"
+                )
+            }
             Self::Starved { waiting, call, awaited } => write!(
                 f,
                 "PE {waiting} waits in {call} for {awaited}, which no PE sends: every PE of the \

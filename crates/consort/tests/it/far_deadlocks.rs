@@ -207,3 +207,15 @@ fn computing_far_pe_is_not_reported_as_deadlock() {
         ended.expect("no PE waits in vain");
     }
 }
+
+/// The sender has finished by the time that its peer waits for more than has come.
+#[test]
+fn send_and_receive_that_differ_are_told_on_nodes_too() {
+    for pes in [Pes::threads(2), Pes::threads(2).loopback([Nodes::Blocks(1); 2], 7)] {
+        let error = deadlock(pes, |world| match world.rank() {
+            Rank(0) => world.send(Rank(1), &[1_u8; 100]),
+            _ => world.receive(Rank(0), &mut [0_u16; 10_000]),
+        });
+        assert!(error.to_string().contains("give the same length and type"), "{error}");
+    }
+}

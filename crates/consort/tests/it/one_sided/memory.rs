@@ -37,7 +37,10 @@ fn exhaustion_is_an_error_on_all_and_the_job_goes_on() {
     let errors = on(Pes::threads(4).heap_bytes(1 << 12), |world| {
         let held = world.symmetric::<u64>(256)?;
         let error = world.symmetric::<u64>(257).map(|_| ()).expect_err("2056 bytes");
-        assert!(exhausted(world.symmetric::<u64>(usize::MAX)));
+        let none = world.symmetric::<u64>(usize::MAX);
+        let said = none.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        assert!(said.ends_with("so check the length"), "{said}");
+        assert!(exhausted(none));
         assert!(exhausted(world.symmetric::<u64>(usize::MAX / 8)));
         let rest = world.symmetric::<u64>(256)?;
         assert!(exhausted(world.symmetric::<u8>(1)));
