@@ -29,6 +29,8 @@ use crate::{
 
 /// How often the launcher looks for PEs that are run by what its processes have started.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long a process may be the last to begin its part of the job before that is told.
+const LATE_START: Duration = Duration::from_secs(10);
 /// How long the processes may take after a signal that the launcher has passed on.
 const AFTER_SIGNAL: Duration = Duration::from_secs(5);
 /// How long after a process that was blamed its signal may come to the launcher too.
@@ -41,6 +43,10 @@ struct Watch<'l> {
     launcher: Launcher,
     running: Vec<Started>,
     grandchildren: Grandchildren,
+    /// When the last process has begun its part of the job, and how many have by then.
+    begun: Option<(Instant, usize)>,
+    /// Whether it was told that others are late.
+    has_warned: bool,
     sources: Vec<Source>,
     output: Output,
     outcome: Outcome,
@@ -80,6 +86,8 @@ impl<'l> Watch<'l> {
             launcher,
             running,
             grandchildren: Grandchildren::default(),
+            begun: None,
+            has_warned: false,
             sources,
             output: Output::new(launch.tags),
             outcome: Outcome { status: 0, trouble: None, killed: Vec::new() },
@@ -101,6 +109,7 @@ impl<'l> Watch<'l> {
             self.hear(signals);
             self.reap(signals);
             self.look_at_grandchildren();
+            self.warn_of_late_starts();
             self.end_what_is_due();
         }
         children::kill_all(&[]);
@@ -268,6 +277,28 @@ impl<'l> Watch<'l> {
         }
     }
 
+    /// Says once which processes have not begun their part of the job long after the others, which
+    /// may wait for them.
+    fn warn_of_late_starts(&mut self) {
+        let has_begun = |one: &&Started| self.launcher.process(one.rank).is_some();
+        let (begun, mut late): (Vec<_>, Vec<_>) = self.running.iter().partition(has_begun);
+        let now = Instant::now();
+        let (since, count) = self.begun.unwrap_or((now, 0));
+        if begun.len() > count {
+            self.begun = Some((now, begun.len()));
+        } else if count > 0 && !late.is_empty() && now >= since + LATE_START && !self.has_warned {
+            self.has_warned = true;
+            late.sort_by_key(|one| one.rank);
+            let ranks: Vec<Rank> = late.into_iter().map(|one| one.rank).collect();
+            let have = if ranks.len() == 1 { "has" } else { "have" };
+            tell(format_args!(
+                "warning: {} {have} not begun for {LATE_START:?}, and others may wait for that: \
+                 does each process of the job call Consort?",
+                list(&ranks)
+            ));
+        }
+    }
+
     /// Passes on what the processes have written before they ended, and says what has ended the
     /// job early.
     fn finish(&mut self, signals: &mut Signals) -> io::Result<()> {
@@ -338,7 +369,11 @@ impl<'l> Watch<'l> {
     fn say(&mut self) {
         let is_quiet = matches!(self.outcome.trouble, None | Some(Trouble::Ended));
         let outcome = (!is_quiet).then(|| self.outcome.to_string());
-        let reports = self.launcher.reports().into_iter();
+        let is_new = |(text, _): &(String, Vec<Rank>)| match &self.outcome.trouble {
+            Some(Trouble::Failed(reason)) => !text.ends_with(reason),
+            _ => true,
+        };
+        let reports = self.launcher.reports().into_iter().filter(is_new);
         let reports = reports.map(|(text, ranks)| match ranks.len() == self.launch.pes as usize {
             true if ranks.len() > 1 => format!("all {} PEs: {text}", ranks.len()),
             _ => format!("{}: {text}", list(&ranks)),

@@ -27,14 +27,15 @@ pub struct Environment {
 /// # Errors
 /// A variable that is not understood, and what it may be.
 pub fn read(pes: u32) -> Result<Environment, String> {
-    let size = value_of(SYMMETRIC_SIZE).map(|text| text.to_string_lossy().into_owned());
-    let bytes = size
-        .map_or_else(|| Ok(default_heap_bytes(pes)), |text| heap_bytes_of(SYMMETRIC_SIZE, &text));
+    let bytes = match value_of([SYMMETRIC_SIZE, "SMA_SYMMETRIC_SIZE"]) {
+        Some((name, text)) => heap_bytes_of(name, &text.to_string_lossy()),
+        None => Ok(default_heap_bytes(pes)),
+    };
     Ok(Environment {
         symmetric_bytes: bytes.map_err(|error| error.to_string())?,
-        version: flag("SHMEM_VERSION", false),
-        info: flag("SHMEM_INFO", false),
-        debug: flag("SHMEM_DEBUG", cfg!(debug_assertions)),
+        version: flag(["SHMEM_VERSION", "SMA_VERSION"], false),
+        info: flag(["SHMEM_INFO", "SMA_INFO"], false),
+        debug: flag(["SHMEM_DEBUG", "SMA_DEBUG"], cfg!(debug_assertions)),
     })
 }
 
@@ -52,16 +53,16 @@ pub fn ensure_one_each() -> Result<(), String> {
     }
 }
 
-/// The value of a variable, or of that with its old name.
-fn value_of(name: &str) -> Option<OsString> {
-    variable(name).or_else(|| variable(&name.replace("SHMEM_", "SMA_")))
+/// The first of a variable's names, the old one last, that the environment has, and its value.
+fn value_of(names: [&'static str; 2]) -> Option<(&'static str, OsString)> {
+    names.into_iter().find_map(|name| variable(name).map(|value| (name, value)))
 }
 
 /// A flag, `unset` where the environment has no such variable. Any value sets it but `0` and words
 /// for no.
-fn flag(name: &str, unset: bool) -> bool {
+fn flag(names: [&'static str; 2], unset: bool) -> bool {
     let words = ["0", "n", "no", "f", "false", "off"];
-    value_of(name).map_or(unset, |text| {
+    value_of(names).map_or(unset, |(_, text)| {
         !words.contains(&text.to_string_lossy().to_ascii_lowercase().as_str())
     })
 }

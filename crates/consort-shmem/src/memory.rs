@@ -7,6 +7,7 @@ use std::{
 };
 
 use consort::Min;
+use consort_native::heap_bytes_of;
 use libc::c_int;
 
 use crate::{
@@ -37,9 +38,31 @@ fn allocate(routine: &'static str, bytes: usize, align: usize, cleared: bool) ->
         unsafe { address.cast::<u8>().write_bytes(0, bytes) };
     }
     if taken.is_some() {
-        synchronize(routine);
+        synchronize_on(routine, [("size", bytes), ("alignment", align)]);
     }
     address
+}
+
+/// The argument `ptr`, whose addresses may differ.
+const OFFSET: &str = "ptr, as an offset in the heap,";
+
+/// Synchronizes all PEs; if long checks are asked for, fails unless all give the same arguments.
+fn synchronize_on(routine: &'static str, arguments: [(&str, usize); 2]) {
+    synchronize(routine);
+    if !world(routine).environment.debug {
+        return;
+    }
+    let Some(call) = Call::new(routine, Team::WORLD) else { return };
+    let own = arguments.map(|(_, value)| value as u64);
+    let all = call.make(|team| team.all_gather(own), |team| team.start_all_gather(vec![own]));
+    let Some(pe) = all.iter().position(|values| *values != own) else { return };
+    let differs = |at: &usize| all[pe][*at] != own[*at];
+    let at = (0..own.len()).find(differs).unwrap_or(0);
+    let ((name, value), other) = (arguments[at], all[pe][at]);
+    fail(
+        routine,
+        format_args!("argument {name} is {value}, and PE {pe} gave {other}: all PEs must agree"),
+    )
 }
 
 /// Warns once, on PE 0, that an allocation returns null for lack of room.
@@ -50,11 +73,20 @@ fn warn_of_full_heap(routine: &str, world: &World, bytes: usize) {
         return;
     }
     let (heap, taken) = (world.heap_bytes, world.books().taken());
-    let larger = heap.saturating_add(bytes).checked_next_power_of_two().unwrap_or(usize::MAX);
+    let remedy = remedy(heap.saturating_add(bytes));
     warn(format_args!(
         "{routine} returns null: {bytes} bytes do not fit the symmetric heap, of whose {heap} \
-         bytes {taken} are taken: set {SYMMETRIC_SIZE}={larger}"
+         bytes {taken} are taken: {remedy}"
     ));
+}
+
+/// What to do if a heap of so many bytes is needed.
+fn remedy(bytes: usize) -> String {
+    let bytes = bytes.checked_next_power_of_two().unwrap_or(usize::MAX);
+    match heap_bytes_of(SYMMETRIC_SIZE, &bytes.to_string()) {
+        Ok(_) => format!("set {SYMMETRIC_SIZE}={bytes}"),
+        Err(_) => "this machine does not have that much memory, so check the size".to_owned(),
+    }
 }
 
 /// `shmem_malloc`.
@@ -100,7 +132,7 @@ pub fn align(alignment: usize, size: usize) -> *mut c_void {
         let least = alignment_of_all(ROUTINE, world);
         if alignment as u64 > least {
             let remedy = if alignment > world.heap_bytes {
-                format!("set {SYMMETRIC_SIZE}={alignment} or more")
+                remedy(alignment)
             } else {
                 "raise the limit of address space (`ulimit -v`)".to_owned()
             };
@@ -149,7 +181,7 @@ pub fn free(ptr: *mut c_void) {
     }
     let at = offset_of(world, "shmem_free", ptr);
     // Peers may access it until they are here.
-    synchronize("shmem_free");
+    synchronize_on("shmem_free", [(OFFSET, at), (OFFSET, at)]);
     give(world, at);
 }
 
@@ -161,7 +193,7 @@ pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
         return allocate(routine, size, 1, false);
     }
     let at = offset_of(world, routine, ptr);
-    synchronize(routine);
+    synchronize_on(routine, [(OFFSET, at), ("size", size)]);
     if size == 0 {
         give(world, at);
         return null_mut();

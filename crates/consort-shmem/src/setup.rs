@@ -6,12 +6,15 @@
 //! | an MPI | to a file that near PEs find, before the program | in the first routine |
 //! | nobody | not at all | in the first routine |
 
-use std::sync::{
-    Arc, Mutex, OnceLock, PoisonError,
-    atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
+use std::{
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
-use consort::{Job, Joined, Max, Pes, Rank};
+use consort::{Job, Joined, Pes, Rank};
 use consort_fabric::environment::variable;
 use consort_native::{
     Biased, Failure, Member, ProcessToken, SharedFile, Statics, ThreadToken, in_children,
@@ -129,6 +132,8 @@ fn begin() -> Result<Begun, String> {
         (job.ok_or("the MPI has gone")?, moved.is_some())
     } else {
         let can_move = member.is_some() && statics.can_move();
+        // The launcher learns of each process that ends, and one that is late may still come.
+        let pes = if member.is_some() { pes.joining(Duration::MAX) } else { pes };
         let pes = pes.statics_bytes(if can_move { statics.bytes() } else { 0 });
         let job = pes.job().map_err(|error| error.to_string())?;
         if can_move {
@@ -198,7 +203,7 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
         Some(world) if world.job.is_poisoned() => {}
         Some(_) if ENDS_BY_ITSELF.load(Relaxed) => finalize(),
         Some(_) if status == 0 => finalize_for_program(),
-        None if !WAS_INITIALIZED.load(Relaxed) => leave("exit"),
+        None if !WAS_INITIALIZED.load(Relaxed) => leave_uninitialized(status == 0),
         _ => {}
     }
     if failure::begun().is_none()
@@ -211,6 +216,18 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
             world.job.await_end();
         }
         drop(begun.take());
+    }
+}
+
+/// Leaves the job when the program ends without having initialized it: well only if no other PE has
+/// initialized it either. Others that wait in `shmem_init` find a call that does not match.
+fn leave_uninitialized(has_ended_well: bool) {
+    let begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(Ok(Begun { world, .. })) = &*begun else { return };
+    let team = world.driver().world;
+    drop(begun);
+    if !has_ended_well || team.all_gather_named("exit without shmem_init", 0_u8).is_ok() {
+        leave("exit");
     }
 }
 
@@ -269,8 +286,8 @@ fn start(routine: &str, requested: c_int) -> c_int {
         failure::set_begun(Some(world));
     }
     world.takes_turns.store(false, Relaxed);
-    let made = driver.world.all_reduce(requested, Max).and_then(|level| {
-        world.takes_turns.store(level == THREAD_MULTIPLE, Relaxed);
+    let made = driver.world.all_gather_named("shmem_init", requested).and_then(|levels| {
+        world.takes_turns.store(levels.contains(&THREAD_MULTIPLE), Relaxed);
         driver.world.strided(Rank(0), 1, world.pes)
     });
     match made {

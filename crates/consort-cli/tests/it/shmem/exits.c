@@ -92,6 +92,10 @@ static int crashes(int is_last)
 int main(int count, char **arguments)
 {
     const char *what = count > 1 ? arguments[1] : "";
+    /* Which PE it is only the launcher says before the library is initialized. */
+    const char *rank = getenv("CONSORT_RANK");
+    if (strcmp(what, "never all") == 0 || (strcmp(what, "never one") == 0 && strcmp(rank, "1") == 0))
+        return 0;
     shmem_init();
     int is_last = shmem_my_pe() == shmem_n_pes() - 1;
     if (strcmp(what, "return 3") == 0)

@@ -26,17 +26,36 @@ fn exit_without_finalize_ends_well_with_one_warning() {
     }
 }
 
-/// Two PEs join, and wait ten seconds for one that never does.
+/// Two PEs wait for one that begins after the time at which the launcher warns.
 #[test]
-fn job_with_a_pe_that_never_joins_says_so_once() {
+fn job_waits_for_a_pe_that_is_late_and_says_so_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = compile(folder.path(), "exits.c", &[]);
-    let script = "[ \"$CONSORT_RANK\" = 2 ] && exec sleep 60; exec \"$@\"";
+    let script = "[ \"$CONSORT_RANK\" = 2 ] && sleep 12; exec \"$@\"";
     let program = program.to_string_lossy();
     let done = run(Path::new("sh"), 3, &["-c", script, "sh", &program, "all"]);
     let said = text(&done);
-    assert_eq!(done.status.code(), Some(1), "{said}");
-    assert_eq!(said.matches("no thread has run PE 2 for 10s").count(), 1, "{said}");
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    assert_eq!(said.matches("warning: PE 2 has not begun").count(), 1, "{said}");
+}
+
+/// A PE that ends without `shmem_init` does not let the others wait.
+#[test]
+fn exit_before_initialization_ends_the_job() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = compile(folder.path(), "exits.c", &[]);
+    let path = program.to_string_lossy();
+    let script = "[ \"$CONSORT_RANK\" = 1 ] && exit 0; exec \"$@\"";
+    let by_shell = run(Path::new("sh"), 3, &["-c", script, "sh", &path, "all"]);
+    for (done, said) in [
+        (by_shell, "PE 1 failed: it exited with status 0 before it called Consort"),
+        (run(&program, 3, &["never one"]), "PE 1 called exit without shmem_init"),
+        (run(&program, 2, &["never all"]), ""),
+    ] {
+        let text = text(&done);
+        assert_eq!(done.status.code(), Some(i32::from(!said.is_empty())), "{text}");
+        assert!(text.contains(said) && text.lines().count() <= 1, "{text}");
+    }
 }
 
 /// A core file holds what is allocated, up to a share of 1 GiB, and nothing that is only reserved.

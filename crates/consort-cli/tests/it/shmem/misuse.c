@@ -43,6 +43,13 @@ int main(int count, char **arguments) {
     case 10: shmem_int_p((int *)&constant, 1, 0); break;
     case 11: shmem_int_sum_reduce(SHMEM_TEAM_WORLD, (int *)&constant, a, 1); break;
     case 12: shmem_alltoalls64(a, a, 1L << 62, 1L << 62, 3, 0, 0, 2, unused); break;
+    case 13: shmem_malloc(shmem_my_pe() == 0 ? 200 : 100); break;
+    case 14: {
+        void *b = shmem_malloc(64);
+        shmem_free(shmem_my_pe() == 0 ? a : b);
+        break;
+    }
+    case 15: shmem_realloc(a, shmem_my_pe() == 0 ? 200 : 100); break;
     }
     shmem_finalize();
     return 0;
