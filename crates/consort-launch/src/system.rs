@@ -165,7 +165,8 @@ pub(crate) fn fork() -> io::Result<Fork> {
         -1 => Err(of_call("fork", &io::Error::last_os_error())),
         0 => {
             // If the front is killed while this process is stopped, this one goes on, and ends all.
-            set_parent_process_death_signal(Some(Signal::CONT))?;
+            set_parent_process_death_signal(Some(Signal::CONT))
+                .map_err(|error| of_call("prctl(PR_SET_PDEATHSIG)", &error.into()))?;
             Ok(Fork::Launcher { front }) // and the other end is closed here
         }
         process => {
