@@ -29,7 +29,7 @@ use crate::{
 
 /// How often the launcher looks for PEs that are run by what its processes have started.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a process may be the last to begin its part of the job before that is told.
+/// How long after the last process joined the job the launcher warns of those that have not.
 const LATE_START: Duration = Duration::from_secs(10);
 /// How long the processes may take after a signal that the launcher has passed on.
 const AFTER_SIGNAL: Duration = Duration::from_secs(5);
@@ -43,9 +43,9 @@ struct Watch<'l> {
     launcher: Launcher,
     running: Vec<Started>,
     grandchildren: Grandchildren,
-    /// When the last process has begun its part of the job, and how many have by then.
-    begun: Option<(Instant, usize)>,
-    /// Whether it was told that others are late.
+    /// When a process last joined the job, and how many had joined by then.
+    joined: Option<(Instant, usize)>,
+    /// Whether the launcher has warned of those that are late.
     has_warned: bool,
     sources: Vec<Source>,
     output: Output,
@@ -86,7 +86,7 @@ impl<'l> Watch<'l> {
             launcher,
             running,
             grandchildren: Grandchildren::default(),
-            begun: None,
+            joined: None,
             has_warned: false,
             sources,
             output: Output::new(launch.tags),
@@ -277,23 +277,23 @@ impl<'l> Watch<'l> {
         }
     }
 
-    /// Says once which processes have not begun their part of the job long after the others, which
-    /// may wait for them.
+    /// Warns once of processes that have not joined the job long after the others, which may be
+    /// waiting for them.
     fn warn_of_late_starts(&mut self) {
-        let has_begun = |one: &&Started| self.launcher.process(one.rank).is_some();
-        let (begun, mut late): (Vec<_>, Vec<_>) = self.running.iter().partition(has_begun);
+        let has_joined = |one: &&Started| self.launcher.process(one.rank).is_some();
+        let (joined, mut late): (Vec<_>, Vec<_>) = self.running.iter().partition(has_joined);
         let now = Instant::now();
-        let (since, count) = self.begun.unwrap_or((now, 0));
-        if begun.len() > count {
-            self.begun = Some((now, begun.len()));
+        let (since, count) = self.joined.unwrap_or((now, 0));
+        if joined.len() > count {
+            self.joined = Some((now, joined.len()));
         } else if count > 0 && !late.is_empty() && now >= since + LATE_START && !self.has_warned {
             self.has_warned = true;
             late.sort_by_key(|one| one.rank);
             let ranks: Vec<Rank> = late.into_iter().map(|one| one.rank).collect();
             let have = if ranks.len() == 1 { "has" } else { "have" };
             tell(format_args!(
-                "warning: {} {have} not begun for {LATE_START:?}, and others may wait for that: \
-                 does each process of the job call Consort?",
+                "warning: {} {have} not started for {LATE_START:?}, and the others may be waiting: \
+                 does every process of the job call Consort?",
                 list(&ranks)
             ));
         }

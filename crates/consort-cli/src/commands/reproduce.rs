@@ -42,7 +42,7 @@ Examples:
   consort reproduce                             a line for each claim
   consort reproduce H6                          one of them as a table
   consort reproduce P3 P4 P5                    several, one after the other
-  consort reproduce G5 --pes 4                  among so many PEs
+  consort reproduce G5 --pes 4                  with 4 PEs
   consort reproduce H5 --here                   one claim, measured here only
   consort reproduce P4 --json                   for programs, one figure a line
   consort reproduce --all --report claims.html  all in full, for a browser";

@@ -103,7 +103,7 @@ fn active_sets_of_threads() {
 #[test]
 fn memory_and_counting_puts() {
     // It asks for more than there is, too, which PE 0 says once.
-    let full = "warning: PE 0: shmem_malloc returns null: 1099511627776 bytes do not fit the symmetric \
+    let full = "warning: PE 0: shmem_malloc returns null: 1152921504606846976 bytes do not fit the symmetric \
                 heap, of whose 8388608 bytes 0 are taken: this machine does not have that much \
                 memory, so check the size\n";
     works("memory.c", &["-std=c11"], full);
@@ -306,7 +306,7 @@ fn misuse_ends_the_job_with_a_line() {
         ("14", "shmem_free: argument ptr, as an offset in the heap, is "),
         ("15", "shmem_realloc: argument size is "),
     ] {
-        // What PEs do not agree on is looked for where long checks are asked for.
+        // PEs whose arguments differ are found with this variable only.
         let mut run = consort();
         run.args(["run", "-n", "2"]).arg(&program).arg(which).env("SHMEM_DEBUG", "1");
         let done = output(&mut run);

@@ -53,7 +53,7 @@ pub(crate) fn cores(pe: Pe) {
 
 pub(crate) fn memory(pe: Pe) {
     assert!(memory::malloc(0).is_null());
-    assert!(memory::malloc(1 << 40).is_null());
+    assert!(memory::malloc(1 << 60).is_null());
     for align in [0, 3, 24, 4097] {
         assert!(memory::align(align, 8).is_null(), "{align}");
     }

@@ -30,15 +30,15 @@ fn job_works_or_names_a_refused_call_where_calls_can_be_filtered() {
             program.args([TEST, "--exact", "--nocapture"]).env(TASK, &task);
             let output = program.output().expect("it starts");
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            let (out, told) = (text(&output.stdout), text(&output.stderr));
+            let (out, complaint) = (text(&output.stdout), text(&output.stderr));
             if out.contains("no filter") {
                 return;
             }
             if output.status.code() != Some(0) {
-                let is_named = told.contains(name) && told.to_lowercase().contains(said);
-                assert!(is_named && told.lines().count() == 1, "{task}: {output:?}");
+                let is_named = complaint.contains(name) && complaint.to_lowercase().contains(said);
+                assert!(is_named && complaint.lines().count() == 1, "{task}: {output:?}");
             }
-            // The launcher asks for the ends of some processes where it is not told of them.
+            // Without a pidfd the launcher polls for the end of a process.
             assert_eq!(output.status.success(), name == "pidfd_open", "{task}: {output:?}");
         }
     }

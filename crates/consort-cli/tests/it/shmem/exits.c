@@ -92,7 +92,7 @@ static int crashes(int is_last)
 int main(int count, char **arguments)
 {
     const char *what = count > 1 ? arguments[1] : "";
-    /* Which PE it is only the launcher says before the library is initialized. */
+    /* Before shmem_init only this variable gives the rank. */
     const char *rank = getenv("CONSORT_RANK");
     if (strcmp(what, "never all") == 0 || (strcmp(what, "never one") == 0 && strcmp(rank, "1") == 0))
         return 0;

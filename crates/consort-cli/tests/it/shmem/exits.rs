@@ -36,7 +36,7 @@ fn job_waits_for_a_pe_that_is_late_and_says_so_once() {
     let done = run(Path::new("sh"), 3, &["-c", script, "sh", &program, "all"]);
     let said = text(&done);
     assert_eq!(done.status.code(), Some(0), "{said}");
-    assert_eq!(said.matches("warning: PE 2 has not begun").count(), 1, "{said}");
+    assert_eq!(said.matches("warning: PE 2 has not started").count(), 1, "{said}");
 }
 
 /// A PE that ends without `shmem_init` does not let the others wait.

@@ -16,7 +16,7 @@ int main(void) {
         shmem_free(b);
         shmem_free(a);
     }
-    CHECK(!shmem_malloc(0) && !shmem_malloc((size_t)1 << 40) && !shmem_align(24, 8));
+    CHECK(!shmem_malloc(0) && !shmem_malloc((size_t)1 << 60) && !shmem_align(24, 8));
     shmem_free(NULL);
     char name[SHMEM_MAX_NAME_LEN];
     int major, minor;
