@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use consort_fabric::{Machine, Queue, Thread};
-use loom::{cell::UnsafeCell, model::Builder};
+use loom::cell::UnsafeCell;
 
 use crate::{
     changes,
@@ -74,8 +74,7 @@ impl Model {
 
 fn two_senders(script: Script, change: Option<Change>, possible: &Changes) {
     let possible = Arc::clone(possible);
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(script.preemptions);
+    let builder = changes::explorer(script.preemptions, change);
     builder.check(move || {
         let shared = Shared::of_messages(3, change, &possible);
         let model = Arc::new(Model::new(script, shared));

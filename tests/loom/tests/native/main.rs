@@ -6,7 +6,7 @@
 //! and must then fail: so it can.
 //!
 //! ```sh
-//! RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 cargo test --release -p consort-native --test loom
+//! RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 cargo nextest run --release -p consort-loom
 //! ```
 #![cfg(loom)]
 

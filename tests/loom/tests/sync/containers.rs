@@ -8,7 +8,7 @@ use consort_sync::{
     locks::Ticket,
     objects::{Container, Lcrq, Queue, Treiber},
 };
-use loom::{cell::UnsafeCell, model::Builder};
+use loom::cell::UnsafeCell;
 
 use crate::{
     changes,
@@ -170,8 +170,7 @@ fn interleaving<C: Modelled>(script: Script, shared: Shared) {
 
 fn model<C: Modelled>(script: Script, change: Option<Change>, possible: &Changes) {
     let possible = Arc::clone(possible);
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(script.preemptions);
+    let builder = changes::explorer(script.preemptions, change);
     builder.check(move || {
         let shared = Shared::new(script.threads.len(), C::STORES_EXCHANGE, change, &possible);
         interleaving::<C>(script, shared);

@@ -2,11 +2,26 @@
 
 use std::{fs, path::Path};
 
+use loom::model::Builder;
+
 use crate::shared::{Change, Changes};
 
 /// Plays a script in all interleavings, with a change if there is one. Notes the changes that are
 /// possible.
 type Model<S> = fn(S, Option<Change>, &Changes);
+
+/// What plays a script with this number of preemptions. It plays an algorithm that is not changed,
+/// which takes longer, with two at most; but with one more if `LOOM_MAX_PREEMPTIONS` is above two.
+pub(crate) fn explorer(preemptions: usize, change: Option<Change>) -> Builder {
+    let mut builder = Builder::new();
+    let is_thorough = builder.preemption_bound.is_some_and(|bound| bound > 2);
+    builder.preemption_bound = Some(match change {
+        None if is_thorough => preemptions + 1,
+        None => preemptions.min(2),
+        Some(_) => preemptions,
+    });
+    builder
+}
 
 /// Whether a changed algorithm fails a script.
 fn fails<S: Send + 'static>(script: S, model: Model<S>, change: Change) -> bool {

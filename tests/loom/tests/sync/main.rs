@@ -6,7 +6,7 @@
 //! listed, with the reason why it is there.
 //!
 //! ```sh
-//! RUSTFLAGS="--cfg loom" cargo test --release -p consort-sync --test loom
+//! RUSTFLAGS="--cfg loom" cargo nextest run --release -p consort-loom
 //! ```
 #![cfg(loom)]
 

@@ -5,7 +5,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use consort_sync::locks::{Clh, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket};
-use loom::{cell::UnsafeCell, model::Builder};
+use loom::cell::UnsafeCell;
 
 use crate::{
     changes,
@@ -134,8 +134,7 @@ fn interleaving<R: RawLock + 'static>(script: &'static [&'static [Step]], shared
 
 fn model<R: RawLock + 'static>(script: Script, change: Option<Change>, possible: &Changes) {
     let possible = Arc::clone(possible);
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(script.preemptions);
+    let builder = changes::explorer(script.preemptions, change);
     builder.check(move || {
         let stores_exchange = R::NAME == TestAndSet::NAME;
         let shared = Shared::new(script.threads.len(), stores_exchange, change, &possible);

@@ -8,7 +8,7 @@ use consort_sync::{
     delegation::{Backlog, Locked, Scheme, Service},
     locks::Ticket,
 };
-use loom::{cell::UnsafeCell, model::Builder};
+use loom::cell::UnsafeCell;
 
 use crate::{
     changes,
@@ -80,8 +80,7 @@ impl Model {
 
 fn model(script: Script, change: Option<Change>, possible: &Changes) {
     let possible = Arc::clone(possible);
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(2);
+    let builder = changes::explorer(2, change);
     builder.check(move || {
         let shared = Shared::new(script.len(), true, change, &possible);
         let model = Arc::new(Model::new(script, shared));

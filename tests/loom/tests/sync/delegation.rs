@@ -15,7 +15,7 @@ use consort_sync::delegation::{
     CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service, ShmServer,
 };
 use consort_sync::locks::Ticket;
-use loom::{cell::UnsafeCell, model::Builder};
+use loom::cell::UnsafeCell;
 
 use crate::{
     changes,
@@ -236,8 +236,7 @@ fn interleaving<C: Modelled>(script: Script, shared: Shared, for_others: &Arc<At
 fn model<C: Modelled>(script: Script, change: Option<Change>, possible: &Changes) {
     let (possible, for_others) = (Arc::clone(possible), Arc::new(AtomicBool::default()));
     let is_for_others = Arc::clone(&for_others);
-    let mut builder = Builder::new();
-    builder.preemption_bound = Some(script.preemptions);
+    let builder = changes::explorer(script.preemptions, change);
     builder.check(move || {
         let threads = script.threads.len() + usize::from(C::HAS_SERVER);
         let shared = Shared::new(threads, C::STORES_EXCHANGE, change, &possible);
