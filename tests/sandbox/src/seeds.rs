@@ -96,6 +96,18 @@ pub fn of_programs(all: u64) -> Range<u64> {
     first..first + count
 }
 
+/// Returns those of `all` that are to be played, drawn as [`of_programs`] does.
+///
+/// # Panics
+/// As [`seeds`].
+#[must_use]
+pub fn some_of<T: Clone>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let all: Vec<T> = all.into_iter().collect();
+    let count = all.len() as u64;
+    let index = |seed| usize::try_from(seed % count).expect("an index");
+    of_programs(count).map(|seed| all[index(seed)].clone()).collect()
+}
+
 /// Returns the seeds that a change plays on a day.
 fn part_of(all: u64, day: u64) -> Range<u64> {
     let part = all.div_ceil(FRACTION);

@@ -59,7 +59,7 @@ fn each_command_has_a_report_with_plots() {
         ("sim broadcast --pes 8 --lines 1,4", "lines", "Where a PE&#39;s time goes"),
         ("sim barrier --pes 8", "bars", "The simulated machine"),
         ("tune --pes 2 --collective broadcast --bytes 8,1k --budget 1", "heat", "who wins"),
-        ("reproduce H6 --pes 3 --budget 0", "bars", "are given by its source"),
+        ("reproduce H1 --pes 3 --budget 0", "bars", "are given by its source"),
         ("reproduce T5 --budget 0", "lines", "get, us by routers"),
     ] {
         let html = report_of(&folder, line);

@@ -7,6 +7,7 @@ use std::{
 };
 
 use consort_fabric::{CallSpec, Candidate, Query};
+use consort_sandbox::seeds;
 use consort_tuner::{
     Block, Catalog, Confidence, Ending, Entry, Grid, Identity, Measured, Observer, Outcome,
     Progress, Rigour, Search, Selector, Wisdom, Workbench, Workload, inconsistencies,
@@ -72,21 +73,21 @@ fn the_choices_are_near_the_best() {
     let queries = all_sizes(&grid);
     let untuned = share_of_good(&Fake::new(0), None, &queries);
     assert!(untuned < 0.8, "the model errs enough to be corrected: {untuned}");
-    for rigour in [Rigour::Measure, Rigour::Patient, Rigour::Exhaustive] {
-        for seed in [1, 2, 3] {
-            let mut bench = Fake::new(seed);
-            let mut wisdom = empty(&bench);
-            let budget = Duration::from_secs(120);
-            let outcome = run(search(&grid, rigour, budget), &mut bench, &mut wisdom);
-            let share = share_of_good(&bench, Some(&wisdom), &queries);
-            assert!(share >= 0.9, "{rigour}, seed {seed}: {share}, {outcome:?}");
-            println!("{rigour}, seed {seed}: {share:.3}, {outcome:?}");
-            // On the imagined machine all operations with a number of bytes cost the same, whether
-            // those are of a block or of all.
-            let mut contradictions = inconsistencies(&wisdom);
-            contradictions.retain(|one| one.more.len() == 1);
-            assert!(contradictions.len() <= 2, "seed {seed}: {contradictions:?}");
-        }
+    let rigours = [Rigour::Measure, Rigour::Patient, Rigour::Exhaustive];
+    let all = rigours.map(|rigour| [1, 2, 3].map(|seed| (rigour, seed))).concat();
+    for (rigour, seed) in seeds::some_of(all) {
+        let mut bench = Fake::new(seed);
+        let mut wisdom = empty(&bench);
+        let budget = Duration::from_secs(120);
+        let outcome = run(search(&grid, rigour, budget), &mut bench, &mut wisdom);
+        let share = share_of_good(&bench, Some(&wisdom), &queries);
+        assert!(share >= 0.9, "{rigour}, seed {seed}: {share}, {outcome:?}");
+        println!("{rigour}, seed {seed}: {share:.3}, {outcome:?}");
+        // On the imagined machine all operations with a number of bytes cost the same, whether
+        // those are of a block or of all.
+        let mut contradictions = inconsistencies(&wisdom);
+        contradictions.retain(|one| one.more.len() == 1);
+        assert!(contradictions.len() <= 2, "seed {seed}: {contradictions:?}");
     }
 }
 

@@ -7,6 +7,7 @@ use std::{
 
 use consort::{Origin, Pes, Rank, Result, Sum, Symmetric, Team};
 use consort_conformance::turns::{LIMIT, alone};
+use consort_sandbox::seeds::Tier;
 
 use crate::jobs::SOON;
 
@@ -110,7 +111,7 @@ fn keeps_its_size_on(
 #[test]
 fn nothing_is_left_of_teams_that_were_freed() {
     alone(LIMIT, || {
-        keeps_its_size(4000, |world, number| {
+        keeps_its_size(Tier::now().of(2000, 4000), |world, number| {
             let me = world.rank().0;
             let team = world.split(Some(me % 2), 0)?.expect("all give a colour");
             let sum = team.all_reduce(u64::from(me), Sum)?;

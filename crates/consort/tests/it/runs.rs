@@ -133,8 +133,7 @@ fn runs(pes: u32, words: usize) -> Vec<Run> {
 
 fn wrap_the_window(pes: u32, sizes: &'static [usize]) {
     let all: Vec<Run> = sizes.iter().flat_map(|&words| runs(pes, words)).collect();
-    let count = all.len() as u64;
-    let drawn: Vec<u64> = seeds::of_programs(count).map(|seed| seed % count).collect();
+    let drawn = seeds::some_of(0..all.len() as u64);
     alone(LIMIT, move || {
         let ended = Pes::threads(pes).run(|pe| {
             let world = pe.world();

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use consort_conformance::{Case, Program, Space};
+use consort_sandbox::seeds;
 use consort_sim::{
     Simulation,
     machines::{Kind, Machine, Placement},
@@ -32,7 +33,7 @@ fn algorithm(case: &Case) -> String {
     format!("{} {}", case.kind.collective, case.kind.algorithm())
 }
 
-/// Plays so many programs, and one of the algorithms that they leave out.
+/// Plays the programs of today out of this number, and one of the algorithms that they leave out.
 fn play_on(simulation: &Simulation, pes: u32, programs: usize) {
     let capabilities = simulation.capabilities().expect("it has these PEs");
     let mut played = BTreeSet::new();
@@ -42,7 +43,7 @@ fn play_on(simulation: &Simulation, pes: u32, programs: usize) {
             panic!("{pes} PEs of {simulation:?}: {error}, in{}", listed(&program));
         }
     };
-    for number in 0..programs {
+    for number in seeds::some_of(0..programs) {
         let cases = some(simulation, pes, number * CALLS, CALLS);
         played.extend(cases.iter().map(algorithm));
         play(number, &cases);

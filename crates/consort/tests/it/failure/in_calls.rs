@@ -7,8 +7,14 @@ use consort_conformance::{
     registry::{one_each, one_each_on_slices},
     turns::{LIMIT, alone, note},
 };
+use consort_sandbox::seeds;
 
 use super::{call, call_on, fails, few_and_many_words};
+
+/// One PE a day, and at night all of them.
+fn victims(pes: u32) -> Vec<Rank> {
+    seeds::some_of((0..pes).map(Rank))
+}
 
 /// The victim panics instead of entering the call; the others are in it, at every place of the
 /// algorithm.
@@ -16,7 +22,7 @@ fn instead_of_entering(collective: Collective, waiting: Waiting) {
     const PES: u32 = 4;
     alone(LIMIT, move || {
         for candidate in one_each_on_slices(collective) {
-            for victim in (0..PES).map(Rank) {
+            for victim in victims(PES) {
                 let words = few_and_many_words(collective, &candidate, PES);
                 for words in if collective == Collective::Barrier { &words[..1] } else { &words } {
                     let words = *words;
