@@ -7,9 +7,10 @@
 //! | nobody | not at all | in the first routine |
 
 use std::{
+    ptr,
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -55,6 +56,9 @@ unsafe impl Send for Boxed {}
 
 /// The job, or why there is none; `None` before it begins.
 static BEGUN: Mutex<Option<Result<Begun, String>>> = Mutex::new(None);
+/// The world that was made last. It is never freed, and checkers of memory find it here after the
+/// job has ended.
+static WORLD: AtomicPtr<World> = AtomicPtr::new(ptr::null_mut());
 /// How many initializations have not been finalized.
 static INITIALIZED: Mutex<u32> = Mutex::new(0);
 /// Whether the program has ever been initialized.
@@ -174,6 +178,7 @@ fn begin() -> Result<Begun, String> {
         exits::take_signal();
     }
     let world: &'static World = Box::leak(Box::new(world));
+    WORLD.store(ptr::from_ref(world).cast_mut(), Relaxed);
     failure::set_begun(Some(world));
     Ok(Begun { world, job, joined: Some(joined) })
 }
