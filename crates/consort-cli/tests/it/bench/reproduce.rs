@@ -23,30 +23,6 @@ const QUANTITY: [&str; 12] = [
 ];
 
 #[test]
-fn a_reproduction_prints_quantities_with_exactly_the_keys() {
-    let objects = objects("reproduce H6 --pes 4 --budget 0 --json");
-    assert_eq!(objects.len(), 50, "four columns of two kinds of trees, two without flow control");
-    for object in &objects {
-        assert_eq!(keys(object), BTreeSet::from(QUANTITY));
-        let quantity = object["quantity"].as_str().expect("a name");
-        let is_fitted = object["machine"] == "barcelona-x8"
-            && quantity == "reduce 8 kB loose radix 1, knomial_get";
-        let [value, other] =
-            if is_fitted { ["fitted", "simulated"] } else { ["simulated", "fitted"] };
-        assert!(object[value].is_number() && object[other].is_null(), "{object}");
-        let has_flow_control = !quantity.ends_with(", no flow control");
-        assert_eq!(object["native"].is_number(), has_flow_control, "{object}");
-        let is_the_papers = has_flow_control && quantity.ends_with("knomial_get");
-        assert_eq!(object["paper"].is_number(), is_the_papers, "{object}");
-    }
-    let paper = objects.iter().find(|object| {
-        object["machine"] == "niagara2-x4"
-            && object["quantity"] == "reduce 8 kB strict radix 4, knomial_get"
-    });
-    assert_eq!(paper.unwrap()["paper"], 1774.0);
-}
-
-#[test]
 fn claims_have_figures_for_people() {
     for (claim, part) in [
         ("H1", "logarithmic"),
@@ -180,5 +156,33 @@ mod night {
                     .is_some_and(|word| ["holds", "partly", "misses", "-"].contains(&word))
         });
         assert_eq!(claims.count(), 29, "{page}");
+    }
+
+    #[test]
+    fn a_reproduction_prints_quantities_with_exactly_the_keys() {
+        let objects = objects("reproduce H6 --pes 4 --budget 0 --json");
+        assert_eq!(
+            objects.len(),
+            50,
+            "four columns of two kinds of trees, two without flow control"
+        );
+        for object in &objects {
+            assert_eq!(keys(object), BTreeSet::from(QUANTITY));
+            let quantity = object["quantity"].as_str().expect("a name");
+            let is_fitted = object["machine"] == "barcelona-x8"
+                && quantity == "reduce 8 kB loose radix 1, knomial_get";
+            let [value, other] =
+                if is_fitted { ["fitted", "simulated"] } else { ["simulated", "fitted"] };
+            assert!(object[value].is_number() && object[other].is_null(), "{object}");
+            let has_flow_control = !quantity.ends_with(", no flow control");
+            assert_eq!(object["native"].is_number(), has_flow_control, "{object}");
+            let is_the_papers = has_flow_control && quantity.ends_with("knomial_get");
+            assert_eq!(object["paper"].is_number(), is_the_papers, "{object}");
+        }
+        let paper = objects.iter().find(|object| {
+            object["machine"] == "niagara2-x4"
+                && object["quantity"] == "reduce 8 kB strict radix 4, knomial_get"
+        });
+        assert_eq!(paper.unwrap()["paper"], 1774.0);
     }
 }
