@@ -4,14 +4,16 @@ use std::{env, path::PathBuf, process::Command, thread, time::Duration};
 
 use libloading::Library;
 
+use crate::built;
+
 /// The environment variable that names the function that the program is to call.
 const FUNCTION: &str = "TEST_PLUGIN";
 
-/// The library of an example, which is built with the tests.
-fn plugin(name: &str) -> PathBuf {
+/// The library of the package `consort-plugins`, which is built before the tests.
+fn plugin() -> PathBuf {
     let test = env::current_exe().expect("a path");
-    let folder = test.ancestors().nth(2).expect("the folder of the profile");
-    folder.join(format!("examples/lib{name}.so"))
+    let folder = test.parent().expect("the folder of test programs");
+    built(folder.to_str().expect("a name of text"), "libconsort_plugins.so")
 }
 
 /// Calls a function on a thread, which ends after the library was unloaded. Returns its result.
@@ -19,8 +21,8 @@ fn call(plugin: PathBuf, name: String) -> u64 {
     let calls = move || {
         // SAFETY: nothing runs when it is loaded.
         let library = unsafe { Library::new(&plugin) };
-        let library = library.expect("`cargo build --workspace --examples` was run");
-        // SAFETY: the example has such a function.
+        let library = library.expect("a library");
+        // SAFETY: the library has such a function.
         let function = unsafe { library.get::<extern "C" fn() -> u64>(name.as_bytes()) };
         let result = function.expect("a function")();
         library.close().expect("it is unloaded");
@@ -32,14 +34,14 @@ fn call(plugin: PathBuf, name: String) -> u64 {
     result
 }
 
-/// Calls each function of the example `library` in a new process, which then unloads the library
-/// and goes on. `test` is the path of the test that calls this.
+/// Calls each of these functions of `consort-plugins` in a new process, which then unloads the
+/// library and goes on. `test` is the path of the test that calls this.
 ///
 /// # Panics
 /// When such a process crashes, or a function does not return what is given with its name.
-pub fn unload(test: &str, library: &str, functions: &[(&str, u64)]) {
+pub fn unload(test: &str, functions: &[(&str, u64)]) {
     if let Ok(name) = env::var(FUNCTION) {
-        let returned = call(plugin(library), name.clone());
+        let returned = call(plugin(), name.clone());
         assert!(functions.contains(&(&name, returned)), "{name} returned {returned}");
         return;
     }

@@ -7,5 +7,5 @@ use consort_sandbox::plugins::unload;
 fn library_may_be_unloaded_before_the_thread_ends() {
     let functions = [("delegate", 1), ("lock", 1), ("server", 1), ("pending", 1)];
     let test = "plugins::library_may_be_unloaded_before_the_thread_ends";
-    unload(test, "plugin_of_locks", &functions);
+    unload(test, &functions);
 }

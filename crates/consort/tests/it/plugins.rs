@@ -7,5 +7,5 @@ use consort_sandbox::plugins::unload;
 fn library_of_jobs_may_be_unloaded_before_the_thread_ends() {
     let functions = ["job", "helpers", "pool", "kept_pool", "joined"].map(|name| (name, 2));
     let test = "plugins::library_of_jobs_may_be_unloaded_before_the_thread_ends";
-    unload(test, "plugin_of_jobs", &functions);
+    unload(test, &functions);
 }

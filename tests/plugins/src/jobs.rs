@@ -1,7 +1,4 @@
-//! A plug-in, for a test that unloads it: each function leaves something of another kind to the
-//! process, or to the thread that calls it.
-
-#![expect(unsafe_code, reason = "functions that other programs find by their names")]
+//! What leaves a job, a pool or a PE behind.
 
 use std::mem::ManuallyDrop;
 
@@ -18,13 +15,13 @@ fn call(pe: &Pe) -> Result<u64> {
 
 /// Runs a job that ends. Returns 2.
 #[unsafe(no_mangle)]
-pub extern "C" fn job() -> u64 {
+pub(crate) extern "C" fn job() -> u64 {
     pes().run(call).expect("a job")[0].1
 }
 
 /// Makes nonblocking calls, which threads of the library help with. Returns 2.
 #[unsafe(no_mangle)]
-pub extern "C" fn helpers() -> u64 {
+pub(crate) extern "C" fn helpers() -> u64 {
     let program = |pe: &Pe| Ok(pe.world().start_all_reduce(vec![1_u64], Sum)?.wait()?[0]);
     pes().helper_threads().run(program).expect("a job")[0].1
 }
@@ -35,19 +32,19 @@ fn region(pool: &Pool) -> u64 {
 
 /// Runs a region of a pool that ends. Returns 2.
 #[unsafe(no_mangle)]
-pub extern "C" fn pool() -> u64 {
+pub(crate) extern "C" fn pool() -> u64 {
     region(&pes().pool().expect("a pool"))
 }
 
 /// Runs a region of a pool that nobody ends. Returns 2.
 #[unsafe(no_mangle)]
-pub extern "C" fn kept_pool() -> u64 {
+pub(crate) extern "C" fn kept_pool() -> u64 {
     region(&ManuallyDrop::new(pes().pool().expect("a pool")))
 }
 
 /// Joins a job, and does not leave it before the thread ends. Returns 2.
 #[unsafe(no_mangle)]
-pub extern "C" fn joined() -> u64 {
+pub(crate) extern "C" fn joined() -> u64 {
     let job = Pes::threads(1).heap_bytes(1 << 16).job().expect("a job");
     let _kept = ManuallyDrop::new(job.join().expect("a PE"));
     2

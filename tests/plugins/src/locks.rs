@@ -1,7 +1,4 @@
-//! A plug-in, for a test that unloads it: each function leaves something of another kind to the
-//! process, or to the thread that calls it.
-
-#![expect(unsafe_code, reason = "functions that other programs find by their names")]
+//! What leaves a delegate, a lock or a server behind.
 
 use std::mem::ManuallyDrop;
 
@@ -12,7 +9,7 @@ static LOCKED: Mutex<u64, HybLock> = Mutex::with(HybLock::new(), 0);
 
 /// Uses a delegate. Returns how often that was done.
 #[unsafe(no_mangle)]
-pub extern "C" fn delegate() -> u64 {
+pub(crate) extern "C" fn delegate() -> u64 {
     COUNTER.apply(|count| {
         *count += 1;
         *count
@@ -21,7 +18,7 @@ pub extern "C" fn delegate() -> u64 {
 
 /// Takes a lock. Returns how often that was done.
 #[unsafe(no_mangle)]
-pub extern "C" fn lock() -> u64 {
+pub(crate) extern "C" fn lock() -> u64 {
     let mut count = LOCKED.lock();
     *count += 1;
     *count
@@ -29,7 +26,7 @@ pub extern "C" fn lock() -> u64 {
 
 /// Starts a server, which nobody ends. Returns how often its data was used.
 #[unsafe(no_mangle)]
-pub extern "C" fn server() -> u64 {
+pub(crate) extern "C" fn server() -> u64 {
     let server = ManuallyDrop::new(Server::start(0).expect("a thread"));
     server.apply(|count| {
         *count += 1;
@@ -39,6 +36,6 @@ pub extern "C" fn server() -> u64 {
 
 /// Waits for a closure's result.
 #[unsafe(no_mangle)]
-pub extern "C" fn pending() -> u64 {
+pub(crate) extern "C" fn pending() -> u64 {
     Delegate::new(0).submit(|count| *count + 1).wait()
 }
