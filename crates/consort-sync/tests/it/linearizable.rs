@@ -17,6 +17,7 @@ use std::{
 
 use consort_fabric::{Machine, splitmix64};
 use consort_native::{NativeMachine, block_on};
+use consort_sandbox::seeds::seeds;
 use consort_sim::{SimulatedThread, ThreadSimulation, machines};
 use consort_sync::{
     delegation::{
@@ -43,12 +44,10 @@ use self::specifications::{
 const M: NativeMachine = unsafe { NativeMachine::new() };
 
 const MACHINES: [&str; 3] = ["tile-gx36", "xeon-e7-8867l-x8", "opteron-6176-x4"];
-/// Threads of a history and operations of each, natively and simulated; histories of an object,
-/// and schedules on each machine.
+/// Threads of a history and operations of each, natively and simulated; histories of an object.
 const NATIVE: [u64; 2] = [3, 10];
 const SIMULATED: [u64; 2] = [4, 5];
 const HISTORIES: u64 = 100;
-const SCHEDULES: u64 = 20;
 /// The most servers of an object.
 const PARTS: u32 = 2;
 
@@ -229,8 +228,8 @@ fn simulated<S: Specification<Operation = Operation>, U: Used + Served>(
     make: impl Fn(&SimulatedThread) -> U,
 ) {
     let [threads, each] = SIMULATED;
-    for (machine, seed) in MACHINES.into_iter().flat_map(|it| (0..SCHEDULES).map(move |n| (it, n)))
-    {
+    let seeds: Vec<u64> = seeds(20, 200, &[]).collect();
+    for (machine, seed) in MACHINES.into_iter().flat_map(|it| seeds.iter().map(move |n| (it, *n))) {
         let what = format!("{name}, {machine}, seed {seed}");
         let (object, left, clock) = (OnceCell::new(), Cell::new(threads), Cell::new(0));
         let program = async |m: SimulatedThread| {
@@ -247,7 +246,8 @@ fn simulated<S: Specification<Operation = Operation>, U: Used + Served>(
                 clock.set(clock.get() + 1);
                 clock.get()
             };
-            let setting = [u64::from(number - PARTS) + seed, each];
+            // A thread also draws its operations by its number, which stays small.
+            let setting = [u64::from(number - PARTS) + seed % 20, each];
             let events = use_it(object, &m, setting, now, async || m.spin(m.random(100))).await;
             left.set(left.get() - 1);
             if left.get() == 0 {

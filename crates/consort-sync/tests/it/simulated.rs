@@ -7,6 +7,7 @@ use std::{
 };
 
 use consort_fabric::{Line, Machine as _, Thread};
+use consort_sandbox::seeds::seeds;
 use consort_sim::{SimulatedThread, Tally, ThreadSimulation, machines::Machine};
 use consort_sync::{
     delegation::{
@@ -17,8 +18,7 @@ use consort_sync::{
 };
 
 const MACHINES: [&str; 3] = ["tile-gx36", "xeon-e7-8867l-x8", "opteron-6176-x4"];
-/// The seeds of each scheme on each machine, and the operations of each thread.
-const SEEDS: u64 = 12;
+/// The operations of each thread.
 const EACH: u64 = 15;
 
 /// A counter whose increments are not atomic.
@@ -73,8 +73,9 @@ fn check(counter: &Counter, results: Vec<Vec<u64>>, first: u64, what: &str) {
 }
 
 fn excludes<S: Scheme>(make: impl Fn() -> S) {
+    let seeds: Vec<u64> = seeds(12, 120, &[]).collect();
     for machine in MACHINES {
-        for seed in 0..SEEDS {
+        for &seed in &seeds {
             for threads in [2, 3, 7] {
                 let (scheme, counter) = (make(), Counter::default());
                 let what = format!("{}, {machine}, seed {seed}, {threads} threads", S::NAME);
@@ -90,8 +91,9 @@ fn excludes<S: Scheme>(make: impl Fn() -> S) {
 }
 
 fn serves<S: ServerScheme>(make: impl Fn(usize) -> S) {
+    let seeds: Vec<u64> = seeds(12, 120, &[]).collect();
     for machine in MACHINES {
-        for seed in 0..SEEDS {
+        for &seed in &seeds {
             for threads in [2, 3, 7] {
                 let (scheme, counter) = (make(threads as usize + 1), Counter::default());
                 let what = format!("{}, {machine}, seed {seed}, {threads} threads", S::NAME);

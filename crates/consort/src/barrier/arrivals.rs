@@ -153,13 +153,14 @@ impl Arrivals {
 #[cfg(test)]
 mod tests {
     use consort_fabric::splitmix64;
+    use consort_sandbox::seeds::seeds;
 
     use super::{Arrival, Arrivals};
 
     /// Last threads end their phases late, and in any order.
     #[test]
     fn each_phase_takes_so_many_threads_and_has_one_last() {
-        for seed in 0..500 {
+        for seed in seeds(500, 10_000, &[]) {
             let mut state = seed;
             let mut below = |limit: usize| splitmix64(&mut state) as usize % limit;
             let threads = 1 + below(5);

@@ -108,7 +108,7 @@ fn what_needs_shared_memory_is_refused() {
 /// A PE that fails while long data moves between the memory of others leaves none of them waiting.
 #[test]
 fn failures_end_transfers() {
-    for seed in 0..100 {
+    for seed in seeds(100, 500, &[]) {
         let ended = alone(LIMIT_OF_TRANSFERS, move || {
             let pes = Pes::threads(4).loopback([Nodes::Blocks(1); 2], seed);
             pes.force(Collective::Broadcast, Candidate::new("direct")).run(|pe| {
@@ -152,7 +152,7 @@ fn tests_of_requests_wait_for_no_puts() {
 /// What follows a long put finds it complete, whichever of them travels faster.
 #[test]
 fn what_is_said_after_a_put_comes_after_it() {
-    for seed in 0..10 {
+    for seed in seeds(10, 100, &[]) {
         let ended = Pes::threads(2).loopback([Nodes::Blocks(1); 2], seed).run(|pe| {
             let world = pe.world();
             let memory = world.symmetric::<u64>(20_000)?;
