@@ -42,32 +42,35 @@ use campaign::Campaign;
 use program::{Form, Step};
 
 #[test]
-fn random_programs_come_to_what_they_must() {
+fn random() {
     let programs = [120, 2000];
     Campaign { name: "random", is_mutated: false, is_far: false, programs, once_failed: &[] }
         .play();
 }
 
 #[test]
-fn random_programs_on_nodes_come_to_what_they_must() {
+fn random_on_nodes() {
     let programs = [120, 1000];
-    Campaign { name: "far", is_mutated: false, is_far: true, programs, once_failed: &[] }.play();
+    let once_failed = &[];
+    Campaign { name: "random_on_nodes", is_mutated: false, is_far: true, programs, once_failed }
+        .play();
 }
 
 #[test]
-fn mutated_programs_are_right_or_reported() {
+fn mutated() {
     let programs = [120, 2000];
     Campaign { name: "mutated", is_mutated: true, is_far: false, programs, once_failed: &[] }
         .play();
 }
 
 #[test]
-fn mutated_programs_on_nodes_are_right_or_reported() {
+fn mutated_on_nodes() {
     // In the first five, PEs waited for each other across nodes for ever. In the others a call had
     // no result when its job failed at its end.
     let once_failed = &[190, 193, 404, 445, 527, 15_431_812_784_474, 15_431_812_790_996];
     let programs = [30, 500];
-    Campaign { name: "far-mutated", is_mutated: true, is_far: true, programs, once_failed }.play();
+    Campaign { name: "mutated_on_nodes", is_mutated: true, is_far: true, programs, once_failed }
+        .play();
 }
 
 #[test]
