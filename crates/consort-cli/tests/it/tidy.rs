@@ -65,6 +65,13 @@ fn packages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
+/// The manifests of the workspaces: of the one in the root, and of those that it excludes.
+fn workspaces(tree: &Tree) -> impl Iterator<Item = &str> {
+    let is_whole = |text: &str| text.lines().any(|line| line == "[workspace]");
+    let manifests = tree.iter().filter(|(path, _)| path.ends_with("Cargo.toml"));
+    manifests.filter(move |(_, text)| is_whole(text)).map(|(path, _)| &**path)
+}
+
 /// The folder of the package that a file belongs to, and the file's path in it.
 fn in_package<'t>(tree: &Tree, path: &'t str) -> Option<(&'t str, &'t str)> {
     let mut ends = path.rmatch_indices('/').map(|(end, _)| end);
@@ -85,8 +92,7 @@ fn tree<const N: usize>(files: [(&str, &str); N]) -> Tree {
     tree
 }
 
-/// What `cargo metadata` says of the packages of a workspace of the tree: of the one in the
-/// root, or of Python's.
+/// What `cargo metadata` says of the packages of a workspace of the tree.
 fn metadata(manifest: &str) -> serde_json::Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--offline", "--no-deps", "--format-version", "1", "--manifest-path"])
@@ -101,15 +107,15 @@ fn metadata(manifest: &str) -> serde_json::Value {
 #[test]
 fn packages_are_those_of_cargo() {
     let root = fs::canonicalize(root()).expect("the root of the tree");
+    let tree = workspace();
     let mut known = BTreeSet::new();
-    for manifest in ["Cargo.toml", "python/Cargo.toml", "fuzz/Cargo.toml"] {
+    for manifest in workspaces(&tree) {
         for package in metadata(manifest)["packages"].as_array().expect("a list of packages") {
             let path = Path::new(package["manifest_path"].as_str().expect("a path"));
             let folder = path.parent().and_then(|it| it.strip_prefix(&root).ok());
             known.insert(folder.expect("a folder of the tree").to_str().expect("text").to_owned());
         }
     }
-    let tree = workspace();
     let found: BTreeSet<_> = packages(&tree).map(|(folder, _)| folder.to_owned()).collect();
     assert_eq!(found, known);
 }

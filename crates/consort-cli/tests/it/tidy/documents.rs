@@ -40,7 +40,7 @@ fn stages(tree: &Tree) -> Vec<String> {
     let listed: Vec<_> =
         quotes.filter_map(|it| it.trim().trim_matches('"').split(' ').next()).collect();
     let functions = script.lines().filter_map(|it| it.strip_prefix("stage_")?.strip_suffix("() {"));
-    let in_guide = rows(part(guide, "`ci/test` is what", "###")).flat_map(|row| quoted(row[0]));
+    let in_guide = rows(part(guide, "`ci/test` must pass", "###")).flat_map(|row| quoted(row[0]));
     let of_script = ("ci/test, stages", listed.iter().copied());
     let mut complaints = differences(of_script.clone(), ("ci/test, functions", functions));
     complaints.extend(differences(of_script, ("CONTRIBUTING.md, stages", in_guide)));
@@ -52,7 +52,8 @@ fn documents_list_the_stages() {
     assert_none(&stages(&workspace()));
     let of = |functions: &str, guide: &str| {
         let script = format!("readonly stages=(\n    \"doc   it builds\"\n)\n{functions}");
-        let guide = format!("`ci/test` is what\n| stage | what |\n| --- | --- |\n{guide}### Tiers");
+        let guide =
+            format!("`ci/test` must pass\n| stage | what |\n| --- | --- |\n{guide}### Tiers");
         stages(&tree([("ci/test", &script), ("CONTRIBUTING.md", &guide)]))
     };
     let (function, row) = ("stage_doc() {\n}\n", "| `doc` | it builds |\n");

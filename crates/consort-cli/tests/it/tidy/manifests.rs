@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use toml::{Table, Value};
 
-use super::{Tree, assert_none, assert_one, packages, tree, workspace};
+use super::{Tree, assert_none, assert_one, packages, tree, workspace, workspaces};
 
 /// The names of the packages of a tree by their folders.
 fn names(tree: &Tree) -> BTreeMap<&str, String> {
@@ -154,16 +154,19 @@ fn rows(guide: &str) -> BTreeSet<&str> {
     lines.filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0)).collect()
 }
 
-/// Whether CONTRIBUTING.md has a row for each crate of others that the workspace or the Python
-/// package may use, and for no others.
+/// Whether CONTRIBUTING.md has a row for each crate of others that a workspace may use, and for no
+/// others.
 fn external_crates(tree: &Tree) -> Vec<String> {
-    let parsed = |path: &str| tree[path].parse::<Table>().expect("a manifest in TOML");
-    let (whole, python) = (parsed("Cargo.toml"), parsed("python/Cargo.toml"));
-    let tables = [&whole["workspace"]["dependencies"], &python["dependencies"]];
-    let all = tables.into_iter().filter_map(Value::as_table).flatten();
-    let used: BTreeSet<&str> =
-        all.filter(|(_, value)| value.get("path").is_none()).map(|(name, _)| &**name).collect();
-    let rows: BTreeSet<&str> = rows(&tree["CONTRIBUTING.md"]);
+    let mut used = BTreeSet::new();
+    for path in workspaces(tree) {
+        let manifest: Table = tree[path].parse().expect("a manifest in TOML");
+        let of_members = manifest["workspace"].get("dependencies");
+        let all = of_members.or(manifest.get("dependencies")).and_then(Value::as_table);
+        let external = all.into_iter().flatten().filter(|(_, value)| value.get("path").is_none());
+        used.extend(external.map(|(name, _)| name.clone()));
+    }
+    let rows: BTreeSet<String> =
+        rows(&tree["CONTRIBUTING.md"]).into_iter().map(str::to_owned).collect();
     let missing = used.difference(&rows);
     let missing = missing.map(|name| format!("CONTRIBUTING.md: no row of a crate is of {name}"));
     let unused = rows.difference(&used);
@@ -175,8 +178,11 @@ fn each_external_crate_has_its_reason() {
     assert_none(&external_crates(&workspace()));
     let of = |table: &str| {
         external_crates(&tree([
-            ("Cargo.toml", "[workspace.dependencies]\nconsort = { path = \"\" }\nserde = \"1\""),
-            ("python/Cargo.toml", "[dependencies]\npyo3 = \"1\"\nconsort = { path = \"\" }"),
+            (
+                "Cargo.toml",
+                "[workspace]\n[workspace.dependencies]\na = { path = \"\" }\nserde = \"1\"",
+            ),
+            ("python/Cargo.toml", "[workspace]\n[dependencies]\npyo3 = \"1\"\na = { path = \"\" }"),
             ("CONTRIBUTING.md", &format!("| `doc` | a stage |\n## External crates\n{table}")),
         ]))
     };

@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use toml::{Table, Value};
 
-use super::{Tree, assert_none, assert_one, root, tree, workspace};
+use super::{Tree, assert_none, assert_one, packages, root, tree, workspace};
 
 /// Runs the recipe, which builds nothing when its arguments are wrong or it is to run dry.
 fn recipe(words: &[&str]) -> Output {
@@ -43,6 +43,47 @@ fn the_options_of_the_recipe_parse() {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {}", said(&output));
         assert!(said(&output).contains(why), "{words:?}: {}", said(&output));
     }
+}
+
+/// Whether each crate that is published says where its front page and its documentation are, and for
+/// which systems docs.rs documents it.
+fn front_pages(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for (folder, text) in packages(tree) {
+        let manifest: Table = text.parse().expect("a manifest in TOML");
+        let package = &manifest["package"];
+        if !folder.starts_with("crates/") || package.get("publish").is_some() {
+            continue;
+        }
+        let name = package["name"].as_str().expect("a name");
+        let documentation = Value::from(format!("https://docs.rs/{name}"));
+        for (key, is_said) in [
+            ("readme", package.get("readme") == Some(&Value::from("README.md"))),
+            ("documentation", package.get("documentation") == Some(&documentation)),
+            (
+                "metadata.docs.rs",
+                package.get("metadata").is_some_and(|it| it.get("docs").is_some()),
+            ),
+        ] {
+            if !is_said {
+                complaints.push(format!("{folder}/Cargo.toml: `{key}` is missing or another one"));
+            }
+        }
+    }
+    complaints
+}
+
+#[test]
+fn a_published_crate_has_a_front_page_and_documentation() {
+    assert_none(&front_pages(&workspace()));
+    let all = "[package]\nname = \"x\"\nreadme = \"README.md\"\ndocumentation = \
+               \"https://docs.rs/x\"\n[package.metadata.docs.rs]\ntargets = []";
+    let of = |text: &str| front_pages(&tree([("crates/x/Cargo.toml", text)]));
+    assert_none(&of(all));
+    assert_none(&of("[package]\nname = \"x\"\npublish = false"));
+    assert_one(&of(&all.replace("docs.rs/x", "docs.rs/y")), "`documentation`");
+    assert_one(&of(&all.replace("readme", "red")), "`readme`");
+    assert_one(&of(all.split_once("\n[").expect("two parts").0), "`metadata.docs.rs`");
 }
 
 /// Whether the Python package has the workspace's version, edition, licence and lints of unsafe
