@@ -151,6 +151,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn cargo_fuzz_has_a_program_for_each_target() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+        for (name, _) in TARGETS {
+            let path = format!("fuzz_targets/{name}.rs");
+            let program = fs::read_to_string(folder.join(&path)).expect("a program");
+            assert!(program.contains(&format!("consort_fuzzing::{name}(")), "{path}: {program}");
+            assert!(manifest.contains(&format!("name = \"{name}\"\npath = \"{path}\"")), "{path}");
+        }
+        let files = fs::read_dir(folder.join("fuzz_targets")).expect("a folder");
+        assert_eq!(files.count(), TARGETS.len());
+    }
+
     /// `TEST_SEED=N` repeats one change.
     #[test]
     fn targets_take_the_corpus_and_changes_of_it() {

@@ -1,14 +1,14 @@
 //! Seeds of tests that draw at random.
 //!
-//! Each day a test plays other seeds: those that follow the seed of the day, this many in each
-//! [tier](Tier). It also plays the seeds that found a fault once. Variables change that:
+//! Each day a test plays other seeds, from the seed of the day on: more of them at night than for a
+//! change ([`Tier`]). It also plays the seeds that once found a fault. Variables change that:
 //!
 //! | variables | what is played |
 //! | --- | --- |
 //! | `TEST_SEED=N` | seed N alone |
 //! | `TEST_SEED=N TEST_PROGRAMS=M` | M seeds from N on |
 //! | `TEST_PROGRAMS=M` | M seeds from a random one on |
-//! | `TEST_TIER=night` | the seeds of the day, as many as at night |
+//! | `TEST_TIER=night` | from the seed of the day on, as many as at night |
 
 #![expect(clippy::disallowed_types, reason = "the date of today")]
 
@@ -29,7 +29,7 @@ pub const PROGRAMS: &str = "TEST_PROGRAMS";
 /// The tier of this run: `change` or `night`.
 pub const TIER: &str = "TEST_TIER";
 
-/// A change plays one program in this many, where a night plays all.
+/// A change plays one program in this many; a night plays all.
 const FRACTION: u64 = 8;
 
 /// The distance between the first seeds of two days.
@@ -48,7 +48,7 @@ impl Tier {
     /// Returns the tier that the environment asks for; `change` unless it says otherwise.
     ///
     /// # Panics
-    /// When the variable has neither name.
+    /// If the variable is set to anything else.
     #[must_use]
     pub fn now() -> Self {
         match env::var(TIER).as_deref() {
@@ -70,7 +70,7 @@ impl Tier {
 /// Returns the number in a variable of the environment, if it is set.
 ///
 /// # Panics
-/// When it is set to something else.
+/// If it is set to anything else.
 #[must_use]
 pub fn number(variable: &str) -> Option<u64> {
     let text = env::var(variable).ok()?;
@@ -114,8 +114,8 @@ fn part_of(all: u64, day: u64) -> Range<u64> {
     day * part..(day + 1) * part
 }
 
-/// Returns the first seed and the number of seeds: these ones, or those that the environment names.
-/// Prints them, so that a test that fails says where it began.
+/// Returns the first seed and the number of seeds: the arguments, unless the environment says
+/// otherwise. Prints them, so that the output of a test that fails says how to repeat it.
 fn drawn(first: u64, count: u64) -> (u64, u64) {
     let drawn = match (number(SEED), number(PROGRAMS)) {
         (None, None) => (first, count),
@@ -126,13 +126,11 @@ fn drawn(first: u64, count: u64) -> (u64, u64) {
     drawn
 }
 
-/// Returns the seeds to play: `change` or `night` of the day, and those that once found a fault, or
-/// those that the environment names.
-///
-/// The first is printed, so that a test that fails says where it began.
+/// Returns the seeds to play: those that once found a fault, then `change` or `night` seeds of the
+/// day. If the environment names seeds, returns only those.
 ///
 /// # Panics
-/// When a variable has no number.
+/// If a variable is not a number.
 pub fn seeds(change: u64, night: u64, once_failed: &[u64]) -> impl Iterator<Item = u64> {
     let is_free = number(SEED).is_none() && number(PROGRAMS).is_none();
     let others = if is_free { once_failed.to_vec() } else { Vec::new() };

@@ -1,12 +1,14 @@
-//! Models of the protocols between PEs and between threads: loom runs each in every interleaving,
-//! and lets every load return each value that the memory model allows.
+//! Models of the protocols between PEs and between threads: loom runs each in every interleaving
+//! with a bounded number of preemptions, and lets every load return each value that the memory
+//! model allows.
 //!
 //! The primitives are the real ones, compiled with loom's atomics; what an algorithm does with
 //! them is written out small. Each model also runs with one thing taken away that it depends on,
-//! and must then fail: so it can.
+//! and must then fail, which shows that the model can find the fault.
 //!
 //! ```sh
-//! RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=3 cargo nextest run --release -p consort-loom
+//! CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 \
+//!     cargo nextest run --release -p consort-loom NAME
 //! ```
 #![cfg(loom)]
 

@@ -10,8 +10,9 @@ use crate::shared::{Change, Changes};
 /// possible.
 type Model<S> = fn(S, Option<Change>, &Changes);
 
-/// What plays a script with this number of preemptions. It plays an algorithm that is not changed,
-/// which takes longer, with two at most; but with one more if `LOOM_MAX_PREEMPTIONS` is above two.
+/// Returns what plays a script. A changed algorithm runs with this number of preemptions. The
+/// original takes longer: it runs with two at most, or with one more than this number if
+/// `LOOM_MAX_PREEMPTIONS` is above two.
 pub(crate) fn explorer(preemptions: usize, change: Option<Change>) -> Builder {
     let mut builder = Builder::new();
     let is_thorough = builder.preemption_bound.is_some_and(|bound| bound > 2);
@@ -37,8 +38,8 @@ fn text((site, taken): Change) -> String {
     format!("{taken:?}: {}", line.trim())
 }
 
-/// Runs all scripts; then with each change, which must fail one of them, but for those that are
-/// listed.
+/// Runs all scripts with the original, then with each change. A change must fail a script, unless
+/// its line is in `not_needed`.
 pub(crate) fn check<S: Copy + Send + 'static>(scripts: &[S], model: Model<S>, not_needed: &[&str]) {
     let changes = Changes::default();
     scripts.iter().for_each(|script| model(*script, None, &changes));

@@ -1,12 +1,13 @@
-//! Models of the locks and of delegation: loom runs each in every interleaving, and lets every load
-//! return each value that the memory model allows.
+//! Models of the locks and of delegation: loom runs each in every interleaving with a bounded number
+//! of preemptions, and lets every load return each value that the memory model allows.
 //!
 //! The algorithms are the real ones, on a machine of loom's atomics. Each model also runs with each
 //! ordering and each operation taken away in turn, and must then fail; what it does not need is
 //! listed, with the reason why it is there.
 //!
 //! ```sh
-//! RUSTFLAGS="--cfg loom" cargo nextest run --release -p consort-loom
+//! CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 \
+//!     cargo nextest run --release -p consort-loom NAME
 //! ```
 #![cfg(loom)]
 
