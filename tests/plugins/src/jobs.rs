@@ -1,4 +1,4 @@
-//! What leaves a job, a pool or a PE behind.
+//! Functions that end with a job, a pool or a PE still there.
 
 use std::mem::ManuallyDrop;
 

@@ -1,4 +1,4 @@
-//! What leaves a delegate, a lock or a server behind.
+//! Functions that end with a delegate, a lock or a server still there.
 
 use std::mem::ManuallyDrop;
 

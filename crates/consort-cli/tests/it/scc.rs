@@ -104,7 +104,7 @@ fn t7_pressure_on_one_buffer() {
     figures.simulated("mesh, the same over links of a fifth of the rate", 1.5..=3.0);
 }
 
-/// What simulates for half a minute.
+/// These tests simulate for half a minute.
 mod night {
     use super::Figures;
 

@@ -92,7 +92,7 @@ fn tree<const N: usize>(files: [(&str, &str); N]) -> Tree {
     tree
 }
 
-/// What `cargo metadata` says of the packages of a workspace of the tree.
+/// Returns the output of `cargo metadata` for a workspace of the tree.
 fn metadata(manifest: &str) -> serde_json::Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--offline", "--no-deps", "--format-version", "1", "--manifest-path"])

@@ -246,7 +246,7 @@ fn simulated<S: Specification<Operation = Operation>, U: Used + Served>(
                 clock.set(clock.get() + 1);
                 clock.get()
             };
-            // A thread also draws its operations by its number, which stays small.
+            // The history has room for every number up to the largest, so it stays small.
             let setting = [u64::from(number - PARTS) + seed % 20, each];
             let events = use_it(object, &m, setting, now, async || m.spin(m.random(100))).await;
             left.set(left.get() - 1);

@@ -33,7 +33,7 @@ fn algorithm(case: &Case) -> String {
     format!("{} {}", case.kind.collective, case.kind.algorithm())
 }
 
-/// Plays the programs of today out of this number, and one of the algorithms that they leave out.
+/// Plays today's part of this number of programs, then one with the algorithms that they leave out.
 fn play_on(simulation: &Simulation, pes: u32, programs: usize) {
     let capabilities = simulation.capabilities().expect("it has these PEs");
     let mut played = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! Stacks and queues without locks: each value is taken once, by a thread that sees what came
 //! before it was put, and in its order.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use consort_sync::{
     delegation::Locked,
@@ -158,14 +158,7 @@ fn interleaving<C: Modelled>(script: Script, shared: Shared) {
         C::retire_local(&caller.m, &mut caller.local);
     }
     container.retire(&callers[0].m);
-    let (mut lines, mut made) = (Vec::new(), 0);
-    for caller in callers {
-        let (mine, made_by_it) = caller.m.into_lines();
-        lines.extend(mine);
-        made += made_by_it;
-    }
-    assert_eq!(lines.len(), made, "lines are given as often as they are taken");
-    assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), made, "each line has one owner");
+    LoomMachine::check_lines(callers.into_iter().map(|caller| caller.m.into_lines()));
 }
 
 fn model<C: Modelled>(script: Script, change: Option<Change>, possible: &Changes) {

@@ -2,12 +2,9 @@
 
 #![expect(unsafe_code, reason = "loom's cells give pointers")]
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 use consort_fabric::Machine;
@@ -222,15 +219,10 @@ fn interleaving<C: Modelled>(script: Script, shared: Shared, for_others: &Arc<At
         assert_eq!(caller.results, expected, "each operation once, in order, with its result");
     }
     scheme.retire(&callers[0].m);
-    let (mut lines, mut made) = (Vec::new(), 0);
-    for mut caller in callers {
+    LoomMachine::check_lines(callers.into_iter().map(|mut caller| {
         C::retire_local(&caller.m, &mut caller.local);
-        let (mine, made_by_it) = caller.m.into_lines();
-        lines.extend(mine);
-        made += made_by_it;
-    }
-    assert_eq!(lines.len(), made, "lines are given as often as they are taken");
-    assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), made, "each line has one owner");
+        caller.m.into_lines()
+    }));
 }
 
 fn model<C: Modelled>(script: Script, change: Option<Change>, possible: &Changes) {

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "raw locks are released by hand")]
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use consort_sync::locks::{Clh, Handoff, HybLock, Mcs, RawLock, TestAndSet, Ticket};
 use loom::cell::UnsafeCell;
@@ -123,13 +123,7 @@ fn interleaving<R: RawLock + 'static>(script: &'static [&'static [Step]], shared
         guarded.unlock(&m, token);
         guarded.lock.retire(&m);
     }
-    let (mut lines, mut made) = m.into_lines();
-    for (of_other, made_by_other) in others {
-        lines.extend(of_other);
-        made += made_by_other;
-    }
-    assert_eq!(lines.len(), made, "lines are given as often as they are taken");
-    assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), made, "each line has one owner");
+    LoomMachine::check_lines(others.into_iter().chain([m.into_lines()]));
 }
 
 fn model<R: RawLock + 'static>(script: Script, change: Option<Change>, possible: &Changes) {

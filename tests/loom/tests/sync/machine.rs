@@ -5,7 +5,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     convert::Infallible,
     future::{Future, ready},
     panic::Location,
@@ -72,6 +72,17 @@ impl LoomMachine {
     pub(crate) fn into_lines(self) -> (Vec<u64>, usize) {
         let lines = self.lines.into_inner();
         (lines.into_iter().map(Line::address).collect(), self.made.get())
+    }
+
+    /// Whether each line that these machines have made is now in one of them, and in only one.
+    pub(crate) fn check_lines(kept: impl IntoIterator<Item = (Vec<u64>, usize)>) {
+        let (mut lines, mut made) = (Vec::new(), 0);
+        for (of_one, made_by_it) in kept {
+            lines.extend(of_one);
+            made += made_by_it;
+        }
+        assert_eq!(lines.len(), made, "lines are given as often as they are taken");
+        assert_eq!(lines.iter().collect::<BTreeSet<_>>().len(), made, "each line has one owner");
     }
 
     fn is_taken(&self, site: Site, taken: Taken) -> bool {
