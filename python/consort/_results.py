@@ -50,7 +50,7 @@ def read_results(path: str | os.PathLike[str]) -> pandas.DataFrame:
     """Reads what a command has written by `--json`, a row for each figure.
 
     That may be `bench`, `sim`, `tune`, `sync advise`, `reproduce`, `predict`, `model`, `wisdom
-    show` or apps/compare; `frame.attrs["kind"]` says which kind of rows it has. Objects in objects
+    show` or lab/apps/compare; `frame.attrs["kind"]` says which kind of rows it has. Objects in objects
     become columns such as `context.machine` and `params.chunk_bytes`, and an interval two, such as
     `ci95_ns.low` and `ci95_ns.high`. `candidate` is the algorithm with its parameters, or whose
     library it is, or both.

@@ -98,7 +98,7 @@ mod tests {
     fn corpus(name: &str) -> Vec<Vec<u8>> {
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
         let folder = match name {
-            "machine" => own.join("../../crates/consort-sim/machines"),
+            "machine" => own.join("../../lab/consort-sim/machines"),
             _ => own.join("corpus").join(name),
         };
         let files = fs::read_dir(&folder).expect("a corpus").map(|file| file.expect("a file"));

@@ -2,7 +2,7 @@
 //! exchanges go on while they compute, beside others' libraries and beside blocking calls.
 //!
 //! The applications are programs of a source checkout, and no part of this library: the script
-//! `/apps/compare` there builds them, and runs them and their peers in turn with the same local
+//! `/lab/apps/compare` there builds them, and runs them and their peers in turn with the same local
 //! kernels. This runs it in reduced form, and reads what it prints with `--json`. Without an MPI
 //! the PEs are processes that this command starts, beside no peer.
 
@@ -66,7 +66,8 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     }
     let script = script();
     if !script.exists() {
-        let why = "the applications are in the source checkout alone: apps/compare runs them there";
+        let why =
+            "the applications are in the source checkout alone: lab/apps/compare runs them there";
         return Ok(Outcome::unmeasured(why));
     }
     let pes = experiment.team_size();
@@ -83,7 +84,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 
 /// The script that runs the applications.
 fn script() -> PathBuf {
-    Path::new(SOURCES).join("apps/compare")
+    Path::new(SOURCES).join("lab/apps/compare")
 }
 
 /// What starts PEs, and the option that leaves out all peers, which need an MPI.
@@ -106,7 +107,7 @@ fn outcome(experiment: &Experiment<'_>, pes: u32, printed: &str) -> Result<Outco
     let lines: Vec<Line> = printed
         .lines()
         .filter(|line| line.starts_with('{'))
-        .map(|line| serde_json::from_str(line).with_context(|| format!("apps/compare: {line}")))
+        .map(|line| serde_json::from_str(line).with_context(|| format!("lab/apps/compare: {line}")))
         .collect::<Result<_>>()?;
     let seconds = |name: &str, way: &str| {
         lines.iter().find_map(|line| match line {
@@ -118,7 +119,7 @@ fn outcome(experiment: &Experiment<'_>, pes: u32, printed: &str) -> Result<Outco
     };
     let (mut rows, mut quantities, mut verdict) = (Vec::new(), Vec::new(), Vec::new());
     for (name, [overlap, blocking], peer, machine) in APPLICATIONS {
-        let Some(own) = seconds(name, overlap) else { bail!("apps/compare ran no {name}") };
+        let Some(own) = seconds(name, overlap) else { bail!("lab/apps/compare ran no {name}") };
         let others =
             [seconds(name, peer), seconds(name, blocking)].map(|other| other.map(|s| s / own));
         let shown = |value: Option<f64>, of: fn(f64) -> String| value.map_or("-".to_owned(), of);

@@ -34,7 +34,7 @@ fn workspace() -> Tree {
 
 /// The ends of the names of files that are read, besides the scripts of two folders.
 const READ: [&str; 6] = [".rs", ".md", ".toml", ".py", ".pyi", ".c"];
-const SCRIPTS: [&str; 2] = ["ci/", "apps/"];
+const SCRIPTS: [&str; 2] = ["ci/", "lab/apps/"];
 
 /// The hidden folder that is part of the tree: settings of tools.
 const SETTINGS: &str = ".config";

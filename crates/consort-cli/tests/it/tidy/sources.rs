@@ -65,7 +65,9 @@ fn calls_elsewhere<'t>(
     code: impl Fn(&'t str) -> &'t str,
 ) -> Vec<(&'t str, &'t str, String)> {
     let others = src_files(tree).filter(|(path, _)| {
-        path.starts_with("crates/") && !path.contains(own) && !path.ends_with("/tests.rs")
+        ["crates/", "lab/consort"].iter().any(|start| path.starts_with(start))
+            && !path.contains(own)
+            && !path.ends_with("/tests.rs")
     });
     let mut found = Vec::new();
     for (path, text) in others {

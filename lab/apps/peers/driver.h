@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The hash and the entries of apps/kernels/src/entries.rs. */
+/* The hash and the entries of lab/apps/kernels/src/entries.rs. */
 static uint64_t hash(uint64_t z)
 {
     z += 0x9e3779b97f4a7c15u;

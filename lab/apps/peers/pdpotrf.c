@@ -1,4 +1,4 @@
-/* ScaLAPACK's Cholesky factorization, with the matrix of apps/cholesky.
+/* ScaLAPACK's Cholesky factorization, with the matrix of lab/apps/cholesky.
  *
  *     mpirun -n 4 ./pdpotrf SIZE BLOCK GRID_ROWS GRID_COLUMNS RUNS
  */

@@ -1,4 +1,4 @@
-/* ScaLAPACK's matrix multiplication, with the matrices of apps/summa.
+/* ScaLAPACK's matrix multiplication, with the matrices of lab/apps/summa.
  *
  *     mpirun -n 4 ./pdgemm SIZE BLOCK GRID_ROWS GRID_COLUMNS RUNS
  */
