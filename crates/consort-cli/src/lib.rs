@@ -7,42 +7,27 @@
 #[cfg(test)]
 use consort_sandbox as _;
 
-#[macro_use]
-mod usage;
-
-mod args;
 mod c_library;
 mod commands;
 mod compiler;
-mod interrupt;
-mod measurement;
-mod output;
-mod report;
-mod results;
-mod signals;
-mod this_machine;
+mod plots;
+mod record;
 mod wisdom_file;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser};
+use consort_console::{args, output, session::Session, signals, usage};
 
 use commands::{
     bench::{self, Bench},
-    calibrate::Calibrate,
     cc::{self, Cc},
     completions::Completions,
     explain::Explain,
     install::Install,
-    machines::Machines,
     man::Man,
-    model::Model,
     mpi::Mpi,
-    predict::Predict,
-    reproduce::Reproduce,
     run::Run,
-    session::Session,
-    sim::Sim,
     sync::Sync,
     topo::Topo,
     tune::Tune,
@@ -56,10 +41,6 @@ Examples:
   consort explain reduce --bytes 8k --pes 2      what serves such a call
   consort bench broadcast --bytes 8,8k,1M        times, and the machine's limits
   consort sync advise --section 100 --threads 8  which lock for such sections
-  consort reproduce                              the papers' claims, in brief
-  consort sim broadcast                          on a machine that is not here
-  consort model scc                              the same machine by formula
-  consort calibrate                              describe this machine
   consort cc prog.c -o prog                      compile an OpenSHMEM program
   consort run -n 4 ./prog                        run it as four processes
 
@@ -83,10 +64,6 @@ enum Command {
     Explain(Explain),
     Wisdom(Wisdom),
     Bench(Bench),
-    Machines(Machines),
-    Calibrate(Calibrate),
-    Predict(Predict),
-    Reproduce(Reproduce),
     Run(Run),
     Mpi(Mpi),
     #[command(hide = true)]
@@ -98,9 +75,7 @@ enum Command {
     #[command(name = "c++", after_help = cc::EXAMPLES_CXX)]
     Cxx(Cc),
     Install(Install),
-    Sim(Sim),
     Sync(Sync),
-    Model(Model),
     Completions(Completions),
     Man(Man),
 }
@@ -126,19 +101,13 @@ fn command() -> ExitCode {
         Command::Explain(explain) => explain.run().map(done),
         Command::Wisdom(wisdom) => wisdom.run().map(done),
         Command::Bench(bench) => bench.run(),
-        Command::Machines(machines) => machines.run().map(done),
-        Command::Calibrate(calibrate) => calibrate.run().map(done),
-        Command::Predict(predict) => predict.run(),
-        Command::Reproduce(reproduce) => reproduce.run(),
         Command::Run(run) => run.run(),
         Command::Mpi(mpi) => mpi.run().map(done),
-        Command::Session(session) => session.run().map(done),
+        Command::Session(session) => session.run(),
         Command::Cc(cc) => cc.run(Language::C),
         Command::Cxx(cc) => cc.run(Language::Cxx),
         Command::Install(install) => install.run().map(done),
-        Command::Sim(sim) => sim.run(),
         Command::Sync(sync) => sync.run(),
-        Command::Model(model) => model.run().map(done),
         Command::Completions(completions) => {
             completions.run(&Consort::command(), &bench::names()).map(done)
         }

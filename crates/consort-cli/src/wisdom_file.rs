@@ -1,6 +1,7 @@
 //! The wisdom file: its path, keeping a copy of the old one, and remedies for one that cannot be
 //! used.
 
+use consort_console::require;
 use std::{
     io,
     path::{Path, PathBuf},

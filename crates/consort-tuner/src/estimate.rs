@@ -9,7 +9,7 @@ use crate::{Catalog, Confidence, Entry, Rigour, RunnerUp, parts::best_of_each, t
 /// The candidates for `query` for which `able` holds, with their estimates, the most promising
 /// first, among them what is made of the best of each part. Candidates with equal estimates are
 /// ordered by their names.
-pub(crate) fn ranked<C: Catalog + ?Sized>(
+pub fn ranked<C: Catalog + ?Sized>(
     catalog: &C,
     query: &Query,
     able: impl Fn(&Candidate) -> bool,

@@ -44,7 +44,7 @@ mod workload;
 
 pub use check::{Check, Penalty, Report};
 pub use consistency::{Inconsistency, inconsistencies};
-pub use estimate::{distinct, same};
+pub use estimate::{distinct, ranked, same};
 pub use grid::Grid;
 pub use mix::{Mix, MixError};
 pub use race::Race;

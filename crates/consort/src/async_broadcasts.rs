@@ -32,7 +32,7 @@ type Protocol = OcBcastAsync<NotificationBuffers>;
 /// Messages of different sources arrive in any order, which may differ from PE to PE.
 ///
 /// Nothing interrupts a PE (a signal to a thread takes hundreds of times as long as a look at a
-/// cache line, and its handler may call next to nothing; `consort reproduce T4` times both): its
+/// cache line, and its handler may call next to nothing; `consort-lab reproduce T4` times both): its
 /// handler is called inside its own calls of `broadcast`, `poll`, `wait` and `close`. While the PE
 /// waits in any other call of the library, it receives messages and forwards them, but calls no
 /// handler. While the PE computes, it does neither, and its peers' broadcasts may wait for it.

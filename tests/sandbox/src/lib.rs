@@ -16,6 +16,7 @@
 #![expect(unsafe_code, reason = "changes the environment, runs functions around `main`, and forks")]
 
 pub mod children;
+pub mod commands;
 pub mod plugins;
 #[cfg(target_os = "linux")]
 pub mod refusals;

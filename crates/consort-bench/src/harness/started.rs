@@ -1,4 +1,4 @@
-//! Processes that measure: this program, started again by its own `run`, or by an MPI's `mpirun`,
+//! Processes that measure: this program, started again by its own `session --start`, or by an MPI's `mpirun`,
 //! as `session FILE`. The file has their task, and PE 0 prints the outcome, both as JSON.
 
 use std::{env, fs::File, process::Command, sync::atomic::AtomicBool, time::Duration};
@@ -6,7 +6,6 @@ use std::{env, fs::File, process::Command, sync::atomic::AtomicBool, time::Durat
 use anyhow::{Context as _, Result, bail, ensure};
 use consort::{Fabric, Pes, Sharing};
 use consort_mpi::Started;
-use consort_native::topology::Topology;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::peers::{commands, mpi};
@@ -69,14 +68,14 @@ pub(super) fn outcome<T: DeserializeOwned>(
         Some(shape) => mpi::launcher(shape.processes(pes), stop)?,
         None => {
             let mut command = Command::new(&program);
-            command.args(["run", "-n", &pes.to_string()]);
-            if Topology::discover().placement(pes as usize).is_some() {
-                command.args(["--bind", "core"]);
-            }
+            command.args(["session", "--start", &pes.to_string()]);
             command
         }
     };
-    command.arg(&program).arg("session").arg(&path);
+    if fabric.shape().is_some() {
+        command.arg(&program).arg("session");
+    }
+    command.arg(&path);
     let printed = commands::output_of_processes(&mut command, Duration::MAX, stop)?;
     // Those that say how many they are all do.
     let said = printed.lines().next().unwrap_or_default();

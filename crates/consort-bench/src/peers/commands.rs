@@ -38,7 +38,7 @@ pub(super) struct Ended {
 ///
 /// # Errors
 /// When it does not start, fails, or is killed, with its message.
-pub(crate) fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<String> {
+pub fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<String> {
     let Ended { printed, failure, .. } = ended(command, limit, stop)?;
     failure.map_or(Ok(printed), Err)
 }
@@ -48,7 +48,7 @@ pub(crate) fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) 
 ///
 /// # Errors
 /// As those of [`output`].
-pub(crate) fn output_of_processes(
+pub fn output_of_processes(
     command: &mut Command,
     limit: Duration,
     stop: &AtomicBool,

@@ -8,7 +8,7 @@
 //! 5. [`openshmem`]: this project's OpenSHMEM library beside another one.
 
 mod barriers;
-pub(crate) mod commands;
+pub mod commands;
 pub mod mpi;
 pub mod openmp;
 pub mod openshmem;

@@ -28,6 +28,7 @@ mod sharing;
 mod text;
 mod told;
 
+use consort_console::refuse;
 use std::{
     process::ExitCode,
     rc::Rc,
@@ -42,14 +43,14 @@ use consort_bench::{
     peers::{mpi, openmp, programs::Programs},
 };
 
-use crate::{
+use arguments::What;
+pub(crate) use arguments::{Bench, names};
+use compare::Old;
+use consort_console::{
     interrupt,
     measurement::Measurement,
     output::{self, progress::Progress},
 };
-use arguments::What;
-pub(crate) use arguments::{Bench, names};
-use compare::Old;
 use options::Options;
 
 /// The exit status where something is slower than it may be.

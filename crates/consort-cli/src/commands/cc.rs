@@ -15,8 +15,8 @@ use clap::Args;
 use crate::{
     c_library::{CLibrary, NAME, SYSTEM},
     compiler::{Compiler, Language},
-    output,
 };
+use consort_console::output;
 
 /// The examples of `consort cc`.
 pub(crate) const EXAMPLES: &str = "\

@@ -9,10 +9,9 @@ use anyhow::Result;
 use clap::{Args, Command, builder::PossibleValuesParser};
 use clap_complete::Shell;
 use consort::Collective;
-use consort_sim::machines::Machine;
 use consort_tuner::{Arrival, Rigour};
 
-use crate::output;
+use consort_console::output;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,7 +20,7 @@ Examples:
   consort completions fish  ~/.config/fish/completions/consort.fish
 
 Write the script to that file with `>`. A new shell then completes commands,
-options, and names of collectives, algorithms, machines and claims.";
+options, and names of collectives and algorithms.";
 
 /// Print what completes this command in a shell
 #[derive(Args)]
@@ -49,11 +48,9 @@ impl Completions {
 /// A command whose arguments know the names that they may be.
 fn with_names(command: Command, benched: &[&'static str]) -> Command {
     let times = command.get_name() == "bench";
-    let shows = command.get_name() == "machines";
     let named = command.mut_args(|argument| {
         let names = match argument.get_id().as_str() {
             "what" if times => benched.to_vec(),
-            "name" if shows => machines(),
             id => names_of(id),
         };
         let is_known = argument.get_value_parser().possible_values().is_some() || names.is_empty();
@@ -70,7 +67,6 @@ fn names_of(id: &str) -> Vec<&'static str> {
             let all = Collective::EVERY.into_iter().flat_map(consort_collectives::names).copied();
             all.collect::<BTreeSet<_>>().into_iter().collect()
         }
-        "machine" => machines(),
         "fabric" => vec!["threads", "processes", "mpi", "mixed"],
         "sync" => vec!["strict", "loose", "mine"],
         "arrival" => Arrival::EVERY.iter().map(|it| it.name()).collect(),
@@ -78,11 +74,6 @@ fn names_of(id: &str) -> Vec<&'static str> {
         "waiting" => vec!["spin", "spin-yield", "spin-yield-park"],
         _ => Vec::new(),
     }
-}
-
-/// The machines that come along, and the one at hand.
-fn machines() -> Vec<&'static str> {
-    Machine::shipped().chain(["host"]).collect()
 }
 
 #[cfg(test)]

@@ -8,26 +8,24 @@ use consort::{
 };
 use consort_bench::{
     harness::entry_and_exit_barrier,
-    simulation::Described,
     wisdom::{advised, usable, warn_if_untrusted},
 };
 use consort_fabric::{CallSpec, OperatorClass};
-use consort_sim::machines::Machine;
-use consort_tuner::{Catalog, ChosenBy, Measured, Selection, Selector, Wisdom, same};
+use consort_tuner::{Catalog, ChosenBy, Measured, Selection, Selector, Wisdom, ranked, same};
 use serde::Serialize;
 
-use crate::{
+use crate::record::Record;
+use crate::wisdom_file;
+use consort_console::{
     args,
-    output::{self, finish, record::Record, table, time},
-    wisdom_file,
+    output::{self, finish, table, time},
 };
 
 const EXAMPLES: &str = "\
 Examples:
   consort explain barrier --pes 2
   consort explain reduce --bytes 8k --pes 8 --sync loose
-  consort explain broadcast --bytes 1M --all     all others too, by the model
-  consort explain broadcast --machine scc --all  on the SCC, by the model";
+  consort explain broadcast --bytes 1M --all     all others too, by the model";
 
 /// Show which algorithm serves a call, and how it was chosen
 #[derive(clap::Args, Debug)]
@@ -55,13 +53,9 @@ pub(crate) struct Explain {
     /// Show every candidate with the model's estimate
     #[arg(long)]
     all: bool,
-    /// Show the model's choice on another machine, which `consort machines` lists: its name, or the
-    /// path of a description that ends in .toml
-    #[arg(long, value_name = "NAME|FILE", conflicts_with = "wisdom")]
-    machine: Option<String>,
     /// What PEs are: threads; processes as `consort run` starts them; or processes of an MPI, as in
     /// mpi, mpi:2:in-turn or mixed:2x1, as `consort tune` names them
-    #[arg(long, value_name = "FABRIC", default_value = "threads", conflicts_with = "machine")]
+    #[arg(long, value_name = "FABRIC", default_value = "threads")]
     fabric: Fabric,
     /// How PEs arrive at calls: together or skewed
     #[arg(long, value_name = "ARRIVAL", default_value = "together")]
@@ -93,8 +87,6 @@ struct Explained {
     barrier: Option<String>,
     /// The path of the wisdom, if there is any that can be used.
     wisdom: Option<PathBuf>,
-    /// The described machine, if it is not this one.
-    machine: Option<String>,
     /// The candidates with the model's estimates; with `--all`.
     candidates: Option<Vec<Estimate>>,
 }
@@ -112,9 +104,6 @@ impl Explain {
     /// # Errors
     /// When the named wisdom cannot be used, or the output cannot be written.
     pub(crate) fn run(&self) -> Result<()> {
-        if let Some(name) = &self.machine {
-            return self.described(&args::machine(name)?);
-        }
         let pes = self.pes_or_usual();
         let fabric = self.fabric.in_world_of(pes);
         if fabric != self.fabric {
@@ -176,19 +165,6 @@ impl Explain {
         }
     }
 
-    /// Prints the model's choice on a described machine.
-    fn described(&self, machine: &Machine) -> Result<()> {
-        let pes = self.pes.unwrap_or(machine.pes());
-        let catalog = Described::of(machine.clone(), pes)?;
-        let model = Selector::new(&catalog, Measured::Nothing);
-        let selected = model
-            .select(&CallSpec::from(&self.query(pes)))
-            .with_context(|| format!("no algorithm can serve this call on {}", machine.name))?;
-        let estimates = self.all.then(|| estimates(&catalog, &selected));
-        let (same, place) = (same_as(&catalog, &selected), Place::Machine(machine.name.clone()));
-        self.tell(&selected, &same, None, place, estimates)
-    }
-
     fn tell(
         &self,
         selected: &Selection<'_>,
@@ -200,10 +176,9 @@ impl Explain {
         let Some(json) = &self.json else {
             return output::print(&text(selected, same, barrier, &place, estimates));
         };
-        let (wisdom, machine) = match place {
-            Place::Wisdom(path) => (Some(path), None),
-            Place::NoWisdom(..) => (None, None),
-            Place::Machine(name) => (None, Some(name)),
+        let wisdom = match place {
+            Place::Wisdom(path) => Some(path),
+            Place::NoWisdom(..) => None,
         };
         let entry = selected.entry.as_deref().context("nothing is known of the choice")?;
         let explained = Explained {
@@ -219,21 +194,18 @@ impl Explain {
             measured_pes: selected.measured_pes.clone(),
             barrier: barrier.map(ToString::to_string),
             wisdom,
-            machine,
             candidates: estimates,
         };
         output::write_json_lines(json, &[explained])
     }
 }
 
-/// The machine of a choice, and its wisdom.
+/// The wisdom of a choice.
 enum Place {
-    /// This machine, with the wisdom at this path.
+    /// The wisdom at this path.
     Wisdom(PathBuf),
-    /// This machine, without wisdom for this arrival and fabric.
+    /// None for this arrival and fabric.
     NoWisdom(Arrival, Fabric),
-    /// A described machine.
-    Machine(String),
 }
 
 /// The other candidates that are the algorithm of the choice under another name.
@@ -245,15 +217,12 @@ fn same_as<C: Catalog>(algorithms: &C, selected: &Selection<'_>) -> Vec<Candidat
 
 /// All candidates by their estimates, the most promising first.
 fn estimates<C: Catalog>(algorithms: &C, selected: &Selection<'_>) -> Vec<Estimate> {
-    let estimate = |candidate: Candidate| Estimate {
-        estimate_ns: algorithms.estimate_ns(&selected.query, &candidate),
+    let estimate = |(candidate, estimate_ns): (Candidate, f64)| Estimate {
+        estimate_ns,
         chosen: candidate == *selected.candidate,
         candidate: candidate.to_string(),
     };
-    let mut all: Vec<Estimate> =
-        algorithms.candidates(&selected.query).into_iter().map(estimate).collect();
-    all.sort_by(|one, other| one.estimate_ns.total_cmp(&other.estimate_ns));
-    all
+    ranked(algorithms, &selected.query, |_| true).into_iter().map(estimate).collect()
 }
 
 fn text(
@@ -289,9 +258,6 @@ fn text(
                 tune += &format!(" --pes {}", selected.query.pes);
             }
             format!("  wisdom: none in use; `{tune}` makes it\n")
-        }
-        Place::Machine(name) => {
-            format!("  machine: {name}; `consort sim` simulates what the model estimates\n")
         }
     };
     if let Some(estimates) = estimates {

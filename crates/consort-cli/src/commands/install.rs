@@ -15,8 +15,8 @@ use clap::Args;
 use crate::{
     c_library::{ARCHIVE, CLibrary, HEADERS, SYSTEM},
     compiler::{self, Compiler, Language},
-    output,
 };
+use consort_console::output;
 
 const EXAMPLES: &str = "\
 Examples:

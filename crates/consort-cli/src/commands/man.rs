@@ -9,7 +9,7 @@ use clap_mangen::{
     roff::{Roff, roman},
 };
 
-use crate::output;
+use consort_console::output;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,20 +1,13 @@
 //! The subcommands, one in each file; none imports another.
 
 pub(crate) mod bench;
-pub(crate) mod calibrate;
 pub(crate) mod cc;
 pub(crate) mod completions;
 pub(crate) mod explain;
 pub(crate) mod install;
-pub(crate) mod machines;
 pub(crate) mod man;
-pub(crate) mod model;
 pub(crate) mod mpi;
-pub(crate) mod predict;
-pub(crate) mod reproduce;
 pub(crate) mod run;
-pub(crate) mod session;
-pub(crate) mod sim;
 pub(crate) mod sync;
 pub(crate) mod topo;
 pub(crate) mod tune;

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use consort_mpi::{Prepared, prepare};
 
-use crate::output::print;
+use consort_console::output::print;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -25,7 +25,7 @@ use clap::{
 use consort::{Algorithms, MOST_PES};
 use consort_launch::{Binding, Launch};
 
-use crate::args;
+use consort_console::args;
 use machines::{Job, Machines};
 
 /// How long the other PEs go on when one has failed, unless that is said.

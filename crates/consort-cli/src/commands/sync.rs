@@ -10,11 +10,12 @@ use consort_bench::{
 };
 use consort_report::Document;
 
-use crate::{
+use crate::plots::sections;
+use consort_console::{
     args, interrupt,
     measurement::Measurement,
     output::progress::Progress,
-    report::{Told, add_page, sections},
+    report::{Told, add_page},
     results::Results,
 };
 

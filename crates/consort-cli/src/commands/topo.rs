@@ -11,6 +11,7 @@ mod outcome;
 mod places;
 mod text;
 
+use consort_console::require;
 use std::{io, process::ExitCode, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::Result;
@@ -24,7 +25,7 @@ use consort_native::topology::Topology;
 use consort_report::Document;
 use serde_json::Value;
 
-use crate::{
+use consort_console::{
     args, interrupt, measurement::Measurement, output::progress::Progress, report::Told,
     results::Results, this_machine::Machine,
 };

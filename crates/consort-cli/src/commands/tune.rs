@@ -19,6 +19,7 @@ mod page;
 mod plots;
 mod watch;
 
+use consort_console::require;
 use std::{
     num::NonZeroUsize,
     path::{Path, PathBuf},
@@ -38,15 +39,11 @@ use consort_tuner::{
     Ending, Grid, Identity, Misfit, Rigour, Search, Wisdom, WisdomError, Workload, inconsistencies,
 };
 
-use crate::{
-    args, interrupt,
-    measurement::Measurement,
-    output::overrun,
-    report::Told,
-    results::Results,
-    wisdom_file::{self, advised, set_aside},
-};
+use crate::wisdom_file::{self, advised, set_aside};
 use check::Request;
+use consort_console::{
+    args, interrupt, measurement::Measurement, output::overrun, report::Told, results::Results,
+};
 use mix::Recorded;
 use page::Story;
 use watch::{Meter, Watch};

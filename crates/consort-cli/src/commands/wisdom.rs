@@ -12,10 +12,11 @@ use consort_fabric::OperatorClass;
 use consort_tuner::{Identity, Wisdom as Content, WisdomError};
 use serde::Serialize;
 
-use crate::{
+use crate::record::Record;
+use crate::wisdom_file::{self, advised, set_aside};
+use consort_console::{
     args,
-    output::{self, brief_in_words, finish, record::Record, table, time},
-    wisdom_file::{self, advised, set_aside},
+    output::{self, brief_in_words, finish, table, time},
 };
 
 const EXAMPLES: &str = "\

@@ -7,7 +7,6 @@ mod openshmem;
 mod point_to_point;
 mod processes;
 mod region;
-mod reproduce;
 
 use std::{
     collections::BTreeSet,
@@ -20,7 +19,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::says;
+use consort_sandbox::commands::says;
 
 /// Runs the command in an empty folder, with wisdom of its own and no other programs.
 fn consort(line: &str) -> Output {
@@ -121,7 +120,6 @@ fn each_object_and_each_table_says_where_and_when_it_was_measured() {
         "bench barrier --budget 0",
         "bench stencil --budget 0.3",
         "bench look-up --budget 0",
-        "reproduce H5 --pes 3 --budget 0 --here",
         "topo --budget 0",
         "topo --fabric processes --budget 0",
         "tune --collective barrier --pes 2 --budget 0.5",
@@ -294,14 +292,6 @@ fn bad_input_is_refused_with_advice() {
         ("explain barrier --fabric mixed", "as in mixed:2x1"),
         ("wisdom path --fabric mixed:2", "`consort topo --fabric mixed:2` shows"),
         ("tune --fabric mixed", "say by --pes how many"),
-        ("predict --fabric mixed", "only threads and mpi"),
-        ("predict --fabric mpi --sync mine/all", "it is mine/all"),
-        ("predict --fabric mpi --machine scc", "--machine: --fabric mpi takes none"),
-        ("reproduce H9", "T12, T13, T14, T15, G1, G4, G5, G6, G7, G9, G10, F7, P3, P4, P5"),
-        ("reproduce T2 --pes 8", "48 cores"),
-        ("reproduce H6 --pes 2", "3 to 1024"),
-        ("reproduce P3 --pes 3", "two PEs"),
-        ("reproduce --pes 8", "name it"),
     ];
     for (line, part) in refused {
         let output = consort(line);

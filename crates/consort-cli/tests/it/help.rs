@@ -10,10 +10,12 @@ use std::{
     process::{Command, Output},
 };
 
+use consort_sandbox::commands::{check_helps, examples};
+
 use super::shmem;
 
 /// The commands of which every example is run; the others measure or simulate for long.
-const RUN: [&str; 4] = ["bench", "explain", "machines", "model"];
+const RUN: [&str; 2] = ["bench", "explain"];
 
 /// The command, which finds an `mpirun` only where it starts a program by one.
 fn consort(words: &[&str], folder: &Path) -> Output {
@@ -27,34 +29,6 @@ fn consort(words: &[&str], folder: &Path) -> Output {
         .env("CONSORT_CXX", "/bin/true")
         .output()
         .expect("the command starts")
-}
-
-/// The lines of a section of a help text, without their indentation.
-pub(super) fn section<'h>(help: &'h str, heading: &str) -> Vec<&'h str> {
-    let lines = help.lines().skip_while(|line| *line != heading).skip(1);
-    lines.map_while(|line| line.strip_prefix("  ")).collect()
-}
-
-/// The help texts of a command and of all below it, each with the words that ask for it.
-fn helps(command: &[&str]) -> Vec<(String, String)> {
-    let output = consort(&[command, &["--help"]].concat(), Path::new("."));
-    assert!(output.status.success(), "{command:?}");
-    let help = String::from_utf8(output.stdout).expect("text");
-    // The description of a command may go on in a line that is indented further.
-    let names = section(&help, "Commands:").into_iter().filter(|line| !line.starts_with(' '));
-    let names = names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help");
-    let below: Vec<_> = names.flat_map(|name| helps(&[command, &[name]].concat())).collect();
-    [(command.join(" "), help)].into_iter().chain(below).collect()
-}
-
-/// The examples in the help of a command and of all below it.
-pub(super) fn examples(command: &[&str]) -> Vec<String> {
-    let of_line = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
-    let of_help = |(_, help): (String, String)| {
-        let lines: Vec<_> = section(&help, "Examples:").into_iter().map(of_line).collect();
-        lines.into_iter().flat_map(|line| line.split(" && ").map(str::to_owned).collect::<Vec<_>>())
-    };
-    helps(command).into_iter().flat_map(of_help).collect()
 }
 
 /// The words of an example after `consort`, with the smallest budget where a budget is spent.
@@ -72,8 +46,6 @@ fn words(example: &str) -> Vec<&str> {
 #[test]
 fn examples_parse_and_work() {
     let folder = tempfile::tempdir().expect("a folder");
-    let described = consort(&["machines", "cluster", "--source"], folder.path()).stdout;
-    fs::write(folder.path().join("mine.toml"), described).expect("a description");
     fs::create_dir(folder.path().join("mpi")).expect("one's own folder");
     // What `run` is shown with.
     for program in ["program", "prog", "mpi/mpirun"].map(|name| folder.path().join(name)) {
@@ -81,8 +53,8 @@ fn examples_parse_and_work() {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("one's own file");
     }
     shmem::library();
-    let all = examples(&[]);
-    assert!(all.len() > 50, "only {} examples are found", all.len());
+    let all = examples(env!("CARGO_BIN_EXE_consort"), &[]);
+    assert!(all.len() > 40, "only {} examples are found", all.len());
     let mut complaints = Vec::new();
     for example in &all {
         let given: Vec<&str> = example.split(' ').skip(1).collect();
@@ -105,15 +77,5 @@ fn examples_parse_and_work() {
 
 #[test]
 fn each_command_has_examples_that_fit_80_columns() {
-    for (command, help) in helps(&[]) {
-        assert!(help.lines().all(|line| line.chars().count() <= 100), "{command}: {help}");
-        let (_, examples) = help.split_once("\nExamples:\n").unwrap_or_default();
-        let long = examples.lines().find(|line| line.chars().count() > 80);
-        assert_eq!(long, None, "consort {command} --help");
-        let needs_none = command.contains(' ') || help.contains("\nCommands:\n");
-        assert!(
-            needs_none || examples.starts_with("  consort "),
-            "consort {command} --help: {help}"
-        );
-    }
+    check_helps(env!("CARGO_BIN_EXE_consort"), "consort");
 }

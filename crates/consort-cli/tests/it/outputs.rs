@@ -15,7 +15,7 @@ const COMMAND: &str = env!("CARGO_BIN_EXE_consort");
 /// Much longer than the command takes.
 const LIMIT: Duration = Duration::from_secs(60);
 /// A simulation that has written its trace has its other results ready.
-const TRACED: &str = "sim broadcast --algorithm flat --bytes 8 --trace trace --json=pipe";
+const BARRIER: &str = "bench barrier --pes 2 --peers none --no-mpi --budget 0";
 
 fn consort(folder: &Path, line: &str) -> Command {
     let mut command = Command::new(COMMAND);
@@ -47,13 +47,14 @@ fn ended(mut child: Child) -> Output {
     child.wait_with_output().expect("its output")
 }
 
-/// Starts a simulation whose JSON goes to a named pipe that nobody reads, and waits until it does.
+/// Starts a benchmark whose CSV goes to a named pipe that nobody reads, and waits until it does.
 fn waiting(folder: &Path) -> Child {
     assert!(Command::new("mkfifo").arg(folder.join("pipe")).status().expect("mkfifo").success());
-    let child = consort(folder, TRACED).spawn().expect("the command starts");
+    let line = format!("{BARRIER} --json=first --csv=pipe");
+    let child = consort(folder, &line).spawn().expect("the command starts");
     let begun = Instant::now();
-    while fs::read(folder.join("trace")).map_or(0, |trace| trace.len()) == 0 {
-        assert!(begun.elapsed() < LIMIT, "no trace");
+    while fs::read(folder.join("first")).map_or(0, |json| json.len()) == 0 {
+        assert!(begun.elapsed() < LIMIT, "no JSON");
         thread::sleep(Duration::from_millis(10));
     }
     thread::sleep(Duration::from_millis(500));
@@ -78,8 +79,8 @@ fn first_signal_ends_the_wait_for_a_reader_of_a_named_pipe() {
 fn reader_of_a_named_pipe_may_come_late() {
     let folder = tempfile::tempdir().expect("a folder");
     let child = waiting(folder.path());
-    let json = fs::read_to_string(folder.path().join("pipe")).expect("the results");
-    assert!(json.starts_with('{') && json.ends_with("}\n"), "{json}");
+    let csv = fs::read_to_string(folder.path().join("pipe")).expect("the results");
+    assert!(csv.starts_with("bench,") && csv.ends_with('\n'), "{csv}");
     assert!(ended(child).status.success());
 }
 
@@ -105,21 +106,18 @@ fn output_to_a_pipe_that_does_not_block_is_whole() {
 }
 
 /// A quick command for each option that writes a file.
-const WRITES: [&str; 6] = [
-    "machines --json=file",
-    "sim barrier --pes 48 --json=file",
-    "sim barrier --pes 48 --csv=file",
-    "sim barrier --pes 48 --report file",
-    "sim broadcast --algorithm flat --bytes 8 --trace file",
-    "sim broadcast --algorithm flat --bytes 8 --picture file",
-];
+fn writes() -> [String; 4] {
+    let results = ["--json=file", "--csv=file", "--report file"];
+    let [json, csv, report] = results.map(|option| format!("{BARRIER} {option}"));
+    ["explain barrier --json=file".to_owned(), json, csv, report]
+}
 
 #[test]
 fn failed_write_leaves_the_old_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("file");
     fs::write(&file, "of before").expect("a file");
-    for line in WRITES {
+    for line in &writes() {
         // A file of no bytes is the longest.
         let output = by_shell(folder.path(), &format!("ulimit -f 0; exec consort {line}"));
         let said = said(&output);
@@ -135,7 +133,7 @@ fn written_file_keeps_its_mode_and_links_to_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let [file, link] = ["there", "file"].map(|name| folder.path().join(name));
     symlink("there", &link).expect("a link");
-    for line in WRITES {
+    for line in &writes() {
         // First the link has no target.
         for mode in [None, Some(0o600), Some(0o666)] {
             let _ = fs::remove_file(&file);
@@ -160,16 +158,16 @@ fn written_file_keeps_its_mode_and_links_to_it() {
 fn standard_output_by_its_name_is_written_where_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["/dev/stdout", "/proc/self/fd/1"] {
-        let script = format!("(echo first; consort machines --json={name}) >> out");
+        let script = format!("(echo first; consort topo --budget 0 --json={name}) >> out");
         assert!(by_shell(folder.path(), &script).status.success());
         let text = fs::read_to_string(folder.path().join("out")).expect("a file");
         assert!(text.starts_with("first\n{"), "{text}");
-        let script = format!("consort machines --json={name} | cat");
+        let script = format!("consort topo --budget 0 --json={name} | cat");
         let output = by_shell(folder.path(), &script);
         assert!(output.stdout.starts_with(b"{"), "{}", said(&output));
     }
     fs::write(folder.path().join("kept"), "kept").expect("a file");
-    let output = by_shell(folder.path(), "consort machines --json=/dev/fd/3 3> kept");
+    let output = by_shell(folder.path(), "consort topo --budget 0 --json=/dev/fd/3 3> kept");
     assert!(output.status.success(), "{}", said(&output));
     assert!(fs::read_to_string(folder.path().join("kept")).expect("a file").starts_with('{'));
 }
@@ -178,9 +176,9 @@ fn standard_output_by_its_name_is_written_where_it_is() {
 fn unwritable_file_is_an_error_and_not_wrong_usage() {
     let folder = tempfile::tempdir().expect("a folder");
     File::create(folder.path().join("file")).expect("a file");
-    let wisdom = "calibrate --output file/mine.toml";
-    let lines = ["machines --json=/dev/full", "machines --json=file/below", "sim barrier --csv=/"];
-    for line in lines.into_iter().chain([wisdom, "man file"]) {
+    for line in
+        ["explain barrier --json=/dev/full", "topo --json=file/below", "topo --csv=/", "man file"]
+    {
         let output = consort(folder.path(), line).output().expect("the command");
         let said = said(&output);
         assert_eq!(output.status.code(), Some(1), "{line}: {said}");

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use consort_sandbox::built;
 
-use crate::says;
+use consort_sandbox::commands::says;
 
 fn example() -> Command {
     let mut command = Command::new(built(env!("CARGO_BIN_EXE_consort"), "examples/own_algorithm"));

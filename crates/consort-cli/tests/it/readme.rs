@@ -11,6 +11,8 @@ use std::{
     process::{Command, Output},
 };
 
+use consort_sandbox::built;
+
 use super::shmem;
 
 /// How the lines begin that this test does not run.
@@ -132,12 +134,13 @@ fn fate(line: &str) -> Fate {
     let settings = &line[..line.len() - command.len()];
     if SKIPPED.iter().any(|start| command.starts_with(start)) {
         Fate::Skip
-    } else if command == "consort" || command.starts_with("consort ") {
+    } else if ["consort", "consort-lab"].contains(&command.split(' ').next().unwrap_or_default()) {
         Fate::Run(line.to_owned())
     } else if let Some(rest) = command.strip_prefix("cargo run --release ")
         && let Some((_, arguments)) = rest.split_once("-- ")
     {
-        Fate::Run(format!("{settings}consort {arguments}"))
+        let program = if command.contains(" -p consort-lab ") { "consort-lab" } else { "consort" };
+        Fate::Run(format!("{settings}{program} {arguments}"))
     } else {
         Fate::Unknown
     }
@@ -150,6 +153,8 @@ fn command_lines_are_told_apart() {
     assert_eq!(fate("A=1 B=2 consort bench"), run("A=1 B=2 consort bench"));
     assert_eq!(fate("cargo run --release -- bench --pes=2"), run("consort bench --pes=2"));
     assert_eq!(fate("A=1 cargo run --release -p consort-cli -- x"), run("A=1 consort x"));
+    assert_eq!(fate("cargo run --release -p consort-lab -- sim"), run("consort-lab sim"));
+    assert_eq!(fate("consort-lab sim broadcast"), run("consort-lab sim broadcast"));
     for start in SKIPPED {
         assert_eq!(fate(&format!("{start}x")), Fate::Skip);
     }
@@ -186,7 +191,8 @@ fn help_is_asked_for_what_takes_long() {
 
 /// Runs a command line in a folder, with the `consort` that was built for this test.
 fn shell(line: &str, folder: &Path) -> Output {
-    let built = Path::new(env!("CARGO_BIN_EXE_consort")).parent().expect("a folder").to_owned();
+    let lab = built(env!("CARGO_BIN_EXE_consort"), "consort-lab");
+    let built = lab.parent().expect("a folder").to_owned();
     let others = env::var_os("PATH").unwrap_or_default();
     let path = env::join_paths([built].into_iter().chain(env::split_paths(&others)));
     Command::new("timeout")

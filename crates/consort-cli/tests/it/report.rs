@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::says;
+use consort_sandbox::commands::says;
 
 /// Runs the command in a folder, with wisdom of its own and no other programs.
 fn consort(folder: &TempDir, line: &str) -> Output {
@@ -56,11 +56,7 @@ fn each_command_has_a_report_with_plots() {
         ("bench lock --threads 1,2 --budget 0", "lines", "Number of threads"),
         ("sync advise --section 100 --threads 2 --budget 0", "bars", "Use "),
         ("topo --budget 0.000000001", "", "NUMA node"),
-        ("sim broadcast --pes 8 --lines 1,4", "lines", "Where a PE&#39;s time goes"),
-        ("sim barrier --pes 8", "bars", "The simulated machine"),
         ("tune --pes 2 --collective broadcast --bytes 8,1k --budget 1", "heat", "who wins"),
-        ("reproduce H1 --pes 3 --budget 0", "bars", "are given by its source"),
-        ("reproduce T5 --budget 0", "lines", "get, us by routers"),
     ] {
         let html = report_of(&folder, line);
         assert!(html.contains(part), "{line}: {part}");
@@ -68,31 +64,6 @@ fn each_command_has_a_report_with_plots() {
         // A machine of one processor has no pairs.
         assert!(is_plot || kind.is_empty(), "{line}: no {kind}");
     }
-}
-
-#[test]
-fn a_prediction_is_set_against_what_was_measured() {
-    let folder = folder();
-    let output = consort(&folder, "calibrate --budget 0.2 --output ./mine.toml");
-    assert!(output.status.success(), "{}", said(&output));
-    let line = "predict --machine ./mine.toml --bytes 8,1k --sync mine --budget 0.5";
-    let output = consort(&folder, &format!("{line} --report report.html --csv=calls.csv"));
-    // On a machine whose cores change nothing may count.
-    if output.status.success() {
-        let html = read(&folder, "report.html");
-        assert!(html.contains("Predicted and measured") && html.contains("as measured"), "{html}");
-        assert!(read(&folder, "calls.csv").starts_with("collective,sync,pes,bytes,"));
-    }
-}
-
-#[test]
-fn all_claims_in_full_are_asked_for_by_name() {
-    let folder = folder();
-    let output = consort(&folder, "reproduce H6 --all");
-    assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("cannot be used with"), "{}", said(&output));
-    let output = consort(&folder, "reproduce --all --pes 8");
-    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]
@@ -131,7 +102,6 @@ fn a_row_is_what_a_table_has_rows_of() {
             "collective,sync,pes,bytes,operator,symmetric,choice,median_ns,",
         ),
         ("topo --fabric processes --budget 0.2", "a,b,between,one_way_ns,"),
-        ("reproduce H5 --pes 3 --budget 0 --here", "claim,machine,quantity,unit,paper,"),
         ("sync advise --section 10 --threads 1 --budget 0", "bench,algorithm,is_peer,load,"),
     ] {
         let output = consort(&folder, &format!("{line} --csv"));
@@ -168,7 +138,7 @@ fn what_cannot_be_written_at_the_end_loses_nothing_else() {
     assert!(
         output.stdout.starts_with(b"{\"bench\":\"barrier\"") && !read(&folder, "a.csv").is_empty()
     );
-    let line = "sim barrier --pes 4 --json=/dev/full --report report.html";
+    let line = "bench barrier --peers none --budget 0 --json=/dev/full --report report.html";
     let output = consort(&folder, line);
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(!output.stdout.is_empty(), "the table, as there is no JSON");
@@ -180,7 +150,7 @@ fn two_results_in_one_place_are_refused() {
     let folder = folder();
     for (line, why) in [
         ("bench barrier --json --csv", "--json and --csv both go to standard output"),
-        ("sim barrier --json=a --report a", "--json and --report both go to a"),
+        ("topo --json=a --report a", "--json and --report both go to a"),
         ("topo --csv a.csv", "--csv a.csv: a file is named as in --csv=a.csv"),
         ("sync advise --section 1 --threads 1 --report -", "a report is a file"),
     ] {
@@ -188,16 +158,6 @@ fn two_results_in_one_place_are_refused() {
         assert_eq!(output.status.code(), Some(2), "{line}: {}", said(&output));
         assert!(said(&output).contains(why), "{line}: {}", said(&output));
     }
-}
-
-#[test]
-fn names_from_outside_are_text() {
-    let folder = folder();
-    let name = "<script>alert(1)<&script>.toml";
-    let described = consort(&folder, "machines scc --source");
-    fs::write(folder.path().join(name), described.stdout).expect("a description");
-    let html = report_of(&folder, &format!("sim barrier --pes 4 --machine ./{name}"));
-    assert!(html.contains("&lt;script&gt;alert(1)") && !html.contains("<script>alert"), "{html}");
 }
 
 const BARRIER: &str = "bench barrier --peers none --pes 2 --budget 0";
@@ -275,7 +235,7 @@ fn what_is_no_earlier_run_is_told_before_measuring() {
     let first = row.lines().next().expect("a row");
     write(&format!("{first}\n{}", &first[..40]));
     assert!(complaint("old.json").contains("old.json, line 2: it ends after 40 characters"));
-    let sim = consort(&folder, "topo --budget 0 --json").stdout;
-    write(&String::from_utf8(sim).expect("text"));
+    let topo = consort(&folder, "topo --budget 0 --json").stdout;
+    write(&String::from_utf8(topo).expect("text"));
     assert!(complaint("old.json").contains("another command than `consort bench`"));
 }

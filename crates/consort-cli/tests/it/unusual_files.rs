@@ -15,7 +15,7 @@ use std::{
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The commands that read a file, which is called FILE here.
-const READERS: [&str; 12] = [
+const READERS: [&str; 11] = [
     "wisdom --wisdom FILE show",
     "wisdom --wisdom FILE export",
     "wisdom --wisdom FILE import good.toml",
@@ -25,7 +25,6 @@ const READERS: [&str; 12] = [
     "explain barrier --wisdom FILE",
     "tune --record FILE",
     "bench barrier --compare FILE",
-    "machines FILE",
     "run -n 2 --hostfile FILE true",
     "session FILE",
 ];

@@ -58,7 +58,7 @@ fn names() {
         ("exclusive_scan", "exscan"),
         ("reduce_scatter", "reduce_scatter_block"),
     ] {
-        for words in ["explain", "bench", "sim", "tune --collective", "wisdom show --collective"] {
+        for words in ["explain", "bench", "tune --collective", "wisdom show --collective"] {
             refused(&format!("{words} {name}"), &format!("did you mean {meant}?"));
         }
     }
@@ -69,8 +69,6 @@ fn names() {
     refused("tune --sample 3", "--check");
     refused("tune --check --retune", "--retune");
     refused("tune --record calls.toml --pes 2", "--record");
-    refused("machines --source", "<NAME>");
-    refused("machines scc --source --json", "cannot be used with");
     refused("wisdom forget", "unrecognized subcommand");
     refused("attune", "tune");
 }
@@ -81,8 +79,6 @@ fn names_that_are_printed_are_taken() {
         "explain all-reduce",
         "bench all-reduce --pes 2 --bytes 8 --budget 0 --peers none",
         "bench broadcast --algorithm shared(chunk=16K) --pes 2 --bytes 64k --budget 0 --peers none",
-        "sim all-reduce --pes 4 --lines 1",
-        "sim broadcast --algorithm oc-bcast(k=7,chunk=3K) --lines 1",
     ] {
         let output = consort(words);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -93,20 +89,15 @@ fn names_that_are_printed_are_taken() {
 /// It is followed by a file only after a `=`, so that it takes no other argument.
 #[test]
 fn json_takes_no_other_argument() {
-    let output = consort("machines --json scc");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("\"name\":\"scc\""), "{said}");
-    refused("machines --json out.json", "--json out.json: a file is named as in --json=out.json");
+    refused("topo --json out.json", "--json out.json: a file is named as in --json=out.json");
     refused("bench barrier --json figures", "--json figures: a file is named as in --json=figures");
     refused("topo --json -", "--json -: a file is named as in --json=-");
-    refused("reproduce --json out.jsonl", "as in --json=out.jsonl");
-    refused("reproduce --json out", "as in --json=out");
 }
 
 /// Nobody has taken what was printed.
 #[test]
 fn a_full_device_is_an_error() {
-    for words in ["topo --budget 0", "machines", "machines scc", "sim barrier --pes 2"] {
+    for words in ["topo --budget 0", "explain barrier --pes 2"] {
         let full = std::fs::File::create("/dev/full").expect("the device");
         let output = Command::new(env!("CARGO_BIN_EXE_consort"))
             .args(words.split_whitespace())
@@ -128,61 +119,17 @@ fn files_are_tried_before_anything_is_measured() {
         "tune",
         "tune --check",
         "topo",
-        "predict",
-        "reproduce H6",
         "explain barrier",
-        "machines",
-        "model scc",
         "wisdom show",
-        "sim broadcast",
     ] {
         ends(1, &format!("{words} --json=/nowhere/out"), "cannot write /nowhere/out: No such");
         ends(1, &format!("{words} --json=/"), "cannot write /: it is a directory");
     }
-    for words in ["bench barrier", "tune", "topo", "predict", "reproduce --all", "sim barrier"] {
+    for words in ["bench barrier", "tune", "topo"] {
         ends(1, &format!("{words} --csv=/nowhere/out"), "cannot write /nowhere/out: No such");
         ends(1, &format!("{words} --report /nowhere/out"), "cannot write /nowhere/out: No such");
         ends(1, &format!("{words} --report /"), "cannot write /: it is a directory");
     }
-    for option in ["trace", "picture"] {
-        let words = format!("sim broadcast --algorithm flat --{option} /nowhere/out");
-        ends(1, &words, "cannot write /nowhere/out: No such");
-    }
-}
-
-#[test]
-fn models() {
-    refused("model clovertown", "unrecognized subcommand");
-    refused("model scc --table 5.1", "4.1, 4.2");
-    for bad in ["0", "48", "2,48", "-1"] {
-        refused(&format!("model scc --k={bad}"), "is not in 1..=47");
-    }
-    refused("model scc --lines 0", "0 is not in 1..");
-    refused("model scc --lines 1,many", "--lines");
-    refused("model scc --table 4.2 --k 2", "cannot be used with '--k");
-    refused("model scc --table 4.1 --lines 2", "cannot be used with '--lines");
-}
-
-#[test]
-fn simulations() {
-    for bad in ["0", "banana", "-1", "1,0", "1.5"] {
-        refused(&format!("sim broadcast --lines={bad}"), "is no number of lines: use 1 or more");
-    }
-    refused("sim broadcast --bytes banana", "8KiB");
-    refused("sim broadcast --bytes 8,0", "0 bytes are nothing to move");
-    refused("sim broadcast --bytes 8 --lines 1", "cannot be used with");
-    refused("sim broadcast --sweep --lines 1", "cannot be used with");
-    refused("sim broadcast --sweep --trace x", "cannot be used with");
-    refused("sim broadcast --all-algorithms --algorithm flat", "cannot be used with");
-    refused("sim broadcast --algorithm oc_bcast(k)", "NAME(PARAMETER=NUMBER,...)");
-    refused("sim broadcast --param k", "k=7");
-    refused("sim broadcast --param k=seven", "k=7");
-    refused("sim broadcast --pes 0", "0 is not in 1..");
-    refused("sim broadcast --calls 0", "0 is not in 1..");
-    refused("sim broadcast --mode fast", "throughput, latency");
-    refused("sim broadcast --sync tight", "use strict, loose, mine");
-    refused("sim shuffle", "use barrier, broadcast");
-    refused("sim", "<WHAT>");
 }
 
 #[test]

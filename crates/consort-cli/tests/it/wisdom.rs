@@ -13,7 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 
-use crate::says;
+use consort_sandbox::commands::says;
 
 /// A folder of its own for each test; its wisdom is at `wisdom.toml`.
 struct Place {

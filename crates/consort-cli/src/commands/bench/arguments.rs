@@ -12,7 +12,7 @@ use consort_bench::{
 use consort_tuner::TransferClass;
 
 use super::compare::Old;
-use crate::{args, results::Results};
+use consort_console::{args, refuse, results::Results};
 
 /// The most threads that a critical section is measured with.
 const MOST_THREADS: usize = 1024;

@@ -21,7 +21,7 @@ use consort_report::Tone;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::output;
+use consort_console::output;
 
 /// What says which call a row is of.
 const IDENTITY: [&str; 16] = [

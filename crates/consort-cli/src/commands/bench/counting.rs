@@ -8,9 +8,10 @@ use consort_bench::{
     page::Page,
     workloads::counting::{Race, Workload, show},
 };
+use consort_console::require;
 
 use super::arguments::Bench;
-use crate::{interrupt, measurement::Measurement};
+use consort_console::{interrupt, measurement::Measurement};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, workload: Workload, measurement: &Measurement) -> Result<String> {

@@ -5,10 +5,11 @@ use consort_bench::{
     page::Page,
     workloads::critical_sections::{Race, Subject, show},
 };
+use consort_console::refuse;
 use consort_native::topology::Topology;
 
 use super::arguments::Bench;
-use crate::{interrupt, measurement::Measurement, output::progress::Progress};
+use consort_console::{interrupt, measurement::Measurement, output::progress::Progress};
 
 /// The most iterations between two operations (Petrović 2015, section 6.2.2).
 const BETWEEN: u32 = 50;

@@ -12,7 +12,7 @@ use consort_bench::{
 use consort_fabric::statistics::launches;
 use consort_tuner::TransferClass;
 
-use crate::output;
+use consort_console::output;
 use heading::heading;
 
 /// The whole page.

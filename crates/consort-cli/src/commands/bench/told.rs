@@ -11,10 +11,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{arguments::Bench, text::name};
-use crate::{
-    measurement::Measurement,
-    report::{Told, figures, sections},
-};
+use crate::plots::{figures, sections};
+use consort_console::{measurement::Measurement, report::Told};
 
 /// What a line or a bar of a figure is called.
 fn line(figure: &Figure) -> String {

@@ -1,11 +1,12 @@
 //! The hosts of a job: a list of names, or a file of them as other launchers read.
 
+use consort_console::require;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use consort_fabric::files;
 
-use crate::usage;
+use consort_console::usage;
 
 /// Hosts, over which processes are spread evenly.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Starting a program on several machines, by the `mpirun` in `PATH`.
 
+use consort_console::{refuse, require};
 use std::{
     collections::BTreeMap,
     env,
@@ -16,7 +17,7 @@ use consort_fabric::environment::variable;
 use consort_mpi::{Launcher, OnHosts, find_program};
 
 use super::hosts::Hosts;
-use crate::{
+use consort_console::{
     args::{self, PES_PER_PROCESS},
     output,
 };

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 
 use consort_fabric::environment::{self, is_blank, variable};
 
-use crate::args::PES_PER_PROCESS;
+use consort_console::args::PES_PER_PROCESS;
 
 /// Variables that are for processes of an MPI alone, and the values that say the same here.
 const OF_MPI: [(&str, &str); 3] =

@@ -3,7 +3,7 @@
 use consort_bench::limits::survey::Measured;
 use serde::Serialize;
 
-use crate::this_machine::Machine;
+use consort_console::this_machine::Machine;
 
 /// The output of `--json`.
 #[derive(Serialize)]

@@ -14,7 +14,7 @@ use consort_report::{Bar, Bars, Document, Group};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::{
+use consort_console::{
     interrupt,
     measurement::Measurement,
     output::{progress::Progress, time},
@@ -188,7 +188,11 @@ mod tests {
         ];
         let places = |cores| (0..4).map(|pe| place(pe, cores)).collect();
         let fabric = "mpi:2".parse().unwrap();
-        let text = crate::output::page(&page(&Surveyed { fabric, places: places(2), distances }));
+        let text = consort_console::output::page(&page(&Surveyed {
+            fabric,
+            places: places(2),
+            distances,
+        }));
         let lines: Vec<Vec<&str>> =
             text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(text.lines().next(), Some("4 PEs of 2 processes (mpi:2) on 2 machines"));
@@ -196,7 +200,7 @@ mod tests {
         let machines = ["machines", "2", "7.00", "us", "8.00", "us", "9.00", "us"];
         assert!(lines.contains(&machines.to_vec()), "{text}");
         assert!(!text.contains("processes of a machine") && !text.contains("scheduler"), "{text}");
-        let shared = crate::output::page(&page(&Surveyed {
+        let shared = consort_console::output::page(&page(&Surveyed {
             fabric,
             places: places(1),
             distances: Vec::new(),

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::watch::Meter;
-use crate::output::{brief, time};
+use consort_console::output::{brief, time};
 
 /// A choice is good if it is within this share of the best.
 const LIMIT: f64 = 0.1;

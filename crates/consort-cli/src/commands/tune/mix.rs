@@ -23,7 +23,7 @@ use consort_tuner::{Catalog, Measured, Mix, Race, Selector, Wisdom, Workload, sa
 use serde::Serialize;
 
 use super::watch::Meter;
-use crate::output::{brief, ratio, time};
+use consort_console::output::{brief, ratio, time};
 
 /// The launches in which a query's choices are compared.
 const LAUNCHES: u32 = 8;

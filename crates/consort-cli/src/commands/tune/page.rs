@@ -17,7 +17,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::mix::Replayed;
-use crate::output::{brief, ratio, record::Record, time};
+use crate::record::Record;
+use consort_console::output::{brief, ratio, time};
 
 /// The most contradictions that are shown.
 const MOST_CONTRADICTIONS: usize = 4;

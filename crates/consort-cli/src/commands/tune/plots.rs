@@ -11,7 +11,7 @@ use consort_report::{Bar, Bars, Document, Group, Heat, HeatCell, Lines, Point, S
 use consort_tuner::{Entry, Grid, Wisdom};
 
 use super::page::{Story, row};
-use crate::{
+use consort_console::{
     output::{brief, time},
     report::axes,
 };

@@ -18,7 +18,7 @@ use consort_bench::asked::describe;
 use consort_tuner::{Entry, Observer, Progress, Wisdom, WisdomError};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::output;
+use consort_console::output;
 
 /// The interval of saving, since saving waits for the disk.
 const SAVE_EVERY: Duration = Duration::from_secs(2);

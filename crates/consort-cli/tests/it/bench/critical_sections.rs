@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{consort, keys, objects, stdout};
-use crate::says;
+use consort_sandbox::commands::says;
 
 const ENTRY: [&str; 21] = [
     "bench",

@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 
 use super::{FIGURE, consort_in, folder_with, keys};
-use crate::says;
+use consort_sandbox::commands::says;
 
 /// What a program does that pretends to be compiled: without arguments it names its compiler.
 const NAMED: &str = "if test $# = 0; then echo 'library gcc 0.0'; exit; fi";

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, env};
 use serde_json::Value;
 
 use super::{FIGURE, consort_in, folder_with, keys};
-use crate::says;
 use crate::shmem::library;
+use consort_sandbox::commands::says;
 
 /// Measures with this `oshrun`, and an `oshcc` that compiles by `consort cc`.
 fn page(oshrun: &str, options: &str) -> String {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{FIGURE, consort, keys, objects, stdout};
-use crate::says;
+use consort_sandbox::commands::says;
 
 #[test]
 fn puts_are_timed_between_threads_and_between_processes() {

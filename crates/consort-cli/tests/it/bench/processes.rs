@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, process::Command};
 use serde_json::Value;
 
 use super::{FIGURE, consort, keys, objects, stdout};
-use crate::says;
+use consort_sandbox::commands::says;
 
 #[test]
 fn processes_are_measured_as_threads_are() {

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, env, ffi::OsStr};
 use serde_json::Value;
 
 use super::{FIGURE, consort_in, folder_with, keys, undisturbed};
-use crate::says;
+use consort_sandbox::commands::says;
 
 /// The figures of a number of PEs, of any class, in the order of the rows.
 fn regions_of(figures: &[Value], pes: u32) -> Vec<&str> {

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
-use crate::says;
+use consort_sandbox::commands::says;
 
 /// What launchers say of their versions.
 const OPEN_MPI: &str = "mpirun (Open MPI) 4.1.4";

@@ -1,7 +1,7 @@
 //! The options of `run`, of the program that it runs, and of other launchers.
 
 use super::*;
-use crate::says;
+use consort_sandbox::commands::says;
 
 fn consort(words: &[&str], folder: &Path) -> (Option<i32>, String) {
     let mut consort = Command::new(env!("CARGO_BIN_EXE_consort"));
@@ -109,8 +109,7 @@ fn commands_have_room_on_a_small_stack() {
         for words in [
             &["--help"][..],
             &["bench", "--help"],
-            &["machines"],
-            &["sim", "barrier", "--machine", "cluster", "--pes", "8"],
+            &["explain", "barrier", "--pes", "8"],
             &["run", "-n", "2", "sh", "-c", "exit 7"],
         ] {
             let line = format!("ulimit -s {limit} && exec \"$0\" \"$@\"");

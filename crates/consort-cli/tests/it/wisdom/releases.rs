@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::{Place, with};
-use crate::says;
+use consort_sandbox::commands::says;
 
 /// A release that changed nothing that it names.
 #[test]

@@ -1,7 +1,7 @@
 //! Wisdom of PEs that are processes of an MPI, and how many queries it is of.
 
 use super::Place;
-use crate::says;
+use consort_sandbox::commands::says;
 
 /// `explain` works without an MPI, too: it says what the processes choose and how to tune for them.
 #[test]

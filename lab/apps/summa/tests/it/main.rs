@@ -104,7 +104,7 @@ fn it_is_compared_without_its_peer() {
     assert!(rows[0].contains(" overlap ") && rows[1].contains(" blocking "), "{out}");
 }
 
-/// The objects that `consort reproduce G10` reads.
+/// The objects that `consort-lab reproduce G10` reads.
 #[test]
 fn it_is_compared_in_json() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -104,7 +104,7 @@ fn data(run: &Run) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::{super::tests::run, *};
-    use crate::output;
+    use consort_console::output;
 
     fn heading(run: &Run) -> String {
         let mut page = Page::default();

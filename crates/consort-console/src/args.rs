@@ -1,0 +1,338 @@
+//! Arguments that several commands share, and their parsing.
+//!
+//! The unit of a size is a power of 1024 in every spelling: `8k`, `8kB` and `8KiB` are 8192, since
+//! messages of "8 kB" are customarily of that size.
+
+use std::{
+    error::Error,
+    ffi::{OsStr, OsString},
+    fmt,
+    path::{Path, PathBuf},
+    process,
+    time::Duration,
+};
+
+use anyhow::Result;
+use clap::{
+    CommandFactory, Parser,
+    builder::{
+        PathBufValueParser, PossibleValue, PossibleValuesParser, StringValueParser,
+        TypedValueParser,
+    },
+    error::{ContextValue, ErrorKind},
+};
+use consort::{Fabric, MOST_PES, ProcessShape};
+use consort_bench::{harness::Mode, units};
+use consort_fabric::environment::variable;
+
+use crate::{
+    output::{complain, files::try_to_write},
+    require,
+};
+
+/// The variable with the number of PEs of a process.
+pub const PES_PER_PROCESS: &str = "CONSORT_PES_PER_PROCESS";
+
+/// Reads whether calls are timed in a row or each alone.
+pub fn mode() -> impl TypedValueParser<Value = Mode> {
+    let throughput = PossibleValue::new(Mode::Throughput.name()).help("In a row");
+    let latency = PossibleValue::new(Mode::Latency.name()).help("Each alone");
+    PossibleValuesParser::new([throughput, latency])
+        .map(|name| if name == Mode::Latency.name() { Mode::Latency } else { Mode::Throughput })
+}
+
+/// Reads the path of a file to write, or `-`: that it can be written is tried at once, and not
+/// after minutes of measuring.
+pub fn writable() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| {
+        if path.as_os_str() != "-" {
+            try_to_write(&path).map_err(|error| Unwritable(format!("{error:#}")))?;
+        }
+        Ok::<PathBuf, Unwritable>(path)
+    })
+}
+
+/// An output file that cannot be written: an error, but not wrong usage.
+#[derive(Debug)]
+struct Unwritable(String);
+
+impl fmt::Display for Unwritable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Unwritable {}
+
+/// Ends the process with an error of the parser: as wrong usage, unless a file cannot be written.
+fn end_with(error: &clap::Error) -> ! {
+    match error.source().and_then(|source| source.downcast_ref::<Unwritable>()) {
+        Some(unwritable) => {
+            complain(&format!("error: {unwritable}"));
+            process::exit(1)
+        }
+        None => error.exit(),
+    }
+}
+
+/// Reads the path of a picture to write, which is SVG.
+pub fn svg() -> impl TypedValueParser<Value = PathBuf> {
+    writable().try_map(|path| match path.extension() {
+        Some(it) if !it.eq_ignore_ascii_case("svg") => {
+            Err(format!("{} is no SVG, which is what is drawn: name it .svg", path.display()))
+        }
+        _ => Ok(path),
+    })
+}
+
+/// Reads the path of a file to write, which is tried at once.
+pub fn writable_file() -> impl TypedValueParser<Value = PathBuf> {
+    writable().try_map(|path| match path.as_os_str() == "-" {
+        true => Err("a report is a file: name it, as in report.html"),
+        false => Ok(path),
+    })
+}
+
+/// The arguments of the command. A file that follows `--json` or `--csv` as a word of its own,
+/// where it would be another argument, is told to be `--json=FILE`.
+pub fn parsed<P: Parser>(words: Vec<OsString>) -> P {
+    let named = OUTPUTS.iter().find_map(|output| Some((output, file_after(output, &words)?)));
+    // A name of a file is nothing else; other words are taken for what the parser takes them for.
+    if let Some((output, file)) = named.filter(|(output, file)| *file == "-" || output.names(file))
+    {
+        misplaced::<P>(output, file).exit();
+    }
+    let named = named.map(|(output, file)| (output, file.to_string_lossy().into_owned()));
+    P::try_parse_from(&words).unwrap_or_else(|error| {
+        let is_bad = |file: &String| {
+            let mut context = error.context();
+            context.any(|(_, it)| matches!(it, ContextValue::String(bad) if bad == file))
+        };
+        match named.filter(|(_, file)| is_bad(file)) {
+            Some((output, file)) => misplaced::<P>(output, OsStr::new(&file)).exit(),
+            None => end_with(&error),
+        }
+    })
+}
+
+/// An option whose file follows a `=`.
+struct Output {
+    option: &'static str,
+    /// How names of its files end.
+    extensions: &'static [&'static str],
+}
+
+const OUTPUTS: [Output; 2] = [
+    Output { option: "--json", extensions: &["json", "jsonl", "ndjson"] },
+    Output { option: "--csv", extensions: &["csv", "tsv"] },
+];
+
+impl Output {
+    fn names(&self, file: &OsStr) -> bool {
+        let extension = Path::new(file).extension();
+        extension.is_some_and(|it| self.extensions.iter().any(|known| it == *known))
+    }
+}
+
+/// The word after an option, but for options, of commands whose later words are not another
+/// program's.
+fn file_after<'w>(output: &Output, words: &'w [OsString]) -> Option<&'w OsStr> {
+    let is_of_others = |name: &OsString| ["run", "cc", "c++"].into_iter().any(|one| name == one);
+    let own = words.get(1).is_some_and(|name| !is_of_others(name)).then_some(words)?;
+    let own = own.split(|word| word == "--").next()?;
+    let at = own.iter().position(|word| word == output.option)?;
+    let next = own.get(at + 1)?;
+    let is_option = next.as_encoded_bytes().starts_with(b"-") && next != "-";
+    (!is_option).then_some(next)
+}
+
+fn misplaced<P: CommandFactory>(Output { option, .. }: &Output, file: &OsStr) -> clap::Error {
+    let file = file.display();
+    P::command().error(
+        ErrorKind::UnknownArgument,
+        format!("{option} {file}: a file is named as in {option}={file}; {option} alone prints"),
+    )
+}
+
+/// The letters of the units, each 1024 times the one before.
+const UNITS: [char; 4] = ['k', 'M', 'G', 'T'];
+
+/// Reads a size such as `8192`, `8k`, `8KiB`, `8kB`, `1M` or `4MiB`.
+///
+/// # Errors
+/// A sentence with the remedy.
+pub fn size(text: &str) -> Result<usize, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.trim_start();
+    let letter = unit.chars().next().filter(|letter| !matches!(letter, 'b' | 'B'));
+    let rest = letter.map_or(unit, |letter| &unit[letter.len_utf8()..]);
+    let power = match letter {
+        None => Some(0),
+        Some(letter) => {
+            let place = UNITS.iter().position(|unit| unit.eq_ignore_ascii_case(&letter));
+            place.map(|place| place + 1)
+        }
+    };
+    let spelt = match rest {
+        "" | "B" | "b" => true,
+        "iB" | "ib" => letter.is_some(),
+        _ => false,
+    };
+    let (Some(power), true, false) = (power, spelt, number.is_empty()) else {
+        return Err(format!("`{text}` is no size: write bytes, as in 8192, 8k, 8KiB, 1M or 4MiB"));
+    };
+    let factor = 1_usize.checked_shl(10 * u32::try_from(power).unwrap_or(u32::MAX));
+    let bytes = number.parse::<usize>().ok().zip(factor);
+    bytes
+        .and_then(|(number, factor)| number.checked_mul(factor))
+        .ok_or_else(|| format!("`{text}` is more than this machine can count: use at most 1T"))
+}
+
+/// Reads the size of a message of doubles, for measuring.
+///
+/// # Errors
+/// A sentence with the remedy.
+pub fn size_of_doubles(text: &str) -> Result<u64, String> {
+    const MOST_BYTES: usize = 1 << 30;
+    let bytes = size(text)?;
+    if bytes == 0 || bytes % 8 != 0 {
+        return Err(format!("{bytes} bytes are no whole doubles: use a multiple of 8"));
+    }
+    if bytes > MOST_BYTES {
+        return Err(format!(
+            "{} is too large to measure: use at most 1 GiB",
+            units::size(bytes as u64)
+        ));
+    }
+    Ok(bytes as u64)
+}
+
+/// Reads the size of a block of doubles, in memory.
+///
+/// # Errors
+/// A sentence with the remedy.
+pub fn block(text: &str) -> Result<usize, String> {
+    let bytes = size_of_doubles(text)?;
+    usize::try_from(bytes).map_err(|_| format!("{text} is more than this machine can address"))
+}
+
+/// Reads a number of PEs.
+///
+/// # Errors
+/// A sentence with the remedy.
+pub fn pes(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|pes| (1..=MOST_PES).contains(pes));
+    number.ok_or_else(|| format!("`{text}` is no number of PEs: use 1 to {MOST_PES}"))
+}
+
+/// Reads a number from 1 to `most`.
+pub fn counts(most: usize) -> impl TypedValueParser<Value = usize> {
+    StringValueParser::new().try_map(move |text| {
+        let number = text.parse().ok().filter(|number| (1..=most).contains(number));
+        number.ok_or_else(|| format!("use a number from 1 to {most}"))
+    })
+}
+
+/// Reads a number of seconds.
+///
+/// # Errors
+/// A sentence with the remedy.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.ok_or_else(|| "use a number of seconds, as in 2 or 0.5".to_owned())
+}
+
+/// Checks that the environment does not say another number of PEs a process than the command line.
+///
+/// # Errors
+/// When it does.
+pub fn check_environment(fabric: Fabric) -> Result<()> {
+    let said = variable(PES_PER_PROCESS).and_then(|said| said.into_string().ok());
+    if let (Some(shape), Some(said)) = (fabric.shape(), said) {
+        let each = shape.pes_each;
+        require!(
+            said.trim().parse() == Ok(each),
+            "--fabric {fabric}: it has {each} PEs a process, and {PES_PER_PROCESS} is {said}: \
+             unset that, or use --fabric {}:{}",
+            fabric.name(),
+            said.trim()
+        );
+    }
+    Ok(())
+}
+
+/// Checks that PEs fill the processes of an MPI.
+///
+/// # Errors
+/// When the last process would have fewer PEs than the others.
+pub fn check_processes(shape: ProcessShape, pes: u32) -> Result<()> {
+    let each = shape.pes_each;
+    require!(
+        pes.is_multiple_of(each),
+        "--pes {pes}: with {each} PEs a process it must be a multiple of {each}"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_after_an_option_is_found_where_it_is_one() {
+        let found = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let file = OUTPUTS.iter().find_map(|output| file_after(output, &words));
+            file.map(|file| file.to_string_lossy().into_owned())
+        };
+        assert_eq!(found("consort bench barrier --json out"), Some("out".to_owned()));
+        assert_eq!(found("consort topo --json - scc"), Some("-".to_owned()));
+        assert_eq!(found("consort bench barrier --csv out"), Some("out".to_owned()));
+        for line in [
+            "consort",
+            "consort topo --json",
+            "consort topo --json=out scc",
+            "consort topo --json --source",
+            "consort run -n 2 ./program --json out",
+            "consort topo -- --json out",
+        ] {
+            assert_eq!(found(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn seconds_may_be_fractions() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for bad in ["x", "-1", "nan", "inf", "1e30"] {
+            assert!(seconds(bad).unwrap_err().contains("0.5"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn units_are_powers_of_1024() {
+        let sizes = ["8192", "8k", "8K", "8KiB", "8kB", "8kb", "8 KiB", "8192B", "0", "1M", "4MiB"];
+        let bytes = sizes.map(|text| size(text).unwrap());
+        let mib = 1 << 20;
+        assert_eq!(bytes, [8192, 8192, 8192, 8192, 8192, 8192, 8192, 8192, 0, mib, 4 * mib]);
+        assert_eq!(size("3G"), Ok(3 << 30));
+    }
+
+    #[test]
+    fn what_is_no_size_is_told_what_would_be() {
+        for bad in ["banana", "", "k", "-8", "8.5k", "8x", "8iB", "8kBB", "8kilo", "0x10", "∞"] {
+            let error = size(bad).unwrap_err();
+            assert!(error.contains(bad) && error.contains("8KiB"), "{error}");
+        }
+        assert!(size("99999999999999999999").unwrap_err().contains("at most"));
+        assert!(size("99999999T").unwrap_err().contains("at most"));
+    }
+
+    #[test]
+    fn doubles_are_whole() {
+        assert_eq!(size_of_doubles("8k"), Ok(8192));
+        for bad in ["0", "10", "2G", "banana"] {
+            assert!(size_of_doubles(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The options, output, reports and signals that the commands of Consort share.
+//!
+//! 1. [`args`] reads the arguments that several commands take; [`usage`]: errors in them;
+//! 2. [`measurement`] notes the state of the machine around a measurement; [`this_machine`]
+//!    describes it;
+//! 3. [`results`]: where the results go; [`output`]: tables for people and JSON for programs;
+//!    [`report`]: the same as an HTML document with plots;
+//! 4. [`signals`] and [`interrupt`]: ending in order after Ctrl-C;
+//! 5. [`session`]: the part of a process in a measurement of several processes.
+
+#[cfg(test)]
+use consort_sandbox as _;
+
+pub mod args;
+pub mod interrupt;
+pub mod measurement;
+pub mod output;
+pub mod report;
+pub mod results;
+pub mod session;
+pub mod signals;
+pub mod this_machine;
+pub mod usage;

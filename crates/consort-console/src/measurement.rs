@@ -1,0 +1,192 @@
+//! A command that measures: it notes the machine's state at its start, and tells it with the
+//! results.
+
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use anyhow::Result;
+use consort::Fabric;
+use consort_bench::{
+    environment::{Context, Switches, Watch},
+    harness::places,
+    page::Page,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::{
+    interrupt, output,
+    report::{self, Told},
+    results::Results,
+};
+
+/// The commit of this build.
+const COMMIT: &str = env!("CONSORT_COMMIT");
+
+/// A measurement in progress.
+#[derive(Debug)]
+pub struct Measurement {
+    /// Set by an interrupt.
+    pub stop: Arc<AtomicBool>,
+    watch: Watch,
+    begun: Context,
+    /// Whether no result depends on the load of the machine.
+    simulated: bool,
+}
+
+/// An object of a result with its context, in one line.
+#[derive(Serialize)]
+struct InContext<'c, T> {
+    #[serde(flatten)]
+    object: &'c T,
+    context: &'c Context,
+}
+
+impl Measurement {
+    /// Begins a measurement with `pes` PEs at most, which ends once `stop` is set.
+    pub fn begin(pes: u32, stop: Arc<AtomicBool>) -> Self {
+        let watch = Watch::begin(pes);
+        let begun = Context::begin(&watch, COMMIT);
+        Self { stop, watch, begun, simulated: false }
+    }
+
+    /// The same, for results of simulations alone: the load of the machine does not disturb them.
+    pub fn of_simulations_alone(self, simulated: bool) -> Self {
+        Self { simulated, ..self }
+    }
+
+    /// What so many PEs of a fabric are where they are started. Warns on standard error if an MPI
+    /// starts them all on one machine.
+    ///
+    /// # Errors
+    /// When they cannot be started, or lie on machines in another way than the fabric says.
+    pub fn found(&self, fabric: Fabric, pes: u32) -> Result<Fabric> {
+        let found = places::found(fabric, pes, &self.stop)?;
+        if found.shape().is_none() && found != fabric {
+            tracing::warn!(
+                "the MPI starts all {pes} PEs on one machine: they are {found}, and measured as \
+                 with --fabric {found}"
+            );
+        }
+        Ok(found)
+    }
+
+    /// The time since the start.
+    pub fn elapsed(&self) -> Duration {
+        self.watch.elapsed()
+    }
+
+    /// The machine by its key.
+    pub fn machine(&self) -> &str {
+        &self.begun.machine
+    }
+
+    /// The machine, the date, the build and the load, in a line.
+    pub fn line(&self) -> String {
+        self.begun.to_string()
+    }
+
+    /// The same as lines for people.
+    pub fn heading(&self) -> String {
+        output::wrapped(&self.line())
+    }
+
+    /// What has disturbed the measurement so far.
+    pub fn busy(&self, switches: &Switches) -> Option<String> {
+        self.watch.busy(switches).filter(|_| !self.simulated)
+    }
+
+    /// Warns on standard error of what has disturbed the measurement so far.
+    pub fn warn(&self, switches: &Switches) {
+        if let Some(busy) = self.busy(switches) {
+            tracing::warn!("{}", sentence(&busy));
+        }
+        if let Some(slept) = self.watch.suspended() {
+            let slept = output::overrun::seconds(slept);
+            tracing::warn!(
+                "the machine was suspended for {slept} meanwhile; no time and no budget counts that"
+            );
+        }
+    }
+
+    /// Writes results in their context to whoever asked for them: the text below its heading to a
+    /// person, if no program is to read them. Warns if the measurement was disturbed.
+    ///
+    /// # Errors
+    /// When some could not be written.
+    pub fn tell<T: Serialize>(
+        &self,
+        switches: &Switches,
+        results: &Results,
+        told: &Told<'_, T>,
+    ) -> Result<()> {
+        if results.are_for_programs() {
+            self.warn(switches);
+        }
+        self.tell_beside(switches, results, told, || self.print(switches, told.page))
+    }
+
+    /// Prints a page below its heading.
+    ///
+    /// # Errors
+    /// When standard output cannot be written.
+    pub fn print(&self, switches: &Switches, page: &Page) -> Result<()> {
+        let busy = self.busy(switches).map(|busy| output::wrapped(&sentence(&busy)));
+        let (busy, page) = (busy.unwrap_or_default(), output::page(page));
+        output::print(&format!("{}{busy}{page}", self.heading()))
+    }
+
+    /// The same, with another text for people.
+    ///
+    /// # Errors
+    /// When some could not be written.
+    pub fn tell_beside<T: Serialize>(
+        &self,
+        switches: &Switches,
+        results: &Results,
+        told: &Told<'_, T>,
+        text: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let ended = self.begun.end(&self.watch, switches, interrupt::is_set(&self.stop));
+        let context = &Context { busy: self.busy(switches), ..ended };
+        let objects: Vec<_> =
+            told.objects.iter().map(|object| InContext { object, context }).collect();
+        let in_context = |row: &Value| {
+            let mut row = row.clone();
+            row["context"] = json!(context);
+            row
+        };
+        let rows: Option<Vec<Value>> =
+            told.rows.as_ref().map(|rows| rows.iter().map(in_context).collect());
+        let report = || report::report(context, told).html();
+        results.write(&objects, rows.as_deref(), text, report)
+    }
+
+    /// A report alone, of results that have no context.
+    pub fn report<T>(&self, told: &Told<'_, T>) -> String {
+        let is_interrupted = interrupt::is_set(&self.stop);
+        let context = self.begun.end(&self.watch, &Switches::default(), is_interrupted);
+        report::report(&Context { busy: None, ..context }, told).html()
+    }
+}
+
+fn sentence(busy: &str) -> String {
+    format!("the machine was busy: {busy}; figures may be too high")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_times_depend_on_the_load() {
+        let many = Switches::of(1000, 2, Duration::from_secs(1));
+        let begin = |simulated| {
+            Measurement::begin(1, Arc::default()).of_simulations_alone(simulated).busy(&many)
+        };
+        assert!(begin(false).is_some());
+        assert_eq!(begin(true), None);
+    }
+}

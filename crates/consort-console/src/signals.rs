@@ -1,0 +1,97 @@
+//! Signals that ask the command to stop, and waits that they end.
+
+use std::{
+    error::Error,
+    fmt, io,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+use anyhow::{Context, Result};
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+
+/// The exit status of a process that an interrupt has ended.
+pub const INTERRUPTED: u8 = 130;
+
+/// The flag of this process, once a command has asked for it.
+static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Returns the flag that is set by an interrupt (Ctrl-C) or a request to terminate; a second one
+/// ends the process.
+///
+/// # Errors
+/// When the system refuses a signal handler.
+pub fn stop_flag() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order the first signal finds the flag unset, and only sets it.
+        let (status, stop) = (i32::from(INTERRUPTED), Arc::clone(&flag));
+        signal_hook::flag::register_conditional_shutdown(signal, status, Arc::clone(&flag))
+            .and_then(|_| signal_hook::flag::register(signal, stop))
+            .context("cannot handle interrupts")?;
+    }
+    Ok(Arc::clone(FLAG.get_or_init(|| flag)))
+}
+
+/// Makes a write beyond the limit of file sizes (`ulimit -f`) an error. Without a handler the signal
+/// ends the process, and leaves a temporary file. Programs that this process starts inherit nothing.
+pub fn survive_size_limit() {
+    // Without a handler such writes end the process, as before.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
+}
+
+/// Whether the flag is set.
+pub fn is_set(stop: &AtomicBool) -> bool {
+    // Relaxed: the flag publishes no other data.
+    stop.load(Relaxed)
+}
+
+fn is_stopped() -> bool {
+    FLAG.get().is_some_and(|flag| is_set(flag))
+}
+
+/// A wait that ends at the first signal that comes meanwhile.
+pub struct Wait {
+    /// Whether the signal has come before: what there is until then is shown.
+    was_stopped: bool,
+}
+
+impl Wait {
+    /// Begins a wait.
+    pub fn begin() -> Self {
+        Self { was_stopped: is_stopped() }
+    }
+
+    /// Fails if a signal has come since the wait began.
+    ///
+    /// # Errors
+    /// [`Interrupted`], if a signal has come.
+    pub fn check(&self) -> io::Result<()> {
+        if is_stopped() && !self.was_stopped { Err(io::Error::other(Interrupted)) } else { Ok(()) }
+    }
+}
+
+/// A signal has ended a wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Interrupted;
+
+impl fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("interrupted while it waited for a reader")
+    }
+}
+
+impl Error for Interrupted {}
+
+impl Interrupted {
+    /// Whether it is the reason for an error.
+    /// Whether an error was caused by an interrupt.
+    pub fn has_caused(error: &anyhow::Error) -> bool {
+        error.chain().any(|cause| {
+            let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            inner.is_some_and(|inner| inner.is::<Self>())
+        })
+    }
+}

@@ -1,0 +1,42 @@
+//! Wrong usage that the commands find themselves: it ends them as what the parser finds does.
+
+use std::{error::Error, fmt, process::ExitCode};
+
+pub use consort_bench::usage::Usage;
+
+use crate::signals::{INTERRUPTED, Interrupted};
+
+/// The exit status of wrong usage, which is also the parser's.
+const WRONG_USAGE: u8 = 2;
+
+/// Ends a function with wrong usage.
+#[macro_export]
+macro_rules! refuse {
+    ($($text:tt)+) => {
+        return Err($crate::usage::of_asked(format!($($text)+)))
+    };
+}
+
+/// Ends a function with wrong usage unless something holds.
+#[macro_export]
+macro_rules! require {
+    ($holds:expr, $($text:tt)+) => {
+        if !$holds {
+            $crate::refuse!($($text)+)
+        }
+    };
+}
+
+/// Takes an error for wrong usage: what somebody asked for is not there, or not so.
+pub fn of_asked(error: impl fmt::Display) -> anyhow::Error {
+    anyhow::Error::new(Usage(error.to_string()))
+}
+
+/// The exit status of an error.
+pub fn status(error: &anyhow::Error) -> ExitCode {
+    if Interrupted::has_caused(error) {
+        return ExitCode::from(INTERRUPTED);
+    }
+    let is_usage = error.chain().any(<dyn Error>::is::<Usage>);
+    if is_usage { ExitCode::from(WRONG_USAGE) } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,86 @@
+//! `consort-lab calibrate`: measures single operations of this machine, and describes it by them.
+//!
+//! The description is the machine `host`, on which every simulation can run. It contains no times
+//! of collectives. `consort-lab predict` shows how well it predicts these.
+
+use super::machine_page;
+use consort_console::refuse;
+use std::{fs, path::PathBuf, time::Duration};
+
+use crate::{
+    calibration::{self, Plan, description},
+    simulation::machines,
+};
+use anyhow::{Context, Result};
+use consort_bench::environment::Switches;
+use consort_native::topology::Topology;
+use consort_sim::machines::Machine;
+use consort_tuner::replace_file;
+
+use consort_console::{
+    args, interrupt,
+    measurement::Measurement,
+    output::{self, progress::Progress},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort-lab calibrate                       describe this machine, in some seconds
+  consort-lab calibrate --output ./mine.toml  and keep it elsewhere
+  consort-lab predict                         does it tell what calls take?
+  consort-lab sim reduce --machine host       simulate on it";
+
+/// Measure this machine and describe it, so that it can be simulated as `host`
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Calibrate {
+    /// Seconds to take, about
+    #[arg(long, value_name = "SECONDS", default_value = "6", value_parser = args::seconds)]
+    budget: Duration,
+    /// The description to write [default: host.toml beside the wisdom]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Calibrate {
+    /// Measures, writes and prints.
+    ///
+    /// # Errors
+    /// When a thread cannot be bound, the machine is too unsteady, or the file cannot be written.
+    pub(crate) fn run(&self) -> Result<()> {
+        let path = match &self.output {
+            Some(path) if path.extension().is_none_or(|extension| extension != "toml") => {
+                refuse!("{} must end in .toml, as all descriptions", path.display())
+            }
+            Some(path) => path.clone(),
+            None => machines::host_path()?,
+        };
+        let unwritable = || format!("cannot write {}", path.display());
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).with_context(unwritable)?;
+        }
+        output::files::try_to_write(&path)?;
+        let measurement = Measurement::begin(u32::MAX, interrupt::stop_flag()?);
+        let topology = Topology::discover();
+        let plan = Plan::of(&topology);
+        let progress = Progress::new("calibrating");
+        // An interrupt ends it: half a description is none.
+        let show = |share| {
+            progress.show(share);
+            interrupt::end_if_set(&measurement.stop, &progress);
+        };
+        let measured = calibration::measure(&plan, self.budget, show)
+            .context("cannot measure this machine")?;
+        drop(progress);
+        let why = "each cache and memory is gone through once at least, and rounds between cores \
+                   whose transfer changes meanwhile are repeated";
+        measurement.warn(&Switches::default());
+        output::overrun::tell(measurement.elapsed(), self.budget, why);
+        let text = description(&plan, &measured, &topology.machine_key(), &measurement.line());
+        // A description that cannot be read back is not written.
+        let machine = Machine::parse(&path.to_string_lossy(), &text)?;
+        replace_file(&path, &text).with_context(unwritable)?;
+        output::print(&machine_page::page(&machine))?;
+        output::print(&format!("\nWritten to {}\n", path.display()))
+    }
+}

@@ -1,0 +1,109 @@
+//! `consort-lab model`: estimates each algorithm for a call on a described machine.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use consort::{Collective, Query, SyncMode, SyncModes};
+use consort_console::{
+    args,
+    output::{self, finish, table, time},
+};
+use consort_fabric::{CallSpec, OperatorClass};
+use consort_tuner::{Measured, Selector, ranked};
+use serde::Serialize;
+
+use super::named;
+use crate::simulation::Described;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort-lab model broadcast --machine scc
+  consort-lab model all_reduce --machine niagara2-x4 --pes 64 --bytes 8k
+  consort-lab model barrier --machine cluster --pes 1024
+
+`consort-lab sim` simulates the same call, with contention and late PEs.";
+
+/// Estimate by the model how fast each algorithm is on a described machine
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Model {
+    /// The operation: barrier, broadcast, all_reduce and so on
+    #[arg(value_name = "COLLECTIVE")]
+    collective: Collective,
+    /// A machine's name, or the path of a description that ends in .toml
+    #[arg(long, value_name = "NAME|FILE", default_value = "scc")]
+    machine: String,
+    /// Bytes of a block, such as 8192, 8k or 1M
+    #[arg(long, value_name = "SIZE", default_value = "8", value_parser = args::size)]
+    bytes: usize,
+    /// The size of the team [default: all PEs of the machine]
+    #[arg(long, value_name = "N", value_parser = args::pes)]
+    pes: Option<u32>,
+    /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all
+    #[arg(long, value_name = "MODE", default_value = "mine")]
+    sync: SyncModes,
+    /// The buffers lie in symmetric memory
+    #[arg(long)]
+    symmetric: bool,
+    /// The operator does not commute, as for every closure
+    #[arg(long)]
+    ordered: bool,
+    /// Write one JSON object per algorithm, to the file or else to standard output (`-`)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "-", value_parser = args::writable())]
+    json: Option<PathBuf>,
+}
+
+/// One line of `--json`.
+#[derive(Debug, Serialize)]
+struct Estimate {
+    machine: String,
+    candidate: String,
+    estimate_ns: f64,
+    chosen: bool,
+}
+
+impl Model {
+    /// Prints the estimates, the best first.
+    ///
+    /// # Errors
+    /// When the machine does not exist or has too few PEs, or the output cannot be written.
+    pub(crate) fn run(&self) -> Result<()> {
+        let machine = named::machine(&self.machine)?;
+        let (name, pes) = (machine.name.clone(), self.pes.unwrap_or(machine.pes()));
+        let catalog = Described::of(machine, pes)?;
+        let query = Query {
+            collective: self.collective,
+            sync: self.sync,
+            pes,
+            bytes: self.bytes as u64,
+            operator: if self.ordered {
+                OperatorClass::Ordered
+            } else {
+                OperatorClass::Commutative
+            },
+            // A call that may return early needs its data in symmetric memory.
+            symmetric: self.symmetric || self.sync.exit == SyncMode::None,
+        };
+        let selected = Selector::new(&catalog, Measured::Nothing)
+            .select(&CallSpec::from(&query))
+            .with_context(|| format!("no algorithm can serve this call on {name}"))?;
+        let all: Vec<Estimate> = ranked(&catalog, &selected.query, |_| true)
+            .into_iter()
+            .map(|(candidate, estimate_ns)| Estimate {
+                machine: name.clone(),
+                estimate_ns,
+                chosen: candidate == *selected.candidate,
+                candidate: candidate.to_string(),
+            })
+            .collect();
+        output::tell(self.json.as_ref(), &all, || {
+            let mut table = table(["algorithm", "by the model", ""]);
+            for one in &all {
+                let mark = if one.chosen { "chosen" } else { "" };
+                table.add_row([one.candidate.clone(), time(one.estimate_ns), mark.to_owned()]);
+            }
+            format!("{selected}\non {name}\n\n{}", finish(table, &[1]))
+        })
+    }
+}

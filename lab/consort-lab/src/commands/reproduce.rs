@@ -1,0 +1,253 @@
+//! `consort-lab reproduce`: a paper's figure or table, with the results of this machine.
+
+mod plots;
+mod text;
+
+use consort_console::require;
+use std::{
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use crate::{
+    claims::{self, CLAIMS, Claim},
+    figures::{experiment::Outcome, quantity::Quantity},
+};
+use anyhow::{Result, anyhow, bail};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use consort::MOST_PES;
+use consort_bench::{
+    environment::Switches,
+    page::Page,
+    units::{counted, in_a_line},
+};
+use consort_report::Document;
+
+use consort_console::{
+    args, interrupt,
+    measurement::Measurement,
+    output::{self, progress::Progress},
+    report::Told,
+    results::Results,
+};
+use text::{in_brief, in_full, is_simulated};
+
+/// The default budget of all claims together.
+const QUICK: Duration = Duration::from_secs(7);
+/// The default budget of one claim.
+const THOROUGH: Duration = Duration::from_secs(15);
+
+/// The most letters of an error in a verdict; it is told as a whole besides.
+const MOST_LETTERS: usize = 200;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort-lab reproduce                             a line for each claim
+  consort-lab reproduce H6                          one of them as a table
+  consort-lab reproduce P3 P4 P5                    several, one after the other
+  consort-lab reproduce G5 --pes 4                  with 4 PEs
+  consort-lab reproduce H5 --here                   one claim, measured here only
+  consort-lab reproduce P4 --json                   for programs, one figure a line
+  consort-lab reproduce --all --report claims.html  all in full, for a browser";
+
+/// Run papers' experiments here and compare with the papers' figures; without a claim, all in
+/// brief.
+#[derive(clap::Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Reproduce {
+    /// The claims; without one, the result for each here
+    #[arg(value_parser = named(), ignore_case = true, value_name = "CLAIM")]
+    claims: Vec<Named>,
+    /// All claims in full, which takes many minutes
+    #[arg(long, conflicts_with = "claims")]
+    all: bool,
+    /// Only what this machine shows: simulate none of a paper's
+    #[arg(long)]
+    here: bool,
+    /// Number of PEs instead of those that suit a claim
+    #[arg(long, value_name = "N")]
+    pes: Option<u32>,
+    /// Seconds to measure for, about [default: 15 a claim, or 7 for all in brief]
+    #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
+    budget: Option<Duration>,
+    #[command(flatten)]
+    results: Results,
+}
+
+/// A claim by its name.
+#[derive(Clone, Copy)]
+struct Named(&'static Claim);
+
+impl std::fmt::Debug for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0.id)
+    }
+}
+
+/// Parses the name of a claim, in upper or lower case.
+fn named() -> impl TypedValueParser<Value = Named> {
+    let values = CLAIMS.iter().map(|claim| PossibleValue::new(claim.id).help(claim.about));
+    PossibleValuesParser::new(values)
+        .try_map(|id| claims::find(&id).map(Named).ok_or("there is no such claim"))
+}
+
+impl Reproduce {
+    /// Measures and prints.
+    ///
+    /// # Errors
+    /// When options are out of range, a job fails, or the output file cannot be written.
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        self.results.check()?;
+        let claims = self.claims();
+        let claims = || claims.iter().copied();
+        let least = claims().map(|claim| claim.least_pes).max().unwrap_or(2);
+        require!(
+            self.pes.is_none_or(|pes| (least..=MOST_PES).contains(&pes)),
+            "--pes: this experiment takes {least} to {MOST_PES} PEs"
+        );
+        require!(
+            self.pes.is_none() || !claims().any(is_simulated),
+            "--pes: the claims on the SCC are about its 48 cores"
+        );
+        require!(
+            self.pes.is_none() || (!self.claims.is_empty() && !self.all),
+            "--pes is for one claim or some: name it, as in `consort-lab reproduce H6 --pes 8`"
+        );
+        let pes = self.pes.unwrap_or(u32::MAX);
+        let simulated = claims().next().is_some() && claims().all(is_simulated);
+        let measurement =
+            &Measurement::begin(pes, interrupt::stop_flag()?).of_simulations_alone(simulated);
+        let (simulating, evaluated) = (Duration::ZERO, Vec::new());
+        let mut run = Run { measurement, simulating, evaluated, failed_count: 0 };
+        let budget = match claims().count() {
+            0 => self.all_in_brief(&mut run),
+            count => self.each_in_full(claims(), count, &mut run),
+        };
+        let budget = match budget {
+            Err(error) => return interrupt::ending_with(error, &measurement.stop),
+            Ok(budget) => budget,
+        };
+        let simulating = ("simulating the papers' machines".to_owned(), run.simulating);
+        let measuring = measurement.elapsed().saturating_sub(run.simulating);
+        let why = output::overrun::parts([simulating, ("measuring".to_owned(), measuring)]);
+        output::overrun::tell(measurement.elapsed(), budget, &why);
+        if run.evaluated.is_empty() && interrupt::is_set(&measurement.stop) {
+            return interrupt::ending_with(anyhow!("it was interrupted before"), &measurement.stop);
+        }
+        match run.failed_count {
+            0 => Ok(interrupt::ending(&measurement.stop)),
+            count => bail!("{} failed", counted(count as u64, "experiment")),
+        }
+    }
+
+    /// The claims to show in full.
+    fn claims(&self) -> Vec<&'static Claim> {
+        match self.all {
+            true => CLAIMS.iter().collect(),
+            false => self.claims.iter().map(|named| named.0).collect(),
+        }
+    }
+
+    /// Runs a claim's experiment with a budget. Nothing if it is interrupted.
+    fn outcome(
+        &self,
+        claim: &Claim,
+        budget: Duration,
+        run: &mut Run<'_>,
+    ) -> Result<Option<Outcome>> {
+        let progress = Progress::new(claim.id);
+        let is_brief = self.claims.is_empty() && !self.all;
+        let whole = !is_brief || self.results.are_for_programs() || self.results.report.is_some();
+        let begun = Instant::now();
+        let show = |share| progress.show(share);
+        let (beside, stop) = (whole && !self.here, &run.measurement.stop);
+        let evaluated = claim.evaluate(self.pes, budget, whole, beside, stop, &show)?;
+        Ok(evaluated.map(|(outcome, simulating)| {
+            run.simulating += if is_simulated(claim) { begun.elapsed() } else { simulating };
+            outcome
+        }))
+    }
+
+    /// Returns the budget. Where there are several claims, one that fails keeps no other from being
+    /// shown.
+    fn each_in_full(
+        &self,
+        claims: impl Iterator<Item = &'static Claim>,
+        count: usize,
+        run: &mut Run<'_>,
+    ) -> Result<Duration> {
+        let count_u32 = u32::try_from(count)?;
+        let whole = self.budget.unwrap_or(THOROUGH * count_u32);
+        let is_for_people = !self.results.are_for_programs();
+        for (index, claim) in claims.enumerate() {
+            let outcome = match self.outcome(claim, whole / count_u32, run) {
+                Err(error) if count > 1 => {
+                    run.failed_count += 1;
+                    let why = in_a_line(&error);
+                    output::complain(&format!("error: {}: {why}", claim.id));
+                    let short: String = why.chars().take(MOST_LETTERS).collect();
+                    let cut = if short.len() < why.len() { " ..." } else { "" };
+                    Outcome::unmeasured(&format!("it failed: {short}{cut}"))
+                }
+                other => match other? {
+                    None => break,
+                    Some(outcome) => outcome,
+                },
+            };
+            if is_for_people {
+                let above = if index > 0 { String::new() } else { run.measurement.heading() };
+                output::print(&format!("{above}\n{}", output::page(&in_full(claim, &outcome))))?;
+            }
+            run.evaluated.push((claim, outcome));
+        }
+        run.measurement.warn(&Switches::default());
+        self.tell(run, || match is_for_people {
+            true => Ok(()),
+            false => {
+                let all = run.evaluated.iter();
+                let pages = all.map(|(claim, outcome)| output::page(&in_full(claim, outcome)));
+                output::print(&pages.collect::<String>())
+            }
+        })?;
+        Ok(whole)
+    }
+
+    /// Returns the budget.
+    fn all_in_brief(&self, run: &mut Run<'_>) -> Result<Duration> {
+        let whole = self.budget.unwrap_or(QUICK);
+        let budget = whole / u32::try_from(CLAIMS.len())?;
+        for claim in CLAIMS {
+            let Some(outcome) = self.outcome(claim, budget, run)? else { break };
+            run.evaluated.push((claim, outcome));
+        }
+        let page = in_brief(&run.evaluated);
+        let none = Switches::default();
+        if self.results.are_for_programs() {
+            run.measurement.warn(&none);
+        }
+        self.tell(run, || run.measurement.print(&none, &page))?;
+        Ok(whole)
+    }
+
+    fn tell(&self, run: &Run<'_>, text: impl FnOnce() -> Result<()>) -> Result<()> {
+        let quantities = run.evaluated.iter().flat_map(|(_, outcome)| outcome.quantities.clone());
+        let told = Told {
+            objects: &quantities.collect::<Vec<Quantity>>(),
+            rows: None,
+            page: &Page::default(),
+            plots: &|document: &mut Document| plots::plots(document, &run.evaluated),
+        };
+        run.measurement.tell_beside(&Switches::default(), &self.results, &told, text)
+    }
+}
+
+/// The course of a run.
+struct Run<'r> {
+    measurement: &'r Measurement,
+    /// The time that simulating took.
+    simulating: Duration,
+    /// The claims that have a result.
+    evaluated: Vec<(&'static Claim, Outcome)>,
+    /// Those whose experiment failed.
+    failed_count: usize,
+}

@@ -1,0 +1,236 @@
+//! The claims in a report: what the paper says beside what was simulated and measured, and where
+//! the numbers of the papers' machines are from.
+
+use crate::{
+    claims::Claim,
+    figures::{experiment::Outcome, quantity::Quantity},
+};
+use consort_bench::{
+    page::{Curves, Part},
+    units::number,
+};
+use consort_report::{
+    Axis, Bar, Bars, Cell, Document, Group, Lines, Point, Scale, Series, Table, Tone,
+};
+use consort_sim::machines::Machine;
+
+use super::text::{error, is_simulated, place, standing, standings};
+use consort_console::report::{add_page, axes};
+
+/// The most groups of bars; the table has all figures.
+const MOST_GROUPS: usize = 24;
+/// The names of bars.
+const KINDS: [&str; 5] = ["paper", "model", "simulated", "fitted", "this machine"];
+
+/// The claims and what came of them.
+type Evaluated = [(&'static Claim, Outcome)];
+
+/// Adds a section for each claim, and one for the machines.
+pub(super) fn plots(document: &mut Document, evaluated: &Evaluated) {
+    document.section("The claims");
+    let header = ["claim", "the paper says", "here", "simulated", "where", "what is seen"];
+    let mut table = Table::new(header);
+    for (claim, outcome) in evaluated {
+        let [here, simulated] = standings(outcome).map(|standing| standing.to_string());
+        let verdict = &*outcome.verdict;
+        let cells = [claim.id, claim.says, &here, &simulated, place(claim), verdict];
+        table.row(cells.map(Cell::text));
+    }
+    document.table(table);
+    for (claim, outcome) in evaluated {
+        document.section_as(claim.id, format!("{}: {}", claim.id, claim.about));
+        one(document, claim, outcome);
+    }
+    machines(document, evaluated);
+}
+
+fn one(document: &mut Document, claim: &Claim, outcome: &Outcome) {
+    let paper = if claim.paper == "none" { "no paper" } else { claim.paper };
+    let verdict = match is_simulated(claim) {
+        true => "Simulated",
+        false => "This machine",
+    };
+    document.facts([
+        ("Paper", paper),
+        ("The paper says", claim.says),
+        (verdict, outcome.verdict.as_str()),
+        ("So", &*standing(outcome)),
+    ]);
+    if outcome.quantities.iter().any(|one| one.holds == Some(false)) {
+        document.note(Tone::Bad, "A limit of the paper is missed.");
+    }
+    let mut kinds: Vec<(&str, &str)> = Vec::new();
+    for Quantity { machine, unit, .. } in &outcome.quantities {
+        if !kinds.contains(&(*machine, *unit)) {
+            kinds.push((machine, unit));
+        }
+    }
+    for (machine, unit) in kinds {
+        let is_its = |one: &&Quantity| (one.machine, one.unit) == (machine, unit);
+        let its: Vec<&Quantity> = outcome.quantities.iter().filter(is_its).collect();
+        bars(document, claim.id, (machine, unit), &its);
+    }
+    for part in outcome.page.parts() {
+        if let Part::Curves(curves) = part {
+            lines(document, claim.id, curves);
+        }
+    }
+    figures(document, &outcome.quantities);
+    let mut inner = Document::default();
+    add_page(&mut inner, &outcome.page);
+    document.details("As the terminal shows it", inner);
+}
+
+/// A line for each way of curves.
+fn lines(document: &mut Document, claim: &str, curves: &Curves) {
+    let Curves { values, by, numbers, ways } = curves;
+    let scale = axes::scale_of(numbers.iter().copied());
+    let series = ways.iter().map(|(way, values)| {
+        let points = numbers.iter().zip(values).map(|(&x, &y)| Point {
+            x,
+            y,
+            interval: None,
+            x_text: format!("{x} {by}"),
+            y_text: number(y),
+        });
+        Series::new(way, points.collect())
+    });
+    let all = ways.iter().flat_map(|(_, values)| values.iter().copied());
+    document.curves(&Lines {
+        title: format!("{claim}, {values} by {by}"),
+        x: Axis::new(by, scale),
+        y: Axis::new(values, axes::scale_of(all)),
+        series: series.collect(),
+        diagonal: None,
+    });
+}
+
+/// The values of a figure, as bars are.
+fn values(quantity: &Quantity) -> [Option<f64>; 5] {
+    let Quantity { paper, model, simulated, fitted, native, .. } = quantity;
+    [*paper, *model, *simulated, *fitted, *native]
+}
+
+/// A bar for each value of each figure; those that the paper gives first, if there are too many.
+fn bars(
+    document: &mut Document,
+    claim: &str,
+    (machine, unit): (&str, &str),
+    quantities: &[&Quantity],
+) {
+    let given: Vec<&Quantity> =
+        quantities.iter().copied().filter(|one| one.paper.is_some()).collect();
+    let is_many = quantities.len() > MOST_GROUPS && !given.is_empty();
+    let shown = if is_many { &given[..] } else { quantities };
+    let shown = &shown[..shown.len().min(MOST_GROUPS)];
+    let group = |quantity: &&Quantity| {
+        let bars = values(quantity).into_iter().enumerate().filter_map(|(series, value)| {
+            let value = value?;
+            let text = if series == 0 { of_paper(quantity) } else { number(value) };
+            Some(Bar { series, value, interval: None, text })
+        });
+        Group { name: quantity.quantity.clone(), bars: bars.collect() }
+    };
+    let all = || shown.iter().flat_map(|one| values(one)).flatten();
+    let scale = if all().any(|value| value < 0.0) { Scale::Linear } else { axes::scale_of(all()) };
+    let logarithmic = if scale == Scale::Log { ", logarithmic" } else { "" };
+    let shown_of = match quantities.len() - shown.len() {
+        0 => String::new(),
+        _ => format!(" ({} of {} figures)", shown.len(), quantities.len()),
+    };
+    let in_unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+    document.bars(&Bars {
+        title: format!("{claim}, {machine}{in_unit}{shown_of}"),
+        axis: Axis::new(format!("{}{logarithmic}", in_words(unit)), scale),
+        of: "figure".to_owned(),
+        series: KINDS.map(str::to_owned).into(),
+        groups: shown.iter().map(group).collect(),
+        stacked: false,
+    });
+}
+
+/// What an axis of a unit shows.
+fn in_words(unit: &str) -> String {
+    match unit {
+        "" => "Number".to_owned(),
+        "x" => "Ratio, x".to_owned(),
+        "us" | "ns" | "ms" => format!("Time, {unit}"),
+        "MB/s" | "Mops/s" => format!("Rate, {unit}"),
+        "%" => "Share, %".to_owned(),
+        other => format!("Value, {other}"),
+    }
+}
+
+fn of_paper(quantity: &Quantity) -> String {
+    let sign = quantity.said.sign();
+    quantity.paper.map_or("-".to_owned(), |paper| format!("{sign}{}", number(paper)))
+}
+
+/// A table of all figures.
+fn figures(document: &mut Document, quantities: &[Quantity]) {
+    let header =
+        ["machine", "figure", "unit", "paper", "simulated", "this machine", "error", "limit"];
+    let mut table = Table::new(header).numbers(3..7);
+    let shown = |value: Option<f64>| value.map_or("-".to_owned(), number);
+    for quantity in quantities {
+        let simulated = match quantity.fitted {
+            Some(fitted) => format!("{} fitted", number(fitted)),
+            None => shown(quantity.simulated.or(quantity.model)),
+        };
+        let holds = match quantity.holds {
+            Some(true) => Cell::text("holds").toned(Tone::Good),
+            Some(false) => Cell::text("missed").toned(Tone::Bad),
+            None => Cell::default(),
+        };
+        let cells = [
+            quantity.machine.to_owned(),
+            quantity.quantity.clone(),
+            quantity.unit.to_owned(),
+            of_paper(quantity),
+            simulated,
+            shown(quantity.native),
+            error(quantity),
+        ];
+        table.row(cells.iter().map(|text| Cell::text(text)).chain([holds]));
+    }
+    let mut inner = Document::default();
+    let is_long = quantities.len() > MOST_GROUPS;
+    inner.table(table);
+    match is_long {
+        true => document.details(format!("All {} figures", quantities.len()), inner),
+        false => document.append(inner),
+    }
+}
+
+/// Where the numbers of the papers' machines are from.
+fn machines(document: &mut Document, evaluated: &Evaluated) {
+    let mut names: Vec<&str> = Vec::new();
+    for quantity in evaluated.iter().flat_map(|(_, outcome)| &outcome.quantities) {
+        let is_simulated = quantity.simulated.or(quantity.fitted).is_some();
+        if is_simulated && !names.contains(&quantity.machine) {
+            names.push(quantity.machine);
+        }
+    }
+    let found: Vec<Machine> =
+        names.into_iter().filter_map(|name| Machine::find(name).ok()).collect();
+    if found.is_empty() {
+        return;
+    }
+    document.section("The simulated machines");
+    for machine in found {
+        document.subsection(machine.name.clone());
+        document.facts([
+            ("Machine", machine.title.clone()),
+            ("Source", machine.source.clone()),
+            ("Parameters", machine.provenance.in_words()),
+        ]);
+        let mut fitted = Table::new(["fitted parameter", "to these figures"]);
+        for (parameter, figures) in &machine.provenance.fitted {
+            fitted.row([Cell::text(parameter), Cell::text(&figures.join("; "))]);
+        }
+        document.table(fitted);
+        let mut assumed = Document::default();
+        machine.provenance.assumed.iter().for_each(|name| assumed.paragraph(name.clone()));
+        document.details("Assumed parameters", assumed);
+    }
+}

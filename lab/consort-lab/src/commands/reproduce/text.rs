@@ -1,0 +1,131 @@
+//! A claim for people: its figure or table, its verdict, and the simulated machines.
+
+use crate::{
+    claims::{
+        Claim, Place,
+        standing::{NEAR, Standing},
+    },
+    figures::{experiment::Outcome, quantity::Quantity},
+};
+use consort::Algorithms;
+use consort_bench::{
+    page::Page,
+    units::{counted, number},
+};
+use consort_sim::machines::Machine;
+
+/// Whether it is only simulated.
+pub(super) fn is_simulated(claim: &Claim) -> bool {
+    matches!(claim.place, Place::Simulated)
+}
+
+/// Where the verdict is from.
+pub(super) fn place(claim: &Claim) -> &'static str {
+    if is_simulated(claim) { "simulated" } else { "here" }
+}
+
+/// All claims, a line each.
+pub(super) fn in_brief(evaluated: &[(&'static Claim, Outcome)]) -> Page {
+    let mut page = Page::default();
+    let line = |cells: [&str; 4]| {
+        let [id, here, simulated, says] = cells;
+        format!("{id:<4} {here:<12} {simulated:<12} {says}\n")
+    };
+    page.lines(line(["", "here", "simulated", "the paper says"]));
+    for (claim, outcome) in evaluated {
+        let [here, simulated] = standings(outcome).map(|standing| standing.to_string());
+        page.lines(line([claim.id, &here, &simulated, claim.says]));
+    }
+    page.lines("\n");
+    page.paragraph(format!(
+        "How many of the paper's figures are met, within {NEAR}x or its limit; here: of ratios and \
+         limits, `-`: none to compare. `consort-lab reproduce H6` shows one claim, `--all` all, with \
+         the papers' machines simulated."
+    ));
+    page
+}
+
+/// How a claim stands on this machine, and on the paper's, simulated.
+pub(super) fn standings(outcome: &Outcome) -> [Standing; 2] {
+    [Standing::here(&outcome.quantities), Standing::simulated(&outcome.quantities)]
+}
+
+/// How a claim stands, in sentences; nothing if there is nothing to compare.
+pub(super) fn standing(outcome: &Outcome) -> String {
+    let [here, simulated] = standings(outcome);
+    let one = |where_at: String, standing: &Standing| {
+        if standing.count() == 0 {
+            return String::new();
+        }
+        let missed = match &standing.missed[..] {
+            [] => String::new(),
+            [one] => format!(", not {one}"),
+            [one, rest @ ..] => format!(", not {one}, and {} more", rest.len()),
+        };
+        let (met, count) = (standing.met, standing.count());
+        let word = match standing.word() {
+            "partly" => "holds partly",
+            word => word,
+        };
+        format!(
+            "It {word} {where_at}: {met} of {count} figures within {NEAR}x or the limit{missed}. "
+        )
+    };
+    let cores = counted(Algorithms::here().cores(), "core");
+    one(format!("here, on {cores}"), &here) + &one("simulated".to_owned(), &simulated)
+}
+
+/// A claim's figure or table, its verdict, and how it stands.
+pub(super) fn in_full(claim: &Claim, outcome: &Outcome) -> Page {
+    let mut page = Page::default();
+    page.lines(format!("{}: {}\n\n", claim.id, claim.about));
+    page.append(&outcome.page);
+    page.lines("\n");
+    let place = if is_simulated(claim) { "Simulated" } else { "Here" };
+    page.paragraph(format!("{place}: {}", outcome.verdict));
+    let standing = standing(outcome);
+    if !standing.is_empty() {
+        page.paragraph(standing.trim_end());
+    }
+    if let Place::BesideSimulated(_) = claim.place {
+        simulated(&mut page, &outcome.quantities);
+    }
+    page
+}
+
+/// Adds tables of all simulated quantities and the paper's values, one of each machine, and where
+/// the numbers of these machines are from.
+fn simulated(page: &mut Page, quantities: &[Quantity]) {
+    let shown = |value: Option<f64>| value.map_or("-".to_owned(), number);
+    let is_simulated = |one: &&Quantity| one.simulated.or(one.fitted).is_some();
+    let mut machines: Vec<&str> = Vec::new();
+    for one in quantities.iter().filter(is_simulated) {
+        if !machines.contains(&one.machine) {
+            machines.push(one.machine);
+        }
+    }
+    for machine in machines {
+        let row = |one: &Quantity| {
+            let fitted = if one.fitted.is_some() { " fitted" } else { "" };
+            let value = shown(one.simulated.or(one.fitted)) + fitted;
+            let paper = one.said.sign().to_owned() + &shown(one.paper);
+            vec![one.quantity.clone(), one.unit.to_owned(), paper, value, error(one)]
+        };
+        let of = quantities.iter().filter(is_simulated).filter(|one| one.machine == machine);
+        page.lines("\n");
+        page.table([machine, "unit", "paper", "simulated", "error"], of.map(row).collect(), 2..=4);
+        if let Ok(machine) = Machine::find(machine) {
+            page.paragraph(format!("{}: {}", machine.name, machine.provenance.in_words()));
+        }
+    }
+}
+
+/// The error against the paper.
+pub(super) fn error(quantity: &Quantity) -> String {
+    match (quantity.rel_error, quantity.holds) {
+        (_, Some(true)) => "holds".to_owned(),
+        (_, Some(false)) => "missed".to_owned(),
+        (Some(error), _) => format!("{:+.0} %", error * 100.0),
+        _ => "-".to_owned(),
+    }
+}

@@ -1,0 +1,275 @@
+//! Which candidates are simulated: what was asked for, completed with values that can serve.
+
+use anyhow::Result;
+use consort::{Candidate, Collective};
+use consort_collectives::{Parameter, PlanError, Setting, describe, names};
+use consort_console::refuse;
+
+use consort_console::usage;
+
+/// The candidates that were asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    /// Algorithms, with parameters or without; none stands for all.
+    pub(super) named: &'a [Candidate],
+    /// Values for whichever algorithms have the parameter.
+    pub(super) values: &'a [Values],
+    /// All values that the tuner tries, for each parameter that has none here.
+    pub(super) every_value: bool,
+}
+
+/// Values of a parameter, of which each is simulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Values {
+    pub(super) parameter: String,
+    pub(super) values: Vec<u64>,
+}
+
+/// The candidates that can be simulated, and those that cannot.
+#[derive(Debug, Default)]
+pub(super) struct Candidates {
+    pub(super) able: Vec<Candidate>,
+    pub(super) unable: Vec<PlanError>,
+}
+
+impl Asked<'_> {
+    /// Whether no algorithm and no value is asked for.
+    pub(super) fn is_all(&self) -> bool {
+        self.named.is_empty() && self.values.is_empty() && !self.every_value
+    }
+}
+
+impl std::str::FromStr for Values {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let bad =
+            || format!("`{text}` gives no parameter values: write NAME=NUMBER, as in k=7 or k=2,7");
+        let (parameter, values) = text.split_once('=').ok_or_else(bad)?;
+        let values: Vec<u64> =
+            values.split(',').map(str::parse).collect::<Result<_, _>>().map_err(|_| bad())?;
+        Ok(Self { parameter: parameter.to_owned(), values })
+    }
+}
+
+/// An algorithm on the command line: dashes in its name are underscores.
+///
+/// # Errors
+/// A sentence that says what would be right.
+pub(super) fn named(text: &str) -> Result<Candidate, String> {
+    let end = text.find('(').unwrap_or(text.len());
+    let (name, parameters) = text.split_at(end);
+    format!("{}{parameters}", name.replace('-', "_"))
+        .parse()
+        .map_err(|error: consort_fabric::BadCandidate| error.to_string())
+}
+
+/// Completes what was asked for, for a setting.
+///
+/// # Errors
+/// When a name is unknown, or nothing can serve that was asked for by name or by value.
+pub(super) fn candidates(
+    collective: Collective,
+    setting: &Setting,
+    asked: Asked<'_>,
+) -> Result<Candidates> {
+    let all: Vec<Candidate> = names(collective).iter().map(|name| Candidate::new(name)).collect();
+    let bases = if asked.named.is_empty() { &all } else { asked.named };
+    let mut tried = Vec::new();
+    for base in bases {
+        tried.extend(completed(collective, base, setting, asked).map_err(usage::of_asked)?);
+    }
+    for Values { parameter, values } in asked.values {
+        check(&tried, parameter, values)?;
+    }
+    let mut found = Candidates::default();
+    for (candidate, error) in tried {
+        match error {
+            None => found.able.push(candidate),
+            Some(error) if asked.named.is_empty() => found.unable.push(error),
+            Some(error) => return Err(usage::of_asked(error)),
+        }
+    }
+    if found.able.is_empty() {
+        let reasons: Vec<String> = found.unable.iter().map(ToString::to_string).collect();
+        refuse!("no {collective} can be simulated here: {}", reasons.join("; "));
+    }
+    Ok(found)
+}
+
+/// Whether the values of a parameter serve in some algorithm.
+fn check(tried: &[Tried], parameter: &str, values: &[u64]) -> Result<()> {
+    let having = || tried.iter().filter(|(candidate, _)| candidate.parameter(parameter).is_some());
+    if having().next().is_none() {
+        let mut known: Vec<&str> =
+            tried.iter().flat_map(|(one, _)| one.parameters.keys().map(String::as_str)).collect();
+        known.sort_unstable();
+        known.dedup();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        refuse!("no algorithm here has a parameter `{parameter}`: there are {known}");
+    }
+    for &value in values {
+        let with =
+            || having().filter(|(candidate, _)| candidate.parameter(parameter) == Some(value));
+        if with().all(|(_, error)| error.is_some())
+            && let Some(error) = with().find_map(|(_, error)| error.clone())
+        {
+            return Err(usage::of_asked(error));
+        }
+    }
+    Ok(())
+}
+
+/// A candidate, and why it cannot serve, if it cannot.
+type Tried = (Candidate, Option<PlanError>);
+
+/// A base with values for all parameters of its algorithm, as far as these can serve.
+fn completed(
+    collective: Collective,
+    base: &Candidate,
+    setting: &Setting,
+    asked: Asked<'_>,
+) -> Result<Vec<Tried>, PlanError> {
+    let description = describe(collective, &base.algorithm)?;
+    description.check_names(base)?;
+    let mut starts = vec![base.clone()];
+    let mut open = Vec::new();
+    for parameter in description.parameters.iter().filter(|it| base.parameter(it.name).is_none()) {
+        match asked.values.iter().rfind(|given| given.parameter == parameter.name) {
+            Some(given) => starts = crossed(&starts, parameter.name, &given.values),
+            None => open.push(parameter),
+        }
+    }
+    let complete = |start: Candidate| -> Vec<Tried> {
+        let mut all = vec![start];
+        for parameter in &open {
+            let values = worth_trying(parameter, setting.call.pes, asked.every_value);
+            all = crossed(&all, parameter.name, &values);
+        }
+        let error = |one: &Candidate| consort_collectives::check(setting, one).err();
+        let mut tried: Vec<Tried> = all.into_iter().map(|one| (one.clone(), error(&one))).collect();
+        let one_serves = tried.iter().any(|(_, error)| error.is_none());
+        if one_serves {
+            tried.retain(|(_, error)| error.is_none());
+        }
+        if !(one_serves && asked.every_value) {
+            tried.truncate(1);
+        }
+        tried
+    };
+    Ok(starts.into_iter().flat_map(complete).collect())
+}
+
+fn crossed(candidates: &[Candidate], parameter: &str, values: &[u64]) -> Vec<Candidate> {
+    let with = |one: &Candidate| -> Vec<Candidate> {
+        values.iter().map(|&value| one.clone().with(parameter, value)).collect()
+    };
+    candidates.iter().flat_map(with).collect()
+}
+
+/// The values that the tuner tries; or the same, with those that suit most machines first: of
+/// OC-BCAST the degree that Petrović (2015) found best on the SCC, of other trees two branches.
+fn worth_trying(parameter: &Parameter, pes: u32, every_value: bool) -> Vec<u64> {
+    let first = match parameter.name {
+        _ if every_value => None,
+        "k" => Some(7.min(u64::from(pes) - 1).max(1)),
+        "radix" => Some(2),
+        _ => None,
+    };
+    let others = parameter.values.iter().copied().filter(|&value| Some(value) != first);
+    first.into_iter().chain(others).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use consort::{Query, SyncModes};
+    use consort_fabric::{Capabilities, OperatorClass};
+
+    use super::*;
+
+    fn setting(pes: u32) -> Setting {
+        let query = Query {
+            collective: Collective::Broadcast,
+            sync: SyncModes::MINE,
+            pes,
+            bytes: 10_000,
+            operator: OperatorClass::Commutative,
+            symmetric: false,
+        };
+        let capabilities = Capabilities {
+            inbox_channels: 256,
+            scratch_bytes: 8192,
+            buffer_bytes: 8192,
+            exposes: false,
+            buffered: false,
+            pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
+            counts: true,
+            vendor: consort_fabric::Vendor::NONE,
+            nodes: consort_fabric::Nodes::One,
+        };
+        Setting::of(&query, capabilities)
+    }
+
+    fn found(pes: u32, named: &[&str], values: &[&str], every_value: bool) -> Result<Candidates> {
+        let named: Vec<Candidate> = named.iter().map(|text| super::named(text).unwrap()).collect();
+        let values: Vec<Values> = values.iter().map(|text| text.parse().unwrap()).collect();
+        let asked = Asked { named: &named, values: &values, every_value };
+        candidates(Collective::Broadcast, &setting(pes), asked)
+    }
+
+    fn able(pes: u32, named: &[&str], values: &[&str]) -> Vec<String> {
+        found(pes, named, values, false).unwrap().able.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_missing_is_the_first_that_serves() {
+        assert_eq!(able(48, &["oc-bcast"], &[]), ["oc_bcast(chunk_bytes=3072,k=7)"]);
+        assert_eq!(able(4, &["oc_bcast"], &[]), ["oc_bcast(chunk_bytes=3072,k=3)"]);
+        assert_eq!(able(4, &["knomial"], &[]), ["knomial(radix=2)"]);
+        let given = ["oc_bcast(chunk_bytes=96)"];
+        assert_eq!(able(48, &given, &["chunk_bytes=64"]), ["oc_bcast(chunk_bytes=96,k=7)"]);
+    }
+
+    #[test]
+    fn each_value_is_a_candidate_of_whoever_has_the_parameter() {
+        let all = able(48, &["oc_bcast", "flat"], &["k=2,3", "chunk_bytes=96"]);
+        let trees = ["oc_bcast(chunk_bytes=96,k=2)", "oc_bcast(chunk_bytes=96,k=3)"];
+        assert_eq!(all, [trees[0], trees[1], "flat"]);
+    }
+
+    #[test]
+    fn all_are_those_that_can_serve_and_the_others_are_told() {
+        let once = found(48, &[], &[], false).unwrap();
+        assert!(once.able.len() >= 5, "{once:?}");
+        let unable: Vec<String> = once.unable.iter().map(ToString::to_string).collect();
+        assert!(unable.iter().any(|why| why.starts_with("direct cannot serve")), "{unable:?}");
+        let every = found(48, &[], &[], true).unwrap();
+        assert!(every.able.len() > once.able.len() + 3, "{every:?}");
+        assert_eq!(every.unable.len(), once.unable.len(), "{every:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_told_in_numbers() {
+        let refusal = |pes, named: &[&str], values: &[&str]| {
+            found(pes, named, values, false).unwrap_err().to_string()
+        };
+        assert!(
+            refusal(48, &["ring"], &[]).contains("no algorithm `ring`: there are direct, flat")
+        );
+        let parameter = refusal(48, &["oc-bcast"], &["radix=2"]);
+        assert_eq!(
+            parameter,
+            "no algorithm here has a parameter `radix`: there are chunk_bytes, k"
+        );
+        assert!(refusal(48, &["flat"], &["k=2"]).ends_with("there are none"));
+        assert_eq!(refusal(48, &["oc_bcast"], &["k=0"]), "oc_bcast needs k from 1 to 65535");
+        assert!(refusal(48, &[], &["k=48"]).ends_with("k is 48, and in 48 PEs at most 47"));
+        assert!(refusal(48, &["oc_bcast"], &["k=2,48"]).ends_with("at most 47"));
+        let chunk = refusal(48, &["oc_bcast"], &["chunk_bytes=4097"]);
+        assert!(chunk.ends_with("two chunks of 4097 B do not fit the message buffer, 8192 B"));
+        assert!(refusal(48, &["flat(radix=2)"], &[]).contains("flat has no parameter `radix`"));
+        for bad in ["k", "k=", "=", "k=x", "k=-1", "k=2,"] {
+            assert!(bad.parse::<Values>().unwrap_err().contains("k=7"), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! G10 (Nishtala, Zheng, Hargrove and Yelick 2011, section 6): applications whose broadcasts and
+//! exchanges go on while they compute, beside others' libraries and beside blocking calls.
+//!
+//! The applications are programs of a source checkout, and no part of this library: the script
+//! `/lab/apps/compare` there builds them, and runs them and their peers in turn with the same local
+//! kernels. This runs it in reduced form, and reads what it prints with `--json`. Without an MPI
+//! the PEs are processes that this command starts, beside no peer.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use super::{
+    experiment::{Experiment, Outcome},
+    networks::{BLUE_GENE, CRAY},
+    quantity::Quantity,
+};
+use consort_bench::{
+    page::Page,
+    peers::{commands, mpi},
+    units::{in_a_line, ratio},
+};
+
+/// The checkout that this was built from, or where a release says that sources would be.
+const SOURCES: &str = match option_env!("CONSORT_SOURCES") {
+    Some(folder) => folder,
+    None => concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),
+};
+/// Reduced problems: these take less than a second each.
+const PROBLEMS: [&str; 8] = ["--size", "1024", "--class", "W", "--blocks", "64", "--repeat", "3"];
+/// The time of a launch of each side, about.
+const ROUND: Duration = Duration::from_secs(5);
+const MOST_ROUNDS: u32 = 5;
+/// The most that building and running may take.
+const LIMIT: Duration = Duration::from_secs(1200);
+
+/// An application, what overlaps in it and what does not, its peer, and the paper's machine.
+const APPLICATIONS: [(&str, [&str; 2], &str, &str); 3] = [
+    ("summa", ["overlap", "blocking"], "pdgemm", CRAY),
+    ("cholesky", ["overlap", "blocking"], "pdpotrf", CRAY),
+    ("ft", ["slabs", "whole"], "fftw_mpi", BLUE_GENE),
+];
+
+/// What the script prints in a line.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Side { application: String, side: String, seconds: f64 },
+    Absent { peer: String, left_out: String },
+}
+
+/// Runs the applications and judges the claim.
+///
+/// # Errors
+/// When the script fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    if !experiment.whole {
+        let why = "applications take a while to build: `consort-lab reproduce G10` does it";
+        return Ok(Outcome::unmeasured(why));
+    }
+    let script = script();
+    if !script.exists() {
+        let why =
+            "the applications are in the source checkout alone: lab/apps/compare runs them there";
+        return Ok(Outcome::unmeasured(why));
+    }
+    let pes = experiment.team_size();
+    let mut command = Command::new(script);
+    command.args(["--json", "--pes", &pes.to_string()]).args(PROBLEMS);
+    let fits = |rounds: &u32| ROUND * *rounds <= experiment.budget;
+    let rounds = (1..=MOST_ROUNDS).rev().find(fits).unwrap_or(1);
+    command.args(["--rounds", &rounds.to_string()]);
+    let (launcher, without) = launcher(experiment)?;
+    command.args(["--launcher", &launcher]).args(without);
+    let printed = commands::output(&mut command, LIMIT, experiment.stop)?;
+    outcome(experiment, pes, &printed)
+}
+
+/// The script that runs the applications.
+fn script() -> PathBuf {
+    Path::new(SOURCES).join("lab/apps/compare")
+}
+
+/// What starts PEs, and the option that leaves out all peers, which need an MPI.
+fn launcher(experiment: &Experiment<'_>) -> Result<(String, Option<String>)> {
+    let quoted = |word: &std::ffi::OsStr| format!("'{}'", word.display());
+    if let Ok(launcher) = mpi::launcher(1, experiment.stop) {
+        // The number of processes is the last word.
+        let words = std::iter::once(launcher.get_program()).chain(launcher.get_args());
+        let mut words: Vec<String> = words.map(quoted).collect();
+        words.pop();
+        return Ok((words.join(" ") + " {pes}", None));
+    }
+    let own = env::current_exe().context("this program cannot be found")?;
+    let peers = APPLICATIONS.map(|(_, _, peer, _)| peer).join(",");
+    Ok((quoted(own.as_os_str()) + " run -n {pes}", Some(format!("--without={peers}"))))
+}
+
+/// The claim by what the script has printed.
+fn outcome(experiment: &Experiment<'_>, pes: u32, printed: &str) -> Result<Outcome> {
+    let lines: Vec<Line> = printed
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).with_context(|| format!("lab/apps/compare: {line}")))
+        .collect::<Result<_>>()?;
+    let seconds = |name: &str, way: &str| {
+        lines.iter().find_map(|line| match line {
+            Line::Side { application, side, seconds } => {
+                (application == name && side == way).then_some(*seconds)
+            }
+            Line::Absent { .. } => None,
+        })
+    };
+    let (mut rows, mut quantities, mut verdict) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, [overlap, blocking], peer, machine) in APPLICATIONS {
+        let Some(own) = seconds(name, overlap) else { bail!("lab/apps/compare ran no {name}") };
+        let others =
+            [seconds(name, peer), seconds(name, blocking)].map(|other| other.map(|s| s / own));
+        let shown = |value: Option<f64>, of: fn(f64) -> String| value.map_or("-".to_owned(), of);
+        rows.push(vec![
+            name.to_owned(),
+            format!("{own:.4} s"),
+            shown(others[0], ratio),
+            shown(others[1], ratio),
+        ]);
+        let figure = |what: &str, value: f64| -> Quantity {
+            let what = format!("{name}, {what} over overlap");
+            experiment.source.quantity(machine, what, "ratio").with_pes(pes).native(value)
+        };
+        quantities.extend(others[0].map(|value| figure(peer, value)));
+        quantities.extend(others[1].map(|value| figure("blocking", value)));
+        let beside =
+            others[0].map_or(String::new(), |value| format!("{} of {peer}, ", ratio(value)));
+        let blocking = shown(others[1], ratio);
+        verdict.push(format!("{name} {beside}{blocking} of blocking"));
+    }
+    let absent = lines.iter().filter_map(|line| match line {
+        Line::Absent { peer, left_out } => Some(format!("{peer} is left out: {left_out}")),
+        Line::Side { .. } => None,
+    });
+    let mut page = Page::default();
+    page.paragraph(format!("{pes} PEs, 1024 by 1024, class W, the same kernels on all sides"));
+    page.table(
+        ["application", "overlap", "peer takes", "blocking takes"].map(str::to_owned),
+        rows,
+        1..=3,
+    );
+    page.lines("\n");
+    for why in absent {
+        page.paragraph(in_a_line(&anyhow::anyhow!(why)));
+    }
+    page.paragraph(
+        "The paper: multiplication well ahead of ScaLAPACK, Cholesky at least equal, FT 17 % by \
+         overlap on 32 768 cores.",
+    );
+    let verdict = format!("{pes} PEs, the time beside overlap: {}", verdict.join("; "));
+    Ok(Outcome { verdict, page, quantities })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use consort::Fabric;
+
+    use super::*;
+    use crate::{claims, figures::quantity::Source};
+
+    const PRINTED: &str = r#"
+{"peer": "pdgemm", "left_out": "its library is not there: cannot find -lscalapack"}
+{"application": "summa", "side": "overlap", "pes": 2, "seconds": 0.5, "least_seconds": 0.4}
+{"application": "summa", "side": "blocking", "pes": 2, "seconds": 0.6, "least_seconds": 0.4}
+{"application": "cholesky", "side": "overlap", "pes": 2, "seconds": 0.1, "least_seconds": 0.1}
+{"application": "cholesky", "side": "blocking", "pes": 2, "seconds": 0.1, "least_seconds": 0.1}
+{"application": "cholesky", "side": "pdpotrf", "pes": 2, "seconds": 0.15, "least_seconds": 0.1}
+{"application": "ft", "side": "whole", "pes": 2, "seconds": 0.24, "least_seconds": 0.1}
+{"application": "ft", "side": "slabs", "pes": 2, "seconds": 0.2, "least_seconds": 0.1}
+"#;
+
+    fn judged(printed: &str) -> Result<Outcome> {
+        let (never, show) = (AtomicBool::new(false), |_| ());
+        let source = Source { claim: "G10", bounds: claims::find("G10").unwrap().bounds };
+        let experiment = Experiment {
+            source,
+            fabric: Fabric::Threads,
+            pes: Some(2),
+            whole: true,
+            cores: 2,
+            budget: Duration::ZERO,
+            stop: &never,
+            show: &show,
+        };
+        outcome(&experiment, 2, printed)
+    }
+
+    #[test]
+    fn the_script_takes_these_options() {
+        let never = AtomicBool::new(false);
+        let limit = Duration::from_secs(20);
+        let help = commands::output(Command::new(script()).arg("--help"), limit, &never).unwrap();
+        let own = ["--json", "--pes", "--rounds", "--launcher", "--without"];
+        let given = PROBLEMS.into_iter().filter(|word| word.starts_with("--"));
+        assert!(own.into_iter().chain(given).all(|option| help.contains(option)), "{help}");
+    }
+
+    #[test]
+    fn what_is_printed_is_set_beside_the_paper() {
+        let Outcome { quantities, verdict, .. } = judged(PRINTED).unwrap();
+        let figures: Vec<_> =
+            quantities.iter().map(|one| (one.quantity.as_str(), one.paper, one.native)).collect();
+        let expected = [
+            ("summa, blocking over overlap, 2 PEs", Some(1.0), Some(1.2)),
+            ("cholesky, pdpotrf over overlap, 2 PEs", Some(1.0), Some(1.5)),
+            ("cholesky, blocking over overlap, 2 PEs", None, Some(1.0)),
+            ("ft, blocking over overlap, 2 PEs", Some(1.17), Some(1.2)),
+        ];
+        assert_eq!(figures, expected);
+        assert!(!verdict.contains("pdgemm") && verdict.contains("of pdpotrf"), "{verdict}");
+        let error = judged(&PRINTED.replace("slabs", "bars")).err().expect("it is refused");
+        assert!(error.to_string().contains("no ft"), "{error}");
+    }
+}

@@ -1,0 +1,256 @@
+//! H4 (section 4, figures 4 and 5): the size from which the best tree beats the flat reduction, by
+//! mode, and the loss with the other mode's crossover. Data is read where it lies, as in the paper;
+//! the same with data that is sent are further figures. With Niagara2's 256 threads trees are to
+//! win at every size.
+
+use anyhow::Result;
+use consort::SyncModes;
+
+use super::{
+    bars,
+    experiment::{Experiment, Outcome},
+    hotpar::{BARCELONA, FlowControl, Machine, NIAGARA2},
+    measure::{self, Best, Pair, Way},
+    quantity::{Quantity, Source},
+};
+use consort_bench::{
+    harness::Work,
+    page::Page,
+    units::{counted, ratio, time},
+};
+
+/// Lengths of the vectors of doubles, as in the figure.
+pub(super) const SIZES_BYTES: [usize; 8] = [8, 32, 64, 128, 256, 1 << 10, 8 << 10, 64 << 10];
+/// The lengths with 256 threads: longer vectors take minutes to simulate.
+const SIZES_OF_MANY_BYTES: [usize; 5] = [8, 64, 256, 1 << 10, 8 << 10];
+/// The number of PEs on machines with few cores: between those of the paper's machines.
+const PES: u32 = 16;
+
+/// The length of the vectors of flat and of the best tree.
+pub(super) fn doubles(pair: &Pair) -> u64 {
+    pair.bytes() / size_of::<f64>() as u64
+}
+
+/// The crossovers, and the losses with the other mode's crossover: each quantity with its value.
+fn figures(
+    by: &str,
+    [loose, strict]: [&[Pair]; 2],
+    source: Source,
+    pes: u32,
+) -> [(Quantity, Option<f64>); 4] {
+    // Without a crossover flat serves all sizes.
+    let from = |pairs| crossover(pairs).unwrap_or(u64::MAX);
+    let length = |pairs| crossover(pairs).map(|doubles| doubles as f64);
+    [
+        ("crossover loose", "doubles", length(loose)),
+        ("crossover strict", "doubles", length(strict)),
+        ("strict with loose's crossover", "ratio", penalty(strict, from(loose), from(strict))),
+        ("loose with strict's crossover", "ratio", penalty(loose, from(strict), from(loose))),
+    ]
+    .map(|(what, unit, value)| {
+        let what = format!("reduce, {what}, {by}");
+        (source.quantity(BARCELONA, what, unit).with_pes(pes), value)
+    })
+}
+
+/// Runs the experiment on this machine, and judges the claim.
+///
+/// # Errors
+/// When a job fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let pes = experiment.pes.unwrap_or(PES.max(experiment.cores));
+    let (mut page, mut quantities, mut verdicts) = (Page::default(), Vec::new(), Vec::new());
+    page.paragraph(experiment.placement(pes));
+    for way in Way::EVERY {
+        let loose = pairs(experiment, way, pes, SyncModes::LOOSE, experiment.budget / 4)?;
+        let strict = pairs(experiment, way, pes, SyncModes::STRICT, experiment.budget / 4)?;
+        let figures = figures(way.names(), [&loose, &strict], experiment.source, pes);
+        page.lines(format!("\n  {}:\n", way.names()));
+        page.lines(table("Loose", &loose) + &table("Strict", &strict));
+        let from = |pairs| {
+            crossover(pairs).map_or("nowhere".to_owned(), |from| format!("from {from} doubles on"))
+        };
+        let cost = |penalty: Option<f64>| penalty.map_or("-".to_owned(), ratio);
+        verdicts.push(format!(
+            "{}: trees beat flat {} when Loose, {} when Strict; the other's crossover costs up \
+             to {} (Loose) and {} (Strict)",
+            way.names(),
+            from(&loose),
+            from(&strict),
+            cost(figures[3].1),
+            cost(figures[2].1)
+        ));
+        quantities.extend(figures.map(|(figure, value)| figure.native(value)));
+    }
+    page.lines("\n");
+    page.paragraph(TABLE_NOTE);
+    page.lines(
+        "The paper, Barcelona, 32 threads: trees from 8 doubles on when Loose, 32 when Strict;\n",
+    );
+    page.lines("the wrong crossover costs 2x (Strict at 8) and 3x (Loose at 32).\n");
+    let verdict = format!("{pes} PEs, {}", verdicts.join(". "));
+    Ok(Outcome { verdict, page, quantities })
+}
+
+/// Runs the experiment on the paper's machine, simulated.
+///
+/// # Errors
+/// When the simulation fails.
+pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+    let mut all = Vec::new();
+    let credits = Way::EVERY.map(|way| (way, FlowControl::Credits));
+    for (way, flow) in credits.into_iter().chain([(Way::Read, FlowControl::None)]) {
+        let machine = Machine::new(BARCELONA)?.with(flow);
+        let loose = described_pairs(&machine, way, SyncModes::LOOSE, &SIZES_BYTES)?;
+        let strict = described_pairs(&machine, way, SyncModes::STRICT, &SIZES_BYTES)?;
+        let by = way.names().to_owned() + flow.suffix();
+        let figures = figures(&by, [&loose, &strict], source, machine.pes);
+        all.extend(
+            figures.into_iter().filter_map(|(figure, value)| Some(figure.simulated(value?))),
+        );
+    }
+    all.extend(many_threads(source)?);
+    Ok(all)
+}
+
+/// Figure 5: Niagara2, whose many threads "mandate trees for both synchronization modes".
+fn many_threads(source: Source) -> Result<Vec<Quantity>> {
+    let (machine, way) = (Machine::new(NIAGARA2)?, Way::Read);
+    let mut all = Vec::new();
+    for sync in [SyncModes::LOOSE, SyncModes::STRICT] {
+        let pairs = described_pairs(&machine, way, sync, &SIZES_OF_MANY_BYTES)?;
+        let mut add = |what: String, value| {
+            let what = format!("reduce {sync}, {what}, {}", way.names());
+            let figure = source.quantity(NIAGARA2, what, "ratio").with_pes(machine.pes);
+            all.push(figure.simulated(value));
+        };
+        let won = pairs.iter().filter(|pair| pair.ratio() > 1.0).count();
+        add("share where a tree is best".to_owned(), won as f64 / pairs.len() as f64);
+        for pair in &pairs {
+            let doubles = counted(doubles(pair), "double");
+            add(format!("{doubles}, flat over best tree"), pair.ratio());
+        }
+    }
+    Ok(all)
+}
+
+/// Flat and the best tree at each size on a simulated machine.
+pub(super) fn described_pairs(
+    machine: &Machine,
+    way: Way,
+    sync: SyncModes,
+    sizes_bytes: &[usize],
+) -> Result<Vec<Pair>> {
+    let flat = way.flat();
+    let pair = |(bytes, other)| Ok(Pair { one: machine.reduce(sync, bytes, &flat)?, other });
+    let trees = machine.best_trees(way, sync, sizes_bytes)?;
+    sizes_bytes.iter().copied().zip(trees).map(pair).collect()
+}
+
+/// Flat and the best tree at each size that both can serve.
+pub(super) fn pairs(
+    experiment: &Experiment<'_>,
+    way: Way,
+    pes: u32,
+    sync: SyncModes,
+    budget: std::time::Duration,
+) -> Result<Vec<Pair>> {
+    let groups = SIZES_BYTES.map(|bytes| {
+        let reduce = measure::reduce(sync, pes, bytes);
+        let trees = way.trees(pes).iter().map(|tree| Work::of(&reduce, tree)).collect();
+        [vec![Work::of(&reduce, &way.flat())], trees]
+    });
+    experiment.pairs(pes, &groups, budget)
+}
+
+/// The length from which the tree is never slower than flat; `None` if flat wins at the largest.
+fn crossover(pairs: &[Pair]) -> Option<u64> {
+    measure::crossover(pairs, |ratio| ratio > 1.0).map(|bytes| bytes / size_of::<f64>() as u64)
+}
+
+/// The largest loss at any size when trees serve from `from` doubles on instead of from `own` on.
+fn penalty(pairs: &[Pair], from: u64, own: u64) -> Option<f64> {
+    let served =
+        |pair: &Pair, from| if doubles(pair) >= from { pair.other.ns } else { pair.one.ns };
+    let losses = pairs.iter().map(|pair| served(pair, from) / served(pair, own));
+    losses.max_by(f64::total_cmp)
+}
+
+/// The radix of a tree.
+fn radix(tree: &Best) -> String {
+    let radix = tree.work.candidate().and_then(|(_, by)| by.parameter("radix"));
+    radix.map_or("-".to_owned(), |radix| radix.to_string())
+}
+
+/// What stands below tables.
+pub(super) const TABLE_NOTE: &str = "\
+Rows: by the number of doubles. Bars: flat over best tree; beyond the mark (|, equal) the tree is \
+faster.";
+
+/// Both times at each size, and their ratio as a bar.
+pub(super) fn table(name: &str, pairs: &[Pair]) -> String {
+    const WIDTH: usize = 28;
+    let most = pairs.iter().map(Pair::ratio).fold(2.0, f64::max);
+    let mark = bars::bar(1.0, most, WIDTH).len();
+    let mut text = format!("  {name:<8}  {:>8}  {:>8}  radix\n", "flat", "tree");
+    for pair in pairs {
+        let mut bar = format!("{:<WIDTH$}", bars::bar(pair.ratio(), most, WIDTH));
+        bar.insert(mark.min(WIDTH), '|');
+        text += &format!(
+            "  {:>8}  {:>8}  {:>8}  {:<8}  {:>6}  {}\n",
+            doubles(pair),
+            time(pair.one.ns),
+            time(pair.other.ns),
+            radix(&pair.other),
+            ratio(pair.ratio()),
+            bar.trim_end()
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(doubles: usize, flat_ns: f64, tree_ns: f64) -> Pair {
+        let query = measure::reduce(SyncModes::LOOSE, PES, doubles * 8);
+        let best = |ns| Best { work: Work::of(&query, &measure::flat()), ns };
+        Pair { one: best(flat_ns), other: best(tree_ns) }
+    }
+
+    /// Flat wins at 1 and 8, the tree at 32 and 128.
+    fn pairs() -> Vec<Pair> {
+        vec![pair(1, 1.0, 2.0), pair(8, 2.0, 3.0), pair(32, 9.0, 3.0), pair(128, 20.0, 5.0)]
+    }
+
+    #[test]
+    fn the_crossover_is_where_the_tree_begins_to_win() {
+        assert_eq!(crossover(&pairs()), Some(32));
+    }
+
+    #[test]
+    fn a_penalty_is_of_the_worst_size() {
+        assert_eq!(penalty(&pairs(), 32, 32), Some(1.0));
+        assert_eq!(penalty(&pairs(), 1, 32), Some(2.0));
+        assert_eq!(penalty(&pairs(), u64::MAX, 32), Some(4.0));
+        assert_eq!(penalty(&[], 1, 32), None);
+    }
+
+    /// Simulates every algorithm and size of the claim.
+    mod night {
+        use super::*;
+
+        #[test]
+        fn crossovers_and_penalties_are_those_of_the_paper_or_near() {
+            let found = simulated(Source { claim: "H4", bounds: &[] }).unwrap();
+            let found: Vec<f64> =
+                found.iter().filter_map(|one| one.simulated.or(one.fitted)).collect();
+            let [loose, strict, strict_penalty, loose_penalty, ..] = found[..] else {
+                panic!("{found:?}")
+            };
+            assert!((4.0..=16.0).contains(&loose) && (16.0..=64.0).contains(&strict), "{found:?}");
+            assert!(loose < strict && strict_penalty >= 1.3 && loose_penalty >= 2.0, "{found:?}");
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! G6 (Nishtala et al. 2011, sections 3.2, 3.4 and 5.3): trees for rooted operations, and
+//! dissemination of radix 2, 4 and 8 for the others, against flat algorithms.
+//!
+//! Messages are counted on a simulated machine whose number of PEs is a power of each radix:
+//! dissemination takes `N (k - 1) log_k N` of them. An all-gather takes some more here. It puts
+//! blocks into their final places, so a message that wraps around the end of the buffer is sent as
+//! two. The best radix depends on the machine.
+
+use anyhow::Result;
+use consort::{Candidate, Collective, Query, SyncModes};
+use consort_collectives::{names, serves};
+use consort_sim::{Simulation, machines::Machine};
+
+use super::{
+    experiment::{Experiment, Outcome},
+    networks::{self, BLUE_GENE, CRAY, RANGER},
+    quantity::{Quantity, Source},
+};
+use crate::simulation::Program;
+use consort_bench::{
+    asked::sums,
+    harness::{Mode, Work},
+    page::Page,
+    units::{size, time},
+};
+
+const RADICES: [u64; 3] = [2, 4, 8];
+/// The number of PEs for counting messages: a power of each radix.
+const PES: u32 = 64;
+/// The number of PEs on machines with few cores: between those of the paper's machines.
+const PES_HERE: u32 = 16;
+/// The machines that are simulated: a network, message buffers, coherent caches.
+const MACHINES: [&str; 3] = ["cluster", "scc", "niagara2-x4"];
+/// The machine on which messages are counted.
+const COUNTED_ON: &str = MACHINES[0];
+
+/// An operation with an algorithm of several radices, dissemination or trees, or flat.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    collective: Collective,
+    /// The algorithm, which has a parameter `radix`.
+    algorithm: &'static str,
+    bytes: usize,
+}
+
+const fn kind(collective: Collective, algorithm: &'static str, bytes: usize) -> Kind {
+    Kind { collective, algorithm, bytes }
+}
+
+const KINDS: [Kind; 8] = [
+    kind(Collective::Barrier, "dissemination", 0),
+    kind(Collective::AllGather, "bruck", 8),
+    kind(Collective::AllGather, "bruck", 1 << 10),
+    kind(Collective::AllToAll, "bruck", 8),
+    kind(Collective::AllToAll, "bruck", 1 << 10),
+    kind(Collective::Broadcast, "knomial", 8),
+    kind(Collective::Scatter, "knomial", 8),
+    kind(Collective::Gather, "knomial", 8),
+];
+
+/// The operations whose algorithm is in the registry.
+fn kinds() -> impl Iterator<Item = Kind> {
+    KINDS.into_iter().filter(|kind| names(kind.collective).contains(&kind.algorithm))
+}
+
+impl Kind {
+    fn candidate(self, radix: u64) -> Candidate {
+        Candidate::new(self.algorithm).with("radix", radix)
+    }
+
+    /// The name and the candidate of each radix, and of flat.
+    fn candidates(self) -> Vec<(String, Candidate)> {
+        let radix = |radix| (format!("radix {radix}"), self.candidate(radix));
+        let flat = ("flat".to_owned(), Candidate::new("flat"));
+        RADICES.into_iter().map(radix).chain([flat]).collect()
+    }
+
+    fn name(self) -> String {
+        let Self { collective, bytes, .. } = self;
+        if bytes == 0 {
+            return collective.to_string();
+        }
+        format!("{collective} of {}", size(bytes as u64))
+    }
+
+    /// The call of a team.
+    fn query(self, pes: u32) -> Query {
+        let is_barrier = self.collective == Collective::Barrier;
+        let sync = if is_barrier { SyncModes::STRICT } else { SyncModes::MINE };
+        sums(self.collective, sync, pes, self.bytes, false)
+    }
+
+    /// The messages and the nanoseconds of a single call; `None` where the algorithm cannot serve.
+    fn simulated(self, machine: &Machine, candidate: &Candidate) -> Result<Option<(f64, f64)>> {
+        let pes = PES.min(machine.pes());
+        let program = Program::once(self.query(pes), candidate);
+        let simulation = Simulation::on(machine.clone(), pes);
+        if !serves(&program.setting(simulation.capabilities()?), candidate) {
+            return Ok(None);
+        }
+        let played = program.play(&simulation)?;
+        let messages: u64 = played.outcome.totals.iter().map(|total| total.messages).sum();
+        Ok(Some((messages as f64, played.call_ns(Mode::Latency)?)))
+    }
+}
+
+/// `N (k - 1) log_k N`.
+fn expected_messages(pes: u32, radix: u64) -> f64 {
+    let rounds = f64::from(pes).ln() / (radix as f64).ln();
+    f64::from(pes) * (radix - 1) as f64 * rounds.round()
+}
+
+/// The messages of each operation by dissemination, by radix.
+fn messages() -> Result<Vec<(Kind, u64, f64)>> {
+    let machine = Machine::find(COUNTED_ON)?;
+    let mut counted = Vec::new();
+    for kind in kinds().filter(|kind| !kind.collective.is_rooted() && kind.bytes <= 8) {
+        for radix in RADICES {
+            if let Some((messages, _)) = kind.simulated(&machine, &kind.candidate(radix))? {
+                counted.push((kind, radix, messages));
+            }
+        }
+    }
+    Ok(counted)
+}
+
+/// The name and the time of the fastest.
+fn winner(times: &[(String, f64)]) -> String {
+    let best = times.iter().min_by(|(_, one), (_, other)| one.total_cmp(other));
+    best.map_or("-".to_owned(), |(name, ns)| format!("{name} {}", time(*ns)))
+}
+
+/// Times by the names of candidates.
+type Times = Vec<(String, f64)>;
+
+/// G6. Runs the experiment and judges the claim.
+///
+/// # Errors
+/// When a job or a simulation fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let (mut page, mut quantities) = (Page::default(), Vec::new());
+    let counts = count(experiment, &mut page, &mut quantities)?;
+    page.lines("\n");
+    let pes = experiment.pes.unwrap_or(PES_HERE.max(experiment.cores));
+    let here = here(experiment, pes)?;
+    let winners = race(experiment, pes, &here, &mut page, &mut quantities)?;
+    page.paragraph(format!(
+        "Machines are simulated with {PES} PEs, the SCC with its 48, each call alone. {}",
+        experiment.placement(pes)
+    ));
+    page.lines(
+        "The paper: dissemination is best for small exchanges on two machines of three, flat for \
+         large\nones, and on the third flat throughout.\n",
+    );
+    let verdict = format!(
+        "{} of {} counts of messages are N(k-1)log_k N (simulated; an all-gather's that wrap \
+         around are two); the best of radix 2, 4, 8 and flat among {pes} PEs: {}",
+        counts.0,
+        counts.1,
+        winners.join(", ")
+    );
+    Ok(Outcome { verdict, page, quantities })
+}
+
+/// The exchanges of figures 6 to 8: the machine, and the number of PEs. The last one is of 2048 in
+/// the paper.
+const EXCHANGES: [(&str, u32); 3] = [(CRAY, 512), (RANGER, 256), (BLUE_GENE, 512)];
+const EXCHANGE_BYTES: [usize; 4] = [8, 64, 512, 8 << 10];
+/// Longer ones are of a quarter of the PEs, whose buffers would take too much memory.
+const LONG_BYTES: usize = 1 << 10;
+
+/// Exchanges on the paper's machines, simulated: the best dissemination, and flat.
+///
+/// # Errors
+/// When a simulation fails.
+pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+    let mut all = Vec::new();
+    for (name, pes) in EXCHANGES {
+        for bytes in EXCHANGE_BYTES {
+            let pes = if bytes > LONG_BYTES { pes / 4 } else { pes };
+            let machine = networks::Machine::new(name, pes)?;
+            let exchange = kind(Collective::AllToAll, "bruck", bytes);
+            let best = |candidates| machine.best(&exchange.query(pes), candidates);
+            let (_, flat_ns) = best(vec![Candidate::new("flat")])?;
+            let (_, ns) = best(RADICES.map(|radix| exchange.candidate(radix)).to_vec())?;
+            let mut push = |what: &str, unit, value| {
+                let what = format!("exchange of {bytes} B, {what}");
+                all.push(source.quantity(name, what, unit).with_pes(pes).simulated(value));
+            };
+            push("flat", "us", flat_ns / 1e3);
+            push("dissemination", "us", ns / 1e3);
+            push("dissemination over flat", "ratio", ns / flat_ns);
+        }
+    }
+    Ok(all)
+}
+
+/// Counts messages. Returns in how many cases the number is the paper's, and the number of cases.
+fn count(
+    experiment: &Experiment<'_>,
+    page: &mut Page,
+    quantities: &mut Vec<Quantity>,
+) -> Result<(usize, usize)> {
+    let (mut rows, mut met) = (Vec::new(), 0);
+    for (kind, radix, messages) in messages()? {
+        let paper = expected_messages(PES, radix);
+        met += usize::from(messages == paper);
+        let name = format!("{}, {}", kind.name(), kind.algorithm);
+        let what = format!("{name}, radix {radix}, messages of {PES} PEs");
+        let figure = experiment.source.quantity(COUNTED_ON, what, "messages");
+        quantities.push(Quantity { paper: Some(paper), ..figure }.simulated(messages));
+        rows.push(vec![name, radix.to_string(), messages.to_string(), paper.to_string()]);
+    }
+    let count = rows.len();
+    page.table(["messages of 64 PEs", "radix", "counted", "N(k-1)log_k N"], rows, 1..=3);
+    Ok((met, count))
+}
+
+/// The best candidate of each operation, here and on each machine. Returns the names of the best
+/// here.
+fn race(
+    experiment: &Experiment<'_>,
+    pes: u32,
+    here: &[Times],
+    page: &mut Page,
+    quantities: &mut Vec<Quantity>,
+) -> Result<Vec<String>> {
+    let source = experiment.source;
+    let machines = MACHINES.map(Machine::find).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let (mut rows, mut winners) = (Vec::new(), Vec::new());
+    for (kind, here) in kinds().zip(here) {
+        let name = kind.name();
+        quantities.extend(here.iter().map(|(candidate, ns)| {
+            let figure = source.quantity(CRAY, format!("{name}, {candidate}"), "us");
+            figure.with_pes(pes).native(ns / 1e3)
+        }));
+        let mut row = vec![name.clone(), winner(here)];
+        winners.push(row.join(" "));
+        for (machine, which) in machines.iter().zip(MACHINES) {
+            let mut times = Times::new();
+            for (called, candidate) in kind.candidates() {
+                if let Some((_, ns)) = kind.simulated(machine, &candidate)? {
+                    let figure = source.quantity(which, format!("{name}, {called}"), "us");
+                    let figure = figure.with_pes(PES.min(machine.pes()));
+                    quantities.push(figure.simulated(ns / 1e3));
+                    times.push((called, ns));
+                }
+            }
+            row.push(winner(&times));
+        }
+        rows.push(row);
+    }
+    let mut header = vec!["the best".to_owned(), format!("here, {pes} PEs")];
+    header.extend(MACHINES.map(str::to_owned));
+    page.table(header, rows, []);
+    Ok(winners)
+}
+
+/// The times of each operation here, by the names of candidates.
+fn here(experiment: &Experiment<'_>, pes: u32) -> Result<Vec<Times>> {
+    let kinds: Vec<_> = kinds().map(|kind| (kind, kind.candidates())).collect();
+    let all = kinds.iter().flat_map(|(kind, named)| {
+        let query = kind.query(pes);
+        named.iter().map(move |(_, candidate)| Work::of(&query, candidate))
+    });
+    let medians = experiment.medians(pes, &all.collect::<Vec<Work>>(), experiment.budget)?;
+    let mut medians = medians.into_iter();
+    let timed = |(_, named): &(Kind, Vec<(String, Candidate)>)| {
+        let time = |(name, _): &(String, _)| Some((name.clone(), medians.next().flatten()?));
+        named.iter().filter_map(time).collect()
+    };
+    Ok(kinds.iter().map(timed).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_formula_is_the_papers() {
+        assert_eq!(RADICES.map(|radix| expected_messages(64, radix)), [384.0, 576.0, 896.0]);
+        assert_eq!(expected_messages(8, 8), 56.0, "all to all, where the radix is all");
+    }
+
+    #[test]
+    fn dissemination_takes_as_many_messages_as_the_formula_says() {
+        let counted = messages().unwrap();
+        assert!(counted.len() >= RADICES.len(), "{counted:?}");
+        for (kind, radix, messages) in counted {
+            let expected = expected_messages(PES, radix);
+            // Of the n blocks that a PE sends, those of n - 1 PEs wrap around.
+            let each = expected / f64::from(PES);
+            let wrap = if kind.collective == Collective::AllGather { 63.0 - each } else { 0.0 };
+            assert_eq!(messages, expected + wrap, "{kind:?}, radix {radix}");
+        }
+    }
+
+    #[test]
+    fn the_least_time_wins() {
+        let time = |name: &str, ns| (name.to_owned(), ns);
+        assert_eq!(winner(&[time("radix 2", 20.0), time("flat", 10.0)]), "flat 10.0 ns");
+        assert_eq!(winner(&[]), "-");
+    }
+}

@@ -1,0 +1,94 @@
+//! H5 (section 4, figure 6): with Clovertown's 8 threads the flat reduction is best at every size,
+//! in both modes. Data is read where it lies, as in the paper; the same with data that is sent are
+//! further figures.
+
+use anyhow::Result;
+use consort::SyncModes;
+
+use super::{
+    crossover::{SIZES_BYTES, TABLE_NOTE, described_pairs, doubles, pairs, table},
+    experiment::{Experiment, Outcome},
+    hotpar::{CLOVERTOWN, Machine},
+    measure::{AS_GOOD, Pair, Way},
+    quantity::{Quantity, Source},
+};
+use consort_bench::{page::Page, units::counted};
+
+/// The number of Clovertown's threads.
+const PES: u32 = 8;
+
+/// The number of sizes at which flat is the best, or as good.
+fn flat_wins(pairs: &[Pair]) -> usize {
+    pairs.iter().filter(|pair| pair.ratio() <= AS_GOOD).count()
+}
+
+/// The share of such sizes, as a quantity and its value.
+fn share(way: Way, pairs: &[Pair], source: Source, sync: SyncModes, pes: u32) -> (Quantity, f64) {
+    let what = format!("reduce {sync}, share where flat is best, {}", way.names());
+    let share = flat_wins(pairs) as f64 / pairs.len() as f64;
+    (source.quantity(CLOVERTOWN, what, "ratio").with_pes(pes), share)
+}
+
+/// Runs the experiment on this machine, and judges the claim.
+///
+/// # Errors
+/// When a job fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let pes = experiment.pes.unwrap_or(PES);
+    let source = experiment.source;
+    let (mut page, mut quantities, mut verdicts) = (Page::default(), Vec::new(), Vec::new());
+    page.paragraph(experiment.placement(pes));
+    let modes = [("Loose", SyncModes::LOOSE), ("Strict", SyncModes::STRICT)];
+    for way in Way::EVERY {
+        page.lines(format!("\n  {}:\n", way.names()));
+        let mut wins = Vec::new();
+        for (name, sync) in modes {
+            let pairs = pairs(experiment, way, pes, sync, experiment.budget / 4)?;
+            page.lines(table(name, &pairs));
+            quantities.extend(pairs.iter().map(|pair| {
+                let (doubles, names) = (counted(doubles(pair), "double"), way.names());
+                let what = format!("reduce {sync}, {doubles}, flat over best tree, {names}");
+                source.quantity(CLOVERTOWN, what, "ratio").with_pes(pes).native(pair.ratio())
+            }));
+            if !pairs.is_empty() {
+                let (figure, share) = share(way, &pairs, source, sync, pes);
+                quantities.push(figure.native(share));
+            }
+            wins.push(format!("{} of {} sizes when {name}", flat_wins(&pairs), pairs.len()));
+        }
+        verdicts.push(format!("{} with {}", wins.join(" and "), way.names()));
+    }
+    page.lines("\n");
+    page.paragraph(TABLE_NOTE);
+    page.lines("The paper: flat is best throughout.\n");
+    let verdict = format!("{pes} PEs: flat is best, or within 2 %, at {}", verdicts.join(", "));
+    Ok(Outcome { verdict, page, quantities })
+}
+
+/// Runs the experiment on the paper's machine, simulated.
+///
+/// # Errors
+/// When the simulation fails.
+pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+    let machine = Machine::new(CLOVERTOWN)?;
+    let mut all = Vec::new();
+    for way in Way::EVERY {
+        for sync in [SyncModes::LOOSE, SyncModes::STRICT] {
+            let pairs = described_pairs(&machine, way, sync, &SIZES_BYTES)?;
+            let (figure, share) = share(way, &pairs, source, sync, machine.pes);
+            all.push(figure.simulated(share));
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flat_is_best_on_clovertown() {
+        let shares = simulated(Source { claim: "H5", bounds: &[] }).unwrap();
+        assert!(shares[..2].iter().all(|share| share.simulated == Some(1.0)), "{shares:?}");
+    }
+}

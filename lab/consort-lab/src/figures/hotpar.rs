@@ -1,0 +1,124 @@
+//! The machines of Nishtala and Yelick (HotPar 2009), simulated with all their threads.
+
+use anyhow::Result;
+use consort::{Candidate, Query, SyncModes};
+use consort_fabric::window;
+use consort_sim::{Simulation, machines};
+
+use super::measure::{self, Best, Way, radices};
+use crate::simulation::Program;
+use consort_bench::harness::{Mode, Work};
+
+/// The paper's machines, with the threads and sockets of its table 1. This one has 256 threads.
+pub const NIAGARA2: &str = "niagara2-x4";
+/// 32 threads.
+pub const BARCELONA: &str = "barcelona-x8";
+/// 8 threads.
+pub const CLOVERTOWN: &str = "clovertown-x2";
+
+/// The calls in a row: those before the timed ones, the timed ones, and those after them, so that
+/// all PEs are busy during the timed ones.
+const CALLS: (usize, usize, usize) = (8, 8, 32);
+/// The same for calls that each begin when all PEs have left the one before.
+const STRICT_CALLS: (usize, usize, usize) = (2, 2, 0);
+/// A window of more calls than any row has, so that no PE ever waits for credits.
+const ENDLESS: u64 = 1024;
+/// A tree this many times slower than the best at one size is not tried at larger ones.
+const HOPELESS: f64 = 1.5;
+
+/// What keeps the PEs of calls in a row from running ahead of each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FlowControl {
+    /// The credits of a team, as on this machine.
+    Credits,
+    /// Nothing, as if each call had memory of its own.
+    None,
+}
+
+impl FlowControl {
+    /// What the name of a figure ends with.
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            Self::Credits => "",
+            Self::None => ", no flow control",
+        }
+    }
+}
+
+/// A simulated machine of the paper.
+pub(super) struct Machine {
+    machine: machines::Machine,
+    pub(super) pes: u32,
+    flow: FlowControl,
+}
+
+impl Machine {
+    pub(super) fn new(name: &str) -> Result<Self> {
+        let machine = machines::Machine::find(name)?;
+        Ok(Self { pes: machine.pes(), machine, flow: FlowControl::Credits })
+    }
+
+    /// The same machine with this flow control.
+    pub(super) fn with(self, flow: FlowControl) -> Self {
+        Self { flow, ..self }
+    }
+
+    /// The calls of a row of Loose ones. The timed ones are whole quarters of the window, each of
+    /// which begins with credits.
+    fn loose_calls(&self) -> (usize, usize, usize) {
+        let (before, timed, after) = CALLS;
+        match self.flow {
+            FlowControl::None => CALLS,
+            FlowControl::Credits => {
+                let quarter = window(self.pes as usize) / 4;
+                (before.max(quarter), timed.max(quarter), after)
+            }
+        }
+    }
+
+    /// The time of a call in a row of them.
+    pub(super) fn timed(&self, query: Query, candidate: &Candidate) -> Result<Best> {
+        let is_strict = query.sync == SyncModes::STRICT;
+        let (before, timed, after) = if is_strict { STRICT_CALLS } else { self.loose_calls() };
+        let (mode, calls) = (Mode::Throughput, (before + timed + after) as u64);
+        let program = Program { mode, calls, ..Program::once(query, candidate) };
+        let simulation = Simulation::on(self.machine.clone(), self.pes);
+        let simulation = simulation.heap_bytes(program.heap_bytes());
+        let simulation = match self.flow {
+            FlowControl::Credits => simulation,
+            FlowControl::None => simulation.window(ENDLESS),
+        };
+        let calls_ns = program.play(&simulation)?.calls_ns.into_iter();
+        let timed_ns = calls_ns.skip(before).take(timed);
+        let ns = timed_ns.sum::<f64>() / timed as f64;
+        Ok(Best { work: Work::of(&query, candidate), ns })
+    }
+
+    /// The time of a reduction in a row of them.
+    pub(super) fn reduce(&self, sync: SyncModes, bytes: usize, by: &Candidate) -> Result<Best> {
+        self.timed(measure::reduce(sync, self.pes, bytes), by)
+    }
+
+    /// The best tree of each size, in ascending order of sizes.
+    pub(super) fn best_trees(
+        &self,
+        way: Way,
+        sync: SyncModes,
+        sizes_bytes: &[usize],
+    ) -> Result<Vec<Best>> {
+        let mut radices: Vec<u64> = radices(self.pes).collect();
+        let mut bests = Vec::new();
+        for &bytes in sizes_bytes {
+            let mut trees = Vec::new();
+            for &radix in &radices {
+                trees.push((radix, self.reduce(sync, bytes, &way.tree(radix))?));
+            }
+            trees.sort_by(|(_, one), (_, other)| one.ns.total_cmp(&other.ns));
+            let (_, best) = trees[0].clone();
+            trees.retain(|(_, tree)| tree.ns <= HOPELESS * best.ns);
+            radices = trees.into_iter().map(|(radix, _)| radix).collect();
+            bests.push(best);
+        }
+        Ok(bests)
+    }
+}

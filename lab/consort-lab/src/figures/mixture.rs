@@ -1,0 +1,142 @@
+//! F7: the same calls on PEs that are threads, processes, or some of both on whatever machines an
+//! MPI starts them.
+//!
+//! No paper has it: their PEs are all threads, or all processes. Each call is by the algorithm that
+//! Consort chooses for such PEs, calls in a row. Processes of an MPI share no memory, even on one
+//! machine, or, in a mixture, those of one machine do. On one machine alone there is no mixture.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use consort::{Collective, Fabric, MachineShape, ProcessShape, Query, SyncModes};
+
+use super::experiment::{Experiment, Outcome};
+use consort_bench::{
+    asked::sums,
+    harness::{
+        By, Work,
+        places::{Survey, found},
+    },
+    page::Page,
+    units::{counted, in_a_line, size, time},
+    usage::Usage,
+};
+
+/// No paper has such PEs.
+const MACHINE: &str = "none";
+/// PEs of a process that has several.
+const PES_EACH: u32 = 2;
+/// What PEs are, from those that are nearest to each other.
+const FABRICS: [(&str, Fabric); 4] = [
+    ("threads", Fabric::Threads),
+    ("processes of a machine", Fabric::Processes),
+    (
+        "threads of an MPI's processes",
+        Fabric::Mpi(ProcessShape { pes_each: PES_EACH, in_turn: false }),
+    ),
+    ("an MPI's processes", Fabric::Mpi(ProcessShape::SINGLE)),
+];
+/// Processes of mixtures. The launcher of the MPI decides in which order machines have them.
+const MIXED: [ProcessShape; 3] = [
+    ProcessShape::SINGLE,
+    ProcessShape { pes_each: PES_EACH, in_turn: false },
+    ProcessShape { pes_each: PES_EACH, in_turn: true },
+];
+/// The calls, and their bytes.
+const CALLS: [(Collective, usize); 4] = [
+    (Collective::Barrier, 0),
+    (Collective::Broadcast, 8),
+    (Collective::AllReduce, 8),
+    (Collective::AllReduce, 8 << 10),
+];
+
+/// Runs the experiment and judges the claim.
+///
+/// # Errors
+/// When PEs do not fill processes.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    if !experiment.whole {
+        let why = "an MPI takes seconds to start processes: `consort-lab reproduce F7` does it";
+        return Ok(Outcome::unmeasured(why));
+    }
+    let pes = experiment.pes.unwrap_or(2 * PES_EACH);
+    ensure!(pes.is_multiple_of(PES_EACH), Usage(format!("--pes: each process has {PES_EACH} PEs")));
+    let queries = CALLS.map(|(collective, bytes)| query(collective, pes, bytes));
+    let work = queries.map(|query| Work::Call(query, By::Consort(None)));
+    let known = FABRICS.map(|(name, fabric)| (name.to_owned(), fabric)).into_iter();
+    let fabrics: Vec<(String, Fabric)> = known.chain(mixtures(pes, experiment)).collect();
+    let budget = experiment.budget / u32::try_from(fabrics.len())?;
+    let (mut rows, mut quantities, mut absent) = (Vec::new(), Vec::new(), None);
+    let mut measured = Vec::new();
+    for (name, fabric) in fabrics {
+        let on_fabric = Experiment { fabric, ..*experiment };
+        let medians = match on_fabric.medians(pes, &work, budget) {
+            Ok(medians) => medians,
+            Err(error) => {
+                absent.get_or_insert(format!("{name}: {}", in_a_line(&error)));
+                continue;
+            }
+        };
+        let mut row = vec![name.clone()];
+        for (query, ns) in queries.iter().zip(&medians) {
+            row.push(ns.map_or("-".to_owned(), time));
+            let what = format!("{}, {name}", call(query));
+            let figure = experiment.source.quantity(MACHINE, what, "us");
+            quantities.extend(ns.map(|ns| figure.with_pes(pes).native(ns / 1e3)));
+        }
+        if medians.iter().all(Option::is_some) {
+            measured.push(name);
+        }
+        rows.push(row);
+    }
+    let mut page = Page::default();
+    page.paragraph(format!("{pes} PEs, calls in a row, {}", machines(pes, experiment)));
+    let header = std::iter::once("PEs are".to_owned()).chain(queries.iter().map(call));
+    page.table(header, rows, 1..=CALLS.len());
+    page.lines("\n");
+    page.paragraph(
+        "Of mixed PEs those of one machine share memory; mixed:2x1 has 2 processes of 1 PE on each \
+         machine.",
+    );
+    let mut verdict = format!("{pes} PEs: the same calls ran on {}", measured.join(", "));
+    if let Some(why) = absent {
+        verdict += &format!("; not on {why}");
+    }
+    Ok(Outcome { verdict, page, quantities })
+}
+
+/// The mixtures that so many PEs are, by their names: none on one machine, or if each machine has
+/// one process.
+fn mixtures(pes: u32, experiment: &Experiment<'_>) -> Vec<(String, Fabric)> {
+    let asked = MIXED.map(|process| Fabric::Mixed(MachineShape { processes: None, process }));
+    let found = asked.into_iter().filter_map(|one| found(one, pes, experiment.stop).ok());
+    let mixed = found.filter(|one| matches!(one, Fabric::Mixed(_)));
+    mixed.map(|one| (one.to_string(), one)).collect()
+}
+
+/// The machines of the MPI.
+fn machines(pes: u32, experiment: &Experiment<'_>) -> String {
+    let fabric = Fabric::Mpi(ProcessShape::SINGLE);
+    let survey = Survey { fabric, pes, all: false, budget: Duration::ZERO };
+    let found = match survey.run(experiment.stop) {
+        Ok(found) => found,
+        Err(error) => return format!("without an MPI: {}", in_a_line(&error)),
+    };
+    let machines = found.places.iter().map(|place| place.machine).max().map_or(0, |most| most + 1);
+    let others = "; a host file of mpirun names others";
+    let others = if machines == 1 { others } else { "" };
+    format!("the MPI's on {}{others}", counted(machines, "machine"))
+}
+
+fn query(collective: Collective, pes: u32, bytes: usize) -> Query {
+    let is_barrier = collective == Collective::Barrier;
+    let sync = if is_barrier { SyncModes::STRICT } else { SyncModes::MINE };
+    sums(collective, sync, pes, bytes, false)
+}
+
+fn call(query: &Query) -> String {
+    match query.bytes {
+        0 => query.collective.to_string(),
+        bytes => format!("{} of {}", query.collective, size(bytes)),
+    }
+}

@@ -1,0 +1,134 @@
+//! H3 (section 3, figure 3): Strict against Loose reductions in a row, the best tree of each, in
+//! which parents read, as in the paper; and the best of all algorithms.
+
+use anyhow::Result;
+use consort::{Algorithms, SyncModes};
+use consort_fabric::statistics::median;
+use consort_tuner::Catalog;
+
+use super::{
+    bars::bar,
+    experiment::{Experiment, Outcome},
+    hotpar::{FlowControl, Machine, NIAGARA2},
+    measure::{self, Pair, Way},
+    quantity::{Quantity, Source},
+};
+use consort_bench::{
+    harness::Work,
+    page::Page,
+    units::{ratio, size, time},
+};
+
+/// Sizes from 8 B to 64 kB.
+const SIZES_BYTES: [usize; 7] = [8, 32, 128, 512, 2 << 10, 8 << 10, 64 << 10];
+/// The second team size, besides one PE for each core.
+const OVERSUBSCRIBED: u32 = 16;
+/// The further figures are of this.
+const ANY: &str = "any algorithm";
+
+/// The figures of pairs of Strict and Loose: a ratio for each, the median and the largest, each
+/// with its value.
+fn figures(by: &str, pairs: &[Pair], source: Source, pes: u32) -> Vec<(Quantity, f64)> {
+    let mut ratios: Vec<f64> = pairs.iter().map(Pair::ratio).collect();
+    let (middle, most) = (median(&mut ratios), ratios[ratios.len() - 1]);
+    let of_size = |pair: &Pair| (format!("{} B", pair.bytes()), pair.ratio());
+    let all = [("median", middle), ("most", most)];
+    let all = all.map(|(which, value)| (format!("8 B to 64 kB, {which}"), value));
+    let quantity = |(of, value)| {
+        let what = format!("reduce strict over loose, {of}, {by}");
+        (source.quantity(NIAGARA2, what, "ratio").with_pes(pes), value)
+    };
+    pairs.iter().map(of_size).chain(all).map(quantity).collect()
+}
+
+/// Runs the experiment on this machine, and judges the claim.
+///
+/// # Errors
+/// When a job fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let team_sizes = experiment.team_sizes(&[OVERSUBSCRIBED]);
+    let budget = experiment.budget / u32::try_from(team_sizes.len()).unwrap_or(1);
+    let (mut page, mut quantities, mut verdicts) = (Page::default(), Vec::new(), Vec::new());
+    for pes in team_sizes {
+        page.paragraph(experiment.placement(pes));
+        let trees = Way::Read.trees(pes);
+        for by in [Way::Read.tree_name(), ANY] {
+            let reductions = |sync, bytes| -> Vec<Work> {
+                let query = measure::reduce(sync, pes, bytes);
+                let all = if by == ANY { &Algorithms::here().candidates(&query) } else { &trees };
+                all.iter().map(|candidate| Work::of(&query, candidate)).collect()
+            };
+            let groups = SIZES_BYTES.map(|bytes| {
+                [SyncModes::STRICT, SyncModes::LOOSE].map(|sync| reductions(sync, bytes))
+            });
+            let pairs = experiment.pairs(pes, &groups, budget / 2)?;
+            if pairs.is_empty() {
+                continue;
+            }
+            let figures = figures(by, &pairs, experiment.source, pes);
+            let [.., (_, middle), (_, most)] = &figures[..] else { continue };
+            let (middle, most) = (ratio(*middle), ratio(*most));
+            verdicts
+                .push(format!("{pes} PEs, {by}: Loose {middle} as fast (median), at most {most}"));
+            quantities.extend(figures.into_iter().map(|(figure, value)| figure.native(value)));
+            page.lines(format!("  {by}:\n{}\n", table(&pairs)));
+        }
+    }
+    page.lines(
+        "Bars: Strict over Loose. The paper: 3.10x in the median, 4.00x at most, on 256 threads.\n",
+    );
+    Ok(Outcome { verdict: verdicts.join("; "), page, quantities })
+}
+
+/// Runs the experiment on the paper's machine, simulated.
+///
+/// # Errors
+/// When the simulation fails.
+pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+    let machine = Machine::new(NIAGARA2)?;
+    let strict = machine.best_trees(Way::Read, SyncModes::STRICT, &SIZES_BYTES)?;
+    let of = |flow: FlowControl| {
+        let machine = Machine::new(NIAGARA2)?.with(flow);
+        let loose = machine.best_trees(Way::Read, SyncModes::LOOSE, &SIZES_BYTES)?;
+        let pairs = strict.clone().into_iter().zip(loose);
+        let pairs: Vec<Pair> = pairs.map(|(one, other)| Pair { one, other }).collect();
+        let by = Way::Read.tree_name().to_owned() + flow.suffix();
+        let figures = figures(&by, &pairs, source, machine.pes).into_iter();
+        Ok(figures.map(|(figure, value)| figure.simulated(value)).collect())
+    };
+    let all: Result<Vec<Vec<Quantity>>> =
+        [FlowControl::Credits, FlowControl::None].into_iter().map(of).collect();
+    Ok(all?.concat())
+}
+
+fn table(pairs: &[Pair]) -> String {
+    let most = pairs.iter().map(Pair::ratio).fold(4.0, f64::max);
+    let mut text = format!("  {:>8}  {:>8}  {:>8}  {:>6}\n", "size", "Strict", "Loose", "");
+    for pair in pairs {
+        text += &format!(
+            "  {:>8}  {:>8}  {:>8}  {:>6}  {}\n",
+            size(pair.bytes()),
+            time(pair.one.ns),
+            time(pair.other.ns),
+            ratio(pair.ratio()),
+            bar(pair.ratio(), most, 40)
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod night {
+    use super::*;
+
+    #[test]
+    fn loose_calls_are_as_much_faster_as_in_the_paper_or_near() {
+        let found = simulated(Source { claim: "H3", bounds: &[] }).unwrap();
+        let found: Vec<f64> = found.iter().filter_map(|quantity| quantity.simulated).collect();
+        let flows: Vec<&[f64]> = found.chunks(SIZES_BYTES.len() + 2).collect();
+        let [[.., credits, _], [.., median, most]] = flows[..] else { panic!("{found:?}") };
+        assert!((2.5..=4.5).contains(median) && *most <= 6.0, "{found:?}");
+        // With 256 PEs, 16 calls may be pending, and a quarter of them costs 30 credits.
+        assert!((2.2..=3.0).contains(credits), "{found:?}");
+    }
+}

@@ -1,0 +1,216 @@
+//! H6 (section 4.1, table 2): an 8 kB reduction by the radix of its tree, Loose and Strict. Parents
+//! read, as in the paper; trees in which children send are further figures.
+
+use anyhow::Result;
+use consort::SyncModes;
+
+use super::{
+    experiment::{Experiment, Outcome},
+    hotpar::{BARCELONA, FlowControl, Machine, NIAGARA2},
+    measure::{self, RADICES, Way},
+    quantity::{Quantity, Source},
+};
+use consort_bench::{harness::Work, page::Page};
+
+/// 1024 doubles.
+const BYTES: usize = 8 << 10;
+/// The number of Barcelona's threads; radix 16 needs more than 16.
+const PES: u32 = 32;
+
+/// The columns of table 2: the machine, its name in the table, and the mode.
+const COLUMNS: [(&str, &str, SyncModes); 4] = [
+    (BARCELONA, "Barcelona", SyncModes::LOOSE),
+    (BARCELONA, "Barcelona", SyncModes::STRICT),
+    (NIAGARA2, "Niagara2", SyncModes::LOOSE),
+    (NIAGARA2, "Niagara2", SyncModes::STRICT),
+];
+
+/// Times in microseconds by radix, where they are known.
+type Times = Vec<Option<f64>>;
+
+/// A figure of table 2, or the same of other trees.
+fn figure(
+    source: Source,
+    machine: &'static str,
+    sync: SyncModes,
+    by: &str,
+    radix: u64,
+) -> Quantity {
+    source.quantity(machine, format!("reduce 8 kB {sync} radix {radix}, {by}"), "us")
+}
+
+/// Runs the experiment on this machine, and judges the claim.
+///
+/// # Errors
+/// When a job fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let (pes, source) = (experiment.pes.unwrap_or(PES), experiment.source);
+    let kinds = Way::EVERY.map(|way| [SyncModes::LOOSE, SyncModes::STRICT].map(|sync| (way, sync)));
+    let kinds = kinds.as_flattened();
+    let trees = kinds.iter().flat_map(|&(way, sync)| {
+        let query = measure::reduce(sync, pes, BYTES);
+        RADICES.map(|radix| Work::of(&query, &way.tree(radix)))
+    });
+    let ns = experiment.medians(pes, &trees.collect::<Vec<_>>(), experiment.budget)?;
+    let us: Times = ns.into_iter().map(|ns| ns.map(|ns| ns / 1e3)).collect();
+    let mut rows: Vec<(String, Times)> = Vec::new();
+    let (mut quantities, mut winners) = (Vec::new(), Vec::new());
+    for (&(way, sync), native) in kinds.iter().zip(us.chunks(RADICES.len())) {
+        rows.push((format!("here, {sync}, {}", way.tree_name()), native.to_vec()));
+        winners.push(winner(native));
+        for (machine, _, _) in COLUMNS.iter().filter(|(_, _, of)| *of == sync) {
+            let figures =
+                RADICES.map(|radix| figure(source, machine, sync, way.tree_name(), radix));
+            quantities.extend(figures.into_iter().zip(native).map(|(one, &us)| one.native(us)));
+        }
+    }
+    rows.extend(COLUMNS.map(|(machine, name, sync)| {
+        let paper = |radix| figure(source, machine, sync, Way::Read.tree_name(), radix).paper;
+        (format!("{name}, {sync}"), RADICES.map(paper).to_vec())
+    }));
+    let mut page = Page::default();
+    page.paragraph(experiment.placement(pes));
+    table(&mut page, &rows);
+    page.lines("\nEach time in us, and as a multiple of its row's best (*); by radix.\n");
+    if u64::from(pes) <= RADICES[RADICES.len() - 1] {
+        page.lines(format!("With {pes} PEs, trees of radix {pes} and above are the flat one.\n"));
+    }
+    let verdict = format!(
+        "{pes} PEs: where parents read, {} wins when Loose, {} when Strict; where children send, \
+         {} and {} (the paper: the chain; radix 2 and 4)",
+        winners[0], winners[1], winners[2], winners[3]
+    );
+    Ok(Outcome { verdict, page, quantities })
+}
+
+/// Runs the experiment on the paper's machines, simulated.
+///
+/// # Errors
+/// When a simulation fails.
+pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+    let mut all = Vec::new();
+    for (name, _, sync) in COLUMNS {
+        let machine = Machine::new(name)?;
+        for way in Way::EVERY {
+            for radix in RADICES {
+                let ns = machine.reduce(sync, BYTES, &way.tree(radix))?.ns;
+                let by = way.tree_name();
+                all.push(figure(source, name, sync, by, radix).simulated(ns / 1e3));
+            }
+        }
+        if sync == SyncModes::LOOSE {
+            let machine = machine.with(FlowControl::None);
+            let by = Way::Read.tree_name().to_owned() + FlowControl::None.suffix();
+            for radix in RADICES {
+                let ns = machine.reduce(sync, BYTES, &Way::Read.tree(radix))?.ns;
+                all.push(figure(source, name, sync, &by, radix).simulated(ns / 1e3));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The tree that takes the least time.
+fn winner(times: &[Option<f64>]) -> String {
+    best(times).map_or("nothing".to_owned(), |(index, _)| match RADICES[index] {
+        1 => "the chain".to_owned(),
+        radix => format!("radix {radix}"),
+    })
+}
+
+/// The index and the value of the least.
+fn best(times: &[Option<f64>]) -> Option<(usize, f64)> {
+    let known = times.iter().enumerate().filter_map(|(index, us)| Some((index, (*us)?)));
+    known.min_by(|(_, one), (_, other)| one.total_cmp(other))
+}
+
+/// A row for each kind of tree, a column for each radix.
+fn table(page: &mut Page, rows: &[(String, Times)]) {
+    let header = ["tree".to_owned()].into_iter().chain(RADICES.map(|radix| radix.to_string()));
+    let row = |(name, times): &(String, Times)| {
+        let cells = (0..RADICES.len()).map(|index| cell(times, index));
+        std::iter::once(name.clone()).chain(cells).collect()
+    };
+    page.table(header, rows.iter().map(row).collect(), 1..=RADICES.len());
+}
+
+/// A time, and its ratio to the best of its row.
+fn cell(times: &[Option<f64>], index: usize) -> String {
+    let (Some(us), Some((best_index, best_us))) = (times[index], best(times)) else {
+        return "-".to_owned();
+    };
+    let digits = if us < 99.95 { 1 } else { 0 };
+    let star = if index == best_index { "*" } else { " " };
+    format!("{us:.digits$} {:.2}{star}", us / best_us)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Columns of the paper's table.
+    const BARCELONA_LOOSE: [f64; 5] = [46.4, 52.9, 60.1, 73.8, 110.0];
+    const BARCELONA_STRICT: [f64; 5] = [306.0, 110.0, 119.0, 130.0, 213.0];
+    const NIAGARA2_STRICT: [f64; 5] = [3103.0, 2115.0, 1774.0, 2471.0, 3998.0];
+
+    fn us(machine: &Machine, sync: SyncModes) -> [f64; 5] {
+        RADICES.map(|radix| machine.reduce(sync, BYTES, &Way::Read.tree(radix)).unwrap().ns / 1e3)
+    }
+
+    fn fastest(us: &[f64; 5]) -> u64 {
+        best(&us.map(Some)).map(|(index, _)| RADICES[index]).unwrap()
+    }
+
+    /// The largest error of the ratios of times to the column's best.
+    fn relative_error(found: &[f64; 5], paper: &[f64; 5], best: usize) -> f64 {
+        let relative = |us: &[f64; 5], at: usize| us[at] / us[best];
+        let error = |at| (relative(found, at) / relative(paper, at) - 1.0).abs();
+        (0..5).map(error).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn barcelonas_columns_of_table_2_are_met() {
+        let machine = Machine::new(BARCELONA).unwrap();
+        let [loose, strict] = [SyncModes::LOOSE, SyncModes::STRICT].map(|sync| us(&machine, sync));
+        assert_eq!([&loose, &strict].map(fastest), [1, 2], "{loose:?} {strict:?}");
+        assert!(relative_error(&strict, &BARCELONA_STRICT, 1) < 0.25, "{strict:?}");
+        for (found, paper) in [(loose, BARCELONA_LOOSE), (strict, BARCELONA_STRICT)] {
+            for (found, paper) in found.into_iter().zip(paper) {
+                assert!((paper / 1.5..paper * 1.5).contains(&found), "{found} for {paper}");
+            }
+        }
+    }
+
+    #[test]
+    fn niagara2s_strict_trees_are_met() {
+        let machine = Machine::new(NIAGARA2).unwrap();
+        let found = us(&machine, SyncModes::STRICT);
+        assert_eq!(fastest(&found), 4, "{found:?}");
+        // The chain's deviation is known.
+        let (mut trees, paper) = (found, NIAGARA2_STRICT);
+        trees[0] = paper[0] / paper[2] * found[2];
+        assert!(relative_error(&trees, &paper, 2) < 0.4, "{found:?}");
+    }
+
+    #[test]
+    fn the_smallest_subtree_first_halves_the_critical_path() {
+        // Radix 2 of 32: after 5 passes the root has waited for all; with the largest subtree first
+        // after 15.
+        let machine = Machine::new(BARCELONA).unwrap();
+        let tree = Way::Read.tree(2);
+        let smallest = tree.clone().with("largest_first", 0);
+        let [largest, smallest] = [tree, smallest]
+            .map(|tree| machine.reduce(SyncModes::STRICT, BYTES, &tree).unwrap().ns);
+        assert!(largest > 1.7 * smallest, "{largest} {smallest}");
+    }
+
+    #[test]
+    fn a_row_is_relative_to_its_best() {
+        let times = vec![Some(306.0), Some(110.0), None];
+        assert_eq!(best(&times), Some((1, 110.0)));
+        assert_eq!(cell(&times, 0), "306 2.78 ");
+        assert_eq!(cell(&times, 1), "110 1.00*");
+        assert_eq!(cell(&times, 2), "-");
+        assert_eq!(cell(&[None], 0), "-");
+    }
+}

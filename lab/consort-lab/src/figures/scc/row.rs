@@ -1,0 +1,117 @@
+//! A figure of the thesis with the values to compare.
+//!
+//! Three values stand beside the thesis' own: that of its formulas; that of the simulation (raw);
+//! and that of the simulation with the parameters that are used only where it is asked for: the
+//! overhead of a call, the switch to a handler, and flags that are reset. The raw value of a figure
+//! that a parameter was fitted to is shown as fitted too. The page counts the fitted parameters.
+
+use anyhow::Result;
+use consort_sim::machines::Machine;
+
+use super::{
+    super::{
+        experiment::Outcome,
+        quantity::{Quantity, Source},
+    },
+    machine::MACHINE,
+};
+use consort_bench::page::Page;
+
+/// A figure with the paper's value and those to compare.
+pub(super) struct Row {
+    /// With the raw value as the simulated one.
+    quantity: Quantity,
+    pub(super) raw: f64,
+    pub(super) fitted: Option<f64>,
+}
+
+impl Row {
+    /// A row with the paper's value of the figure.
+    pub(super) fn new(
+        source: Source,
+        what: impl Into<String>,
+        unit: &'static str,
+        raw: f64,
+    ) -> Self {
+        let quantity = source.quantity(MACHINE, what, unit).simulated(raw);
+        Self { quantity, raw, fitted: None }
+    }
+
+    pub(super) fn model(mut self, model: f64) -> Self {
+        self.quantity.model = Some(model);
+        self
+    }
+
+    /// A figure that the thesis took the machine's parameters from.
+    pub(super) fn of_parameters(self) -> Self {
+        Self { quantity: self.quantity.into_fitted(), ..self }
+    }
+
+    pub(super) fn native(&mut self, native: Option<f64>) {
+        self.quantity = self.quantity.clone().native(native);
+    }
+
+    /// The ratio of the model's value, and of the raw one, to the paper's.
+    pub(super) fn of_paper(&self) -> Option<(f64, f64)> {
+        let Quantity { paper, model, .. } = self.quantity;
+        Some((model? / paper?, self.raw / paper?))
+    }
+
+    pub(super) fn fitted(self, fitted: f64) -> Self {
+        Self { fitted: Some(fitted), ..self }
+    }
+}
+
+/// The rows as a table and as quantities.
+///
+/// # Errors
+/// When the machine's description cannot be read.
+pub(super) fn outcome(rows: &[Row], verdict: String) -> Result<Outcome> {
+    let provenance = Machine::find(MACHINE)?.provenance;
+    let header = ["", "unit", "paper", "model", "simulated", "error", "fitted", "error", "here"];
+    let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
+    let error = |value: Option<f64>, of: &Quantity| {
+        let Some((value, paper)) = value.zip(of.paper) else { return "-".to_owned() };
+        match of.said.is_kept(paper, value) {
+            Some(true) => "holds".to_owned(),
+            Some(false) => "missed".to_owned(),
+            None => format!("{:+.1} %", (value / paper - 1.0) * 100.0),
+        }
+    };
+    let (mut cells, mut quantities) = (Vec::new(), Vec::new());
+    for row in rows {
+        let Row { quantity, fitted, .. } = row;
+        let Quantity { quantity: what, unit, paper, model, simulated, native, .. } = quantity;
+        // A raw value that a parameter was fitted to has the place of a fitted one.
+        let fits = quantity.fitted.or(*fitted);
+        cells.push(vec![
+            what.clone(),
+            (*unit).to_owned(),
+            quantity.said.sign().to_owned() + &figure(*paper),
+            figure(*model),
+            figure(*simulated),
+            error(*simulated, quantity),
+            figure(fits),
+            error(fits, quantity),
+            figure(*native),
+        ]);
+        quantities.push(quantity.clone());
+        quantities.extend(fitted.map(|fitted| {
+            let what = format!("{what}, fitted");
+            let named = Quantity { quantity: what.clone(), figure: what, ..quantity.clone() };
+            named.simulated(fitted)
+        }));
+    }
+    let mut page = Page::default();
+    page.table(header, cells, 2..=8);
+    page.paragraph(format!(
+        "model: the thesis' formulas, without contention. simulated: the algorithms that run \
+         natively, with the costs of the description, distances and contention. fitted: with 4 us \
+         a call, 5 us a switch to the program's handler, and flags that are reset; or a figure \
+         that a parameter was fitted to. {} `consort-lab machines {MACHINE} --source` tells of each. \
+         here: this machine, a PE a core, calls in a row, k as large as can be; of many sources, \
+         all PEs. Caches that are kept coherent have no buffer to press on.",
+        provenance.in_words(),
+    ));
+    Ok(Outcome { verdict, page, quantities })
+}

@@ -1,0 +1,146 @@
+//! T4: how much arrives where several sources broadcast at once (section 3.3.4, figure 3.4).
+
+use anyhow::Result;
+use consort_collectives::async_broadcast::Variant;
+
+use super::{
+    super::{experiment::Experiment, quantity::Source},
+    machine::{CORES, FITTED, LINE_BYTES, RAW, simulation},
+    native::async_broadcast_ns,
+    row::Row,
+};
+use crate::simulation::async_broadcasts::{self, Aggregate, Settings};
+use consort_bench::{page::Curves, units::counted};
+
+/// 68 % of a core's bandwidth in copying from a message buffer to its memory, in 10^6 B/s.
+pub const SATURATED_MBPS: f64 = 0.68 * 55.0;
+/// How long sources broadcast continuously, in nanoseconds.
+const ENDLESS_NS: f64 = 1e7;
+/// Bytes of their messages.
+const ENDLESS_BYTES: usize = 128 * LINE_BYTES;
+/// How many there are.
+const SOURCES: [u32; 3] = [1, 5, CORES];
+
+/// The settings of the broadcasts.
+pub(super) fn settings(variant: Variant, k: u32) -> Settings {
+    Settings { k, chunk_bytes: 96 * LINE_BYTES, variant }
+}
+
+/// What rows call a variant.
+pub(super) const fn name(variant: Variant) -> &'static str {
+    match variant {
+        Variant::Published => "",
+        Variant::Fair => ", fair",
+    }
+}
+
+/// The throughputs of a variant, by degree and number of sources.
+pub(super) struct Sources {
+    variant: Variant,
+    degrees: &'static [u32],
+    /// For each degree and number of sources: raw, and with the fitted parameters.
+    reached: Vec<[(Aggregate, Aggregate); SOURCES.len()]>,
+}
+
+impl Sources {
+    /// Simulates all of them.
+    ///
+    /// # Errors
+    /// When a simulation fails.
+    pub(super) fn run(variant: Variant, degrees: &'static [u32]) -> Result<Self> {
+        let mut reached = Vec::new();
+        for &k in degrees {
+            let at = |effects, sources| {
+                let (simulation, settings) = (simulation(effects)?, settings(variant, k));
+                let bytes = ENDLESS_BYTES;
+                async_broadcasts::aggregate(&simulation, settings, sources, bytes, ENDLESS_NS)
+            };
+            let both = |sources| -> Result<_> { Ok((at(RAW, sources)?, at(FITTED, sources)?)) };
+            let [one, five, all] = SOURCES;
+            reached.push([both(one)?, both(five)?, both(all)?]);
+        }
+        Ok(Self { variant, degrees, reached })
+    }
+
+    /// Raw, and with the fitted parameters.
+    fn of(&self, sources: u32, k: u32) -> (Aggregate, Aggregate) {
+        let degree = self.degrees.iter().position(|&other| other == k);
+        let index = SOURCES.iter().position(|&other| other == sources);
+        let found = degree.zip(index).map(|(degree, index)| self.reached[degree][index]);
+        found.unwrap_or_else(|| panic!("{sources} sources with k={k} were not simulated"))
+    }
+
+    /// With the fitted parameters.
+    pub(super) fn fitted(&self, sources: u32, k: u32) -> Aggregate {
+        self.of(sources, k).1
+    }
+
+    /// The rows of the throughputs with some degrees.
+    ///
+    /// # Errors
+    /// When a job on this machine fails.
+    pub(super) fn rows(&self, experiment: &Experiment<'_>, degrees: &[u32]) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        for &k in degrees {
+            for sources in SOURCES {
+                let (raw, fitted) = self.of(sources, k);
+                let what = format!("{}, k={k}{}", counted(sources, "source"), name(self.variant));
+                let row = Row::new(experiment.source, what, "MB/s", raw.mbps);
+                let mut row = row.fitted(fitted.mbps);
+                if k == 47 {
+                    // A PE receives the messages of the other sources only.
+                    let pes = f64::from(experiment.cores.max(2));
+                    let message_ns =
+                        async_broadcast_ns(experiment, self.variant, sources, ENDLESS_BYTES)?;
+                    let mbps = ENDLESS_BYTES as f64 * 1e3 / message_ns;
+                    row.native(Some(mbps * (pes - 1.0) / pes));
+                }
+                rows.push(row);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The row of one throughput over another.
+    fn ratio(&self, source: Source, what: &str, over: (u32, u32), under: (u32, u32)) -> Row {
+        let [(over_raw, over_fitted), (under_raw, under_fitted)] =
+            [over, under].map(|(sources, k)| self.of(sources, k));
+        let what = format!("3.4 {what}{}", name(self.variant));
+        let row = Row::new(source, what, "x", over_raw.mbps / under_raw.mbps);
+        row.fitted(over_fitted.mbps / under_fitted.mbps)
+    }
+
+    /// What the thesis says of the figure: one source falls with k, many rise with it; more sources
+    /// make a rise, then none.
+    pub(super) fn trends(&self, source: Source) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let among = |degrees: &[u32], sources: u32, rows: &mut Vec<Row>| {
+            for pair in degrees.windows(2) {
+                let (low, high) = (pair[0], pair[1]);
+                let what = format!("{}, k={high} / k={low}", counted(sources, "source"));
+                rows.push(self.ratio(source, &what, (sources, high), (sources, low)));
+            }
+        };
+        among(&[2, 7, 47], 1, &mut rows);
+        among(self.degrees, CORES, &mut rows);
+        for k in [2, 7, 47] {
+            rows.push(self.ratio(source, &format!("5 sources / 1, k={k}"), (5, k), (1, k)));
+        }
+        rows.push(self.ratio(source, "48 sources / 5, k=47", (CORES, 47), (5, 47)));
+        rows
+    }
+
+    /// The figure, simulated.
+    pub(super) fn curves(&self) -> Curves {
+        let way = |(index, sources): (usize, u32)| {
+            let mbps = self.reached.iter().map(|of_degree| of_degree[index].0.mbps);
+            (counted(sources, "source"), mbps.collect())
+        };
+        Curves {
+            values: format!("MB/s{}", name(self.variant)),
+            by: "k".to_owned(),
+            numbers: self.degrees.iter().copied().map(f64::from).collect(),
+            ways: SOURCES.into_iter().enumerate().map(way).collect(),
+        }
+    }
+}

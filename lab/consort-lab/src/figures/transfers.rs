@@ -1,0 +1,263 @@
+//! G5 (Nishtala, Zheng, Hargrove and Yelick 2011, sections 3.3 and 5.2, figures 4 and 5): how the
+//! data of a broadcast gets from a PE to the next, down the best tree of each way.
+//!
+//! A signalling put goes to the data's final place in symmetric memory. In a rendezvous a PE
+//! exposes its data, the next ones get it and say when they have it. Messages, which are copied out
+//! of an inbox, are a third way here. As in the paper, a barrier separates the calls, and data may
+//! move before all have entered.
+
+use anyhow::Result;
+use consort::{Candidate, Collective, Query, SyncMode, SyncModes};
+
+use super::{
+    experiment::{Experiment, Outcome},
+    measure::{self, AS_GOOD, Way, radices},
+    networks::{CRAY, Machine, RANGER},
+    quantity::{Quantity, Source},
+};
+use consort_bench::{
+    asked::sums,
+    harness::Work,
+    page::Page,
+    units::{ratio, size, time},
+};
+
+const SIZES_BYTES: [usize; 6] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10];
+const ADDRESS_BYTES: [usize; 3] = [8, 8 << 10, 128 << 10];
+/// The number of cores of both figures.
+const PES: u32 = 1024;
+
+/// A way in which data gets from a PE to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Transfer {
+    Put,
+    Rendezvous,
+    Messages,
+}
+
+impl Transfer {
+    const EVERY: [Self; 3] = [Self::Put, Self::Rendezvous, Self::Messages];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Rendezvous => "rendezvous",
+            Self::Messages => "messages",
+        }
+    }
+
+    /// Trees of this way, and those of one level.
+    fn candidates(self, pes: u32) -> Vec<Candidate> {
+        let tree = |name| move |radix| Candidate::new(name).with("radix", radix);
+        // A tree of radix 1 is a chain, which needs chunks.
+        let radices = || radices(pes).filter(|&radix| radix > 1);
+        let flat = u64::from(pes).clamp(2, 1 << 16);
+        match self {
+            Self::Put => radices().chain([flat]).map(tree("knomial_put")).collect(),
+            Self::Rendezvous => {
+                let flat = Candidate::new("direct");
+                radices().map(tree("knomial_rendezvous")).chain([flat]).collect()
+            }
+            Self::Messages => {
+                let trees = radices().map(|radix| Way::Sent.tree(radix));
+                trees.chain([measure::flat()]).collect()
+            }
+        }
+    }
+}
+
+/// A broadcast in symmetric memory that ends with a barrier.
+fn query(pes: u32, bytes: usize) -> Query {
+    let sync = SyncModes { entry: SyncMode::None, exit: SyncMode::All };
+    sums(Collective::Broadcast, sync, pes, bytes, true)
+}
+
+/// The best of each way for a size: its name and its time in nanoseconds.
+struct Row {
+    bytes: usize,
+    bests: [(String, f64); Transfer::EVERY.len()],
+}
+
+impl Row {
+    /// The best trees of a simulated machine.
+    fn simulated(machine: &Machine, bytes: usize) -> Result<Self> {
+        let query = query(machine.pes, bytes);
+        let best = |transfer: Transfer| -> Result<_> {
+            let (by, ns) = machine.best(&query, transfer.candidates(machine.pes))?;
+            Ok((by.map_or_else(String::new, |by| by.to_string()), ns))
+        };
+        let [put, rendezvous, messages] = Transfer::EVERY.map(best);
+        Ok(Self { bytes, bests: [put?, rendezvous?, messages?] })
+    }
+
+    /// The time of a way as a multiple of the put's.
+    fn over_put(&self, transfer: Transfer) -> f64 {
+        self.bests[transfer as usize].1 / self.bests[Transfer::Put as usize].1
+    }
+
+    /// The figures of a row, with their values.
+    fn figures(
+        &self,
+        source: Source,
+        machine: &'static str,
+        pes: u32,
+    ) -> impl Iterator<Item = (Quantity, f64)> {
+        let bytes = self.bytes;
+        let of = move |what, unit| {
+            let what = format!("broadcast of {bytes} B, {what}");
+            source.quantity(machine, what, unit).with_pes(pes)
+        };
+        let times = Transfer::EVERY.into_iter().zip(&self.bests);
+        let times =
+            times.map(move |(transfer, (_, ns))| (of(transfer.name().to_owned(), "us"), ns / 1e3));
+        let ratios = Transfer::EVERY.into_iter().skip(1).map(move |transfer| {
+            (of(format!("{} over put", transfer.name()), "ratio"), self.over_put(transfer))
+        });
+        times.chain(ratios)
+    }
+}
+
+/// Runs the experiment on this machine, and judges the claim.
+///
+/// # Errors
+/// When a job fails.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let (pes, source) = (experiment.team_size(), experiment.source);
+    let groups: Vec<Vec<Work>> = SIZES_BYTES
+        .iter()
+        .flat_map(|&bytes| {
+            let query = query(pes, bytes);
+            Transfer::EVERY.map(|transfer| {
+                let candidates = transfer.candidates(pes);
+                candidates.iter().map(|candidate| Work::of(&query, candidate)).collect()
+            })
+        })
+        .collect();
+    let bests = experiment.best(pes, &groups, experiment.budget)?;
+    let mut rows = Vec::new();
+    for (&bytes, bests) in SIZES_BYTES.iter().zip(bests.chunks(Transfer::EVERY.len())) {
+        if let [Some(put), Some(rendezvous), Some(messages)] = bests {
+            let bests = [put, rendezvous, messages].map(|best| (best.name(), best.ns));
+            rows.push(Row { bytes, bests });
+        }
+    }
+    let mut page = Page::default();
+    page.paragraph(experiment.placement(pes));
+    table(&mut page, &rows);
+    page.paragraph(
+        "The paper: put is consistently ahead in broadcasts. Among threads the signal and the \
+         answers of a rendezvous are transfers of a line, and no trips through a network.",
+    );
+    let ahead: Vec<&Row> =
+        rows.iter().filter(|row| row.over_put(Transfer::Rendezvous) * AS_GOOD >= 1.0).collect();
+    let verdict = if rows.is_empty() {
+        "nothing could be measured".to_owned()
+    } else {
+        let ratios: Vec<String> =
+            rows.iter().map(|row| ratio(row.over_put(Transfer::Rendezvous))).collect();
+        format!(
+            "{pes} PEs: put is ahead of rendezvous, or within 2 %, at {} of {} sizes: {} from {} \
+             to {}",
+            ahead.len(),
+            rows.len(),
+            ratios.join(", "),
+            size(rows[0].bytes as u64),
+            size(rows[rows.len() - 1].bytes as u64),
+        )
+    };
+    let figures = rows.iter().flat_map(|row| row.figures(source, CRAY, pes));
+    let quantities = figures.map(|(figure, value)| figure.native(value)).collect();
+    Ok(Outcome { verdict, page, quantities })
+}
+
+/// The rows of these sizes on the paper's machines, simulated, each with its machine.
+fn simulated_rows(sizes_bytes: &[usize]) -> Result<Vec<(&'static str, Row)>> {
+    let mut rows = Vec::new();
+    for name in [CRAY, RANGER] {
+        let machine = Machine::new(name, PES)?;
+        for &bytes in sizes_bytes {
+            rows.push((name, Row::simulated(&machine, bytes)?));
+        }
+    }
+    Ok(rows)
+}
+
+/// Runs the experiment on the paper's machines, simulated.
+///
+/// # Errors
+/// When a simulation fails.
+pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+    let mut all = Vec::new();
+    for (name, row) in simulated_rows(&SIZES_BYTES)? {
+        let figures = row.figures(source, name, PES);
+        all.extend(figures.map(|(figure, value)| figure.simulated(value)));
+    }
+    Ok(all)
+}
+
+/// G4 (sections 2.4 and 5.1, figures 2 and 3) on the paper's machines, simulated. Where addresses
+/// are not known, data is got by rendezvous, which needs no memory for messages (section 3.3.2);
+/// where they are, it can be put.
+///
+/// # Errors
+/// When a simulation fails.
+pub fn addresses(source: Source) -> Result<Vec<Quantity>> {
+    let rows = simulated_rows(&ADDRESS_BYTES)?.into_iter();
+    let ratio = |(name, row): (&'static str, Row)| {
+        let what = format!("broadcast of {} B, Local over Single", row.bytes);
+        let figure = source.quantity(name, what, "ratio").with_pes(PES);
+        figure.simulated(row.over_put(Transfer::Rendezvous))
+    };
+    Ok(rows.map(ratio).collect())
+}
+
+/// A row for each size, a column for each way.
+fn table(page: &mut Page, rows: &[Row]) {
+    let ways = Transfer::EVERY.map(Transfer::name);
+    let header = ["size"].into_iter().chain(ways).chain(["rendezvous / put", "messages / put"]);
+    let row = |row: &Row| {
+        let times = row.bests.iter().map(|(_, ns)| time(*ns));
+        let ratios = [Transfer::Rendezvous, Transfer::Messages];
+        let ratios = ratios.map(|transfer| ratio(row.over_put(transfer)));
+        std::iter::once(size(row.bytes as u64)).chain(times).chain(ratios).collect()
+    };
+    page.table(header, rows.iter().map(row).collect(), 0..=5);
+    for row in rows {
+        let names: Vec<&str> = row.bests.iter().map(|(name, _)| &**name).collect();
+        page.lines(format!("  {}: {}\n", size(row.bytes as u64), names.join(", ")));
+    }
+    page.lines("\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use consort_collectives::names;
+    use consort_sandbox::seeds;
+
+    use super::*;
+
+    #[test]
+    fn every_way_has_algorithms_of_its_own_that_exist() {
+        let mut all: Vec<String> = Vec::new();
+        for transfer in Transfer::EVERY {
+            for candidate in transfer.candidates(64) {
+                let known = names(Collective::Broadcast);
+                assert!(known.iter().any(|name| *name == candidate.algorithm), "{candidate}");
+                assert!(!all.contains(&candidate.to_string()), "{candidate}");
+                all.push(candidate.to_string());
+            }
+        }
+    }
+
+    /// Figures 4 and 5.
+    #[test]
+    fn a_put_is_ahead_of_a_rendezvous_on_the_papers_machines() {
+        let sizes = [8, 4 << 10, 256 << 10];
+        let all = [CRAY, RANGER].map(|name| sizes.map(|bytes| (name, bytes))).concat();
+        for (name, bytes) in seeds::some_of(all) {
+            let machine = Machine::new(name, PES).unwrap();
+            let row = Row::simulated(&machine, bytes).unwrap();
+            assert!(row.over_put(Transfer::Rendezvous) > 1.0, "{name} {:?}", row.bests);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! G9 (sections 3.6 and 5.4, table 2): the time to tune one size of a broadcast, and what a look-up
+//! in the result takes in time and memory.
+//!
+//! Tuning a size is here one launch in which each candidate is measured at least once, in turn;
+//! candidates that do the same among so many PEs are one. The paper does not say how often it
+//! measured each. Its table has a broadcast of 4 bytes, which is one of 8 here, and one of 32 769,
+//! which is one of 32 768.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use consort::{Collective, Query, SyncModes};
+use consort_tuner::{Catalog, Race, distinct};
+
+use super::{
+    experiment::{Experiment, Outcome},
+    networks::{CRAY, RANGER},
+};
+use consort_bench::{
+    asked::sums,
+    harness::Native,
+    page::Page,
+    units::{ratio, size, time},
+    workloads::look_up,
+};
+
+/// The sizes of the table; the first is 4 B there.
+const SIZES_BYTES: [usize; 4] = [8, 128, 2048, 32768];
+
+/// One size.
+struct Tuned {
+    bytes: usize,
+    candidates: usize,
+    took_ns: f64,
+    /// The time of a call by the candidate that was best then, over that of the best.
+    loss: f64,
+    /// The time of a call by the best.
+    best_ns: f64,
+}
+
+/// Runs the experiment and judges the claim.
+///
+/// # Errors
+/// When a job fails, or there is no configuration directory.
+pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
+    let (pes, source) = (experiment.team_size(), experiment.source);
+    let budget = experiment.budget / 5;
+    let mut bench = Native::new(experiment.fabric, None);
+    let mut all = Vec::new();
+    for bytes in SIZES_BYTES {
+        let query = sums(Collective::Broadcast, SyncModes::MINE, pes, bytes, false);
+        all.extend(tuned(&mut bench, &query, bytes, budget)?);
+    }
+    let (Some(first), Some(last)) = (all.first(), all.last()) else {
+        return Ok(Outcome::unmeasured("the machine changed in every block"));
+    };
+    let found = look_up::measure(pes, budget, experiment.stop)?;
+    let alone = found.times.iter().find(|(kind, ..)| *kind == look_up::ALL);
+    let look_up_ns = alone.map_or(f64::NAN, |(.., times)| times.median);
+    let entry_bytes = found.bytes as f64 / found.entries.max(1) as f64;
+
+    let mut quantities = Vec::new();
+    for Tuned { bytes, took_ns, loss, .. } in &all {
+        for machine in [RANGER, CRAY] {
+            let what = format!("tuning a broadcast of {bytes} B");
+            quantities.push(source.quantity(machine, what, "ms").native(took_ns / 1e6));
+        }
+        let what = format!("broadcast of {bytes} B, what tuning chose over the best");
+        quantities.push(source.quantity(RANGER, what, "ratio").with_pes(pes).native(*loss));
+    }
+    for machine in [RANGER, CRAY] {
+        let what = "tuning a broadcast of 32768 B over one of 8 B";
+        let over = last.took_ns / first.took_ns;
+        quantities.push(source.quantity(machine, what, "ratio").native(over));
+    }
+    let share = look_up_ns / first.best_ns;
+    let what = "look-up over a broadcast of 8 B";
+    quantities.push(source.quantity(RANGER, what, "ratio").native(share));
+    let figure = source.quantity(RANGER, "an entry of the table", "B");
+    quantities.push(figure.native(entry_bytes));
+
+    let mut page = Page::default();
+    page.paragraph(experiment.placement(pes));
+    let row = |one: &Tuned| {
+        let Tuned { bytes, candidates, took_ns, loss, best_ns } = one;
+        let (bytes, candidates) = (size(*bytes as u64), candidates.to_string());
+        vec![bytes, candidates, time(*took_ns), time(*best_ns), ratio(*loss)]
+    };
+    let header = vec!["broadcast", "candidates", "tuning", "best call", "chosen over best"];
+    page.table(header, all.iter().map(row).collect(), vec![1, 2, 3, 4]);
+    page.lines("\n");
+    page.paragraph(format!(
+        "A look-up takes {}, and an entry {entry_bytes:.0} bytes.",
+        time(look_up_ns)
+    ));
+    page.paragraph(
+        "The paper, for 4 B to 32 KiB: 12 to 87 ms on the Sun Constellation, 36 to 109 ms on the \
+         Cray XT4, growing with the size; a look-up is negligible, an entry takes about 48 bytes.",
+    );
+    let verdict = format!(
+        "{pes} PEs: a size of broadcast is tuned in {} to {}; a look-up takes {:.1} % of the call",
+        time(first.took_ns),
+        time(last.took_ns),
+        100.0 * share
+    );
+    Ok(Outcome { verdict, page, quantities })
+}
+
+/// Tunes one size, and then measures for `budget` what the choice is worth; nothing if no candidate
+/// could be measured.
+fn tuned(
+    bench: &mut Native,
+    query: &Query,
+    bytes: usize,
+    budget: Duration,
+) -> Result<Option<Tuned>> {
+    let field: Vec<_> = distinct(bench, query, bench.candidates(query)).collect();
+    let (candidates, begun) = (field.len(), Instant::now());
+    let mut once = Race::new(field);
+    once.run(bench, query, 1, Duration::ZERO)?;
+    let took_ns = begun.elapsed().as_secs_f64() * 1e9;
+    let mut long = Race::new(once.field().to_vec());
+    long.run(bench, query, 4, budget)?;
+    let (chosen, ranking) = (once.ranking(), long.ranking());
+    let (Some((chosen, _)), Some((_, best))) = (chosen.first(), ranking.first()) else {
+        return Ok(None);
+    };
+    let of_chosen = ranking.iter().find(|(candidate, _)| candidate == chosen);
+    let Some((_, of_chosen)) = of_chosen else { return Ok(None) };
+    let loss = of_chosen.median_ns / best.median_ns;
+    Ok(Some(Tuned { bytes, candidates, took_ns, loss, best_ns: best.median_ns }))
+}

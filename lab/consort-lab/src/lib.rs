@@ -1,0 +1,89 @@
+//! The command `consort-lab`, as a library: a program that registers algorithms of its own can
+//! simulate them.
+//!
+//! 1. [`simulation`]: programs on described machines;
+//! 2. [`calibration`] and [`prediction`]: describes this machine, and checks the description;
+//! 3. [`figures`]: the experiments behind figures of papers; [`claims`]: the papers' claims;
+//! 4. `commands`: the subcommands.
+
+#[cfg(test)]
+use consort_sandbox as _;
+
+pub mod calibration;
+pub mod claims;
+mod commands;
+pub mod figures;
+pub mod prediction;
+pub mod simulation;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use consort_console::{args, output, session::Session, signals, usage};
+
+use commands::{
+    calibrate::Calibrate, machines::Machines, model::Model, predict::Predict, reproduce::Reproduce,
+    sim::Sim,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort-lab sim broadcast                  simulate on a machine that is not here
+  consort-lab model broadcast --machine scc  what the model expects there
+  consort-lab machines                       the machines that are described
+  consort-lab reproduce                      the papers' claims, a line for each
+  consort-lab calibrate                      describe this machine
+  consort-lab predict                        compare predictions with measurements
+
+Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
+Ctrl-C ends a measurement or a simulation in order, shows the results so far,
+and exits with 130; pressed twice, it ends the process at once.";
+
+/// Simulates collectives and locks, predicts their times, and repeats the experiments of papers
+#[derive(Parser)]
+#[command(name = "consort-lab", version, after_help = EXAMPLES, max_term_width = 100)]
+struct Lab {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Sim(Sim),
+    Machines(Machines),
+    Model(Model),
+    Calibrate(Calibrate),
+    Predict(Predict),
+    Reproduce(Reproduce),
+    #[command(hide = true)]
+    Session(Session),
+}
+
+/// Runs the command on the arguments of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    consort_launch::with_room(command).unwrap_or_else(|error| {
+        output::complain(&format!("error: {error}"));
+        ExitCode::FAILURE
+    })
+}
+
+fn command() -> ExitCode {
+    let Lab { command } = args::parsed(std::env::args_os().collect());
+    output::warnings::show();
+    signals::survive_size_limit();
+    let done = |()| ExitCode::SUCCESS;
+    let result = match command {
+        Command::Sim(sim) => sim.run(),
+        Command::Machines(machines) => machines.run().map(done),
+        Command::Model(model) => model.run().map(done),
+        Command::Calibrate(calibrate) => calibrate.run().map(done),
+        Command::Predict(predict) => predict.run(),
+        Command::Reproduce(reproduce) => reproduce.run(),
+        Command::Session(session) => session.run(),
+    };
+    result.unwrap_or_else(|error| {
+        output::complain(&format!("error: {error:#}"));
+        usage::status(&error)
+    })
+}

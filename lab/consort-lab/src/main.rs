@@ -1,0 +1,7 @@
+//! The command `consort-lab`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    consort_lab::main()
+}

@@ -1,0 +1,255 @@
+//! Processes of an MPI, one PE each, on whatever machines it starts them.
+//!
+//! What messages between PEs 0 and 1 take gives the parameters of the LogGP model (Alexandrov et
+//! al. 1995); no collective has a part in them. By these parameters collectives with fixed
+//! algorithms are predicted in closed form, and simulated on a cluster whose nodes are one PE each,
+//! with a network interface each. All are measured in the same launches.
+//!
+//! | parameter | measured as |
+//! | --- | --- |
+//! | `L + 2 o` | half the round trip of a put of 8 bytes with a signal |
+//! | `g` | a put among 64 of 8 bytes, less the round trip of the quiet after them |
+//! | `G` | a byte of 16 large puts, likewise |
+//! | `o` | `g`, or half the message if that is less: nothing tells the processor's part apart |
+//!
+//! No clock is common to all PEs, so calls are timed in a row. Each ends with a barrier, so that it
+//! does not overlap with the next.
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use consort::{Candidate, Collective, Fabric, ProcessShape, Query, SyncMode, SyncModes};
+use consort_fabric::statistics::median;
+use consort_sim::{
+    Simulation,
+    analytic::loggp::LogGp,
+    machines::{Cluster, Inside, Kind, Machine, Network, Placement, Provenance},
+};
+use serde::Serialize;
+
+use super::{Basis, Call, Predicted, Prediction, simulate, times};
+use crate::simulation::program;
+use consort_bench::{
+    asked::sums,
+    harness::{Pattern, Work},
+    limits::copy_gbps,
+};
+
+/// Bytes of a large message.
+const LARGE_BYTES: usize = 1 << 20;
+/// Bytes that a PE copies in its own memory, and the time to measure that.
+const COPIED_BYTES: usize = 256 << 10;
+const COPYING: std::time::Duration = std::time::Duration::from_millis(10);
+/// Each call ends with a barrier.
+const SYNC: SyncModes = SyncModes { entry: SyncMode::Mine, exit: SyncMode::All };
+/// The radix of trees and of dissemination.
+const RADIX: u64 = 2;
+
+/// What messages between two processes take.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Parameters {
+    /// Those of the model.
+    #[serde(flatten)]
+    pub loggp: LogGp,
+    /// How fast a PE copies and combines in its own memory, in bytes per nanosecond.
+    pub copy_gbps: f64,
+}
+
+/// What the patterns between PEs 0 and 1 took, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Messages {
+    round_trip_ns: f64,
+    small_ns: f64,
+    large_ns: f64,
+}
+
+impl Messages {
+    /// Messages of the patterns, in the order of the fields.
+    const WORK: [Work; 3] = [
+        Work::PointToPoint(Pattern::PutSignal, size_of::<u64>()),
+        Work::PointToPoint(Pattern::PutRate, size_of::<u64>()),
+        Work::PointToPoint(Pattern::PutBandwidth, LARGE_BYTES),
+    ];
+
+    /// The parameters by which these messages take so long.
+    fn loggp(self) -> LogGp {
+        let each = |ns: f64, pattern: Pattern| {
+            (ns - self.round_trip_ns).max(0.0) / f64::from(pattern.messages().unwrap_or(1))
+        };
+        let gap_ns = each(self.small_ns, Pattern::PutRate);
+        let gap_per_byte_ns = each(self.large_ns, Pattern::PutBandwidth) / LARGE_BYTES as f64;
+        let stream_ns = (size_of::<u64>() - 1) as f64 * gap_per_byte_ns;
+        let message_ns = (self.round_trip_ns / 2.0 - stream_ns).max(0.0);
+        let overhead_ns = gap_ns.min(message_ns / 2.0);
+        LogGp { latency_ns: message_ns - 2.0 * overhead_ns, overhead_ns, gap_ns, gap_per_byte_ns }
+    }
+}
+
+impl Parameters {
+    /// A cluster of such processes.
+    fn machine(&self, pes: u32) -> Machine {
+        let LogGp { latency_ns, overhead_ns, gap_ns, gap_per_byte_ns } = self.loggp;
+        let copy_gbps = self.copy_gbps;
+        Machine {
+            name: "mpi".to_owned(),
+            title: format!("{pes} processes of an MPI"),
+            source: "messages between two of them".to_owned(),
+            provenance: Provenance::default(),
+            kind: Kind::Cluster(Cluster {
+                nodes: pes,
+                pes_per_node: 1,
+                latency_ns,
+                overhead_ns,
+                interfaces_per_node: 1,
+                placement: Placement::Blocks,
+                gap_ns,
+                gap_per_byte_ns,
+                hop_ns: 0.0,
+                network: Network::FatTree { arity: pes.max(2) },
+                // No PE has a peer inside of its node.
+                inside: Inside { transfer_ns: latency_ns, overhead_ns: 0.0, copy_gbps },
+                compute: None,
+            }),
+        }
+    }
+
+    /// Such processes, simulated, with symmetric memory for blocks of these sizes.
+    fn simulation(&self, pes: u32, sizes_bytes: &[usize]) -> Simulation {
+        let most = sizes_bytes.iter().copied().max().unwrap_or(0);
+        Simulation::on(self.machine(pes), pes).heap_bytes(2 * most)
+    }
+
+    /// The time of a call by the model, with the barrier at its end.
+    fn call_ns(&self, query: &Query) -> f64 {
+        let (loggp, pes, bytes) = (&self.loggp, u64::from(query.pes), query.bytes);
+        let combine_ns = bytes as f64 / self.copy_gbps;
+        let barrier_ns = loggp.barrier_ns(pes, RADIX);
+        match query.collective {
+            Collective::Broadcast => barrier_ns + loggp.broadcast_ns(pes, RADIX, bytes),
+            Collective::Reduce => barrier_ns + loggp.reduce_ns(pes, RADIX, bytes, combine_ns),
+            Collective::AllReduce => barrier_ns + loggp.all_reduce_ns(pes, bytes, combine_ns),
+            _ => barrier_ns,
+        }
+    }
+}
+
+impl Prediction<'_> {
+    /// Measures processes of an MPI, and predicts their collectives by the messages between two of
+    /// them. Passes the present step and the share that is complete to `show`.
+    ///
+    /// # Errors
+    /// When there is no MPI, or measuring or simulating fails.
+    pub fn between_processes(&self, show: &dyn Fn(&str, f64)) -> Result<Predicted> {
+        let asked = self.fixed();
+        let calls = asked.iter().map(|(query, candidate)| Work::of(query, candidate));
+        let work: Vec<Work> = Messages::WORK.into_iter().chain(calls).collect();
+        let fabric = Fabric::Mpi(ProcessShape::SINGLE);
+        let taken =
+            self.measure(fabric, &work, None, self.budget, &|share| show("measuring", share))?;
+        let (messages, timings) = taken.timings.split_at(Messages::WORK.len());
+        let mut medians = messages.iter().map(|timing| {
+            let mut times = times(timing, None);
+            (!times.is_empty()).then(|| median(&mut times))
+        });
+        let mut next = || medians.next().flatten();
+        let messages = Some(()).and_then(|()| {
+            Some(Messages { round_trip_ns: next()?, small_ns: next()?, large_ns: next()? })
+        });
+        self.ensure_measured(&[])?;
+        let loggp = messages.context("messages between PEs 0 and 1 could not be timed")?.loggp();
+        let parameters = Parameters { loggp, copy_gbps: copy_gbps(COPIED_BYTES, COPYING) };
+        let begun = Instant::now();
+        let simulation = parameters.simulation(self.pes, self.sizes_bytes);
+        let (asked_count, mut calls) = (asked.len(), Vec::new());
+        for (index, ((query, candidate), timing)) in asked.into_iter().zip(timings).enumerate() {
+            show("simulating", index as f64 / asked_count as f64);
+            let predicted =
+                (simulate(&simulation, &query, &candidate)?, Some(parameters.call_ns(&query)));
+            calls.extend(Call::new((query, candidate), predicted, &mut times(timing, None)));
+        }
+        let basis = Basis::Network(parameters);
+        Ok(Predicted {
+            missing: asked_count - calls.len(),
+            simulating: begun.elapsed(),
+            longest_launch: taken.longest_launch,
+            ..Predicted::new((fabric.to_string(), self.pes), basis, calls)
+        })
+    }
+
+    /// The calls, each with an algorithm that the model knows.
+    fn fixed(&self) -> Vec<(Query, Candidate)> {
+        // In memory that others reach: on a PE's own buffers no barrier would be needed.
+        let call = |collective, bytes| sums(collective, SYNC, self.pes, bytes, true);
+        let barrier = sums(Collective::Barrier, SyncModes::STRICT, self.pes, 0, false);
+        let tree = || Candidate::new("knomial").with("radix", RADIX);
+        let mut calls = vec![(barrier, program::barrier())];
+        for (collective, candidate) in [
+            (Collective::Broadcast, tree()),
+            (Collective::Reduce, tree()),
+            (Collective::AllReduce, Candidate::new("recursive_doubling")),
+        ] {
+            let of_size = |&bytes| (call(collective, bytes), candidate.clone());
+            calls.extend(self.sizes_bytes.iter().map(of_size));
+        }
+        calls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::atomic::AtomicBool, time::Duration};
+
+    use super::*;
+
+    /// A network that takes 20 us for a message, 1 us between two, and 2 ns a byte.
+    fn messages() -> Messages {
+        let round_trip_ns = 2.0 * (20_000.0 + 14.0);
+        Messages {
+            round_trip_ns,
+            small_ns: 64.0 * 1000.0 + round_trip_ns,
+            large_ns: 16.0 * 2.0 * LARGE_BYTES as f64 + round_trip_ns,
+        }
+    }
+
+    #[test]
+    fn parameters_are_those_of_the_messages() {
+        let expected = LogGp {
+            latency_ns: 18_000.0,
+            overhead_ns: 1000.0,
+            gap_ns: 1000.0,
+            gap_per_byte_ns: 2.0,
+        };
+        assert_eq!(messages().loggp(), expected);
+        assert_eq!(messages().loggp().message_ns(8), 20_014.0);
+        // The gap is longer than the messages: the processor is busy all the time.
+        let busy = Messages { small_ns: 64.0 * 90_000.0, ..messages() }.loggp();
+        assert_eq!((busy.latency_ns, busy.overhead_ns), (0.0, 10_000.0));
+        // Puts that take less than the round trip, as on a disturbed machine.
+        let odd = Messages { small_ns: 1.0, large_ns: 1.0, ..messages() }.loggp();
+        assert_eq!((odd.gap_ns, odd.overhead_ns, odd.gap_per_byte_ns), (0.0, 0.0, 0.0));
+    }
+
+    /// By the formulas and by the simulator, which know nothing of each other, two PEs take about
+    /// the same: a message and the barrier at the end.
+    #[test]
+    fn model_and_simulation_agree_on_two_pes() {
+        let parameters = Parameters { loggp: messages().loggp(), copy_gbps: 1e6 };
+        let never = AtomicBool::new(false);
+        let prediction = Prediction {
+            pes: 2,
+            sizes_bytes: &[8, 8 << 10],
+            syncs: &[],
+            budget: Duration::ZERO,
+            stop: &never,
+        };
+        let simulation = parameters.simulation(2, prediction.sizes_bytes);
+        let calls = prediction.fixed();
+        assert_eq!(calls.len(), 1 + 3 * 2);
+        for (query, candidate) in calls {
+            let model_ns = parameters.call_ns(&query);
+            let simulated_ns = simulate(&simulation, &query, &candidate).unwrap();
+            let error = simulated_ns / model_ns - 1.0;
+            assert!(error.abs() < 0.1, "{query:?}: {simulated_ns} beside {model_ns}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! The communication of the applications on a simulated cluster: broadcasts of panels in the rows
+//! and columns of a grid of PEs, and exchanges in them.
+//!
+//! Source: Nishtala, Zheng, Hargrove and Yelick (2011), section 6. The programs of `/apps` are the
+//! applications themselves; these are their calls, in the same order, with blocks of zeros that
+//! nobody multiplies. Computing is time: operations by the most that the machine's processors do.
+//! What is modelled:
+//!
+//! - each call is Consort's algorithm, among the PEs of a row or a column, all rows and columns at
+//!   once on one network;
+//! - where communication overlaps, calls go on by themselves while a PE computes, and their
+//!   messages occupy it for the overhead of each; a program that polls is not as attentive;
+//! - links within the network are never the limit, as in all of this simulator.
+
+mod factors;
+mod transforms;
+
+pub use factors::{Cholesky, Summa};
+pub use transforms::Ft;
+
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    future::{Future, poll_fn},
+    pin::Pin,
+    rc::Rc,
+    task::Poll,
+};
+
+use anyhow::{Context, Result, anyhow, bail};
+use consort::{Candidate, Collective, Query, Rank, SyncModes};
+use consort_fabric::{CallSpec, Poisoned, Ranks};
+use consort_sim::{
+    Buffer, Call, Operands, Pe, Plans, Simulation,
+    machines::{Kind, Machine},
+};
+
+use super::program::barrier;
+use consort_bench::asked::sums;
+
+/// More calls than any program makes, so that none waits for credits.
+const WINDOW: u64 = 1 << 12;
+
+/// How an application communicates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Nonblocking calls, while it computes.
+    Overlap,
+    /// The same calls, blocking.
+    Blocking,
+    /// Blocking calls by the algorithm that stands for an MPI's.
+    Messages,
+}
+
+/// The rate of a PE that has all cores of its node, or one of them, in operations a nanosecond.
+///
+/// # Errors
+/// When nothing is known of it.
+pub fn gflops(machine: &Machine, pes_per_node: u32) -> Result<f64> {
+    let compute = match &machine.kind {
+        Kind::Cluster(cluster) => cluster.compute.as_ref(),
+        _ => None,
+    };
+    let Some(compute) = compute else { bail!("{}: nothing is known of its rate", machine.name) };
+    Ok(compute.node_gflops / f64::from(pes_per_node))
+}
+
+/// A square grid of PEs, numbered row by row.
+#[derive(Clone, Copy, Debug)]
+struct Square {
+    side: u32,
+}
+
+impl Square {
+    fn pes(self) -> u32 {
+        self.side * self.side
+    }
+
+    fn place(self, rank: Rank) -> (u32, u32) {
+        (rank.0 / self.side, rank.0 % self.side)
+    }
+
+    fn row(self, rank: Rank) -> Ranks {
+        Ranks { first: rank.0 / self.side * self.side, stride: 1, count: self.side }
+    }
+
+    fn column(self, rank: Rank) -> Ranks {
+        Ranks { first: rank.0 % self.side, stride: self.side, count: self.side }
+    }
+}
+
+/// The algorithms of a call, by the sizes from which on they serve it: the first from 0.
+pub type Tuned = [(usize, Candidate)];
+
+/// The plans of a row or a column, made when they are first needed.
+struct Teams<'s> {
+    simulation: &'s Simulation,
+    side: u32,
+    tuned: &'s Tuned,
+    plans: RefCell<HashMap<(Rank, usize), Rc<Plans>>>,
+}
+
+impl<'s> Teams<'s> {
+    fn new(simulation: &'s Simulation, side: u32, tuned: &'s Tuned) -> Self {
+        Self { simulation, side, tuned, plans: RefCell::default() }
+    }
+
+    fn plans(&self, collective: Collective, root: Rank, bytes: usize) -> Result<Rc<Plans>> {
+        if let Some(plans) = self.plans.borrow().get(&(root, bytes)) {
+            return Ok(Rc::clone(plans));
+        }
+        let reached = self.tuned.iter().rev().find(|(from_bytes, _)| *from_bytes <= bytes);
+        let (_, candidate) = reached.context("the algorithm of a size")?;
+        let call = CallSpec { root, ..CallSpec::from(&query(collective, self.side, bytes)) };
+        let plans = Rc::new(self.simulation.plan(&call, candidate, &barrier())?);
+        self.plans.borrow_mut().insert((root, bytes), Rc::clone(&plans));
+        Ok(plans)
+    }
+
+    /// A broadcast that `call` has begun.
+    async fn broadcast(&self, call: &Call<'_>, root: Rank, bytes: usize) -> Result<()> {
+        let plans = self.plans(Collective::Broadcast, root, bytes)?;
+        plans.run(call).await.map_err(failed)
+    }
+}
+
+fn failed(_: Poisoned) -> anyhow::Error {
+    anyhow!("a simulated job has failed")
+}
+
+/// A call of a team in symmetric memory, whose PEs may be late.
+pub fn query(collective: Collective, pes: u32, bytes: usize) -> Query {
+    sums(collective, SyncModes::MINE, pes, bytes, true)
+}
+
+/// The operands of a broadcast in place.
+fn in_place(at: usize, bytes: usize) -> Operands<'static> {
+    let buffer = Buffer::Symmetric { at, bytes };
+    Operands { source: buffer.clone(), target: buffer, ..Operands::NONE }
+}
+
+/// Waits for all of some futures of a PE.
+async fn all<'f, T: 'f>(futures: Vec<Pin<Box<dyn Future<Output = T> + 'f>>>) -> Vec<T> {
+    let mut futures: Vec<_> = futures.into_iter().map(|one| (one, None)).collect();
+    poll_fn(|context| {
+        for (future, done) in &mut futures {
+            if done.is_none()
+                && let Poll::Ready(value) = future.as_mut().poll(context)
+            {
+                *done = Some(value);
+            }
+        }
+        if futures.iter().all(|(_, done)| done.is_some()) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    futures.into_iter().filter_map(|(_, done)| done).collect()
+}
+
+/// The time of a program on a cluster, in nanoseconds.
+fn run(simulation: &Simulation, program: impl AsyncFn(&Pe<'_>) -> Result<()>) -> Result<f64> {
+    let outcome = simulation.run(async |pe: &Pe<'_>| {
+        program(pe).await?;
+        Ok(pe.now_ns())
+    })?;
+    let ended_ns = outcome.results.into_iter().collect::<Result<Vec<f64>>>()?;
+    Ok(ended_ns.into_iter().fold(0.0, f64::max))
+}

@@ -1,0 +1,121 @@
+//! Tests of commands: the words and examples that they print, and how they end when interrupted.
+
+use std::{
+    fs,
+    process::{Child, Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+/// The time from the first handler of an interrupt to the last.
+pub const SOON: Duration = Duration::from_millis(100);
+/// The line about an interrupt, with results and without.
+pub const SOME: &str = "interrupted: this is what there was until then";
+/// The same without results.
+pub const NOTHING: &str = "interrupted: there was nothing to show until then";
+/// Much less than the budgets of interrupted commands, much more than a block takes on a busy
+/// machine.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// Whether a page says this, wherever its lines are broken: that depends on the figures before. For
+/// sentences, not for cells of tables: a cell that breaks is on lines between those of others.
+pub fn says(page: &str, words: &str) -> bool {
+    let in_a_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    in_a_line(page).contains(&in_a_line(words))
+}
+
+/// The lines of a section of a help text, without their indentation.
+pub fn section<'h>(help: &'h str, heading: &str) -> Vec<&'h str> {
+    let lines = help.lines().skip_while(|line| *line != heading).skip(1);
+    lines.map_while(|line| line.strip_prefix("  ")).collect()
+}
+
+/// The names of the commands that a help text lists.
+pub fn subcommands(help: &str) -> Vec<&str> {
+    // The description of a command may go on in a line that is indented further.
+    let names = section(help, "Commands:").into_iter().filter(|line| !line.starts_with(' '));
+    let names = names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help");
+    names.collect()
+}
+
+/// The help texts of a command and of all below it, each with the words that ask for it.
+///
+/// # Panics
+/// When a help text is refused.
+pub fn helps(program: &str, command: &[&str]) -> Vec<(String, String)> {
+    let output = Command::new(program).args(command).arg("--help").output();
+    let output = output.expect("the command starts");
+    assert!(output.status.success(), "{command:?}");
+    let help = String::from_utf8(output.stdout).expect("text");
+    let names = subcommands(&help).into_iter();
+    let below: Vec<_> =
+        names.flat_map(|name| helps(program, &[command, &[name]].concat())).collect();
+    [(command.join(" "), help)].into_iter().chain(below).collect()
+}
+
+/// The examples in the help of a command and of all below it.
+///
+/// # Panics
+/// When a help text is refused.
+pub fn examples(program: &str, command: &[&str]) -> Vec<String> {
+    let of_line = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
+    let of_help = |(_, help): (String, String)| {
+        let lines: Vec<_> = section(&help, "Examples:").into_iter().map(of_line).collect();
+        lines.into_iter().flat_map(|line| line.split(" && ").map(str::to_owned).collect::<Vec<_>>())
+    };
+    helps(program, command).into_iter().flat_map(of_help).collect()
+}
+
+/// Checks that each command has examples, and that its help fits: 100 columns, and 80 for examples.
+///
+/// # Panics
+/// When one has none, or does not fit.
+pub fn check_helps(program: &str, name: &str) {
+    for (command, help) in helps(program, &[]) {
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{command}: {help}");
+        let (_, examples) = help.split_once("\nExamples:\n").unwrap_or_default();
+        let long = examples.lines().find(|line| line.chars().count() > 80);
+        assert_eq!(long, None, "{name} {command} --help");
+        let needs_none = command.contains(' ') || help.contains("\nCommands:\n");
+        let begins = format!("  {name} ");
+        assert!(needs_none || examples.starts_with(&begins), "{name} {command} --help: {help}");
+    }
+}
+
+/// Interrupts a command.
+///
+/// # Panics
+/// When there is no shell.
+pub fn interrupt(child: &Child) {
+    let kill = format!("kill -INT {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
+}
+
+/// Waits until a command handles interrupts: it measures from then on.
+fn await_handler(child: &Child) {
+    let path = format!("/proc/{}/status", child.id());
+    let is_handled = || {
+        let status = fs::read_to_string(&path).expect("it runs");
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
+        u64::from_str_radix(mask.trim(), 16).expect("a number") & 1 << 1 != 0
+    };
+    while !is_handled() {
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Starts a command, interrupts it when it has run for this time, and returns its output.
+///
+/// # Panics
+/// When the command does not start, or does not end.
+pub fn interrupted(command: &mut Command, after: Duration) -> Output {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.expect("the command starts");
+    await_handler(&child);
+    thread::sleep(after);
+    let begun = Instant::now();
+    interrupt(&child);
+    let output = child.wait_with_output().expect("the command ends");
+    assert!(begun.elapsed() < LIMIT, "{command:?}: {:?}", begun.elapsed());
+    output
+}
