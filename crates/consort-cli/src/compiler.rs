@@ -17,7 +17,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use consort_fabric::{advice::of_start, environment::variable, files};
+use consort_fabric::{
+    environment::variable,
+    files::{self, start_error},
+};
 use consort_mpi::find_program;
 
 /// The names of the wrappers for C, for C++ and of the launcher, as other libraries call them too.
@@ -193,7 +196,7 @@ impl Compiler {
     /// The error of a compiler that could not be started.
     pub(crate) fn not_started(&self, language: Language, error: &io::Error) -> anyhow::Error {
         let program = self.0.first().map_or("", String::as_str);
-        let why = of_start(Path::new(program), error);
+        let why = start_error(Path::new(program), error);
         anyhow!("cannot start `{program}`: {why}; {} names another compiler", language.variable())
     }
 }

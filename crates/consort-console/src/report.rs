@@ -11,7 +11,7 @@ use consort_bench::{
     environment::Context,
     page::{Page, Part},
 };
-use consort_native::topology::Topology;
+use consort_machine::topology::Topology;
 use consort_report::{Cell, Document, Table, Tone};
 use serde_json::Value;
 

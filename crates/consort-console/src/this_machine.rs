@@ -4,12 +4,12 @@ use consort_bench::{
     page::Page,
     units::{counted, size},
 };
-use consort_native::{
+use consort_machine::{
     affinity::CpuId,
-    obtains_large_page,
     topology::{Cache, CacheKind, Cpu, Topology},
     usage::LargePages,
 };
+use consort_native::obtains_large_page;
 use serde::Serialize;
 
 /// The data of the machine that needs no measurement.
@@ -255,9 +255,9 @@ mod tests {
     }
 
     fn limited(usable_cores: usize, limited_by: Option<Limit>, quota: Option<f64>) -> String {
-        let topology = consort_native::topology::Topology::from_root(
+        let topology = consort_machine::topology::Topology::from_root(
             std::path::Path::new("/nowhere/at/all"),
-            &[0, 1, 2, 5].map(consort_native::affinity::CpuId),
+            &[0, 1, 2, 5].map(consort_machine::affinity::CpuId),
         );
         let machine = Machine::of(&topology);
         usable(&Machine { usable_cores, limited_by, quota_cores: quota, ..machine })

@@ -1,13 +1,10 @@
 //! The foundation of Consort: the vocabulary of all other crates.
 //!
 //! It has ranks and synchronization modes, the [`Fabric`] that collectives are written on, the
-//! [`Machine`] that locks and delegation are written on, the kernels that combine data, and the
-//! errors. It also has the vocabulary of tuning: queries, candidates, and the [`MachineModel`] that
+//! kernels that combine data, and the errors. It also has the vocabulary of tuning: queries, candidates, and the [`MachineModel`] that
 //! cost functions are written over. Nothing here depends on threads, processes or a network.
-//! [`files`] reads what users name, and [`advice`] says what to do about errors of the system, for
-//! all crates.
+//! [`files`] reads what users name, for all crates.
 
-pub mod advice;
 mod call_spec;
 mod candidate;
 mod capabilities;
@@ -20,9 +17,7 @@ mod fabric;
 pub mod files;
 mod kernel;
 mod layout;
-pub mod limits;
 mod local;
-mod machine;
 mod meant;
 mod messages;
 mod model;
@@ -45,6 +40,8 @@ pub use call_spec::CallSpec;
 pub use candidate::{BadCandidate, Candidate};
 pub use capabilities::{Capabilities, Vendor};
 pub use channel::{Channel, LINE_PAYLOAD_BYTES, PAIRWISE_BYTES, Step};
+/// The condition of a wait on a word of symmetric memory.
+pub use consort_machine::Until;
 pub use counters::Counters;
 pub use credits::{Credit, Credits, window};
 pub use error::{Op, Poisoned};
@@ -52,12 +49,11 @@ pub use fabric::Fabric;
 pub use kernel::Kernel;
 pub use layout::Layout;
 pub use local::Local;
-pub use machine::{Line, Machine, Mailbox, Pair, Queue, Thread, Word};
 pub use messages::Messages;
 pub use model::MachineModel;
 pub use nodes::{Nodes, Ranks};
 pub use notifications::{Event, Notification, Notifications, Then};
-pub use one_sided::{Atomic, Signal, Until};
+pub use one_sided::{Atomic, Signal};
 pub use operator::{
     BitAnd, BitOr, BitXor, Max, Min, Operator, OperatorClass, Pod, Product, Sum, UnknownClass,
     Visitor,

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use consort_fabric::advice::of_call;
+use consort_machine::advice::of_call;
 use consort_native::End;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},

@@ -6,10 +6,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use consort_fabric::{
-    Rank,
-    advice::{of_call, of_start},
-};
+use consort_fabric::{Rank, files::start_error};
+use consort_machine::advice::of_call;
 use consort_native::Launcher;
 use rustix::{
     fs::OFlags,
@@ -77,7 +75,7 @@ pub(crate) fn start(
 /// Why a program could not be started.
 fn not_started(launch: &Launch, error: &io::Error) -> io::Error {
     let program = launch.program.to_string_lossy();
-    let why = of_start(Path::new(&launch.program), error);
+    let why = start_error(Path::new(&launch.program), error);
     let mut text = format!("cannot start `{program}`: {why}");
     let is_name = !program.is_empty() && !program.contains('/');
     if error.kind() == io::ErrorKind::NotFound && is_name && Path::new(&launch.program).is_file() {

@@ -20,7 +20,7 @@ use std::{
     thread,
 };
 
-use consort_fabric::advice::of_call;
+use consort_machine::advice::of_call;
 use libc::{c_int, signalfd_siginfo};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit,

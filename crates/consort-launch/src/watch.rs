@@ -10,7 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_fabric::{Rank, advice::of_call};
+use consort_fabric::Rank;
+use consort_machine::advice::of_call;
 use consort_native::{End, Launcher};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},

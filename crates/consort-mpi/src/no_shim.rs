@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use consort_fabric::{advice::is_mounted_noexec, files::Untrusted};
+use consort_fabric::files::{Untrusted, is_mounted_noexec};
 use rustix::process::{Resource, getrlimit};
 
 use super::environment::Flavor;

@@ -14,7 +14,10 @@ use std::{
     process::Command,
 };
 
-use consort_fabric::{advice::of_start, environment::variable, files};
+use consort_fabric::{
+    environment::variable,
+    files::{self, start_error},
+};
 use tempfile::TempDir;
 
 use super::{
@@ -207,7 +210,7 @@ fn compile(
     let output = command.output().map_err(|error| {
         no_compiler(io::Error::new(
             error.kind(),
-            of_start(Path::new(command.get_program()), &error),
+            start_error(Path::new(command.get_program()), &error),
         ))
     })?;
     if !output.status.success() {

@@ -17,7 +17,8 @@ use std::{
 };
 
 use consort_fabric::VendorCall;
-use consort_native::{Frame, Lost, ProcessToken, Region, Transfer, Transport};
+use consort_machine::ProcessToken;
+use consort_native::{Frame, Lost, Region, Transfer, Transport};
 
 use super::{
     environment::Started,

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use consort_native::stay_loaded;
+use consort_machine::stay_loaded;
 
 use super::environment::Started;
 

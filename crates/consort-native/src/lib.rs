@@ -9,7 +9,6 @@
 //!
 //! | folder | what |
 //! | --- | --- |
-//! | `host` | the machine: topology, affinity |
 //! | `launch` | a job: its configuration, the segment's layout, failure |
 //! | `segment`, `state` | shared memory, and the state of the job and of each PE in it |
 //! | `directory` | shared tables on which PEs agree without a message |
@@ -22,9 +21,7 @@
 //! | `progress` | the drivers of calls |
 //! | `heap` | symmetric memory |
 //! | `memory` | copies and combinations |
-//! | `machine` | atomics and messages of any threads, for locks and delegation; it knows no job |
-//! | `sync` | atomics and futexes, or loom's |
-//! | `system` | what only Linux can do, and what does for it elsewhere |
+//! | `system` | memory and descriptors: what only Linux can do, and what does for it elsewhere |
 
 #[cfg(test)]
 use consort_sandbox as _;
@@ -37,11 +34,8 @@ mod far;
 #[doc(hidden)]
 pub mod fuzzing;
 mod heap;
-mod host;
 mod inbox;
 mod launch;
-#[cfg(not(loom))]
-mod machine;
 mod memory;
 mod notifications;
 mod processes;
@@ -49,7 +43,6 @@ mod progress;
 mod roster;
 mod segment;
 mod state;
-mod sync;
 mod system;
 mod tally;
 mod team;
@@ -72,7 +65,6 @@ pub use far::{
     transport::{Frame, Lost, Region, TAGS, Transfer, Transport},
 };
 pub use heap::{block::Block, one_sided::OneSided, word::Width};
-pub use host::{affinity, cores::Cores, threads, topology, usage};
 pub use inbox::{doorbell, geometry::SEQUENCE_BITS, line};
 pub use launch::{
     call_number::CallNumber,
@@ -82,13 +74,7 @@ pub use launch::{
     heap_size::{NoHeapSize, default_heap_bytes, heap_bytes_of},
     job::{Job, NoJob},
     memory::{FileAt, JobMemory, SharedFile},
-    panic::{Panic, discard, panic_reason},
     sites::Site,
-};
-#[cfg(not(loom))]
-pub use machine::{
-    native::NativeMachine,
-    wait::{at_once, block_on, block_on_patiently},
 };
 pub use notifications::NotificationBuffers;
 #[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
@@ -98,14 +84,8 @@ pub use processes::{
     end::End,
     launcher::Launcher,
     member::{Member, NoMember},
-    token::ProcessToken,
 };
-pub use progress::{
-    engine::Engine,
-    event::Event,
-    patience::nap_after,
-    policy::{UnknownWaiting, Waiting},
-};
+pub use progress::{engine::Engine, event::Event};
 pub use segment::{
     large_page::obtains_large_page,
     no_memory::NoMemory,
@@ -114,14 +94,7 @@ pub use segment::{
 pub use state::{
     accessing::{Access, Accessing},
     beat::{Awaited, Beat, Beats, Wait, Waits},
-    parker::{Epoch, Parker},
     poison::{Poison, PoisonFlag},
-    sleepers::{Sleeper, Sleepers},
 };
-pub use sync::{
-    biased::{Biased, BiasedGuard, ThreadToken},
-    futex::Scope,
-};
-pub use system::fork::{Hold, hold, in_children, stay_loaded};
 pub use tally::{Counted, Tally};
 pub use team::{group::Group, message::message_name};

@@ -26,7 +26,8 @@ use std::{
 };
 
 use consort::{Pes, Rank};
-use consort_native::{Failure, Job, Member, ProcessToken};
+use consort_machine::ProcessToken;
+use consort_native::{Failure, Job, Member};
 use libc::c_int;
 
 /// The job, and which PE of it this process is.

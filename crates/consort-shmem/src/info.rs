@@ -2,7 +2,8 @@
 
 use std::io::{self, Write as _};
 
-use consort_native::{obtains_large_page, usage::LargePages};
+use consort_machine::usage::LargePages;
+use consort_native::obtains_large_page;
 use libc::{c_char, c_int};
 
 use crate::{environment::SYMMETRIC_SIZE, world::World};

@@ -17,9 +17,8 @@ use std::{
 
 use consort::{Job, Joined, Pes, Rank};
 use consort_fabric::environment::variable;
-use consort_native::{
-    Biased, Failure, Member, ProcessToken, SharedFile, Statics, ThreadToken, in_children,
-};
+use consort_machine::{Biased, ProcessToken, ThreadToken, in_children};
+use consort_native::{Failure, Member, SharedFile, Statics};
 use libc::{c_int, c_void};
 
 use crate::{

@@ -13,7 +13,8 @@ use std::{
 };
 
 use consort::{Rank, Team};
-use consort_native::{Biased, BiasedGuard, OneSided, Statics, ThreadToken};
+use consort_machine::{Biased, BiasedGuard, ThreadToken};
+use consort_native::{OneSided, Statics};
 use libc::c_int;
 
 use crate::{

@@ -17,7 +17,7 @@ use std::{
     ptr, thread,
 };
 
-use consort_native::{ProcessToken, discard};
+use consort_machine::{ProcessToken, discard};
 
 use crate::{
     closure::{Frame, Shared, words},

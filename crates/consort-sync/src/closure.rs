@@ -11,8 +11,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use consort_fabric::{Machine, Word};
-use consort_native::{at_once, discard};
+use consort_machine::{Machine, Word, at_once, discard};
 
 use crate::{
     delegation::{Backlog, Service},

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use consort_native::{block_on, block_on_patiently};
+use consort_machine::{block_on, block_on_patiently};
 
 use crate::{
     delegation::{Locked, Scheme, ServerScheme},

@@ -2,8 +2,7 @@
 
 use std::ptr;
 
-use consort_fabric::Machine;
-use consort_native::{at_once, block_on};
+use consort_machine::{Machine, at_once, block_on};
 
 use crate::{
     closure::{Call, Shared, frame},

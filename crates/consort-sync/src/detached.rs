@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use consort_native::{ProcessToken, discard};
+use consort_machine::{ProcessToken, discard};
 use oneshot::{RecvError, TryRecvError};
 
 use crate::closure::{Frame, POISONED, Shared, words};

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "the machine is shared by all threads")]
 
-use consort_native::NativeMachine;
+use consort_machine::NativeMachine;
 
 /// The machine of all threads of the program.
 // SAFETY: only locks, schemes and what is native of them use it. Their traits are unsafe and

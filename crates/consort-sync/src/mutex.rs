@@ -6,7 +6,7 @@
 
 use std::{fmt, mem::ManuallyDrop};
 
-use consort_native::{at_once, block_on};
+use consort_machine::{at_once, block_on};
 use lock_api::{GuardNoSend, RawMutex};
 
 use crate::{

@@ -7,8 +7,9 @@ use std::{
     thread::{self, Builder, JoinHandle},
 };
 
-use consort_fabric::{Machine, advice::of_thread};
-use consort_native::{ProcessToken, block_on, block_on_patiently, stay_loaded};
+use consort_machine::{
+    Machine, ProcessToken, advice::of_thread, block_on, block_on_patiently, stay_loaded,
+};
 
 use crate::{
     batch::Batch,

@@ -4,7 +4,7 @@
 
 use std::{array, cell::UnsafeCell, sync::OnceLock};
 
-use consort_fabric::{Machine, Thread};
+use consort_machine::{Machine, Thread};
 
 use crate::machine::MACHINE;
 

@@ -12,8 +12,9 @@ use consort_collectives::{
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, MachineModel, Nodes, Query, Vendor,
 };
+use consort_machine::{hold, topology::Topology};
 use consort_mpi::Started;
-use consort_native::{Job, hold, topology::Topology};
+use consort_native::Job;
 use consort_tuner::{Catalog, Identity, Revisions};
 
 use crate::{fabric::Fabric, runtime::making::Outside};
@@ -295,7 +296,7 @@ impl Algorithms {
     fn caches(&self, pes: u32) -> Nodes {
         let _hold = hold();
         let mut known = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry(pes).or_insert_with(|| self.of_all.caches_of(pes as usize))
+        *known.entry(pes).or_insert_with(|| Nodes::of(&self.of_all.caches_of(pes as usize)))
     }
 
     /// The model of so many PEs.

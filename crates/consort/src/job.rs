@@ -11,7 +11,8 @@ use std::{
 };
 
 use consort_fabric::Rank;
-use consort_native::{Failure, discard};
+use consort_machine::discard;
+use consort_native::Failure;
 
 use crate::{
     Error, Pe, Result,

@@ -3,8 +3,9 @@
 
 use std::{sync::Arc, thread};
 
-use consort_fabric::{Rank, advice::of_thread, environment, limits::counts_unused_memory};
-use consort_native::{Failure, Origin, default_heap_bytes, heap_bytes_of, threads::Starting};
+use consort_fabric::{Rank, environment};
+use consort_machine::{advice::of_thread, limits::counts_unused_memory, threads::Starting};
+use consort_native::{Failure, Origin, default_heap_bytes, heap_bytes_of};
 
 use crate::{
     Error,

@@ -217,8 +217,9 @@ pub use consort_fabric::{
     BitAnd, BitOr, BitXor, Candidate, Collective, Max, Min, OperatorClass, Product, Query, Rank,
     Sum, SyncMode,
 };
+pub use consort_machine::Waiting;
 #[doc(inline)]
-pub use consort_native::{Failure, HeapError, Members, NoHeapSize, Waiting};
+pub use consort_native::{Failure, HeapError, Members, NoHeapSize};
 #[doc(hidden)]
 pub use consort_native::{Origin, UnknownOrigin};
 #[doc(inline)]

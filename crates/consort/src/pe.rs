@@ -3,7 +3,8 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use consort_fabric::Rank;
-use consort_native::{Endpoint, Job, Waiting};
+use consort_machine::Waiting;
+use consort_native::{Endpoint, Job};
 
 use crate::{
     Error, Fabric, Result, Team,

@@ -9,7 +9,8 @@ mod start;
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use consort_fabric::{Candidate, Collective, Nodes, Rank};
-use consort_native::{Origin, SharedFile, Waiting, affinity};
+use consort_machine::{Waiting, affinity};
+use consort_native::{Origin, SharedFile};
 use consort_tuner::Arrival;
 
 use crate::{

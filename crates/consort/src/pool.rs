@@ -24,8 +24,9 @@ use std::{
     thread::JoinHandle,
 };
 
-use consort_fabric::{Rank, advice::of_thread};
-use consort_native::{Event, ProcessToken, threads::Starting};
+use consort_fabric::Rank;
+use consort_machine::{ProcessToken, advice::of_thread, threads::Starting};
+use consort_native::Event;
 
 use crate::{
     Error, Pe, Result,

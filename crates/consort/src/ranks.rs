@@ -10,12 +10,14 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use consort_fabric::{Rank, advice::of_thread};
-use consort_native::{
-    Cores, Engine, Failure, Job, NoMemory, Panic,
+use consort_fabric::Rank;
+use consort_machine::{
+    Cores, Panic,
+    advice::of_thread,
     affinity::{self, CpuId},
     discard, panic_reason,
 };
+use consort_native::{Engine, Failure, Job, NoMemory};
 
 use crate::{
     Error, Pe, Result,

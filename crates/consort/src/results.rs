@@ -6,7 +6,7 @@ use std::{
 };
 
 use consort_fabric::Rank;
-use consort_native::discard;
+use consort_machine::discard;
 
 use crate::{Error, Pe, Result};
 

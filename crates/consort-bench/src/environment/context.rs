@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use consort_native::topology::Topology;
+use consort_machine::topology::Topology;
 use serde::Serialize;
 
 use super::{date, switches::Switches, watch::Watch};

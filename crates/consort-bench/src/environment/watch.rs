@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_native::{affinity::CpuId, topology::Topology, usage};
+use consort_machine::{affinity::CpuId, topology::Topology, usage};
 
 use super::switches::Switches;
 

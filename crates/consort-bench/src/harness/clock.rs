@@ -9,7 +9,7 @@ use std::hint::spin_loop;
 
 use consort::{Arrival, Rank, Result, Team};
 use consort_fabric::statistics::Summary;
-use consort_native::usage;
+use consort_machine::usage;
 
 use super::{
     arrival::Delays,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use consort::{Candidate, Collective, Error, Fabric, Pes, Rank};
-use consort_native::topology::Topology;
+use consort_machine::topology::Topology;
 use serde::{Deserialize, Serialize};
 
 use super::{

@@ -7,7 +7,7 @@ use std::{
 };
 
 use consort::{Candidate, Collective, Error, Pe, Result, Team};
-use consort_native::usage::involuntary_switches;
+use consort_machine::usage::involuntary_switches;
 
 use super::{
     clock::Clock,

@@ -16,7 +16,8 @@ use std::{
 use anyhow::{Result, ensure};
 use consort::{Error, Fabric, MachineShape, Pes, Rank, Signal, Symmetric, Team, Until};
 use consort_fabric::statistics::median;
-use consort_native::{SharedFile, topology::Topology};
+use consort_machine::topology::Topology;
+use consort_native::SharedFile;
 use serde::{Deserialize, Serialize};
 
 use super::started::{self, Task};

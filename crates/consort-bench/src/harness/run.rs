@@ -2,7 +2,7 @@
 
 use consort::{Arrival, Fabric, Waiting};
 use consort_fabric::statistics::{Summary, launches};
-use consort_native::topology::Topology;
+use consort_machine::topology::Topology;
 use consort_tuner::TransferClass;
 
 use super::{

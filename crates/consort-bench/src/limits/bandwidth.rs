@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_native::affinity::CpuId;
+use consort_machine::affinity::CpuId;
 
 use super::between::{after_rewriting, median_within};
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn bandwidths_between_two_cores_are_plausible() {
-        let [a, b, ..] = consort_native::affinity::allowed()[..] else { return };
+        let [a, b, ..] = consort_machine::affinity::allowed()[..] else { return };
         for measure in [pull_gbps, pull_combine_gbps] {
             let gbps = measure(a, b, 32 << 10, Duration::from_millis(20)).unwrap();
             assert!((0.01..10_000.0).contains(&gbps), "{gbps} GB/s");

@@ -14,7 +14,7 @@ use std::{
 };
 
 use consort_fabric::statistics::median;
-use consort_native::affinity::{self, CpuId};
+use consort_machine::affinity::{self, CpuId};
 
 use super::ping_pong::{PingPong, Unanswered};
 

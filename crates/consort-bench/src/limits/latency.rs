@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_native::affinity::CpuId;
+use consort_machine::affinity::CpuId;
 
 use super::between::{after_rewriting, median_within};
 
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn loads_from_another_core_are_plausible() {
-        let [a, b, ..] = consort_native::affinity::allowed()[..] else { return };
+        let [a, b, ..] = consort_machine::affinity::allowed()[..] else { return };
         let ns = pull_load_ns(a, b, 32 << 10, BUDGET).unwrap();
         assert!((0.5..1e5).contains(&ns), "{ns} ns");
     }

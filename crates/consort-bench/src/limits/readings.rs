@@ -13,7 +13,7 @@
 use std::{fmt, io, time::Duration};
 
 use consort_fabric::statistics::Summary;
-use consort_native::{
+use consort_machine::{
     affinity::{CpuId, Pinned},
     topology::Topology,
 };

@@ -6,7 +6,7 @@
 use std::{io, iter, time::Duration};
 
 use consort_fabric::statistics::median;
-use consort_native::{affinity::CpuId, topology::Topology};
+use consort_machine::{affinity::CpuId, topology::Topology};
 use consort_tuner::TransferClass;
 use serde::Serialize;
 

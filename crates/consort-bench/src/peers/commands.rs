@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, anyhow, bail};
-use consort_fabric::{advice::of_start, files::resolve_trusted};
+use consort_fabric::files::{resolve_trusted, start_error};
 pub(super) use consort_mpi::find_program;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tempfile::TempDir;
@@ -95,7 +95,7 @@ pub(super) fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -
         .stderr(complaint.try_clone()?)
         .spawn()
         .map_err(|error| {
-            let why = of_start(Path::new(command.get_program()), &error);
+            let why = start_error(Path::new(command.get_program()), &error);
             anyhow!("cannot start {}: {why}", command.get_program().display())
         })?;
     let Some(status) = status_within(&mut child, limit, stop)? else {

@@ -17,7 +17,7 @@ use std::{
 
 use anyhow::Result;
 use consort::{Collective, Fabric};
-use consort_native::{affinity::CpuId, topology::Topology};
+use consort_machine::{affinity::CpuId, topology::Topology};
 
 use super::printed::Printed;
 use crate::{

@@ -21,7 +21,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use consort::{Pes, Rank, Symmetric, Team, Until};
 use consort_fabric::statistics::Summary;
-use consort_native::usage::processor_time;
+use consort_machine::usage::processor_time;
 
 use crate::{
     harness::{Figure, Mode},

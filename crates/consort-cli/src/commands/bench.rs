@@ -28,7 +28,12 @@ mod sharing;
 mod text;
 mod told;
 
-use consort_console::refuse;
+use consort_console::{
+    interrupt,
+    measurement::Measurement,
+    output::{self, progress::Progress},
+    refuse,
+};
 use std::{
     process::ExitCode,
     rc::Rc,
@@ -46,11 +51,6 @@ use consort_bench::{
 use arguments::What;
 pub(crate) use arguments::{Bench, names};
 use compare::Old;
-use consort_console::{
-    interrupt,
-    measurement::Measurement,
-    output::{self, progress::Progress},
-};
 use options::Options;
 
 /// The exit status where something is slower than it may be.

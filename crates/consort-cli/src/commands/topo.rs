@@ -11,7 +11,10 @@ mod outcome;
 mod places;
 mod text;
 
-use consort_console::require;
+use consort_console::{
+    args, interrupt, measurement::Measurement, output::progress::Progress, report::Told, require,
+    results::Results, this_machine::Machine,
+};
 use std::{io, process::ExitCode, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::Result;
@@ -21,14 +24,10 @@ use consort_bench::{
     harness::places::Survey,
     limits::survey::{self, Plan},
 };
-use consort_native::topology::Topology;
+use consort_machine::topology::Topology;
 use consort_report::Document;
 use serde_json::Value;
 
-use consort_console::{
-    args, interrupt, measurement::Measurement, output::progress::Progress, report::Told,
-    results::Results, this_machine::Machine,
-};
 use outcome::Report;
 
 const EXAMPLES: &str = "\

@@ -19,7 +19,10 @@ mod page;
 mod plots;
 mod watch;
 
-use consort_console::require;
+use consort_console::{
+    args, interrupt, measurement::Measurement, output::overrun, report::Told, require,
+    results::Results,
+};
 use std::{
     num::NonZeroUsize,
     path::{Path, PathBuf},
@@ -41,9 +44,6 @@ use consort_tuner::{
 
 use crate::wisdom_file::{self, advised, set_aside};
 use check::Request;
-use consort_console::{
-    args, interrupt, measurement::Measurement, output::overrun, report::Told, results::Results,
-};
 use mix::Recorded;
 use page::Story;
 use watch::{Meter, Watch};

@@ -3,8 +3,7 @@
 use consort_bench::workloads::critical_sections::Entry;
 use consort_report::{Axis, Bar, Bars, Document, Group, Lines, Point, Scale, Series};
 
-use consort_console::output;
-use consort_console::report::axes;
+use consort_console::{output, report::axes};
 
 /// The names of the bars.
 const KINDS: [&str; 2] = ["Consort", "other libraries"];

@@ -8,12 +8,14 @@
 //! - [`open`], [`read`] and [`read_text`] take regular files alone, of at most [`MOST_BYTES`];
 //! - [`create_folders`] makes folders that only this user may write;
 //! - [`replace`](replace()) writes a new file in the place of an old one;
-//! - [`resolve_trusted`] refuses what another user could have written (`trust`).
+//! - [`resolve_trusted`] refuses what another user could have written (`trust`);
+//! - [`start_error`] says why a program did not start.
 //!
 //! The errors say what is wrong with the file and what to do. Callers add the path. Files of the
 //! system, such as those in `/proc`, are not read by these functions.
 
 mod replace;
+mod starting;
 mod trust;
 
 use std::{
@@ -23,6 +25,7 @@ use std::{
 };
 
 pub use replace::{Target, replace, try_to_replace};
+pub use starting::{is_mounted_noexec, start_error};
 pub use trust::{Untrusted, open_private_folder, resolve_trusted};
 
 /// The most bytes that are read from a file: many times what any of our files has.

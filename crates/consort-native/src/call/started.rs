@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use super::{operands::Operands, pending_calls::PendingCalls, view::Call};
 use crate::{
-    launch::{job::Job, panic::Panic},
-    progress::engine::Engine,
-    segment::reservation::Segment,
-    team::group::Group,
+    launch::job::Job, progress::engine::Engine, segment::reservation::Segment, team::group::Group,
 };
+use consort_machine::panic::Panic;
 
 /// State that all nonblocking calls of one PE in one team share. Each PE has its own copy: with one
 /// for all PEs, each call would move the cache line of its reference count between cores.

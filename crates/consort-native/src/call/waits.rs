@@ -15,8 +15,8 @@ use super::view::Call;
 use crate::{
     inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
     memory::{region::Memory, word::Word},
-    progress::executor::Watch,
 };
+use consort_machine::wait::executor::Watch;
 
 /// A wait for a step is over when the word is ahead of the step by less than this.
 const STEPS_AHEAD: u64 = 1 << 32;

@@ -16,8 +16,8 @@ use super::{
 use crate::{
     segment::{no_memory::NoMemory, page::PAGE, part::Words, reservation::Segment},
     state::poison::PoisonFlag,
-    sync::yield_now,
 };
+use consort_machine::sync::yield_now;
 
 /// The largest number of blocks of symmetric memory, and of groups, at a time.
 const PIECES: usize = 1 << 16;

@@ -25,12 +25,12 @@ use crate::{
     progress::{
         deadlock::Deadlocks,
         engine::{Engine, SCRATCH},
-        patience::Patience,
     },
     segment::{origin::Origin, reservation::Segment},
     tally::Tally,
     team::group::Group,
 };
+use consort_machine::wait::patience::Patience;
 
 /// The state that a PE has once, for all of its teams.
 pub(super) struct Pe {

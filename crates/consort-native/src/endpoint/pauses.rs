@@ -15,14 +15,15 @@ use super::{
 use crate::{
     call::view::Call,
     far::{link::Far, progress::Look},
-    progress::{
-        deadlock,
-        executor::Idle,
-        patience::{POLLS_PER_YIELD, SLEEP, Yields, nap_after},
-        policy::Waiting,
-    },
-    state::{beat::Awaited, sleepers::Sleeper},
+    progress::deadlock,
+    state::beat::Awaited,
     team::telling::Asked,
+};
+use consort_machine::wait::{
+    executor::Idle,
+    patience::{POLLS_PER_YIELD, SLEEP, Yields, nap_after},
+    policy::Waiting,
+    sleepers::Sleeper,
 };
 
 /// How long a wait in a job with far PEs yields, once nothing comes, before it sleeps.

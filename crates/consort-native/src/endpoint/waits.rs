@@ -18,8 +18,8 @@ use super::{
 use crate::{
     call::view::Call,
     heap::word::{HeapWord, Width},
-    progress::executor::{Watch, block_on},
 };
+use consort_machine::wait::executor::{Watch, block_on};
 
 /// Nothing to watch: the executor polls without a break.
 struct Unwatched;

@@ -23,7 +23,8 @@ use super::{
     transport::{Frame, Lost, Transport},
     writes::Writes,
 };
-use crate::{memory::region::Memory, progress::deadlock::snapshot::Pulse, system::clock};
+use crate::{memory::region::Memory, progress::deadlock::snapshot::Pulse};
+use consort_machine::system::clock;
 
 /// The words of a frame that is sent without waiting for more packets.
 const FULL: usize = 1024;

@@ -11,10 +11,8 @@ use super::{
     link::{Far, Link},
     packet::{Question, Told},
 };
-use crate::{
-    launch::{failure::Failure, job::Job, reason},
-    progress::patience::nap_after,
-};
+use crate::launch::{failure::Failure, job::Job, reason};
+use consort_machine::wait::patience::nap_after;
 
 /// How long the process that is to say why the job has failed waits for the others when it ends,
 /// and how long the others do.

@@ -24,8 +24,9 @@ use super::word::{HeapWord, Width};
 use crate::{
     launch::job::Job,
     memory::{extent::Extent, region::Memory},
-    progress::{event, patience::Patience},
+    progress::event,
 };
+use consort_machine::wait::patience::Patience;
 
 /// One-sided operations of a PE, or of a thread that works for it, on the heaps of all PEs.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@
 use consort_fabric::{Capabilities, Nodes, Rank, Vendor, window};
 
 use super::line::Line;
-use crate::host::pairwise::pairwise_bytes;
+use crate::launch::pairwise::pairwise_bytes;
 
 /// Bits of the sequence number in a message's word; the bits above distinguish calls.
 ///

@@ -11,7 +11,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::sync::AtomicU64;
+use consort_machine::sync::AtomicU64;
 
 /// Words of payload in a line.
 pub const PAYLOAD_WORDS: usize = 7;

@@ -25,8 +25,8 @@ use crate::{
         accessing::Accessing,
         header::{Header, PeState},
     },
-    system::fork,
 };
+use consort_machine::system::fork;
 
 /// The parts of a job that a child changes.
 struct Flags {

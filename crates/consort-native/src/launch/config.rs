@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use consort_fabric::{Nodes, Rank};
 
-use crate::{progress::policy::Waiting, segment::origin::Origin};
+use crate::segment::origin::Origin;
+use consort_machine::wait::policy::Waiting;
 
 /// The shortest and the longest time between two checks of a waiting PE. Finding a deadlock takes
 /// up to eight checks, and is to take less than three seconds.

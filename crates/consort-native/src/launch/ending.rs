@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use consort_fabric::Rank;
 
 use super::{job::Job, reason::ENDED};
-use crate::{processes::member::Joined, progress::patience::Patience};
+use crate::processes::member::Joined;
+use consort_machine::wait::patience::Patience;
 
 /// The waits of all PEs of a job at some time.
 #[derive(Debug)]

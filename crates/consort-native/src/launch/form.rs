@@ -24,9 +24,9 @@ use crate::{
         reservation::Segment,
     },
     state::header::Header,
-    system::clock,
     team::memory::GroupMemory,
 };
+use consort_machine::system::clock;
 
 /// The form of a job's segment.
 pub(super) struct Form {

@@ -3,9 +3,10 @@
 //! A heap is address space, and takes memory when it is used. So all heaps together may be larger
 //! than the machine's memory. One heap may not: nobody could use all of it.
 
-use consort_fabric::limits::{MemoryLimit, most};
-
-use crate::host::usage::memory_bytes;
+use consort_machine::{
+    limits::{MemoryLimit, most},
+    usage::memory_bytes,
+};
 
 /// The default size of a heap, as in Sandia OpenSHMEM.
 const DEFAULT_BYTES: usize = 512 << 20;

@@ -17,7 +17,6 @@ use super::{
     form::{self, Form},
     layout::Parts,
     memory::JobMemory,
-    panic::{Panic, panic_reason},
     reason,
     sites::Sites,
 };
@@ -30,10 +29,7 @@ use crate::{
     far::link::Far,
     heap::staging::{Extents, Staging},
     inbox::geometry::Geometry,
-    processes::{
-        member::{Joined, Member, NoBegin, NoMember},
-        token::ProcessToken,
-    },
+    processes::member::{Joined, Member, NoBegin, NoMember},
     progress::event::Place,
     segment::{
         backing::Backing,
@@ -46,8 +42,12 @@ use crate::{
         header::{Header, PeState},
         poison::PoisonFlag,
     },
+};
+use consort_machine::{
+    panic::{Panic, panic_reason},
     sync::futex::Scope,
     system::clock,
+    token::ProcessToken,
 };
 
 /// A launch. Lives until the last PE, buffer and handle is dropped.

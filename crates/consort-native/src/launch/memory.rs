@@ -17,7 +17,6 @@ use super::{
 };
 use crate::{
     directory::blocks::HeapError,
-    processes::token::ProcessToken,
     segment::{
         backing::{Backing, SharedEnd},
         no_memory::NoMemory,
@@ -27,9 +26,9 @@ use crate::{
         reservation::Segment,
     },
     state::header::Header,
-    sync::asymmetric,
     system::process as system,
 };
+use consort_machine::{sync::asymmetric, token::ProcessToken};
 
 /// The memory of a job, as one process sees it.
 pub struct JobMemory {

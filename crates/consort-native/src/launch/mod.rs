@@ -10,11 +10,11 @@
 //! | `heaps` | where the memory of each PE lies in it |
 //! | `children` | the job in children that the process forks |
 //! | `presence` | whether a thread runs a PE |
+//! | `pairwise` | how long messages may be that two PEs exchange in lines which both write |
 //! | `distance` | which PEs are near, and which are far |
 //! | `naming` | the names of calls, for errors |
 //! | `call_number` | the number of a call's name |
 //! | `failure`, `reason` | why a job has failed, and its encoding in words of shared memory |
-//! | `panic` | a thread's panic |
 //! | `sites` | where in the program the recent calls were made |
 
 pub(crate) mod call_number;
@@ -30,7 +30,7 @@ pub(crate) mod job;
 pub(crate) mod layout;
 pub(crate) mod memory;
 mod naming;
-pub(crate) mod panic;
+pub(crate) mod pairwise;
 mod presence;
 pub(crate) mod reason;
 pub(crate) mod sites;

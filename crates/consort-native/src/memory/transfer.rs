@@ -10,10 +10,8 @@ use super::{
     copy::{copy_past_caches, copy_shared, copy_shared_line},
     region::Memory,
 };
-use crate::{
-    inbox::line::{LineWord, PAYLOAD_WORDS},
-    system::clock,
-};
+use crate::inbox::line::{LineWord, PAYLOAD_WORDS};
+use consort_machine::system::clock;
 
 /// The beginning of a copy for other cores, by which the way of the rest is chosen.
 const BEGINNING: usize = 8 << 10;

@@ -18,9 +18,9 @@ use crate::{
         reservation::Segment,
     },
     state::header::{Header, PeState},
-    sync::futex::Scope,
     system::process as system,
 };
+use consort_machine::sync::futex::Scope;
 
 /// The memory that the processes of a launcher share.
 pub struct Launcher {

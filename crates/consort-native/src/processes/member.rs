@@ -20,7 +20,6 @@ use consort_fabric::{Rank, environment::variable};
 use super::{
     binding::Binding,
     control::{self, Control, Found, MOST_PROCESSES, VARIABLE},
-    token::ProcessToken,
 };
 use crate::{
     directory::blocks::HeapError,
@@ -31,9 +30,9 @@ use crate::{
         part::Single,
         reservation::{OnRelease, Segment},
     },
-    sync::asymmetric,
-    system::{fork::hold, process as system},
+    system::process as system,
 };
+use consort_machine::{sync::asymmetric, system::fork::hold, token::ProcessToken};
 
 /// How long a process sleeps between two looks at the control.
 const LOOK: Duration = Duration::from_micros(50);

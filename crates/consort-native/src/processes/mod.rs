@@ -16,7 +16,6 @@
 //! | `member` | a process that a launcher has started |
 //! | `launcher` | the launcher's part |
 //! | `reports` | why processes cannot start |
-//! | `token` | which process has made an object |
 //! | `statics` | the program's static variables where peers reach them; Linux only |
 
 pub(crate) mod binding;
@@ -27,4 +26,3 @@ pub(crate) mod member;
 mod reports;
 #[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
 pub(crate) mod statics;
-pub(crate) mod token;

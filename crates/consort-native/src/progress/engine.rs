@@ -35,10 +35,12 @@ use std::{
 };
 
 use crate::{
-    launch::panic::{Panic, discard},
-    processes::token::ProcessToken,
     segment::{no_memory::NoMemory, origin::Origin, reservation::Segment},
     tally::{Counted, Tally},
+};
+use consort_machine::{
+    panic::{Panic, discard},
+    token::ProcessToken,
 };
 
 /// The name of scratch memory in errors.

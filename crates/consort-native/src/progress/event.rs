@@ -10,13 +10,13 @@ use std::{
     time::Duration,
 };
 
-use super::patience::{POLLS_PER_YIELD, Patience, SLEEP, Yields};
-use crate::{
-    state::{
+use consort_machine::{
+    sync::futex::Scope,
+    wait::{
         parker::Parker,
+        patience::{POLLS_PER_YIELD, Patience, SLEEP, Yields},
         sleepers::{Sleeper, Sleepers},
     },
-    sync::futex::Scope,
 };
 
 /// Where threads wait, and who wakes them.

@@ -38,7 +38,7 @@ fn begins_mapping_of(line: &str, at: usize) -> bool {
 #[cfg(all(test, target_os = "linux", not(any(loom, miri))))]
 mod tests {
     use super::*;
-    use crate::host::usage::LargePages;
+    use consort_machine::usage::LargePages;
 
     #[test]
     fn system_that_forbids_large_pages_provides_none() {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use consort_fabric::limits::{MemoryLimit, Refused, left, memory_left, remedy};
+use consort_machine::limits::{MemoryLimit, Refused, left, memory_left, remedy};
 
 use super::origin::Origin;
 use crate::system::allocator;

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::sync::futex::Scope;
+use consort_machine::sync::futex::Scope;
 
 /// Whether a segment belongs to one process or can be shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -242,7 +242,7 @@ mod tests {
 
     /// Where memory can come from on this system: only Linux has shared segments.
     fn origins() -> impl Iterator<Item = Origin> {
-        Origin::EVERY.into_iter().take(if crate::system::IS_LINUX { 2 } else { 1 })
+        Origin::EVERY.into_iter().take(if consort_machine::system::IS_LINUX { 2 } else { 1 })
     }
 
     #[test]

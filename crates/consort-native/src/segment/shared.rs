@@ -17,11 +17,9 @@ use std::{
 
 use crate::{
     roster::{Entry, Roster},
-    system::{
-        fork::{end_child, in_children_once},
-        memory,
-    },
+    system::memory,
 };
+use consort_machine::system::fork::{end_child, in_children_once};
 
 /// The pages of a file that a segment is, until this is dropped, which is before they are unmapped.
 pub(super) struct Shared(Entry<Mapped>);
@@ -90,7 +88,8 @@ mod tests {
         reservation::Segment,
     };
     use super::*;
-    use crate::{processes::token::ProcessToken, system::process};
+    use crate::system::process;
+    use consort_machine::token::ProcessToken;
 
     /// A file with this end.
     struct End(ProcessToken, Arc<File>, AtomicU64);

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use consort_fabric::Poisoned;
 
 use super::poison::PoisonFlag;
-use crate::sync::{AtomicU32, fence, yield_now};
+use consort_machine::sync::{AtomicU32, fence, yield_now};
 
 /// The flag, on a line of its own: not 0 while its PE copies memory that a peer has exposed.
 #[repr(C, align(64))]

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::sync::{AtomicU64, fence};
+use consort_machine::sync::{AtomicU64, fence};
 
 /// Words of the record.
 const WORDS: usize = 7;

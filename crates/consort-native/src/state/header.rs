@@ -4,8 +4,9 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::{accessing::Accessing, beat::Beat, parker::Parker, poison::Poison, sleepers::Sleepers};
+use super::{accessing::Accessing, beat::Beat, poison::Poison};
 use crate::segment::part::Flat;
+use consort_machine::wait::{parker::Parker, sleepers::Sleepers};
 
 /// The state of a job, at the beginning of its segment.
 #[repr(C)]

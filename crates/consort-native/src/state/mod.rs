@@ -4,14 +4,10 @@
 //! | --- | --- |
 //! | `poison` | whether and why the job has failed |
 //! | `header` | the states of all PEs, and what the job is |
-//! | `parker` | the word that a PE sleeps at |
-//! | `sleepers` | how many threads sleep, so that senders look at one word |
 //! | `accessing` | whether a PE copies a peer's memory |
 //! | `beat` | the call that a PE waits in |
 
 pub(crate) mod accessing;
 pub(crate) mod beat;
 pub(crate) mod header;
-pub(crate) mod parker;
 pub(crate) mod poison;
-pub(crate) mod sleepers;

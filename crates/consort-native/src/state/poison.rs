@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::sync::{AtomicU32, AtomicU64, yield_now};
+use consort_machine::sync::{AtomicU32, AtomicU64, yield_now};
 
 /// Words of a reason.
 pub(crate) const REASON_WORDS: usize = 1024;

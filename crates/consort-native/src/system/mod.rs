@@ -2,16 +2,9 @@
 //!
 //! | file | Linux | elsewhere, and in Miri |
 //! | --- | --- | --- |
-//! | `affinity` | threads are moved and bound to processors | they are not |
 //! | `allocator` | the address space of the C library's allocator | nothing is known |
-//! | `clock` | one for all processes of the machine | one for each process |
-//! | `fence` | `membarrier` | none: a wake-up may be lost, and sleeps are short |
-//! | `fork` | handlers of the C library notice forked children, and a shared library is pinned | the process's number tells them, and a library must not be unloaded |
-//! | `futex` | the system's | threads park; a table of the process lists them with their words |
 //! | `memory` | mappings without commitment | the allocator's |
 //! | `process` | files in memory that processes share | none |
-//! | `thread_end` | after the destructors of thread-local variables | among them |
-//! | `usage` | what is counted of a thread, and of memory | nothing |
 //!
 //! The configuration `consort_portable` selects the second column on Linux, for tests.
 
@@ -24,7 +17,3 @@ mod portable;
 pub(crate) use linux::*;
 #[cfg(not(all(target_os = "linux", not(any(miri, consort_portable)))))]
 pub(crate) use portable::*;
-
-/// Whether this is the system that `linux` is for.
-#[cfg(test)]
-pub(crate) const IS_LINUX: bool = cfg!(all(target_os = "linux", not(any(miri, consort_portable))));

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-use consort_fabric::{Line, Machine, Word};
+use consort_machine::{Line, Machine, Word};
 
 use super::Service;
 

@@ -18,7 +18,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use consort_fabric::{Line, Machine, Until, Word};
+use consort_machine::{Line, Machine, Until, Word};
 
 use super::{MAX_OPS, Scheme, Serverless, Service};
 use crate::locks::{RawLock, TestAndSet};

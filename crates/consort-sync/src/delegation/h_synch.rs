@@ -8,7 +8,7 @@
 
 use std::cell::Cell;
 
-use consort_fabric::{Machine, Thread};
+use consort_machine::{Machine, Thread};
 
 use super::{CcSynch, Scheme, Serverless, Service};
 use crate::locks::{Clh, RawLock};

@@ -25,7 +25,7 @@ use std::{
     sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
-use consort_fabric::{Line, Machine, Queue, Thread, Until, Word};
+use consort_machine::{Line, Machine, Queue, Thread, Until, Word};
 
 use super::{MAX_OPS, Scheme, Serverless, Service};
 

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
 
-use consort_fabric::Machine;
+use consort_machine::Machine;
 
 use super::{Scheme, Serverless, Service};
 use crate::locks::{Handoff, RawLock};

@@ -26,7 +26,7 @@ mod shm_server;
 
 use std::future::{Future, ready};
 
-use consort_fabric::Machine;
+use consort_machine::Machine;
 
 pub use backlog::Backlog;
 pub use backoff::Backoff;

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use consort_fabric::{Line, Machine, Queue, Thread, Until};
+use consort_machine::{Line, Machine, Queue, Thread, Until};
 
 use super::{SECOND_SERVER, Scheme, ServerScheme, Service};
 

@@ -19,7 +19,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use consort_fabric::{Line, Machine, Until};
+use consort_machine::{Line, Machine, Until};
 
 use super::{
     SECOND_SERVER, Scheme, ServerScheme, Service,

@@ -29,7 +29,7 @@ use std::{
     sync::atomic::Ordering::{Acquire, Relaxed, Release},
 };
 
-use consort_fabric::{Line, Machine, Until, Word};
+use consort_machine::{Line, Machine, Until, Word};
 
 use super::{Mcs, RawLock};
 

@@ -11,7 +11,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use consort_fabric::{Machine, Queue, Thread, Word};
+use consort_machine::{Machine, Queue, Thread, Word};
 
 use super::RawLock;
 

@@ -23,7 +23,7 @@ mod ticket;
 
 use std::future::Future;
 
-use consort_fabric::Machine;
+use consort_machine::Machine;
 
 pub use clh::Clh;
 pub use handoff::Handoff;

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use consort_fabric::{Machine, Until, Word};
+use consort_machine::{Machine, Until, Word};
 
 use super::RawLock;
 

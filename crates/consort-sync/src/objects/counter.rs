@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use consort_fabric::{Line, Machine};
+use consort_machine::{Line, Machine};
 
 use super::{Object, Part, Sequential, VALUES};
 use crate::delegation::Scheme;

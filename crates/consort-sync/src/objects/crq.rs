@@ -23,7 +23,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-use consort_fabric::{Line, Machine};
+use consort_machine::{Line, Machine};
 
 /// In `tail`: nothing is put any more.
 const CLOSED: u64 = 1 << 63;
@@ -301,7 +301,7 @@ impl Ring {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use consort_native::at_once;
+    use consort_machine::at_once;
 
     use super::*;
     use crate::machine::MACHINE as M;

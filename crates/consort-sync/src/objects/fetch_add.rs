@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use consort_fabric::{Line, Machine};
+use consort_machine::{Line, Machine};
 
 /// A counter by an atomic addition.
 #[derive(Debug, Default)]

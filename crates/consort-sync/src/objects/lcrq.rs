@@ -22,7 +22,7 @@ use std::{
     sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
 };
 
-use consort_fabric::{Line, Machine, Thread, Until};
+use consort_machine::{Line, Machine, Thread, Until};
 
 use super::{
     Container, check,

@@ -27,9 +27,9 @@ mod words;
 
 use std::future::Future;
 
-use consort_fabric::Machine;
+use consort_machine::Machine;
 #[cfg(not(loom))]
-use consort_native::{at_once, block_on};
+use consort_machine::{at_once, block_on};
 
 #[cfg(not(loom))]
 use crate::machine::MACHINE;

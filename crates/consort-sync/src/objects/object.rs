@@ -7,9 +7,9 @@
 
 use std::future::Future;
 
-use consort_fabric::Machine;
+use consort_machine::Machine;
 #[cfg(not(loom))]
-use consort_native::{at_once, block_on};
+use consort_machine::{at_once, block_on};
 
 use super::{Container, EMPTY, VALUES, check};
 use crate::delegation::{Scheme, ServerScheme, Service};

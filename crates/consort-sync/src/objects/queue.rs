@@ -8,7 +8,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use consort_fabric::{Line, Machine};
+use consort_machine::{Line, Machine};
 
 use super::{EMPTY, Object, Part, Sequential, object::Nodes};
 use crate::delegation::Scheme;

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use consort_fabric::{Line, Machine};
+use consort_machine::{Line, Machine};
 
 use super::{EMPTY, Object, Part, Sequential, object::Nodes};
 use crate::delegation::Scheme;

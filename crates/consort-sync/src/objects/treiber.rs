@@ -14,7 +14,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-use consort_fabric::{Line, Machine};
+use consort_machine::{Line, Machine};
 
 use super::{Container, VALUES, check};
 

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use consort_native::{block_on, block_on_patiently};
+use consort_machine::{block_on, block_on_patiently};
 
 use super::{Container, Lcrq, Object, Part, Queue, Sequential, Stack, Treiber};
 use crate::{

@@ -2,8 +2,8 @@
 
 #![expect(unsafe_code, reason = "names the machine of all threads")]
 
-use consort_fabric::Thread;
-use consort_native::NativeMachine;
+use consort_machine::NativeMachine;
+use consort_machine::Thread;
 use consort_sync::{
     Boxes, Counter, Delegate, Mutex, MutexGuard, Queue, Raw, Server, Stack,
     delegation::{

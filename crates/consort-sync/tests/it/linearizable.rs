@@ -15,8 +15,8 @@ use std::{
     thread,
 };
 
-use consort_fabric::{Machine, splitmix64};
-use consort_native::{NativeMachine, block_on};
+use consort_fabric::splitmix64;
+use consort_machine::{Machine, NativeMachine, block_on};
 use consort_sandbox::seeds::seeds;
 use consort_sim::{SimulatedThread, ThreadSimulation, machines};
 use consort_sync::{

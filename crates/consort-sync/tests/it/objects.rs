@@ -10,8 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_fabric::Machine;
-use consort_native::{NativeMachine, block_on};
+use consort_machine::{Machine, NativeMachine, block_on};
 use consort_sync::{
     Boxes,
     delegation::{

@@ -6,7 +6,7 @@ use std::{
     sync::atomic::Ordering::Relaxed,
 };
 
-use consort_fabric::{Line, Machine as _, Thread};
+use consort_machine::{Line, Machine as _, Thread};
 use consort_sandbox::seeds::seeds;
 use consort_sim::{SimulatedThread, Tally, ThreadSimulation, machines::Machine};
 use consort_sync::{

@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_native::{ProcessToken, discard, nap_after};
+use consort_machine::{ProcessToken, discard, nap_after};
 
 /// How long a task polls again at once.
 const BUSY: Duration = Duration::from_micros(200);

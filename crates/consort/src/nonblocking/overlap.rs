@@ -28,7 +28,8 @@ use std::{
 };
 
 use consort_fabric::{Collective, Pod, Rank};
-use consort_native::{Buffer, Job, Operands, Panic, Site, Tally, discard};
+use consort_machine::{Panic, discard};
+use consort_native::{Buffer, Job, Operands, Site, Tally};
 
 use super::{
     Kind, Request,

@@ -10,11 +10,9 @@ use std::{
 };
 
 use consort_fabric::{Nodes, Rank};
+use consort_machine::affinity::{self, CpuId};
 use consort_mpi::{Mpi, NoMpi, Started};
-use consort_native::{
-    Config, Far, FileAt, Job, SharedFile, Transport,
-    affinity::{self, CpuId},
-};
+use consort_native::{Config, Far, FileAt, Job, SharedFile, Transport};
 
 use super::{Pes, ground::Ground};
 use crate::{

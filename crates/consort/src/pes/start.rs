@@ -5,8 +5,9 @@ mod copies;
 use std::{sync::Arc, time::Duration};
 
 use consort_fabric::{Nodes, Rank};
+use consort_machine::{Cores, Waiting, affinity::CpuId};
 use consort_mpi::Started;
-use consort_native::{Binding, Config, Cores, Member, Waiting, affinity::CpuId};
+use consort_native::{Binding, Config, Member};
 
 use super::{MOST_PES, Pes, Pinning, loopback::End, processes::Processes};
 use crate::{

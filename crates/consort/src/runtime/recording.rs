@@ -19,7 +19,8 @@ use std::{
 };
 
 use consort_fabric::{CallSpec, Candidate, Op, Query, environment::variable};
-use consort_native::{Call, Endpoint, HeapError, Operands, ProcessToken, Site, StartedCall};
+use consort_machine::ProcessToken;
+use consort_native::{Call, Endpoint, HeapError, Operands, Site, StartedCall};
 use consort_tuner::{Mix, MixError};
 
 use super::plans::Ready;

@@ -25,7 +25,7 @@ use std::{
 };
 
 use consort_fabric::{environment::variable, files};
-use consort_native::hold;
+use consort_machine::hold;
 use consort_tuner::{Arrival, Entry, Table, Wisdom, WisdomError, default_path};
 
 use crate::{Algorithms, Error, Result, fabric::Fabric, warn::warn};

@@ -86,8 +86,8 @@ fn a_job_of_a_pinned_thread_has_all_processors() {
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     let all = cores();
     let pinned = thread::spawn(move || {
-        let cpu = consort_native::affinity::allowed()[0];
-        consort_native::affinity::pin(cpu).expect("it is allowed");
+        let cpu = consort_machine::affinity::allowed()[0];
+        consort_machine::affinity::pin(cpu).expect("it is allowed");
         assert_eq!(cores(), 1);
         let seen = Pes::one_per_core().run(|_| Ok(cores())).expect("no failure");
         assert_eq!(seen.len(), all);

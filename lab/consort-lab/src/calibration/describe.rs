@@ -202,7 +202,7 @@ assumed = [
 
 #[cfg(test)]
 mod tests {
-    use consort_native::affinity::CpuId;
+    use consort_machine::affinity::CpuId;
     use consort_sim::machines::{Kind, Machine, State};
 
     use super::{super::layout::Distance, *};

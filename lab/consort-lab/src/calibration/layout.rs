@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use consort_native::{
+use consort_machine::{
     affinity::CpuId,
     topology::{CacheKind, Topology},
 };

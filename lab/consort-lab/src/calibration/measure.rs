@@ -8,7 +8,7 @@
 use std::{io, time::Duration};
 
 use consort_fabric::statistics::median;
-use consort_native::affinity::{CpuId, Pinned};
+use consort_machine::affinity::{CpuId, Pinned};
 use consort_tuner::TransferClass;
 
 use super::layout::Plan;

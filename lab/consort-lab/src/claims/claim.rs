@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Result;
 use consort::Fabric;
-use consort_native::topology::Topology;
+use consort_machine::topology::Topology;
 
 use crate::figures::{
     experiment::{Experiment, Outcome},

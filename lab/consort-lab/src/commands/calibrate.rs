@@ -4,7 +4,12 @@
 //! of collectives. `consort-lab predict` shows how well it predicts these.
 
 use super::machine_page;
-use consort_console::refuse;
+use consort_console::{
+    args, interrupt,
+    measurement::Measurement,
+    output::{self, progress::Progress},
+    refuse,
+};
 use std::{fs, path::PathBuf, time::Duration};
 
 use crate::{
@@ -13,15 +18,9 @@ use crate::{
 };
 use anyhow::{Context, Result};
 use consort_bench::environment::Switches;
-use consort_native::topology::Topology;
+use consort_machine::topology::Topology;
 use consort_sim::machines::Machine;
 use consort_tuner::replace_file;
-
-use consort_console::{
-    args, interrupt,
-    measurement::Measurement,
-    output::{self, progress::Progress},
-};
 
 const EXAMPLES: &str = "\
 Examples:

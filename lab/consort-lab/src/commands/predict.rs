@@ -4,7 +4,15 @@
 mod plots;
 
 use super::named;
-use consort_console::{refuse, require};
+use consort_console::{
+    args, interrupt,
+    measurement::Measurement,
+    output::{self, brief, progress::Progress, time},
+    refuse,
+    report::Told,
+    require,
+    results::Results,
+};
 use std::{process::ExitCode, time::Duration};
 
 use crate::prediction::{Basis, Call, Parameters, Predicted, Prediction};
@@ -15,14 +23,6 @@ use consort_bench::{asked::describe, environment::Switches, page::Page, units::s
 use consort_report::Document;
 use consort_tuner::TransferClass;
 use serde_json::{Value, json};
-
-use consort_console::{
-    args, interrupt,
-    measurement::Measurement,
-    output::{self, brief, progress::Progress, time},
-    report::Told,
-    results::Results,
-};
 
 const EXAMPLES: &str = "\
 Examples:

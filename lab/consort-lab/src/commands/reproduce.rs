@@ -3,7 +3,14 @@
 mod plots;
 mod text;
 
-use consort_console::require;
+use consort_console::{
+    args, interrupt,
+    measurement::Measurement,
+    output::{self, progress::Progress},
+    report::Told,
+    require,
+    results::Results,
+};
 use std::{
     process::ExitCode,
     time::{Duration, Instant},
@@ -23,13 +30,6 @@ use consort_bench::{
 };
 use consort_report::Document;
 
-use consort_console::{
-    args, interrupt,
-    measurement::Measurement,
-    output::{self, progress::Progress},
-    report::Told,
-    results::Results,
-};
 use text::{in_brief, in_full, is_simulated};
 
 /// The default budget of all claims together.

@@ -12,7 +12,8 @@
 
 use anyhow::{Result, ensure};
 use consort::Rank;
-use consort_fabric::{Local, Op, Poisoned, Rma, Signal, Span, Until};
+use consort_fabric::{Local, Op, Poisoned, Rma, Signal, Span};
+use consort_machine::Until;
 use consort_sim::{
     Call, Caller, Operands, Pe, Plans, Simulation,
     machines::{Kind, Machine},

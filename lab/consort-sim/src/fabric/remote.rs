@@ -3,9 +3,9 @@
 use std::future::Future;
 
 use consort_fabric::{
-    Atomic, Channel, Messages, Op, Place, Rank, Rendezvous, Rma, Signal, Span, Step, Until,
-    not_reached,
+    Atomic, Channel, Messages, Op, Place, Rank, Rendezvous, Rma, Signal, Span, Step, not_reached,
 };
+use consort_machine::Until;
 
 use super::Call;
 use crate::{

@@ -14,7 +14,7 @@ use std::{
     sync::atomic::Ordering::Relaxed,
 };
 
-use consort_fabric::Word;
+use consort_machine::Word;
 
 use crate::engine::Time;
 
@@ -222,7 +222,7 @@ impl Lines {
     }
 
     /// Announces consecutive lines, at home at a core unless homes are spread.
-    pub(super) fn add_region(&self, lines: &[consort_fabric::Line], core: u32) {
+    pub(super) fn add_region(&self, lines: &[consort_machine::Line], core: u32) {
         let count = u32::try_from(lines.len()).unwrap_or(u32::MAX);
         for (place, line) in (0..count).zip(lines) {
             let number = self.number(std::ptr::from_ref(line).addr() / LINE_BYTES, core);
@@ -249,7 +249,7 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-    use consort_fabric::Line;
+    use consort_machine::Line;
 
     use super::*;
 

@@ -4,7 +4,7 @@
 
 use std::{array::from_ref, convert::Infallible, future::ready, sync::atomic::Ordering};
 
-use consort_fabric::{Line, Machine, Pair, Queue, Thread, Until, Word};
+use consort_machine::{Line, Machine, Pair, Queue, Thread, Until, Word};
 
 use super::thread::SimulatedThread;
 use crate::machines::AtomicOp;

@@ -1,7 +1,7 @@
 //! Threads that share words and send messages, on a described machine in virtual time: what locks
 //! and delegation are simulated on.
 //!
-//! A [`SimulatedThread`] is a [`Machine`](consort_fabric::Machine), so the algorithms are those
+//! A [`SimulatedThread`] is a [`Machine`](consort_machine::Machine), so the algorithms are those
 //! that run natively. A word's value lies in the word; the time is in the model, whose mechanisms
 //! are these:
 //!

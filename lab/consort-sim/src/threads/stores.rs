@@ -9,7 +9,7 @@
 
 use std::sync::atomic::Ordering;
 
-use consort_fabric::Word;
+use consort_machine::Word;
 
 use super::{
     tally::Stall,

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::Ordering::{self, Acquire},
 };
 
-use consort_fabric::{Line, Machine, Thread, Until, Word};
+use consort_machine::{Line, Machine, Thread, Until, Word};
 
 use super::{
     costs::Access,

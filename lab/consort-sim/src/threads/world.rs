@@ -8,7 +8,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use consort_fabric::{Line, Mailbox, Until, Word};
+use consort_machine::{Line, Mailbox, Until, Word};
 
 use super::{
     costs::Costs,

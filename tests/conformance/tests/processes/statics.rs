@@ -13,7 +13,8 @@ use std::{
 
 use consort::{Atomic, Rank, Until};
 use consort_fabric::Nodes;
-use consort_native::{Config, Job, Member, OneSided, Origin, Statics, Waiting, Width};
+use consort_machine::Waiting;
+use consort_native::{Config, Job, Member, OneSided, Origin, Statics, Width};
 use consort_sandbox::children;
 use libtest_mimic::{Failed, Trial};
 

@@ -21,8 +21,7 @@ use std::{
     },
 };
 
-use consort_fabric::{Line, Machine};
-use consort_native::NativeMachine;
+use consort_machine::{Line, Machine, NativeMachine};
 use consort_sync::{Mutex, locks::Mcs};
 use lock_api::{GuardNoSend, RawMutex};
 

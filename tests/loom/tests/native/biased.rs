@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "gives tokens to threads, and changes what a lock guards")]
 
-use consort_native::{Biased, ThreadToken};
+use consort_machine::{Biased, ThreadToken};
 use loom::{
     cell::UnsafeCell,
     sync::Arc,

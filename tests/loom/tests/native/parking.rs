@@ -8,7 +8,8 @@ use std::{
     time::Duration,
 };
 
-use consort_native::{Epoch, Parker, Scope, Sleeper, Sleepers, line::Line};
+use consort_machine::{Epoch, Parker, Scope, Sleeper, Sleepers};
+use consort_native::line::Line;
 use loom::{
     sync::{
         Condvar, Mutex,

@@ -7,7 +7,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use consort_fabric::Machine;
+use consort_machine::Machine;
 use consort_sync::delegation::{
     CcSynch, HSynch, HybComb, Locked, MpServer, Scheme, ServerScheme, Service, ShmServer,
 };

@@ -17,7 +17,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use consort_fabric::{Line, Machine, Mailbox, Queue, Thread, Until, Word};
+use consort_machine::{Line, Machine, Mailbox, Queue, Thread, Until, Word};
 use loom::sync::atomic::AtomicU64;
 
 use crate::shared::{Shared, Site, Taken, address};

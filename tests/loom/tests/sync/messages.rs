@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use consort_fabric::{Machine, Queue, Thread};
+use consort_machine::{Machine, Queue, Thread};
 use loom::cell::UnsafeCell;
 
 use crate::{

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use consort_fabric::{Mailbox, Word};
+use consort_machine::{Mailbox, Word};
 
 /// Where an algorithm calls an operation of its machine.
 pub(crate) type Site = &'static Location<'static>;

@@ -10,7 +10,7 @@
 use std::{path::Path, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::{Result, ensure};
-use consort_native::topology::Topology;
+use consort_machine::topology::Topology;
 
 use super::installation::Mpi;
 use crate::peers::{commands::Compiled, printed::Printed};

@@ -8,7 +8,7 @@
 use std::{path::Path, process::Command, sync::atomic::AtomicBool, time::Duration};
 
 use anyhow::{Context, Result};
-use consort_native::affinity::CpuId;
+use consort_machine::affinity::CpuId;
 
 use crate::peers::{
     commands::{Compiled, PATIENCE, find_program, output},
@@ -177,7 +177,7 @@ mod tests {
                 }
             };
             assert!(openmp.compilation().ends_with("-fopenmp"), "{openmp:?}");
-            let first = consort_native::affinity::allowed()[0];
+            let first = consort_machine::affinity::allowed()[0];
             let launch = |work| Launch {
                 work,
                 pes: 3,

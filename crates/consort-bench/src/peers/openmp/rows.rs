@@ -8,7 +8,7 @@
 use std::{rc::Rc, sync::atomic::AtomicBool, time::Duration};
 
 use consort::Collective;
-use consort_native::topology::Topology;
+use consort_machine::topology::Topology;
 
 use super::program::{Launch, Library, OpenMp};
 use crate::{

@@ -17,7 +17,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use consort_fabric::statistics::Summary;
-use consort_native::{
+use consort_machine::{
     affinity::{self, CpuId},
     topology::Topology,
     usage::processor_time,

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Result;
-use consort_native::affinity::CpuId;
+use consort_machine::affinity::CpuId;
 use consort_sync::{
     delegation::{Scheme, ServerScheme},
     objects::{self, Lcrq, Object, Part, Sequential, Treiber, Words},

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Context, Result};
-use consort_native::affinity::{CpuId, Pinned};
+use consort_machine::affinity::{CpuId, Pinned};
 use consort_sync::{
     Delegate, Mutex, Server,
     delegation::{

@@ -1,7 +1,7 @@
 //! A counter whose threads do not wait for each operation, but for many together.
 
 use anyhow::Result;
-use consort_native::affinity::CpuId;
+use consort_machine::affinity::CpuId;
 use consort_sync::{
     Batch, Delegate,
     delegation::{MpServer, Scheme, Serverless},

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use consort_fabric::statistics::{Summary, launches, median};
-use consort_native::topology::Topology;
+use consort_machine::topology::Topology;
 
 use super::{
     block::{Block, Setting, WINDOW},

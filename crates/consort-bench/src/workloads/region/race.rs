@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Error, Result, ensure};
 use consort_fabric::statistics::Summary;
-use consort_native::topology::Topology;
+use consort_machine::topology::Topology;
 use consort_tuner::TransferClass;
 
 use super::{

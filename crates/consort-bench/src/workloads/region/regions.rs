@@ -7,7 +7,7 @@ use std::{hint::black_box, thread};
 
 use anyhow::{Context, Result, ensure};
 use consort::{Pe, Pes, Sum};
-use consort_native::affinity;
+use consort_machine::affinity;
 use rayon::{ThreadPool, ThreadPoolBuilder, iter::ParallelIterator, slice::ParallelSlice};
 
 use super::row::{LEN, OPENMP, Row, Setting, Work};

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use consort::{Pes, Pool};
-use consort_native::{
+use consort_machine::{
     affinity::{CpuId, Pinned},
     topology::Topology,
 };

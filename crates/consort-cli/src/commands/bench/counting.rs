@@ -8,10 +8,9 @@ use consort_bench::{
     page::Page,
     workloads::counting::{Race, Workload, show},
 };
-use consort_console::require;
+use consort_console::{interrupt, measurement::Measurement, require};
 
 use super::arguments::Bench;
-use consort_console::{interrupt, measurement::Measurement};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, workload: Workload, measurement: &Measurement) -> Result<String> {

@@ -5,11 +5,10 @@ use consort_bench::{
     page::Page,
     workloads::critical_sections::{Race, Subject, show},
 };
-use consort_console::refuse;
-use consort_native::topology::Topology;
+use consort_console::{interrupt, measurement::Measurement, output::progress::Progress, refuse};
+use consort_machine::topology::Topology;
 
 use super::arguments::Bench;
-use consort_console::{interrupt, measurement::Measurement, output::progress::Progress};
 
 /// The most iterations between two operations (Petrović 2015, section 6.2.2).
 const BETWEEN: u32 = 50;

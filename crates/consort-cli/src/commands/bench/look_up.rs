@@ -8,10 +8,9 @@ use consort_bench::{
     units,
     workloads::look_up::{self, BLOCK, LookUps},
 };
-use consort_console::require;
+use consort_console::{measurement::Measurement, output, require};
 
 use super::arguments::Bench;
-use consort_console::{measurement::Measurement, output};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {

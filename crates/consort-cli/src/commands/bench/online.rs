@@ -7,10 +7,9 @@ use consort_bench::{
     page::Page,
     workloads::online::{self, Refining},
 };
-use consort_console::require;
+use consort_console::{interrupt, measurement::Measurement, output, require};
 
 use super::arguments::Bench;
-use consort_console::{interrupt, measurement::Measurement, output};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {

@@ -1,13 +1,12 @@
 //! `consort bench openshmem`: routines of OpenSHMEM, beside those of another library.
 
-use consort_console::{refuse, require};
+use consort_console::{measurement::Measurement, refuse, require};
 use std::env;
 
 use anyhow::{Context as _, Result};
 use consort_bench::{environment::Switches, page::Page, peers::openshmem};
 
 use super::arguments::Bench;
-use consort_console::measurement::Measurement;
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {

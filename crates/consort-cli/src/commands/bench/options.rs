@@ -10,11 +10,10 @@ use consort_bench::{
         threads,
     },
 };
-use consort_console::{refuse, require};
+use consort_console::{args, refuse, require, usage};
 use consort_tuner::{Catalog, distinct};
 
 use super::arguments::{Bench, Buffers};
-use consort_console::{args, usage};
 
 /// Sizes unless others are asked for.
 const SIZES_BYTES: [usize; 3] = [8, 8 << 10, 1 << 20];

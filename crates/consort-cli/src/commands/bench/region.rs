@@ -9,10 +9,9 @@ use consort_bench::{
     peers::openmp::OpenMp,
     workloads::region::{Race, Results, show},
 };
-use consort_console::require;
+use consort_console::{interrupt, measurement::Measurement, require};
 
 use super::arguments::Bench;
-use consort_console::{interrupt, measurement::Measurement};
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {

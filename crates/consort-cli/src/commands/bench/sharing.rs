@@ -6,10 +6,9 @@ use consort_bench::{
     environment::Switches,
     {page::Page, workloads::sharing},
 };
-use consort_console::require;
+use consort_console::{measurement::Measurement, require};
 
 use super::arguments::Bench;
-use consort_console::measurement::Measurement;
 
 /// Measures and prints. Returns what takes its time, whatever the budget.
 pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {

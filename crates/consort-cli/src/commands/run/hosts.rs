@@ -1,12 +1,10 @@
 //! The hosts of a job: a list of names, or a file of them as other launchers read.
 
-use consort_console::require;
+use consort_console::{require, usage};
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use consort_fabric::files;
-
-use consort_console::usage;
 
 /// Hosts, over which processes are spread evenly.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,6 +1,9 @@
 //! Starting a program on several machines, by the `mpirun` in `PATH`.
 
-use consort_console::{refuse, require};
+use consort_console::{
+    args::{self, PES_PER_PROCESS},
+    output, refuse, require,
+};
 use std::{
     collections::BTreeMap,
     env,
@@ -17,10 +20,6 @@ use consort_fabric::environment::variable;
 use consort_mpi::{Launcher, OnHosts, find_program};
 
 use super::hosts::Hosts;
-use consort_console::{
-    args::{self, PES_PER_PROCESS},
-    output,
-};
 
 /// What programs know this project's variables by, and those of OpenSHMEM.
 const OURS: [&[u8]; 3] = [b"CONSORT_", b"SHMEM_", b"SMA_"];

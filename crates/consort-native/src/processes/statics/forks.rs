@@ -31,10 +31,8 @@ use rustix::{
 };
 
 use super::program::Chunk;
-use crate::{
-    heap::one_sided::OneSided,
-    system::fork::{self, Copies},
-};
+use crate::heap::one_sided::OneSided;
+use consort_machine::system::fork::{self, Copies};
 
 /// The most chunks: the linkers make a few around what is protected.
 pub(super) const CHUNKS: usize = 16;

@@ -9,7 +9,7 @@ use std::{
     os::fd::{AsRawFd, FromRawFd},
 };
 
-use consort_fabric::advice::of_call;
+use consort_machine::advice::of_call;
 use rustix::{
     fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create},
     io::Errno,

@@ -1,15 +1,5 @@
 //! On any system that the standard library knows.
 
-pub(crate) mod affinity;
 pub(crate) mod allocator;
-pub(crate) mod clock;
-#[cfg(not(loom))]
-pub(crate) mod fence;
-pub(crate) mod fork;
-#[cfg(not(loom))]
-pub(crate) mod futex;
 pub(crate) mod memory;
 pub(crate) mod process;
-#[cfg(not(loom))]
-pub(crate) mod thread_end;
-pub(crate) mod usage;

@@ -3,9 +3,7 @@
 use anyhow::Result;
 use consort::{Candidate, Collective};
 use consort_collectives::{Parameter, PlanError, Setting, describe, names};
-use consort_console::refuse;
-
-use consort_console::usage;
+use consort_console::{refuse, usage};
 
 /// The candidates that were asked for.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 use std::cell::{Cell, OnceCell};
 
 use anyhow::Result;
-use consort_fabric::{Line, Machine as _};
+use consort_machine::{Line, Machine as _};
 use consort_sim::SimulatedThread;
 use consort_sync::{
     delegation::{Scheme, ServerScheme},

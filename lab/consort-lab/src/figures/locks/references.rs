@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Result;
-use consort_fabric::{Line, Machine as _, Thread, Until};
+use consort_machine::{Line, Machine as _, Thread, Until};
 use consort_sim::{SimulatedThread, Tally, ThreadSimulation, machines::Machine};
 use consort_sync::{
     delegation::{Locked, Scheme as _, Service},

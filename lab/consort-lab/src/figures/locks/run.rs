@@ -7,7 +7,8 @@
 use std::{cell::Cell, sync::atomic::Ordering::Relaxed};
 
 use anyhow::Result;
-use consort_fabric::{Line, Machine as _, splitmix64};
+use consort_fabric::splitmix64;
+use consort_machine::{Line, Machine as _};
 use consort_sim::{SimulatedThread, Tally, ThreadSimulation, ThreadsOutcome, machines::Machine};
 use consort_sync::{
     delegation::{
@@ -185,7 +186,7 @@ struct Data {
     executed: Cell<[u64; 2]>,
 }
 
-impl<M: consort_fabric::Machine> Service<M> for Data {
+impl<M: consort_machine::Machine> Service<M> for Data {
     /// Executes an operation of the thread with number `of`.
     async fn serve(&self, m: &M, _: u64, of: u64) -> u64 {
         let [all, own] = self.executed.get();

@@ -7,8 +7,9 @@ use std::{
 
 use consort_fabric::{
     CallSpec, Candidate, Channel, Collective, Kernel, Messages, Op, Poisoned, Rank, Ranks, Rma,
-    Signal, Span, Sum, SyncModes, Until,
+    Signal, Span, Sum, SyncModes,
 };
+use consort_machine::Until;
 
 use crate::{
     Buffer, Call, Caller, Effects, Operands, Pe, Simulation,

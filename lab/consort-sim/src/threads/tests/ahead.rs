@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-use consort_fabric::{Line, Machine, Until, splitmix64};
+use consort_fabric::splitmix64;
+use consort_machine::{Line, Machine, Until};
 
 use super::{MACHINES, OPTERON, SimulatedThread, TILE, XEON, at, coherent, run, timed};
 use crate::threads::{Stall, Tally};

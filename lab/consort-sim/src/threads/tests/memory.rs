@@ -5,7 +5,7 @@ use std::{
     sync::atomic::Ordering::{Relaxed, Release, SeqCst},
 };
 
-use consort_fabric::{Line, Machine, Until};
+use consort_machine::{Line, Machine, Until};
 
 use super::{
     MACHINES, OPTERON, SimulatedThread, TILE, XEON, at, coherent, cycles, near, run, timed,

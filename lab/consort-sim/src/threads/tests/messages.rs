@@ -1,6 +1,6 @@
 //! Messages, by hardware queues and over cache lines.
 
-use consort_fabric::{Machine, Queue, Thread};
+use consort_machine::{Machine, Queue, Thread};
 
 use super::{MACHINES, SimulatedThread, TILE, at, coherent, cycles, near, run};
 

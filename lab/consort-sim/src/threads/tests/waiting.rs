@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use consort_fabric::{Line, Machine, Queue, Until};
+use consort_machine::{Line, Machine, Queue, Until};
 
 use super::{
     Description, MACHINES, SimulatedThread, TILE, ThreadSimulation, XEON, at, coherent, run,

@@ -1,0 +1,100 @@
+//! Errors of starting a program, with what to do about them.
+
+use std::{fs, io, path::Path};
+
+use consort_machine::advice::advised;
+
+/// The text of an error of starting a program, with what to do about it.
+#[must_use]
+pub fn start_error(program: &Path, error: &io::Error) -> String {
+    match of_program(program, error) {
+        Some(advice) => format!("{error}: {advice}"),
+        None => advised(error),
+    }
+}
+
+/// Whether the file system of a path is mounted so that nothing in it may be run or loaded.
+#[must_use]
+pub fn is_mounted_noexec(path: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{StatVfsMountFlags, statvfs};
+
+        statvfs(path).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::NOEXEC))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = path;
+        false
+    }
+}
+
+#[cfg(unix)]
+fn of_program(program: &Path, error: &io::Error) -> Option<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use rustix::io::Errno;
+
+    // A bare name is looked up in PATH. A file of that name here is another one.
+    program.parent().filter(|folder| !folder.as_os_str().is_empty())?;
+    let about = fs::metadata(program).ok()?;
+    let advice = match Errno::from_io_error(error)? {
+        Errno::ACCESS if about.is_dir() => "it is a directory: name a program",
+        Errno::ACCESS if is_mounted_noexec(program) => {
+            "its file system is mounted `noexec`, so programs cannot run from there: put it on \
+             another one"
+        }
+        Errno::ACCESS if about.permissions().mode() & 0o111 == 0 => {
+            "it may not be executed: `chmod +x` it, or name a program"
+        }
+        Errno::NOEXEC => {
+            "it is neither a program for this machine nor a script that begins with `#!`"
+        }
+        Errno::NOENT => {
+            "the file exists, but its interpreter or loader does not: see its `#!` line, or `ldd`"
+        }
+        Errno::TOOBIG => "the arguments and the environment are too long: shorten them",
+        _ => return None,
+    };
+    Some(advice.to_owned())
+}
+
+#[cfg(not(unix))]
+fn of_program(_: &Path, _: &io::Error) -> Option<String> {
+    None
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn errors_of_starting_a_program_say_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("program");
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        for (program, errno, part) in [
+            (folder.path(), Errno::ACCESS, "it is a directory"),
+            (&file, Errno::ACCESS, "`chmod +x` it"),
+            (&file, Errno::NOEXEC, "begins with `#!`"),
+            (&file, Errno::NOENT, "its interpreter or loader does not"),
+            (&file, Errno::AGAIN, "`ulimit -u`"),
+            (&folder.path().join("none"), Errno::NOENT, "No such file"),
+        ] {
+            let text = start_error(program, &errno.into());
+            assert!(text.contains(part), "`{part}` in {text}");
+        }
+        // A file of that name is here, too, but PATH was searched.
+        let text = start_error(Path::new("Cargo.toml"), &Errno::NOENT.into());
+        assert!(!text.contains("the file exists"), "{text}");
+        // The files of `/proc` are on such a file system wherever it has the usual options.
+        let text = start_error(Path::new("/proc/self/status"), &Errno::ACCESS.into());
+        let is_noexec = is_mounted_noexec(Path::new("/proc/self/status"));
+        assert_eq!(text.contains("mounted `noexec`"), is_noexec, "{text}");
+    }
+}

@@ -1,0 +1,50 @@
+//! Errors of the system with what to do about them.
+//!
+//! The system returns a number, which says neither what failed nor which limit was reached. These
+//! functions add both, so that the text that the user reads names the call, the object and the
+//! remedy.
+
+use std::io;
+
+use crate::limits::{Refused, remedy};
+
+/// An error of a call on an object, such as `open /proc/1/fd/3`, with what to do about it.
+#[must_use]
+pub fn of_call(call: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{call}: {}", advised(error)))
+}
+
+/// An error's text, with what to do about it if a limit was reached.
+#[must_use]
+pub fn advised(error: &io::Error) -> String {
+    match remedy(error, Refused::Other) {
+        Some(advice) => format!("{error}: {advice}"),
+        None => error.to_string(),
+    }
+}
+
+/// The text of an error of starting a thread, with what to do about it.
+#[must_use]
+pub fn of_thread(error: &io::Error) -> String {
+    match remedy(error, Refused::Thread) {
+        Some(advice) => format!("{error}: {advice}"),
+        None => error.to_string(), // no error of the system: its text names the limit
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_limits_name_the_limit() {
+        let refused = io::Error::from_raw_os_error(libc::EAGAIN);
+        let error = of_call("fork", &refused);
+        assert!(error.to_string().starts_with("fork: "), "{error}");
+        assert!(error.to_string().contains("`ulimit -u`"), "{error}");
+        assert_eq!(error.kind(), refused.kind());
+        assert_eq!(of_thread(&io::Error::other("too many")), "too many");
+        let error = of_call("open /x", &io::Error::from_raw_os_error(libc::EPERM));
+        assert_eq!(error.to_string(), "open /x: Operation not permitted (os error 1)");
+    }
+}

@@ -1,0 +1,51 @@
+//! One machine: its topology and limits, waiting and waking, and the words and messages on which
+//! locks and delegation are written.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`machine`] | the interface of locks and delegation; [`native`]: the machine at hand |
+//! | [`topology`], [`affinity`], [`cores`] | processors, caches and quotas; which of them threads use |
+//! | [`limits`], [`advice`] | the system's limits; errors of the system with what to do about them |
+//! | [`threads`], [`usage`] | how many threads may start; what the system counts |
+//! | [`wait`], [`sync`] | waiting and waking; atomics and futexes, or loom's; a biased lock |
+//! | [`system`] | what only Linux can do, and what does for it elsewhere |
+//! | [`token`], [`panic`] | tokens of a process, which its children do not have; payloads of panics |
+//!
+//! Nothing here knows a PE or a job.
+
+#[cfg(test)]
+use consort_sandbox as _;
+
+pub mod advice;
+pub mod affinity;
+pub mod cores;
+pub mod limits;
+pub mod machine;
+#[cfg(not(loom))]
+pub mod native;
+pub mod panic;
+pub mod sync;
+pub mod system;
+pub mod threads;
+pub mod token;
+pub mod topology;
+pub mod usage;
+pub mod wait;
+
+pub use cores::Cores;
+pub use machine::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word};
+#[cfg(not(loom))]
+pub use native::{NativeMachine, at_once, block_on, block_on_patiently};
+pub use panic::{Panic, discard, panic_reason};
+pub use sync::{
+    biased::{Biased, BiasedGuard, ThreadToken},
+    futex::Scope,
+};
+pub use system::fork::{Hold, hold, in_children, stay_loaded};
+pub use token::ProcessToken;
+pub use wait::{
+    parker::{Epoch, Parker},
+    patience::nap_after,
+    policy::{UnknownWaiting, Waiting},
+    sleepers::{Sleeper, Sleepers},
+};

@@ -1,0 +1,352 @@
+//! System limits: how much is left, which one refused a request, and how to raise it.
+//!
+//! The system returns the number of an error, which does not say which limit was reached. Linux
+//! reports limits and their use in `/proc`; other systems report less.
+
+#![cfg_attr(any(not(unix), miri), expect(dead_code, reason = "the system says nothing of limits"))]
+#![cfg_attr(all(unix, not(miri)), expect(unsafe_code, reason = "asks the system for limits"))]
+
+use std::{fs, io, sync::OnceLock};
+
+/// The kind of request that the system refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// Memory, with its size in bytes.
+    Memory(usize),
+    /// A thread or a process.
+    Thread,
+    /// Anything else, such as a file.
+    Other,
+}
+
+/// A request fails although a bit more than its size is left: it is aligned, and guarded.
+const MARGIN: usize = 4 << 20;
+/// A process this close to the limit of mappings has reached it.
+const MAPPINGS_IN_RESERVE: usize = 8;
+
+/// A number in a file of the system.
+fn number_in(path: &str) -> Option<usize> {
+    number_at(path, 0)
+}
+
+/// The number at a place, from 0 on, in a file of the system.
+fn number_at(path: &str, place: usize) -> Option<usize> {
+    fs::read_to_string(path).ok()?.split_whitespace().nth(place)?.parse().ok()
+}
+
+/// A limit of a process's memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MemoryLimit {
+    /// The limit of address space (`ulimit -v`), which counts all mappings.
+    AddressSpace,
+    /// The limit of data (`ulimit -d`), which counts private mappings that may be written.
+    Data,
+}
+
+impl MemoryLimit {
+    /// All limits.
+    pub const EVERY: [Self; 2] = [Self::AddressSpace, Self::Data];
+
+    /// The command that shows and changes the limit, and the name of the memory that it counts.
+    #[cfg(all(unix, not(miri)))]
+    const fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::AddressSpace => ["ulimit -v", "address space"],
+            Self::Data => ["ulimit -d", "memory of its own"],
+        }
+    }
+}
+
+/// Returns the bytes that this process may still map for itself; `None` without a limit.
+#[must_use]
+pub fn memory_left() -> Option<usize> {
+    MemoryLimit::EVERY.into_iter().filter_map(left).min()
+}
+
+/// Returns whether the system counts private memory in full once it is mapped, used or not
+/// (`vm.overcommit_memory` is 2).
+#[must_use]
+pub fn counts_unused_memory() -> bool {
+    static COUNTS: OnceLock<bool> = OnceLock::new();
+    *COUNTS.get_or_init(|| number_in("/proc/sys/vm/overcommit_memory") == Some(2))
+}
+
+/// Returns the mappings that this process may have, if the system has such a limit.
+#[must_use]
+pub fn most_mappings() -> Option<usize> {
+    number_in("/proc/sys/vm/max_map_count")
+}
+
+/// Returns the mappings that this process has, if the system says so.
+#[must_use]
+pub fn mappings() -> Option<usize> {
+    Some(fs::read("/proc/self/maps").ok()?.iter().filter(|&&byte| byte == b'\n').count())
+}
+
+#[cfg(any(not(unix), miri))]
+mod system {
+    /// Returns `None`: this system has no limits of memory.
+    #[must_use]
+    pub fn most(_: super::MemoryLimit) -> Option<usize> {
+        None
+    }
+
+    /// Returns `None`, as [`most`].
+    #[must_use]
+    pub fn left(_: super::MemoryLimit) -> Option<usize> {
+        None
+    }
+
+    pub(super) fn remedy_of_number(_: &super::io::Error, _: super::Refused) -> Option<String> {
+        None
+    }
+}
+
+pub use system::{left, most};
+
+/// Returns what to do about an error of the system, if a limit may be the reason.
+#[must_use]
+pub fn remedy(error: &io::Error, refused: Refused) -> Option<String> {
+    system::remedy_of_number(error, refused)
+}
+
+#[cfg(all(unix, not(miri)))]
+mod system {
+    use std::mem::MaybeUninit;
+
+    use libc::{
+        EACCES, EAGAIN, EFBIG, EMFILE, ENFILE, ENOMEM, ENOSYS, EPERM, RLIMIT_AS, RLIMIT_DATA,
+        RLIMIT_FSIZE, RLIMIT_MEMLOCK, RLIMIT_NOFILE, RLIMIT_NPROC,
+    };
+
+    use super::{
+        MAPPINGS_IN_RESERVE, MARGIN, MemoryLimit, Refused, counts_unused_memory, fs, io, mappings,
+        most_mappings, number_at, number_in,
+    };
+
+    /// The number of a limit, of which the C library and the system have types of their own.
+    #[cfg(target_env = "gnu")]
+    type Resource = libc::__rlimit_resource_t;
+    #[cfg(not(target_env = "gnu"))]
+    type Resource = libc::c_int;
+
+    /// The soft limit of a resource; `None` if it is not set.
+    fn soft(resource: Resource) -> Option<u64> {
+        let mut limit = MaybeUninit::<libc::rlimit>::uninit();
+        // SAFETY: the pointer is to a local variable that has room for the structure.
+        let failed = unsafe { libc::getrlimit(resource, limit.as_mut_ptr()) } != 0;
+        if failed {
+            return None;
+        }
+        // SAFETY: the call has succeeded, so it has filled the structure.
+        let limit = unsafe { limit.assume_init() };
+        Some(limit.rlim_cur).filter(|&most| most != libc::RLIM_INFINITY)
+    }
+
+    fn page_size() -> usize {
+        // SAFETY: the call reads no memory of this process.
+        let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        usize::try_from(bytes).unwrap_or(4096)
+    }
+
+    /// Returns the bytes that a process may map under a limit; `None` if it is not set.
+    #[must_use]
+    pub fn most(limit: MemoryLimit) -> Option<usize> {
+        let resource = match limit {
+            MemoryLimit::AddressSpace => RLIMIT_AS,
+            MemoryLimit::Data => RLIMIT_DATA,
+        };
+        usize::try_from(soft(resource)?).ok()
+    }
+
+    /// Returns the bytes that this process may still map under a limit; `None` if it is not set.
+    #[must_use]
+    pub fn left(limit: MemoryLimit) -> Option<usize> {
+        let most = most(limit)?;
+        let place = match limit {
+            MemoryLimit::AddressSpace => 0,
+            MemoryLimit::Data => 5, // stacks too
+        };
+        let pages = number_at("/proc/self/statm", place)?;
+        Some(most.saturating_sub(pages.saturating_mul(page_size())))
+    }
+
+    fn shown(resource: Resource) -> String {
+        soft(resource).map_or("unlimited".to_owned(), |limit| limit.to_string())
+    }
+
+    pub(super) fn remedy_of_number(error: &io::Error, refused: Refused) -> Option<String> {
+        Some(match (error.raw_os_error()?, refused) {
+            (ENOMEM, Refused::Memory(bytes)) => remedy_of_memory(bytes),
+            (ENOMEM, Refused::Other) => remedy_of_memory(0),
+            (EAGAIN, Refused::Memory(bytes)) => {
+                if limit_met_by(bytes).is_some() {
+                    return Some(remedy_of_memory(bytes));
+                }
+                let limit = shown(RLIMIT_MEMLOCK);
+                format!("raise the limit of locked memory: `ulimit -l` is {limit} bytes")
+            }
+            (ENOSYS | EPERM | EACCES, Refused::Thread) => {
+                "the kernel or a sandbox (seccomp) does not let this process start threads: allow the \
+                 system calls clone and clone3"
+                    .to_owned()
+            }
+            (EAGAIN, Refused::Other) | (_, Refused::Thread) => remedy_of_threads(&counts()),
+            (EMFILE, _) => format!(
+                "no more files may be open: `ulimit -n` is {}; raise it, or start fewer PEs",
+                shown(RLIMIT_NOFILE)
+            ),
+            (ENFILE, _) => {
+                "the machine has no room for more open files: raise `sysctl fs.file-max`".to_owned()
+            }
+            (EFBIG, _) => match soft(RLIMIT_FSIZE) {
+                Some(most) => format!(
+                    "shared memory is a file, and `ulimit -f` allows {most} bytes of one: raise \
+                     it, or ask for less symmetric memory"
+                ),
+                None => "no file can be that large: ask for less symmetric memory".to_owned(),
+            },
+            (ENOSYS | EPERM | EACCES, Refused::Memory(_)) => {
+                "the kernel or a sandbox (seccomp) forbids this system call: allow it, or run the \
+                 PEs as threads of one process, without CONSORT_SEGMENT=shared"
+                    .to_owned()
+            }
+            _ => return None,
+        })
+    }
+
+    /// Returns the limit that a request of `bytes` exceeds, its value, and the bytes that are left.
+    fn limit_met_by(bytes: usize) -> Option<(MemoryLimit, usize, usize)> {
+        let is_met = |limit| {
+            let left = left(limit).filter(|&left| left < bytes.saturating_add(MARGIN))?;
+            Some((limit, most(limit)?, left))
+        };
+        MemoryLimit::EVERY.into_iter().find_map(is_met)
+    }
+
+    fn remedy_of_memory(bytes: usize) -> String {
+        if let Some((limit, most, left)) = limit_met_by(bytes) {
+            let [command, name] = limit.names();
+            return format!(
+                "`{command}` allows this process {most} bytes of {name}, of which {left} are \
+                 left: raise it, or ask for less symmetric memory or fewer PEs"
+            );
+        }
+        match most_mappings() {
+            Some(most) if mappings().is_some_and(|used| used + MAPPINGS_IN_RESERVE >= most) => {
+                return format!("the process has {most} mappings: raise `sysctl vm.max_map_count`");
+            }
+            _ => {}
+        }
+        if counts_unused_memory() {
+            return "vm.overcommit_memory is 2: private memory counts when it is mapped. Ask for \
+                    less symmetric memory, or set CONSORT_SEGMENT=shared"
+                .to_owned();
+        }
+        "it is more than the address space or the machine's memory: ask for less symmetric memory \
+         or fewer PEs"
+            .to_owned()
+    }
+
+    /// A limit on how many there may be: its name, how many there are if that is known, and the
+    /// limit.
+    pub(super) type Count = (&'static str, Option<usize>, usize);
+
+    /// The limits that stop a thread or a process from starting.
+    fn counts() -> Vec<Count> {
+        let of_process = [
+            (RLIMIT_NPROC, "RLIMIT_NPROC (`ulimit -u`)"),
+            (RLIMIT_DATA, "RLIMIT_DATA (`ulimit -d`)"),
+            (RLIMIT_AS, "RLIMIT_AS (`ulimit -v`)"),
+        ];
+        let of_process = of_process.into_iter().filter_map(|(resource, name)| {
+            let most = soft(resource)?;
+            Some((name, None, usize::try_from(most).ok()?))
+        });
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let all = load.split_whitespace().nth(3).and_then(|part| part.split_once('/'));
+        let all = all.and_then(|(_, all)| all.parse().ok());
+        let of_system = number_in("/proc/sys/kernel/threads-max");
+        let of_system = of_system.map(|most| ("kernel.threads-max", all, most));
+        let of_maps = most_mappings().map(|most| ("vm.max_map_count", mappings(), most));
+        of_process.chain(of_system).chain(of_maps).chain(of_group()).collect()
+    }
+
+    /// The smallest limit of the control groups that this process is in.
+    fn of_group() -> Option<Count> {
+        let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let is_for_pids = |line: &&str| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let names = parts.next();
+            names.is_some_and(|names| names.is_empty() || names.split(',').any(|n| n == "pids"))
+        };
+        let path = groups.lines().find(is_for_pids)?.splitn(3, ':').nth(2)?;
+        let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/pids"];
+        let folders = path.match_indices('/').map(|(at, _)| &path[..at]).chain([path]);
+        let all = folders.flat_map(|folder| roots.map(|root| format!("{root}{folder}")));
+        let limit = |folder: String| {
+            let most = number_in(&format!("{folder}/pids.max"))?;
+            let used = number_in(&format!("{folder}/pids.current"));
+            Some(("the control group's pids.max", used, most))
+        };
+        all.filter_map(limit).min_by_key(|&(_, used, most)| most.saturating_sub(used.unwrap_or(0)))
+    }
+
+    pub(super) fn remedy_of_threads(limits: &[Count]) -> String {
+        let name = |&(name, used, most): &Count| match used {
+            Some(used) => format!("{name} of {most}, of which {used} are used"),
+            None => format!("{name} of {most}"),
+        };
+        let is_met = |(_, used, most): &&Count| {
+            used.is_some_and(|used| used + most / 64 + MAPPINGS_IN_RESERVE >= *most)
+        };
+        let met: Vec<String> = limits.iter().filter(is_met).map(name).collect();
+        if !met.is_empty() {
+            return format!("the limit is {}: raise it, or use fewer PEs", met.join("; "));
+        }
+        match limits {
+            [] => "use fewer PEs".to_owned(),
+            _ => {
+                let all = limits.iter().map(name).collect::<Vec<_>>().join("; ");
+                format!("raise the limit that is met, or use fewer PEs ({all})")
+            }
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::{system::*, *};
+
+    #[test]
+    fn remedy_names_the_limit() {
+        let memory = Refused::Memory(1 << 20);
+        for (errno, refused, part) in [
+            (libc::EAGAIN, Refused::Other, "`ulimit -u`"),
+            (libc::EAGAIN, Refused::Thread, "`ulimit -u`"),
+            (libc::EAGAIN, memory, "`ulimit -l` is "),
+            (libc::EMFILE, Refused::Other, "`ulimit -n` is "),
+            (libc::ENFILE, memory, "fs.file-max"),
+            (libc::ENOMEM, Refused::Other, "less symmetric memory"),
+            (libc::EFBIG, memory, "ask for less symmetric memory"),
+            (libc::ENOSYS, memory, "seccomp"),
+        ] {
+            let remedy =
+                remedy(&io::Error::from_raw_os_error(errno), refused).expect("a limit is known");
+            assert!(remedy.contains(part), "{errno:?}, {refused:?}: `{part}` in {remedy}");
+        }
+        assert_eq!(remedy(&io::Error::from_raw_os_error(libc::EPERM), Refused::Other), None);
+        assert_eq!(remedy(&io::Error::from_raw_os_error(libc::EINVAL), memory), None);
+    }
+
+    #[test]
+    fn thread_limit_that_is_met_is_named() {
+        let limits =
+            [("RLIMIT_NPROC", None, 9), ("pids.max", Some(99), 100), ("maps", Some(5), 65530)];
+        let text = remedy_of_threads(&limits);
+        assert!(text.contains("the limit is pids.max of 100, of which 99 are used"), "{text}");
+        assert!(!text.contains("maps") && !text.contains("NPROC"), "{text}");
+        let text = remedy_of_threads(&limits[..1]);
+        assert!(text.contains("use fewer PEs (RLIMIT_NPROC of 9)"), "{text}");
+    }
+}

@@ -1,0 +1,109 @@
+//! Words and cache lines, the same for all machines.
+
+use std::ops::Deref;
+
+#[cfg(loom)]
+use loom::sync::atomic::AtomicU64;
+#[cfg(not(loom))]
+use std::sync::atomic::AtomicU64;
+
+/// A word of 64 bits, shared by all threads. Only a [`Machine`](super::Machine) reads and writes
+/// it.
+#[derive(Debug, Default)]
+#[repr(transparent)]
+pub struct Word(AtomicU64);
+
+impl Word {
+    /// A word of this value.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new(value: u64) -> Self {
+        Self(AtomicU64::new(value))
+    }
+
+    /// The atomic that it is, for machines.
+    #[inline(always)]
+    pub const fn atomic(&self) -> &AtomicU64 {
+        &self.0
+    }
+}
+
+/// Two words that a machine may exchange at once, on one line.
+#[derive(Debug, Default)]
+#[repr(C, align(16))]
+pub struct Pair([Word; 2]);
+
+impl Deref for Pair {
+    type Target = [Word; 2];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Word; 2] {
+        &self.0
+    }
+}
+
+/// A cache line of eight words.
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+pub struct Line([Word; 8]);
+
+impl Line {
+    /// A line of zeros.
+    #[cfg(not(loom))]
+    #[must_use]
+    pub const fn new() -> Self {
+        Self([const { Word::new(0) }; 8])
+    }
+
+    /// The address, for a word of another line. It is never 0, and a multiple of 64.
+    #[inline(always)]
+    #[must_use]
+    pub fn address(&'static self) -> u64 {
+        std::ptr::from_ref(self).expose_provenance() as u64
+    }
+
+    /// The line at an address.
+    ///
+    /// # Safety
+    /// [`Line::address`] has returned this address.
+    #[inline(always)]
+    #[must_use]
+    #[expect(unsafe_code, reason = "queues of nodes are linked by addresses in words")]
+    #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
+    pub unsafe fn at(address: u64) -> &'static Self {
+        let line = std::ptr::with_exposed_provenance::<Self>(address as usize);
+        // SAFETY: `address` was called on a line that lives as long as the program and exposed its
+        // provenance. All access to a line is atomic, so sharing it is sound.
+        unsafe { &*line }
+    }
+}
+
+#[cfg(not(loom))]
+impl Line {
+    /// The line as four pairs of words.
+    #[inline(always)]
+    #[must_use]
+    #[expect(unsafe_code, reason = "a view of the same words")]
+    pub const fn pairs(&self) -> &[Pair; 4] {
+        // SAFETY: both are eight words in a row, and a line is aligned to more than a pair.
+        unsafe { &*std::ptr::from_ref(self).cast::<[Pair; 4]>() }
+    }
+}
+
+#[cfg(loom)]
+impl Line {
+    /// # Panics
+    /// Always: no machine of loom exchanges pairs.
+    pub fn pairs(&self) -> &[Pair; 4] {
+        unreachable!("loom's atomics are no pairs")
+    }
+}
+
+impl Deref for Line {
+    type Target = [Word; 8];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Word; 8] {
+        &self.0
+    }
+}

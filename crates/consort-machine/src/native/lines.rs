@@ -1,0 +1,101 @@
+//! Lines for nodes of queues. They are never returned to the allocator, since a stale address of
+//! one may be read at any time.
+
+use std::{
+    cell::Cell,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use crate::Line;
+
+/// Lines that a thread keeps.
+const KEPT: usize = 8;
+
+/// The lines that no thread keeps.
+static POOL: Mutex<Vec<&'static Line>> = Mutex::new(Vec::new());
+
+fn pool() -> MutexGuard<'static, Vec<&'static Line>> {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Two neighbouring lines, of which one is used: processors fetch lines in pairs.
+#[derive(Default)]
+#[repr(C, align(128))]
+struct Pair {
+    used: Line,
+    _unused: Line,
+}
+
+/// The lines that a thread keeps for its next uses: none before [`Lines::open`], as if it kept its
+/// most, so a thread that only gives lines leaves them to others.
+pub(super) struct Lines {
+    count: Cell<usize>,
+    lines: [Cell<Option<&'static Line>>; KEPT],
+}
+
+impl Lines {
+    pub(super) const fn new() -> Self {
+        Self { count: Cell::new(KEPT), lines: [const { Cell::new(None) }; KEPT] }
+    }
+
+    /// Lets a thread that keeps no line keep some, until [`give_all`](Self::give_all).
+    pub(super) fn open(&self) {
+        self.count.set(0);
+    }
+
+    /// A kept line, the last one that was given; `None` if none is kept.
+    #[inline(always)]
+    pub(super) fn take(&self) -> Option<&'static Line> {
+        let index = self.count.get().checked_sub(1)?;
+        let line = self.lines.get(index)?.get()?;
+        self.count.set(index);
+        Some(line)
+    }
+
+    /// Keeps a line, or leaves it to other threads.
+    #[inline(always)]
+    pub(super) fn give(&self, line: &'static Line) {
+        match self.lines.get(self.count.get()) {
+            Some(place) => {
+                place.set(Some(line));
+                self.count.set(self.count.get() + 1);
+            }
+            None => pool().push(line),
+        }
+    }
+
+    /// Leaves all kept lines, and those that come, to other threads.
+    pub(super) fn give_all(&self) {
+        pool().extend(std::iter::from_fn(|| self.take()));
+        self.lines.iter().for_each(|line| line.set(None));
+        self.count.set(KEPT);
+    }
+}
+
+/// A line that no thread keeps, or a new one.
+#[cold]
+pub(super) fn more() -> &'static Line {
+    let left = pool().pop();
+    left.unwrap_or_else(|| &Box::leak(Box::<Pair>::default()).used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_kept_between_open_and_give_all() {
+        let lines = Lines::new();
+        let keeps = || {
+            lines.give(more());
+            lines.take().is_some()
+        };
+        assert!(!keeps());
+        lines.open();
+        assert!(keeps());
+        lines.give(more());
+        lines.give_all();
+        assert!(lines.take().is_none());
+        assert!(!keeps());
+    }
+}

@@ -1,0 +1,233 @@
+//! The machine that the program runs on.
+
+#![expect(unsafe_code, reason = "locks are trusted to exclude, and rely on a machine for that")]
+
+use std::{
+    convert::Infallible,
+    future::{Future, poll_fn, ready},
+    sync::atomic::Ordering::{self, Acquire, Relaxed, Release, SeqCst},
+    task::Poll,
+};
+
+use crate::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word};
+
+use super::{
+    monitor, pair, sleep, stream,
+    threads::{mailbox, me},
+};
+use crate::system::clock;
+
+/// Processor cycles of one spin hint, roughly.
+const CYCLES_PER_HINT: u64 = 40;
+
+/// The machine that the program runs on, for any thread: atomics, and messages over cache lines.
+///
+/// A future on it never fails. [`block_on`](crate::block_on) drives one. A wait of any other driver
+/// is pending until it is polled again: nothing wakes the task.
+#[derive(Clone, Copy, Debug)]
+pub struct NativeMachine(());
+
+impl NativeMachine {
+    /// The machine.
+    ///
+    /// # Safety
+    /// It serves all threads of the program, and what a thread does with it concerns the others. So
+    /// it is used by algorithms alone that give a line back once, after its last use; that send
+    /// messages to queues of their own, and answer who asks them, once; and whose futures are
+    /// driven to their end, one at a time on each thread.
+    #[must_use]
+    pub const unsafe fn new() -> Self {
+        Self(())
+    }
+}
+
+/// The ordering of a compare-exchange that fails.
+const fn on_failure(order: Ordering) -> Ordering {
+    match order {
+        Relaxed | Release => Relaxed,
+        SeqCst => SeqCst,
+        _ => Acquire,
+    }
+}
+
+/// Looks at a word by `test`. If the wait is pending, it notes the word, for a thread that goes to
+/// sleep, and when the wait ends without it.
+#[inline(always)]
+fn look<T>(word: &Word, end: Option<u64>, test: impl Fn() -> Option<T>) -> Poll<T> {
+    if let Some(output) = test() {
+        return Poll::Ready(output);
+    }
+    me(|me| {
+        me.waits_for.set((sleep::address(word), end));
+        if !me.watches.get() {
+            return Poll::Pending;
+        }
+        monitor::watch(word);
+        // What was stored before that is no reason for the processor to end its wait.
+        test().map_or(Poll::Pending, Poll::Ready)
+    })
+}
+
+/// Waits until a word satisfies `until`.
+fn reaches(word: &Word, until: Until) -> impl Future<Output = u64> {
+    let test = move || Some(word.atomic().load(Acquire)).filter(|&value| until.holds(value));
+    poll_fn(move |_| look(word, None, test))
+}
+
+/// The caller's mailbox.
+#[inline]
+fn mine() -> &'static Mailbox {
+    me(|me| me.thread()).1
+}
+
+// SAFETY: words are atomics, a line is kept by one thread or in the pool, numbers are given under a
+// lock, and a mailbox has one receiver, the thread with its number.
+unsafe impl Machine for NativeMachine {
+    type Stop = Infallible;
+
+    const MESSAGE_WORDS: usize = Mailbox::MESSAGE_WORDS;
+
+    #[inline]
+    fn thread(&self) -> Thread {
+        me(|me| me.thread().0)
+    }
+
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+
+    #[inline(always)]
+    fn take_line(&self) -> &'static Line {
+        me(|me| me.take_line())
+    }
+
+    #[inline(always)]
+    fn give_line(&self, line: &'static Line) {
+        me(|me| me.lines.give(line));
+    }
+
+    #[inline(always)]
+    fn load(&self, word: &Word, order: Ordering) -> impl Future<Output = u64> {
+        ready(word.atomic().load(order))
+    }
+
+    #[inline(always)]
+    fn store(&self, word: &Word, value: u64, order: Ordering) -> impl Future<Output = ()> {
+        word.atomic().store(value, order);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn stream(&self, word: &Word, value: u64) -> impl Future<Output = ()> {
+        stream::store(word, value);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn swap(&self, word: &Word, value: u64, order: Ordering) -> impl Future<Output = u64> {
+        ready(word.atomic().swap(value, order))
+    }
+
+    #[inline(always)]
+    fn fetch_add(&self, word: &Word, by: u64, order: Ordering) -> impl Future<Output = u64> {
+        ready(word.atomic().fetch_add(by, order))
+    }
+
+    #[inline(always)]
+    fn compare_exchange(
+        &self,
+        word: &Word,
+        current: u64,
+        new: u64,
+        order: Ordering,
+    ) -> impl Future<Output = Result<u64, u64>> {
+        ready(word.atomic().compare_exchange(current, new, order, on_failure(order)))
+    }
+
+    #[inline(always)]
+    fn has_pairs(&self) -> bool {
+        pair::is_there()
+    }
+
+    #[inline(always)]
+    fn compare_exchange_pair(
+        &self,
+        pair: &Pair,
+        current: [u64; 2],
+        new: [u64; 2],
+        _: Ordering,
+    ) -> impl Future<Output = Result<[u64; 2], [u64; 2]>> {
+        ready(pair::compare_exchange(pair, current, new))
+    }
+
+    #[inline(always)]
+    fn fence(&self, order: Ordering) -> impl Future<Output = ()> {
+        stream::order(order);
+        ready(())
+    }
+
+    #[inline(always)]
+    fn pause(&self, cycles: u64) -> impl Future<Output = ()> {
+        for _ in 0..cycles.div_ceil(CYCLES_PER_HINT) {
+            std::hint::spin_loop();
+        }
+        ready(())
+    }
+
+    #[inline(always)]
+    async fn wait_until(&self, word: &Word, until: Until) -> Result<u64, Infallible> {
+        Ok(reaches(word, until).await)
+    }
+
+    #[inline]
+    async fn wait_until_time(
+        &self,
+        word: &Word,
+        until: Until,
+        at_ns: u64,
+    ) -> Result<Option<u64>, Infallible> {
+        let wait = poll_fn(|_| {
+            look(word, Some(at_ns), || {
+                let value = word.atomic().load(Acquire);
+                if until.holds(value) {
+                    Some(Some(value))
+                } else if clock::now_ns() >= at_ns {
+                    Some(None)
+                } else {
+                    None
+                }
+            })
+        });
+        Ok(wait.await)
+    }
+
+    #[inline(always)]
+    fn wake(&self, word: &Word) {
+        sleep::wake(word);
+    }
+
+    #[inline]
+    async fn send(&self, to: Thread, queue: Queue, message: &[u64]) -> Result<(), Infallible> {
+        mailbox(to).send(self, mine, queue, message).await
+    }
+
+    #[inline]
+    async fn receive<const WORDS: usize>(&self, queue: Queue) -> Result<[u64; WORDS], Infallible> {
+        mine().receive(self, queue).await
+    }
+
+    #[inline]
+    async fn is_empty(&self, queue: Queue) -> bool {
+        mine().is_empty(self, queue).await
+    }
+
+    #[inline]
+    async fn answer(&self, to: Thread, value: u64) {
+        mailbox(to).answer(self, value).await;
+    }
+
+    #[inline]
+    async fn receive_answer(&self) -> Result<u64, Infallible> {
+        mine().receive_answer(self).await
+    }
+}

@@ -1,0 +1,125 @@
+//! Two words of a line that are compared and exchanged at once: `cmpxchg16b` on x86-64.
+//!
+//! The first such processors lacked it, so it is looked for when the program runs. Elsewhere
+//! nothing stands in for it: an algorithm then packs what it exchanges into a word.
+
+#![cfg_attr(
+    all(target_arch = "x86_64", not(miri)),
+    expect(unsafe_code, reason = "an instruction that the language has no name for")
+)]
+
+use crate::Pair;
+
+/// Whether the processor has the instruction.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+pub(super) fn is_there() -> bool {
+    std::arch::is_x86_feature_detected!("cmpxchg16b")
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub(super) const fn is_there() -> bool {
+    false
+}
+
+/// Writes `new` if the pair is `current`. Returns the old values: `Ok` if they were replaced.
+///
+/// # Panics
+/// When the processor does not have the instruction.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+pub(super) fn compare_exchange(
+    pair: &Pair,
+    current: [u64; 2],
+    new: [u64; 2],
+) -> Result<[u64; 2], [u64; 2]> {
+    assert!(is_there(), "this processor exchanges no pairs of words");
+    let [mut low, mut high] = current;
+    // SAFETY: the instruction is there, as was just asserted. Its operand is two atomics in one
+    // allocation, aligned to 16 bytes, that are borrowed for the time of it. To the rest of the
+    // program it is two sequentially consistent read-modify-writes of a word in a row (they write
+    // what they read if the exchange fails), between which no other thread is: one of the
+    // executions that those two have anyway. So words that others read and write one by one, with
+    // atomics of 8 bytes, are no race. The register rbx is LLVM's own, and has its value again at
+    // the end; the operand is in rdi, so not addressed through it.
+    unsafe {
+        std::arch::asm!(
+            "xchg rsi, rbx",
+            "lock cmpxchg16b xmmword ptr [rdi]",
+            "mov rbx, rsi",
+            in("rdi") std::ptr::from_ref(pair),
+            inout("rsi") new[0] => _,
+            in("rcx") new[1],
+            inout("rax") low,
+            inout("rdx") high,
+            options(nostack),
+        );
+    }
+    // It leaves the old values in rdx and rax, which are those that it compared if it succeeded.
+    let old = [low, high];
+    if old == current { Ok(old) } else { Err(old) }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+pub(super) fn compare_exchange(_: &Pair, _: [u64; 2], _: [u64; 2]) -> Result<[u64; 2], [u64; 2]> {
+    panic!("this processor exchanges no pairs of words")
+}
+
+#[cfg(all(test, target_arch = "x86_64", not(miri)))]
+mod tests {
+    use std::{
+        sync::atomic::Ordering::{Acquire, Relaxed},
+        thread,
+    };
+
+    use crate::Line;
+
+    use super::*;
+
+    #[test]
+    fn both_words_are_exchanged_or_none() {
+        if !is_there() {
+            return;
+        }
+        let line = Line::new();
+        let pair = &line.pairs()[3];
+        assert_eq!(compare_exchange(pair, [0, 0], [u64::MAX, 7]), Ok([0, 0]));
+        for other in [[0, 7], [u64::MAX, 0]] {
+            assert_eq!(compare_exchange(pair, other, [1, 1]), Err([u64::MAX, 7]));
+        }
+        let words = [6, 7].map(|word: usize| line[word].atomic().load(Relaxed));
+        assert_eq!(words, [u64::MAX, 7]);
+        assert!(line[..6].iter().all(|word| word.atomic().load(Relaxed) == 0));
+    }
+
+    /// Threads add to one word or the other, by pairs and by words.
+    #[test]
+    fn no_exchange_is_lost_beside_atomics_of_a_word() {
+        const EACH: u64 = 20_000;
+        if !is_there() {
+            return;
+        }
+        let line = Line::new();
+        let pair = &line.pairs()[1];
+        let add = |[first, second]: [u64; 2]| [first + 1, second + 2];
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut seen = [0, 0];
+                    for _ in 0..EACH {
+                        while let Err(old) = compare_exchange(pair, seen, add(seen)) {
+                            seen = old;
+                        }
+                    }
+                });
+            }
+            scope.spawn(|| {
+                for _ in 0..EACH {
+                    pair[0].atomic().fetch_add(1, Relaxed);
+                }
+            });
+        });
+        let [first, second] = [0, 1].map(|word: usize| pair[word].atomic().load(Acquire));
+        assert_eq!([first, second], [3 * EACH, 4 * EACH]);
+    }
+}

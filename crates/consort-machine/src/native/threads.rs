@@ -1,0 +1,138 @@
+//! Threads: each gets a number, a mailbox and lines when it first needs them, and leaves them to
+//! others when it ends.
+
+use std::{
+    cell::Cell,
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+};
+
+use crate::{Line, Mailbox, Thread, limits::most_mappings};
+
+use super::lines::Lines;
+use crate::{
+    system::thread_end::at_end_of_thread, threads::MAPPINGS_OF_A_THREAD, wait::patience::Patience,
+};
+
+/// The most threads that use messages at the same time.
+const MOST: usize = 1 << 14;
+
+/// As many threads as any system lets a process have.
+const SURE: usize = 1 << 12;
+
+/// The most threads that use messages at the same time, as far as the system lets them start. A
+/// thread takes [`MAPPINGS_OF_A_THREAD`]; one that finds none left cannot even fail, but aborts.
+#[cold]
+fn most() -> usize {
+    static MOST_HERE: OnceLock<usize> = OnceLock::new();
+    *MOST_HERE.get_or_init(|| {
+        let fit = most_mappings().map_or(MOST, |all| (all - all / 16) / MAPPINGS_OF_A_THREAD);
+        fit.clamp(SURE, MOST)
+    })
+}
+
+/// What a thread that receives messages has. The next thread with the same number goes on with it.
+static MAILBOXES: [OnceLock<Box<Mailbox>>; MOST] = [const { OnceLock::new() }; MOST];
+
+/// The numbers that are given to no thread at present, and the first that never was.
+static FREE: Mutex<(Vec<u32>, u32)> = Mutex::new((Vec::new(), 0));
+
+fn free() -> MutexGuard<'static, (Vec<u32>, u32)> {
+    FREE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The mailbox of a thread that has a number.
+#[inline]
+pub(super) fn mailbox(thread: Thread) -> &'static Mailbox {
+    MAILBOXES[thread.0 as usize].get_or_init(Box::default)
+}
+
+/// What is known of the calling thread. Nothing in it needs a destructor, so it can be used until
+/// the very end of the thread.
+pub(super) struct Me {
+    thread: Cell<Option<(Thread, &'static Mailbox)>>,
+    pub(super) lines: Lines,
+    pub(super) patience: Cell<Patience>,
+    /// The address of the word that the last pending wait looked at, and when the wait ends without
+    /// it.
+    pub(super) waits_for: Cell<(usize, Option<u64>)>,
+    /// Whether the next pending wait has the processor watch its word.
+    pub(super) watches: Cell<bool>,
+}
+
+thread_local! {
+    static ME: Me = const {
+        Me {
+            thread: Cell::new(None),
+            lines: Lines::new(),
+            patience: Cell::new(Patience::of_a_guest()),
+            waits_for: Cell::new((0, None)),
+            watches: Cell::new(false),
+        }
+    };
+}
+
+/// Returns what the calling thread has. It may still take more.
+fn give_back() {
+    me(|me| {
+        me.lines.give_all();
+        if let Some((thread, _)) = me.thread.take() {
+            free().0.push(thread.0);
+        }
+    });
+}
+
+/// What is known of the calling thread.
+#[inline(always)]
+pub(super) fn me<R>(use_it: impl FnOnce(&Me) -> R) -> R {
+    ME.with(use_it)
+}
+
+impl Me {
+    /// The thread's number and mailbox.
+    ///
+    /// # Panics
+    /// When too many threads have one.
+    #[inline]
+    pub(super) fn thread(&self) -> (Thread, &'static Mailbox) {
+        match self.thread.get() {
+            Some(mine) => mine,
+            None => self.enter(),
+        }
+    }
+
+    #[cold]
+    fn enter(&self) -> (Thread, &'static Mailbox) {
+        at_end_of_thread(give_back);
+        let number = {
+            let (returned, first) = &mut *free();
+            returned.pop().unwrap_or_else(|| {
+                let number = *first;
+                let is_sure = (number as usize) < SURE;
+                assert!(
+                    is_sure || (number as usize) < most(),
+                    "more than {} threads use messages or delegation at the same time: at most \
+                     {MOST} may, and fewer where vm.max_map_count is small",
+                    most()
+                );
+                *first += 1;
+                number
+            })
+        };
+        let mine = (Thread(number), mailbox(Thread(number)));
+        self.thread.set(Some(mine));
+        mine
+    }
+
+    /// A line for the thread's use.
+    #[inline(always)]
+    pub(super) fn take_line(&self) -> &'static Line {
+        match self.lines.take() {
+            Some(line) => line,
+            None => {
+                at_end_of_thread(give_back);
+                self.lines.open();
+                super::lines::more()
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The processors that the calling thread may run on: `sched_getaffinity`, `sched_setaffinity`.
+
+#![expect(unsafe_code, reason = "asks the system, which reads and fills a mask")]
+
+use std::{fmt, io};
+
+use crate::advice::of_call;
+
+/// A set of processors.
+#[derive(Clone, Copy)]
+pub struct Mask(libc::cpu_set_t);
+
+/// The most processors of a mask.
+const MOST: usize = libc::CPU_SETSIZE as usize;
+
+impl Mask {
+    fn empty() -> Self {
+        // SAFETY: it consists of integers, of which 0 is a value: the empty set.
+        Self(unsafe { std::mem::zeroed() })
+    }
+
+    fn has(&self, cpu: usize) -> bool {
+        // SAFETY: a processor of the mask, whose bit is in the array.
+        cpu < MOST && unsafe { libc::CPU_ISSET(cpu, &self.0) }
+    }
+}
+
+impl fmt::Debug for Mask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries((0..MOST).filter(|&cpu| self.has(cpu))).finish()
+    }
+}
+
+impl PartialEq for Mask {
+    fn eq(&self, other: &Self) -> bool {
+        // SAFETY: it compares two local structures.
+        unsafe { libc::CPU_EQUAL(&self.0, &other.0) }
+    }
+}
+
+/// The processor that the calling thread runs on.
+pub fn current() -> Option<u32> {
+    // SAFETY: the call reads no memory of this process.
+    u32::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// The mask of a process's first thread, or of the calling thread for 0.
+fn mask_of(process: libc::pid_t) -> io::Result<Mask> {
+    let mut mask = Mask::empty();
+    // SAFETY: the pointer is to a local variable, and the size is its size.
+    let result = unsafe { libc::sched_getaffinity(process, size_of::<Mask>(), &raw mut mask.0) };
+    match result {
+        0 => Ok(mask),
+        _ => Err(of_call("sched_getaffinity", &io::Error::last_os_error())),
+    }
+}
+
+/// The mask of the calling thread.
+pub fn mask() -> io::Result<Mask> {
+    mask_of(0)
+}
+
+/// The mask of the process: that of its first thread.
+pub fn mask_of_process() -> io::Result<Mask> {
+    // SAFETY: the call cannot fail, and reads no memory of this process.
+    mask_of(unsafe { libc::getpid() })
+}
+
+/// The mask of the process that has started this one.
+pub fn mask_of_parent() -> io::Result<Mask> {
+    // SAFETY: as above.
+    mask_of(unsafe { libc::getppid() })
+}
+
+/// Lets the calling thread run on the processors of a mask.
+pub fn set_mask(mask: &Mask) -> io::Result<()> {
+    // SAFETY: the pointer is to a mask of this size.
+    let result = unsafe { libc::sched_setaffinity(0, size_of::<Mask>(), &raw const mask.0) };
+    match result {
+        0 => Ok(()),
+        _ => Err(of_call("sched_setaffinity", &io::Error::last_os_error())),
+    }
+}
+
+/// The processors in a mask; none if it cannot be read.
+pub fn allowed(mask: io::Result<Mask>) -> Vec<u32> {
+    let Ok(mask) = mask else { return Vec::new() };
+    let all = (0..MOST).filter(|&cpu| mask.has(cpu));
+    all.filter_map(|cpu| u32::try_from(cpu).ok()).collect()
+}
+
+/// Lets the calling thread run on one processor alone.
+pub fn pin(cpu: u32) -> io::Result<()> {
+    let index = cpu as usize;
+    if index >= MOST {
+        let message = format!("cpu {cpu} is past the last that a mask holds");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    let mut mask = Mask::empty();
+    // SAFETY: the bit of the processor is in the array, as was just checked.
+    unsafe { libc::CPU_SET(index, &mut mask.0) };
+    set_mask(&mask).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => {
+            let why = "it is offline, or `taskset` or a control group excludes it: see \
+                       `Cpus_allowed_list` in /proc/self/status";
+            io::Error::new(error.kind(), format!("cpu {cpu}: {error}: {why}"))
+        }
+        kind => io::Error::new(kind, format!("cpu {cpu}: {error}")),
+    })
+}

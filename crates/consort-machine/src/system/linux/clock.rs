@@ -1,0 +1,29 @@
+//! A clock that all processes of a machine share.
+
+#![expect(unsafe_code, reason = "asks the system, whose clock `Instant` hides")]
+
+/// Nanoseconds since some moment before the first launch, the same for all processes.
+pub fn now_ns() -> u64 {
+    read_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds for which the machine was suspended since it booted: one of two clocks goes on.
+pub fn suspended_ns() -> Option<u64> {
+    let awake_ns = read_ns(libc::CLOCK_MONOTONIC);
+    Some(read_ns(libc::CLOCK_BOOTTIME).saturating_sub(awake_ns))
+}
+
+/// Nanoseconds of processor time of all threads of this process, also of those that have ended.
+pub fn processor_ns() -> Option<u64> {
+    Some(read_ns(libc::CLOCK_PROCESS_CPUTIME_ID))
+}
+
+/// Reads a clock that the system always has.
+fn read_ns(clock: libc::clockid_t) -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a local variable. The call cannot fail for these clocks, so its
+    // result is ignored.
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
+    // Neither is negative: the clocks start when the machine boots, or the process.
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}

@@ -1,0 +1,80 @@
+//! A fence that the system executes on all running threads: of the process, or of all processes
+//! that take part.
+
+#![expect(unsafe_code, reason = "asks the system")]
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+/// A command of the call `membarrier`, which the C library has no function for.
+type Command = libc::c_int;
+
+/// Asks the system; returns a negative number if it refuses.
+fn membarrier(command: Command) -> libc::c_long {
+    // SAFETY: the call takes numbers alone, and changes no memory.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
+}
+
+/// A kind of fence, for which the process registers when it first needs it.
+///
+/// There is no lock: a child may be forked while another thread registers, which takes
+/// milliseconds, and the child would wait for that thread for ever. Threads may register twice.
+struct Fence {
+    kind: Command,
+    register: Command,
+    /// [`UNKNOWN`], [`ABSENT`] or [`PRESENT`].
+    state: AtomicU8,
+}
+
+const UNKNOWN: u8 = 0;
+const ABSENT: u8 = 1;
+const PRESENT: u8 = 2;
+
+impl Fence {
+    const fn new(kind: Command, register: Command) -> Self {
+        Self { kind, register, state: AtomicU8::new(UNKNOWN) }
+    }
+
+    /// Whether the system has the fence.
+    fn is_there(&self) -> bool {
+        // Relaxed: it publishes no other data.
+        match self.state.load(Relaxed) {
+            UNKNOWN => {
+                let known = membarrier(libc::MEMBARRIER_CMD_QUERY);
+                let is_known = known > 0 && known & libc::c_long::from(self.kind) != 0;
+                let is_there = is_known && membarrier(self.register) == 0;
+                self.state.store(if is_there { PRESENT } else { ABSENT }, Relaxed);
+                is_there
+            }
+            state => state == PRESENT,
+        }
+    }
+}
+
+/// Whether the system has one for the threads of this process.
+fn is_here() -> bool {
+    static FENCE: Fence = Fence::new(
+        libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
+        libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+    );
+    FENCE.is_there()
+}
+
+/// Lets threads of other processes make those of this one fence. Returns whether they can.
+pub fn take_part() -> bool {
+    static FENCE: Fence = Fence::new(
+        libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED,
+        libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED,
+    );
+    FENCE.is_there()
+}
+
+/// Executes it on the threads of this process; returns whether it did.
+pub fn on_all_threads() -> bool {
+    is_here() && membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0
+}
+
+/// Executes it on the threads of all processes that take part, of which this must be one; returns
+/// whether it did.
+pub fn on_all_processes() -> bool {
+    take_part() && membarrier(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0
+}

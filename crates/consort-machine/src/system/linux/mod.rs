@@ -1,0 +1,13 @@
+//! On Linux.
+
+pub mod affinity;
+pub mod clock;
+#[cfg(not(loom))]
+pub mod fence;
+pub mod fork;
+#[cfg(not(loom))]
+pub mod futex;
+mod library;
+#[cfg(not(loom))]
+pub mod thread_end;
+pub mod usage;

@@ -1,0 +1,45 @@
+//! Work at the end of a thread, after the destructors of its thread-local variables: those may
+//! still use what the work ends.
+
+#![expect(unsafe_code, reason = "a key of the thread library has a destructor")]
+
+use std::{ffi::c_void, ptr, sync::OnceLock};
+
+use super::fork::{hold, stay_loaded};
+
+/// A key whose destructor does the work.
+struct End {
+    key: libc::pthread_key_t,
+    work: fn(),
+}
+
+/// `None` if the process had no key left.
+static END: OnceLock<Option<End>> = OnceLock::new();
+
+extern "C" fn do_work(_: *mut c_void) {
+    if let Some(Some(end)) = END.get() {
+        (end.work)();
+    }
+}
+
+fn make_key(work: fn()) -> Option<End> {
+    let mut key = 0;
+    // SAFETY: the pointer is to a local variable, and the destructor takes any value.
+    let failed = unsafe { libc::pthread_key_create(&raw mut key, Some(do_work)) } != 0;
+    (!failed).then_some(End { key, work })
+}
+
+/// Has `work` done when the calling thread ends; always the same work. If the thread calls this
+/// again meanwhile, it is done once more. It is not done at the end of the process, nor if the
+/// process has used up its keys.
+pub fn at_end_of_thread(work: fn()) {
+    stay_loaded(); // the key's destructor is code of this library
+    let end = END.get().unwrap_or_else(|| {
+        let _hold = hold();
+        END.get_or_init(|| make_key(work))
+    });
+    if let Some(end) = end {
+        // SAFETY: the key is never deleted. The value is not 0, so the destructor is called.
+        unsafe { libc::pthread_setspecific(end.key, ptr::without_provenance(1)) };
+    }
+}

@@ -1,0 +1,32 @@
+//! What the system has counted of the calling thread, and how much memory there is.
+
+#![expect(unsafe_code, reason = "asks the system, which fills a structure")]
+
+use std::mem::MaybeUninit;
+
+/// How often the calling thread lost its processor although it could have gone on.
+pub fn involuntary_switches() -> Option<u64> {
+    let mut usage = MaybeUninit::<libc::rusage>::uninit();
+    // SAFETY: the pointer is to a local variable that has room for the structure.
+    let failed = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) } != 0;
+    if failed {
+        return None;
+    }
+    // SAFETY: the call has succeeded, so it has filled the structure.
+    let usage = unsafe { usage.assume_init() };
+    u64::try_from(usage.ru_nivcsw).ok()
+}
+
+/// The memory of the machine, with what it may swap out, in bytes.
+pub fn memory_bytes() -> Option<usize> {
+    let mut info = MaybeUninit::<libc::sysinfo>::uninit();
+    // SAFETY: the pointer is to a local variable that has room for the structure.
+    let failed = unsafe { libc::sysinfo(info.as_mut_ptr()) } != 0;
+    if failed {
+        return None;
+    }
+    // SAFETY: the call has succeeded, so it has filled the structure.
+    let info = unsafe { info.assume_init() };
+    let units = usize::try_from(info.totalram.saturating_add(info.totalswap)).ok()?;
+    Some(units.saturating_mul(usize::try_from(info.mem_unit).ok()?))
+}

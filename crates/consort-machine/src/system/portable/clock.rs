@@ -1,0 +1,20 @@
+//! A clock of the process.
+
+use std::{sync::OnceLock, time::Instant};
+
+/// Nanoseconds since the first call in this process.
+pub fn now_ns() -> u64 {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    let elapsed = FIRST.get_or_init(Instant::now).elapsed();
+    u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Unknown.
+pub fn suspended_ns() -> Option<u64> {
+    None
+}
+
+/// Unknown.
+pub fn processor_ns() -> Option<u64> {
+    None
+}

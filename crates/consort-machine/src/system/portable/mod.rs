@@ -1,0 +1,12 @@
+//! On any system that the standard library knows.
+
+pub mod affinity;
+pub mod clock;
+#[cfg(not(loom))]
+pub mod fence;
+pub mod fork;
+#[cfg(not(loom))]
+pub mod futex;
+#[cfg(not(loom))]
+pub mod thread_end;
+pub mod usage;

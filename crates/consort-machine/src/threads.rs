@@ -1,0 +1,62 @@
+//! How many threads the system lets this process start.
+//!
+//! A thread takes `MAPPINGS_OF_A_THREAD` parts of the address space, of which a process has
+//! `vm.max_map_count`. The last two are taken by the thread itself, which aborts if there are none.
+//! So a launch of many threads asks first.
+
+use std::{
+    io,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use crate::limits::{mappings, most_mappings};
+
+/// Mappings of a thread: its stack, that for handlers of signals, and a guard of each.
+pub const MAPPINGS_OF_A_THREAD: usize = 4;
+/// Fewer threads than this are started without a look at the mappings.
+const MANY: usize = 64;
+/// Mappings that others may take meanwhile.
+const SPARE: usize = 256;
+
+/// The right to start many threads, which one launch has at a time.
+pub struct Starting(#[expect(dead_code, reason = "held")] Option<MutexGuard<'static, ()>>);
+
+impl Starting {
+    /// The right to start `threads` threads.
+    ///
+    /// # Errors
+    /// When they would take more mappings than the process may have.
+    pub fn of(threads: usize) -> io::Result<Self> {
+        static ONE: Mutex<()> = Mutex::new(());
+        if threads < MANY {
+            return Ok(Self(None));
+        }
+        let held = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((used, most)) = mappings().zip(most_mappings()) {
+            // Threads of the launch before may not have taken theirs yet.
+            let needed = 2 * MAPPINGS_OF_A_THREAD * threads + SPARE;
+            if used + needed > most {
+                return Err(io::Error::other(format!(
+                    "{threads} threads take {needed} mappings at first, and this process has \
+                     {used} of {most}: raise the limit with `sysctl vm.max_map_count`, or start \
+                     fewer threads"
+                )));
+            }
+        }
+        Ok(Self(Some(held)))
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(any(loom, miri))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_threads_than_mappings_are_refused_before_one_starts() {
+        let most = most_mappings().expect("a limit");
+        let error = Starting::of(most).map(drop).expect_err("each takes four");
+        let text = error.to_string();
+        assert!(text.contains("vm.max_map_count") && text.contains(&most.to_string()), "{text}");
+        assert!(Starting::of(2).is_ok() && Starting::of(MANY).is_ok());
+    }
+}

@@ -1,0 +1,143 @@
+//! The topology of this machine, and the part of it that this process may use.
+
+use std::{collections::BTreeSet, path::Path};
+
+use super::{
+    processors::{Cache, CacheKind, Cpu},
+    quota::{self, Quota},
+    sysfs,
+};
+use crate::affinity::{self, CpuId};
+
+/// A machine as one process sees it.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    processor: String,
+    cpus: Vec<Cpu>,
+    caches: Vec<Cache>,
+    allowed: Vec<CpuId>,
+    quota: Option<Quota>,
+}
+
+impl Topology {
+    /// Reads this machine's topology, as the process may use it.
+    #[must_use]
+    pub fn discover() -> Topology {
+        Topology::from_root(Path::new("/"), &affinity::allowed_to_process())
+    }
+
+    /// The same machine as the launcher of this process may use it, which may have bound the
+    /// process.
+    #[must_use]
+    pub fn of_launcher(&self) -> Topology {
+        Topology { allowed: affinity::allowed_to_launcher(), ..self.clone() }
+    }
+
+    /// Reads `sys` and `proc` under `root`, for a process that may run on `allowed`.
+    #[must_use]
+    pub fn from_root(root: &Path, allowed: &[CpuId]) -> Topology {
+        let (cpus, caches) = sysfs::read(root, allowed);
+        Topology {
+            processor: sysfs::processor(root),
+            cpus,
+            caches,
+            allowed: allowed.to_vec(),
+            quota: quota::tightest(root),
+        }
+    }
+
+    /// The processor's name as its vendor gives it.
+    #[must_use]
+    pub fn processor(&self) -> &str {
+        &self.processor
+    }
+
+    /// All processors that are online, by number.
+    #[must_use]
+    pub fn cpus(&self) -> &[Cpu] {
+        &self.cpus
+    }
+
+    /// All caches, each once, in the order of their levels.
+    #[must_use]
+    pub fn caches(&self) -> &[Cache] {
+        &self.caches
+    }
+
+    /// The processors that the affinity mask leaves to this process, by number.
+    #[must_use]
+    pub fn allowed(&self) -> &[CpuId] {
+        &self.allowed
+    }
+
+    /// The processors of the core of `cpu`.
+    pub fn siblings(&self, cpu: CpuId) -> &[CpuId] {
+        self.cpus.iter().find(|one| one.id == cpu).map_or(&[], |one| &one.siblings)
+    }
+
+    /// The last data cache that serves `cpu`, if any is known.
+    #[must_use]
+    pub fn last_level_cache(&self, cpu: CpuId) -> Option<&Cache> {
+        self.caches
+            .iter()
+            .filter(|cache| cache.kind != CacheKind::Instruction && cache.cpus.contains(&cpu))
+            .max_by_key(|cache| cache.level)
+    }
+
+    /// The number of physical cores.
+    #[must_use]
+    pub fn cores(&self) -> usize {
+        self.distinct(|cpu| cpu.core().0)
+    }
+
+    /// The number of packages (sockets).
+    #[must_use]
+    pub fn packages(&self) -> usize {
+        self.distinct(|cpu| cpu.package)
+    }
+
+    /// The number of NUMA nodes that have processors.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.distinct(|cpu| cpu.node)
+    }
+
+    fn distinct(&self, of: impl Fn(&Cpu) -> u32) -> usize {
+        self.cpus.iter().map(of).collect::<BTreeSet<u32>>().len()
+    }
+
+    /// The processor time that the cgroups grant, in cores: the tightest quota of the process's
+    /// own cgroup and all above it; `None` without any.
+    #[must_use]
+    pub fn quota_cores(&self) -> Option<f64> {
+        self.quota.map(Quota::cores)
+    }
+
+    /// How many threads can run at once: processors allowed, or the quota rounded up if that is
+    /// less; at least one.
+    #[must_use]
+    pub fn usable_cores(&self) -> usize {
+        let granted = self.quota.map_or(usize::MAX, Quota::cores_rounded_up);
+        self.allowed.len().min(granted).max(1)
+    }
+
+    /// A short name for this kind of machine, the same on equal machines and at each start: for
+    /// example `AMD EPYC, 2 cpus, 2 cores, 1 package, quota none`. If the affinity mask excludes
+    /// processors, the number allowed follows the number of all.
+    #[must_use]
+    pub fn machine_key(&self) -> String {
+        let mut cpus = counted(self.cpus.len(), "cpu");
+        if self.allowed.len() != self.cpus.len() {
+            cpus = format!("{cpus} ({} allowed)", self.allowed.len());
+        }
+        let cores = counted(self.cores(), "core");
+        let packages = counted(self.packages(), "package");
+        let quota = self.quota_cores().map_or("none".to_owned(), |cores| cores.to_string());
+        format!("{}, {cpus}, {cores}, {packages}, quota {quota}", self.processor)
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}

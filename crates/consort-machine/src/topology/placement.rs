@@ -1,0 +1,82 @@
+//! The order in which processors are given to PEs.
+//!
+//! A second hardware thread of a busy core is worth less than any idle core, so all cores come
+//! first. Neighbours in rank communicate most, so packages, then nodes, then last-level caches are
+//! filled one after the other. The one with the most allowed cores comes first, so that as few as
+//! possible are used.
+
+use super::{machine::Topology, processors::Cpu};
+use crate::affinity::CpuId;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A processor's place: package, node, and the lowest processor of its last-level cache.
+type Place = [u32; 3];
+
+impl Topology {
+    /// A processor for each of `pes` PEs, by rank; `None` when they outnumber the usable cores.
+    ///
+    /// Each physical core comes before the second thread of any core. Near cores are adjacent; the
+    /// package, node and last-level cache with the most allowed cores come first.
+    #[must_use]
+    pub fn placement(&self, pes: usize) -> Option<Vec<CpuId>> {
+        let mut cpus = self.placement_order(pes, None)?;
+        cpus.truncate(pes);
+        Some(cpus)
+    }
+
+    /// The last-level cache of each of `pes` PEs, by its lowest processor, if they are placed by
+    /// [`Topology::placement`]; none when they outnumber the usable cores.
+    #[must_use]
+    pub fn caches_of(&self, pes: usize) -> Vec<u32> {
+        let first = |cpu: CpuId| {
+            let shared = self.last_level_cache(cpu).and_then(|cache| cache.cpus.first());
+            shared.map_or(u32::MAX, |first| first.0)
+        };
+        self.placement(pes).into_iter().flatten().map(first).collect()
+    }
+
+    /// All allowed processors, in the order in which PEs use them, of which one uses `first` if
+    /// that is given; `None` when `pes` outnumber the usable cores.
+    pub fn placement_order(&self, pes: usize, first: Option<CpuId>) -> Option<Vec<CpuId>> {
+        if pes > self.usable_cores() {
+            return None;
+        }
+        Some(order(self, first)).filter(|cpus| pes <= cpus.len())
+    }
+}
+
+/// All allowed processors, in the order of use. On the core of `first`, that is the first thread.
+fn order(topology: &Topology, first: Option<CpuId>) -> Vec<CpuId> {
+    let allowed: BTreeSet<CpuId> = topology.allowed().iter().copied().collect();
+    let cpus: Vec<(&Cpu, Place)> = topology
+        .cpus()
+        .iter()
+        .filter(|cpu| allowed.contains(&cpu.id))
+        .map(|cpu| (cpu, place(topology, cpu)))
+        .collect();
+    let mut cores: BTreeMap<&[u32], BTreeSet<CpuId>> = BTreeMap::new();
+    for (cpu, place) in &cpus {
+        for depth in 1..=place.len() {
+            cores.entry(&place[..depth]).or_default().insert(cpu.core());
+        }
+    }
+    let rank = |(cpu, place): &(&Cpu, Place)| {
+        let turn = |id: &CpuId| (Some(*id) != first, *id);
+        let earlier = cpu.siblings.iter().filter(|sibling| turn(sibling) < turn(&cpu.id));
+        let thread = earlier.filter(|sibling| allowed.contains(sibling)).count();
+        let path = [1, 2, 3].map(|depth| {
+            let part = &place[..depth];
+            (Reverse(cores[part].len()), part[depth - 1])
+        });
+        (thread, path, cpu.core(), cpu.id)
+    };
+    let mut ranked: Vec<_> = cpus.iter().map(|cpu| (rank(cpu), cpu.0.id)).collect();
+    ranked.sort_unstable();
+    ranked.into_iter().map(|(_, id)| id).collect()
+}
+
+fn place(topology: &Topology, cpu: &Cpu) -> Place {
+    let cache = topology.last_level_cache(cpu.id).and_then(|cache| cache.cpus.first());
+    [cpu.package, cpu.node, cache.map_or(u32::MAX, |first| first.0)]
+}

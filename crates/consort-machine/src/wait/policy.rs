@@ -1,0 +1,64 @@
+//! Waiting policies.
+//!
+//! | policy | while no message arrives |
+//! | --- | --- |
+//! | spin | poll again |
+//! | spin-yield | poll a while, then yield the core between polls |
+//! | spin-yield-park | after many yields, sleep until a message wakes the PE (`state::parker`) |
+
+use std::{fmt, str::FromStr};
+
+/// A waiting policy; one for all PEs of a launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Waiting {
+    /// Poll, and never yield the core.
+    Spin,
+    /// Poll, then yield between polls.
+    SpinYield,
+    /// Poll, then yield, then sleep until woken.
+    #[default]
+    SpinYieldPark,
+}
+
+impl Waiting {
+    /// Every policy.
+    pub const EVERY: [Self; 3] = [Self::Spin, Self::SpinYield, Self::SpinYieldPark];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Spin => "spin",
+            Self::SpinYield => "spin-yield",
+            Self::SpinYieldPark => "spin-yield-park",
+        }
+    }
+}
+
+impl fmt::Display for Waiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A text that names no waiting policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownWaiting(String);
+
+impl fmt::Display for UnknownWaiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(name) = self;
+        write!(f, "`{name}` is no waiting policy: use spin, spin-yield or spin-yield-park")
+    }
+}
+
+impl std::error::Error for UnknownWaiting {}
+
+impl FromStr for Waiting {
+    type Err = UnknownWaiting;
+
+    fn from_str(text: &str) -> Result<Self, UnknownWaiting> {
+        Self::EVERY
+            .into_iter()
+            .find(|waiting| waiting.name() == text)
+            .ok_or_else(|| UnknownWaiting(text.to_owned()))
+    }
+}
