@@ -53,11 +53,16 @@ impl Parker {
     /// Announces that the calling thread is about to sleep. The thread must then check once more
     /// for its message; it sleeps if there is none, and cancels in any case.
     pub fn prepare(&self) -> Epoch {
-        let word = self.0.word().fetch_add(1, Relaxed);
+        let epoch = self.count();
         // Pairs with the fence in `wake`: either the sender sees the sleeper, or the sleeper's next
         // check sees the message.
         fence(SeqCst);
-        Epoch::of(word)
+        epoch
+    }
+
+    /// As [`Self::prepare`], for a caller that fences itself.
+    pub(super) fn count(&self) -> Epoch {
+        Epoch::of(self.0.word().fetch_add(1, Relaxed))
     }
 
     /// Withdraws the announcement, once for each: the last check found a message, or the sleep is

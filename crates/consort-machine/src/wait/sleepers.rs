@@ -63,7 +63,8 @@ impl Sleepers {
         scope: Scope,
     ) -> Sleeper<'s> {
         self.0.fetch_add(1, Relaxed);
-        let epoch = parker.prepare();
+        // The fence of `heavy` is the only one, so that models notice if it comes too early.
+        let epoch = if senders_fence { parker.prepare() } else { parker.count() };
         let is_sure = senders_fence || heavy(scope);
         Sleeper { sleepers: self, parker, epoch, scope, is_sure }
     }
