@@ -65,6 +65,10 @@ fn expanded(import: &str) -> Vec<String> {
     parts.iter().flat_map(|part| expanded(&format!("{head}{part}"))).collect()
 }
 
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
 /// The paths that a text names: whether `pub use` passes it on, and the path.
 fn paths(text: &str) -> Vec<(bool, String)> {
     let (mut paths, mut others) = (Vec::new(), String::new());
@@ -78,7 +82,12 @@ fn paths(text: &str) -> Vec<(bool, String)> {
         };
         let (before, import) = (&statement[..at], &statement[at + 4..]);
         let is_public = before.lines().last().is_some_and(|line| line.contains("pub"));
-        let dense: String = import.chars().filter(|c| !c.is_whitespace()).collect();
+        // Another name for what is imported changes nothing.
+        let parts = import.split_inclusive([',', '}']).map(|part| match part.split_once(" as ") {
+            Some((path, name)) => format!("{path}{}", name.trim_start_matches(is_of_name)),
+            None => part.to_owned(),
+        });
+        let dense: String = parts.collect::<String>().split_whitespace().collect();
         paths.extend(expanded(&dense).into_iter().map(|path| (is_public, path)));
         others += before;
     }
@@ -197,6 +206,8 @@ fn circles_are_found() {
     of("#[cfg(test)]\nmod tests;\n\nuse crate::a;", &[("a", "b"), ("b", "a")]);
     of("// use super::a;\n#[cfg(test)]\nmod tests {\n    use super::a;\n}", &[]);
     of("#[cfg(doc)]\nuse super::a;", &[]);
+    of("use crate::{\n    a as c,\n    d,\n};", &[("a", "b"), ("b", "a")]);
+    of("use crate::a as c;", &[("a", "b"), ("b", "a")]);
     // Who imports an item that a module passes on imports the file that has it.
     assert_in_circles(
         [

@@ -79,14 +79,27 @@ fn table(tree: &Tree) -> (BTreeMap<String, Allowed>, Vec<String>) {
     (rows, complaints)
 }
 
+/// The sections of a manifest with dependencies.
+const SECTIONS: [&str; 3] = ["dependencies", "build-dependencies", "dev-dependencies"];
+
 /// The names of the packages in the sections of a manifest, for any target.
 fn dependencies(manifest: &Table, sections: &[&str]) -> BTreeSet<String> {
+    dependencies_that(manifest, sections, |_| true)
+}
+
+/// Those of them for whose entries a condition holds.
+fn dependencies_that(
+    manifest: &Table,
+    sections: &[&str],
+    holds: impl Fn(&Value) -> bool,
+) -> BTreeSet<String> {
     let targets = manifest.get("target").and_then(Value::as_table);
     let for_targets = targets.into_iter().flat_map(Table::values).filter_map(Value::as_table);
     std::iter::once(manifest)
         .chain(for_targets)
         .flat_map(|table| sections.iter().filter_map(|section| table.get(*section)?.as_table()))
         .flatten()
+        .filter(|(_, value)| holds(value))
         .map(|(key, value)| value.get("package").and_then(Value::as_str).unwrap_or(key).to_owned())
         .collect()
 }
@@ -180,6 +193,15 @@ fn external_crates(tree: &Tree) -> Vec<String> {
         let external = all.into_iter().flatten().filter(|(_, value)| value.get("path").is_none());
         used.extend(external.map(|(name, _)| name.clone()));
     }
+    // Members use them by `workspace = true`, or have them for themselves.
+    for (_, text) in packages(tree) {
+        let manifest: Table = text.parse().expect("a manifest in TOML");
+        let is_own = |value: &Value| {
+            let has = |key: &str| value.get(key).is_some();
+            !has("path") && !has("workspace")
+        };
+        used.extend(dependencies_that(&manifest, &SECTIONS, is_own));
+    }
     let rows: BTreeSet<String> =
         rows(&tree["CONTRIBUTING.md"]).into_iter().map(str::to_owned).collect();
     let missing = used.difference(&rows);
@@ -206,4 +228,15 @@ fn each_external_crate_has_its_reason() {
     assert_one(&of(&rows.replace("| `serde` | files", "| serde | `serde`")), "is of serde");
     assert_one(&of(&rows.replace("| `pyo3` |", "| pyo3 |")), "is of pyo3");
     assert_one(&of(&format!("{rows}| `libc` | calls |")), "nothing uses libc");
+    let of_member = |dependency: &str| {
+        let manifest = format!("[package]\nname = \"x\"\n[dev-dependencies]\n{dependency}");
+        external_crates(&tree([
+            ("Cargo.toml", "[workspace]\n[workspace.dependencies]\nserde = \"1\""),
+            ("tests/x/Cargo.toml", &manifest),
+            ("CONTRIBUTING.md", "## External crates\n| `serde` | files |"),
+        ]))
+    };
+    assert_none(&of_member("serde = { workspace = true }"));
+    assert_none(&of_member("own = { path = \"\" }"));
+    assert_one(&of_member("libc = \"1\""), "is of libc");
 }
