@@ -196,3 +196,23 @@ unsafe fn move_blocks<T>(
         source = source.wrapping_offset(sst);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What lies behind the last block is not asked for: it may be the end of the heap.
+    #[test]
+    fn blocks_reach_from_their_first_element_to_their_last() {
+        assert_eq!(extent("", "dst", 3, 1, 3), 7);
+        assert_eq!(extent("", "dst", 4, 2, 2), 6);
+        assert_eq!(extent("", "dst", 1, 1, 5), 5);
+        assert_eq!(extent("", "dst", 0, 2, 0), 0);
+    }
+
+    #[test]
+    fn far_blocks_are_so_many_elements_apart() {
+        assert!(offsets::<u8>(10, 3).take(3).eq([10, 13, 16]));
+        assert!(offsets::<i64>(8, 2).take(3).eq([8, 24, 40]));
+    }
+}

@@ -396,6 +396,22 @@ mod tests {
         }
     }
 
+    /// It is much faster in the others, so that the medians alone would do.
+    #[test]
+    fn a_challenger_that_loses_two_rounds_of_five_does_not_take_over() {
+        for (lost, incumbent) in [(1, 1), (2, 0)] {
+            let mut refinement = Refinement::new(candidates(2), 0.5);
+            refinement.decide(&[1000; TIMES], 1); // the probe
+            let sums_ns = std::array::from_fn(|block| match (block % 2, block / 2 < lost) {
+                (0, _) => 1000,
+                (_, true) => 2000,
+                (_, false) => 500,
+            });
+            refinement.decide(&sums_ns, 1);
+            assert_eq!(refinement.incumbent(), incumbent, "{lost} rounds lost");
+        }
+    }
+
     /// Two candidates that differ by less than the noise do not take turns.
     #[test]
     fn equals_do_not_take_turns() {

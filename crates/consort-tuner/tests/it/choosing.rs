@@ -270,6 +270,22 @@ fn contestants_are_what_tuning_kept() {
     assert!(all(&wisdom([estimate])).len() > kept.len(), "an estimate has kept nothing");
 }
 
+/// What tuning kept cannot serve elements that are larger than those it measured.
+#[test]
+fn contestants_can_serve_the_elements() {
+    let line = Some(RunnerUp { candidate: Candidate::new("line"), median_ns: 125.0 });
+    let wisdom = wisdom([Entry { runner_up: line, ..entry(at(8, 8), "flat") }]);
+    let bench = Fake::new(0);
+    let table = Table::new(&wisdom, &bench, 8, CORES);
+    let call = CallSpec::from(&at(8, 8));
+    let large = CallSpec { element_bytes: 2 * LARGEST_ELEMENT, ..call };
+    for measured in [Measured::Wisdom(&wisdom, CORES), Measured::Table(&table)] {
+        let selector = Selector::new(&bench, measured);
+        assert!(selector.contestants(&call).contains(&Candidate::new("line")));
+        assert!(!selector.contestants(&large).contains(&Candidate::new("line")));
+    }
+}
+
 #[test]
 fn contestants_that_are_the_same_are_one() {
     let call = CallSpec::from(&at(8, 64));

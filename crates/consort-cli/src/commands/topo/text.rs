@@ -51,3 +51,33 @@ fn bandwidths(page: &mut Page, measured: &Measured) {
 fn or_dash(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.1}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use consort_bench::page::Part;
+
+    use super::*;
+
+    #[test]
+    fn bandwidths_stand_below_their_names() {
+        let row = Bandwidth {
+            bytes: 64,
+            copy_gbps: 1.0,
+            pull_gbps: Some(2.0),
+            combine_gbps: 3.0,
+            pull_combine_gbps: Some(4.0),
+            transfer: None,
+        };
+        let (transfers, bandwidths) = (Vec::new(), vec![row]);
+        let (bandwidth_cpu, bandwidth_neighbour) = (0, Some(1));
+        let measured = Measured { transfers, bandwidth_cpu, bandwidth_neighbour, bandwidths };
+        let mut page = Page::default();
+        super::bandwidths(&mut page, &measured);
+        let [_, Part::Table { header, rows, .. }] = page.parts() else { panic!("{page:?}") };
+        let of = |name: &str| {
+            header.iter().position(|it| it == name).map(|column| rows[0][column].as_str())
+        };
+        let shown = ["bytes", "copy", "pull", "combine", "pull, combine"].map(of);
+        assert_eq!(shown, [Some("64 B"), Some("1.0"), Some("2.0"), Some("3.0"), Some("4.0")]);
+    }
+}

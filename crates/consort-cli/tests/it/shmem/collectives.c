@@ -53,6 +53,25 @@ int main(void) {
     CHECK(c[1] == n + n * (n - 1) / 2 * I);
     CHECK(shmem_max_reduce(SHMEM_TEAM_WORLD, &l[1], l, 1) == 0 && l[1] == n - 0.5L);
 
+    /* Numbers without a sign: the greatest would be -1 with one. */
+#define GREATEST(TYPE, NAME) do { \
+        TYPE *u = shmem_malloc(2 * sizeof *u); \
+        u[0] = me == 0 ? (TYPE)-1 : 1; \
+        shmem_barrier_all(); \
+        CHECK(shmem_##NAME##_max_reduce(SHMEM_TEAM_WORLD, &u[1], u, 1) == 0 && u[1] == (TYPE)-1); \
+        shmem_free(u); \
+    } while (0)
+    GREATEST(unsigned char, uchar);
+    GREATEST(unsigned short, ushort);
+    GREATEST(unsigned, uint);
+    GREATEST(unsigned long, ulong);
+    GREATEST(unsigned long long, ulonglong);
+    GREATEST(uint8_t, uint8);
+    GREATEST(uint16_t, uint16);
+    GREATEST(uint32_t, uint32);
+    GREATEST(uint64_t, uint64);
+    GREATEST(size_t, size);
+
     double *d = shmem_malloc(2 * sizeof *d);
     d[0] = me + 1;
     shmem_double_prod_to_all(d + 1, d, 1, 0, 0, n, work, sync);

@@ -156,8 +156,10 @@ fn planned_calls_are_started_many_times() {
             assert_eq!(sum.wait()?, [3 * round; 40]);
             assert_eq!(table.wait()?[999], 2 + round);
         }
-        let error = Error::PlannedLength { given: 39, planned: 40 };
-        assert_eq!(sums.start(vec![1; 39]).err(), Some(error));
+        for given in [39, 41] {
+            let error = Error::PlannedLength { given, planned: 40 };
+            assert_eq!(sums.start(vec![1; given]).err(), Some(error));
+        }
         Ok(())
     });
 }
