@@ -1,5 +1,7 @@
 //! The trait of an algorithm, its parameters, and the errors of a plan.
 
+use std::fmt;
+
 use std::{borrow::Cow, fmt::Debug, future::Future, pin::Pin};
 
 use consort_fabric::{Candidate, Collective, Fabric, MachineModel, Op, Query};
@@ -90,10 +92,9 @@ pub enum Direction {
 }
 
 /// Why a candidate is no plan.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
     /// No algorithm has that name.
-    #[error("{collective} has no algorithm `{name}`: there are {known}")]
     UnknownAlgorithm {
         /// The operation.
         collective: Collective,
@@ -103,7 +104,6 @@ pub enum PlanError {
         known: String,
     },
     /// The algorithm has no such parameter.
-    #[error("{algorithm} has no parameter `{name}`: it has {known}")]
     UnknownParameter {
         /// The algorithm.
         algorithm: &'static str,
@@ -113,7 +113,6 @@ pub enum PlanError {
         known: String,
     },
     /// A parameter's value is missing or out of range.
-    #[error("{algorithm} needs {name} from {least} to {most}")]
     BadValue {
         /// The algorithm.
         algorithm: &'static str,
@@ -125,7 +124,6 @@ pub enum PlanError {
         most: u64,
     },
     /// The algorithm cannot serve this call.
-    #[error("{algorithm} cannot serve this call: {why}")]
     Incapable {
         /// The algorithm.
         algorithm: &'static str,
@@ -133,6 +131,27 @@ pub enum PlanError {
         why: Cow<'static, str>,
     },
 }
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownAlgorithm { collective, name, known } => {
+                write!(f, "{collective} has no algorithm `{name}`: there are {known}")
+            }
+            Self::UnknownParameter { algorithm, name, known } => {
+                write!(f, "{algorithm} has no parameter `{name}`: it has {known}")
+            }
+            Self::BadValue { algorithm, name, least, most } => {
+                write!(f, "{algorithm} needs {name} from {least} to {most}")
+            }
+            Self::Incapable { algorithm, why } => {
+                write!(f, "{algorithm} cannot serve this call: {why}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
 
 /// An algorithm for a collective: a name, parameters, a schedule, a cost, and the protocol itself.
 pub trait Algorithm: 'static {

@@ -84,12 +84,22 @@ impl fmt::Display for Candidate {
 }
 
 /// A text that describes no candidate.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` describes no candidate: write NAME or NAME(PARAMETER=NUMBER,...), as in \
-     knomial(radix=4), or all parts of what is made of some, as in reduce_broadcast(flat,flat)"
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadCandidate(String);
+
+impl fmt::Display for BadCandidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(text) = self;
+        write!(
+            f,
+            "`{text}` describes no candidate: write NAME or \
+             NAME(PARAMETER=NUMBER,...), as in knomial(radix=4), or all parts of \
+             what is made of some, as in reduce_broadcast(flat,flat)"
+        )
+    }
+}
+
+impl std::error::Error for BadCandidate {}
 
 impl FromStr for Candidate {
     type Err = BadCandidate;

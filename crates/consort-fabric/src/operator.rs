@@ -10,7 +10,8 @@ use std::{fmt, str::FromStr};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not plain data, which slices and symmetric memory consist of",
     label = "not plain data",
-    note = "for a struct whose fields are all plain data, without padding: \
+    note = "for a struct whose fields are all plain data, without padding, with the feature \
+            `derive` of `consort`: \
             `#[derive(Clone, Copy, consort::Pod, consort::bytemuck::Zeroable)]` with \
             `#[bytemuck(crate = \"consort::bytemuck\")]` and `#[repr(C)]`",
     note = "`bool`, `char` and tuples go through calls on values, such as `Team::all_reduce`; in \
@@ -40,9 +41,17 @@ impl fmt::Display for OperatorClass {
 }
 
 /// A text that names no operator class.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no operator class: use commutative or ordered")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownClass(String);
+
+impl fmt::Display for UnknownClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(text) = self;
+        write!(f, "`{text}` is no operator class: use commutative or ordered")
+    }
+}
+
+impl std::error::Error for UnknownClass {}
 
 impl FromStr for OperatorClass {
     type Err = UnknownClass;

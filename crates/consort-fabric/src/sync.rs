@@ -78,12 +78,21 @@ impl fmt::Display for SyncModes {
 }
 
 /// A text that names no synchronization mode.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is no synchronization mode: use strict, loose, mine, or ENTRY/EXIT with each of \
-     none, mine, all (for example mine/all)"
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownSyncModes(String);
+
+impl fmt::Display for UnknownSyncModes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(text) = self;
+        write!(
+            f,
+            "`{text}` is no synchronization mode: use strict, loose, mine, or \
+             ENTRY/EXIT with each of none, mine, all (for example mine/all)"
+        )
+    }
+}
+
+impl std::error::Error for UnknownSyncModes {}
 
 impl FromStr for SyncModes {
     type Err = UnknownSyncModes;

@@ -179,16 +179,24 @@ impl fmt::Display for Collective {
 }
 
 /// A text that names no collective.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{asked}` is no collective: {}use {}",
-    meant(asked, &Collective::EVERY.map(Collective::name))
-        .map_or_else(String::new, |name| format!("did you mean {name}? Otherwise ")),
-    Collective::EVERY.map(Collective::name).join(", ")
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCollective {
     asked: String,
 }
+
+impl fmt::Display for UnknownCollective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { asked } = self;
+        let names = Collective::EVERY.map(Collective::name);
+        write!(f, "`{asked}` is no collective: ")?;
+        if let Some(name) = meant(asked, &names) {
+            write!(f, "did you mean {name}? Otherwise ")?;
+        }
+        write!(f, "use {}", names.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownCollective {}
 
 impl FromStr for Collective {
     type Err = UnknownCollective;

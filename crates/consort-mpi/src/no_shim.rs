@@ -1,5 +1,7 @@
 //! Why there is no shim.
 
+use std::fmt;
+
 use std::{
     io,
     path::{Path, PathBuf},
@@ -11,13 +13,9 @@ use rustix::process::{Resource, getrlimit};
 use super::environment::Flavor;
 
 /// Why there is no shim.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum NoShim {
     /// There is no compiler.
-    #[error(
-        "there is no `{compiler}` ({error}): load the module of your MPI or install it, such as \
-         `apt install libopenmpi-dev`, or name its compiler in CONSORT_MPICC"
-    )]
     NoCompiler {
         /// Its name.
         compiler: String,
@@ -25,10 +23,6 @@ pub enum NoShim {
         error: io::Error,
     },
     /// The compiler has failed.
-    #[error(
-        "`{compiler}` cannot compile what Consort needs of MPI; if `mpirun` is that of another, \
-         name its compiler in CONSORT_MPICC:\n{output}"
-    )]
     Compiler {
         /// Its name.
         compiler: String,
@@ -36,10 +30,6 @@ pub enum NoShim {
         output: String,
     },
     /// The compiler is that of another MPI.
-    #[error(
-        "this process was started by {started}, but `{compiler}` is that of {found}: use the \
-         launcher and the compiler of one MPI, or name the compiler in CONSORT_MPICC"
-    )]
     Mixed {
         /// The MPI that has started the process.
         started: Flavor,
@@ -49,11 +39,6 @@ pub enum NoShim {
         found: Flavor,
     },
     /// The cache cannot be read.
-    #[error(
-        "what was compiled for MPI cannot be read from {}: {error}: name a folder of yours in \
-         CONSORT_CACHE",
-        path.display()
-    )]
     Unreadable {
         /// The file or folder.
         path: PathBuf,
@@ -61,11 +46,6 @@ pub enum NoShim {
         error: io::Error,
     },
     /// The folder for what is compiled cannot be written.
-    #[error(
-        "what was compiled for MPI cannot be kept in {}: {error}: name a folder that can be \
-         written in {setting}",
-        path.display()
-    )]
     Unwritable {
         /// The folder.
         path: PathBuf,
@@ -75,13 +55,8 @@ pub enum NoShim {
         setting: &'static str,
     },
     /// Another user could have written what is in the cache.
-    #[error(
-        "what was compiled for MPI is not loaded if other users could have written it: {0}; or \
-         name a folder in CONSORT_CACHE that only you may write"
-    )]
-    Untrusted(#[from] Untrusted),
+    Untrusted(Untrusted),
     /// Another user could have written what is in the cache, and it cannot be compiled anew.
-    #[error("{untrusted}. It cannot be compiled for this job alone either: {error}")]
     NotAnew {
         /// What is wrong with the cache.
         untrusted: Box<NoShim>,
@@ -89,17 +64,8 @@ pub enum NoShim {
         error: Box<NoShim>,
     },
     /// A static program cannot load any library.
-    #[error(
-        "this program is linked statically, and no MPI can be loaded into it: build one that is \
-         not, as `cargo build --release` does in Consort's sources"
-    )]
     Static,
     /// The library is on a file system that is mounted `noexec`.
-    #[error(
-        "the file system of {} is mounted `noexec`, so that what was compiled for MPI cannot be \
-         loaded from there: name a folder of another file system in {setting}",
-        folder.display()
-    )]
     NoExec {
         /// The folder.
         folder: PathBuf,
@@ -107,10 +73,6 @@ pub enum NoShim {
         setting: &'static str,
     },
     /// What was compiled has no room in memory.
-    #[error(
-        "{reason}: this process may have {limit} bytes of addresses: raise that limit, as with \
-         `ulimit -v unlimited`"
-    )]
     NoRoom {
         /// What the loader says.
         reason: String,
@@ -118,11 +80,91 @@ pub enum NoShim {
         limit: u64,
     },
     /// What was compiled cannot be loaded.
-    #[error(
-        "what was compiled for MPI cannot be loaded; if the MPI was replaced, \
-         `consort mpi prepare` compiles it again: {0}"
-    )]
     Load(String),
+}
+
+impl fmt::Display for NoShim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCompiler { compiler, error } => write!(
+                f,
+                "there is no `{compiler}` ({error}): load the module of your MPI or \
+                 install it, such as `apt install libopenmpi-dev`, or name its compiler \
+                 in CONSORT_MPICC"
+            ),
+            Self::Compiler { compiler, output } => write!(
+                f,
+                "`{compiler}` cannot compile what Consort needs of MPI; if `mpirun` is \
+                 that of another, name its compiler in CONSORT_MPICC:\n{output}"
+            ),
+            Self::Mixed { started, compiler, found } => write!(
+                f,
+                "this process was started by {started}, but `{compiler}` is that of \
+                 {found}: use the launcher and the compiler of one MPI, or name the \
+                 compiler in CONSORT_MPICC"
+            ),
+            Self::Unreadable { path, error } => write!(
+                f,
+                "what was compiled for MPI cannot be read from {}: {error}: name a \
+                 folder of yours in CONSORT_CACHE",
+                path.display()
+            ),
+            Self::Unwritable { path, error, setting } => write!(
+                f,
+                "what was compiled for MPI cannot be kept in {}: {error}: name a \
+                 folder that can be written in {setting}",
+                path.display()
+            ),
+            Self::Untrusted(error) => write!(
+                f,
+                "what was compiled for MPI is not loaded if other users could have \
+                 written it: {error}; or name a folder in CONSORT_CACHE that only you \
+                 may write"
+            ),
+            Self::NotAnew { untrusted, error } => write!(
+                f,
+                "{untrusted}. It cannot be compiled for this job alone either: \
+                 {error}"
+            ),
+            Self::Static => f.write_str(
+                "this program is linked statically, and no MPI can be loaded into it: \
+                 build one that is not, as `cargo build --release` does in Consort's \
+                 sources",
+            ),
+            Self::NoExec { folder, setting } => write!(
+                f,
+                "the file system of {} is mounted `noexec`, so that what was compiled \
+                 for MPI cannot be loaded from there: name a folder of another file \
+                 system in {setting}",
+                folder.display()
+            ),
+            Self::NoRoom { reason, limit } => write!(
+                f,
+                "{reason}: this process may have {limit} bytes of addresses: raise \
+                 that limit, as with `ulimit -v unlimited`"
+            ),
+            Self::Load(text) => write!(
+                f,
+                "what was compiled for MPI cannot be loaded; if the MPI was replaced, \
+                 `consort mpi prepare` compiles it again: {text}"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for NoShim {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Untrusted(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<Untrusted> for NoShim {
+    fn from(error: Untrusted) -> Self {
+        Self::Untrusted(error)
+    }
 }
 
 impl NoShim {

@@ -5,6 +5,8 @@
 
 #![expect(unsafe_code, reason = "passes on what callers promise of their memory")]
 
+use std::fmt;
+
 use std::{
     collections::{HashMap, VecDeque},
     sync::{
@@ -29,19 +31,13 @@ use super::{
 };
 
 /// Why there is no transport.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum NoMpi {
     /// There is no shim for the MPI.
-    #[error(transparent)]
-    Shim(#[from] NoShim),
+    Shim(NoShim),
     /// The MPI has failed.
-    #[error("MPI failed: {0}")]
     Failed(String),
     /// The launcher has started more processes than the library knows of.
-    #[error(
-        "the launcher has started {started} processes, but the MPI that was loaded knows of \
-         {known}: `mpirun` and `mpicc` are of different MPIs; put those of one first in PATH"
-    )]
     Mixed {
         /// The processes that the launcher has started.
         started: u32,
@@ -49,22 +45,57 @@ pub enum NoMpi {
         known: u32,
     },
     /// Another job of this process goes on.
-    #[error("a job of this process goes on already, and an MPI carries one at a time")]
     Busy,
     /// This process was forked from one that has begun a job.
-    #[error(
-        "this process was forked from one that the MPI has started, and is none itself: launch a \
-         job of threads there (Pes::threads)"
-    )]
     Forked,
     /// A setting is not the same in all processes.
-    #[error("the {what} must be the same in all processes, and is not: {how}")]
     Differs {
         /// Which setting.
         what: &'static str,
         /// Which process is the first whose setting differs from that of process 0, and both.
         how: String,
     },
+}
+
+impl fmt::Display for NoMpi {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shim(error) => fmt::Display::fmt(error, f),
+            Self::Failed(text) => write!(f, "MPI failed: {text}"),
+            Self::Mixed { started, known } => write!(
+                f,
+                "the launcher has started {started} processes, but the MPI that was \
+                 loaded knows of {known}: `mpirun` and `mpicc` are of different MPIs; \
+                 put those of one first in PATH"
+            ),
+            Self::Busy => f.write_str(
+                "a job of this process goes on already, and an MPI carries one at a \
+                 time",
+            ),
+            Self::Forked => f.write_str(
+                "this process was forked from one that the MPI has started, and is \
+                 none itself: launch a job of threads there (Pes::threads)",
+            ),
+            Self::Differs { what, how } => {
+                write!(f, "the {what} must be the same in all processes, and is not: {how}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for NoMpi {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Shim(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<NoShim> for NoMpi {
+    fn from(error: NoShim) -> Self {
+        Self::Shim(error)
+    }
 }
 
 /// A process's end.

@@ -1,5 +1,6 @@
 //! The layout of the blocks of a vector variant in a buffer: MPI's counts and displacements.
 
+use std::fmt;
 use std::ops::Range;
 
 use consort_fabric::{Layout, Rank};
@@ -25,10 +26,9 @@ pub struct Displacements {
 }
 
 /// Displacements that no buffer can have, or that do not fit a given buffer.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DisplacementsError {
     /// The numbers of counts and displacements differ.
-    #[error("{counts} counts and {displacements} displacements: give one of each for every PE")]
     Uneven {
         /// Counts that were given.
         counts: usize,
@@ -36,10 +36,6 @@ pub enum DisplacementsError {
         displacements: usize,
     },
     /// A block ends beyond the largest index.
-    #[error(
-        "the block of PE {rank} has {count} elements from element {displacement} on: no buffer is \
-         so long"
-    )]
     Overflow {
         /// The PE of the block.
         rank: Rank,
@@ -49,7 +45,6 @@ pub enum DisplacementsError {
         displacement: usize,
     },
     /// There is not one block for each PE.
-    #[error("{given} blocks in a team of {pes} PEs: give one for each PE")]
     Number {
         /// Displacements that were given.
         given: usize,
@@ -57,7 +52,6 @@ pub enum DisplacementsError {
         pes: u32,
     },
     /// A block reaches beyond the buffer.
-    #[error("the block of PE {rank} is elements {range:?} of a buffer of {len}")]
     Beyond {
         /// The PE of the block.
         rank: Rank,
@@ -67,7 +61,6 @@ pub enum DisplacementsError {
         len: usize,
     },
     /// Two blocks of a target overlap, so that the result would be undefined.
-    #[error("the blocks of PE {one} and PE {other} overlap in the target: give each its own place")]
     Overlap {
         /// The PE of one block.
         one: Rank,
@@ -75,6 +68,36 @@ pub enum DisplacementsError {
         other: Rank,
     },
 }
+
+impl fmt::Display for DisplacementsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uneven { counts, displacements } => write!(
+                f,
+                "{counts} counts and {displacements} displacements: give one of each \
+                 for every PE"
+            ),
+            Self::Overflow { rank, count, displacement } => write!(
+                f,
+                "the block of PE {rank} has {count} elements from element \
+                 {displacement} on: no buffer is so long"
+            ),
+            Self::Number { given, pes } => {
+                write!(f, "{given} blocks in a team of {pes} PEs: give one for each PE")
+            }
+            Self::Beyond { rank, range, len } => {
+                write!(f, "the block of PE {rank} is elements {range:?} of a buffer of {len}")
+            }
+            Self::Overlap { one, other } => write!(
+                f,
+                "the blocks of PE {one} and PE {other} overlap in the target: give \
+                 each its own place"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for DisplacementsError {}
 
 impl Displacements {
     /// Blocks of these lengths, one after the other from the buffer's first element on.

@@ -15,11 +15,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// that returns it prints that.
 ///
 /// A program with errors of its own is run by [`Pes::try_run`](crate::Pes::try_run).
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// A PE panicked, or returned an error of its own.
-    #[error("PE {rank} failed: {reason}")]
     PeFailed {
         /// The PE's rank in the world.
         rank: Rank,
@@ -27,16 +26,13 @@ pub enum Error {
         reason: String,
     },
     /// The job has failed, and the reason cannot be read.
-    #[error("the job has failed for an unknown reason")]
     JobFailed,
     /// PEs made different calls where all must make the same, gave different lengths for a block
     /// that goes from one to the other, or waited for each other in calls of different teams; or a
     /// PE finished while others wait for it, or waits for a word that no PE is left to change or in
     /// a call for what its algorithm does not send. The message names the PEs and their calls.
-    #[error("{0}")]
     Mismatched(Failure),
     /// The root is not in the team.
-    #[error("root {root} is not in the team: its {pes} PEs have ranks 0 to {}", pes - 1)]
     RootOutOfRange {
         /// The root that was given.
         root: Rank,
@@ -44,7 +40,6 @@ pub enum Error {
         pes: u32,
     },
     /// The rank is not in the team.
-    #[error("PE {rank} is not in the team: its {pes} PEs have ranks 0 to {}", pes - 1)]
     RankOutOfRange {
         /// The rank that was given.
         rank: Rank,
@@ -52,16 +47,11 @@ pub enum Error {
         pes: u32,
     },
     /// A message of a PE to itself.
-    #[error(
-        "PE {rank} sends to itself, or receives from itself: copy the data, or give this rank for \
-         both PEs of `send_receive`"
-    )]
     OwnMessage {
         /// The PE's rank in the team.
         rank: Rank,
     },
     /// Source and target differ in length.
-    #[error("the source has {source_len} elements and the target {target_len}: give equal lengths")]
     Lengths {
         /// Elements of the source.
         source_len: usize,
@@ -69,7 +59,6 @@ pub enum Error {
         target_len: usize,
     },
     /// Data of another length than the call was planned for.
-    #[error("{given} elements are given to a call that was planned for {planned}")]
     PlannedLength {
         /// Elements that are given.
         given: usize,
@@ -77,11 +66,6 @@ pub enum Error {
         planned: usize,
     },
     /// The buffers do not have the lengths of the blocks that the collective moves.
-    #[error(
-        "{collective} among {pes} PEs takes {} here and gives {}, all of one length: the source \
-         has {source_len} elements and the target {target_len}",
-        blocks(*.contributed), blocks(*.received)
-    )]
     Blocks {
         /// The collective.
         collective: Collective,
@@ -97,13 +81,10 @@ pub enum Error {
         target_len: usize,
     },
     /// Displacements that the vector variant cannot use.
-    #[error(transparent)]
-    Displacements(#[from] DisplacementsError),
+    Displacements(DisplacementsError),
     /// A call from symmetric memory into the same memory.
-    #[error("source and target overlap in symmetric memory: use two allocations")]
     InPlace,
     /// Elements outside a symmetric allocation.
-    #[error("elements {first}..{end} are not in symmetric memory of {len} elements a PE")]
     OutOfBounds {
         /// The first element of the access.
         first: usize,
@@ -113,20 +94,10 @@ pub enum Error {
         len: usize,
     },
     /// A borrowed slice in a call that may return before the data has moved.
-    #[error(
-        "a borrowed slice cannot be left behind in a {0} call, which may return before its data \
-         has moved: use symmetric memory, or an exit mode of mine or all"
-    )]
     BorrowedSlice(consort_fabric::SyncModes),
     /// A job of no PEs.
-    #[error(
-        "a job needs at least one PE: give Pes::threads, or a Barrier with members, a number \
-         from 1 to {}",
-        crate::MOST_PES
-    )]
     NoPes,
     /// More PEs than a job may have.
-    #[error("{asked} PEs are too many: a job has at most {most}")]
     TooManyPes {
         /// The number of PEs of the launch.
         asked: u32,
@@ -134,36 +105,24 @@ pub enum Error {
         most: u32,
     },
     /// `CONSORT_PES` gives no number.
-    #[error("CONSORT_PES is `{0}`: give a number of PEs, as in CONSORT_PES=4")]
     Pes(String),
     /// `CONSORT_PES_PER_PROCESS` gives no number.
-    #[error(
-        "CONSORT_PES_PER_PROCESS is `{0}`: give a number of PEs, as in CONSORT_PES_PER_PROCESS=4"
-    )]
     PesOfProcess(String),
     /// `CONSORT_HEAP_BYTES` gives no size, or more than the machine's memory has.
-    #[error(transparent)]
-    Heap(#[from] NoHeapSize),
+    Heap(NoHeapSize),
     /// `CONSORT_PLACEMENT` names no placement.
-    #[error("CONSORT_PLACEMENT is `{0}`: use blocks or in-turn")]
     Placement(String),
     /// `CONSORT_SHARING` does not say which processes share memory.
-    #[error("CONSORT_SHARING is `{0}`: use machine or process")]
     Sharing(String),
     /// The process was started by an MPI that cannot be used.
-    #[error("{0}")]
     Mpi(String),
     /// The process cannot be one of the PEs that `consort run` has started.
-    #[error(transparent)]
-    Launch(#[from] NoMember),
+    Launch(NoMember),
     /// A pool of PEs that are processes.
-    #[error("a pool's PEs are threads of one process: use Pes::threads, or Pes::run")]
     PoolOfProcesses,
     /// What only PEs that share memory can do.
-    #[error("{0}: use threads, or `consort run`")]
     FarPes(&'static str),
     /// Fewer or more inputs than PEs.
-    #[error("{given} inputs do not go to {pes} PEs: give one for each")]
     Inputs {
         /// The number of inputs, or one more than there are PEs if there are more.
         given: usize,
@@ -171,44 +130,35 @@ pub enum Error {
         pes: usize,
     },
     /// No thread runs some PEs of a job, for which others wait. The message names them.
-    #[error("{0}")]
     Missing(Failure),
     /// A PE has waited for longer than it was to. The message names the call, and the PEs that have
     /// not begun it.
-    #[error("{0}")]
     TimedOut(Failure),
     /// A thread cannot join: others run all PEs of the job, or have dropped out of a barrier for
     /// good.
-    #[error("the job is full: none of its {pes} PEs is free to join")]
     Full {
         /// The number of PEs.
         pes: usize,
     },
     /// A thread cannot join as this PE: another one runs it.
-    #[error("PE {rank} is taken: another thread runs it; join after that has left")]
     RankTaken {
         /// The PE.
         rank: Rank,
     },
     /// A thread cannot join a job twice.
-    #[error("this thread runs PE {rank} of the job already: leave before joining again")]
     JoinedAlready {
         /// The PE that the thread runs.
         rank: Rank,
     },
     /// A thread cannot join while its thread-local values are dropped: it ends, and nothing would
     /// notice whether it leaves the job.
-    #[error("this thread ends: join a job before the thread's own values are dropped")]
     ThreadEnds,
     /// This process is a forked child of one that runs the job, and takes no part in it. It may
     /// call `exec` or `exit`, or launch another job.
-    #[error("{}", Failure::Forked)]
     Forked,
     /// A region inside a region of the same pool, for which the outer one would wait.
-    #[error("a region of a pool inside a region of the same pool: use another pool, or a team")]
     Nested,
     /// A thread could not be started.
-    #[error("cannot start a thread for PE {rank}: {reason}")]
     Thread {
         /// The PE's rank.
         rank: Rank,
@@ -216,48 +166,221 @@ pub enum Error {
         reason: String,
     },
     /// Symmetric memory could not be allocated.
-    #[error(transparent)]
-    Memory(#[from] HeapError),
+    Memory(HeapError),
     /// A team that cannot be made, or freed.
-    #[error(transparent)]
-    Team(#[from] TeamError),
+    Team(TeamError),
     /// A call of a team that has been freed, or of its symmetric memory.
-    #[error("the team has been freed: make its calls before, or make another team")]
     Freed,
     /// A PE's program has returned, but other threads still have handles on its symmetric memory.
-    #[error(
-        "{handles} shared handles on symmetric memory were left when the PE ended: drop them \
-         before its program returns"
-    )]
     StillShared {
         /// The number of handles.
         handles: usize,
     },
     /// The result of a nonblocking call has already been taken.
-    #[error("the result of this nonblocking call has been taken: poll it until it is ready, once")]
     Taken,
     /// No number is left to distinguish another kind of call. One PE alone may return this error,
     /// if the others have planned the call before.
-    #[error(
-        "no number is left for another kind of call: plans hold {most}; drop planned calls, or \
-         make calls of fewer lengths"
-    )]
     Calls {
         /// The number of kinds.
         most: usize,
     },
     /// An operator called the library.
-    #[error("an operator may not call the library: it runs inside a call")]
     Reentrant,
     /// A forced candidate is unknown or cannot serve the call.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(PlanError),
     /// The environment variable `CONSORT_SEGMENT` has an unknown value.
-    #[error("CONSORT_SEGMENT: {0}")]
     Segment(UnknownOrigin),
     /// Wisdom that cannot be used.
-    #[error("{0}")]
     Wisdom(String),
+}
+
+impl fmt::Display for Error {
+    #[expect(clippy::too_many_lines, reason = "a line for each error")]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PeFailed { rank, reason } => write!(f, "PE {rank} failed: {reason}"),
+            Self::JobFailed => f.write_str("the job has failed for an unknown reason"),
+            Self::Mismatched(failure) => fmt::Display::fmt(failure, f),
+            Self::RootOutOfRange { root, pes } => write!(
+                f,
+                "root {root} is not in the team: its {pes} PEs have ranks 0 to {}",
+                pes - 1
+            ),
+            Self::RankOutOfRange { rank, pes } => {
+                write!(f, "PE {rank} is not in the team: its {pes} PEs have ranks 0 to {}", pes - 1)
+            }
+            Self::OwnMessage { rank } => write!(
+                f,
+                "PE {rank} sends to itself, or receives from itself: copy the data, or \
+                 give this rank for both PEs of `send_receive`"
+            ),
+            Self::Lengths { source_len, target_len } => write!(
+                f,
+                "the source has {source_len} elements and the target {target_len}: \
+                 give equal lengths"
+            ),
+            Self::PlannedLength { given, planned } => {
+                write!(f, "{given} elements are given to a call that was planned for {planned}")
+            }
+            Self::Blocks { collective, pes, contributed, received, source_len, target_len } => {
+                write!(
+                    f,
+                    "{collective} among {pes} PEs takes {} here and gives {}, all of one \
+                     length: the source has {source_len} elements and the target \
+                     {target_len}",
+                    blocks(*contributed),
+                    blocks(*received)
+                )
+            }
+            Self::Displacements(error) => fmt::Display::fmt(error, f),
+            Self::InPlace => {
+                f.write_str("source and target overlap in symmetric memory: use two allocations")
+            }
+            Self::OutOfBounds { first, end, len } => write!(
+                f,
+                "elements {first}..{end} are not in symmetric memory of {len} elements \
+                 a PE"
+            ),
+            Self::BorrowedSlice(modes) => write!(
+                f,
+                "a borrowed slice cannot be left behind in a {modes} call, which may \
+                 return before its data has moved: use symmetric memory, or an exit \
+                 mode of mine or all"
+            ),
+            Self::NoPes => write!(
+                f,
+                "a job needs at least one PE: give Pes::threads, or a Barrier with \
+                 members, a number from 1 to {}",
+                crate::MOST_PES
+            ),
+            Self::TooManyPes { asked, most } => {
+                write!(f, "{asked} PEs are too many: a job has at most {most}")
+            }
+            Self::Pes(text) => {
+                write!(f, "CONSORT_PES is `{text}`: give a number of PEs, as in CONSORT_PES=4")
+            }
+            Self::PesOfProcess(text) => write!(
+                f,
+                "CONSORT_PES_PER_PROCESS is `{text}`: give a number of PEs, as in \
+                 CONSORT_PES_PER_PROCESS=4"
+            ),
+            Self::Heap(error) => fmt::Display::fmt(error, f),
+            Self::Placement(text) => {
+                write!(f, "CONSORT_PLACEMENT is `{text}`: use blocks or in-turn")
+            }
+            Self::Sharing(text) => write!(f, "CONSORT_SHARING is `{text}`: use machine or process"),
+            Self::Mpi(text) => fmt::Display::fmt(text, f),
+            Self::Launch(error) => fmt::Display::fmt(error, f),
+            Self::PoolOfProcesses => f.write_str(
+                "a pool's PEs are threads of one process: use Pes::threads, or \
+                 Pes::run",
+            ),
+            Self::FarPes(what) => write!(f, "{what}: use threads, or `consort run`"),
+            Self::Inputs { given, pes } => {
+                write!(f, "{given} inputs do not go to {pes} PEs: give one for each")
+            }
+            Self::Missing(failure) => fmt::Display::fmt(failure, f),
+            Self::TimedOut(failure) => fmt::Display::fmt(failure, f),
+            Self::Full { pes } => {
+                write!(f, "the job is full: none of its {pes} PEs is free to join")
+            }
+            Self::RankTaken { rank } => {
+                write!(f, "PE {rank} is taken: another thread runs it; join after that has left")
+            }
+            Self::JoinedAlready { rank } => write!(
+                f,
+                "this thread runs PE {rank} of the job already: leave before joining \
+                 again"
+            ),
+            Self::ThreadEnds => f.write_str(
+                "this thread ends: join a job before the thread's own values are \
+                 dropped",
+            ),
+            Self::Forked => write!(f, "{}", Failure::Forked),
+            Self::Nested => f.write_str(
+                "a region of a pool inside a region of the same pool: use another \
+                 pool, or a team",
+            ),
+            Self::Thread { rank, reason } => {
+                write!(f, "cannot start a thread for PE {rank}: {reason}")
+            }
+            Self::Memory(error) => fmt::Display::fmt(error, f),
+            Self::Team(error) => fmt::Display::fmt(error, f),
+            Self::Freed => {
+                f.write_str("the team has been freed: make its calls before, or make another team")
+            }
+            Self::StillShared { handles } => write!(
+                f,
+                "{handles} shared handles on symmetric memory were left when the PE \
+                 ended: drop them before its program returns"
+            ),
+            Self::Taken => f.write_str(
+                "the result of this nonblocking call has been taken: poll it until it \
+                 is ready, once",
+            ),
+            Self::Calls { most } => write!(
+                f,
+                "no number is left for another kind of call: plans hold {most}; drop \
+                 planned calls, or make calls of fewer lengths"
+            ),
+            Self::Reentrant => {
+                f.write_str("an operator may not call the library: it runs inside a call")
+            }
+            Self::Plan(error) => fmt::Display::fmt(error, f),
+            Self::Segment(error) => write!(f, "CONSORT_SEGMENT: {error}"),
+            Self::Wisdom(text) => fmt::Display::fmt(text, f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Displacements(error) => error.source(),
+            Self::Heap(error) => error.source(),
+            Self::Launch(error) => error.source(),
+            Self::Memory(error) => error.source(),
+            Self::Team(error) => error.source(),
+            Self::Plan(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<DisplacementsError> for Error {
+    fn from(error: DisplacementsError) -> Self {
+        Self::Displacements(error)
+    }
+}
+
+impl From<NoHeapSize> for Error {
+    fn from(error: NoHeapSize) -> Self {
+        Self::Heap(error)
+    }
+}
+
+impl From<NoMember> for Error {
+    fn from(error: NoMember) -> Self {
+        Self::Launch(error)
+    }
+}
+
+impl From<HeapError> for Error {
+    fn from(error: HeapError) -> Self {
+        Self::Memory(error)
+    }
+}
+
+impl From<TeamError> for Error {
+    fn from(error: TeamError) -> Self {
+        Self::Team(error)
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        Self::Plan(error)
+    }
 }
 
 impl From<NoJob> for Error {
@@ -309,10 +432,9 @@ impl From<Error> for io::Error {
 }
 
 /// The reason why a team cannot be made or freed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TeamError {
     /// A member is not in the parent.
-    #[error("PE {rank} cannot be in the team: its parent's {pes} PEs have ranks 0 to {}", pes - 1)]
     Outside {
         /// The rank that was given, or computed from a stride.
         rank: i64,
@@ -320,13 +442,11 @@ pub enum TeamError {
         pes: u32,
     },
     /// A member is listed twice.
-    #[error("PE {rank} is in the list twice: list each member once")]
     Twice {
         /// The member's rank.
         rank: Rank,
     },
     /// The PEs do not fill the rows.
-    #[error("{pes} PEs are not {rows} rows of equal length: give a divisor of {pes}")]
     Rows {
         /// The rows that were asked for.
         rows: u32,
@@ -335,10 +455,6 @@ pub enum TeamError {
     },
     /// There is no memory for another team. In a split the teams of some colours may fail and
     /// others succeed.
-    #[error(
-        "there is no memory for another team of {pes} PEs: {reason}, or free teams that are no \
-         longer used"
-    )]
     Memory {
         /// The size that the team would have.
         pes: usize,
@@ -346,6 +462,36 @@ pub enum TeamError {
         reason: String,
     },
     /// The team of all PEs cannot be freed.
-    #[error("the team of all PEs cannot be freed: it lasts as long as the job")]
     World,
 }
+
+impl fmt::Display for TeamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Outside { rank, pes } => write!(
+                f,
+                "PE {rank} cannot be in the team: its parent's {pes} PEs have ranks 0 \
+                 to {}",
+                pes - 1
+            ),
+            Self::Twice { rank } => {
+                write!(f, "PE {rank} is in the list twice: list each member once")
+            }
+            Self::Rows { rows, pes } => write!(
+                f,
+                "{pes} PEs are not {rows} rows of equal length: give a divisor of \
+                 {pes}"
+            ),
+            Self::Memory { pes, reason } => write!(
+                f,
+                "there is no memory for another team of {pes} PEs: {reason}, or free \
+                 teams that are no longer used"
+            ),
+            Self::World => {
+                f.write_str("the team of all PEs cannot be freed: it lasts as long as the job")
+            }
+        }
+    }
+}
+
+impl std::error::Error for TeamError {}

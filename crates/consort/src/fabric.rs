@@ -162,13 +162,22 @@ impl fmt::Display for Fabric {
 }
 
 /// A text that names no [`Fabric`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is no fabric: use threads, processes, mpi or mixed; mpi:2 is with 2 PEs a process, and \
-     mpi:2:in-turn if ranks are dealt to the processes in turn; mixed:4x2 has 4 such processes on \
-     each machine"
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFabric(String);
+
+impl fmt::Display for UnknownFabric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(text) = self;
+        write!(
+            f,
+            "`{text}` is no fabric: use threads, processes, mpi or mixed; mpi:2 is \
+             with 2 PEs a process, and mpi:2:in-turn if ranks are dealt to the \
+             processes in turn; mixed:4x2 has 4 such processes on each machine"
+        )
+    }
+}
+
+impl std::error::Error for UnknownFabric {}
 
 impl FromStr for Fabric {
     type Err = UnknownFabric;

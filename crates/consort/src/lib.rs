@@ -236,7 +236,8 @@ pub use pieces::{pieces, pieces_mut};
 /// Plain data: any bytes are a value, and there is no padding.
 ///
 /// # Examples
-/// A struct of one's own. `bytemuck` need not be a dependency: this crate exports it.
+/// A struct of your own, with the feature `derive`. `bytemuck` need not be a dependency: this crate
+/// exports it.
 ///
 /// ```
 /// use consort::{Pes, Rank, bytemuck::Zeroable};

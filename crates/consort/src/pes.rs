@@ -19,6 +19,7 @@ use crate::{
     launch::launch,
     results::{collect, one_for_each},
     runtime::wisdom::Source,
+    warn::event,
 };
 
 /// The most PEs of a job.
@@ -378,7 +379,7 @@ impl Pes {
     /// this process as one of its PEs.
     pub fn job(self) -> Result<Job> {
         if matches!(self.pinning, Pinning::Pinned) {
-            tracing::warn!("threads that join a job are not pinned: they are the program's");
+            event("threads that join a job are not pinned: they are the program's");
         }
         if self.started()?.is_some() {
             return Err(Error::FarPes("threads join no job of PEs that an MPI has started"));

@@ -24,6 +24,7 @@ use crate::{
     pe::Ending,
     results::{Failed, Program},
     runtime::{plans::Ready, selection::Choices},
+    warn::event,
 };
 
 /// Where the PEs of a job run.
@@ -153,7 +154,7 @@ impl Ranks {
         let Placement { cores, holds } = &**placement;
         let place: fn(CpuId) -> _ = if *holds { affinity::pin } else { affinity::move_to };
         if let Err(error) = place(cores.cpus()[rank.index()]) {
-            tracing::warn!(%rank, %error, "a PE could not be moved to its core");
+            event(&format!("PE {rank} could not be moved to its core: {error}"));
         }
     }
 

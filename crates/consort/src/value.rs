@@ -4,6 +4,8 @@
 //! compiler infers, keeps the implementations apart: plain data is an open set of types, to which
 //! `bytemuck` might add any.
 
+#![expect(unsafe_code, reason = "says that a packed tuple is plain data")]
+
 use std::{borrow::Cow, marker::PhantomData};
 
 use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
@@ -71,7 +73,8 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot go through a call on values",
     label = "neither plain data, nor `bool`, `char` or a tuple of such",
-    note = "for a struct whose fields are all plain data, without padding: \
+    note = "for a struct whose fields are all plain data, without padding, with the feature \
+            `derive` of `consort`: \
             `#[derive(Clone, Copy, consort::Pod, consort::bytemuck::Zeroable)]` with \
             `#[bytemuck(crate = \"consort::bytemuck\")]` and `#[repr(C)]`",
     note = "for another `Copy` type of your own implement `consort::Value`, which packs it into \
@@ -190,9 +193,15 @@ impl Value<char> for char {
 }
 
 /// A packed tuple: its first value, and the others.
-#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C, packed)]
 pub struct Several<A, B>(A, B);
+
+// SAFETY: zeros are a value of both fields, so they are one of the struct.
+unsafe impl<A: bytemuck::Zeroable, B: bytemuck::Zeroable> bytemuck::Zeroable for Several<A, B> {}
+
+// SAFETY: both fields are plain data, and a packed struct of C has no padding.
+unsafe impl<A: bytemuck::Pod, B: bytemuck::Pod> bytemuck::Pod for Several<A, B> {}
 
 macro_rules! tuples {
     ($(($first:ident $first_kind:ident, $($other:ident $kind:ident),+);)*) => {$(

@@ -1,16 +1,30 @@
 //! Warnings to the user: a `tracing` event, or a line on standard error if no subscriber is
-//! installed.
+//! installed. Without the feature `tracing` there are no events.
 
 use std::io::{self, Write as _};
 
-use tracing::subscriber::NoSubscriber;
-
 /// Warns the user.
 pub(crate) fn warn(text: &str) {
-    if tracing::dispatcher::get_default(|events| events.is::<NoSubscriber>()) {
+    if !event(text) {
         // Nobody can be warned if standard error cannot be written.
         let _ = writeln!(io::stderr(), "{text}");
-    } else {
+    }
+}
+
+/// Tells the program's subscriber, if it has one, and returns whether it does.
+#[cfg(feature = "tracing")]
+pub(crate) fn event(text: &str) -> bool {
+    use tracing::subscriber::NoSubscriber;
+
+    let is_heard = !tracing::dispatcher::get_default(|events| events.is::<NoSubscriber>());
+    if is_heard {
         tracing::warn!("{text}");
     }
+    is_heard
+}
+
+/// Returns that no subscriber hears an event.
+#[cfg(not(feature = "tracing"))]
+pub(crate) fn event(_: &str) -> bool {
+    false
 }

@@ -9,16 +9,17 @@
 //! afterwards: what is then opened by the resolved path is what was checked. Access control lists
 //! need no look of their own, since a list that lets others write shows in the bits of the group.
 
+use std::fmt;
+
 use std::{
     io,
     path::{self, Path, PathBuf},
 };
 
 /// Why a file is not trusted.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum Untrusted {
     /// It, or a folder above it, belongs to another user.
-    #[error("{} belongs to user {owner}, not to this user or root", path.display())]
     Owner {
         /// The file or folder.
         path: PathBuf,
@@ -26,13 +27,11 @@ pub enum Untrusted {
         owner: u32,
     },
     /// It, or a folder above it, may be written by others.
-    #[error("{} may be written by other users: `chmod go-w` it", path.display())]
     Writable {
         /// The file or folder.
         path: PathBuf,
     },
     /// It, or a folder above it, cannot be looked up.
-    #[error("{}: {error}", path.display())]
     Unknown {
         /// The file or folder.
         path: PathBuf,
@@ -40,6 +39,22 @@ pub enum Untrusted {
         error: io::Error,
     },
 }
+
+impl fmt::Display for Untrusted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owner { path, owner } => {
+                write!(f, "{} belongs to user {owner}, not to this user or root", path.display())
+            }
+            Self::Writable { path } => {
+                write!(f, "{} may be written by other users: `chmod go-w` it", path.display())
+            }
+            Self::Unknown { path, error } => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Untrusted {}
 
 impl Untrusted {
     /// Whether there is no such file.

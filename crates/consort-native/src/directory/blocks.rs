@@ -1,5 +1,7 @@
 //! Blocks of symmetric memory: the first PE to ask places a block, the others look it up.
 
+use std::fmt;
+
 use super::{
     keys::{BLOCK, EXHAUSTED, ROOM, TOO_MANY},
     lock::Locked,
@@ -25,14 +27,9 @@ pub(crate) struct Taken {
 }
 
 /// Why an allocation failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeapError {
     /// No gap is large enough.
-    #[error(
-        "symmetric memory exhausted: {asked} bytes a PE asked, {free} of {heap} bytes free \
-         (largest region {largest}); {}",
-        remedy(*larger)
-    )]
     Exhausted {
         /// Bytes requested on each PE.
         asked: usize,
@@ -46,13 +43,11 @@ pub enum HeapError {
         larger: usize,
     },
     /// The job has the largest number of allocations already.
-    #[error("a job has at most {most} allocations at once: drop some, or make one of several")]
     TooMany {
         /// That number.
         most: usize,
     },
     /// The operating system provided no memory for the job.
-    #[error("no memory for a job of {pes} PEs with symmetric heaps of {heap} bytes: {reason}")]
     System {
         /// The size of a PE's heap.
         heap: usize,
@@ -62,9 +57,34 @@ pub enum HeapError {
         reason: Box<NoMemory>,
     },
     /// The job has failed meanwhile.
-    #[error("the job has failed while a PE asked for memory")]
     Failed,
 }
+
+impl fmt::Display for HeapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exhausted { asked, free, largest, heap, larger } => write!(
+                f,
+                "symmetric memory exhausted: {asked} bytes a PE asked, {free} of \
+                 {heap} bytes free (largest region {largest}); {}",
+                remedy(*larger)
+            ),
+            Self::TooMany { most } => write!(
+                f,
+                "a job has at most {most} allocations at once: drop some, or make one \
+                 of several"
+            ),
+            Self::System { heap, pes, reason } => write!(
+                f,
+                "no memory for a job of {pes} PEs with symmetric heaps of {heap} \
+                 bytes: {reason}"
+            ),
+            Self::Failed => f.write_str("the job has failed while a PE asked for memory"),
+        }
+    }
+}
+
+impl std::error::Error for HeapError {}
 
 /// What to do if a heap of so many bytes is needed.
 fn remedy(bytes: usize) -> String {

@@ -1,32 +1,56 @@
 //! The error of a group that cannot be formed.
 
+use std::fmt;
+
 use super::space::NoRegion;
 use crate::segment::no_memory::NoMemory;
 
 /// Why there is no other group.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoGroup {
     /// The system has refused memory to this PE.
-    #[error(transparent)]
-    Memory(#[from] Box<NoMemory>),
+    Memory(Box<NoMemory>),
     /// Another member could not get memory for it, or this one takes the group to have another size.
-    #[error("another of its members could not get memory for it")]
     Member,
     /// All teams would take too much memory.
-    #[error("the teams of a job take at most {most} bytes")]
     Full {
         /// That number.
         most: usize,
     },
     /// There are too many at once.
-    #[error("a job has at most {most} teams at once")]
     TooMany {
         /// That number.
         most: usize,
     },
     /// The job has failed meanwhile.
-    #[error("the job has failed")]
     Failed,
+}
+
+impl fmt::Display for NoGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(error) => fmt::Display::fmt(error, f),
+            Self::Member => f.write_str("another of its members could not get memory for it"),
+            Self::Full { most } => write!(f, "the teams of a job take at most {most} bytes"),
+            Self::TooMany { most } => write!(f, "a job has at most {most} teams at once"),
+            Self::Failed => f.write_str("the job has failed"),
+        }
+    }
+}
+
+impl std::error::Error for NoGroup {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Memory(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<Box<NoMemory>> for NoGroup {
+    fn from(error: Box<NoMemory>) -> Self {
+        Self::Memory(error)
+    }
 }
 
 impl From<NoRegion> for NoGroup {

@@ -15,9 +15,17 @@ pub type Frame = Vec<u64>;
 pub const TAGS: u32 = 1 << 15;
 
 /// A process cannot be reached any more, or the transport itself has failed; the text says which.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost(pub String);
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(text) = self;
+        fmt::Display::fmt(text, f)
+    }
+}
+
+impl std::error::Error for Lost {}
 
 /// Memory that a transfer reads or writes. Other threads may access it meanwhile.
 #[derive(Clone, Copy)]

@@ -3,6 +3,8 @@
 //! A heap is address space, and takes memory when it is used. So all heaps together may be larger
 //! than the machine's memory. One heap may not: nobody could use all of it.
 
+use std::fmt;
+
 use consort_machine::{
     limits::{MemoryLimit, most},
     usage::memory_bytes,
@@ -25,10 +27,9 @@ pub fn default_heap_bytes(pes: u32) -> usize {
 const PAGE: usize = 4096;
 
 /// Why an environment variable gives no size of a heap.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoHeapSize {
     /// The text is not a size.
-    #[error("{name} is `{text}`: use a number of bytes up to 64T, such as 512M, with K, M, G or T")]
     NoSize {
         /// The name of the variable.
         name: &'static str,
@@ -36,10 +37,6 @@ pub enum NoHeapSize {
         text: String,
     },
     /// The heap would be larger than the machine's memory.
-    #[error(
-        "{name} asks for {asked} bytes on each PE, but the machine's memory has {there} bytes: set \
-         it to less"
-    )]
     TooLarge {
         /// The name of the variable.
         name: &'static str,
@@ -49,6 +46,25 @@ pub enum NoHeapSize {
         there: usize,
     },
 }
+
+impl fmt::Display for NoHeapSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSize { name, text } => write!(
+                f,
+                "{name} is `{text}`: use a number of bytes up to 64T, such as 512M, \
+                 with K, M, G or T"
+            ),
+            Self::TooLarge { name, asked, there } => write!(
+                f,
+                "{name} asks for {asked} bytes on each PE, but the machine's memory \
+                 has {there} bytes: set it to less"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for NoHeapSize {}
 
 /// Returns the bytes of a heap whose size a variable gives: a number, which may have a fraction,
 /// and K, M, G or T for powers of 1024.

@@ -79,14 +79,42 @@ pub struct Job {
 }
 
 /// Why a process has no job.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoJob {
     /// There is no memory for it.
-    #[error(transparent)]
-    Memory(#[from] HeapError),
+    Memory(HeapError),
     /// The process cannot take part in it.
-    #[error(transparent)]
-    Member(#[from] NoMember),
+    Member(NoMember),
+}
+
+impl fmt::Display for NoJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory(error) => fmt::Display::fmt(error, f),
+            Self::Member(error) => fmt::Display::fmt(error, f),
+        }
+    }
+}
+
+impl std::error::Error for NoJob {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Memory(error) => error.source(),
+            Self::Member(error) => error.source(),
+        }
+    }
+}
+
+impl From<HeapError> for NoJob {
+    fn from(error: HeapError) -> Self {
+        Self::Memory(error)
+    }
+}
+
+impl From<NoMember> for NoJob {
+    fn from(error: NoMember) -> Self {
+        Self::Member(error)
+    }
 }
 
 /// The number of the process's next job.

@@ -1,5 +1,7 @@
 //! A process that a launcher has started, as one of the PEs.
 
+use std::fmt;
+
 use std::{
     fs::File,
     hash::{DefaultHasher, Hash, Hasher},
@@ -41,25 +43,15 @@ const LOOK: Duration = Duration::from_micros(50);
 const LAUNCH: &str = "the memory that the PEs of a job share";
 
 /// Why a process cannot be one of a launcher's PEs.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoMember {
     /// The variable does not say what a launcher says.
-    #[error(
-        "{VARIABLE} is `{0}`, which no `consort run` has set: unset it to run the program alone"
-    )]
     Variable(String),
     /// The launcher's memory is not there.
-    #[error(
-        "the memory of `consort run` cannot be mapped ({0}): it has ended, or another program \
-         between it and this one has closed what it passed on; unset {VARIABLE} to run the program \
-         alone"
-    )]
     Memory(String),
     /// The launcher is another version.
-    #[error("`consort run` and this program are of different versions of Consort: build both anew")]
     Version,
     /// Another process is that PE.
-    #[error("PE {rank} is process {process} already: `consort run` starts one program for each PE")]
     Taken {
         /// The PE.
         rank: Rank,
@@ -67,19 +59,10 @@ pub enum NoMember {
         process: u32,
     },
     /// This process was forked from a PE.
-    #[error(
-        "this process was forked from PE {0} of `consort run`, and is no PE: launch a job of threads \
-         there (Pes::threads)"
-    )]
     Forked(Rank),
     /// The processes have begun launches of different configurations.
-    #[error(
-        "PE {0} has begun a launch of another configuration than a PE before it: all processes \
-         give the same heap size, way of waiting and name"
-    )]
     Settings(Rank),
     /// Another PE has ended.
-    #[error("PE {rank} failed: {reason}")]
     Lost {
         /// The PE.
         rank: Rank,
@@ -87,6 +70,47 @@ pub enum NoMember {
         reason: String,
     },
 }
+
+impl fmt::Display for NoMember {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(text) => write!(
+                f,
+                "{VARIABLE} is `{text}`, which no `consort run` has set: unset it to \
+                 run the program alone"
+            ),
+            Self::Memory(text) => write!(
+                f,
+                "the memory of `consort run` cannot be mapped ({text}): it has ended, \
+                 or another program between it and this one has closed what it passed \
+                 on; unset {VARIABLE} to run the program alone"
+            ),
+            Self::Version => f.write_str(
+                "`consort run` and this program are of different versions of Consort: \
+                 build both anew",
+            ),
+            Self::Taken { rank, process } => write!(
+                f,
+                "PE {rank} is process {process} already: `consort run` starts one \
+                 program for each PE"
+            ),
+            Self::Forked(rank) => write!(
+                f,
+                "this process was forked from PE {rank} of `consort run`, and is no \
+                 PE: launch a job of threads there (Pes::threads)"
+            ),
+            Self::Settings(rank) => write!(
+                f,
+                "PE {rank} has begun a launch of another configuration than a PE \
+                 before it: all processes give the same heap size, way of waiting and \
+                 name"
+            ),
+            Self::Lost { rank, reason } => write!(f, "PE {rank} failed: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for NoMember {}
 
 /// Why a process cannot begin a launch.
 pub(crate) enum NoBegin {

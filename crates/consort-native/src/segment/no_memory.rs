@@ -1,5 +1,6 @@
 //! The error of memory that the system refuses.
 
+use std::fmt;
 use std::io;
 
 use consort_machine::limits::{MemoryLimit, Refused, left, memory_left, remedy};
@@ -16,8 +17,7 @@ const THREAD: usize = (2 << 20) + (256 << 10);
 
 /// The system has refused memory: the system call, what the memory was for, its size, the system's
 /// error, and the limit to raise.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{call}{} for {object}: {error}; {advice}", size(*bytes))]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoMemory {
     call: &'static str,
     object: String,
@@ -27,6 +27,15 @@ pub struct NoMemory {
     error: String,
     advice: String,
 }
+
+impl fmt::Display for NoMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { call, object, bytes, error, advice, .. } = self;
+        write!(f, "{call}{} for {object}: {error}; {advice}", size(*bytes))
+    }
+}
+
+impl std::error::Error for NoMemory {}
 
 /// The size in a message; nothing for a request without one.
 fn size(bytes: usize) -> String {

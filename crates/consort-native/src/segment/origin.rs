@@ -41,9 +41,17 @@ impl fmt::Display for Origin {
 }
 
 /// A text that names no origin.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no origin of shared state: use private or shared")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownOrigin(String);
+
+impl fmt::Display for UnknownOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(text) = self;
+        write!(f, "`{text}` is no origin of shared state: use private or shared")
+    }
+}
+
+impl std::error::Error for UnknownOrigin {}
 
 impl FromStr for Origin {
     type Err = UnknownOrigin;

@@ -19,6 +19,7 @@ use crate::{
     },
     ranks::{Placement, Ranks},
     runtime::selection::Choices,
+    warn::event,
 };
 
 /// What the PEs of a job are.
@@ -186,12 +187,11 @@ impl Pes {
         };
         let waiting = self.waiting.unwrap_or_default();
         if waiting == Waiting::Spin && self.pes as usize > cores {
-            tracing::warn!(
-                pes = self.pes,
-                cores,
-                "PEs outnumber the usable cores and spin: each waits whole time slices for the \
-                 others; use spin-yield-park"
-            );
+            event(&format!(
+                "{} PEs spin on {cores} usable cores: each waits whole time slices for the others; \
+                 use spin-yield-park",
+                self.pes
+            ));
         }
         let cores = u32::try_from(cores).unwrap_or(u32::MAX);
         let Self {

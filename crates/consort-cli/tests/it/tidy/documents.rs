@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Tree, assert_none, assert_one, in_package, packages, tree, workspace};
+use super::{Tree, assert_none, assert_one, tree, workspace};
 
 /// The part of a text from one line that begins like this to the next one that begins like that.
 fn part<'t>(text: &'t str, from: &str, to: &str) -> impl Iterator<Item = &'t str> {
