@@ -13,11 +13,14 @@
 //!
 //! Cost: `log_k P` phases of `k - 1` messages, `P - 1` blocks.
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Span};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank, Span};
 
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
-    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
+    protocols::{
+        exchange::{self, Buffers, Keep, Round, Rounds},
+        in_rounds::InRounds,
+    },
 };
 
 #[derive(Debug)]
@@ -67,20 +70,14 @@ fn rounds(setting: &Setting, radix: u32) -> Option<Rounds> {
     Some(Rounds::new(setting, &buffers, all))
 }
 
-impl Algorithm for Bruck {
+impl InRounds for Bruck {
     const NAME: &'static str = "bruck";
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "radix", values: &[2, 4, 8], range: (2, 1 << 16) }];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
         let radix = u32::try_from(Self::parameter(candidate, 0)?).unwrap_or(u32::MAX);
         rounds(setting, radix).ok_or(Self::incapable("the inbox is too small"))
-    }
-
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -94,10 +91,5 @@ impl Algorithm for Bruck {
             exchange::cost_at_once_ns(query, model, messages, blocks / messages * bytes)
         };
         exchange::own_copy_ns(query, model) + phases.iter().map(phase).sum::<f64>()
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }

@@ -9,11 +9,14 @@
 //!
 //! Cost: one transfer, `P - 1` messages a PE.
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Query};
 
 use crate::{
-    Algorithm, Parameter, PlanError, Setting,
-    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
+    Algorithm, PlanError, Setting,
+    protocols::{
+        exchange::{self, Buffers, Keep, Round, Rounds},
+        in_rounds::InRounds,
+    },
 };
 
 #[derive(Debug)]
@@ -36,27 +39,15 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     Some(Rounds::new(setting, &buffers, all))
 }
 
-impl Algorithm for Flat {
+impl InRounds for Flat {
     const NAME: &'static str = "flat";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, _: &Candidate) -> Result<Rounds, PlanError> {
         rounds(setting).ok_or(Self::incapable("the inbox is too small"))
-    }
-
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (bytes, others) = (query.bytes as f64, f64::from(query.pes) - 1.0);
         exchange::own_copy_ns(query, model) + exchange::cost_at_once_ns(query, model, others, bytes)
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }

@@ -12,11 +12,14 @@
 //! Cost: `P / 2` consecutive transfers, `P - 1` blocks. Every PE communicates with its neighbours
 //! only, and half as often as around a ring.
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Span};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank, Span};
 
 use crate::{
-    Algorithm, Parameter, PlanError, Setting,
-    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
+    Algorithm, PlanError, Setting,
+    protocols::{
+        exchange::{self, Buffers, Keep, Round, Rounds},
+        in_rounds::InRounds,
+    },
 };
 
 #[derive(Debug)]
@@ -56,31 +59,19 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     Some(Rounds::new(setting, &buffers, all))
 }
 
-impl Algorithm for NeighbourExchange {
+impl InRounds for NeighbourExchange {
     const NAME: &'static str = "neighbour_exchange";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, _: &Candidate) -> Result<Rounds, PlanError> {
         if !setting.call.pes.is_multiple_of(2) {
             return Err(Self::incapable(format!("{} PEs cannot be paired", setting.call.pes)));
         }
         rounds(setting).ok_or(Self::incapable("the inbox is too small"))
     }
 
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
-    }
-
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (bytes, pairs) = (query.bytes as f64, f64::from(query.pes / 2));
         let rounds = [(1.0, bytes), (pairs - 1.0, 2.0 * bytes)];
         exchange::own_copy_ns(query, model) + exchange::cost_ns(query, model, rounds)
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }

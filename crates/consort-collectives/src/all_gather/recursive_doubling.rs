@@ -10,11 +10,14 @@
 //!
 //! Cost: `log2 P` transfers, `P - 1` blocks.
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank, Span};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank, Span};
 
 use crate::{
-    Algorithm, Parameter, PlanError, Setting,
-    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
+    Algorithm, PlanError, Setting,
+    protocols::{
+        exchange::{self, Buffers, Keep, Round, Rounds},
+        in_rounds::InRounds,
+    },
 };
 
 #[derive(Debug)]
@@ -44,21 +47,14 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     Some(Rounds::new(setting, &buffers, all))
 }
 
-impl Algorithm for RecursiveDoubling {
+impl InRounds for RecursiveDoubling {
     const NAME: &'static str = "recursive_doubling";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, _: &Candidate) -> Result<Rounds, PlanError> {
         if !setting.call.pes.is_power_of_two() {
             return Err(Self::incapable(format!("{} PEs are no power of two", setting.call.pes)));
         }
         rounds(setting).ok_or(Self::incapable("the inbox is too small"))
-    }
-
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
@@ -66,10 +62,5 @@ impl Algorithm for RecursiveDoubling {
         let rounds =
             (0..query.pes.max(1).ilog2()).map(|index| (1.0, bytes * f64::from(1 << index)));
         exchange::own_copy_ns(query, model) + exchange::cost_ns(query, model, rounds)
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }

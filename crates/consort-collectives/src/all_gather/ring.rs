@@ -9,11 +9,14 @@
 //! Cost: `P - 1` consecutive transfers. Each block goes over every edge but one, and every PE
 //! communicates with its neighbours only.
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Query};
 
 use crate::{
-    Algorithm, Parameter, PlanError, Setting,
-    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
+    Algorithm, PlanError, Setting,
+    protocols::{
+        exchange::{self, Buffers, Keep, Round, Rounds},
+        in_rounds::InRounds,
+    },
 };
 
 #[derive(Debug)]
@@ -36,28 +39,16 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     Some(Rounds::new(setting, &buffers, all))
 }
 
-impl Algorithm for Ring {
+impl InRounds for Ring {
     const NAME: &'static str = "ring";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, _: &Candidate) -> Result<Rounds, PlanError> {
         rounds(setting).ok_or(Self::incapable("the inbox is too small"))
-    }
-
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let bytes = query.bytes as f64;
         let rounds = [(f64::from(query.pes) - 1.0, bytes)];
         exchange::own_copy_ns(query, model) + exchange::cost_ns(query, model, rounds)
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }

@@ -17,11 +17,14 @@
 
 use std::ops::Range;
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Place, Query, Rank, Span};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Place, Query, Rank, Span};
 
 use crate::{
-    Algorithm, Parameter, PlanError, Setting,
-    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
+    Algorithm, PlanError, Setting,
+    protocols::{
+        exchange::{self, Buffers, Keep, Round, Rounds},
+        in_rounds::InRounds,
+    },
 };
 
 #[derive(Debug)]
@@ -95,24 +98,17 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     Some(Rounds::new(setting, &buffers, rounds))
 }
 
-impl Algorithm for Rabenseifner {
+impl InRounds for Rabenseifner {
     const NAME: &'static str = "rabenseifner";
     const IN_PLACE: bool = true;
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, _: &Candidate) -> Result<Rounds, PlanError> {
         if setting.call.pes < 2
             || setting.call.bytes / setting.call.element_bytes.max(1) < setting.call.pes as usize
         {
             return Err(Self::incapable("it needs an element a PE, and two PEs"));
         }
         rounds(setting).ok_or(Self::incapable("the inbox or the scratch memory is too small"))
-    }
-
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
@@ -123,10 +119,5 @@ impl Algorithm for Rabenseifner {
         let halves = (1..=count).map(|index| (2.0, bytes / f64::from(1 << index)));
         let folds = is_folded.then_some((2.0, bytes));
         combined + exchange::cost_ns(query, model, halves.chain(folds))
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }

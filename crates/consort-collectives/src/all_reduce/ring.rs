@@ -16,11 +16,14 @@
 //! Cost: `2 (P - 1)` consecutive transfers, and `2 (P - 1) / P` of the data through a PE, which is
 //! the minimum. Every PE communicates with its neighbours only.
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, OperatorClass, Query, Span};
+use consort_fabric::{CallSpec, Candidate, MachineModel, OperatorClass, Query, Span};
 
 use crate::{
-    Algorithm, Parameter, PlanError, Setting,
-    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
+    Algorithm, PlanError, Setting,
+    protocols::{
+        exchange::{self, Buffers, Keep, Round, Rounds},
+        in_rounds::InRounds,
+    },
 };
 
 #[derive(Debug)]
@@ -59,14 +62,11 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     Some(Rounds::new(setting, &buffers, rounds))
 }
 
-impl Algorithm for Ring {
+impl InRounds for Ring {
     const NAME: &'static str = "ring";
     const IN_PLACE: bool = true;
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, _: &Candidate) -> Result<Rounds, PlanError> {
         if setting.call.class != OperatorClass::Commutative {
             return Err(Self::incapable("it needs a commutative operator"));
         }
@@ -78,19 +78,10 @@ impl Algorithm for Ring {
         rounds(setting).ok_or(Self::incapable("the inbox or the scratch memory is too small"))
     }
 
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
-    }
-
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
         let turns = model.pes_a_core(query.pes);
         let combined = bytes * (pes - 1.0) / pes / model.copy_gbps * turns;
         combined + exchange::cost_ns(query, model, [(2.0 * (pes - 1.0), bytes / pes)])
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }

@@ -13,11 +13,14 @@
 //! Cost: `(k - 1) log_k P` transfers, of up to `P / k` blocks each, which are packed and unpacked.
 //! For short blocks among many PEs.
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Span};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Span};
 
 use crate::{
     Algorithm, Parameter, PlanError, Setting,
-    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
+    protocols::{
+        exchange::{self, Buffers, Keep, Round, Rounds},
+        in_rounds::InRounds,
+    },
 };
 
 #[derive(Debug)]
@@ -97,20 +100,14 @@ fn rounds(setting: &Setting, radix: u32) -> Option<Rounds> {
     Some(Rounds::new(setting, &buffers, rounds))
 }
 
-impl Algorithm for Bruck {
+impl InRounds for Bruck {
     const NAME: &'static str = "bruck";
     const PARAMETERS: &'static [Parameter] =
         &[Parameter { name: "radix", values: &[2, 4, 8], range: (2, 1 << 16) }];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
         let radix = u32::try_from(Self::parameter(candidate, 0)?).unwrap_or(u32::MAX);
         rounds(setting, radix).ok_or(Self::incapable("the messages do not fit the memory"))
-    }
-
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
@@ -122,10 +119,5 @@ impl Algorithm for Bruck {
         let copied = (bytes + 2.0 * sizes().sum::<f64>()) / model.copy_gbps;
         let turns = model.pes_a_core(query.pes);
         copied * turns + exchange::cost_ns(query, model, sizes().map(|size| (1.0, size)))
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }

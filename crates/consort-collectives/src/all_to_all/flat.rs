@@ -9,24 +9,24 @@
 //! Cost: one transfer, `P - 1` messages a PE. It refuses if the inbox has no room for all messages,
 //! or if a send waits for its receiver; `pairwise` serves these cases.
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Query};
 
 use super::pairwise::{round, with_own};
 use crate::{
-    Algorithm, Parameter, PlanError, Setting,
-    protocols::exchange::{self, Buffers, Rounds},
+    Algorithm, PlanError, Setting,
+    protocols::{
+        exchange::{self, Buffers, Rounds},
+        in_rounds::InRounds,
+    },
 };
 
 #[derive(Debug)]
 pub struct Flat;
 
-impl Algorithm for Flat {
+impl InRounds for Flat {
     const NAME: &'static str = "flat";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, _: &Candidate) -> Result<Rounds, PlanError> {
         let Setting { rank, call: CallSpec { pes, bytes, .. }, .. } = *setting;
         if !setting.capabilities.buffered {
             return Err(Self::incapable("the fabric's sends wait for their receivers"));
@@ -42,17 +42,8 @@ impl Algorithm for Flat {
         Ok(Rounds::new(setting, &buffers, with_own(setting, all)))
     }
 
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
-    }
-
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (bytes, others) = (query.bytes as f64, f64::from(query.pes) - 1.0);
         exchange::own_copy_ns(query, model) + exchange::cost_at_once_ns(query, model, others, bytes)
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }

@@ -8,11 +8,14 @@
 //!
 //! Cost: `P - 1` consecutive transfers, `P - 1` blocks. In a round no two PEs send to the same PE.
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rank};
+use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank};
 
 use crate::{
-    Algorithm, Parameter, PlanError, Setting,
-    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
+    Algorithm, PlanError, Setting,
+    protocols::{
+        exchange::{self, Buffers, Keep, Round, Rounds},
+        in_rounds::InRounds,
+    },
 };
 
 #[derive(Debug)]
@@ -38,13 +41,10 @@ pub(super) fn with_own(setting: &Setting, mut rounds: Vec<Round>) -> Vec<Round> 
     rounds
 }
 
-impl Algorithm for Pairwise {
+impl InRounds for Pairwise {
     const NAME: &'static str = "pairwise";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, _: &Candidate) -> Result<Rounds, PlanError> {
         let Setting { rank, call: CallSpec { pes, bytes, .. }, .. } = *setting;
         let buffers = Buffers::new(setting, pes - 1, bytes, 1, pes - 1)
             .ok_or(Self::incapable("the inbox is too small"))?;
@@ -60,18 +60,9 @@ impl Algorithm for Pairwise {
         Ok(Rounds::new(setting, &buffers, all))
     }
 
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
-    }
-
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let bytes = query.bytes as f64;
         let rounds = [(f64::from(query.pes) - 1.0, bytes)];
         exchange::own_copy_ns(query, model) + exchange::cost_ns(query, model, rounds)
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }

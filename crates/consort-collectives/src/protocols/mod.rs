@@ -3,6 +3,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `exchange` | rounds in which a PE sends to one PE and receives from one, in chunks |
+//! | `in_rounds` | algorithms that are such rounds |
 //! | `stream` | a message of any length over one edge of a tree, in two buffers |
 //! | `rendezvous`, `exposed` | access to peers' buffers, which they expose |
 //! | `shares` | work on all PEs' buffers, of which each PE does a share |
@@ -12,6 +13,7 @@
 
 pub mod exchange;
 pub mod exposed;
+pub(crate) mod in_rounds;
 pub mod relay;
 pub mod rendezvous;
 pub mod shares;

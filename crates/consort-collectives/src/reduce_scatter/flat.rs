@@ -11,10 +11,11 @@
 //!
 //! Cost: one transfer, `P - 1` messages a PE.
 
-use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, OperatorClass, Query, Rank};
+use consort_fabric::{CallSpec, Candidate, MachineModel, OperatorClass, Query, Rank};
 
 use crate::{
-    Algorithm, Parameter, PlanError, Setting,
+    Algorithm, PlanError, Setting,
+    protocols::in_rounds::InRounds,
     protocols::{
         exchange::{self, Buffers, Keep, Round, Rounds},
         exposed::others,
@@ -55,13 +56,10 @@ fn rounds(setting: &Setting, buffers: &Buffers) -> Rounds {
     Rounds::new(setting, buffers, all)
 }
 
-impl Algorithm for Flat {
+impl InRounds for Flat {
     const NAME: &'static str = "flat";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, _: &Candidate) -> Result<Rounds, PlanError> {
         if !setting.capabilities.buffered {
             return Err(Self::incapable("the fabric's sends wait for their receivers"));
         }
@@ -71,19 +69,10 @@ impl Algorithm for Flat {
         Ok(rounds(setting, &buffers))
     }
 
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
-    }
-
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (bytes, others) = (query.bytes as f64, f64::from(query.pes) - 1.0);
         let turns = model.pes_a_core(query.pes);
         let combined = others * bytes / model.copy_gbps * turns;
         combined + exchange::cost_at_once_ns(query, model, others, bytes)
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }

@@ -12,14 +12,15 @@
 //!
 //! Cost: `P - 1` consecutive transfers, `P - 1` blocks, each combined once.
 
-use consort_fabric::{
-    CallSpec, Candidate, MachineModel, Messages, Op, OperatorClass, Query, Rank, Span,
-};
+use consort_fabric::{CallSpec, Candidate, MachineModel, OperatorClass, Query, Rank, Span};
 
 use super::Pieces;
 use crate::{
-    Algorithm, Parameter, PlanError, Setting,
-    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
+    Algorithm, PlanError, Setting,
+    protocols::{
+        exchange::{self, Buffers, Keep, Round, Rounds},
+        in_rounds::InRounds,
+    },
 };
 
 #[derive(Debug)]
@@ -66,18 +67,11 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     Some(Rounds::of_passes(setting, &buffers, passes))
 }
 
-impl Algorithm for Pairwise {
+impl InRounds for Pairwise {
     const NAME: &'static str = "pairwise";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, _: &Candidate) -> Result<Rounds, PlanError> {
         rounds(setting).ok_or(Self::incapable("the inbox or the scratch memory is too small"))
-    }
-
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
@@ -85,10 +79,5 @@ impl Algorithm for Pairwise {
         let turns = model.pes_a_core(query.pes);
         let combined = others * bytes / model.copy_gbps * turns;
         combined + exchange::cost_ns(query, model, [(others, bytes)])
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }

@@ -17,14 +17,15 @@
 //!
 //! Cost: `log2 P` transfers, `P - 1` blocks, each combined once.
 
-use consort_fabric::{
-    CallSpec, Candidate, MachineModel, Messages, Op, OperatorClass, Query, Rank, Span,
-};
+use consort_fabric::{CallSpec, Candidate, MachineModel, OperatorClass, Query, Rank, Span};
 
 use super::Pieces;
 use crate::{
-    Algorithm, Parameter, PlanError, Setting,
-    protocols::exchange::{self, Buffers, Keep, Round, Rounds},
+    Algorithm, PlanError, Setting,
+    protocols::{
+        exchange::{self, Buffers, Keep, Round, Rounds},
+        in_rounds::InRounds,
+    },
 };
 
 #[derive(Debug)]
@@ -91,21 +92,14 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     Some(Rounds::of_passes(setting, &buffers, passes))
 }
 
-impl Algorithm for RecursiveHalving {
+impl InRounds for RecursiveHalving {
     const NAME: &'static str = "recursive_halving";
-    const PARAMETERS: &'static [Parameter] = &[];
-    type Schedule = Rounds;
 
-    fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {
-        Self::check_names(candidate)?;
+    fn rounds(setting: &Setting, _: &Candidate) -> Result<Rounds, PlanError> {
         if !setting.call.pes.is_power_of_two() {
             return Err(Self::incapable(format!("{} PEs are no power of two", setting.call.pes)));
         }
         rounds(setting).ok_or(Self::incapable("the inbox or the scratch memory is too small"))
-    }
-
-    fn steps(rounds: &Rounds) -> u64 {
-        rounds.steps()
     }
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
@@ -115,10 +109,5 @@ impl Algorithm for RecursiveHalving {
         let rounds =
             (0..query.pes.max(1).ilog2()).map(|index| (1.0, bytes * f64::from(1 << index)));
         combined + exchange::cost_ns(query, model, rounds)
-    }
-
-    #[inline(always)]
-    fn run<F: Messages>(f: &F, rounds: &Rounds) -> impl Future<Output = Op> {
-        rounds.run(f)
     }
 }
