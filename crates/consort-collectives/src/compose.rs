@@ -219,15 +219,9 @@ mod tests {
             symmetric: false,
         };
         let capabilities = Capabilities {
-            inbox_channels,
-            scratch_bytes: 4096,
-            buffer_bytes: 8192,
             exposes: false,
-            buffered: true,
-            pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
-            counts: true,
-            vendor: consort_fabric::Vendor::NONE,
             nodes,
+            ..Capabilities::with_memory(inbox_channels, 4096, 8192)
         };
         let candidate: Candidate = candidate.parse().expect("a candidate");
         let setting = Setting::of(&query, capabilities);
@@ -311,15 +305,10 @@ mod tests {
                 symmetric: false,
             };
             let capabilities = Capabilities {
-                inbox_channels: 1024,
-                scratch_bytes: 4096,
-                buffer_bytes: 8192,
                 exposes: false,
-                buffered: true,
-                pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
-                counts: true,
                 vendor: consort_fabric::Vendor { team: false, leaders: true },
                 nodes: consort_fabric::Nodes::Blocks(2),
+                ..Capabilities::with_memory(1024, 4096, 8192)
             };
             let candidate = "two_level(knomial(radix=2),vendor,knomial(radix=2))";
             let candidate: Candidate = candidate.parse().expect("a candidate");

@@ -68,17 +68,7 @@ mod tests {
 
     use super::*;
 
-    const CAPABILITIES: Capabilities = Capabilities {
-        inbox_channels: 512,
-        scratch_bytes: 16 << 10,
-        buffer_bytes: 64 << 10,
-        exposes: true,
-        buffered: true,
-        pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
-        counts: true,
-        vendor: consort_fabric::Vendor::NONE,
-        nodes: consort_fabric::Nodes::One,
-    };
+    const CAPABILITIES: Capabilities = Capabilities::with_memory(512, 16 << 10, 64 << 10);
 
     fn print(collective: Collective, pes: u32, candidate: &str) -> Option<u64> {
         let query = Query {

@@ -191,17 +191,7 @@ mod tests {
         tests::{kept, setting},
     };
 
-    const CAPABILITIES: Capabilities = Capabilities {
-        inbox_channels: 256,
-        scratch_bytes: 16 << 10,
-        buffer_bytes: 64 << 10,
-        exposes: true,
-        buffered: true,
-        pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
-        counts: true,
-        vendor: consort_fabric::Vendor::NONE,
-        nodes: consort_fabric::Nodes::One,
-    };
+    const CAPABILITIES: Capabilities = Capabilities::with_memory(256, 16 << 10, 64 << 10);
 
     /// All collectives with blocks of a size among a few PEs.
     fn queries(bytes: u64) -> Vec<Query> {

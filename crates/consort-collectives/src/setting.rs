@@ -138,17 +138,11 @@ pub(crate) mod tests {
             operator: OperatorClass::Commutative,
             symmetric: true,
         };
-        let capabilities = Capabilities {
-            inbox_channels: Setting::first_channel(collective, query.pes) + lines,
-            scratch_bytes: 8192,
-            buffer_bytes: 0,
-            exposes: true,
-            buffered: true,
-            pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
-            counts: true,
-            vendor: consort_fabric::Vendor::NONE,
-            nodes: consort_fabric::Nodes::One,
-        };
+        let capabilities = Capabilities::with_memory(
+            Setting::first_channel(collective, query.pes) + lines,
+            8192,
+            0,
+        );
         Setting::of(&query, capabilities)
     }
 }

@@ -1,6 +1,6 @@
 //! The capabilities of a fabric.
 
-use crate::Nodes;
+use crate::{Nodes, PAIRWISE_BYTES};
 
 /// The capabilities of a fabric for a call. An algorithm that needs more cannot serve the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct Capabilities {
     /// first send to each other deadlock.
     pub buffered: bool,
     /// The longest message that two PEs exchange pairwise, in bytes: at least 8, and at most
-    /// [`PAIRWISE_BYTES`](crate::PAIRWISE_BYTES).
+    /// [`PAIRWISE_BYTES`].
     pub pairwise_bytes: usize,
     /// Whether PEs count at each other's counters.
     pub counts: bool,
@@ -25,6 +25,30 @@ pub struct Capabilities {
     pub nodes: Nodes,
     /// Who takes part in collectives that the fabric itself has.
     pub vendor: Vendor,
+}
+
+impl Capabilities {
+    /// Returns the capabilities of a fabric of one node that can do everything but collectives of
+    /// its own, with this much memory: inbox channels, bytes for partial results, and bytes of a
+    /// message buffer.
+    #[must_use]
+    pub const fn with_memory(
+        inbox_channels: u32,
+        scratch_bytes: usize,
+        buffer_bytes: usize,
+    ) -> Self {
+        Self {
+            inbox_channels,
+            scratch_bytes,
+            buffer_bytes,
+            exposes: true,
+            buffered: true,
+            pairwise_bytes: PAIRWISE_BYTES,
+            counts: true,
+            nodes: Nodes::One,
+            vendor: Vendor::NONE,
+        }
+    }
 }
 
 /// Who takes part in collectives that a fabric itself has.

@@ -92,17 +92,7 @@ const fn long_query(collective: Collective) -> Query {
 }
 
 /// Those of a fabric that can do all but collectives of its own.
-const CAPABILITIES: Capabilities = Capabilities {
-    inbox_channels: 1 << 20,
-    scratch_bytes: 1 << 30,
-    buffer_bytes: 1 << 20,
-    exposes: true,
-    buffered: true,
-    pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
-    counts: true,
-    vendor: consort_fabric::Vendor::NONE,
-    nodes: consort_fabric::Nodes::One,
-};
+const CAPABILITIES: Capabilities = Capabilities::with_memory(1 << 20, 1 << 30, 1 << 20);
 
 #[test]
 fn nothing_is_left_out() {

@@ -235,15 +235,9 @@ mod tests {
     use super::*;
 
     const CAPABILITIES: Capabilities = Capabilities {
-        inbox_channels: 256,
-        scratch_bytes: 8192,
-        buffer_bytes: 8192,
         exposes: false,
         buffered: false,
-        pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
-        counts: true,
-        vendor: consort_fabric::Vendor::NONE,
-        nodes: consort_fabric::Nodes::One,
+        ..Capabilities::with_memory(256, 8192, 8192)
     };
 
     fn schedule(

@@ -25,15 +25,9 @@ pub(crate) fn setting(
         symmetric: false,
     };
     let capabilities = Capabilities {
-        inbox_channels: Setting::first_channel(collective, pes) + lines,
-        scratch_bytes: 1024,
-        buffer_bytes: 0,
         exposes: false,
         buffered,
-        pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
-        counts: true,
-        vendor: consort_fabric::Vendor::NONE,
-        nodes: consort_fabric::Nodes::One,
+        ..Capabilities::with_memory(Setting::first_channel(collective, pes) + lines, 1024, 0)
     };
     let call = CallSpec { element_bytes: 1, ..CallSpec::from(&query) };
     Setting::of(call, capabilities)

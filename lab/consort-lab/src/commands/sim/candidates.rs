@@ -195,15 +195,9 @@ mod tests {
             symmetric: false,
         };
         let capabilities = Capabilities {
-            inbox_channels: 256,
-            scratch_bytes: 8192,
-            buffer_bytes: 8192,
             exposes: false,
             buffered: false,
-            pairwise_bytes: consort_fabric::PAIRWISE_BYTES,
-            counts: true,
-            vendor: consort_fabric::Vendor::NONE,
-            nodes: consort_fabric::Nodes::One,
+            ..Capabilities::with_memory(256, 8192, 8192)
         };
         Setting::of(&query, capabilities)
     }
