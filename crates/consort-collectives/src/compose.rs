@@ -242,7 +242,7 @@ mod tests {
              two chunks of 8192 B do not fit the message buffer, 8192 B"
         );
         assert_eq!(
-            part_of_all_reduce("reduce_scatter_all_gather(direct(piece_bytes=16384),direct)"),
+            part_of_all_reduce("reduce_scatter_all_gather(direct(block_bytes=16384),direct)"),
             "reduce_scatter_all_gather cannot serve this call: its reduce_scatter by direct: \
              the fabric cannot expose buffers"
         );

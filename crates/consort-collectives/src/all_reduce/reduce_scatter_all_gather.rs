@@ -3,7 +3,7 @@
 //!
 //! A composition of two parts, each by any algorithm of its collective (Nishtala, Zheng, Hargrove
 //! and Yelick 2011, section 3.5; Rabenseifner 2004 explains why it suits long data), as in
-//! `reduce_scatter_all_gather(direct(piece_bytes=16384),direct)`. Where `shared` puts each block
+//! `reduce_scatter_all_gather(direct(block_bytes=16384),direct)`. Where `shared` puts each block
 //! into every PE's target, `direct` gets it.
 //!
 //! Cost with both `direct`: a pass over the data to combine and one to gather; `2 P (P - 1)`

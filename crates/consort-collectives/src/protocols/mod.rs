@@ -2,6 +2,7 @@
 //!
 //! | file | what |
 //! | --- | --- |
+//! | `direct` | combining straight from peers' buffers |
 //! | `exchange` | rounds in which a PE sends to one PE and receives from one, in chunks |
 //! | `in_rounds` | algorithms that are such rounds |
 //! | `stream` | a message of any length over one edge of a tree, in two buffers |
@@ -11,6 +12,7 @@
 //! | `two_sided` | send and receive through the sender's message buffer |
 //! | `relay` | blocks through message buffers, up or down a tree |
 
+pub mod direct;
 pub mod exchange;
 pub mod exposed;
 pub(crate) mod in_rounds;

@@ -69,7 +69,7 @@ fn a_team_that_computes_in_a_call_is_not_stuck() {
             computes_in_a_call(&candidate, 1);
         }
         let direct = Candidate::new("direct");
-        let parts = [direct.clone().with("piece_bytes", 1 << 20), direct];
+        let parts = [direct.clone().with("block_bytes", 1 << 20), direct];
         let name = Candidate::new("reduce_scatter_all_gather");
         computes_in_a_call(&parts.into_iter().fold(name, Candidate::of), 6);
     });
