@@ -37,6 +37,7 @@ mod select;
 mod table;
 mod text;
 mod times;
+mod toml;
 mod wisdom;
 mod words;
 mod workbench;

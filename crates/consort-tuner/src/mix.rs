@@ -6,18 +6,19 @@
 
 use std::{
     collections::BTreeMap,
+    error::Error,
+    fmt,
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
 };
 
-use consort_fabric::{Collective, OperatorClass, Query, SyncModes, files};
-use serde::{Deserialize, Serialize};
-use toml::Spanned;
+use consort_fabric::{Collective, OperatorClass, Query, files};
 
 use crate::{
     query::{MAX_BYTES, canonical},
-    text::{Text, line_at},
+    text::{read_query, write_query},
+    toml::{self, Writer},
 };
 
 /// The version of the tables that this library reads and writes.
@@ -36,10 +37,9 @@ pub struct Mix {
 }
 
 /// The reason why a file of recorded calls cannot be read or written.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum MixError {
     /// The file cannot be read.
-    #[error("cannot read {}: {reason}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -47,7 +47,6 @@ pub enum MixError {
         reason: io::Error,
     },
     /// The file cannot be written.
-    #[error("cannot write {}: {reason}", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -55,29 +54,16 @@ pub enum MixError {
         reason: io::Error,
     },
     /// It is a folder, a pipe or a device.
-    #[error(
-        "{} is no regular file: name a file that does not exist yet, or one of recorded calls",
-        path.display()
-    )]
     Irregular {
         /// The path.
         path: PathBuf,
     },
     /// No calls are recorded in the file.
-    #[error(
-        "{} has no recorded calls: run a program with CONSORT_RECORD={} first",
-        path.display(), path.display()
-    )]
     Empty {
         /// The file.
         path: PathBuf,
     },
     /// A table is of another format.
-    #[error(
-        "{}:{line}: calls recorded in format {theirs}, and this version reads format {FORMAT}: \
-         record them again, into another file",
-        path.display()
-    )]
     OtherFormat {
         /// The file.
         path: PathBuf,
@@ -87,10 +73,6 @@ pub enum MixError {
         theirs: u64,
     },
     /// The file has something else than recorded calls, or only a part of one.
-    #[error(
-        "{}:{line}: no recorded calls: {message}; remove that, or record into another file",
-        path.display()
-    )]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -101,44 +83,48 @@ pub enum MixError {
     },
 }
 
-/// What is read first: the format decides whether the rest can be read.
-#[derive(Deserialize)]
-struct FirstSight {
-    #[serde(default)]
-    calls: Vec<Spanned<FirstSightOfTable>>,
+impl fmt::Display for MixError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { path, reason } => {
+                write!(f, "cannot read {}: {reason}", path.display())
+            }
+            Self::Unwritable { path, reason } => {
+                write!(f, "cannot write {}: {reason}", path.display())
+            }
+            Self::Irregular { path } => write!(
+                f,
+                "{} is no regular file: name a file that does not exist yet, or one of recorded \
+                 calls",
+                path.display()
+            ),
+            Self::Empty { path } => {
+                let path = path.display();
+                write!(
+                    f,
+                    "{path} has no recorded calls: run a program with CONSORT_RECORD={path} first"
+                )
+            }
+            Self::OtherFormat { path, line, theirs } => write!(
+                f,
+                "{}:{line}: calls recorded in format {theirs}, and this version reads format \
+                 {FORMAT}: record them again, into another file",
+                path.display()
+            ),
+            Self::Damaged { path, line, message } => write!(
+                f,
+                "{}:{line}: no recorded calls: {message}; remove that, or record into another file",
+                path.display()
+            ),
+        }
+    }
 }
 
-#[derive(Deserialize)]
-struct FirstSightOfTable {
-    format: u64,
-}
+impl Error for MixError {}
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ReadFile {
-    #[serde(default)]
-    calls: Vec<Spanned<Kind>>,
-}
-
-#[derive(Serialize)]
-struct WrittenFile {
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    calls: Vec<Kind>,
-}
-
-/// A kind of call in the file. Its last key is mandatory.
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Kind {
-    format: u64,
-    collective: Text<Collective>,
-    sync: Text<SyncModes>,
-    pes: u32,
-    bytes: u64,
-    operator: Text<OperatorClass>,
-    symmetric: bool,
-    calls: u64,
-}
+/// The keys of a table. The last one is mandatory.
+const KEYS: &[&str] =
+    &["format", "collective", "sync", "pes", "bytes", "operator", "symmetric", "calls"];
 
 impl Mix {
     /// The query under which calls like `query` are recorded: canonical, with the size that is the
@@ -213,27 +199,21 @@ impl Mix {
     /// As [`Mix::open`].
     pub fn append(&self, path: &Path) -> Result<(), MixError> {
         let unwritable = |reason| MixError::Unwritable { path: path.to_owned(), reason };
-        let text = toml::to_string(&WrittenFile { calls: self.kinds() });
-        let text = text.map_err(|error| unwritable(io::Error::other(error)))?;
+        let text = self.text();
         // The file may lack the end of its last line.
         Self::open(path)?.write_all(format!("\n{text}").as_bytes()).map_err(unwritable)
     }
 
-    fn kinds(&self) -> Vec<Kind> {
-        let kind = |(query, calls)| {
-            let Query { collective, sync, pes, bytes, operator, symmetric } = query;
-            Kind {
-                format: FORMAT,
-                collective: Text(collective),
-                sync: Text(sync),
-                pes,
-                bytes,
-                operator: Text(operator),
-                symmetric,
-                calls,
-            }
-        };
-        self.calls().map(kind).collect()
+    /// The text of all calls.
+    fn text(&self) -> String {
+        let mut file = Writer::default();
+        for (query, calls) in self.calls() {
+            file.table_of("calls");
+            file.plain("format", FORMAT);
+            write_query(&query, &mut file);
+            file.plain("calls", calls);
+        }
+        file.into_text()
     }
 
     /// Reads the calls that jobs have appended to the file at `path`.
@@ -256,37 +236,26 @@ impl Mix {
 
     /// The calls in the content of a file, or the line of an error.
     fn parse(bytes: &[u8]) -> Result<Self, (usize, Flaw)> {
-        let text = std::str::from_utf8(bytes).map_err(|error| {
-            let expected = "expected text in UTF-8".to_owned();
-            (line_at(bytes, error.valid_up_to()), Flaw::Text(expected))
-        })?;
-        let broken = |error: toml::de::Error| {
-            let offset = error.span().map_or(bytes.len(), |span| span.start);
-            (line_at(bytes, offset), Flaw::Text(error.message().to_owned()))
-        };
-        for table in toml::from_str::<FirstSight>(text).map_err(broken)?.calls {
-            let FirstSightOfTable { format } = *table.get_ref();
+        let file = toml::read(bytes)?;
+        let tables = file.tables("calls")?;
+        // Whether the rest can be read depends on the formats.
+        for table in tables {
+            let format = table.get("format")?;
             if format != FORMAT {
-                return Err((line_at(bytes, table.span().start), Flaw::Format(format)));
+                return Err((table.line(), Flaw::Format(format)));
             }
         }
+        file.only(&["calls"])?;
         let mut mix = Self::default();
-        for table in toml::from_str::<ReadFile>(text).map_err(broken)?.calls {
-            let line = line_at(bytes, table.span().start);
-            let kind = table.into_inner();
-            if kind.pes == 0 || kind.calls == 0 {
+        for table in tables {
+            table.only(KEYS)?;
+            let query = read_query(table)?;
+            let calls = table.get("calls")?;
+            if query.pes == 0 || calls == 0 {
                 let expected = "pes and calls must be at least 1".to_owned();
-                return Err((line, Flaw::Text(expected)));
+                return Err((table.line(), Flaw::Text(expected)));
             }
-            let query = Query {
-                collective: kind.collective.0,
-                sync: kind.sync.0,
-                pes: kind.pes,
-                bytes: kind.bytes,
-                operator: kind.operator.0,
-                symmetric: kind.symmetric,
-            };
-            mix.add(&query, kind.calls);
+            mix.add(&query, calls);
         }
         Ok(mix)
     }
@@ -303,4 +272,10 @@ fn begins_as_written(path: &Path) -> bool {
 enum Flaw {
     Format(u64),
     Text(String),
+}
+
+impl From<toml::Error> for (usize, Flaw) {
+    fn from(error: toml::Error) -> Self {
+        (error.line, Flaw::Text(error.message))
+    }
 }

@@ -1,25 +1,25 @@
-//! Values that stand in files as their texts, and the lines of errors.
+//! Queries in files: the keys that wisdom and recorded calls have alike.
 
-use std::{fmt, str::FromStr};
+use consort_fabric::Query;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use crate::toml::{Error, Table, Text, Writer};
 
-/// A value that is serialized as its text.
-pub(crate) struct Text<T>(pub(crate) T);
-
-impl<T: fmt::Display> Serialize for Text<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0)
-    }
+/// Writes the keys of a query.
+pub(crate) fn write_query(query: &Query, file: &mut Writer) {
+    let Query { collective, sync, pes, bytes, operator, symmetric } = query;
+    file.string("collective", collective);
+    file.string("sync", sync);
+    file.plain("pes", pes);
+    file.plain("bytes", bytes);
+    file.string("operator", operator);
+    file.plain("symmetric", symmetric);
 }
 
-impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map(Self).map_err(de::Error::custom)
-    }
-}
-
-/// The line, from 1, of the byte at `offset`.
-pub(crate) fn line_at(bytes: &[u8], offset: usize) -> usize {
-    1 + bytes.iter().take(offset).filter(|&&byte| byte == b'\n').count()
+/// Reads the keys of a query.
+pub(crate) fn read_query(table: &Table) -> Result<Query, Error> {
+    let Text(collective) = table.get("collective")?;
+    let Text(sync) = table.get("sync")?;
+    let (pes, bytes) = (table.get("pes")?, table.get("bytes")?);
+    let Text(operator) = table.get("operator")?;
+    Ok(Query { collective, sync, pes, bytes, operator, symmetric: table.get("symmetric")? })
 }

@@ -1,15 +1,23 @@
 //! The enums of tuning whose values have names in wisdom and on the command line.
 
-use std::{fmt, str::FromStr};
+use std::{error::Error, fmt, str::FromStr};
 
 /// A text that is not one of the allowed words.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no {kind}: use {}", expected.join(", "))]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownWord {
     kind: &'static str,
     text: String,
     expected: Vec<&'static str>,
 }
+
+impl fmt::Display for UnknownWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, text, expected } = self;
+        write!(f, "`{text}` is no {kind}: use {}", expected.join(", "))
+    }
+}
+
+impl Error for UnknownWord {}
 
 /// Defines an enum whose values are words: `EVERY`, `name`, and reading and writing by name.
 macro_rules! words {

@@ -18,6 +18,7 @@ mod progress;
 use std::{
     collections::BTreeSet,
     error::Error,
+    fmt,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -39,13 +40,24 @@ use crate::{
 const FINAL_LAUNCHES: u32 = 10;
 
 /// Measuring failed as a whole. Wisdom has all entries that were won before.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("measuring failed at {}", describe(query))]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchError<E: Error + 'static> {
     /// The query that was being measured.
     pub query: Query,
     /// The reason.
     pub source: E,
+}
+
+impl<E: Error + 'static> fmt::Display for SearchError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "measuring failed at {}", describe(&self.query))
+    }
+}
+
+impl<E: Error + 'static> Error for SearchError<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.source)
+    }
 }
 
 /// The queries, the rigour and the time of a search.

@@ -4,8 +4,9 @@
 //! tuners save at once, the file of the last one remains.
 
 use std::{
+    error::Error,
     ffi::OsString,
-    io,
+    fmt, io,
     path::{Path, PathBuf},
 };
 
@@ -16,16 +17,14 @@ use super::{Identity, Misfit, Wisdom, format::Flaw};
 use crate::Arrival;
 
 /// The reason why wisdom could not be loaded or saved.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum WisdomError {
     /// There is no file at this path.
-    #[error("{} does not exist: `consort tune` makes it", path.display())]
     NotFound {
         /// The file.
         path: PathBuf,
     },
     /// The file exists but cannot be read.
-    #[error("cannot read {}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -33,7 +32,6 @@ pub enum WisdomError {
         source: io::Error,
     },
     /// The file is truncated, or is not wisdom.
-    #[error("{}:{line}: not wisdom: {message}", path.display())]
     NotWisdom {
         /// The file.
         path: PathBuf,
@@ -43,11 +41,6 @@ pub enum WisdomError {
         message: String,
     },
     /// The file is wisdom in another format.
-    #[error(
-        "{} is wisdom in format {theirs}, and this version reads format {ours}: \
-         run `consort tune` again, into another file to keep this one",
-        path.display()
-    )]
     OtherFormat {
         /// The file.
         path: PathBuf,
@@ -57,7 +50,6 @@ pub enum WisdomError {
         ours: u64,
     },
     /// The file is the wisdom of another machine or arrival, or of algorithms that have changed.
-    #[error("{}: {misfit}", path.display())]
     Misfit {
         /// The file.
         path: PathBuf,
@@ -65,7 +57,6 @@ pub enum WisdomError {
         misfit: Misfit,
     },
     /// The file cannot be written. An old one is unchanged.
-    #[error("cannot write {}", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -73,8 +64,45 @@ pub enum WisdomError {
         source: io::Error,
     },
     /// There is no home directory, and so no configuration directory.
-    #[error("no home directory to keep wisdom in: set CONSORT_WISDOM to a file's path")]
     NoHome,
+}
+
+impl fmt::Display for WisdomError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound { path } => {
+                write!(f, "{} does not exist: `consort tune` makes it", path.display())
+            }
+            Self::Unreadable { path, .. } => write!(f, "cannot read {}", path.display()),
+            Self::NotWisdom { path, line, message } => {
+                write!(f, "{}:{line}: not wisdom: {message}", path.display())
+            }
+            Self::OtherFormat { path, theirs, ours } => write!(
+                f,
+                "{} is wisdom in format {theirs}, and this version reads format {ours}: run \
+                 `consort tune` again, into another file to keep this one",
+                path.display()
+            ),
+            Self::Misfit { path, misfit } => write!(f, "{}: {misfit}", path.display()),
+            Self::Unwritable { path, .. } => write!(f, "cannot write {}", path.display()),
+            Self::NoHome => f.write_str(
+                "no home directory to keep wisdom in: set CONSORT_WISDOM to a file's path",
+            ),
+        }
+    }
+}
+
+impl Error for WisdomError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Unreadable { source, .. } | Self::Unwritable { source, .. } => Some(source),
+            Self::NotFound { .. }
+            | Self::NotWisdom { .. }
+            | Self::OtherFormat { .. }
+            | Self::Misfit { .. }
+            | Self::NoHome => None,
+        }
+    }
 }
 
 impl Wisdom {

@@ -4,16 +4,12 @@
 //! noticed. Unknown keys, values out of range, and margins or confidences that contradict the times
 //! are errors too, each with its line.
 
-use std::{collections::BTreeMap, fmt};
-
-use consort_fabric::{Candidate, Collective, OperatorClass, Query, SyncModes};
-use serde::{Deserialize, Serialize};
-use toml::Spanned;
+use std::fmt;
 
 use super::{Entry, Identity, Revisions, RunnerUp, Wisdom};
 use crate::{
-    Arrival, Confidence, Rigour, TransferClass,
-    text::{Text, line_at},
+    text::{read_query, write_query},
+    toml::{self, Table, Text, Writer},
 };
 
 /// The version of the file format that this library reads and writes.
@@ -36,198 +32,163 @@ pub(super) enum Flaw {
     Format { theirs: u64, ours: u64 },
 }
 
-/// The part of a file that is read first: its format decides whether the rest can be read.
-#[derive(Deserialize)]
-struct FirstSight {
-    wisdom: FirstSightHead,
-}
-
-#[derive(Deserialize)]
-struct FirstSightHead {
-    format: u64,
-}
-
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Head {
-    format: u64,
-    library: String,
-    machine: String,
-    arrival: Text<Arrival>,
-    entries: usize,
-    /// The revisions of the algorithms that the entries name.
-    algorithms: BTreeMap<String, u32>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ReadFile {
-    wisdom: Spanned<Head>,
-    #[serde(default)]
-    entry: Vec<Spanned<Row>>,
-}
-
-#[derive(Serialize)]
-struct WrittenFile {
-    wisdom: Head,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    entry: Vec<Row>,
-}
-
-/// An entry in the text. Its last key is mandatory.
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Row {
-    collective: Text<Collective>,
-    sync: Text<SyncModes>,
-    pes: u32,
-    bytes: u64,
-    operator: Text<OperatorClass>,
-    symmetric: bool,
-    choice: Text<Candidate>,
-    median_ns: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ci95_ns: Option<(f64, f64)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    runner_up: Option<Text<Candidate>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    runner_up_ns: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    margin: Option<f64>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    contenders: Vec<Text<Candidate>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    class: Option<Text<TransferClass>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    busy: Option<String>,
-    confidence: Text<Confidence>,
-    rigour: Text<Rigour>,
-}
-
-impl From<&Entry> for Row {
-    fn from(entry: &Entry) -> Self {
-        let Query { collective, sync, pes, bytes, operator, symmetric } = entry.query;
-        Self {
-            collective: Text(collective),
-            sync: Text(sync),
-            pes,
-            bytes,
-            operator: Text(operator),
-            symmetric,
-            choice: Text(entry.choice.clone()),
-            median_ns: entry.median_ns,
-            ci95_ns: entry.ci95_ns,
-            runner_up: entry.runner_up.as_ref().map(|second| Text(second.candidate.clone())),
-            runner_up_ns: entry.runner_up.as_ref().map(|second| second.median_ns),
-            margin: entry.margin().map(|margin| (margin * 1e4).round() / 1e4),
-            contenders: entry.contenders.iter().cloned().map(Text).collect(),
-            class: entry.class.map(Text),
-            busy: entry.busy.clone(),
-            confidence: Text(entry.confidence),
-            rigour: Text(entry.rigour),
-        }
+impl From<toml::Error> for Flaw {
+    fn from(error: toml::Error) -> Self {
+        let toml::Error { line, message } = error;
+        Self::Text { line, message }
     }
 }
 
-impl Row {
-    fn into_entry(self) -> Result<Entry, &'static str> {
-        let query = Query {
-            collective: self.collective.0,
-            sync: self.sync.0,
-            pes: self.pes,
-            bytes: self.bytes,
-            operator: self.operator.0,
-            symmetric: self.symmetric,
-        };
-        let runner_up = match (self.runner_up, self.runner_up_ns, self.margin) {
-            (Some(Text(candidate)), Some(median_ns), Some(_)) => {
-                Some(RunnerUp { candidate, median_ns })
-            }
-            (None, None, None) => None,
-            _ => return Err("runner_up, runner_up_ns and margin go together"),
-        };
-        let entry = Entry {
-            query,
-            choice: self.choice.0,
-            median_ns: self.median_ns,
-            ci95_ns: self.ci95_ns,
-            runner_up,
-            contenders: self.contenders.into_iter().map(|one| one.0).collect(),
-            class: self.class.map(|class| class.0),
-            confidence: self.confidence.0,
-            rigour: self.rigour.0,
-            busy: self.busy,
-        };
-        if let Some(flaw) = entry.flaw() {
-            return Err(flaw);
-        }
-        let agrees = match (entry.margin(), self.margin) {
-            (Some(derived), Some(stated)) => {
-                (derived - stated).abs() <= MARGIN_TOLERANCE * (1.0 + derived)
-            }
-            _ => true,
-        };
-        if agrees { Ok(entry) } else { Err("margin must be runner_up_ns / median_ns - 1") }
+/// The keys of the head.
+const HEAD_KEYS: &[&str] = &["format", "library", "machine", "arrival", "entries", "algorithms"];
+
+/// The keys of an entry. The last one is mandatory.
+const ENTRY_KEYS: &[&str] = &[
+    "collective",
+    "sync",
+    "pes",
+    "bytes",
+    "operator",
+    "symmetric",
+    "choice",
+    "median_ns",
+    "ci95_ns",
+    "runner_up",
+    "runner_up_ns",
+    "margin",
+    "contenders",
+    "class",
+    "busy",
+    "confidence",
+    "rigour",
+];
+
+fn write_entry(entry: &Entry, file: &mut Writer) {
+    file.table_of("entry");
+    write_query(&entry.query, file);
+    file.string("choice", &entry.choice);
+    file.float("median_ns", entry.median_ns);
+    if let Some((low, high)) = entry.ci95_ns {
+        file.floats("ci95_ns", [low, high]);
     }
+    if let Some(second) = &entry.runner_up {
+        file.string("runner_up", &second.candidate);
+        file.float("runner_up_ns", second.median_ns);
+    }
+    if let Some(margin) = entry.margin() {
+        file.float("margin", (margin * 1e4).round() / 1e4);
+    }
+    if !entry.contenders.is_empty() {
+        file.strings("contenders", &entry.contenders);
+    }
+    if let Some(class) = entry.class {
+        file.string("class", class);
+    }
+    if let Some(busy) = &entry.busy {
+        file.string("busy", busy);
+    }
+    file.string("confidence", entry.confidence);
+    file.string("rigour", entry.rigour);
+}
+
+fn read_entry(table: &Table) -> Result<Entry, toml::Error> {
+    table.only(ENTRY_KEYS)?;
+    let query = read_query(table)?;
+    let Text(choice) = table.get("choice")?;
+    let median_ns = table.get("median_ns")?;
+    let ci95_ns = table.find("ci95_ns")?;
+    let (second, second_ns) = (table.find("runner_up")?, table.find("runner_up_ns")?);
+    let stated_margin = table.find::<f64>("margin")?;
+    let contenders: Vec<Text<_>> = table.find("contenders")?.unwrap_or_default();
+    let class = table.find("class")?.map(|Text(class)| class);
+    let busy = table.find("busy")?;
+    let Text(confidence) = table.get("confidence")?;
+    let Text(rigour) = table.get("rigour")?;
+
+    let flawed =
+        |flaw| toml::Error { line: table.line(), message: format!("in this entry: {flaw}") };
+    let runner_up = match (second, second_ns, stated_margin) {
+        (Some(Text(candidate)), Some(median_ns), Some(_)) => {
+            Some(RunnerUp { candidate, median_ns })
+        }
+        (None, None, None) => None,
+        _ => return Err(flawed("runner_up, runner_up_ns and margin go together")),
+    };
+    let contenders = contenders.into_iter().map(|Text(one)| one).collect();
+    let entry = Entry {
+        query,
+        choice,
+        median_ns,
+        ci95_ns,
+        runner_up,
+        contenders,
+        class,
+        confidence,
+        rigour,
+        busy,
+    };
+    if let Some(flaw) = entry.flaw() {
+        return Err(flawed(flaw));
+    }
+    let agrees = match (entry.margin(), stated_margin) {
+        (Some(derived), Some(stated)) => {
+            (derived - stated).abs() <= MARGIN_TOLERANCE * (1.0 + derived)
+        }
+        _ => true,
+    };
+    if agrees { Ok(entry) } else { Err(flawed("margin must be runner_up_ns / median_ns - 1")) }
 }
 
 impl fmt::Display for Wisdom {
     /// Writes the text of the file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let identity = self.identity();
-        let file = WrittenFile {
-            wisdom: Head {
-                format: FORMAT,
-                library: identity.library.clone(),
-                machine: identity.machine.clone(),
-                arrival: Text(identity.arrival),
-                entries: self.entries().len(),
-                algorithms: identity.revisions.only(&self.algorithms()),
-            },
-            entry: self.entries().map(Row::from).collect(),
-        };
+        let mut file = Writer::default();
+        file.table(&["wisdom"]);
+        file.plain("format", FORMAT);
+        file.string("library", &identity.library);
+        file.string("machine", &identity.machine);
+        file.string("arrival", identity.arrival);
+        file.plain("entries", self.entries().len());
+        // The revisions of the algorithms that the entries name.
+        file.table(&["wisdom", "algorithms"]);
+        for (name, revision) in identity.revisions.only(&self.algorithms()) {
+            file.plain(&name, revision);
+        }
+        self.entries().for_each(|entry| write_entry(entry, &mut file));
         f.write_str(PREFACE)?;
-        f.write_str(&toml::to_string(&file).map_err(|_| fmt::Error)?)
+        f.write_str(&file.into_text())
     }
 }
 
 impl Wisdom {
     /// Parses the content of a file.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Flaw> {
-        let text = std::str::from_utf8(bytes).map_err(|error| {
-            let line = line_at(bytes, error.valid_up_to());
-            Flaw::Text { line, message: "expected text in UTF-8".to_owned() }
-        })?;
-        let at = |offset, message: String| Flaw::Text { line: line_at(bytes, offset), message };
-        let broken = |error: toml::de::Error| {
-            let offset = error.span().map_or(bytes.len(), |span| span.start);
-            at(offset, error.message().to_owned())
-        };
-
-        let FirstSightHead { format } = toml::from_str::<FirstSight>(text).map_err(broken)?.wisdom;
+        let file = toml::read(bytes)?;
+        let head = file.table("wisdom")?;
+        // Whether the rest can be read depends on the format.
+        let format = head.get("format")?;
         if format != FORMAT {
             return Err(Flaw::Format { theirs: format, ours: FORMAT });
         }
-        let file: ReadFile = toml::from_str(text).map_err(broken)?;
-        let head_offset = file.wisdom.span().start;
-        let head = file.wisdom.into_inner();
-        if head.entries != file.entry.len() {
-            let (stated, found) = (head.entries, file.entry.len());
-            let message = format!("truncated? {stated} entries are announced, {found} found");
-            return Err(at(head_offset, message));
-        }
-        let Head { machine, library, arrival: Text(arrival), algorithms, .. } = head;
-        let revisions = Revisions::named(algorithms);
+        file.only(&["wisdom", "entry"])?;
+        head.only(HEAD_KEYS)?;
+        let (library, machine) = (head.get("library")?, head.get("machine")?);
+        let Text(arrival) = head.get("arrival")?;
+        let revisions = Revisions::named(head.table("algorithms")?.values()?);
         let identity = Identity { machine, library, revisions, arrival };
+        let (stated, rows) = (head.get::<usize>("entries")?, file.tables("entry")?);
+        if stated != rows.len() {
+            let found = rows.len();
+            let message = format!("truncated? {stated} entries are announced, {found} found");
+            return Err(Flaw::Text { line: head.line(), message });
+        }
         let mut wisdom = Self::new(identity);
-        for row in file.entry {
-            let offset = row.span().start;
-            let entry = row
-                .into_inner()
-                .into_entry()
-                .map_err(|flaw| at(offset, format!("in this entry: {flaw}")))?;
+        for row in rows {
+            let entry = read_entry(row)?;
             if wisdom.entry(&entry.query).is_some() {
-                return Err(at(offset, "a second entry for the same query".to_owned()));
+                let message = "a second entry for the same query".to_owned();
+                return Err(Flaw::Text { line: row.line(), message });
             }
             wisdom.insert(entry);
         }

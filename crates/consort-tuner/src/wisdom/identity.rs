@@ -1,5 +1,7 @@
 //! The identity of wisdom: the machine, the arrival, and the revisions of the algorithms.
 
+use std::{error::Error, fmt};
+
 use super::revisions::Revisions;
 use crate::{Arrival, Catalog};
 
@@ -54,13 +56,9 @@ impl Identity {
 }
 
 /// The reason why wisdom cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
     /// It was made on another machine.
-    #[error(
-        "made on machine `{theirs}`, and this is `{ours}`: tune into a file of its own \
-         (`consort tune --wisdom FILE`, or set CONSORT_WISDOM)"
-    )]
     OtherMachine {
         /// The machine that made it.
         theirs: String,
@@ -68,15 +66,11 @@ pub enum Misfit {
         ours: String,
     },
     /// All algorithms that it names have changed or are no more.
-    #[error(
-        "stale, all its algorithms have changed since version {theirs}: run `consort tune` again"
-    )]
     OtherAlgorithms {
         /// The version that made it.
         theirs: String,
     },
     /// It was made of calls with another arrival of the PEs.
-    #[error("made for PEs that come {theirs}, and these come {ours}: name another file")]
     OtherArrival {
         /// The arrival of the wisdom.
         theirs: Arrival,
@@ -84,6 +78,29 @@ pub enum Misfit {
         ours: Arrival,
     },
 }
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherMachine { theirs, ours } => write!(
+                f,
+                "made on machine `{theirs}`, and this is `{ours}`: tune into a file of its own \
+                 (`consort tune --wisdom FILE`, or set CONSORT_WISDOM)"
+            ),
+            Self::OtherAlgorithms { theirs } => write!(
+                f,
+                "stale, all its algorithms have changed since version {theirs}: run `consort tune` \
+                 again"
+            ),
+            Self::OtherArrival { theirs, ours } => write!(
+                f,
+                "made for PEs that come {theirs}, and these come {ours}: name another file"
+            ),
+        }
+    }
+}
+
+impl Error for Misfit {}
 
 /// FNV-1a of the lines: equal on every machine and in every version.
 pub(super) fn fingerprint<'a>(lines: impl IntoIterator<Item = &'a str>) -> u64 {

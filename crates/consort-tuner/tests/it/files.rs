@@ -1,6 +1,6 @@
 //! Wisdom as text and as a file: round trips, damage, and who may merge what.
 
-use std::fs;
+use std::{collections::BTreeMap, error::Error as _, fs};
 
 use consort_fabric::{Candidate, Collective, OperatorClass, Query, SyncModes};
 use consort_tuner::{
@@ -8,6 +8,7 @@ use consort_tuner::{
     Wisdom, WisdomError,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
+use serde::{Deserialize, Serialize};
 
 use crate::fake::{Fake, REDUCE};
 
@@ -90,6 +91,54 @@ fn wisdom_of(entries: Vec<Entry>) -> Wisdom {
     wisdom
 }
 
+/// A file of wisdom, as the crate `toml` reads and writes it.
+#[derive(Deserialize, Serialize)]
+struct File {
+    wisdom: Head,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    entry: Vec<Row>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    format: u64,
+    library: String,
+    machine: String,
+    arrival: String,
+    entries: usize,
+    algorithms: BTreeMap<String, u32>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    collective: String,
+    sync: String,
+    pes: u32,
+    bytes: u64,
+    operator: String,
+    symmetric: bool,
+    choice: String,
+    median_ns: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ci95_ns: Option<(f64, f64)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runner_up: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runner_up_ns: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    margin: Option<f64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    contenders: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    busy: Option<String>,
+    confidence: String,
+    rigour: String,
+}
+
 /// Two entries with everything that an entry can have.
 fn sample() -> Wisdom {
     let full = Entry {
@@ -148,6 +197,40 @@ proptest! {
         let again = Wisdom::load(&path, &identity())?;
         prop_assert_eq!(again.digest(), wisdom.digest());
         prop_assert_eq!(again, wisdom);
+    }
+
+    /// Other versions have the same digest of the same wisdom, and read it.
+    #[test]
+    fn the_text_is_that_of_the_crate_toml(
+        mut entries in vec(any_entry(), 0..6),
+        contenders in vec(any_candidate(), 0..3),
+        busy in "[a-z\"'\\\\é]{1,9}",
+        machine in prop_oneof!["[a-z\"'\\\\\n\r\t\u{1}]{0,9}", any::<String>()],
+    ) {
+        for entry in entries.iter_mut().filter(|entry| entry.runner_up.is_some()) {
+            entry.contenders.clone_from(&contenders);
+        }
+        for entry in entries.iter_mut().filter(|entry| entry.busy.is_some()) {
+            entry.busy = Some(busy.clone());
+        }
+        let mut wisdom = Wisdom::new(Identity { machine: machine.clone(), ..identity() });
+        entries.into_iter().for_each(|entry| wisdom.insert(entry));
+        let text = wisdom.to_string();
+        let (preface, rest) = text.split_once("\n\n").unwrap();
+        prop_assert!(preface.lines().all(|line| line.starts_with("# ")), "{}", preface);
+        let file: File = toml::from_str(&text)?;
+        prop_assert_eq!(&file.wisdom.machine, &machine);
+        for (row, entry) in file.entry.iter().zip(wisdom.entries()) {
+            prop_assert_eq!(&row.choice, &entry.choice.to_string());
+            prop_assert_eq!((row.median_ns, row.ci95_ns), (entry.median_ns, entry.ci95_ns));
+            prop_assert_eq!((row.bytes, &row.busy), (entry.query.bytes, &entry.busy));
+        }
+        prop_assert_eq!(rest, toml::to_string(&file)?);
+
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("wisdom.toml");
+        wisdom.save(&path)?;
+        prop_assert_eq!(Wisdom::load(&path, wisdom.identity())?.digest(), wisdom.digest());
     }
 
     /// Damage is an error or does no harm; it never panics.
@@ -214,6 +297,12 @@ fn flaws_are_named_with_their_line() {
         ("bytes = 64", "bytes = 4096", "second entry"),
         ("entries = 2", "entries = 3", "3 entries are announced, 2 found"),
         ("[[entry]]", "[[entri]]", "unknown field `entri`"),
+        ("symmetric = true", "symmetric = true\nsymmetric = false", "duplicate key `symmetric`"),
+        ("symmetric = true", "symmetric = 1", "expected a boolean"),
+        ("ci95_ns = [208.0, 213.5]", "ci95_ns = [208.0]", "expected an array of 2 values"),
+        ("[wisdom.algorithms]", "[wisdom.algorithm]", "unknown field `algorithm`"),
+        ("entries = 2", "entries = -2", "expected usize"),
+        ("rigour = \"measure\"\n", "", "missing field `rigour`"),
     ];
     for (good, bad, expected) in cases {
         assert!(text.contains(good), "{good} in {text}");
@@ -261,9 +350,9 @@ fn wisdom_that_does_not_fit_is_refused() {
     assert!(matches!(error, WisdomError::OtherFormat { theirs: 4, ours: 3, .. }), "{error}");
 
     let missing = Wisdom::load(&directory.path().join("none.toml"), &here).unwrap_err();
-    assert!(matches!(missing, WisdomError::NotFound { .. }));
+    assert!(matches!(missing, WisdomError::NotFound { .. }) && missing.source().is_none());
     let unreadable = Wisdom::load(directory.path(), &here).unwrap_err();
-    assert!(matches!(unreadable, WisdomError::Unreadable { .. }));
+    assert!(matches!(unreadable, WisdomError::Unreadable { .. }) && unreadable.source().is_some());
 }
 
 #[test]
@@ -273,7 +362,7 @@ fn saving_fails_whole_and_leaves_the_old_file() {
     sample().save(&path).unwrap();
     let below_a_file = path.join("wisdom.toml");
     let error = sample().save(&below_a_file).unwrap_err();
-    assert!(matches!(error, WisdomError::Unwritable { .. }), "{error}");
+    assert!(matches!(error, WisdomError::Unwritable { .. }) && error.source().is_some(), "{error}");
     assert_eq!(Wisdom::load(&path, &identity()).unwrap(), sample());
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }

@@ -4,6 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
 use consort_tuner::Mix;
+use serde::{Deserialize, Serialize};
 
 use crate::fake::REDUCE;
 
@@ -48,6 +49,39 @@ fn jobs_append_and_their_calls_are_added_up() {
     assert_eq!(of_reduce.1, i64::MAX as u64, "added up, and no further than that");
 }
 
+/// A file of recorded calls, as the crate `toml` reads and writes it.
+#[derive(Deserialize, Serialize)]
+struct Recorded {
+    calls: Vec<Kind>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Kind {
+    format: u64,
+    collective: String,
+    sync: String,
+    pes: u32,
+    bytes: u64,
+    operator: String,
+    symmetric: bool,
+    calls: u64,
+}
+
+#[test]
+fn the_text_is_that_of_the_crate_toml() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("calls.toml");
+    let mut mix = Mix::default();
+    mix.add(&at(64), u64::MAX);
+    mix.add(&Query { collective: Collective::Barrier, ..at(0) }, 5);
+    mix.append(&path).unwrap();
+    let text = fs::read_to_string(&path).unwrap();
+    let file: Recorded = toml::from_str(&text).unwrap();
+    assert_eq!(file.calls.len(), 2);
+    assert_eq!(text, format!("\n{}", toml::to_string(&file).unwrap()));
+}
+
 #[test]
 fn what_is_tuned_is_what_choices_are_made_by() {
     let mut mix = Mix::default();
@@ -84,6 +118,11 @@ fn what_is_no_record_is_refused_in_one_line() {
     refused(text.replace("reduce", "rescue").as_bytes(), ":4: no recorded calls: `rescue`");
     refused(text.replace("calls = 3", "calls = 0").as_bytes(), "at least 1");
     refused(text.replace("calls = 3", "times = 3").as_bytes(), "unknown field `times`");
+    refused(
+        format!("{text}calls = 3\n").as_bytes(),
+        ":11: no recorded calls: duplicate key `calls`",
+    );
+    refused(format!("{text}\nday = 2026-01-01\n").as_bytes(), ":12: no recorded calls: a date");
     refused(b"{\"record\": 1}", ":1: no recorded calls");
     refused(b"\xff\xfe{}", ":1: no recorded calls: expected text in UTF-8");
 }

@@ -1,0 +1,282 @@
+//! Reads and writes the part of TOML in which wisdom and recorded calls are written.
+//!
+//! That part is comments, tables `[one]` and `[one.two]`, arrays of tables `[[one]]`, and lines
+//! `key = value`: a string in any of TOML's four forms, a decimal integer, a float, a boolean, or an
+//! array of these. Keys are bare or quoted.
+//!
+//! Dates, inline tables, dotted keys, arrays within arrays, numbers of base 16, 8 or 2, and tables
+//! with more than two names are left out on purpose, and errors name them: no file has them, and
+//! users' programs compile this instead of a library of all of TOML. Without them nothing nests, so
+//! neither reading nor dropping recurses.
+//!
+//! Every error has its line. A text is written as the crate `toml` writes it, byte by byte, since a
+//! hash of it tells processes whether their wisdom is the same; tests compare both.
+
+mod read;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+pub(crate) use read::read;
+pub(crate) use write::Writer;
+
+/// The reason why a text cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Error {
+    /// The line, from 1.
+    pub(crate) line: usize,
+    /// The error, and what was expected.
+    pub(crate) message: String,
+}
+
+/// A value, and the line where it begins.
+#[derive(Debug)]
+pub(crate) struct Value {
+    line: usize,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    String(String),
+    Integer(i128),
+    Float(f64),
+    Boolean(bool),
+    Array(Vec<Value>),
+}
+
+/// What a key of a table has.
+#[derive(Debug)]
+enum Node {
+    Value(Value),
+    Table(Table),
+    Tables(Vec<Table>),
+}
+
+/// A table, or the whole text, which is a table too.
+#[derive(Debug)]
+pub(crate) struct Table {
+    line: usize,
+    /// Whether it has a line of its own, and is not only a part of another table's name.
+    is_named: bool,
+    nodes: BTreeMap<String, Node>,
+}
+
+impl Table {
+    fn at(line: usize, is_named: bool) -> Self {
+        Self { line, is_named, nodes: BTreeMap::new() }
+    }
+
+    /// The line where it begins.
+    pub(crate) fn line(&self) -> usize {
+        self.line
+    }
+
+    /// Checks that it has no other keys than these.
+    pub(crate) fn only(&self, keys: &[&str]) -> Result<(), Error> {
+        let unknown = self.nodes.iter().filter(|(key, _)| !keys.contains(&key.as_str()));
+        let Some((key, node)) = unknown.min_by_key(|(_, node)| node.line()) else { return Ok(()) };
+        let known: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
+        let known = match &known[..] {
+            [_, _, _, ..] => format!("one of {}", known.join(", ")),
+            _ => known.join(" or "),
+        };
+        let message = format!("unknown field `{}`, expected {known}", key.escape_debug());
+        Err(Error { line: node.line(), message })
+    }
+
+    /// The value of a key that must be there.
+    pub(crate) fn get<T: FromValue>(&self, key: &str) -> Result<T, Error> {
+        self.find(key)?.ok_or_else(|| self.missing(key))
+    }
+
+    /// The value of a key that need not be there.
+    pub(crate) fn find<T: FromValue>(&self, key: &str) -> Result<Option<T>, Error> {
+        self.nodes.get(key).map(Node::as_value).transpose()
+    }
+
+    /// The table of a key that must be there.
+    pub(crate) fn table(&self, key: &str) -> Result<&Self, Error> {
+        match self.nodes.get(key) {
+            None => Err(self.missing(key)),
+            Some(Node::Table(table)) => Ok(table),
+            Some(other) => Err(other.is_no("a table")),
+        }
+    }
+
+    /// The tables of a key, none where there is no such key.
+    pub(crate) fn tables(&self, key: &str) -> Result<&[Self], Error> {
+        match self.nodes.get(key) {
+            None => Ok(&[]),
+            Some(Node::Tables(tables)) => Ok(tables),
+            Some(other) => Err(other.is_no(&format!("tables `[[{key}]]`"))),
+        }
+    }
+
+    /// All values by their keys.
+    pub(crate) fn values<T: FromValue>(&self) -> Result<BTreeMap<String, T>, Error> {
+        self.nodes.iter().map(|(key, node)| Ok((key.clone(), node.as_value()?))).collect()
+    }
+
+    fn missing(&self, key: &str) -> Error {
+        Error { line: self.line, message: format!("missing field `{key}`") }
+    }
+}
+
+impl Node {
+    fn line(&self) -> usize {
+        match self {
+            Self::Value(value) => value.line,
+            Self::Table(table) => table.line,
+            Self::Tables(tables) => tables.first().map_or(1, |table| table.line),
+        }
+    }
+
+    fn as_value<T: FromValue>(&self) -> Result<T, Error> {
+        match self {
+            Self::Value(value) => T::from_value(value),
+            Self::Table(_) | Self::Tables(_) => Err(self.is_no(T::EXPECTED)),
+        }
+    }
+
+    fn is_no(&self, expected: &str) -> Error {
+        match self {
+            Self::Value(value) => value.is_no(expected),
+            Self::Table(_) => self.of_type("table", expected),
+            Self::Tables(_) => self.of_type("array of tables", expected),
+        }
+    }
+
+    fn of_type(&self, found: &str, expected: &str) -> Error {
+        let message = format!("invalid type: {found}, expected {expected}");
+        Error { line: self.line(), message }
+    }
+}
+
+impl Value {
+    fn is_no(&self, expected: &str) -> Error {
+        self.error(format!("invalid type: {}, expected {expected}", self.kind))
+    }
+
+    fn error(&self, message: String) -> Error {
+        Error { line: self.line, message }
+    }
+}
+
+impl fmt::Display for Kind {
+    /// Shows what was found, for errors.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::String(text) => write!(f, "string {text:?}"),
+            Self::Integer(number) => write!(f, "integer `{number}`"),
+            Self::Float(number) => write!(f, "floating point `{number:?}`"),
+            Self::Boolean(yes) => write!(f, "boolean `{yes}`"),
+            Self::Array(_) => f.write_str("array"),
+        }
+    }
+}
+
+/// A type whose values can be read.
+pub(crate) trait FromValue: Sized {
+    /// What must be there, for errors.
+    const EXPECTED: &'static str;
+
+    /// Reads the value.
+    fn from_value(value: &Value) -> Result<Self, Error>;
+}
+
+macro_rules! integers {
+    ($($integer:ident)*) => {$(
+        impl FromValue for $integer {
+            const EXPECTED: &'static str = stringify!($integer);
+
+            fn from_value(value: &Value) -> Result<Self, Error> {
+                let Kind::Integer(number) = value.kind else {
+                    return Err(value.is_no(Self::EXPECTED));
+                };
+                Self::try_from(number).map_err(|_| {
+                    let (found, expected) = (&value.kind, Self::EXPECTED);
+                    value.error(format!("invalid value: {found}, expected {expected}"))
+                })
+            }
+        }
+    )*};
+}
+
+integers!(u32 u64 usize);
+
+impl FromValue for f64 {
+    const EXPECTED: &'static str = "f64";
+
+    fn from_value(value: &Value) -> Result<Self, Error> {
+        match value.kind {
+            Kind::Float(number) => Ok(number),
+            Kind::Integer(number) => Ok(number as Self),
+            _ => Err(value.is_no(Self::EXPECTED)),
+        }
+    }
+}
+
+impl FromValue for bool {
+    const EXPECTED: &'static str = "a boolean";
+
+    fn from_value(value: &Value) -> Result<Self, Error> {
+        match value.kind {
+            Kind::Boolean(yes) => Ok(yes),
+            _ => Err(value.is_no(Self::EXPECTED)),
+        }
+    }
+}
+
+impl FromValue for String {
+    const EXPECTED: &'static str = "a string";
+
+    fn from_value(value: &Value) -> Result<Self, Error> {
+        match &value.kind {
+            Kind::String(text) => Ok(text.clone()),
+            _ => Err(value.is_no(Self::EXPECTED)),
+        }
+    }
+}
+
+/// A value that stands in the file as its text.
+pub(crate) struct Text<T>(pub(crate) T);
+
+impl<T: FromStr<Err: fmt::Display>> FromValue for Text<T> {
+    const EXPECTED: &'static str = String::EXPECTED;
+
+    fn from_value(value: &Value) -> Result<Self, Error> {
+        let text = String::from_value(value)?;
+        text.parse().map(Self).map_err(|error| value.error(error.to_string()))
+    }
+}
+
+impl<T: FromValue> FromValue for Vec<T> {
+    const EXPECTED: &'static str = "an array";
+
+    fn from_value(value: &Value) -> Result<Self, Error> {
+        match &value.kind {
+            Kind::Array(values) => values.iter().map(T::from_value).collect(),
+            _ => Err(value.is_no(Self::EXPECTED)),
+        }
+    }
+}
+
+impl<T: FromValue> FromValue for (T, T) {
+    const EXPECTED: &'static str = "an array of 2 values";
+
+    fn from_value(value: &Value) -> Result<Self, Error> {
+        match &value.kind {
+            Kind::Array(values) => match &values[..] {
+                [first, second] => Ok((T::from_value(first)?, T::from_value(second)?)),
+                _ => {
+                    let (length, expected) = (values.len(), Self::EXPECTED);
+                    Err(value.error(format!("invalid length {length}, expected {expected}")))
+                }
+            },
+            _ => Err(value.is_no(Self::EXPECTED)),
+        }
+    }
+}

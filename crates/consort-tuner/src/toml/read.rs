@@ -1,0 +1,473 @@
+//! Reads a text into tables and values.
+
+use std::collections::btree_map::Entry;
+
+use super::{
+    Error, Kind, Node, Table, Value,
+    write::{is_bare, is_control},
+};
+
+/// The most characters of a text that an error shows.
+const SHOWN: usize = 40;
+
+/// Reads a text as a table.
+pub(crate) fn read(bytes: &[u8]) -> Result<Table, Error> {
+    let text = str::from_utf8(bytes).map_err(|error| {
+        let before = bytes.iter().take(error.valid_up_to());
+        let line = 1 + before.filter(|&&byte| byte == b'\n').count();
+        Error { line, message: "expected text in UTF-8".to_owned() }
+    })?;
+    let rest = text.strip_prefix('\u{feff}').unwrap_or(text);
+    Reader { rest, line: 1 }.document()
+}
+
+/// The rest of the text, and its first line.
+struct Reader<'t> {
+    rest: &'t str,
+    line: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn document(mut self) -> Result<Table, Error> {
+        let mut root = Table::at(self.line, true);
+        let mut table = &mut root;
+        loop {
+            self.skip_blank()?;
+            if self.rest.is_empty() {
+                return Ok(root);
+            }
+            if self.rest.starts_with('[') {
+                table = self.header(&mut root)?;
+            } else {
+                self.pair(table)?;
+            }
+            self.end_of_line()?;
+        }
+    }
+
+    /// Reads the line of a table, and adds the table to those that came before.
+    fn header<'r>(&mut self, root: &'r mut Table) -> Result<&'r mut Table, Error> {
+        let is_array = self.take("[[");
+        let end = if is_array { "]]" } else { "]" };
+        if !is_array {
+            self.take("[");
+        }
+        let name = self.name()?;
+        if !self.take(".") {
+            self.expect(end)?;
+            return self.add(root, &name, is_array);
+        }
+        let part = self.name()?;
+        if self.rest.starts_with('.') {
+            return Err(self.unread("a table of more than two names, as in `[one.two.three]`,"));
+        }
+        self.expect(end)?;
+        let table = self.open(root, &name)?;
+        self.add(table, &part, is_array)
+    }
+
+    /// Reads a name of a table.
+    fn name(&mut self) -> Result<String, Error> {
+        self.skip_spaces();
+        let name = self.key()?;
+        self.skip_spaces();
+        Ok(name)
+    }
+
+    /// Adds a table that has a line of its own.
+    fn add<'r>(
+        &self,
+        table: &'r mut Table,
+        name: &str,
+        is_array: bool,
+    ) -> Result<&'r mut Table, Error> {
+        let node = table.nodes.entry(name.to_owned()).or_insert_with(|| match is_array {
+            true => Node::Tables(Vec::new()),
+            false => Node::Table(Table::at(self.line, false)),
+        });
+        let first = node.line();
+        match node {
+            Node::Tables(all) if is_array => Ok(all.push_mut(Table::at(self.line, true))),
+            Node::Table(new) if !is_array && !new.is_named => {
+                (new.is_named, new.line) = (true, self.line);
+                Ok(new)
+            }
+            _ => Err(self.duplicate(name, first)),
+        }
+    }
+
+    /// The table of which another is a part; of an array, its last one.
+    fn open<'r>(&self, table: &'r mut Table, name: &str) -> Result<&'r mut Table, Error> {
+        let implied = || Node::Table(Table::at(self.line, false));
+        let node = table.nodes.entry(name.to_owned()).or_insert_with(implied);
+        let first = node.line();
+        let inner = match node {
+            Node::Value(_) => None,
+            Node::Table(table) => Some(table),
+            Node::Tables(tables) => tables.last_mut(),
+        };
+        inner.ok_or_else(|| self.duplicate(name, first))
+    }
+
+    /// Reads a line with a key and a value, and adds it to a table.
+    fn pair(&mut self, table: &mut Table) -> Result<(), Error> {
+        let line = self.line;
+        let key = self.key()?;
+        self.skip_spaces();
+        if self.rest.starts_with('.') {
+            return Err(self.unread("a dotted key"));
+        }
+        if !self.take("=") {
+            let (key, found) = (shown(&key), self.found());
+            return Err(self.error(format!("expected `=` after the key `{key}`, not {found}")));
+        }
+        self.skip_spaces();
+        let value = self.value(false)?;
+        match table.nodes.entry(key) {
+            Entry::Occupied(entry) => {
+                Err(Error { line, ..self.duplicate(entry.key(), entry.get().line()) })
+            }
+            Entry::Vacant(entry) => {
+                entry.insert(Node::Value(value));
+                Ok(())
+            }
+        }
+    }
+
+    fn key(&mut self) -> Result<String, Error> {
+        if self.rest.starts_with("\"\"\"") || self.rest.starts_with("'''") {
+            return Err(self.error("expected a key in one pair of quotes".to_owned()));
+        }
+        if let Some(quote) = self.rest.chars().next().filter(|it| matches!(it, '"' | '\'')) {
+            return self.string(quote);
+        }
+        let key = self.take_while(is_bare);
+        if key.is_empty() {
+            let found = self.found();
+            return Err(self.error(format!("expected a key, not {found}")));
+        }
+        Ok(key.to_owned())
+    }
+
+    fn value(&mut self, is_in_array: bool) -> Result<Value, Error> {
+        let line = self.line;
+        let kind = match self.rest.chars().next() {
+            Some(quote @ ('"' | '\'')) => Kind::String(self.string(quote)?),
+            Some('[') if is_in_array => return Err(self.unread("an array within an array")),
+            Some('[') => self.array()?,
+            Some('{') => return Err(self.unread("an inline table")),
+            _ => self.word()?,
+        };
+        Ok(Value { line, kind })
+    }
+
+    fn array(&mut self) -> Result<Kind, Error> {
+        let line = self.line;
+        self.take("[");
+        let mut values = Vec::new();
+        loop {
+            self.skip_blank()?;
+            if self.take("]") {
+                return Ok(Kind::Array(values));
+            }
+            if self.rest.is_empty() {
+                let message = "this array has no end: expected `]`".to_owned();
+                return Err(Error { line, message });
+            }
+            values.push(self.value(true)?);
+            self.skip_blank()?;
+            if !self.take(",") && !self.rest.starts_with(']') && !self.rest.is_empty() {
+                let found = self.found();
+                return Err(self.error(format!("expected `,` or `]` in an array, not {found}")));
+            }
+        }
+    }
+
+    /// Reads a string of any form that begins with this quote.
+    fn string(&mut self, quote: char) -> Result<String, Error> {
+        let line = self.line;
+        let long_quotes = if quote == '"' { "\"\"\"" } else { "'''" };
+        let is_long = self.take(long_quotes);
+        if is_long {
+            // The end of a line at the start is no part of it.
+            self.newline();
+        } else {
+            self.skip(1);
+        }
+        let mut text = String::new();
+        loop {
+            let plain = self
+                .take_while(|it| it != quote && !is_control(it) && (it != '\\' || quote == '\''));
+            text.push_str(plain);
+            if self.rest.starts_with(quote) {
+                if !is_long {
+                    self.skip(1);
+                    return Ok(text);
+                }
+                if let Some(own) = self.quotes(quote, long_quotes) {
+                    text.extend(std::iter::repeat_n(quote, own));
+                    return Ok(text);
+                }
+                text.push(quote);
+                self.skip(1);
+            } else if self.rest.is_empty() {
+                let message = format!("this string has no end: expected `{quote}`");
+                return Err(Error { line, message });
+            } else if self.rest.starts_with('\\') {
+                self.skip(1);
+                text.extend(self.escape(is_long)?);
+            } else if !is_long && self.rest.starts_with(['\n', '\r']) {
+                let found = self.found();
+                return Err(self.error(format!("expected `{quote}`, not {found}")));
+            } else if let Some(newline) = self.newline() {
+                text.push_str(newline);
+            } else {
+                let found = self.found();
+                return Err(self.error(format!("expected an escape for {found} in a string")));
+            }
+        }
+    }
+
+    /// Takes the quotes that end a long string, unless there are fewer. Up to two before the last
+    /// three are a part of it: how many.
+    fn quotes(&mut self, quote: char, long_quotes: &str) -> Option<usize> {
+        let count = self.rest.chars().take_while(|it| *it == quote).take(5).count();
+        let own = count.checked_sub(long_quotes.len())?;
+        self.skip(count);
+        Some(own)
+    }
+
+    /// Reads an escape after its backslash. That of the end of a line means nothing.
+    fn escape(&mut self, is_long: bool) -> Result<Option<char>, Error> {
+        if is_long && self.rest.starts_with([' ', '\t', '\r', '\n']) {
+            self.skip_spaces();
+            if self.newline().is_none() {
+                let found = self.found();
+                return Err(self.error(format!("expected the end of the line, not {found}")));
+            }
+            while self.newline().is_some() || self.rest.starts_with([' ', '\t']) {
+                self.skip_spaces();
+            }
+            return Ok(None);
+        }
+        let letter = self.rest.chars().next();
+        let escaped = match letter {
+            Some('b') => '\u{8}',
+            Some('e') => '\u{1b}',
+            Some('f') => '\u{c}',
+            Some('n') => '\n',
+            Some('r') => '\r',
+            Some('t') => '\t',
+            Some(quote @ ('"' | '\\')) => quote,
+            Some('x') => return self.code(2).map(Some),
+            Some('u') => return self.code(4).map(Some),
+            Some('U') => return self.code(8).map(Some),
+            _ => {
+                let found = self.found();
+                let message = format!(
+                    "expected one of `b`, `e`, `f`, `n`, `r`, `t`, `\"`, `\\`, `x`, `u`, `U` after \
+                     a backslash, not {found}"
+                );
+                return Err(self.error(message));
+            }
+        };
+        self.skip(1);
+        Ok(Some(escaped))
+    }
+
+    /// Reads a letter for the base, and the number of a character.
+    fn code(&mut self, digit_count: usize) -> Result<char, Error> {
+        let digits = self.rest.get(1..=digit_count);
+        let digits = digits.filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let Some(digits) = digits else {
+            let letter = self.rest.get(..1).unwrap_or_default();
+            let expected = format!("expected {digit_count} hexadecimal digits after `\\{letter}`");
+            return Err(self.error(expected));
+        };
+        let found = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
+        let found = found.ok_or_else(|| {
+            self.error(format!("expected the number of a character, not {digits} in base 16"))
+        })?;
+        self.skip(1 + digit_count);
+        Ok(found)
+    }
+
+    /// Reads a value without quotes.
+    fn word(&mut self) -> Result<Kind, Error> {
+        let ends = |it: char| is_control(it) || matches!(it, ' ' | '\t' | ',' | '#' | ']' | '}');
+        let length = self.rest.find(ends).unwrap_or(self.rest.len());
+        let word = &self.rest[..length];
+        let kind = match word {
+            "" => Err(format!("expected a value, not {}", self.found())),
+            "true" => Ok(Kind::Boolean(true)),
+            "false" => Ok(Kind::Boolean(false)),
+            _ => number(word),
+        };
+        let kind = kind.map_err(|message| self.error(message))?;
+        self.skip(length);
+        Ok(kind)
+    }
+
+    fn skip_spaces(&mut self) {
+        self.rest = self.rest.trim_start_matches([' ', '\t']);
+    }
+
+    /// Skips spaces, comments and ends of lines.
+    fn skip_blank(&mut self) -> Result<(), Error> {
+        loop {
+            self.skip_spaces();
+            self.skip_comment()?;
+            if self.newline().is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Skips a comment, if there is one, but not the end of its line.
+    fn skip_comment(&mut self) -> Result<(), Error> {
+        if self.take("#") {
+            self.take_while(|letter| !is_control(letter));
+            let is_at_end = self.rest.is_empty() || self.rest.starts_with(['\n', '\r']);
+            if !is_at_end {
+                let found = self.found();
+                return Err(self.error(format!("expected no {found} in a comment")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Skips what may stand after a table or a value in its line.
+    fn end_of_line(&mut self) -> Result<(), Error> {
+        self.skip_spaces();
+        self.skip_comment()?;
+        if self.newline().is_none() && !self.rest.is_empty() {
+            let found = self.found();
+            return Err(self.error(format!("expected the end of the line, not {found}")));
+        }
+        Ok(())
+    }
+
+    /// Takes the end of a line.
+    fn newline(&mut self) -> Option<&'t str> {
+        let newline = ["\n", "\r\n"].into_iter().find(|it| self.rest.starts_with(it))?;
+        self.skip(newline.len());
+        self.line += 1;
+        Some(newline)
+    }
+
+    /// Whether the rest begins with this, which is then taken.
+    fn take(&mut self, start: &str) -> bool {
+        let rest = self.rest.strip_prefix(start);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    fn take_while(&mut self, holds: impl Fn(char) -> bool) -> &'t str {
+        let length = self.rest.find(|letter| !holds(letter)).unwrap_or(self.rest.len());
+        let (taken, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        taken
+    }
+
+    /// Skips bytes that are whole characters.
+    fn skip(&mut self, length: usize) {
+        self.rest = self.rest.get(length..).unwrap_or_default();
+    }
+
+    fn expect(&mut self, part: &str) -> Result<(), Error> {
+        if self.take(part) {
+            return Ok(());
+        }
+        let found = self.found();
+        Err(self.error(format!("expected `{part}`, not {found}")))
+    }
+
+    /// The next character, for errors.
+    fn found(&self) -> String {
+        match self.rest.chars().next() {
+            None => "the end of the file".to_owned(),
+            Some('\n') => "the end of the line".to_owned(),
+            Some(letter) if is_control(letter) => {
+                format!("control character {:#04x}", u32::from(letter))
+            }
+            Some(letter) => format!("`{}`", letter.escape_debug()),
+        }
+    }
+
+    fn error(&self, message: String) -> Error {
+        Error { line: self.line, message }
+    }
+
+    /// The error that this part of TOML is left out.
+    fn unread(&self, what: &str) -> Error {
+        self.error(unread(what))
+    }
+
+    /// The error that a key stands in the line `first` too.
+    fn duplicate(&self, key: &str, first: usize) -> Error {
+        let key = shown(key);
+        self.error(format!("duplicate key `{key}`, which line {first} has too"))
+    }
+}
+
+fn unread(what: &str) -> String {
+    format!("{what} is not read here, though it is TOML")
+}
+
+/// A part of the text, for errors in one line.
+fn shown(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push_str("...");
+    }
+    shown
+}
+
+/// Whether it is digits, with single underscores between them.
+fn is_digits(text: &str) -> bool {
+    text.split('_').all(|part| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit()))
+}
+
+/// Whether a word begins as a date or a time does.
+fn is_date(word: &str) -> bool {
+    let rest = word.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    matches!((word.len() - rest.len(), rest.chars().next()), (4, Some('-')) | (2, Some(':')))
+}
+
+/// An integer or a float.
+fn number(word: &str) -> Result<Kind, String> {
+    let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
+    match unsigned {
+        "inf" | "nan" => {
+            let size = if unsigned == "inf" { f64::INFINITY } else { f64::NAN };
+            return Ok(Kind::Float(if word.starts_with('-') { -size } else { size }));
+        }
+        _ if is_date(word) => return Err(unread("a date or a time")),
+        _ if ["0x", "0o", "0b"].iter().any(|base| word.starts_with(base)) => {
+            return Err(unread("a number of base 16, 8 or 2"));
+        }
+        _ => {}
+    }
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    let is_number = is_digits(whole)
+        && (whole.len() == 1 || !whole.starts_with('0'))
+        && fraction.is_none_or(is_digits)
+        && exponent.is_none_or(|it| is_digits(it.strip_prefix(['+', '-']).unwrap_or(it)));
+    if !is_number {
+        return Err(format!("expected a value, not `{}`: strings have quotes", shown(word)));
+    }
+    let digits: String = word.chars().filter(|letter| *letter != '_').collect();
+    let too_large = || format!("expected a smaller number than {}", shown(word));
+    if fraction.is_none() && exponent.is_none() {
+        return digits.parse().map(Kind::Integer).map_err(|_| too_large());
+    }
+    let number = digits.parse::<f64>().ok().filter(|number| number.is_finite());
+    number.map(Kind::Float).ok_or_else(too_large)
+}

@@ -1,0 +1,314 @@
+//! What is written and what is read, compared with the crate `toml`.
+
+use proptest::{collection::vec, option, prelude::*, sample::select};
+
+use super::*;
+
+type Theirs = ::toml::Value;
+
+/// Strings that are hard to write: quotes, backslashes, ends of lines, control characters.
+fn any_string() -> impl Strategy<Value = String> {
+    let hard = "[a-z \"'\\\\\n\r\t\u{0}\u{8}\u{c}\u{1b}\u{7f}\u{85}é𝄞#=.\\[\\]]{0,12}";
+    prop_oneof!["[a-z_ ]{0,8}", "[\"'\\\\\n]{0,8}", hard, any::<String>()]
+}
+
+fn any_value() -> impl Strategy<Value = Theirs> {
+    prop_oneof![
+        any_string().prop_map(Theirs::String),
+        any::<i64>().prop_map(Theirs::Integer),
+        any::<f64>().prop_map(Theirs::Float),
+        (-1000..1000_i32).prop_map(|number| Theirs::Float(f64::from(number) / 8.0)),
+        any::<bool>().prop_map(Theirs::Boolean),
+    ]
+}
+
+fn any_values() -> impl Strategy<Value = Theirs> {
+    prop_oneof![any_value(), vec(any_value(), 0..4).prop_map(Theirs::Array)]
+}
+
+/// Tables that this module reads all of.
+fn any_file() -> impl Strategy<Value = ::toml::Table> {
+    let keys = || prop_oneof!["[a-zA-Z0-9_-]{1,4}", any_string()];
+    let values = move || vec((keys(), any_values()), 0..4);
+    let table =
+        move || values().prop_map(|all| Theirs::Table(all.into_iter().collect::<::toml::Table>()));
+    let outer = (values(), option::of((keys(), table()))).prop_map(|(values, inner)| {
+        Theirs::Table(values.into_iter().chain(inner).collect::<::toml::Table>())
+    });
+    let tables = vec(table(), 1..4).prop_map(Theirs::Array);
+    let node = prop_oneof![2 => any_values(), 1 => outer, 1 => tables];
+    vec((keys(), node), 0..6).prop_map(|all| all.into_iter().collect())
+}
+
+/// Texts that are TOML, or nearly: lines, whole or in pieces.
+fn any_text() -> impl Strategy<Value = String> {
+    const TABLES: &str = "[a]\n|[b]\r\n|[ a . 'b' ] # c\n|[a.c]\n|[[a]]\n|[[a.b]]\n|[[\"\\u0063\"]]\n\
+                          |[a.b.c]\n|[a\n|[]\n";
+    const KEYS: &str = "a|b|c|'a'|\"\\u0062\"|\"\"|1|a.b|é";
+    const VALUES: &str = "1|-17|+1_000|01|1__0|_1|1.5|-0.0|1.|.5|1e3|1.5E+03|1e999|1_0.0_1e1_0|1e_1|\
+                          inf|+inf|-nan|true|false|True|0x1f|0o7|0b1|1979-05-27|07:32:00|\
+                          1979-05-27T07:32:00Z|{}|{ a = 1 }|[]|[1,]|[,]|[1 2]|[[1], 2]|\
+                          [ 1, # c\n\t2\r\n , 'x' ]|x|";
+    const PIECES: &str = "[|]|=|.|,|\n|\r\n|\r| |\t|# c|\"|'|\"\"\"|'''|\\|\\n|\\\"|\\u0041|\\ud800|\\x41|\
+                          \\x4|\\U0001F600|\\e|\\q|\\  \n |a|\u{0}|\u{7f}|\u{feff}|é";
+    let one_of = |list: &'static str| select(list.split('|').collect::<Vec<_>>());
+    let pieces = move || vec(one_of(PIECES), 0..5).prop_map(|pieces| pieces.concat());
+    let string = (one_of("\"|'|\"\"\"|'''"), pieces())
+        .prop_map(|(quotes, inside)| format!("{quotes}{inside}{quotes}"));
+    let value = prop_oneof![string, one_of(VALUES).prop_map(str::to_owned)];
+    let pair = (one_of(KEYS), value).prop_map(|(key, value)| format!("{key} = {value}\n"));
+    let table = one_of(TABLES).prop_map(str::to_owned);
+    let line = prop_oneof![6 => pair, 3 => table, 1 => pieces()];
+    vec(line, 0..5).prop_map(|lines| lines.concat())
+}
+
+/// Whether both have read the same. Any two floats that are no numbers are the same.
+fn is_same_value(ours: &Value, theirs: &Theirs) -> bool {
+    match (&ours.kind, theirs) {
+        (Kind::String(ours), Theirs::String(theirs)) => ours == theirs,
+        (Kind::Integer(ours), Theirs::Integer(theirs)) => *ours == i128::from(*theirs),
+        (Kind::Float(ours), Theirs::Float(theirs)) => {
+            ours.to_bits() == theirs.to_bits() || ours.is_nan() && theirs.is_nan()
+        }
+        (Kind::Boolean(ours), Theirs::Boolean(theirs)) => ours == theirs,
+        (Kind::Array(ours), Theirs::Array(theirs)) => {
+            let mut pairs = ours.iter().zip(theirs);
+            ours.len() == theirs.len() && pairs.all(|(ours, theirs)| is_same_value(ours, theirs))
+        }
+        _ => false,
+    }
+}
+
+fn is_same(ours: &Table, theirs: &::toml::Table) -> bool {
+    let is_same_node = |(key, node): (&String, &Node)| match (node, theirs.get(key)) {
+        (Node::Value(ours), Some(theirs)) => is_same_value(ours, theirs),
+        (Node::Table(ours), Some(Theirs::Table(theirs))) => is_same(ours, theirs),
+        (Node::Tables(ours), Some(Theirs::Array(theirs))) => {
+            let same = |(ours, theirs): (&Table, &Theirs)| {
+                theirs.as_table().is_some_and(|theirs| is_same(ours, theirs))
+            };
+            ours.len() == theirs.len() && ours.iter().zip(theirs).all(same)
+        }
+        _ => false,
+    };
+    ours.nodes.len() == theirs.len() && ours.nodes.iter().all(is_same_node)
+}
+
+/// A line that this module writes.
+fn line_of(key: &str, value: &Theirs) -> String {
+    let mut file = Writer::default();
+    match value {
+        Theirs::String(text) => file.string(key, text),
+        Theirs::Integer(number) => file.plain(key, number),
+        Theirs::Float(number) => file.float(key, *number),
+        Theirs::Boolean(yes) => file.plain(key, yes),
+        Theirs::Array(values) => match values.first() {
+            Some(Theirs::Float(_)) => {
+                file.floats(key, values.iter().filter_map(Theirs::as_float));
+            }
+            _ => file.strings(key, values.iter().filter_map(Theirs::as_str)),
+        },
+        other => panic!("{other} is not written"),
+    }
+    file.into_text()
+}
+
+fn any_written() -> impl Strategy<Value = Theirs> {
+    let strings = vec(any_string().prop_map(Theirs::String), 0..4);
+    let floats = vec(any::<f64>().prop_map(Theirs::Float), 1..4);
+    prop_oneof![any_value(), prop_oneof![strings, floats].prop_map(Theirs::Array)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn lines_are_written_as_the_crate_toml_writes_them(
+        key in any_string(),
+        value in any_written(),
+    ) {
+        let theirs: ::toml::Table = [(key.clone(), value.clone())].into_iter().collect();
+        prop_assert_eq!(line_of(&key, &value), ::toml::to_string(&theirs)?);
+    }
+
+    #[test]
+    fn what_the_crate_toml_writes_is_read(file in any_file()) {
+        for text in [::toml::to_string(&file)?, ::toml::to_string_pretty(&file)?] {
+            let ours = read(text.as_bytes());
+            let ours = ours.map_err(|error| TestCaseError::fail(format!("{error:?} in {text}")))?;
+            prop_assert!(is_same(&ours, &file), "{ours:?} of {text}");
+        }
+    }
+
+    /// What the crate reads and this module does not is a part of TOML that is left out, and the
+    /// error says so.
+    #[test]
+    fn texts_mean_what_they_mean_to_the_crate_toml(text in any_text()) {
+        match (read(text.as_bytes()), ::toml::from_str::<::toml::Table>(&text)) {
+            (Ok(ours), Ok(theirs)) => prop_assert!(is_same(&ours, &theirs), "{ours:?} of {text:?}"),
+            (Ok(ours), Err(theirs)) => prop_assert!(false, "{ours:?} of {text:?}: {theirs}"),
+            (Err(ours), Ok(_)) => {
+                prop_assert!(ours.message.contains("not read here"), "{ours:?} of {text:?}");
+            }
+            (Err(ours), Err(_)) => {
+                prop_assert!((1..=1 + text.matches('\n').count()).contains(&ours.line));
+                prop_assert_eq!(ours.message.lines().count(), 1, "{}", ours.message);
+            }
+        }
+    }
+
+    #[test]
+    fn anything_else_does_not_panic(bytes in vec(any::<u8>(), 0..200), text: String) {
+        let _ = (read(&bytes), read(text.as_bytes()));
+    }
+}
+
+#[test]
+fn tables_are_written_as_the_crate_toml_writes_them() {
+    let mut file = Writer::default();
+    file.table(&["one"]);
+    file.plain("a", 1);
+    file.table(&["one", "two words"]);
+    file.float("b", 100.0);
+    for _ in 0..2 {
+        file.table_of("three");
+        file.floats("c", [1.0, 0.25]);
+    }
+    let text = file.into_text();
+    let theirs: ::toml::Table = toml_of(&text);
+    assert_eq!(
+        text,
+        "[one]\na = 1\n\n[one.\"two words\"]\nb = 100.0\n\n[[three]]\nc = [1.0, 0.25]\n\n\
+         [[three]]\nc = [1.0, 0.25]\n"
+    );
+    assert_eq!(text, ::toml::to_string(&theirs).unwrap());
+}
+
+fn toml_of(text: &str) -> ::toml::Table {
+    ::toml::from_str(text).unwrap()
+}
+
+/// Asserts the line and a part of the message of an error.
+fn assert_refused(text: &str, line: usize, part: &str) {
+    let error = read(text.as_bytes()).unwrap_err();
+    assert!(
+        error.line == line && error.message.contains(part),
+        "{error:?}, not `{part}`: {text:.80}"
+    );
+}
+
+#[test]
+fn errors_say_what_was_expected_and_where() {
+    for (text, line, part) in [
+        ("a = 1\n\na = 2\n", 3, "duplicate key `a`, which line 1 has too"),
+        ("[a]\nb = 1\nb = 1\n", 3, "duplicate key `b`, which line 2 has too"),
+        ("[a]\n[b]\n[a]\n", 3, "duplicate key `a`, which line 1 has too"),
+        ("[[a]]\n[a]\n", 2, "duplicate key `a`"),
+        ("[a]\n[[a]]\n", 2, "duplicate key `a`"),
+        ("a = 1\n[a.b]\n", 2, "duplicate key `a`"),
+        ("[a]\nb = 1\n[a.b]\n", 3, "duplicate key `b`, which line 2 has too"),
+        ("[a.b]\n[a]\nb = 1\n", 3, "duplicate key `b`, which line 1 has too"),
+        ("not toml", 1, "expected `=` after the key `not`, not `t`"),
+        ("= 1", 1, "expected a key, not `=`"),
+        ("\n[a", 2, "expected `]`, not the end of the file"),
+        ("[a] b = 1", 1, "expected the end of the line, not `b`"),
+        ("a = 1 b = 2", 1, "expected the end of the line, not `b`"),
+        ("a =\n", 1, "expected a value, not the end of the line"),
+        ("a = yes\n", 1, "expected a value, not `yes`: strings have quotes"),
+        ("a = 01\n", 1, "expected a value, not `01`"),
+        ("a = 1e999\n", 1, "expected a smaller number"),
+        ("a = [1\n\n2]\n", 3, "expected `,` or `]` in an array, not `2`"),
+        ("a = [1,\n\n", 1, "this array has no end: expected `]`"),
+        ("a = \"b\n\"", 1, "expected `\"`, not the end of the line"),
+        ("\na = '''b\n\n", 2, "this string has no end: expected `'`"),
+        ("a = \"\\q\"", 1, "after a backslash, not `q`"),
+        ("a = \"\\u00g0\"", 1, "expected 4 hexadecimal digits after `\\u`"),
+        ("a = \"\\ud800\"", 1, "expected the number of a character, not d800"),
+        ("a = \"\u{1}\"", 1, "expected an escape for control character 0x01"),
+        ("# \u{1}", 1, "expected no control character 0x01 in a comment"),
+        ("a = \u{1}", 1, "expected a value, not control character 0x01"),
+        ("\"\"\"a\"\"\" = 1", 1, "expected a key in one pair of quotes"),
+    ] {
+        assert_refused(text, line, part);
+        assert!(::toml::from_str::<::toml::Table>(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_is_left_out_of_toml_is_named() {
+    for (value, part) in [
+        ("a = 1979-05-27", "a date or a time is not read here, though it is TOML"),
+        ("a = 07:32:00", "a date or a time is not read here"),
+        ("a = { b = 1 }", "an inline table is not read here"),
+        ("a = [{}]", "an inline table is not read here"),
+        ("a = [[1]]", "an array within an array is not read here"),
+        ("a = 0xff", "a number of base 16, 8 or 2 is not read here"),
+        ("a.b = 1", "a dotted key is not read here"),
+        ("[a.b.c]", "a table of more than two names, as in `[one.two.three]`, is not read here"),
+    ] {
+        assert_refused(&format!("\n{value}\n"), 2, part);
+        toml_of(value);
+    }
+}
+
+#[test]
+fn tables_say_what_they_lack_and_what_they_should_not_have() {
+    let text = "top = 1\n[head]\nmany = 3\nless = -1\nname = 'x'\nlist = [1.5, 'y', true]\n\n\
+                [head.part]\n[[row]]\n[[row]]\n";
+    let file = read(text.as_bytes()).unwrap();
+    let head = file.table("head").unwrap();
+    let refused = |error: Option<Error>, line, message: &str| {
+        assert_eq!(error, Some(Error { line, message: message.to_owned() }));
+    };
+    refused(head.get::<u32>("size").err(), 2, "missing field `size`");
+    refused(file.table("tail").err(), 1, "missing field `tail`");
+    let message = "unknown field `row`, expected `top` or `head`";
+    refused(file.only(&["top", "head"]).err(), 9, message);
+    let known = ["many", "less", "name", "list"];
+    let message = "unknown field `part`, expected one of `many`, `less`, `name`, `list`";
+    refused(head.only(&known).err(), 8, message);
+    refused(head.only(&["many"]).err(), 4, "unknown field `less`, expected `many`");
+    assert_eq!(file.only(&["row", "top", "head"]), Ok(()));
+
+    refused(head.get::<String>("many").err(), 3, "invalid type: integer `3`, expected a string");
+    refused(head.get::<bool>("many").err(), 3, "invalid type: integer `3`, expected a boolean");
+    refused(head.get::<u32>("name").err(), 5, "invalid type: string \"x\", expected u32");
+    refused(head.get::<u32>("less").err(), 4, "invalid value: integer `-1`, expected u32");
+    refused(head.get::<f64>("list").err(), 6, "invalid type: array, expected f64");
+    refused(head.get::<u64>("part").err(), 8, "invalid type: table, expected u64");
+    refused(file.get::<u64>("row").err(), 9, "invalid type: array of tables, expected u64");
+    let message = "invalid length 3, expected an array of 2 values";
+    refused(head.get::<(f64, f64)>("list").err(), 6, message);
+    let message = "invalid type: string \"y\", expected f64";
+    refused(head.get::<Vec<f64>>("list").err(), 6, message);
+    let message = "invalid type: integer `1`, expected a table";
+    refused(file.table("top").err(), 1, message);
+    let message = "invalid type: table, expected tables `[[head]]`";
+    refused(file.tables("head").err(), 2, message);
+
+    assert_eq!(head.get("many"), Ok(3_u64));
+    assert_eq!(head.get("many"), Ok(3.0));
+    assert_eq!(head.find::<u64>("size"), Ok(None));
+    assert_eq!(file.tables("row").unwrap().len(), 2);
+    assert_eq!(file.tables("column").unwrap().len(), 0);
+}
+
+#[test]
+fn errors_in_arrays_and_long_strings_have_the_line_of_their_part() {
+    let text = "a = [\n  1, # one\n  'two',\n]\nb = \"\"\"\nx\\\n  y\"\"\"\nc = \"no number\"\n";
+    let file = read(text.as_bytes()).unwrap();
+    assert_eq!(file.get::<Vec<u32>>("a").unwrap_err().line, 3);
+    assert_eq!(file.get("b"), Ok("xy".to_owned()));
+    assert_eq!(file.get::<Text<u32>>("c").map(|it| it.0).unwrap_err().line, 8);
+}
+
+#[test]
+fn deep_and_long_texts_are_refused_or_read_without_recursion() {
+    for (piece, part) in [("[", "expected a key"), ("a.", "a dotted key"), ("{", "expected a key")]
+    {
+        assert_refused(&piece.repeat(1 << 20), 1, part);
+    }
+    assert_refused(&format!("a = {}", "[".repeat(1 << 20)), 1, "an array within an array");
+    let many: String = (0..1 << 14).map(|index| format!("[a.{index}]\n[[b]]\n")).collect();
+    assert_eq!(read(many.as_bytes()).unwrap().tables("b").unwrap().len(), 1 << 14);
+}
