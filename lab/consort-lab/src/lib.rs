@@ -28,7 +28,7 @@ use commands::{
 
 const EXAMPLES: &str = "\
 Examples:
-  consort-lab sim broadcast                  simulate on a machine that is not here
+  consort-lab sim broadcast                  simulate on another machine
   consort-lab model broadcast --machine scc  what the model expects there
   consort-lab machines                       the machines that are described
   consort-lab reproduce                      the papers' claims, a line for each

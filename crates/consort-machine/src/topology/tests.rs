@@ -229,7 +229,7 @@ fn a_launcher_that_binds_hides_no_processors() {
     }
     let bound = std::thread::spawn(move || {
         affinity::pin(cpus[0]).expect("it is allowed");
-        let test = "host::topology::tests::a_launcher_that_binds_hides_no_processors";
+        let test = "topology::tests::a_launcher_that_binds_hides_no_processors";
         let program = std::env::current_exe().expect("this program");
         std::process::Command::new(program).args(["--exact", test]).env(BOUND, "1").output()
     });

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use consort::{Collective, Query, SyncMode, SyncModes};
+use consort_bench::asked::describe;
 use consort_console::{
     args,
-    output::{self, finish, table, time},
+    output::{self, finish, table, time, wrapped},
 };
 use consort_fabric::{CallSpec, OperatorClass};
 use consort_tuner::{Measured, Selector, ranked};
@@ -98,12 +99,13 @@ impl Model {
             })
             .collect();
         output::tell(self.json.as_ref(), &all, || {
-            let mut table = table(["algorithm", "by the model", ""]);
+            let mut table = table(["algorithm", "estimate", ""]);
             for one in &all {
                 let mark = if one.chosen { "chosen" } else { "" };
                 table.add_row([one.candidate.clone(), time(one.estimate_ns), mark.to_owned()]);
             }
-            format!("{selected}\non {name}\n\n{}", finish(table, &[1]))
+            let heading = format!("{}, on {name}, by the model", describe(&selected.query));
+            format!("{}\n{}", wrapped(&heading), finish(table, &[1]))
         })
     }
 }

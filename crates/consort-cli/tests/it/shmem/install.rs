@@ -59,7 +59,7 @@ fn an_installation_has_wrappers_and_both_libraries() {
         (&["a.cpp", "-o", "a", "-show"], "a.cpp -o a ", "show"),
         (&["-c", "--showme", "a.cpp"], &include, "libconsort_shmem.a"),
         (&["--showme:compile"], &include, "libconsort_shmem.a"),
-        (&["--showme:link"], "libconsort_shmem.a -lpthread", "-I"),
+        (&["--showme:link"], "libconsort_shmem.a -lpthread", " -I"), // not of a random name
         (&["--showme:libs"], "consort_shmem pthread dl m\n", "-l"),
         (&["--showme:command"], "c++\n", "-"),
         (&["--showme:version"], "Consort ", "-"),
