@@ -14,10 +14,10 @@ mod plots;
 mod record;
 mod wisdom_file;
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser};
-use consort_console::{args, output, session::Session, signals, usage};
+use consort_console::session::Session;
 
 use commands::{
     bench::{self, Bench},
@@ -45,9 +45,9 @@ Examples:
   consort run -n 4 ./prog                        run it as four processes
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
-Ctrl-C ends a measurement or a simulation in order: the command shows what it
-has, or says that there is nothing, and exits with 130 (`tune` keeps it, and
-exits with 0); pressed twice, it ends the process at once.";
+Ctrl-C ends a measurement in order: the command shows what it has, or says
+that there is nothing, and exits with 130 (`tune` keeps it, and exits with 0);
+pressed twice, it ends the process at once.";
 
 /// Collectives between threads that tune themselves to the machine, and locks
 #[derive(Parser)]
@@ -83,19 +83,9 @@ enum Command {
 /// Runs the command on the arguments of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    consort_launch::with_room(command).unwrap_or_else(|error| {
-        output::complain(&format!("error: {error}"));
-        ExitCode::FAILURE
-    })
-}
-
-fn command() -> ExitCode {
-    let arguments = commands::run::arguments(std::env::args_os());
-    let Consort { command } = args::parsed(arguments);
-    output::warnings::show();
-    signals::survive_size_limit();
     let done = |()| ExitCode::SUCCESS;
-    let result = match command {
+    let arguments = commands::run::arguments(env::args_os());
+    consort_console::main(arguments, |Consort { command }| match command {
         Command::Topo(topo) => topo.run(),
         Command::Tune(tune) => tune.run(),
         Command::Explain(explain) => explain.run().map(done),
@@ -112,9 +102,5 @@ fn command() -> ExitCode {
             completions.run(&Consort::command(), &bench::names()).map(done)
         }
         Command::Man(man) => man.run(&Consort::command()).map(done),
-    };
-    result.unwrap_or_else(|error| {
-        output::complain(&format!("error: {error:#}"));
-        usage::status(&error)
     })
 }

@@ -1,8 +1,11 @@
 //! The trait of an algorithm, its parameters, and the errors of a plan.
 
-use std::fmt;
-
-use std::{borrow::Cow, fmt::Debug, future::Future, pin::Pin};
+use std::{
+    borrow::Cow,
+    fmt::{self, Debug},
+    future::Future,
+    pin::Pin,
+};
 
 use consort_fabric::{Candidate, Collective, Fabric, MachineModel, Op, Query};
 

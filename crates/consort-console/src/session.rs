@@ -8,7 +8,7 @@ use consort::Algorithms;
 use consort_bench::harness::take_part;
 use consort_launch::{Binding, Launch};
 
-use crate::output;
+use crate::{args, output};
 
 /// How long the other processes go on when one has failed.
 const GRACE: Duration = Duration::from_secs(1);
@@ -17,9 +17,9 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(clap::Args, Debug)]
 pub struct Session {
     /// Start this many processes that take part
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = args::pes)]
     start: Option<u32>,
-    /// What is to be measured
+    /// The file with the task
     file: PathBuf,
 }
 
@@ -38,7 +38,7 @@ impl Session {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Starts processes of this program, each on a core of its own if there are enough.
+    /// Starts processes of this program, one to a core if there are enough.
     fn start(&self, pes: u32) -> Result<ExitCode> {
         let program = env::current_exe().context("this program cannot be found")?;
         let cores = Algorithms::here().cores();

@@ -4,9 +4,7 @@
 //! counts as allowed, and binding reports [`Unsupported`](std::io::ErrorKind::Unsupported), for the
 //! caller to accept or not.
 
-use std::fmt;
-use std::io;
-use std::marker::PhantomData;
+use std::{fmt, io, marker::PhantomData};
 
 use crate::system::affinity as system;
 

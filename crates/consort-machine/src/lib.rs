@@ -9,7 +9,7 @@
 //! | [`threads`], [`usage`] | how many threads may start; what the system counts |
 //! | [`wait`], [`sync`] | waiting and waking; atomics and futexes, or loom's; a biased lock |
 //! | [`system`] | what only Linux can do, and what does for it elsewhere |
-//! | [`token`], [`panic`] | tokens of a process, which its children do not have; payloads of panics |
+//! | [`token`], [`mod@panic`] | tokens of a process, which its children do not have; payloads of panics |
 //!
 //! Nothing here knows a PE or a job.
 

@@ -124,7 +124,7 @@ mod system {
         most_mappings, number_at, number_in,
     };
 
-    /// The number of a limit, of which the C library and the system have types of their own.
+    /// The number of a limit, whose type differs between C libraries.
     #[cfg(target_env = "gnu")]
     type Resource = libc::__rlimit_resource_t;
     #[cfg(not(target_env = "gnu"))]
@@ -140,7 +140,12 @@ mod system {
         }
         // SAFETY: the call has succeeded, so it has filled the structure.
         let limit = unsafe { limit.assume_init() };
-        Some(limit.rlim_cur).filter(|&most| most != libc::RLIM_INFINITY)
+        match limit.rlim_cur {
+            libc::RLIM_INFINITY => None,
+            // The type differs from system to system.
+            #[expect(clippy::useless_conversion, reason = "it is u64 on Linux")]
+            most => u64::try_from(most).ok(),
+        }
     }
 
     fn page_size() -> usize {

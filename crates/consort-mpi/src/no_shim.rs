@@ -1,9 +1,7 @@
 //! Why there is no shim.
 
-use std::fmt;
-
 use std::{
-    io,
+    fmt, io,
     path::{Path, PathBuf},
 };
 

@@ -166,13 +166,13 @@ pub(crate) unsafe fn get_blocks<T>(
     }
 }
 
-/// Addresses that are so many elements apart.
+/// Addresses at a distance of this many elements.
 fn addresses<T>(first: *mut T, stride: ptrdiff_t) -> impl Iterator<Item = *mut u8> {
     let next = move |last: &*mut T| Some(last.wrapping_offset(stride));
     std::iter::successors(Some(first), next).map(<*mut T>::cast)
 }
 
-/// Offsets that are so many elements apart, from one that is that of the first.
+/// Offsets at a distance of this many elements, from that of the first.
 fn offsets<T>(first: usize, stride: ptrdiff_t) -> impl Iterator<Item = usize> {
     let bytes = stride.unsigned_abs().saturating_mul(size_of::<T>());
     std::iter::successors(Some(first), move |last| Some(last.wrapping_add(bytes)))
@@ -201,7 +201,7 @@ unsafe fn move_blocks<T>(
 mod tests {
     use super::*;
 
-    /// What lies behind the last block is not asked for: it may be the end of the heap.
+    /// The heap may end right behind the last block.
     #[test]
     fn blocks_reach_from_their_first_element_to_their_last() {
         assert_eq!(extent("", "dst", 3, 1, 3), 7);
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn far_blocks_are_so_many_elements_apart() {
+    fn offsets_of_far_blocks_count_elements() {
         assert!(offsets::<u8>(10, 3).take(3).eq([10, 13, 16]));
         assert!(offsets::<i64>(8, 2).take(3).eq([8, 24, 40]));
     }

@@ -1,7 +1,6 @@
 //! The layout of the blocks of a vector variant in a buffer: MPI's counts and displacements.
 
-use std::fmt;
-use std::ops::Range;
+use std::{fmt, ops::Range};
 
 use consort_fabric::{Layout, Rank};
 

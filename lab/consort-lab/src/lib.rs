@@ -16,10 +16,10 @@ pub mod figures;
 pub mod prediction;
 pub mod simulation;
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 use clap::Parser;
-use consort_console::{args, output, session::Session, signals, usage};
+use consort_console::session::Session;
 
 use commands::{
     calibrate::Calibrate, machines::Machines, model::Model, predict::Predict, reproduce::Reproduce,
@@ -33,7 +33,7 @@ Examples:
   consort-lab machines                       the machines that are described
   consort-lab reproduce                      the papers' claims, a line for each
   consort-lab calibrate                      describe this machine
-  consort-lab predict                        compare predictions with measurements
+  consort-lab predict                        compare it with measurements
 
 Exit status: 0 success, 1 an error, 2 wrong usage, 3 a check that failed.
 Ctrl-C ends a measurement or a simulation in order, shows the results so far,
@@ -62,18 +62,8 @@ enum Command {
 /// Runs the command on the arguments of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    consort_launch::with_room(command).unwrap_or_else(|error| {
-        output::complain(&format!("error: {error}"));
-        ExitCode::FAILURE
-    })
-}
-
-fn command() -> ExitCode {
-    let Lab { command } = args::parsed(std::env::args_os().collect());
-    output::warnings::show();
-    signals::survive_size_limit();
     let done = |()| ExitCode::SUCCESS;
-    let result = match command {
+    consort_console::main(env::args_os().collect(), |Lab { command }| match command {
         Command::Sim(sim) => sim.run(),
         Command::Machines(machines) => machines.run().map(done),
         Command::Model(model) => model.run().map(done),
@@ -81,9 +71,5 @@ fn command() -> ExitCode {
         Command::Predict(predict) => predict.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
         Command::Session(session) => session.run(),
-    };
-    result.unwrap_or_else(|error| {
-        output::complain(&format!("error: {error:#}"));
-        usage::status(&error)
     })
 }

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    path::Path,
     process::{Child, Command, Output, Stdio},
     thread,
     time::{Duration, Instant},
@@ -80,6 +81,41 @@ pub fn check_helps(program: &str, name: &str) {
         let begins = format!("  {name} ");
         assert!(needs_none || examples.starts_with(&begins), "{name} {command} --help: {help}");
     }
+}
+
+/// Runs a command in a folder, with its wisdom there and no other programs in `PATH`.
+///
+/// # Panics
+/// When it does not start.
+pub fn run_in(program: &str, folder: &Path, line: &str) -> Output {
+    let mut command = Command::new(program);
+    command.args(line.split_whitespace()).current_dir(folder).env("PATH", "");
+    command.env("CONSORT_WISDOM", folder.join("wisdom.toml"));
+    command.output().expect("the command starts")
+}
+
+/// The text that a command has written to standard error.
+pub fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The report of a command that succeeds. It refers to nothing outside of it.
+///
+/// # Panics
+/// When the command fails, or its report refers to something.
+pub fn report_of(program: &str, folder: &Path, line: &str) -> String {
+    let output = run_in(program, folder, &format!("{line} --report report.html"));
+    assert!(output.status.success(), "{line}: {}", said(&output));
+    assert!(!output.stdout.is_empty(), "{line}: the text is printed too");
+    let html = fs::read_to_string(folder.join("report.html")).expect("a report");
+    assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"), "{line}");
+    for outside in ["http:", "https:", "src=", "@import"] {
+        assert!(!html.contains(outside), "{line}: {outside}");
+    }
+    assert_eq!(html.matches("url(").count(), html.matches("url(#").count(), "{line}");
+    let command = line.split(' ').next().expect("a command");
+    assert!(html.contains(&format!("<span>{command}</span>")), "{line}");
+    html
 }
 
 /// Interrupts a command.

@@ -1,5 +1,6 @@
-//! Processes that measure: this program, started again by its own `session --start`, or by an MPI's `mpirun`,
-//! as `session FILE`. The file has their task, and PE 0 prints the outcome, both as JSON.
+//! Processes that measure: this program, started again as `session FILE` by its own `session
+//! --start`, or by an MPI's `mpirun`. The file has their task, and PE 0 prints the outcome, both as
+//! JSON.
 
 use std::{env, fs::File, process::Command, sync::atomic::AtomicBool, time::Duration};
 

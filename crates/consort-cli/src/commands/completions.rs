@@ -1,7 +1,7 @@
 //! `consort completions`: completes the command in a shell.
 //!
-//! What an argument may be is known by its parser, or else by its name: many take more than names,
-//! as an algorithm its parameters and a machine a file, and refuse nothing that is no name.
+//! The parser of an argument knows the values, or else the argument's name tells them. Many arguments
+//! take more than names, such as an algorithm with its parameters.
 
 use std::collections::BTreeSet;
 

@@ -14,8 +14,7 @@ use consort_fabric::{CallSpec, OperatorClass};
 use consort_tuner::{Catalog, ChosenBy, Measured, Selection, Selector, Wisdom, ranked, same};
 use serde::Serialize;
 
-use crate::record::Record;
-use crate::wisdom_file;
+use crate::{record::Record, wisdom_file};
 use consort_console::{
     args,
     output::{self, finish, table, time},

@@ -1,22 +1,17 @@
 //! Results as HTML, as CSV, and beside those of an earlier run. A browser opens the reports in
 //! `ci/report`.
 
-use std::{
-    fs,
-    process::{Command, Output},
-};
+use std::{fs, process::Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use consort_sandbox::commands::says;
+use consort_sandbox::commands::{report_of, run_in, said, says};
 
-/// Runs the command in a folder, with wisdom of its own and no other programs.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_consort");
+
 fn consort(folder: &TempDir, line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
-    command.args(line.split_whitespace()).current_dir(folder).env("PATH", "");
-    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml"));
-    command.output().expect("the command starts")
+    run_in(PROGRAM, folder.path(), line)
 }
 
 fn folder() -> TempDir {
@@ -25,26 +20,6 @@ fn folder() -> TempDir {
 
 fn read(folder: &TempDir, name: &str) -> String {
     fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// The report of a command that succeeds.
-fn report_of(folder: &TempDir, line: &str) -> String {
-    let output = consort(folder, &format!("{line} --report report.html"));
-    assert!(output.status.success(), "{line}: {}", said(&output));
-    assert!(!output.stdout.is_empty(), "{line}: the text is printed too");
-    let html = read(folder, "report.html");
-    assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"), "{line}");
-    for outside in ["http:", "https:", "src=", "@import"] {
-        assert!(!html.contains(outside), "{line}: {outside}");
-    }
-    assert_eq!(html.matches("url(").count(), html.matches("url(#").count(), "{line}");
-    let command = line.split(' ').next().expect("a command");
-    assert!(html.contains(&format!("<span>{command}</span>")), "{line}");
-    html
 }
 
 #[test]
@@ -58,7 +33,7 @@ fn each_command_has_a_report_with_plots() {
         ("topo --budget 0.000000001", "", "NUMA node"),
         ("tune --pes 2 --collective broadcast --bytes 8,1k --budget 1", "heat", "who wins"),
     ] {
-        let html = report_of(&folder, line);
+        let html = report_of(PROGRAM, folder.path(), line);
         assert!(html.contains(part), "{line}: {part}");
         let is_plot = html.contains(&format!("<figure class=\"plot {kind}"));
         // A machine of one processor has no pairs.

@@ -13,6 +13,8 @@ pub(crate) trait InRounds: 'static {
     const IN_PLACE: bool = false;
     /// See [`Algorithm::PARAMETERS`].
     const PARAMETERS: &'static [Parameter] = &[];
+    /// See [`Algorithm::REVISION`].
+    const REVISION: u32 = 1;
 
     /// The rounds of one PE. Succeeds on all PEs of a team or on none.
     ///
@@ -28,6 +30,7 @@ impl<A: InRounds> Algorithm for A {
     const NAME: &'static str = <A as InRounds>::NAME;
     const IN_PLACE: bool = <A as InRounds>::IN_PLACE;
     const PARAMETERS: &'static [Parameter] = <A as InRounds>::PARAMETERS;
+    const REVISION: u32 = <A as InRounds>::REVISION;
     type Schedule = Rounds;
 
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError> {

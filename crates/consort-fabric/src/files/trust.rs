@@ -9,10 +9,8 @@
 //! afterwards: what is then opened by the resolved path is what was checked. Access control lists
 //! need no look of their own, since a list that lets others write shows in the bits of the group.
 
-use std::fmt;
-
 use std::{
-    io,
+    fmt, io,
     path::{self, Path, PathBuf},
 };
 

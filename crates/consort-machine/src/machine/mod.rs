@@ -1,7 +1,8 @@
 //! The interface that locks and delegation are written on: words on cache lines, and messages.
 //!
-//! A fabric is one-sided memory between PEs that may share none. A machine is one coherent memory with threads in it. Each thread also has queues of incoming messages, as
-//! the hardware of a TILE-Gx has (Petrović 2015, section 5.2).
+//! A fabric is one-sided memory between PEs that may share none. A machine is one coherent memory with
+//! threads in it. Each thread also has queues of incoming messages, as the hardware of a TILE-Gx has
+//! (Petrović 2015, section 5.2).
 //!
 //! All operations but waits are ready at once. A wait may be pending, and never spins inside
 //! itself.

@@ -9,13 +9,12 @@ use std::{
     task::Poll,
 };
 
-use crate::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word};
+use crate::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word, system::clock};
 
 use super::{
     monitor, pair, sleep, stream,
     threads::{mailbox, me},
 };
-use crate::system::clock;
 
 /// Processor cycles of one spin hint, roughly.
 const CYCLES_PER_HINT: u64 = 40;

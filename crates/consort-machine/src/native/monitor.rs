@@ -130,14 +130,14 @@ mod arm {
     /// The kernel's flag for a timer that ends each wait within 100 us.
     const HAS_EVENT_STREAM: libc::c_ulong = 1 << 2;
 
-    pub fn is_there() -> bool {
+    pub(crate) fn is_there() -> bool {
         // SAFETY: the call reads what the system gave this process when it began.
         let has = unsafe { libc::getauxval(libc::AT_HWCAP) };
         has & HAS_EVENT_STREAM != 0
     }
 
     /// Has the processor watch the line of this word from now on.
-    pub fn watch(word: &Word) {
+    pub(crate) fn watch(word: &Word) {
         // SAFETY: it loads the word, which is borrowed; nothing is stored, so the monitor that it
         // sets has no other effect than to end a wait.
         unsafe {
@@ -151,7 +151,7 @@ mod arm {
     }
 
     /// Waits until the line that is watched is written, or for 100 us at most.
-    pub fn wait() {
+    pub(crate) fn wait() {
         // SAFETY: it changes nothing.
         unsafe { asm!("wfe", options(nostack, preserves_flags)) }
     }

@@ -4,9 +4,8 @@
 //! Who stores to a word looks whether anybody sleeps at its place of the table. Words that share a
 //! place wake each other's sleepers, who look and sleep again.
 
-use crate::Word;
-
 use crate::{
+    Word,
     sync::futex::Scope,
     wait::{
         parker::Parker,

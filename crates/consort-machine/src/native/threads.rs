@@ -6,12 +6,12 @@ use std::{
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use crate::{Line, Mailbox, Thread, limits::most_mappings};
+use crate::{
+    Line, Mailbox, Thread, limits::most_mappings, system::thread_end::at_end_of_thread,
+    threads::MAPPINGS_OF_A_THREAD, wait::patience::Patience,
+};
 
 use super::lines::Lines;
-use crate::{
-    system::thread_end::at_end_of_thread, threads::MAPPINGS_OF_A_THREAD, wait::patience::Patience,
-};
 
 /// The most threads that use messages at the same time.
 const MOST: usize = 1 << 14;

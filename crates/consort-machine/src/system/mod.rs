@@ -1,4 +1,4 @@
-//! What the operating system does for this crate. All that only Linux can do stands in `linux`.
+//! Calls of the operating system. Everything that only Linux can do is in `linux`.
 //!
 //! | file | Linux | elsewhere, and in Miri |
 //! | --- | --- | --- |

@@ -7,8 +7,10 @@
 
 use super::{machine::Topology, processors::Cpu};
 use crate::affinity::CpuId;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 /// A processor's place: package, node, and the lowest processor of its last-level cache.
 type Place = [u32; 3];

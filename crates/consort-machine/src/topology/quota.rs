@@ -5,9 +5,11 @@
 //! cgroup and all its ancestors are read, and the tightest limit counts. A machine may mount both
 //! versions; the paths are the usual ones.
 
-use std::cmp::Ordering;
-use std::fs;
-use std::path::{Component, Path};
+use std::{
+    cmp::Ordering,
+    fs,
+    path::{Component, Path},
+};
 
 /// The mount points of version 2: alone, or beside version 1.
 const V2_MOUNTS: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];

@@ -4,8 +4,7 @@
 
 use super::processors::{Cache, CacheKind, Cpu};
 use crate::affinity::CpuId;
-use std::fs;
-use std::path::Path;
+use std::{fs, path::Path};
 
 /// The processors that are online or among `allowed`, and the caches that serve them.
 pub(super) fn read(root: &Path, allowed: &[CpuId]) -> (Vec<Cpu>, Vec<Cache>) {

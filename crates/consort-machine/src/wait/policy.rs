@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | spin | poll again |
 //! | spin-yield | poll a while, then yield the core between polls |
-//! | spin-yield-park | after many yields, sleep until a message wakes the PE (`state::parker`) |
+//! | spin-yield-park | after many yields, sleep until a message wakes the PE (`wait::parker`) |
 
 use std::{fmt, str::FromStr};
 

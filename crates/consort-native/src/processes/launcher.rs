@@ -1,7 +1,13 @@
 //! The launcher's part: the memory that its processes share, and what happens when one ends.
 
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::{fs::File, io, process, sync::Arc};
+use std::{
+    fs::File,
+    io, process,
+    sync::{
+        Arc,
+        atomic::Ordering::{Relaxed, SeqCst},
+    },
+};
 
 use consort_fabric::Rank;
 

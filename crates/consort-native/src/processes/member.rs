@@ -1,8 +1,7 @@
 //! A process that a launcher has started, as one of the PEs.
 
-use std::fmt;
-
 use std::{
+    fmt,
     fs::File,
     hash::{DefaultHasher, Hash, Hasher},
     process,

@@ -1,7 +1,6 @@
 //! The error of memory that the system refuses.
 
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 use consort_machine::limits::{MemoryLimit, Refused, left, memory_left, remedy};
 

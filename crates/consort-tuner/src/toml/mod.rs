@@ -9,6 +9,8 @@
 //! users' programs compile this instead of a library of all of TOML. Without them nothing nests, so
 //! neither reading nor dropping recurses.
 //!
+//! Later formats of a file must keep to this part, or older programs report them as errors.
+//!
 //! Every error has its line. A text is written as the crate `toml` writes it, byte by byte, since a
 //! hash of it tells processes whether their wisdom is the same; tests compare both.
 
@@ -47,7 +49,7 @@ enum Kind {
     Array(Vec<Value>),
 }
 
-/// What a key of a table has.
+/// The value or the tables of a key.
 #[derive(Debug)]
 enum Node {
     Value(Value),
@@ -59,7 +61,7 @@ enum Node {
 #[derive(Debug)]
 pub(crate) struct Table {
     line: usize,
-    /// Whether it has a line of its own, and is not only a part of another table's name.
+    /// Whether a line names it, rather than only the name of a table in it.
     is_named: bool,
     nodes: BTreeMap<String, Node>,
 }
@@ -83,7 +85,7 @@ impl Table {
             [_, _, _, ..] => format!("one of {}", known.join(", ")),
             _ => known.join(" or "),
         };
-        let message = format!("unknown field `{}`, expected {known}", key.escape_debug());
+        let message = format!("unknown field `{}`, expected {known}", read::shown(key));
         Err(Error { line: node.line(), message })
     }
 
@@ -102,7 +104,7 @@ impl Table {
         match self.nodes.get(key) {
             None => Err(self.missing(key)),
             Some(Node::Table(table)) => Ok(table),
-            Some(other) => Err(other.is_no("a table")),
+            Some(other) => Err(other.wrong_type("a table")),
         }
     }
 
@@ -111,7 +113,7 @@ impl Table {
         match self.nodes.get(key) {
             None => Ok(&[]),
             Some(Node::Tables(tables)) => Ok(tables),
-            Some(other) => Err(other.is_no(&format!("tables `[[{key}]]`"))),
+            Some(other) => Err(other.wrong_type(&format!("tables `[[{key}]]`"))),
         }
     }
 
@@ -137,13 +139,13 @@ impl Node {
     fn as_value<T: FromValue>(&self) -> Result<T, Error> {
         match self {
             Self::Value(value) => T::from_value(value),
-            Self::Table(_) | Self::Tables(_) => Err(self.is_no(T::EXPECTED)),
+            Self::Table(_) | Self::Tables(_) => Err(self.wrong_type(T::EXPECTED)),
         }
     }
 
-    fn is_no(&self, expected: &str) -> Error {
+    fn wrong_type(&self, expected: &str) -> Error {
         match self {
-            Self::Value(value) => value.is_no(expected),
+            Self::Value(value) => value.wrong_type(expected),
             Self::Table(_) => self.of_type("table", expected),
             Self::Tables(_) => self.of_type("array of tables", expected),
         }
@@ -156,7 +158,7 @@ impl Node {
 }
 
 impl Value {
-    fn is_no(&self, expected: &str) -> Error {
+    fn wrong_type(&self, expected: &str) -> Error {
         self.error(format!("invalid type: {}, expected {expected}", self.kind))
     }
 
@@ -169,7 +171,7 @@ impl fmt::Display for Kind {
     /// Shows what was found, for errors.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::String(text) => write!(f, "string {text:?}"),
+            Self::String(text) => write!(f, "string \"{}\"", read::shown(text)),
             Self::Integer(number) => write!(f, "integer `{number}`"),
             Self::Float(number) => write!(f, "floating point `{number:?}`"),
             Self::Boolean(yes) => write!(f, "boolean `{yes}`"),
@@ -180,7 +182,7 @@ impl fmt::Display for Kind {
 
 /// A type whose values can be read.
 pub(crate) trait FromValue: Sized {
-    /// What must be there, for errors.
+    /// The expected type, for errors.
     const EXPECTED: &'static str;
 
     /// Reads the value.
@@ -194,7 +196,7 @@ macro_rules! integers {
 
             fn from_value(value: &Value) -> Result<Self, Error> {
                 let Kind::Integer(number) = value.kind else {
-                    return Err(value.is_no(Self::EXPECTED));
+                    return Err(value.wrong_type(Self::EXPECTED));
                 };
                 Self::try_from(number).map_err(|_| {
                     let (found, expected) = (&value.kind, Self::EXPECTED);
@@ -214,7 +216,7 @@ impl FromValue for f64 {
         match value.kind {
             Kind::Float(number) => Ok(number),
             Kind::Integer(number) => Ok(number as Self),
-            _ => Err(value.is_no(Self::EXPECTED)),
+            _ => Err(value.wrong_type(Self::EXPECTED)),
         }
     }
 }
@@ -225,7 +227,7 @@ impl FromValue for bool {
     fn from_value(value: &Value) -> Result<Self, Error> {
         match value.kind {
             Kind::Boolean(yes) => Ok(yes),
-            _ => Err(value.is_no(Self::EXPECTED)),
+            _ => Err(value.wrong_type(Self::EXPECTED)),
         }
     }
 }
@@ -236,7 +238,7 @@ impl FromValue for String {
     fn from_value(value: &Value) -> Result<Self, Error> {
         match &value.kind {
             Kind::String(text) => Ok(text.clone()),
-            _ => Err(value.is_no(Self::EXPECTED)),
+            _ => Err(value.wrong_type(Self::EXPECTED)),
         }
     }
 }
@@ -259,7 +261,7 @@ impl<T: FromValue> FromValue for Vec<T> {
     fn from_value(value: &Value) -> Result<Self, Error> {
         match &value.kind {
             Kind::Array(values) => values.iter().map(T::from_value).collect(),
-            _ => Err(value.is_no(Self::EXPECTED)),
+            _ => Err(value.wrong_type(Self::EXPECTED)),
         }
     }
 }
@@ -276,7 +278,7 @@ impl<T: FromValue> FromValue for (T, T) {
                     Err(value.error(format!("invalid length {length}, expected {expected}")))
                 }
             },
-            _ => Err(value.is_no(Self::EXPECTED)),
+            _ => Err(value.wrong_type(Self::EXPECTED)),
         }
     }
 }

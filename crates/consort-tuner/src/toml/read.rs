@@ -74,7 +74,7 @@ impl<'t> Reader<'t> {
         Ok(name)
     }
 
-    /// Adds a table that has a line of its own.
+    /// Adds a table that a line names.
     fn add<'r>(
         &self,
         table: &'r mut Table,
@@ -406,16 +406,16 @@ impl<'t> Reader<'t> {
     /// The error that a key stands in the line `first` too.
     fn duplicate(&self, key: &str, first: usize) -> Error {
         let key = shown(key);
-        self.error(format!("duplicate key `{key}`, which line {first} has too"))
+        self.error(format!("duplicate key `{key}`: it is also in line {first}"))
     }
 }
 
 fn unread(what: &str) -> String {
-    format!("{what} is not read here, though it is TOML")
+    format!("{what} is not supported in this file")
 }
 
 /// A part of the text, for errors in one line.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
     if text.chars().nth(SHOWN).is_some() {
         shown.push_str("...");

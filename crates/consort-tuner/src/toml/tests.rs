@@ -1,4 +1,4 @@
-//! What is written and what is read, compared with the crate `toml`.
+//! Compares reading and writing with the crate `toml`.
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 

@@ -12,7 +12,7 @@
 
 use anyhow::{Result, ensure};
 use consort::Rank;
-use consort_fabric::{Local, Op, Poisoned, Rma, Signal, Span};
+use consort_fabric::{CallSpec, Local, Op, Poisoned, Rma, Signal, Span};
 use consort_machine::Until;
 use consort_sim::{
     Call, Caller, Operands, Pe, Plans, Simulation,
@@ -20,7 +20,6 @@ use consort_sim::{
 };
 
 use super::program::barrier;
-use consort_fabric::CallSpec;
 
 /// How a PE tells another one that it has its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,18 +1,14 @@
 //! Results as HTML. A browser opens the reports in `ci/report`.
 
-use std::{
-    fs,
-    process::{Command, Output},
-};
+use std::{fs, process::Output};
 
+use consort_sandbox::commands::{report_of, run_in, said};
 use tempfile::TempDir;
 
-/// Runs the command in a folder, with wisdom of its own and no other programs.
+const PROGRAM: &str = env!("CARGO_BIN_EXE_consort-lab");
+
 fn lab(folder: &TempDir, line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_consort-lab"));
-    command.args(line.split_whitespace()).current_dir(folder).env("PATH", "");
-    command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml"));
-    command.output().expect("the command starts")
+    run_in(PROGRAM, folder.path(), line)
 }
 
 fn folder() -> TempDir {
@@ -21,26 +17,6 @@ fn folder() -> TempDir {
 
 fn read(folder: &TempDir, name: &str) -> String {
     fs::read_to_string(folder.path().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// The report of a command that succeeds.
-fn report_of(folder: &TempDir, line: &str) -> String {
-    let output = lab(folder, &format!("{line} --report report.html"));
-    assert!(output.status.success(), "{line}: {}", said(&output));
-    assert!(!output.stdout.is_empty(), "{line}: the text is printed too");
-    let html = read(folder, "report.html");
-    assert!(html.starts_with("<!doctype html>") && html.ends_with("</html>\n"), "{line}");
-    for outside in ["http:", "https:", "src=", "@import"] {
-        assert!(!html.contains(outside), "{line}: {outside}");
-    }
-    assert_eq!(html.matches("url(").count(), html.matches("url(#").count(), "{line}");
-    let command = line.split(' ').next().expect("a command");
-    assert!(html.contains(&format!("<span>{command}</span>")), "{line}");
-    html
 }
 
 #[test]
@@ -52,7 +28,7 @@ fn each_command_has_a_report_with_plots() {
         ("reproduce H1 --pes 3 --budget 0", "bars", "are given by its source"),
         ("reproduce T5 --budget 0", "lines", "get, us by routers"),
     ] {
-        let html = report_of(&folder, line);
+        let html = report_of(PROGRAM, folder.path(), line);
         assert!(html.contains(part), "{line}: {part}");
         let is_plot = html.contains(&format!("<figure class=\"plot {kind}"));
         assert!(is_plot, "{line}: no {kind}");
@@ -80,6 +56,7 @@ fn names_from_outside_are_text() {
     let name = "<script>alert(1)<&script>.toml";
     let described = lab(&folder, "machines scc --source");
     fs::write(folder.path().join(name), described.stdout).expect("a description");
-    let html = report_of(&folder, &format!("sim barrier --pes 4 --machine ./{name}"));
+    let html =
+        report_of(PROGRAM, folder.path(), &format!("sim barrier --pes 4 --machine ./{name}"));
     assert!(html.contains("&lt;script&gt;alert(1)") && !html.contains("<script>alert"), "{html}");
 }

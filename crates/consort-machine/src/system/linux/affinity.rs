@@ -10,8 +10,8 @@ use crate::advice::of_call;
 #[derive(Clone, Copy)]
 pub struct Mask(libc::cpu_set_t);
 
-/// The most processors of a mask.
-const MOST: usize = libc::CPU_SETSIZE as usize;
+/// The most processors of a mask: one for each bit.
+const MOST: usize = 8 * size_of::<libc::cpu_set_t>();
 
 impl Mask {
     fn empty() -> Self {

@@ -14,9 +14,11 @@ fn operation(operation: i32, of_process: bool) -> i32 {
 /// Sleeps while the word is `expected`, until woken, or for `limit`. It may wake early. Returns
 /// whether the time is up.
 pub fn sleep(word: &AtomicU32, expected: u32, limit: Duration, of_process: bool) -> bool {
-    // A longer limit than the type holds is none: the caller looks around anyway.
-    let seconds = libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX);
-    let limit = libc::timespec { tv_sec: seconds, tv_nsec: limit.subsec_nanos().into() };
+    // A limit that the type does not hold is as good as none: callers look around much earlier.
+    let limit = libc::timespec {
+        tv_sec: limit.as_secs().try_into().unwrap_or(libc::c_long::MAX),
+        tv_nsec: limit.subsec_nanos().into(),
+    };
     let operation = operation(libc::FUTEX_WAIT, of_process);
     // SAFETY: both pointers are to memory that is borrowed for the whole call. The system only
     // reads the word and the time.
