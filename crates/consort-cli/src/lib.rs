@@ -17,7 +17,7 @@ mod wisdom_file;
 use std::{env, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser};
-use consort_console::session::Session;
+use consort_console::{command, session::Session};
 
 use commands::{
     bench::{self, Bench},
@@ -84,8 +84,8 @@ enum Command {
 #[must_use]
 pub fn main() -> ExitCode {
     let done = |()| ExitCode::SUCCESS;
-    let arguments = commands::run::arguments(env::args_os());
-    consort_console::main(arguments, |Consort { command }| match command {
+    let arguments = || commands::run::arguments(env::args_os());
+    command::run(arguments, |Consort { command }| match command {
         Command::Topo(topo) => topo.run(),
         Command::Tune(tune) => tune.run(),
         Command::Explain(explain) => explain.run().map(done),

@@ -7,12 +7,13 @@
 //!    [`report`]: the same as an HTML document with plots;
 //! 4. [`signals`] and [`interrupt`]: ending in order after Ctrl-C;
 //! 5. [`session`]: the part of a process in a measurement of several processes;
-//! 6. [`main`] runs a command.
+//! 6. [`command`] runs a command.
 
 #[cfg(test)]
 use consort_sandbox as _;
 
 pub mod args;
+pub mod command;
 pub mod interrupt;
 pub mod measurement;
 pub mod output;
@@ -22,28 +23,3 @@ pub mod session;
 pub mod signals;
 pub mod this_machine;
 pub mod usage;
-
-use std::{ffi::OsString, process::ExitCode};
-
-use clap::Parser;
-
-/// Runs a command on the arguments of this process, prints its error, and returns its exit status.
-#[must_use]
-pub fn main<C: Parser>(
-    arguments: Vec<OsString>,
-    run: impl FnOnce(C) -> anyhow::Result<ExitCode> + Send,
-) -> ExitCode {
-    let command = || {
-        let command = args::parsed(arguments);
-        output::warnings::show();
-        signals::survive_size_limit();
-        run(command).unwrap_or_else(|error| {
-            output::complain(&format!("error: {error:#}"));
-            usage::status(&error)
-        })
-    };
-    consort_launch::with_room(command).unwrap_or_else(|error| {
-        output::complain(&format!("error: {error}"));
-        ExitCode::FAILURE
-    })
-}

@@ -19,7 +19,7 @@ pub mod simulation;
 use std::{env, process::ExitCode};
 
 use clap::Parser;
-use consort_console::session::Session;
+use consort_console::{command, session::Session};
 
 use commands::{
     calibrate::Calibrate, machines::Machines, model::Model, predict::Predict, reproduce::Reproduce,
@@ -63,13 +63,16 @@ enum Command {
 #[must_use]
 pub fn main() -> ExitCode {
     let done = |()| ExitCode::SUCCESS;
-    consort_console::main(env::args_os().collect(), |Lab { command }| match command {
-        Command::Sim(sim) => sim.run(),
-        Command::Machines(machines) => machines.run().map(done),
-        Command::Model(model) => model.run().map(done),
-        Command::Calibrate(calibrate) => calibrate.run().map(done),
-        Command::Predict(predict) => predict.run(),
-        Command::Reproduce(reproduce) => reproduce.run(),
-        Command::Session(session) => session.run(),
-    })
+    command::run(
+        || env::args_os().collect(),
+        |Lab { command }| match command {
+            Command::Sim(sim) => sim.run(),
+            Command::Machines(machines) => machines.run().map(done),
+            Command::Model(model) => model.run().map(done),
+            Command::Calibrate(calibrate) => calibrate.run().map(done),
+            Command::Predict(predict) => predict.run(),
+            Command::Reproduce(reproduce) => reproduce.run(),
+            Command::Session(session) => session.run(),
+        },
+    )
 }

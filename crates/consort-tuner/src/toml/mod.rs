@@ -24,6 +24,9 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 pub(crate) use read::read;
 pub(crate) use write::Writer;
 
+/// The most characters of a text that an error shows.
+const SHOWN: usize = 40;
+
 /// The reason why a text cannot be read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Error {
@@ -85,7 +88,7 @@ impl Table {
             [_, _, _, ..] => format!("one of {}", known.join(", ")),
             _ => known.join(" or "),
         };
-        let message = format!("unknown field `{}`, expected {known}", read::shown(key));
+        let message = format!("unknown field `{}`, expected {known}", shown(key));
         Err(Error { line: node.line(), message })
     }
 
@@ -171,13 +174,22 @@ impl fmt::Display for Kind {
     /// Shows what was found, for errors.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::String(text) => write!(f, "string \"{}\"", read::shown(text)),
+            Self::String(text) => write!(f, "string \"{}\"", shown(text)),
             Self::Integer(number) => write!(f, "integer `{number}`"),
             Self::Float(number) => write!(f, "floating point `{number:?}`"),
             Self::Boolean(yes) => write!(f, "boolean `{yes}`"),
             Self::Array(_) => f.write_str("array"),
         }
     }
+}
+
+/// A part of the text, for errors in one line.
+fn shown(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push_str("...");
+    }
+    shown
 }
 
 /// A type whose values can be read.

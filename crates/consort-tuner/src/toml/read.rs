@@ -3,12 +3,9 @@
 use std::collections::btree_map::Entry;
 
 use super::{
-    Error, Kind, Node, Table, Value,
+    Error, Kind, Node, Table, Value, shown,
     write::{is_bare, is_control},
 };
-
-/// The most characters of a text that an error shows.
-const SHOWN: usize = 40;
 
 /// Reads a text as a table.
 pub(crate) fn read(bytes: &[u8]) -> Result<Table, Error> {
@@ -412,15 +409,6 @@ impl<'t> Reader<'t> {
 
 fn unread(what: &str) -> String {
     format!("{what} is not supported in this file")
-}
-
-/// A part of the text, for errors in one line.
-pub(super) fn shown(text: &str) -> String {
-    let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        shown.push_str("...");
-    }
-    shown
 }
 
 /// Whether it is digits, with single underscores between them.

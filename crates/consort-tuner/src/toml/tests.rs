@@ -148,7 +148,7 @@ proptest! {
             (Ok(ours), Ok(theirs)) => prop_assert!(is_same(&ours, &theirs), "{ours:?} of {text:?}"),
             (Ok(ours), Err(theirs)) => prop_assert!(false, "{ours:?} of {text:?}: {theirs}"),
             (Err(ours), Ok(_)) => {
-                prop_assert!(ours.message.contains("not read here"), "{ours:?} of {text:?}");
+                prop_assert!(ours.message.contains("not supported"), "{ours:?} of {text:?}");
             }
             (Err(ours), Err(_)) => {
                 prop_assert!((1..=1 + text.matches('\n').count()).contains(&ours.line));
@@ -200,14 +200,14 @@ fn assert_refused(text: &str, line: usize, part: &str) {
 #[test]
 fn errors_say_what_was_expected_and_where() {
     for (text, line, part) in [
-        ("a = 1\n\na = 2\n", 3, "duplicate key `a`, which line 1 has too"),
-        ("[a]\nb = 1\nb = 1\n", 3, "duplicate key `b`, which line 2 has too"),
-        ("[a]\n[b]\n[a]\n", 3, "duplicate key `a`, which line 1 has too"),
+        ("a = 1\n\na = 2\n", 3, "duplicate key `a`: it is also in line 1"),
+        ("[a]\nb = 1\nb = 1\n", 3, "duplicate key `b`: it is also in line 2"),
+        ("[a]\n[b]\n[a]\n", 3, "duplicate key `a`: it is also in line 1"),
         ("[[a]]\n[a]\n", 2, "duplicate key `a`"),
         ("[a]\n[[a]]\n", 2, "duplicate key `a`"),
         ("a = 1\n[a.b]\n", 2, "duplicate key `a`"),
-        ("[a]\nb = 1\n[a.b]\n", 3, "duplicate key `b`, which line 2 has too"),
-        ("[a.b]\n[a]\nb = 1\n", 3, "duplicate key `b`, which line 1 has too"),
+        ("[a]\nb = 1\n[a.b]\n", 3, "duplicate key `b`: it is also in line 2"),
+        ("[a.b]\n[a]\nb = 1\n", 3, "duplicate key `b`: it is also in line 1"),
         ("not toml", 1, "expected `=` after the key `not`, not `t`"),
         ("= 1", 1, "expected a key, not `=`"),
         ("\n[a", 2, "expected `]`, not the end of the file"),
@@ -237,14 +237,14 @@ fn errors_say_what_was_expected_and_where() {
 #[test]
 fn what_is_left_out_of_toml_is_named() {
     for (value, part) in [
-        ("a = 1979-05-27", "a date or a time is not read here, though it is TOML"),
-        ("a = 07:32:00", "a date or a time is not read here"),
-        ("a = { b = 1 }", "an inline table is not read here"),
-        ("a = [{}]", "an inline table is not read here"),
-        ("a = [[1]]", "an array within an array is not read here"),
-        ("a = 0xff", "a number of base 16, 8 or 2 is not read here"),
-        ("a.b = 1", "a dotted key is not read here"),
-        ("[a.b.c]", "a table of more than two names, as in `[one.two.three]`, is not read here"),
+        ("a = 1979-05-27", "a date or a time is not supported in this file"),
+        ("a = 07:32:00", "a date or a time is not supported"),
+        ("a = { b = 1 }", "an inline table is not supported"),
+        ("a = [{}]", "an inline table is not supported"),
+        ("a = [[1]]", "an array within an array is not supported"),
+        ("a = 0xff", "a number of base 16, 8 or 2 is not supported"),
+        ("a.b = 1", "a dotted key is not supported"),
+        ("[a.b.c]", "a table of more than two names, as in `[one.two.three]`, is not supported"),
     ] {
         assert_refused(&format!("\n{value}\n"), 2, part);
         toml_of(value);

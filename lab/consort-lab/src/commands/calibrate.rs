@@ -24,7 +24,7 @@ use consort_tuner::replace_file;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort-lab calibrate                       describe this machine, in some seconds
+  consort-lab calibrate                       describe this machine
   consort-lab calibrate --output ./mine.toml  and keep it elsewhere
   consort-lab predict                         does it tell what calls take?
   consort-lab sim reduce --machine host       simulate on it";

@@ -18,8 +18,8 @@ const EXAMPLES: &str = "\
 Examples:
   consort-lab machines                   all that come along
   consort-lab machines scc               one, with its costs in nanoseconds
-  consort-lab machines scc --source      its file, with the source of each number
-  consort-lab machines ./mine.toml       your own; docs/machines.md has the format
+  consort-lab machines scc --source      its file, with sources
+  consort-lab machines ./mine.toml       your own (docs/machines.md)
   consort-lab machines tile-gx36 --json  for programs";
 
 /// Show the machines that can be simulated, or one of them

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 
 const EXAMPLES: &str = "\
 Examples:
-  consort-lab calibrate && consort-lab predict        is the description any good?
+  consort-lab calibrate && consort-lab predict    is the description any good?
   consort-lab predict --sync strict --bytes 8,8k  of these calls
   consort-lab predict --machine ./mine.toml       by another description
   consort-lab predict --fabric mpi --pes 2        of processes, by MPI";

@@ -46,8 +46,8 @@ Examples:
   consort-lab reproduce H6                          one of them as a table
   consort-lab reproduce P3 P4 P5                    several, one after the other
   consort-lab reproduce G5 --pes 4                  with 4 PEs
-  consort-lab reproduce H5 --here                   one claim, measured here only
-  consort-lab reproduce P4 --json                   for programs, one figure a line
+  consort-lab reproduce H5 --here                   measured here only
+  consort-lab reproduce P4 --json                   one figure a line
   consort-lab reproduce --all --report claims.html  all in full, for a browser";
 
 /// Run papers' experiments here and compare with the papers' figures; without a claim, all in
