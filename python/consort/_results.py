@@ -50,10 +50,10 @@ def read_results(path: str | os.PathLike[str]) -> pandas.DataFrame:
     """Reads what a command has written by `--json`, a row for each figure.
 
     That may be `bench`, `sim`, `tune`, `sync advise`, `reproduce`, `predict`, `model`, `wisdom
-    show` or lab/apps/compare; `frame.attrs["kind"]` says which kind of rows it has. Objects in objects
-    become columns such as `context.machine` and `params.chunk_bytes`, and an interval two, such as
-    `ci95_ns.low` and `ci95_ns.high`. `candidate` is the algorithm with its parameters, or whose
-    library it is, or both.
+    show` or lab/apps/compare; `frame.attrs["kind"]` says which kind of rows it has. Objects in
+    objects become columns such as `context.machine` and `params.chunk_bytes`, and an interval two,
+    such as `ci95_ns.low` and `ci95_ns.high`. `candidate` is the algorithm with its parameters, or
+    whose library it is, or both.
 
     Raises:
         ResultsError: when the file is not a regular one or is longer than 64 MiB, or a line is cut

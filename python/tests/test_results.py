@@ -224,7 +224,7 @@ def test_what_is_not_installed(written, monkeypatch):
 
 def test_what_lies_in_the_tree_is_read():
     """Figures that commands have written, of several machines."""
-    folder = Path(__file__).parents[2] / "results"
+    folder = Path(__file__).parents[2] / "lab/results"
     paths = sorted(path for path in folder.rglob("*.json") if path.name != "topo.json")
     assert len(paths) > 50
     kinds = {consort.read_results(path).attrs["kind"] for path in paths}

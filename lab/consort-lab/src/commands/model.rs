@@ -59,8 +59,11 @@ pub(crate) struct Model {
 #[derive(Debug, Serialize)]
 struct Estimate {
     machine: String,
-    candidate: String,
-    estimate_ns: f64,
+    collective: &'static str,
+    pes: u32,
+    bytes: u64,
+    algorithm: String,
+    latency_ns: f64,
     chosen: bool,
 }
 
@@ -91,18 +94,21 @@ impl Model {
             .with_context(|| format!("no algorithm can serve this call on {name}"))?;
         let all: Vec<Estimate> = ranked(&catalog, &selected.query, |_| true)
             .into_iter()
-            .map(|(candidate, estimate_ns)| Estimate {
+            .map(|(candidate, latency_ns)| Estimate {
                 machine: name.clone(),
-                estimate_ns,
+                collective: self.collective.name(),
+                pes,
+                bytes: selected.query.bytes,
+                latency_ns,
                 chosen: candidate == *selected.candidate,
-                candidate: candidate.to_string(),
+                algorithm: candidate.to_string(),
             })
             .collect();
         output::tell(self.json.as_ref(), &all, || {
             let mut table = table(["algorithm", "estimate", ""]);
             for one in &all {
                 let mark = if one.chosen { "chosen" } else { "" };
-                table.add_row([one.candidate.clone(), time(one.estimate_ns), mark.to_owned()]);
+                table.add_row([one.algorithm.clone(), time(one.latency_ns), mark.to_owned()]);
             }
             let heading = format!("{}, on {name}, by the model", describe(&selected.query));
             format!("{}\n{}", wrapped(&heading), finish(table, &[1]))
