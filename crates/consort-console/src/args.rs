@@ -94,7 +94,7 @@ pub fn writable_file() -> impl TypedValueParser<Value = PathBuf> {
 }
 
 /// The arguments of the command. A file that follows `--json` or `--csv` as a word of its own,
-/// where it would be another argument, is told to be `--json=FILE`.
+/// where it would be another argument, is an error that suggests `--json=FILE`.
 pub fn parsed<P: Parser>(words: Vec<OsString>) -> P {
     let named = OUTPUTS.iter().find_map(|output| Some((output, file_after(output, &words)?)));
     // A name of a file is nothing else; other words are taken for what the parser takes them for.

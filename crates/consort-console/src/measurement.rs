@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::{
     interrupt, output,
-    report::{self, Told},
+    report::{self, Findings},
     results::Results,
 };
 
@@ -120,12 +120,12 @@ impl Measurement {
         &self,
         switches: &Switches,
         results: &Results,
-        told: &Told<'_, T>,
+        findings: &Findings<'_, T>,
     ) -> Result<()> {
         if results.are_for_programs() {
             self.warn(switches);
         }
-        self.tell_beside(switches, results, told, || self.print(switches, told.page))
+        self.tell_beside(switches, results, findings, || self.print(switches, findings.page))
     }
 
     /// Prints a page below its heading.
@@ -146,29 +146,29 @@ impl Measurement {
         &self,
         switches: &Switches,
         results: &Results,
-        told: &Told<'_, T>,
+        findings: &Findings<'_, T>,
         text: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
         let ended = self.begun.end(&self.watch, switches, interrupt::is_set(&self.stop));
         let context = &Context { busy: self.busy(switches), ..ended };
         let objects: Vec<_> =
-            told.objects.iter().map(|object| InContext { object, context }).collect();
+            findings.objects.iter().map(|object| InContext { object, context }).collect();
         let in_context = |row: &Value| {
             let mut row = row.clone();
             row["context"] = json!(context);
             row
         };
         let rows: Option<Vec<Value>> =
-            told.rows.as_ref().map(|rows| rows.iter().map(in_context).collect());
-        let report = || report::report(context, told).html();
+            findings.rows.as_ref().map(|rows| rows.iter().map(in_context).collect());
+        let report = || report::report(context, findings).html();
         results.write(&objects, rows.as_deref(), text, report)
     }
 
     /// A report alone, of results that have no context.
-    pub fn report<T>(&self, told: &Told<'_, T>) -> String {
+    pub fn report<T>(&self, findings: &Findings<'_, T>) -> String {
         let is_interrupted = interrupt::is_set(&self.stop);
         let context = self.begun.end(&self.watch, &Switches::default(), is_interrupted);
-        report::report(&Context { busy: None, ..context }, told).html()
+        report::report(&Context { busy: None, ..context }, findings).html()
     }
 }
 

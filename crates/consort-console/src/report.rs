@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::{output, this_machine::Machine};
 
 /// The results of a command, for all who read them.
-pub struct Told<'t, T> {
+pub struct Findings<'t, T> {
     /// Those for programs.
     pub objects: &'t [T],
     /// The rows of CSV, where they are not the objects.
@@ -30,17 +30,17 @@ pub struct Told<'t, T> {
 }
 
 /// A report of a measurement in its context.
-pub fn report<T>(context: &Context, told: &Told<'_, T>) -> Document {
+pub fn report<T>(context: &Context, findings: &Findings<'_, T>) -> Document {
     let mut document = begun(context);
-    (told.plots)(&mut document);
-    if !told.page.parts().is_empty() {
+    (findings.plots)(&mut document);
+    if !findings.page.parts().is_empty() {
         document.section("Tables");
-        add_page(&mut document, told.page);
+        add_page(&mut document, findings.page);
     }
     let mut machine = Page::default();
     Machine::of(&Topology::discover()).show(&mut machine);
     // `consort topo` shows just that.
-    if !told.page.parts().starts_with(machine.parts()) {
+    if !findings.page.parts().starts_with(machine.parts()) {
         document.section("The machine");
         add_page(&mut document, &machine);
     }

@@ -1,7 +1,7 @@
 //! Where the results of a measurement go: to a person as text, to programs as JSON and CSV, and to
 //! whoever looks at plots as a report.
 //!
-//! None of them keeps the others from being written: what fails is told at the end.
+//! None of them keeps the others from being written: errors come at the end.
 
 use std::path::PathBuf;
 
@@ -91,7 +91,7 @@ impl Results {
     }
 }
 
-/// The last of some errors, after the others are told.
+/// Prints all errors but the last, and returns that.
 fn last_of(mut errors: Vec<Error>) -> Result<()> {
     let last = errors.pop();
     for error in &errors {

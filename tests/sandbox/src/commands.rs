@@ -94,6 +94,21 @@ pub fn run_in(program: &str, folder: &Path, line: &str) -> Output {
     command.output().expect("the command starts")
 }
 
+/// Checks that a command ends with this status, prints nothing, and has these words in its error.
+///
+/// # Panics
+/// When it does not.
+#[track_caller]
+pub fn ends(program: &str, status: i32, line: &str, advice: &str) {
+    let mut command = Command::new(program);
+    command.args(line.split_whitespace()).env("CONSORT_WISDOM", "/nowhere/wisdom.toml");
+    let output = command.output().expect("the command starts");
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(status), "{line}: {said}");
+    assert!(said.contains(advice), "{line}: `{advice}` in {said}");
+    assert!(output.stdout.is_empty(), "{line}");
+}
+
 /// The text that a command has written to standard error.
 pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()

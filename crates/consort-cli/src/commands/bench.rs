@@ -6,8 +6,8 @@
 //! are programs of their own, which are launched in between too.
 //!
 //! 1. `arguments`: the arguments; `options`: the checked arguments, as a list of work;
-//! 2. `text`: the tables for people; `told`: who gets which results; `compare`: those of an earlier
-//!    run beside them;
+//! 2. `text`: the tables for people; `present`: the results for people and programs; `compare`: those
+//!    of an earlier run next to them;
 //! 3. `counting`: workloads with counting puts;
 //! 4. `online`, `overlap`, `look_up`, `region`, `sharing`, `openshmem`: refined choices,
 //!    computation during a broadcast, compiled wisdom, parallel regions, cores that others use too,
@@ -23,10 +23,10 @@ mod online;
 mod openshmem;
 mod options;
 mod overlap;
+mod present;
 mod region;
 mod sharing;
 mod text;
-mod told;
 
 use consort_console::{
     interrupt,

@@ -3,20 +3,19 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use consort::{
-    Algorithms, Arrival, Candidate, Collective, Fabric, MachineShape, Query, SyncMode, SyncModes,
-};
+use consort::{Algorithms, Arrival, Candidate, Fabric, MachineShape};
 use consort_bench::{
     harness::entry_and_exit_barrier,
     wisdom::{advised, usable, warn_if_untrusted},
 };
-use consort_fabric::{CallSpec, OperatorClass};
+use consort_fabric::CallSpec;
 use consort_tuner::{Catalog, ChosenBy, Measured, Selection, Selector, Wisdom, ranked, same};
 use serde::Serialize;
 
 use crate::{record::Record, wisdom_file};
 use consort_console::{
     args,
+    call::Call,
     output::{self, finish, table, time},
 };
 
@@ -30,25 +29,12 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// The operation: barrier, broadcast, all_reduce and so on
-    #[arg(value_name = "COLLECTIVE")]
-    collective: Collective,
-    /// Bytes of a block, such as 8192, 8k or 1M
-    #[arg(long, value_name = "SIZE", default_value = "8", value_parser = args::size)]
-    bytes: usize,
+    #[command(flatten)]
+    call: Call,
     /// The size of the team [default: one PE for each usable core, two at least; of mixed:2x1 and
     /// such those of two machines]
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes: Option<u32>,
-    /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all
-    #[arg(long, value_name = "MODE", default_value = "mine")]
-    sync: SyncModes,
-    /// The buffers lie in symmetric memory, as they must in a call that may return early
-    #[arg(long)]
-    symmetric: bool,
-    /// The operator does not commute, as for every closure
-    #[arg(long)]
-    ordered: bool,
     /// Show every candidate with the model's estimate
     #[arg(long)]
     all: bool,
@@ -123,7 +109,7 @@ impl Explain {
             None => usable(&path, &identity),
         };
         let cores = algorithms.cores();
-        let query = self.query(pes);
+        let query = self.call.query(pes);
         let selector = Selector::new(algorithms, Measured::new(wisdom.as_ref(), cores));
         let selected = selector.select(&CallSpec::from(&query));
         let selected = selected.context("no algorithm can serve this call")?;
@@ -147,21 +133,6 @@ impl Explain {
         };
         let usual = || Algorithms::of(self.fabric).cores().max(2);
         self.pes.or(of_machines).unwrap_or_else(usual)
-    }
-
-    /// The query about the call, for this many PEs.
-    fn query(&self, pes: u32) -> Query {
-        let operator =
-            if self.ordered { OperatorClass::Ordered } else { OperatorClass::Commutative };
-        Query {
-            collective: self.collective,
-            sync: self.sync,
-            pes,
-            bytes: self.bytes as u64,
-            operator,
-            // A call that may return early needs its data in symmetric memory.
-            symmetric: self.symmetric || self.sync.exit == SyncMode::None,
-        }
     }
 
     fn tell(

@@ -15,7 +15,7 @@ use consort_console::{
     args, interrupt,
     measurement::Measurement,
     output::progress::Progress,
-    report::{Told, add_page},
+    report::{Findings, add_page},
     results::Results,
 };
 
@@ -100,8 +100,8 @@ impl Advise {
             add_page(document, &advice);
             sections::plots(document, &entries);
         };
-        let told = Told { objects: &entries, rows: None, page: &page, plots: &plots };
-        measurement.tell(&Switches::default(), &self.results, &told)?;
+        let findings = Findings { objects: &entries, rows: None, page: &page, plots: &plots };
+        measurement.tell(&Switches::default(), &self.results, &findings)?;
         Ok(interrupt::ending(&measurement.stop))
     }
 }

@@ -12,8 +12,8 @@ mod places;
 mod text;
 
 use consort_console::{
-    args, interrupt, measurement::Measurement, output::progress::Progress, report::Told, require,
-    results::Results, this_machine::Machine,
+    args, interrupt, measurement::Measurement, output::progress::Progress, report::Findings,
+    require, results::Results, this_machine::Machine,
 };
 use std::{io, process::ExitCode, sync::atomic::AtomicBool, time::Duration};
 
@@ -95,13 +95,13 @@ impl Topo {
         };
         let report = Report { machine: Machine::of(&topology), measured, not_measured };
         let plots = |document: &mut Document| heat::plot(document, &report);
-        let told = Told {
+        let findings = Findings {
             objects: std::slice::from_ref(&report),
             rows: Some(transfers(&report)?),
             page: &text::page(&report),
             plots: &plots,
         };
-        measurement.tell(&Switches::default(), &self.results, &told)?;
+        measurement.tell(&Switches::default(), &self.results, &findings)?;
         Ok(interrupt::ending(&measurement.stop))
     }
 }

@@ -20,7 +20,7 @@ mod plots;
 mod watch;
 
 use consort_console::{
-    args, interrupt, measurement::Measurement, output::overrun, report::Told, require,
+    args, interrupt, measurement::Measurement, output::overrun, report::Findings, require,
     results::Results,
 };
 use std::{
@@ -276,13 +276,13 @@ impl Tune {
             replayed: replayed.as_ref(),
             contradictions: &contradictions,
         };
-        let told = Told {
+        let findings = Findings {
             objects: &[story.json()],
             rows: Some(story.rows()?),
             page: &story.page(),
             plots: &|document: &mut Document| plots::plots(document, &story),
         };
-        measurement.tell(bench.switches(), &self.results, &told)
+        measurement.tell(bench.switches(), &self.results, &findings)
     }
 
     fn check(&self, path: &Path, measurement: &Measurement, meter: &mut Meter) -> Result<ExitCode> {
@@ -299,13 +299,13 @@ impl Tune {
         let checked = check::run(&request, &mut bench, &wisdom, meter)?;
         meter.finish();
         tell_overrun(measurement.elapsed(), budget, &bench);
-        let told = Told {
+        let findings = Findings {
             objects: std::slice::from_ref(&checked),
             rows: Some(checked.rows()?),
             page: &checked.page(path),
             plots: &|document: &mut Document| checked.plot(document),
         };
-        measurement.tell(bench.switches(), &self.results, &told)?;
+        measurement.tell(bench.switches(), &self.results, &findings)?;
         Ok(match checked.passed {
             true => ExitCode::SUCCESS,
             false if interrupt::is_set(stop) => interrupt::ending(stop),

@@ -2,6 +2,8 @@
 
 use std::process::{Command, Output};
 
+use consort_sandbox::commands::ends;
+
 fn consort(words: &str) -> Output {
     Command::new(env!("CARGO_BIN_EXE_consort"))
         .args(words.split_whitespace())
@@ -10,19 +12,11 @@ fn consort(words: &str) -> Output {
         .expect("the command starts")
 }
 
-/// A command ends with this status at once, and says this.
-#[track_caller]
-fn ends(status: i32, words: &str, advice: &str) {
-    let output = consort(words);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{words}: {said}");
-    assert!(said.contains(advice), "{words}: `{advice}` in {said}");
-    assert!(output.stdout.is_empty(), "{words}");
-}
+const PROGRAM: &str = env!("CARGO_BIN_EXE_consort");
 
 #[track_caller]
 fn refused(words: &str, advice: &str) {
-    ends(2, words, advice);
+    ends(PROGRAM, 2, words, advice);
 }
 
 #[test]
@@ -122,13 +116,28 @@ fn files_are_tried_before_anything_is_measured() {
         "explain barrier",
         "wisdom show",
     ] {
-        ends(1, &format!("{words} --json=/nowhere/out"), "cannot write /nowhere/out: No such");
-        ends(1, &format!("{words} --json=/"), "cannot write /: it is a directory");
+        ends(
+            PROGRAM,
+            1,
+            &format!("{words} --json=/nowhere/out"),
+            "cannot write /nowhere/out: No such",
+        );
+        ends(PROGRAM, 1, &format!("{words} --json=/"), "cannot write /: it is a directory");
     }
     for words in ["bench barrier", "tune", "topo"] {
-        ends(1, &format!("{words} --csv=/nowhere/out"), "cannot write /nowhere/out: No such");
-        ends(1, &format!("{words} --report /nowhere/out"), "cannot write /nowhere/out: No such");
-        ends(1, &format!("{words} --report /"), "cannot write /: it is a directory");
+        ends(
+            PROGRAM,
+            1,
+            &format!("{words} --csv=/nowhere/out"),
+            "cannot write /nowhere/out: No such",
+        );
+        ends(
+            PROGRAM,
+            1,
+            &format!("{words} --report /nowhere/out"),
+            "cannot write /nowhere/out: No such",
+        );
+        ends(PROGRAM, 1, &format!("{words} --report /"), "cannot write /: it is a directory");
     }
 }
 

@@ -142,17 +142,17 @@ fn read_entry(table: &Table) -> Result<Entry, toml::Error> {
 impl fmt::Display for Wisdom {
     /// Writes the text of the file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let identity = self.identity();
+        let Identity { library, machine, arrival, revisions } = self.identity();
         let mut file = Writer::default();
         file.table(&["wisdom"]);
         file.plain("format", FORMAT);
-        file.string("library", &identity.library);
-        file.string("machine", &identity.machine);
-        file.string("arrival", identity.arrival);
+        file.string("library", library);
+        file.string("machine", machine);
+        file.string("arrival", arrival);
         file.plain("entries", self.entries().len());
         // The revisions of the algorithms that the entries name.
         file.table(&["wisdom", "algorithms"]);
-        for (name, revision) in identity.revisions.only(&self.algorithms()) {
+        for (name, revision) in revisions.only(&self.algorithms()) {
             file.plain(&name, revision);
         }
         self.entries().for_each(|entry| write_entry(entry, &mut file));

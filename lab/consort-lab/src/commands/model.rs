@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use consort::{Collective, Query, SyncMode, SyncModes};
 use consort_bench::asked::describe;
 use consort_console::{
     args,
+    call::Call,
     output::{self, finish, table, time, wrapped},
 };
-use consort_fabric::{CallSpec, OperatorClass};
+use consort_fabric::CallSpec;
 use consort_tuner::{Measured, Selector, ranked};
 use serde::Serialize;
 
@@ -28,27 +28,14 @@ Examples:
 #[derive(clap::Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Model {
-    /// The operation: barrier, broadcast, all_reduce and so on
-    #[arg(value_name = "COLLECTIVE")]
-    collective: Collective,
+    #[command(flatten)]
+    call: Call,
     /// A machine's name, or the path of a description that ends in .toml
     #[arg(long, value_name = "NAME|FILE", default_value = "scc")]
     machine: String,
-    /// Bytes of a block, such as 8192, 8k or 1M
-    #[arg(long, value_name = "SIZE", default_value = "8", value_parser = args::size)]
-    bytes: usize,
     /// The size of the team [default: all PEs of the machine]
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes: Option<u32>,
-    /// Synchronization modes: strict, loose, mine, or ENTRY/EXIT as in mine/all
-    #[arg(long, value_name = "MODE", default_value = "mine")]
-    sync: SyncModes,
-    /// The buffers lie in symmetric memory
-    #[arg(long)]
-    symmetric: bool,
-    /// The operator does not commute, as for every closure
-    #[arg(long)]
-    ordered: bool,
     /// Write one JSON object per algorithm, to the file or else to standard output (`-`)
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
         default_missing_value = "-", value_parser = args::writable())]
@@ -76,19 +63,7 @@ impl Model {
         let machine = named::machine(&self.machine)?;
         let (name, pes) = (machine.name.clone(), self.pes.unwrap_or(machine.pes()));
         let catalog = Described::of(machine, pes)?;
-        let query = Query {
-            collective: self.collective,
-            sync: self.sync,
-            pes,
-            bytes: self.bytes as u64,
-            operator: if self.ordered {
-                OperatorClass::Ordered
-            } else {
-                OperatorClass::Commutative
-            },
-            // A call that may return early needs its data in symmetric memory.
-            symmetric: self.symmetric || self.sync.exit == SyncMode::None,
-        };
+        let query = self.call.query(pes);
         let selected = Selector::new(&catalog, Measured::Nothing)
             .select(&CallSpec::from(&query))
             .with_context(|| format!("no algorithm can serve this call on {name}"))?;
@@ -96,7 +71,7 @@ impl Model {
             .into_iter()
             .map(|(candidate, latency_ns)| Estimate {
                 machine: name.clone(),
-                collective: self.collective.name(),
+                collective: query.collective.name(),
                 pes,
                 bytes: selected.query.bytes,
                 latency_ns,

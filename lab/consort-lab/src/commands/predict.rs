@@ -9,7 +9,7 @@ use consort_console::{
     measurement::Measurement,
     output::{self, brief, progress::Progress, time},
     refuse,
-    report::Told,
+    report::Findings,
     require,
     results::Results,
 };
@@ -126,7 +126,7 @@ impl Predict {
             }
         };
         let (rows, page) = (Some(rows(&predicted)?), &page(&predicted));
-        measurement.tell(&none, &self.results, &Told { objects, rows, page, plots: &plots })?;
+        measurement.tell(&none, &self.results, &Findings { objects, rows, page, plots: &plots })?;
         let calls = predicted.calls.len() + predicted.missing;
         let why = output::overrun::parts([
             (format!("simulating {calls} calls"), predicted.simulating),

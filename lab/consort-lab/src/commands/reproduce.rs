@@ -7,7 +7,7 @@ use consort_console::{
     args, interrupt,
     measurement::Measurement,
     output::{self, progress::Progress},
-    report::Told,
+    report::Findings,
     require,
     results::Results,
 };
@@ -37,7 +37,7 @@ const QUICK: Duration = Duration::from_secs(7);
 /// The default budget of one claim.
 const THOROUGH: Duration = Duration::from_secs(15);
 
-/// The most letters of an error in a verdict; it is told as a whole besides.
+/// The most letters of an error in a verdict; the whole error is printed, too.
 const MOST_LETTERS: usize = 200;
 
 const EXAMPLES: &str = "\
@@ -231,13 +231,13 @@ impl Reproduce {
 
     fn tell(&self, run: &Run<'_>, text: impl FnOnce() -> Result<()>) -> Result<()> {
         let quantities = run.evaluated.iter().flat_map(|(_, outcome)| outcome.quantities.clone());
-        let told = Told {
+        let findings = Findings {
             objects: &quantities.collect::<Vec<Quantity>>(),
             rows: None,
             page: &Page::default(),
             plots: &|document: &mut Document| plots::plots(document, &run.evaluated),
         };
-        run.measurement.tell_beside(&Switches::default(), &self.results, &told, text)
+        run.measurement.tell_beside(&Switches::default(), &self.results, &findings, text)
     }
 }
 

@@ -25,7 +25,7 @@ use consort_console::{
     interrupt,
     measurement::Measurement,
     output::{self, progress::Progress},
-    report::Told,
+    report::Findings,
 };
 use options::Options;
 
@@ -90,14 +90,14 @@ impl Sim {
         }
         let records: Vec<_> = all.iter().map(|one| one.record(&conditions)).collect();
         let page = page::page(&conditions, &all, &left_out, self.sweep);
-        let told = Told {
+        let findings = Findings {
             objects: &records,
             rows: None,
             page: &page,
             plots: &|document| plots::plots(document, &conditions, &all),
         };
         let text = || output::print(&output::page(&page));
-        self.results.write(&records, None, text, || measurement.report(&told))?;
+        self.results.write(&records, None, text, || measurement.report(&findings))?;
         Ok(interrupt::ending(stop))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use consort_sandbox::commands::{check_helps, examples};
+use consort_sandbox::commands::{check_helps, ends, examples};
 
 /// The examples that the documents and other tests run; the others take long.
 const RUN: [&str; 2] = ["machines", "model"];
@@ -15,19 +15,11 @@ fn lab(words: &str) -> Output {
         .expect("the command starts")
 }
 
-/// A command ends with this status at once, and says this.
-#[track_caller]
-fn ends(status: i32, words: &str, advice: &str) {
-    let output = lab(words);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{words}: {said}");
-    assert!(said.contains(advice), "{words}: `{advice}` in {said}");
-    assert!(output.stdout.is_empty(), "{words}");
-}
+const PROGRAM: &str = env!("CARGO_BIN_EXE_consort-lab");
 
 #[track_caller]
 fn refused(words: &str, advice: &str) {
-    ends(2, words, advice);
+    ends(PROGRAM, 2, words, advice);
 }
 
 #[test]
@@ -76,16 +68,31 @@ fn full_device_is_an_error() {
 #[test]
 fn files_are_tried_before_anything_is_simulated() {
     for words in ["predict", "reproduce H6", "machines", "model barrier", "sim broadcast"] {
-        ends(1, &format!("{words} --json=/nowhere/out"), "cannot write /nowhere/out: No such");
-        ends(1, &format!("{words} --json=/"), "cannot write /: it is a directory");
+        ends(
+            PROGRAM,
+            1,
+            &format!("{words} --json=/nowhere/out"),
+            "cannot write /nowhere/out: No such",
+        );
+        ends(PROGRAM, 1, &format!("{words} --json=/"), "cannot write /: it is a directory");
     }
     for words in ["predict", "reproduce --all", "sim barrier"] {
-        ends(1, &format!("{words} --csv=/nowhere/out"), "cannot write /nowhere/out: No such");
-        ends(1, &format!("{words} --report /nowhere/out"), "cannot write /nowhere/out: No such");
+        ends(
+            PROGRAM,
+            1,
+            &format!("{words} --csv=/nowhere/out"),
+            "cannot write /nowhere/out: No such",
+        );
+        ends(
+            PROGRAM,
+            1,
+            &format!("{words} --report /nowhere/out"),
+            "cannot write /nowhere/out: No such",
+        );
     }
     for option in ["trace", "picture"] {
         let words = format!("sim broadcast --algorithm flat --{option} /nowhere/out");
-        ends(1, &words, "cannot write /nowhere/out: No such");
+        ends(PROGRAM, 1, &words, "cannot write /nowhere/out: No such");
     }
 }
 

@@ -18,7 +18,7 @@ use consort_console::{
     interrupt,
     measurement::Measurement,
     output::{progress::Progress, time},
-    report::{Told, axes},
+    report::{Findings, axes},
     results::Results,
 };
 
@@ -45,13 +45,13 @@ pub(super) fn run(survey: &Survey, results: &Results) -> Result<ExitCode> {
     };
     let report = Report { pes: survey.pes, surveyed: &surveyed };
     let rows = surveyed.distances.iter().map(serde_json::to_value);
-    let told = Told {
+    let findings = Findings {
         objects: &[report],
         rows: Some(rows.collect::<Result<Vec<Value>, _>>()?),
         page: &page(&surveyed),
         plots: &|document| plot(document, &surveyed),
     };
-    measurement.tell(&Switches::default(), results, &told)?;
+    measurement.tell(&Switches::default(), results, &findings)?;
     Ok(interrupt::ending(&measurement.stop))
 }
 

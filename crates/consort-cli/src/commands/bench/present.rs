@@ -1,4 +1,4 @@
-//! Tells the results of all workloads, beside those of an earlier run if one is named.
+//! Presents the results of all workloads, next to those of an earlier run if one is named.
 
 use std::ops::Deref;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{arguments::Bench, text::name};
 use crate::plots::{figures, sections};
-use consort_console::{measurement::Measurement, report::Told};
+use consort_console::{measurement::Measurement, report::Findings};
 
 /// What a line or a bar of a figure is called.
 fn line(figure: &Figure) -> String {
@@ -56,8 +56,8 @@ impl Bench {
         plots: &dyn Fn(&mut Document),
     ) -> Result<()> {
         let Some(old) = self.old.as_deref() else {
-            let told = Told { objects, rows: None, page, plots };
-            return measurement.tell(switches, &self.results, &told);
+            let findings = Findings { objects, rows: None, page, plots };
+            return measurement.tell(switches, &self.results, &findings);
         };
         let mut objects =
             objects.iter().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>()?;
@@ -73,8 +73,8 @@ impl Bench {
             compared.warnings.iter().for_each(|text| document.note(Tone::Warning, text.deref()));
             plots(document);
         };
-        let told = Told { objects: &objects, rows: None, page: &both, plots: &plots };
-        measurement.tell(switches, &self.results, &told)?;
+        let findings = Findings { objects: &objects, rows: None, page: &both, plots: &plots };
+        measurement.tell(switches, &self.results, &findings)?;
         if self.results.are_for_programs() {
             tracing::warn!("{}", compared.summary);
         }
