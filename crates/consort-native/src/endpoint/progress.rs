@@ -168,18 +168,24 @@ mod tests {
     use std::{
         cell::Cell,
         future::poll_fn,
+        hint,
+        panic::Location,
         sync::{
             Arc,
-            atomic::{AtomicBool, Ordering::Relaxed},
+            atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
         },
         task::Poll,
         thread,
+        time::Duration,
     };
 
     use consort_fabric::Rank;
 
     use super::*;
-    use crate::launch::{config::Config, job::Job};
+    use crate::{
+        call::operands::Operands,
+        launch::{config::Config, job::Job},
+    };
 
     /// The peer sends the last message and finishes, between a poll of the operations and a look
     /// around; then its PE gets no core until it is time for another look.
@@ -207,5 +213,49 @@ mod tests {
         end.add_progress_callback(&callback);
         let ended = end.block_until(0, None, || is_over.load(Relaxed).then_some(()));
         assert_eq!((ended, job.failure()), (Ok(Some(())), None));
+    }
+
+    /// A peer makes its last call and finishes while this PE, whose last call is the same one,
+    /// compares its calls again and again.
+    #[test]
+    fn peer_that_finishes_during_a_comparison_has_made_its_calls() {
+        const REGIONS: usize = 200_000;
+        const LIMIT: Duration = Duration::from_secs(2); // on a busy machine
+        let job = Job::new(Config::of_two()).expect("some memory");
+        let (arrived, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let meet = |place: usize| {
+            arrived.fetch_add(1, SeqCst);
+            while arrived.load(SeqCst) < 2 * (place + 1) {
+                hint::spin_loop();
+            }
+        };
+        let make_a_call = |end: &Endpoint| {
+            // SAFETY: the call is dropped at once, and has no symmetric operands.
+            drop(unsafe { end.begin(1, 1, &Operands::NONE, Location::caller()) });
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let end = Endpoint::new(Arc::clone(&job), Rank(1)).expect("memory");
+                for region in (0..REGIONS).take_while(|_| !is_over.load(SeqCst)) {
+                    meet(2 * region);
+                    make_a_call(&end);
+                    end.mark_finished();
+                    meet(2 * region + 1);
+                }
+            });
+            let end = Endpoint::new(Arc::clone(&job), Rank(0)).expect("memory");
+            let begun = Instant::now();
+            for region in (0..REGIONS).take_while(|_| !is_over.load(SeqCst)) {
+                make_a_call(&end);
+                meet(2 * region);
+                while !end.group().is_alone() {
+                    end.check_peers();
+                }
+                is_over.store(job.is_poisoned() || begun.elapsed() > LIMIT, SeqCst);
+                job.begin_region();
+                meet(2 * region + 1);
+            }
+        });
+        assert_eq!(job.failure(), None);
     }
 }

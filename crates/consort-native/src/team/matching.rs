@@ -77,10 +77,13 @@ impl Group {
         let word = self.word(last);
         let last_steps = end.wrapping_sub(word) & SEQUENCE_MASK;
         for peer in self.others() {
+            // First, because the peer may begin this call, finish and leave between two reads here.
+            // What it did before it left is then visible.
+            let has_left = self.has_left(peer);
             let finished = self.memory.finished(peer, job.region());
             let is_short = finished.is_some_and(|finished| finished + last_steps <= end);
-            let never_joined = || !self.memory.has_begun(peer, last, word) && self.has_left(peer);
-            if is_short || finished.is_none() && never_joined() {
+            let never_joined = || finished.is_none() && !self.memory.has_begun(peer, last, word);
+            if is_short || has_left && never_joined() {
                 return self.miss(peer, rank, self.call_of(rank, word));
             }
         }
