@@ -20,7 +20,7 @@ use clap::{CommandFactory as _, Parser};
 use consort_console::{command, session::Session};
 
 use commands::{
-    bench::{self, Bench},
+    bench::Bench,
     cc::{self, Cc},
     completions::Completions,
     explain::Explain,
@@ -38,9 +38,9 @@ use compiler::Language;
 const EXAMPLES: &str = "\
 Examples:
   consort tune                                   measure this machine, once
-  consort explain reduce --bytes 8k --pes 2      what serves such a call
-  consort bench broadcast --bytes 8,8k,1M        times, and the machine's limits
-  consort sync advise --section 100 --threads 8  which lock for such sections
+  consort explain reduce --bytes 8k --pes 2      show the algorithm of a call
+  consort bench barrier                          next to other libraries
+  consort sync advise --section 100 --threads 8  recommend a lock
   consort cc prog.c -o prog                      compile an OpenSHMEM program
   consort run -n 4 ./prog                        run it as four processes
 
@@ -98,9 +98,7 @@ pub fn main() -> ExitCode {
         Command::Cxx(cc) => cc.run(Language::Cxx),
         Command::Install(install) => install.run().map(done),
         Command::Sync(sync) => sync.run(),
-        Command::Completions(completions) => {
-            completions.run(&Consort::command(), &bench::names()).map(done)
-        }
+        Command::Completions(completions) => completions.run(&Consort::command()).map(done),
         Command::Man(man) => man.run(&Consort::command()).map(done),
     })
 }

@@ -18,15 +18,15 @@ use crate::{
 /// The files that somebody asked for.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Results {
-    /// Write JSON, one object a line, to the file or else to standard output (`-`)
+    /// Write JSON lines to FILE, or print them
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
         default_missing_value = "-", value_parser = args::writable())]
     pub json: Option<PathBuf>,
-    /// Write the rows of the JSON as CSV, to the file or else to standard output (`-`)
+    /// Write the same as CSV to FILE, or print it
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
         default_missing_value = "-", value_parser = args::writable())]
     pub csv: Option<PathBuf>,
-    /// Write a report with plots, as one HTML file for a browser
+    /// Write a report with plots for a browser
     #[arg(long, value_name = "FILE.html", value_parser = args::writable_file())]
     pub report: Option<PathBuf>,
 }

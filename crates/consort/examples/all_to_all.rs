@@ -2,7 +2,8 @@
 //! counting puts.
 //!
 //! Source: Dinan et al., "Reducing Synchronization Overhead Through Bundled Communication" (2014),
-//! sections 1.2, 2 and 3.2, Listings 1.1 to 1.5. `consort bench counted-all-to-all` times it.
+//! sections 1.2, 2 and 3.2, Listings 1.1 to 1.5. `consort bench counting counted-all-to-all` times
+//! it.
 //!
 //! ```sh
 //! cargo run --release -p consort --example all_to_all             # four PEs

@@ -39,15 +39,25 @@ pub fn subcommands(help: &str) -> Vec<&str> {
     names.collect()
 }
 
-/// The help texts of a command and of all below it, each with the words that ask for it.
+/// The help text of a command, by this option, in 80 columns.
+fn help_of(program: &str, command: &[&str], option: &str) -> String {
+    let mut asked = Command::new(program);
+    let output = asked.args(command).arg(option).env("COLUMNS", "80").output();
+    let output = output.expect("the command starts");
+    assert!(output.status.success(), "{command:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// The help texts of a command and of all below it, each with the words that ask for it. Those with
+/// a short and a long help have the long one.
 ///
 /// # Panics
 /// When a help text is refused.
 pub fn helps(program: &str, command: &[&str]) -> Vec<(String, String)> {
-    let output = Command::new(program).args(command).arg("--help").output();
-    let output = output.expect("the command starts");
-    assert!(output.status.success(), "{command:?}");
-    let help = String::from_utf8(output.stdout).expect("text");
+    let mut help = help_of(program, command, "--help");
+    if help.contains(" --help-all ") {
+        help = help_of(program, command, "--help-all");
+    }
     let names = subcommands(&help).into_iter();
     let below: Vec<_> =
         names.flat_map(|name| helps(program, &[command, &[name]].concat())).collect();
@@ -67,15 +77,27 @@ pub fn examples(program: &str, command: &[&str]) -> Vec<String> {
     helps(program, command).into_iter().flat_map(of_help).collect()
 }
 
-/// Checks that each command has examples, and that its help fits: 100 columns, and 80 for examples.
+/// Checks that the help of each command below this one fits a screen of 80 x 24.
+///
+/// # Panics
+/// When one does not.
+pub fn check_screens(program: &str, command: &str) {
+    for (words, _) in helps(program, &[command]) {
+        let help = help_of(program, &words.split(' ').collect::<Vec<_>>(), "--help");
+        // A prompt follows.
+        assert!(help.lines().count() < 24, "{words}: {help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 80), "{words}: {help}");
+    }
+}
+
+/// Checks that each command has examples, and that its help fits 80 columns.
 ///
 /// # Panics
 /// When one has none, or does not fit.
 pub fn check_helps(program: &str, name: &str) {
     for (command, help) in helps(program, &[]) {
-        assert!(help.lines().all(|line| line.chars().count() <= 100), "{command}: {help}");
         let (_, examples) = help.split_once("\nExamples:\n").unwrap_or_default();
-        let long = examples.lines().find(|line| line.chars().count() > 80);
+        let long = help.lines().find(|line| line.chars().count() > 80);
         assert_eq!(long, None, "{name} {command} --help");
         let needs_none = command.contains(' ') || help.contains("\nCommands:\n");
         let begins = format!("  {name} ");

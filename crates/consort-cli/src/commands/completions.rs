@@ -31,14 +31,14 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    /// Prints the script for `command`, of which `bench` times what is named in `benched`.
+    /// Prints the script for `command`.
     ///
     /// # Errors
     /// When standard output cannot be written.
-    pub(crate) fn run(self, command: &Command, benched: &[&'static str]) -> Result<()> {
+    pub(crate) fn run(self, command: &Command) -> Result<()> {
         let shown = command.get_subcommands().filter(|it| !it.is_hide_set()).cloned();
         let mut shown = Command::new("consort").version("").subcommands(shown);
-        shown = shown.mut_subcommands(|it| with_names(it, benched));
+        shown = shown.mut_subcommands(with_names);
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut shown, "consort", &mut script);
         output::print_as_it_is(&String::from_utf8(script)?)
@@ -46,23 +46,19 @@ impl Completions {
 }
 
 /// A command whose arguments know the names that they may be.
-fn with_names(command: Command, benched: &[&'static str]) -> Command {
-    let times = command.get_name() == "bench";
+fn with_names(command: Command) -> Command {
     let named = command.mut_args(|argument| {
-        let names = match argument.get_id().as_str() {
-            "what" if times => benched.to_vec(),
-            id => names_of(id),
-        };
+        let names = names_of(argument.get_id().as_str());
         let is_known = argument.get_value_parser().possible_values().is_some() || names.is_empty();
         if is_known { argument } else { argument.value_parser(PossibleValuesParser::new(names)) }
     });
-    named.mut_subcommands(|it| with_names(it, benched))
+    named.mut_subcommands(with_names)
 }
 
 /// What an argument of this name may be, in whichever command.
 fn names_of(id: &str) -> Vec<&'static str> {
     match id {
-        "what" | "collective" => Collective::EVERY.map(Collective::name).to_vec(),
+        "collective" => Collective::EVERY.map(Collective::name).to_vec(),
         "algorithm" => {
             let all = Collective::EVERY.into_iter().flat_map(consort_collectives::names).copied();
             all.collect::<BTreeSet<_>>().into_iter().collect()

@@ -66,7 +66,7 @@ fn page(command: &Command, name: &str) -> io::Result<Vec<u8>> {
     if command.get_subcommands().any(|it| !it.is_hide_set()) {
         page.render_subcommands_section(&mut out)?;
     }
-    if let Some(after) = command.get_after_help() {
+    if let Some(after) = command.get_after_long_help().or_else(|| command.get_after_help()) {
         notes(&after.to_string()).to_writer(&mut out)?;
     }
     Ok(out)

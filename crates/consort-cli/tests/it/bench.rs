@@ -95,8 +95,8 @@ const CONTEXT: [&str; 7] = ["machine", "date", "version", "commit", "load", "bus
 fn every_collective_prints_figures_with_exactly_the_keys() {
     let lines = [
         "bench barrier --budget 0 --json",
-        "bench broadcast --bytes 8,8k --budget 0 --json --mode latency --rewrite --fresh 3",
-        "bench reduce --bytes 64 --sync strict,loose,mine/all --budget 0 --json --arrival skewed",
+        "bench collective broadcast --bytes 8,8k --budget 0 --json --mode latency --rewrite --fresh 3",
+        "bench collective reduce --bytes 64 --sync strict,loose,mine/all --budget 0 --json --arrival skewed",
     ];
     for line in lines {
         let objects = objects(line);
@@ -118,7 +118,7 @@ fn every_collective_prints_figures_with_exactly_the_keys() {
 fn each_object_and_each_table_says_where_and_when_it_was_measured() {
     for line in [
         "bench barrier --budget 0",
-        "bench stencil --budget 0.3",
+        "bench counting stencil --budget 0.3",
         "bench look-up --budget 0",
         "topo --budget 0",
         "topo --fabric processes --budget 0",
@@ -148,7 +148,9 @@ fn each_object_and_each_table_says_where_and_when_it_was_measured() {
 
 #[test]
 fn more_pes_than_cores_share_them() {
-    let page = stdout("bench reduce --pes 16 --bytes 8 --budget 0 --algorithm knomial(radix=4)");
+    let page = stdout(
+        "bench collective reduce --pes 16 --bytes 8 --budget 0 --algorithm knomial(radix=4)",
+    );
     assert!(page.contains("knomial(radix=4)"), "{page}");
     assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
     // On a machine of 16 cores or more nothing is shared.
@@ -157,7 +159,7 @@ fn more_pes_than_cores_share_them() {
 
 #[test]
 fn one_pe_is_a_team() {
-    assert!(stdout("bench broadcast --pes 1 --bytes 8 --budget 0").contains("1 PE"));
+    assert!(stdout("bench collective broadcast --pes 1 --bytes 8 --budget 0").contains("1 PE"));
 }
 
 #[test]
@@ -172,7 +174,7 @@ fn figures_go_to_a_file() {
 /// A call of 128 MiB alone takes longer than nothing.
 #[test]
 fn what_takes_longer_than_its_budget_says_why() {
-    let output = consort("bench broadcast --bytes 128M --budget 0 --peers std");
+    let output = consort("bench collective broadcast --bytes 128M --budget 0 --peers std");
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{complaint}");
     assert!(complaint.contains("not 0.0 s: a launch of 2 kinds of work"), "{complaint}");
@@ -198,7 +200,7 @@ fn workloads_are_timed_by_counting_and_by_what_it_replaces() {
         ("counted-all-to-all", "--bytes 8,4k,64k --pes 3", 3, &ways),
         ("stencil", "--bytes 8,4k --pes 3", 3, &ways[..2]),
     ] {
-        let line = format!("bench {name} {options} --budget 0 --json");
+        let line = format!("bench counting {name} {options} --budget 0 --json");
         let Some(text) = undisturbed(&line) else { continue };
         for line in text.lines() {
             let object: Value = serde_json::from_str(line).expect("JSON");
@@ -259,33 +261,39 @@ fn look_ups_are_timed_in_a_table_that_is_small() {
 #[test]
 fn bad_input_is_refused_with_advice() {
     let refused = [
-        ("bench", "WHAT"),
-        ("bench shuffle", "use barrier, broadcast"),
-        ("bench shuffle", "or put-signal, put-rate, put-bandwidth, counted-put, bundle"),
-        ("bench counted-put --pes 3", "has two PEs"),
-        ("bench bundle --bytes 32", "up to 24 bytes"),
-        ("bench stencil --pes 1", "2 to 1024"),
-        ("bench counted-put --sync loose", "waiting, budget and class alone"),
-        ("bench online --sync loose", "waiting and budget alone"),
-        ("bench overlap --pes 1", "somebody to send to"),
-        ("bench look-up --bytes 8", "PEs and budget alone"),
+        ("bench", "Usage: consort bench <COMMAND>"),
+        ("bench shuffle", "`consort bench --help` lists them"),
+        ("bench all_reduce", "use `consort bench collective all_reduce`"),
+        ("bench put-rate --bytes 8", "use `consort bench point-to-point put-rate`"),
+        ("bench stencil", "use `consort bench counting stencil`"),
+        ("bench queue", "use `consort bench container queue`"),
+        ("bench collective shuffle", "use barrier, broadcast"),
+        ("bench collective barrier", "use `consort bench barrier`"),
+        ("bench counting shuffle", "counted-put, bundle, counted-all-to-all, stencil"),
+        ("bench counting counted-put --pes 3", "has two PEs"),
+        ("bench counting bundle --bytes 32", "up to 24 bytes"),
+        ("bench counting stencil --pes 1", "2 to 1024"),
+        ("bench counting counted-put --sync loose", "unexpected argument '--sync'"),
+        ("bench online --sync loose", "unexpected argument '--sync'"),
+        ("bench overlap --pes 1", "at least one receiver"),
+        ("bench look-up --bytes 8", "unexpected argument '--bytes'"),
         ("bench look-up --pes 100000", "1 to 1024"),
-        ("bench region --pes 0", "--pes 0: use 1 to 1024"),
-        ("bench region --pes 2,100000", "--pes 100000: use 1 to 1024"),
+        ("bench region --pes 0", "use 1 to 1024"),
+        ("bench region --pes 2,100000", "use 1 to 1024"),
         ("bench region --pes two", "two"),
-        ("bench region --bytes 8", "PEs, budget and class alone"),
-        ("bench barrier --pes 2,8", "several are for region alone"),
-        ("bench reduce --bytes 12", "multiple of 8"),
-        ("bench reduce --bytes banana", "banana"),
-        ("bench reduce --sync tight", "strict, loose, mine"),
-        ("bench reduce --budget never", "use a number of seconds"),
-        ("bench reduce --waiting hope", "spin-yield-park"),
-        ("bench reduce --algorithm knomial(", "NAME(PARAMETER=NUMBER"),
-        ("bench reduce --algorithm ring", "there are"),
-        ("bench reduce --algorithm flat --all-algorithms", "cannot be used with"),
-        ("bench barrier --bytes 8", "moves no data"),
-        ("bench broadcast --rewrite", "--mode latency"),
-        ("bench reduce --sync loose --buffers private", "--buffers symmetric"),
+        ("bench barrier --pes 2,8", "use 1 to 1024"),
+        ("bench collective reduce --fresh 0", "use a number from 1 to"),
+        ("bench collective reduce --bytes 12", "multiple of 8"),
+        ("bench collective reduce --bytes banana", "banana"),
+        ("bench collective reduce --sync tight", "strict, loose, mine"),
+        ("bench collective reduce --budget never", "use a number of seconds"),
+        ("bench collective reduce --waiting hope", "spin-yield-park"),
+        ("bench collective reduce --algorithm knomial(", "NAME(PARAMETER=NUMBER"),
+        ("bench collective reduce --algorithm ring", "there are"),
+        ("bench collective reduce --algorithm flat --all-algorithms", "cannot be used with"),
+        ("bench barrier --bytes 8", "unexpected argument '--bytes'"),
+        ("bench collective broadcast --rewrite", "--mode latency"),
+        ("bench collective reduce --sync loose --buffers private", "--buffers symmetric"),
         ("bench barrier --pes 100000", "1 to 1024"),
         ("bench barrier --fabric mixed:0x2", "mixed:4x2 has 4 such processes"),
         ("bench barrier --fabric mixed:2 --pes 3", "a multiple of 2"),
@@ -303,10 +311,11 @@ fn bad_input_is_refused_with_advice() {
 
 #[test]
 fn what_explain_names_is_taken_back() {
-    for what in ["reduce --bytes 64 --pes 2", "all_reduce --bytes 8k --pes 2", "barrier --pes 2"] {
+    for what in ["reduce --bytes 64 --pes 2", "all_reduce --bytes 8k --pes 2"] {
         let told = stdout(&format!("explain {what}"));
         let (_, candidate) = told.lines().next().and_then(|line| line.rsplit_once(": ")).unwrap();
-        let line = format!("bench {what} --algorithm {candidate} --budget 0 --no-mpi");
+        let line =
+            format!("bench collective {what} --algorithm {candidate} --budget 0 --peers none");
         assert!(consort(&line).status.success(), "{line}");
     }
 }

@@ -10,7 +10,7 @@ use std::{
     process::{Command, Output},
 };
 
-use consort_sandbox::commands::{check_helps, examples};
+use consort_sandbox::commands::{check_helps, check_screens, examples};
 
 use super::shmem;
 
@@ -78,4 +78,9 @@ fn examples_parse_and_work() {
 #[test]
 fn each_command_has_examples_that_fit_80_columns() {
     check_helps(env!("CARGO_BIN_EXE_consort"), "consort");
+}
+
+#[test]
+fn help_of_bench_fits_a_screen() {
+    check_screens(env!("CARGO_BIN_EXE_consort"), "bench");
 }

@@ -36,7 +36,7 @@ fn an_interrupted_benchmark_shows_what_it_has() {
     let folder = tempfile::tempdir().expect("a folder");
     for line in [
         "bench barrier --pes 5 --budget 600 --json",
-        "bench counted-all-to-all --pes 3 --budget 600 --json",
+        "bench counting counted-all-to-all --pes 3 --budget 600 --json",
         "bench look-up --budget 600 --json",
         "bench overlap --bytes 8 --pes 2 --budget 600 --json",
         "bench region --pes 3 --budget 600 --json",

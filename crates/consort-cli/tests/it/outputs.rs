@@ -15,7 +15,7 @@ const COMMAND: &str = env!("CARGO_BIN_EXE_consort");
 /// Much longer than the command takes.
 const LIMIT: Duration = Duration::from_secs(60);
 /// A simulation that has written its trace has its other results ready.
-const BARRIER: &str = "bench barrier --pes 2 --peers none --no-mpi --budget 0";
+const BARRIER: &str = "bench barrier --pes 2 --peers none --budget 0";
 
 fn consort(folder: &Path, line: &str) -> Command {
     let mut command = Command::new(COMMAND);

@@ -27,7 +27,8 @@ fn has_line(text: &str) -> bool {
 fn it_is_explained_among_the_others_and_timed_beside_them() {
     let (done, text) = output(&["explain", "all_reduce", "--bytes", "8", "--pes", "2", "--all"]);
     assert!(done && has_line(&text), "{text}");
-    let usual = ["bench", "all_reduce", "--bytes", "8", "--pes", "2", "--budget", "1"];
+    let usual =
+        ["bench", "collective", "all_reduce", "--bytes", "8", "--pes", "2", "--budget", "1"];
     let (done, text) = output(&[&usual[..], &["--all-algorithms"]].concat());
     assert!(done && has_line(&text) && text.lines().all(|line| line.chars().count() <= 100));
     // What is made of parts is told by its parts, and of candidates that do the same one is timed.

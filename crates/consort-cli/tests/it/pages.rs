@@ -40,12 +40,12 @@ fn offered(line: &str) -> Vec<String> {
 fn bash_completes_commands_options_and_names() {
     assert_eq!(offered("consort expl"), ["explain"]);
     assert_eq!(offered("consort sess"), [] as [&str; 0], "it is hidden");
-    assert_eq!(offered("consort bench --all-al"), ["--all-algorithms"]);
+    assert_eq!(offered("consort bench barrier --all-al"), ["--all-algorithms"]);
     for (line, name) in [
-        ("consort bench all_r", "all_reduce"),
-        ("consort bench put-r", "put-rate"),
-        ("consort bench sten", "stencil"),
-        ("consort bench broadcast --algorithm oc", "oc_bcast"),
+        ("consort bench collective all_r", "all_reduce"),
+        ("consort bench point-to-point put-r", "put-rate"),
+        ("consort bench counting sten", "stencil"),
+        ("consort bench collective broadcast --algorithm oc", "oc_bcast"),
         ("consort explain all_r", "all_reduce"),
         ("consort tune --rigour pat", "patient"),
         ("consort wisdom show --collective barr", "barrier"),
@@ -99,8 +99,8 @@ fn each_command_has_its_page() {
     assert_eq!(printed(&["man"]), whole);
     assert!(whole.contains(&format!("consort {}", env!("CARGO_PKG_VERSION"))), "{whole}");
     assert!(whole.contains("consort\\-bench(1)") && !whole.contains("session"), "{whole}");
-    let all = examples(env!("CARGO_BIN_EXE_consort"), &["bench"]);
-    let bench = fs::read_to_string(pages.join("consort-bench.1")).expect("a page");
+    let all = examples(env!("CARGO_BIN_EXE_consort"), &["bench", "barrier"]);
+    let bench = fs::read_to_string(pages.join("consort-bench-barrier.1")).expect("a page");
     let example = all[0].replace('-', "\\-");
     assert!(bench.contains(&format!("\n  {example} ")), "its examples, a line each: {bench}");
 }

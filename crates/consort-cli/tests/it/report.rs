@@ -26,7 +26,11 @@ fn read(folder: &TempDir, name: &str) -> String {
 fn each_command_has_a_report_with_plots() {
     let folder = folder();
     for (line, kind, part) in [
-        ("bench broadcast --bytes 8,1k --peers std --budget 0", "lines", "Size of a block, bytes"),
+        (
+            "bench collective broadcast --bytes 8,1k --peers std --budget 0",
+            "lines",
+            "Size of a block, bytes",
+        ),
         ("bench barrier --peers std --budget 0", "bars", "other libraries"),
         ("bench lock --threads 1,2 --budget 0", "lines", "Number of threads"),
         ("sync advise --section 100 --threads 2 --budget 0", "bars", "Use "),
@@ -44,7 +48,8 @@ fn each_command_has_a_report_with_plots() {
 #[test]
 fn csv_has_the_rows_of_the_json() {
     let folder = folder();
-    let line = "bench reduce --bytes 8,64 --peers std --budget 0 --json=a.json --csv=a.csv";
+    let line =
+        "bench collective reduce --bytes 8,64 --peers std --budget 0 --json=a.json --csv=a.csv";
     let output = consort(&folder, line);
     assert!(output.status.success() && output.stdout.is_empty(), "{}", said(&output));
     let (json, csv) = (read(&folder, "a.json"), read(&folder, "a.csv"));

@@ -52,7 +52,9 @@ fn names() {
         ("exclusive_scan", "exscan"),
         ("reduce_scatter", "reduce_scatter_block"),
     ] {
-        for words in ["explain", "bench", "tune --collective", "wisdom show --collective"] {
+        for words in
+            ["explain", "bench collective", "tune --collective", "wisdom show --collective"]
+        {
             refused(&format!("{words} {name}"), &format!("did you mean {meant}?"));
         }
     }
@@ -71,8 +73,8 @@ fn names() {
 fn names_that_are_printed_are_taken() {
     for words in [
         "explain all-reduce",
-        "bench all-reduce --pes 2 --bytes 8 --budget 0 --peers none",
-        "bench broadcast --algorithm shared(chunk=16K) --pes 2 --bytes 64k --budget 0 --peers none",
+        "bench collective all-reduce --pes 2 --bytes 8 --budget 0 --peers none",
+        "bench collective broadcast --algorithm shared(chunk=16K) --pes 2 --bytes 64k --budget 0 --peers none",
     ] {
         let output = consort(words);
         let said = String::from_utf8_lossy(&output.stderr);

@@ -186,7 +186,8 @@ fn a_check_passes_or_has_a_status_of_its_own() {
 #[test]
 fn what_a_program_has_called_is_tuned_and_compared() {
     let place = Place::new();
-    let mut program = place.command("bench reduce --bytes 64 --pes 2 --budget 0.2 --no-mpi");
+    let mut program =
+        place.command("bench collective reduce --bytes 64 --pes 2 --budget 0.2 --peers none");
     let recorded = program.env("CONSORT_RECORD", place.path("calls.toml")).output();
     Result::from(recorded.expect("the command starts")).succeeds();
     let tuned = place.run("tune --record calls.toml --budget 1").succeeds();

@@ -23,12 +23,12 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// Measurements, the name in their figures, and how many PEs they have.
 const BENCHES: [(&str, &str, u64); 6] = [
-    ("put-signal", "put-signal", 2),
-    ("put-rate --bytes 8,64", "put-rate", 2),
-    ("put-bandwidth --bytes 64k --pes 2", "put-bandwidth", 2),
+    ("point-to-point put-signal", "put-signal", 2),
+    ("point-to-point put-rate --bytes 8,64", "put-rate", 2),
+    ("point-to-point put-bandwidth --bytes 64k", "put-bandwidth", 2),
     ("barrier --pes 3", "barrier", 3),
-    ("all_reduce --pes 2 --bytes 8", "all_reduce", 2),
-    ("broadcast --pes 4 --bytes 8", "broadcast", 4),
+    ("collective all_reduce --pes 2 --bytes 8", "all_reduce", 2),
+    ("collective broadcast --pes 4 --bytes 8", "broadcast", 4),
 ];
 
 /// Settings that all processes refuse alike, and what they say of them.
@@ -153,7 +153,7 @@ fn in_turn() -> Tested {
 fn warned_once() -> Tested {
     let folder = tempfile::tempdir()?;
     fs::write(folder.path().join("wisdom.mpi.toml"), "nonsense")?;
-    let line = "bench barrier --fabric mpi --pes 3 --budget 1 --no-mpi";
+    let line = "bench barrier --fabric mpi --pes 3 --budget 1 --peers none";
     let Output { status, stderr, .. } = consort(&folder, line).output()?;
     let said = String::from_utf8_lossy(&stderr);
     let times = said.matches("warning: wisdom is not used: ").count();
@@ -177,7 +177,7 @@ fn wisdom_is_found_again() -> Tested {
 fn is_refused_once(setting: &str, value: &str, why: &str) -> Tested {
     let folder = tempfile::tempdir()?;
     for line in [
-        "bench barrier --fabric mpi --pes 4 --budget 0 --no-mpi",
+        "bench barrier --fabric mpi --pes 4 --budget 0 --peers none",
         "tune --fabric mpi --pes 4 --collective barrier --budget 0.5",
     ] {
         let mut command = consort(&folder, line);
@@ -196,7 +196,7 @@ fn cache_without_programs() -> Tested {
     let cache = folder.path().join("cache");
     fs::create_dir(&cache)?;
     let script = "mount -t tmpfs -o noexec tmpfs \"$CONSORT_CACHE\" && exec \"$@\"";
-    let line = "bench barrier --fabric mpi --pes 4 --budget 0 --no-mpi";
+    let line = "bench barrier --fabric mpi --pes 4 --budget 0 --peers none";
     let mut command = Command::new("unshare");
     command.args(["--map-root-user", "--mount", "sh", "-c", script, "sh"]);
     command.arg(env!("CARGO_BIN_EXE_consort")).args(line.split(' ')).current_dir(&folder);
@@ -226,7 +226,7 @@ fn places() -> Tested {
 /// Processes of one machine are processes, and that is said.
 fn one_machine_is_no_mixture() -> Tested {
     let folder = tempfile::tempdir()?;
-    let line = "bench barrier --fabric mixed --pes 2 --budget 0 --no-mpi --json";
+    let line = "bench barrier --fabric mixed --pes 2 --budget 0 --peers none --json";
     let Output { status, stdout, stderr } = consort(&folder, line).output()?;
     let (text, said) = (String::from_utf8(stdout)?, String::from_utf8_lossy(&stderr));
     ensure(status.success() && said.contains("2 PEs on one machine: they are processes"), &said)?;
@@ -321,12 +321,12 @@ fn two_machines() -> Tested {
     let choice: Value = serde_json::from_str(&text)?;
     ensure(choice["origin"] == "exact", &text)?;
     fs::write(folder.path().join("wisdom.mixed-2x1-in-turn.toml"), "nonsense")?;
-    let line = "bench barrier --fabric mixed --pes 4 --budget 0 --no-mpi --json";
+    let line = "bench barrier --fabric mixed --pes 4 --budget 0 --peers none --json";
     let Output { status, stdout, stderr } = command(line).output()?;
     let (text, said) = (String::from_utf8(stdout)?, String::from_utf8_lossy(&stderr));
     ensure(status.success() && said.contains("wisdom is not used"), &said)?;
     ensure(text.contains("\"fabric\":\"mixed:2x1:in-turn\""), &text)?;
-    let other = command("bench barrier --fabric mixed:2x1 --pes 4 --budget 0 --no-mpi");
+    let other = command("bench barrier --fabric mixed:2x1 --pes 4 --budget 0 --peers none");
     let (said, status) = complaint(other)?;
     let is_told = said.contains("4 PEs are mixed:2x1:in-turn where the MPI starts them");
     ensure(status == Some(1) && is_told, &said)
@@ -386,7 +386,8 @@ fn on_hosts() -> Tested {
 /// A process of a session that is killed ends the measurement, which names what has failed.
 fn killed() -> Tested {
     let folder = tempfile::tempdir()?;
-    let mut command = consort(&folder, "bench barrier --fabric mpi --pes 2 --budget 60 --no-mpi");
+    let mut command =
+        consort(&folder, "bench barrier --fabric mpi --pes 2 --budget 60 --peers none");
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let measures = command.spawn()?;
     let begun = Instant::now();

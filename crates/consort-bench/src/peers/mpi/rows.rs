@@ -12,9 +12,8 @@ use crate::{
     units::in_a_line,
 };
 
-/// A row for each library, with all sizes; a barrier has no size. If no `mpirun` is named, the one
-/// in `PATH` is used. Processes on one machine are bound to its cores if they fit. `stop` ends the
-/// compiler.
+/// A row for each library, with all sizes; a barrier has no size. Processes on one machine are
+/// bound to its cores if they fit. `stop` ends the compiler.
 pub fn rows(
     what: Communication,
     (pes, on_one_machine): (u32, bool),
@@ -22,8 +21,6 @@ pub fn rows(
     mpiruns: &[PathBuf],
     stop: &AtomicBool,
 ) -> Vec<Row> {
-    let in_path = [PathBuf::from("mpirun")];
-    let mpiruns = if mpiruns.is_empty() { &in_path } else { mpiruns };
     let sizes: Vec<u64> = match what.is_barrier() {
         true => vec![0],
         false => sizes_bytes.iter().map(|&bytes| bytes as u64).collect(),

@@ -1,41 +1,71 @@
-//! `consort bench counted-put` and similar: programs with counting puts, and with the operations
-//! that they replace.
+//! `consort bench counting`: programs with counting puts, and with the operations that they replace.
+
+use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use consort::MOST_PES;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use consort::{MOST_PES, Waiting};
 use consort_bench::{
-    environment::Switches,
     page::Page,
     workloads::counting::{Race, Workload, show},
 };
-use consort_console::{interrupt, measurement::Measurement, require};
+use consort_console::{args, interrupt, require};
 
-use super::arguments::Bench;
+use super::presenter::{OutputOptions, usual_pes};
 
-/// Measures and prints. Returns what takes its time, whatever the budget.
-pub(super) fn run(bench: &Bench, workload: Workload, measurement: &Measurement) -> Result<String> {
-    let stop = &*measurement.stop;
-    let name = workload.name();
-    let others = bench.is_plain() && !bench.rewrite;
-    require!(others, "{name} takes sizes, PEs, waiting, budget and class alone");
-    let is_ball = workload.is_ball();
-    let pes = if is_ball { bench.pes_or(2)? } else { bench.pes()? };
-    require!(!is_ball || pes == 2, "--pes {pes}: {name} has two PEs");
-    require!((2..=MOST_PES).contains(&pes), "--pes {pes}: {name} takes 2 to {MOST_PES} PEs");
-    let sizes_bytes = if bench.bytes.is_empty() { workload.sizes_bytes() } else { &bench.bytes };
-    for &bytes in sizes_bytes {
-        let fits = workload.most_bytes().is_none_or(|most| bytes <= most);
-        require!(fits, "--bytes {bytes}: a line has both balls of {name} up to 24 bytes");
+const EXAMPLES: &str = "\
+Examples:
+  consort bench counting counted-all-to-all --bytes 8,4k
+  consort bench counting stencil                  a pipeline (Synch_p2p)";
+
+/// Time counting puts, next to the operations that they replace
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CountingBench {
+    /// A ping-pong, both next to loops by hand, an exchange, or a pipeline
+    #[arg(value_name = "PROGRAM", value_parser = workload())]
+    workload: Workload,
+    /// Sizes of a message, such as 8,4k
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
+    bytes: Vec<usize>,
+    /// PEs [default: one for each usable core]
+    #[arg(long, value_name = "N", value_parser = args::pes)]
+    pes: Option<u32>,
+    /// spin, spin-yield or spin-yield-park (default)
+    #[arg(long, value_name = "POLICY")]
+    waiting: Option<Waiting>,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// Reads the name of a program.
+fn workload() -> impl TypedValueParser<Value = Workload> {
+    PossibleValuesParser::new(Workload::EVERY.map(Workload::name))
+        .try_map(|name| name.parse::<Workload>())
+}
+
+impl CountingBench {
+    pub(super) fn run(&self) -> Result<ExitCode> {
+        let Self { workload, waiting, .. } = *self;
+        let (name, is_ball) = (workload.name(), workload.is_ball());
+        let pes = self.pes.unwrap_or_else(|| if is_ball { 2 } else { usual_pes() });
+        require!(!is_ball || pes == 2, "--pes {pes}: {name} has two PEs");
+        require!(pes >= 2, "--pes {pes}: {name} takes 2 to {MOST_PES} PEs");
+        let sizes_bytes = if self.bytes.is_empty() { workload.sizes_bytes() } else { &self.bytes };
+        for &bytes in sizes_bytes {
+            let fits = workload.most_bytes().is_none_or(|most| bytes <= most);
+            require!(fits, "--bytes {bytes}: a line has both balls of {name} up to 24 bytes");
+        }
+        self.output.run(pes, |presenter| {
+            let (stop, budget) = (&*presenter.measurement.stop, self.output.budget);
+            let race = Race { workload, pes, waiting, sizes_bytes, rounds: None, budget, stop };
+            let times = race.run()?;
+            ensure!(!times.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
+            let mut page = Page::default();
+            show(&mut page, workload, &times);
+            presenter.show(&race.figures(&times), &page)?;
+            let methods = workload.methods().len();
+            Ok(format!("each size has a block of each of {methods} methods at least"))
+        })
     }
-    let waiting = bench.waiting;
-    let race =
-        Race { workload, pes, waiting, sizes_bytes, rounds: None, budget: bench.budget, stop };
-    let mut times = race.run()?;
-    ensure!(!times.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
-    times.retain(|times| bench.class.shows(times.class));
-    ensure!(!times.is_empty(), "the cores were in another class throughout: try --class both");
-    let mut page = Page::default();
-    show(&mut page, workload, &times);
-    bench.tell(measurement, &Switches::default(), &race.figures(&times), &page)?;
-    Ok(format!("each size has a block of each of {} methods at least", workload.methods().len()))
 }

@@ -1,50 +1,89 @@
-//! `consort bench lock`, `delegate`, `counter`, `stack` and `queue`: objects of many threads.
+//! `consort bench lock`, `delegate` and `counter`: a counter of many threads. `container` measures
+//! with the same options.
+
+use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use consort_bench::{
     page::Page,
     workloads::critical_sections::{Race, Subject, show},
 };
-use consort_console::{interrupt, measurement::Measurement, output::progress::Progress, refuse};
+use consort_console::{args, interrupt, output::progress::Progress};
 use consort_machine::topology::Topology;
 
-use super::arguments::Bench;
+use super::presenter::OutputOptions;
 
-/// The most iterations between two operations (Petrović 2015, section 6.2.2).
-const BETWEEN: u32 = 50;
 /// The most threads for each core, unless others are asked for.
 const THREADS_A_CORE: usize = 8;
+/// The most threads that are measured.
+const MOST_THREADS: usize = 1024;
+/// The most increments of an operation.
+const MOST_INCREMENTS: usize = 1_000_000;
 
-/// Measures and prints. Returns what takes its time, whatever the budget.
-pub(super) fn run(bench: &Bench, subject: Subject, measurement: &Measurement) -> Result<String> {
-    let stop = &*measurement.stop;
-    let name = subject.name();
-    let section = bench.section.filter(|_| !subject.increments()).map(|_| "--section");
-    if let Some(option) = bench.beyond_critical_sections().or(section) {
-        let section = if subject.increments() { "section, " } else { "" };
-        refuse!("{option}: {name} takes threads, {section}between and budget alone");
+const EXAMPLES: &str = "\
+Examples:
+  consort bench lock --threads 2 --between 0    contended by two threads
+  consort bench delegate --section 20           longer sections
+  consort bench counter --threads 1,2           without and with contention";
+
+/// How many threads act, and how often.
+#[derive(clap::Args)]
+pub(super) struct SectionOptions {
+    /// Threads, as in 1,2,8 [default: powers of 2]
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = args::counts(MOST_THREADS))]
+    threads: Vec<usize>,
+    /// Most iterations in between
+    // Petrović 2015, section 6.2.2.
+    #[arg(long, value_name = "N", default_value = "50", allow_negative_numbers = true)]
+    between: u32,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+/// The options of a counter in critical sections.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CounterBench {
+    /// Increments of an operation
+    #[arg(long, value_name = "N", default_value = "1",
+        value_parser = args::counts(MOST_INCREMENTS))]
+    section: usize,
+    #[command(flatten)]
+    options: SectionOptions,
+}
+
+impl CounterBench {
+    pub(super) fn run(&self, subject: Subject) -> Result<ExitCode> {
+        self.options.run(subject, self.section)
     }
-    let threads = match &bench.threads[..] {
-        [] => &threads(Topology::discover().usable_cores()),
-        threads => threads,
-    };
-    let race = Race {
-        subject,
-        threads,
-        increments: bench.section.unwrap_or(1),
-        between: bench.between.unwrap_or(BETWEEN).into(),
-        budget: bench.budget,
-        stop,
-    };
-    let progress = Progress::new(name);
-    let results = race.run(|share| progress.show(share))?;
-    drop(progress);
-    ensure!(!results.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
-    let entries = results.entries();
-    let mut page = Page::default();
-    show(&mut page, &results);
-    bench.tell_entries(measurement, &entries, &page)?;
-    Ok("each row has a block of 20 ms at least with each number of threads".to_owned())
+}
+
+impl SectionOptions {
+    /// Measures operations, each of this many increments, and prints.
+    ///
+    /// # Errors
+    /// When nothing could be measured, or the output file cannot be written.
+    pub(super) fn run(&self, subject: Subject, increments: usize) -> Result<ExitCode> {
+        // Threads share cores, so there is no number of cores to keep free.
+        self.output.run(u32::MAX, |presenter| {
+            let stop = &*presenter.measurement.stop;
+            let threads = match &self.threads[..] {
+                [] => &threads(Topology::discover().usable_cores()),
+                threads => threads,
+            };
+            let between = self.between.into();
+            let budget = self.output.budget;
+            let race = Race { subject, threads, increments, between, budget, stop };
+            let progress = Progress::new(subject.name());
+            let results = race.run(|share| progress.show(share))?;
+            drop(progress);
+            ensure!(!results.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
+            let mut page = Page::default();
+            show(&mut page, &results);
+            presenter.show_entries(&results.entries(), &page)?;
+            Ok("each row has a block of 20 ms at least with each number of threads".to_owned())
+        })
+    }
 }
 
 /// Powers of two, the number of cores, and the most threads on them.

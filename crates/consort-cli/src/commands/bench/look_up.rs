@@ -1,27 +1,37 @@
 //! `consort bench look-up`: the time of a look-up of a choice in compiled wisdom, and its size.
 
+use std::process::ExitCode;
+
 use anyhow::Result;
-use consort::MOST_PES;
 use consort_bench::{
-    environment::Switches,
     page::Page,
     units,
     workloads::look_up::{self, BLOCK, LookUps},
 };
-use consort_console::{measurement::Measurement, output, require};
+use consort_console::{args, output};
 
-use super::arguments::Bench;
+use super::presenter::{OutputOptions, usual_pes};
 
-/// Measures and prints. Returns what takes its time, whatever the budget.
-pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
-    let stop = &*measurement.stop;
-    let none = bench.is_plain() && bench.bytes.is_empty() && bench.waiting.is_none();
-    require!(none, "look-up takes PEs and budget alone");
-    let pes = bench.pes()?;
-    require!((1..=MOST_PES).contains(&pes), "--pes {pes}: use 1 to {MOST_PES}");
-    let look_ups = look_up::measure(pes, bench.budget, stop)?;
-    bench.tell(measurement, &Switches::default(), &look_ups.figures(), &page(&look_ups))?;
-    Ok("the table of choices takes its time to make".to_owned())
+/// Time the look-up of a choice in wisdom, and count its memory
+#[derive(clap::Args)]
+pub(super) struct LookUpBench {
+    /// PEs [default: one for each usable core]
+    #[arg(long, value_name = "N", value_parser = args::pes)]
+    pes: Option<u32>,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+impl LookUpBench {
+    pub(super) fn run(&self) -> Result<ExitCode> {
+        let pes = self.pes.unwrap_or_else(usual_pes);
+        self.output.run(pes, |presenter| {
+            let stop = &*presenter.measurement.stop;
+            let look_ups = look_up::measure(pes, self.output.budget, stop)?;
+            presenter.show(&look_ups.figures(), &page(&look_ups))?;
+            Ok("the table of choices takes its time to make".to_owned())
+        })
+    }
 }
 
 fn page(look_ups: &LookUps) -> Page {

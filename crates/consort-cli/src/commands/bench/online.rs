@@ -1,26 +1,47 @@
 //! `consort bench online`: the gain and the cost of refining choices while a program runs.
 
+use std::process::ExitCode;
+
 use anyhow::{Result, ensure};
+use consort::Waiting;
 use consort_bench::{
-    environment::Switches,
     harness::Figure,
     page::Page,
     workloads::online::{self, Refining},
 };
-use consort_console::{interrupt, measurement::Measurement, output, require};
+use consort_console::{args, interrupt, output};
 
-use super::arguments::Bench;
+use super::presenter::{OutputOptions, usual_pes};
 
-/// Measures and prints. Returns what takes its time, whatever the budget.
-pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
-    let stop = &*measurement.stop;
-    require!(bench.is_plain(), "online takes PEs, sizes, waiting and budget alone");
-    let pes = bench.pes()?;
-    let kinds = online::measure(pes, &bench.bytes, bench.waiting, bench.budget, stop)?;
-    ensure!(!kinds.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
-    let figures: Vec<Figure> = kinds.iter().flat_map(Refining::figures).collect();
-    bench.tell(measurement, &Switches::default(), &figures, &page(&kinds))?;
-    Ok("each kind of call has three launches, of one call at least".to_owned())
+/// Time programs whose choices are refined while they run
+#[derive(clap::Args)]
+pub(super) struct OnlineBench {
+    /// Sizes of a block, such as 8,8k
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
+    bytes: Vec<usize>,
+    /// PEs [default: one for each usable core]
+    #[arg(long, value_name = "N", value_parser = args::pes)]
+    pes: Option<u32>,
+    /// spin, spin-yield or spin-yield-park (default)
+    #[arg(long, value_name = "POLICY")]
+    waiting: Option<Waiting>,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+impl OnlineBench {
+    pub(super) fn run(&self) -> Result<ExitCode> {
+        let pes = self.pes.unwrap_or_else(usual_pes);
+        self.output.run(pes, |presenter| {
+            let stop = &*presenter.measurement.stop;
+            let budget = self.output.budget;
+            let kinds = online::measure(pes, &self.bytes, self.waiting, budget, stop)?;
+            ensure!(!kinds.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
+            let figures: Vec<Figure> = kinds.iter().flat_map(Refining::figures).collect();
+            presenter.show(&figures, &page(&kinds))?;
+            Ok("each kind of call has three launches, of one call at least".to_owned())
+        })
+    }
 }
 
 fn page(kinds: &[Refining]) -> Page {

@@ -1,26 +1,39 @@
-//! `consort bench openshmem`: routines of OpenSHMEM, beside those of another library.
+//! `consort bench openshmem`: routines of OpenSHMEM, next to those of another library.
 
-use consort_console::{measurement::Measurement, refuse, require};
-use std::env;
+use std::{env, process::ExitCode};
 
 use anyhow::{Context as _, Result};
-use consort_bench::{environment::Switches, page::Page, peers::openshmem};
+use clap::builder::PossibleValuesParser;
+use consort_bench::{page::Page, peers::openshmem};
 
-use super::arguments::Bench;
+use super::{peers::NO_PEER, presenter::OutputOptions};
 
-/// Measures and prints. Returns what takes its time, whatever the budget.
-pub(super) fn run(bench: &Bench, measurement: &Measurement) -> Result<String> {
-    let peer = match &bench.peers.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => true,
-        ["none"] => false,
-        _ => refuse!("--peers: openshmem has none but that of oshcc: use none, or omit it"),
-    };
-    let none = bench.is_plain_beside_peers() && bench.bytes.is_empty() && bench.waiting.is_none();
-    require!(none && bench.pes.is_empty(), "openshmem takes peers and budget alone");
-    let consort = env::current_exe().context("this command is nowhere")?;
-    let results = openshmem::measure(&consort, peer, bench.budget, &measurement.stop)?;
-    let mut page = Page::default();
-    results.show(&mut page);
-    bench.tell(measurement, &Switches::default(), &results.figures(), &page)?;
-    Ok("both libraries compile two programs, and each is launched once at least".to_owned())
+/// The name of the other library among the peers.
+const OSHCC: &str = "oshcc";
+/// The number of processes.
+const PES: u32 = 2;
+
+/// Time routines of OpenSHMEM, next to another library's
+#[derive(clap::Args)]
+pub(super) struct OpenShmemBench {
+    /// oshcc (default): its library, or none
+    #[arg(long, value_name = "NAME", default_value = OSHCC, hide_default_value = true,
+        hide_possible_values = true, value_parser = PossibleValuesParser::new([OSHCC, NO_PEER]))]
+    peers: String,
+    #[command(flatten)]
+    output: OutputOptions,
+}
+
+impl OpenShmemBench {
+    pub(super) fn run(&self) -> Result<ExitCode> {
+        self.output.run(PES, |presenter| {
+            let consort = env::current_exe().context("cannot find the file of this command")?;
+            let (peer, stop) = (self.peers == OSHCC, &presenter.measurement.stop);
+            let results = openshmem::measure(&consort, peer, self.output.budget, stop)?;
+            let mut page = Page::default();
+            results.show(&mut page);
+            presenter.show(&results.figures(), &page)?;
+            Ok("both libraries compile two programs, and each is launched once at least".to_owned())
+        })
+    }
 }

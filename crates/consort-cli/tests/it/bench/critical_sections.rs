@@ -1,4 +1,4 @@
-//! `consort bench lock`, `delegate`, `counter`, `stack` and `queue`.
+//! `consort bench lock`, `delegate`, `counter` and `container`.
 
 use std::collections::BTreeSet;
 
@@ -121,7 +121,7 @@ fn stacks_and_queues_are_timed_beside_other_libraries() {
             ],
         ),
     ] {
-        let line = format!("bench {name} --threads 2 --budget 0");
+        let line = format!("bench container {name} --threads 2 --budget 0");
         let figures = objects(&format!("{line} --json"));
         let full = figures.iter().filter(|entry| entry["load"] == "full");
         let names: Vec<&str> =
@@ -146,15 +146,11 @@ fn bad_options_of_critical_sections_are_refused_with_advice() {
         ("bench lock --threads two", "from 1 to 1024"),
         ("bench counter --section 0", "from 1 to 1000000"),
         ("bench delegate --between some", "some"),
-        ("bench lock --pes 2", "--pes: lock takes threads, section, between and budget alone"),
-        ("bench delegate --sync loose", "--sync: delegate takes threads"),
-        ("bench lock --class near", "--class: lock takes threads"),
+        ("bench lock --pes 2", "unexpected argument '--pes'"),
+        ("bench container heap", "[possible values: stack, queue]"),
         ("bench lock --between -1", "-1 is not in"),
         ("bench lock --budget -1", "use a number of seconds"),
-        ("bench stack --section 2", "--section: stack takes threads, between and budget alone"),
-        ("bench barrier --threads 2", "--threads: only lock, delegate, counter, stack and queue"),
-        ("bench region --section 2", "--section: only lock, delegate, counter, stack and queue"),
-        ("bench sharing --between 2", "--between: only lock, delegate, counter, stack and queue"),
+        ("bench container stack --section 2", "unexpected argument '--section'"),
     ] {
         let output = consort(line);
         let complaint = String::from_utf8_lossy(&output.stderr);

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 
 use super::{consort_in, folder_with};
 
-const BENCH: &str = "bench put-rate --fabric mpi --budget 0 --no-mpi";
-const BARRIER: &str = "bench barrier --fabric mpi --pes 2 --budget 0 --no-mpi";
+const BENCH: &str = "bench point-to-point put-rate --fabric mpi --budget 0 --peers none";
+const BARRIER: &str = "bench barrier --fabric mpi --pes 2 --budget 0 --peers none";
 const TUNE: &str = "tune --fabric mpi --pes 2 --collective barrier --budget 0.5";
 
 /// What the command complains of with the programs of these folders, in a line.
@@ -67,12 +67,10 @@ fn a_session_without_an_outcome_is_told() {
 #[test]
 fn shapes_that_cannot_be_are_refused_before_anything_starts() {
     for (line, why) in [
-        ("bench put-rate --fabric mpi --pes 3", "--pes 3: put-rate is between 2 PEs"),
-        ("bench put-signal --fabric mpi:2 --pes 2", "put-signal is between 2 processes"),
+        ("bench point-to-point put-signal --fabric mpi:2", "put-signal is between 2 processes"),
         ("bench barrier --fabric mpi:2 --pes 3", "--pes 3: with 2 PEs a process"),
         ("tune --fabric mpi:2 --pes 3", "--pes 3: with 2 PEs a process"),
         ("tune --fabric mpi", "say by --pes how many PEs"),
-        ("bench stencil --fabric mpi", "only collectives and put-signal, put-rate, put-bandwidth"),
     ] {
         let said = ended(OsStr::new(""), line, 2);
         assert!(said.contains(why), "{line}: {said}");

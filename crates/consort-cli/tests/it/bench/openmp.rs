@@ -43,7 +43,7 @@ fn objects(text: &str) -> Vec<Value> {
 
 #[test]
 fn a_compiler_that_is_absent_or_fails_is_named_in_a_line() {
-    let line = "bench all_reduce --bytes 8 --budget 0 --peers libgomp,libomp,hurdles";
+    let line = "bench collective all_reduce --bytes 8 --budget 0 --peers libgomp,libomp,hurdles";
     let page = page("echo 'no omp.h' >&2; exit 1", line);
     let fails = "not measured: libgomp: gcc makes no program with OpenMP (on Debian, gcc would \
                  bring it): gcc failed (exit status: 1): no omp.h";
@@ -85,7 +85,7 @@ fn regions_of_a_program_that_fails_are_left_out() {
 
 #[test]
 fn nonsense_is_an_error_in_a_line() {
-    let line = "bench reduce --bytes 64 --budget 0 --peers libgomp";
+    let line = "bench collective reduce --bytes 64 --budget 0 --peers libgomp";
     let of = |program: &str| page(&makes(program), line);
     let why = "not measured: libgomp passive, gcc 0.0 of 64 B: no figure: figure 64 fast: a time \
                is no number";
@@ -117,7 +117,7 @@ fn each_way_to_wait_has_launches_over_the_run() {
         for bytes in [8, 64] {
             let rows_within = |budget: u32| -> Vec<Value> {
                 let line = format!(
-                    "bench all_reduce --pes 2 --bytes {bytes} --mode latency --peers libgomp \
+                    "bench collective all_reduce --pes 2 --bytes {bytes} --mode latency --peers libgomp \
                      --budget {budget} --json"
                 );
                 let figures = objects(&printed(folder.path().as_os_str(), &line));
@@ -144,7 +144,7 @@ fn each_way_to_wait_has_launches_over_the_run() {
 
 #[test]
 fn what_openmp_has_not_is_said_if_it_is_asked_for() {
-    let line = "bench scan --bytes 8 --budget 0";
+    let line = "bench collective scan --bytes 8 --budget 0";
     let asked = printed(OsStr::new(""), &format!("{line} --peers libgomp"));
     assert!(says(&asked, "not measured: libgomp: OpenMP has no scan, but barrier"), "{asked}");
     assert!(!printed(OsStr::new(""), line).contains("libgomp"));
@@ -154,7 +154,8 @@ fn what_openmp_has_not_is_said_if_it_is_asked_for() {
 #[test]
 fn collectives_are_timed_beside_the_compilers() {
     let path = env::var_os("PATH").unwrap_or_default();
-    for what in ["barrier", "reduce --bytes 8,4k", "all_reduce --bytes 8,4k"] {
+    for what in ["barrier", "collective reduce --bytes 8,4k", "collective all_reduce --bytes 8,4k"]
+    {
         for pes in [2, 16] {
             let line = format!("bench {what} --pes {pes} --budget 0 --json --peers libgomp,libomp");
             let figures = objects(&printed(&path, &line));

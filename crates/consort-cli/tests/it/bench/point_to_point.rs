@@ -13,7 +13,9 @@ fn puts_are_timed_between_threads_and_between_processes() {
         ("put-bandwidth", "put, quiet", Some(16)),
     ] {
         for fabric in ["threads", "processes"] {
-            let line = format!("bench {what} --fabric {fabric} --bytes 8,4k --budget 0 --json");
+            let line = format!(
+                "bench point-to-point {what} --fabric {fabric} --bytes 8,4k --budget 0 --json"
+            );
             let objects = objects(&line);
             for object in &objects {
                 assert_eq!(keys(object), BTreeSet::from(FIGURE), "{line}");
@@ -39,7 +41,7 @@ fn puts_are_timed_between_threads_and_between_processes() {
 #[test]
 fn puts_are_rated() {
     for (what, unit) in [("put-rate", "messages/us"), ("put-bandwidth", "GB/s")] {
-        let page = stdout(&format!("bench {what} --fabric processes --budget 0"));
+        let page = stdout(&format!("bench point-to-point {what} --fabric processes --budget 0"));
         assert!(page.contains(unit) && says(&page, "puts and a quiet"), "{page}");
         assert!(page.contains("not measured: mpirun of "), "{page}");
         assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
@@ -49,11 +51,9 @@ fn puts_are_rated() {
 #[test]
 fn what_puts_do_not_have_is_refused() {
     for (line, why) in [
-        ("bench put-rate --pes 3", "--pes 3: put-rate is between 2 PEs"),
-        ("bench put-signal --sync strict", "takes sizes, fabric, waiting"),
-        ("bench put-signal --peers std", "it has collectives alone"),
-        ("bench put-bandwidth --bytes 128M", "has at most 67108864 bytes"),
-        ("bench put-signal --threads 2", "--threads: only lock"),
+        ("bench point-to-point put-rate --pes 3", "unexpected argument '--pes'"),
+        ("bench point-to-point put-signal --peers std", "[possible values: mpi, none]"),
+        ("bench point-to-point put-bandwidth --bytes 128M", "has at most 67108864 bytes"),
     ] {
         let refused = consort(line);
         let error = String::from_utf8(refused.stderr).unwrap();

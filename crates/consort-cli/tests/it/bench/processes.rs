@@ -11,8 +11,8 @@ use consort_sandbox::commands::says;
 fn processes_are_measured_as_threads_are() {
     let lines = [
         "bench barrier --pes 3 --fabric processes --budget 0 --json",
-        "bench all_gather --bytes 8 --sync strict --fabric processes --budget 0 --json",
-        "bench reduce --bytes 64 --sync loose --mode latency --fabric processes --budget 0 --json",
+        "bench collective all_gather --bytes 8 --sync strict --fabric processes --budget 0 --json",
+        "bench collective reduce --bytes 64 --sync loose --mode latency --fabric processes --budget 0 --json",
     ];
     for line in lines {
         let objects = objects(line);
@@ -26,7 +26,7 @@ fn processes_are_measured_as_threads_are() {
         };
         assert!(ours.iter().all(is_whole), "{line}: {ours:?}");
     }
-    let page = stdout("bench scan --bytes 8 --fabric processes --budget 0");
+    let page = stdout("bench collective scan --bytes 8 --fabric processes --budget 0");
     assert!(says(&page, "2 PEs that are processes"), "{page}");
 }
 
@@ -48,8 +48,8 @@ fn what_all_processes_warn_of_is_said_once() {
 #[test]
 fn what_processes_do_not_have_is_refused() {
     for (line, why) in [
-        ("bench stencil --fabric processes", "only collectives and put-signal"),
-        ("bench scan --fabric processes --peers std", "it is between threads"),
+        ("bench counting stencil --fabric processes", "unexpected argument '--fabric'"),
+        ("bench collective scan --fabric processes --peers std", "it is between threads"),
     ] {
         let refused = consort(line);
         let error = String::from_utf8(refused.stderr).unwrap();

@@ -1,0 +1,260 @@
+//! The options of `consort bench barrier` and `collective`, and the list of work that they ask for.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Result;
+use clap::ArgAction;
+use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, SyncModes, Waiting};
+use consort_bench::{
+    asked::sums,
+    harness::{By, Communication, Conditions, Mode, Session, Work},
+};
+use consort_console::{args, require, usage};
+use consort_tuner::{Catalog, distinct};
+
+use super::{
+    communication::Plan,
+    peers::{self, Peers},
+    presenter::{OutputOptions, usual_pes},
+};
+
+/// How calls of a collective are timed, and what they are compared with.
+#[derive(clap::Args)]
+pub(super) struct CallOptions {
+    /// PEs [default: one for each usable core]
+    #[arg(long, value_name = "N", value_parser = args::pes)]
+    pes: Option<u32>,
+    /// threads (default), processes, mpi or mixed
+    ///
+    /// What the PEs are: threads; processes as `consort run` starts them; mpi, processes that the
+    /// mpirun in PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to
+    /// them in turn; or mixed, the same, but processes of one machine share memory.
+    #[arg(long, value_name = "FABRIC", default_value = "threads", hide_default_value = true)]
+    fabric: Fabric,
+    /// throughput (default): in a row; latency: alone
+    #[arg(long, value_parser = args::mode(), default_value = "throughput",
+        hide_default_value = true, hide_possible_values = true, hide_short_help = true)]
+    pub(super) mode: Mode,
+    /// Such as knomial(radix=4); may be repeated
+    ///
+    /// An algorithm instead of Consort's choice, such as "knomial(radix=4)"; may be repeated.
+    #[arg(long, value_name = "ALGORITHM")]
+    algorithm: Vec<Candidate>,
+    /// All algorithms with all their parameters
+    ///
+    /// All algorithms, with all values of their parameters that the tuner tries. Of candidates that
+    /// do the same among this many PEs, the first.
+    #[arg(long, conflicts_with = "algorithm")]
+    all_algorithms: bool,
+    /// PEs arrive at each call `together`, or `skewed`: each after random work of up to 2 us
+    #[arg(long, value_name = "ARRIVAL", default_value_t = Arrival::Together,
+        hide_short_help = true)]
+    arrival: Arrival,
+    /// How PEs wait: spin, spin-yield or spin-yield-park [default: spin-yield-park]
+    #[arg(long, value_name = "POLICY", hide_short_help = true)]
+    waiting: Option<Waiting>,
+    /// Libraries to compare with, such as std,mpi
+    ///
+    /// Compares with these libraries only: those of threads, libgomp and libomp (OpenMP by gcc and
+    /// by clang), mpi, or none [default: all that have such a call; for processes, mpi].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = peers::parser(),
+        hide_possible_values = true)]
+    peers: Vec<String>,
+    /// Another MPI library to compare with; may be repeated [default: the mpirun in PATH]
+    #[arg(long, value_name = "MPIRUN", hide_short_help = true)]
+    mpi: Vec<PathBuf>,
+    #[command(flatten)]
+    output: OutputOptions,
+    /// Print this help
+    #[arg(short, long, action = ArgAction::HelpShort)]
+    help: Option<bool>,
+    /// Print all options, details and examples
+    #[arg(long, action = ArgAction::HelpLong)]
+    help_all: Option<bool>,
+}
+
+/// The data of calls.
+pub(super) struct Data<'d> {
+    pub(super) sizes_bytes: &'d [usize],
+    pub(super) syncs: &'d [SyncModes],
+    /// Whether the buffers lie in symmetric memory.
+    pub(super) symmetric: bool,
+    /// How many buffers are used in turn.
+    pub(super) buffers: usize,
+    /// Whether the data is rewritten before each call.
+    pub(super) rewrite: bool,
+}
+
+impl CallOptions {
+    /// Checks the options, measures and prints.
+    ///
+    /// # Errors
+    /// When options contradict each other, nothing could be measured, or the output file cannot be
+    /// written.
+    pub(super) fn run(&self, collective: Collective, data: &Data<'_>) -> Result<ExitCode> {
+        let (pes, peers) = self.checked(collective)?;
+        self.output.run(pes, |presenter| {
+            let fabric = presenter.measurement.found(self.fabric, pes)?;
+            self.plan(collective, data, (fabric, pes), peers).measure(presenter)
+        })
+    }
+
+    /// The number of PEs, and the libraries to compare with.
+    fn checked(&self, collective: Collective) -> Result<(u32, Peers)> {
+        let pes = self.pes.unwrap_or_else(usual_pes);
+        if let Some(shape) = self.fabric.shape() {
+            require!(
+                self.mode == Mode::Throughput,
+                "--mode latency needs a clock that all PEs share: leave it out with --fabric {}",
+                self.fabric
+            );
+            args::check_environment(self.fabric)?;
+            args::check_processes(shape, pes)?;
+        }
+        for candidate in &self.algorithm {
+            let described = Algorithms::of(self.fabric).describe(collective, &candidate.algorithm);
+            let checked = described.and_then(|described| described.check(candidate));
+            checked.map_err(usage::of_asked)?;
+        }
+        let of_threads = (self.fabric == Fabric::Threads).then_some(collective);
+        Ok((pes, Peers::choose(&self.peers, &self.mpi, of_threads)?))
+    }
+
+    /// The work by size, then by mode and algorithm, then by peer.
+    fn plan(
+        &self,
+        collective: Collective,
+        data: &Data<'_>,
+        (fabric, pes): (Fabric, u32),
+        peers: Peers,
+    ) -> Plan {
+        let mut work = Vec::new();
+        for &bytes in data.sizes_bytes {
+            let query = |sync| sums(collective, sync, pes, bytes, data.symmetric);
+            for query in data.syncs.iter().copied().map(query) {
+                let asked: Vec<Option<Candidate>> = if self.all_algorithms {
+                    let algorithms = Algorithms::of(fabric);
+                    distinct(algorithms, &query, algorithms.candidates(&query)).map(Some).collect()
+                } else if self.algorithm.is_empty() {
+                    vec![None]
+                } else {
+                    self.algorithm.iter().cloned().map(Some).collect()
+                };
+                work.extend(asked.into_iter().map(|by| Work::Call(query, By::Consort(by))));
+            }
+            let query = query(SyncModes::STRICT);
+            work.extend(peers.threads.iter().map(|&index| Work::of_peer(&query, index)));
+        }
+        let (waiting, mode, budget) = (self.waiting, self.mode, self.output.budget);
+        Plan {
+            what: Communication::Collective(collective),
+            session: Session { fabric, pes, waiting, work, mode, budget },
+            conditions: Conditions {
+                arrival: self.arrival,
+                buffers: data.buffers,
+                rewrite: data.rewrite,
+            },
+            symmetric: data.symmetric,
+            peers,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use consort_bench::peers::{openmp::Library, threads};
+
+    use super::{
+        super::{Bench, BenchSubject, barrier::NO_DATA},
+        *,
+    };
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        bench: Bench,
+    }
+
+    fn plan(words: &str) -> Result<Plan> {
+        let words = ["bench"].into_iter().chain(words.split_whitespace());
+        let subject = Line::try_parse_from(words)?.bench.subject;
+        let (collective, data, options) = match &subject {
+            BenchSubject::Barrier(bench) => (Collective::Barrier, NO_DATA, &bench.options),
+            BenchSubject::Collective(bench) => (bench.collective, bench.data()?, &bench.options),
+            _ => panic!("another subject"),
+        };
+        let (pes, peers) = options.checked(collective)?;
+        Ok(options.plan(collective, &data, (options.fabric, pes), peers))
+    }
+
+    #[track_caller]
+    fn refused(words: &str, why: &str) {
+        let error = plan(words).err().expect(words).to_string();
+        assert!(error.contains(why), "{words}: {error}");
+    }
+
+    #[test]
+    fn every_size_mode_and_algorithm_is_crossed_with_the_others() {
+        let plan = plan(
+            "collective reduce --bytes 8,8k --sync strict,loose --algorithm flat \
+             --algorithm chain(chunk_bytes=1024)",
+        )
+        .unwrap();
+        assert!(plan.symmetric);
+        let ours = |work: &&Work| matches!(work, Work::Call(_, By::Consort(_)));
+        assert_eq!(plan.session.work.iter().filter(ours).count(), 2 * 2 * 2);
+        assert_eq!(plan.session.work.len(), 8 + 2 * threads::names().len());
+    }
+
+    #[test]
+    fn all_algorithms_are_those_that_can_serve() {
+        let plan = plan("barrier --all-algorithms --pes 2").unwrap();
+        let named = |name: &str| {
+            let mut candidates = plan.session.work.iter().filter_map(Work::candidate);
+            candidates.any(|(_, candidate)| candidate.algorithm == name)
+        };
+        assert!(named("flat") && named("dissemination") && !named("direct"));
+    }
+
+    #[test]
+    fn peers_are_those_that_are_asked_for() {
+        let of = |words: &str| {
+            let Plan { session, peers, .. } = plan(words).unwrap();
+            let is_peer = |work: &&Work| matches!(work, Work::Call(_, By::Peer(_)));
+            let of_threads = session.work.iter().filter(is_peer).count();
+            (of_threads, peers.openmp.len(), peers.mpiruns.len())
+        };
+        let (threads, openmp) = (threads::names().len(), Library::EVERY.len());
+        assert_eq!(of("barrier"), (threads, openmp, 1));
+        assert_eq!(of("barrier --mpi a/mpirun --mpi b/mpirun"), (threads, openmp, 2));
+        assert_eq!(of("barrier --peers hurdles,std"), (2, 0, 0));
+        assert_eq!(of("barrier --peers mpi"), (0, 0, 1));
+        assert_eq!(of("barrier --peers libgomp"), (0, 1, 0));
+        assert_eq!(of("barrier --peers none"), (0, 0, 0));
+        assert_eq!(of("collective broadcast --bytes 8"), (threads, 0, 1), "no OpenMP broadcast");
+        assert_eq!(of("collective broadcast --bytes 8 --peers libomp"), (0, 1, 0), "to say why");
+        assert_eq!(of("barrier --fabric processes"), (0, 0, 1));
+        assert_eq!(of("barrier --fabric processes --peers none"), (0, 0, 0));
+        assert_eq!(of("barrier --fabric mpi:2 --pes 4"), (0, 0, 1));
+        refused("barrier --fabric processes --peers std", "between threads");
+        refused("barrier --fabric mpi --pes 2 --mode latency", "a clock that all PEs share");
+        refused("barrier --fabric mpi:2 --pes 3", "a multiple of 2");
+        refused("barrier --peers rayon", "std, hurdles, libgomp, libomp, mpi, none");
+        refused("barrier --peers std --mpi /usr/bin/mpirun", "add mpi");
+    }
+
+    #[test]
+    fn options_that_contradict_each_other_are_refused_with_advice() {
+        refused("barrier --bytes 8", "unexpected argument");
+        refused("collective barrier", "use `consort bench barrier`");
+        refused("collective reduce --rewrite", "--mode latency");
+        refused("collective reduce --sync loose --buffers private", "symmetric");
+        refused("collective reduce --pes 0", "1 to");
+        refused("collective reduce --bytes 12", "multiple of 8");
+        refused("collective reduce --algorithm ring", "no algorithm `ring`");
+        refused("collective reduce --algorithm flat(radix=2)", "no parameter");
+        refused("collective reduce --algorithm knomial", "needs radix");
+        refused("collective shuffle", "no collective");
+    }
+}

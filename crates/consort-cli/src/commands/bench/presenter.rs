@@ -1,0 +1,186 @@
+//! The options of all subcommands, and the output of their results.
+
+use std::{ops::Deref, path::PathBuf, process::ExitCode, time::Duration};
+
+use anyhow::Result;
+use consort::Algorithms;
+use consort_bench::{
+    environment::Switches, harness::Figure, page::Page, workloads::critical_sections::Entry,
+};
+use consort_console::{
+    args, interrupt, measurement::Measurement, output, report::Findings, results::Results,
+};
+use consort_report::{Document, Tone};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{compare::Old, text::name};
+use crate::plots::{figures, sections};
+
+/// The exit status if a row is slower than it may be.
+const COMPARISON_FAILED: u8 = 3;
+
+/// How long to measure, and where the results go.
+#[derive(clap::Args, Debug)]
+pub(super) struct OutputOptions {
+    /// Measure for at most this long
+    #[arg(long, value_name = "SECONDS", default_value = "4", value_parser = args::seconds,
+        allow_negative_numbers = true)]
+    pub(super) budget: Duration,
+    #[command(flatten)]
+    results: Results,
+    /// Compare with an earlier run's --json
+    #[arg(long, value_name = "OLD.json")]
+    compare: Option<PathBuf>,
+    /// Exit with 3 if a row is slower by more
+    #[arg(long, value_name = "PERCENT", requires = "compare", value_parser = percent)]
+    fail_if_slower: Option<f64>,
+}
+
+/// Reads a share in per cent.
+///
+/// # Errors
+/// A sentence with the remedy.
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.trim_end_matches(['%', ' ']).parse().ok();
+    let percent = percent.filter(|percent: &f64| percent.is_finite() && *percent >= 0.0);
+    percent.ok_or_else(|| "use a number of per cent, as in 5 or 2.5".to_owned())
+}
+
+impl OutputOptions {
+    /// Measures with at most `pes` PEs and shows the results, also those before an interrupt.
+    /// `measure` returns why it may take longer than its budget.
+    ///
+    /// # Errors
+    /// When `measure` fails, or a file cannot be read or written.
+    pub(super) fn run(
+        &self,
+        pes: u32,
+        measure: impl FnOnce(&Presenter<'_>) -> Result<String>,
+    ) -> Result<ExitCode> {
+        self.results.check()?;
+        let old = self.compare.as_deref().map(Old::read).transpose()?;
+        let measurement = Measurement::begin(pes, interrupt::stop_flag()?);
+        let presenter = Presenter { options: self, measurement, old };
+        let measured = measure(&presenter);
+        let Presenter { measurement, old, .. } = presenter;
+        let ended = match measured {
+            Ok(why) => {
+                output::overrun::tell(measurement.elapsed(), self.budget, &why);
+                interrupt::ending(&measurement.stop)
+            }
+            Err(error) => interrupt::ending_with(error, &measurement.stop)?,
+        };
+        // The reason why a comparison failed comes after the results.
+        match old.and_then(|old| old.failure.take()) {
+            Some(why) => {
+                output::complain(&format!("error: {why}"));
+                Ok(ExitCode::from(COMPARISON_FAILED))
+            }
+            None => Ok(ended),
+        }
+    }
+}
+
+/// Returns the number of PEs unless another is asked for: one for each usable core, but at least two.
+pub(super) fn usual_pes() -> u32 {
+    Algorithms::here().cores().max(2)
+}
+
+/// Shows the results of a measurement, next to those of an earlier run if one is named.
+pub(super) struct Presenter<'c> {
+    options: &'c OutputOptions,
+    pub(super) measurement: Measurement,
+    old: Option<Old>,
+}
+
+/// What a line or a bar of a figure is called.
+fn line(figure: &Figure) -> String {
+    match (&figure.algorithm, &figure.peer) {
+        (Some(algorithm), Some(peer)) => format!("{algorithm}, {peer}"),
+        // Words rather than the name of an algorithm, whose parameters say what it does.
+        (Some(words), None) if words.contains(' ') => words.clone(),
+        _ => name(figure),
+    }
+}
+
+impl Presenter<'_> {
+    /// Shows figures of work during which PEs lost no core.
+    pub(super) fn show(&self, figures: &[Figure], page: &Page) -> Result<()> {
+        self.show_beside(&Switches::default(), figures, page)
+    }
+
+    /// Shows figures of work during which PEs lost their cores this often.
+    pub(super) fn show_beside(
+        &self,
+        switches: &Switches,
+        figures: &[Figure],
+        page: &Page,
+    ) -> Result<()> {
+        let plots = |document: &mut Document| figures::plots(document, figures, &line);
+        self.show_rows(switches, figures, page, &plots)
+    }
+
+    /// Shows figures of locks and delegation.
+    pub(super) fn show_entries(&self, entries: &[Entry], page: &Page) -> Result<()> {
+        let plots = |document: &mut Document| sections::plots(document, entries);
+        self.show_rows(&Switches::default(), entries, page, &plots)
+    }
+
+    fn show_rows<T: Serialize>(
+        &self,
+        switches: &Switches,
+        objects: &[T],
+        page: &Page,
+        plots: &dyn Fn(&mut Document),
+    ) -> Result<()> {
+        let Self { options: OutputOptions { results, fail_if_slower, .. }, measurement, old } =
+            self;
+        let Some(old) = old else {
+            let findings = Findings { objects, rows: None, page, plots };
+            return measurement.tell(switches, results, &findings);
+        };
+        let mut objects =
+            objects.iter().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>()?;
+        let compared = old.compared(&objects, measurement.machine());
+        for (object, partner) in objects.iter_mut().zip(&compared.partners) {
+            object["compared"] = json!(partner);
+        }
+        let mut both = page.clone();
+        compared.show(&mut both);
+        compared.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+        let plots = |document: &mut Document| {
+            document.note(compared.tone(), compared.summary.deref());
+            compared.warnings.iter().for_each(|text| document.note(Tone::Warning, text.deref()));
+            plots(document);
+        };
+        let findings = Findings { objects: &objects, rows: None, page: &both, plots: &plots };
+        measurement.tell(switches, results, &findings)?;
+        if results.are_for_programs() {
+            tracing::warn!("{}", compared.summary);
+        }
+        old.judge(&compared, *fail_if_slower);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_named_by_what_was_done_and_by_whom() {
+        let of = |algorithm: &str, peer: Option<&str>| {
+            line(&Figure {
+                algorithm: Some(algorithm.to_owned()),
+                params: Some([("radix".to_owned(), 4)].into()),
+                peer: peer.map(str::to_owned),
+                ..Figure::default()
+            })
+        };
+        assert_eq!(of("knomial", None), "knomial(radix=4)");
+        assert_eq!(of("empty region, Pool::run", None), "empty region, Pool::run");
+        assert_eq!(of("rounds, alone", Some("std")), "rounds, alone, std");
+        assert_eq!(line(&Figure { peer: Some("mpi".to_owned()), ..Figure::default() }), "mpi");
+    }
+}
