@@ -1,4 +1,4 @@
-//! Decoders of words that other processes send, for tests with arbitrary words.
+//! Decoders of words that other processes send. Tests feed them arbitrary words.
 
 use crate::{far::packet, launch::reason};
 

@@ -21,7 +21,7 @@
 //! | `progress` | the drivers of calls |
 //! | `heap` | symmetric memory |
 //! | `memory` | copies and combinations |
-//! | `system` | memory and descriptors: what only Linux can do, and what does for it elsewhere |
+//! | `system` | memory and file descriptors: Linux system calls, and their substitutes elsewhere |
 
 #[cfg(test)]
 use consort_sandbox as _;

@@ -1,13 +1,13 @@
 //! The shared-memory [`Notifications`] for asynchronous broadcasts.
 //!
-//! No PE is interrupted: a notification stays in its line until the receiver polls. All of it is
-//! one block of symmetric memory, so a job without such broadcasts pays nothing. For each PE:
+//! No PE is interrupted: a notification stays in its line until the receiver polls. Everything is
+//! in one block of symmetric memory, so a job without such broadcasts pays nothing. For each PE:
 //!
 //! | lines | content |
 //! | --- | --- |
-//! | one | word 0, the doorbell: the number of notifications sent to this PE |
-//! | one a peer | the peer's last notification: payload, and its number stored last |
-//! | one a peer | word 0: the number of this PE's last notification that the peer acknowledged |
+//! | 1 | word 0, the doorbell: the number of notifications sent to this PE |
+//! | 1 for each peer | the peer's last notification: the payload, then its number, stored last |
+//! | 1 for each peer | word 0: the number of this PE's last notification acknowledged by the peer |
 //! | the rest | the buffer |
 //!
 //! An idle PE reads two words that change only when there is something to do: the doorbell (see
@@ -34,7 +34,6 @@ use crate::{
     team::group::Group,
 };
 
-/// Bytes of a line.
 const LINE_BYTES: usize = 8 * LINE_WORDS;
 
 /// One PE's part in asynchronous broadcasts. Stays on its thread.
@@ -49,8 +48,8 @@ pub struct NotificationBuffers {
 }
 
 impl NotificationBuffers {
-    /// This PE's part, with a buffer of `buffer_bytes` on each PE. The caller ensures, by a
-    /// barrier, that no peer begins before all PEs have returned.
+    /// Allocates this PE's part, with a buffer of `buffer_bytes` on each PE. The caller must run a
+    /// barrier afterwards, so that no peer begins before all PEs have returned.
     ///
     /// # Errors
     /// When the heap has no room.
@@ -71,25 +70,25 @@ impl NotificationBuffers {
         })
     }
 
-    /// The offset of the buffer in the block.
+    /// Returns the offset of the buffer in the block.
     const fn buffer_at(pes: usize) -> usize {
         (1 + 2 * pes) * LINE_BYTES
     }
 
-    /// The address at offset `at` of the heap of `pe`.
+    /// Returns the address at offset `at` of the heap of `pe`.
     fn heap(&self, pe: Rank, at: usize) -> *mut u8 {
         self.job.heap(self.group.in_world(pe)).wrapping_add(at)
     }
 
-    /// Line `index` of `pe`.
+    /// Returns line `index` of `pe`.
     fn line(&self, pe: Rank, index: usize) -> &Line {
         const { assert!(align_of::<Line>() <= BLOCK_ALIGN) };
         assert!(index < 1 + 2 * self.received.lines(), "a line before the buffer");
         let at = self.block.offset() + index * LINE_BYTES;
         let address = self.heap(pe, at).cast::<Line>();
-        // SAFETY: aligned, as blocks are, and inside the block by the assertion above; the heap
-        // lives as long as the job, which `self` holds; shared memory is only accessed atomically,
-        // and any words are a valid line.
+        // SAFETY: aligned, because blocks are, and inside the block by the assertion above. The
+        // heap lives as long as the job, which `self` holds. Shared memory is only accessed
+        // atomically, and any words are a valid line.
         unsafe { &*address }
     }
 
@@ -97,17 +96,17 @@ impl NotificationBuffers {
         self.line(pe, 0)
     }
 
-    /// The line of `to` with the last notification from `from`.
+    /// Returns the line of `to` with the last notification from `from`.
     fn notification(&self, to: Rank, from: usize) -> &Line {
         self.line(to, 1 + from)
     }
 
-    /// The line of `to` in which `by` acknowledges the notifications of `to`, in word 0.
+    /// Returns the line of `to` in which `by` acknowledges the notifications of `to`, in word 0.
     fn acknowledgement(&self, to: Rank, by: Rank) -> &Line {
         self.line(to, 1 + self.received.lines() + by.index())
     }
 
-    /// The first `bytes` of a PE's buffer.
+    /// Returns the first `bytes` of a PE's buffer.
     fn buffer(&self, pe: Rank, bytes: usize) -> Memory {
         assert!(bytes <= self.buffer_bytes, "a chunk fits the buffer");
         let at = self.block.offset() + Self::buffer_at(self.received.lines());
@@ -140,12 +139,11 @@ impl NotificationBuffers {
         self.wake(to);
     }
 
-    /// Takes a notification, if there is one.
     fn take(&self) -> Option<Notification> {
         let notification = |from| self.notification(self.rank, from);
         let (from, number) = self.received.take(self.doorbell(self.rank), notification)?;
         let word = |index| notification(from).read(index);
-        // All come from a `u32` or a `usize`.
+        // Each of these words was written from a `u32` or a `usize`.
         let size = |index| usize::try_from(word(index)).unwrap_or(usize::MAX);
         Some(Notification {
             from: Rank(u32::try_from(from).unwrap_or(u32::MAX)),
@@ -162,13 +160,13 @@ impl NotificationBuffers {
         })
     }
 
-    /// Whether `by` has acknowledged this PE's notification `number`.
+    /// Returns whether `by` has acknowledged this PE's notification `number`.
     fn has_acknowledged(&self, by: Rank, number: u64) -> bool {
-        // Acquire: pairs with the release in `acknowledge`; the peer has read the buffer by then.
+        // Acquire: pairs with the release in `acknowledge`. By then the peer has read the buffer.
         self.acknowledgement(self.rank, by).word_at(0) >= number
     }
 
-    /// `value`, unless the job has failed.
+    /// Returns `value`, or an error if the job has failed.
     fn alive<T>(&self, value: T) -> Op<T> {
         if self.job.is_poisoned() { Err(Poisoned) } else { Ok(value) }
     }

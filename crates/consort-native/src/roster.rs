@@ -1,7 +1,7 @@
 //! Rosters: lists of values that a forked child must look at.
 //!
-//! A child walks a roster without a lock, which another thread of the parent might have held. So a
-//! slot is never freed: it serves again once its value has been taken out.
+//! A child walks a roster without a lock, because another thread of the parent might have held one.
+//! So a slot is never freed: it is reused once its value has been removed.
 
 #![expect(unsafe_code, reason = "a list without locks, of addresses")]
 
@@ -15,11 +15,11 @@ use std::{
     },
 };
 
-/// A list, from the slot that was added last on.
+/// A list. It points to the slot that was added last.
 pub(crate) struct Roster<T: 'static>(AtomicPtr<Slot<T>>);
 
 struct Slot<T: 'static> {
-    /// Null if it is free.
+    /// Null if the slot is free.
     value: AtomicPtr<T>,
     next: Option<&'static Self>,
 }
@@ -41,7 +41,6 @@ impl<T: Send + Sync + 'static> Roster<T> {
         std::iter::successors(self.last(), |slot| slot.next)
     }
 
-    /// Adds a slot, for a value.
     fn add(&self, value: *mut T) -> &'static Slot<T> {
         let slot = Box::leak(Box::new(Slot { value: AtomicPtr::new(value), next: None }));
         loop {
@@ -54,7 +53,7 @@ impl<T: Send + Sync + 'static> Roster<T> {
         }
     }
 
-    /// Enters a value.
+    /// Adds a value, in a free slot if there is one.
     pub(crate) fn enter(&self, value: T) -> Entry<T> {
         let value = Box::into_raw(Box::new(value));
         let takes = |slot: &&Slot<T>| {
@@ -64,15 +63,15 @@ impl<T: Send + Sync + 'static> Roster<T> {
         Entry(self.slots().find(takes).unwrap_or_else(|| self.add(value)))
     }
 
-    /// All values. Does only what signal handlers may do.
+    /// Returns all values. Does only what a signal handler may do.
     ///
     /// # Safety
     /// The caller is the only thread of a child that has just been forked, and drops no entry while
     /// it uses the values.
     pub(crate) unsafe fn all(&self) -> impl Iterator<Item = &T> {
         self.slots().filter_map(|slot| {
-            // SAFETY: null, or a value that `enter` put there and no entry's end has taken. Acquire:
-            // pairs with the release in `enter`.
+            // SAFETY: null, or a value that `enter` stored and whose entry has not been dropped.
+            // Acquire: pairs with the release in `enter`.
             unsafe { slot.value.load(Acquire).as_ref() }
         })
     }
@@ -82,8 +81,8 @@ impl<T: Send + Sync + 'static> Deref for Entry<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: `enter` made it of a box, which is freed when this is dropped. Relaxed: who has
-        // this entry has the value.
+        // SAFETY: `enter` made the pointer from a box, which is freed when this entry is dropped.
+        // Relaxed: a thread that has this entry already sees the value.
         unsafe { &*self.0.value.load(Relaxed) }
     }
 }
@@ -91,11 +90,11 @@ impl<T: Send + Sync + 'static> Deref for Entry<T> {
 impl<T: Send + Sync + 'static> Drop for Entry<T> {
     fn drop(&mut self) {
         let value = self.0.value.swap(null_mut(), Relaxed);
-        // A child has the stores of its parent's other threads up to some moment. This fence pairs
-        // with the fork: if the child has anything of the value's end, which comes now, it has the
-        // store above.
+        // A forked child sees the stores of the parent's other threads up to some moment. This
+        // fence pairs with the fork: if the child sees any effect of dropping the value (below), it
+        // also sees the store above.
         fence(SeqCst);
-        // SAFETY: `enter` made it of a box, and only children, which have copies, look at it.
+        // SAFETY: `enter` made it from a box, and only forked children read it: they have copies.
         drop(unsafe { Box::from_raw(value) });
     }
 }
@@ -108,7 +107,7 @@ mod tests {
     fn slots_serve_again() {
         static ROSTER: Roster<u32> = Roster::new();
         let all = || {
-            // SAFETY: only this thread knows of the roster, and it drops no entry meanwhile.
+            // SAFETY: only this thread uses the roster, and it drops no entry meanwhile.
             unsafe { ROSTER.all() }.copied().collect::<Vec<_>>()
         };
         let [first, second] = [1, 2].map(|value| ROSTER.enter(value));

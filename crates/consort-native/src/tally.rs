@@ -8,7 +8,7 @@ use std::sync::{
     },
 };
 
-/// The count.
+/// A count of live [`Counted`] values.
 #[derive(Clone, Debug, Default)]
 pub struct Tally(Arc<AtomicUsize>);
 
@@ -24,14 +24,14 @@ impl Tally {
         Counted(self.clone())
     }
 
-    /// The count. What values did before they were dropped happens before this returns.
+    /// Returns the count. Whatever a value did before it was dropped happens before this returns.
     #[inline(always)]
     #[must_use]
     pub fn get(&self) -> usize {
         self.0.load(Acquire) // pairs with the release in `Counted`
     }
 
-    /// Whether the count is zero.
+    /// Returns whether the count is zero.
     #[inline(always)]
     #[must_use]
     pub fn is_zero(&self) -> bool {
