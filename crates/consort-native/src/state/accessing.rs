@@ -1,6 +1,6 @@
 //! A flag that keeps a PE from leaving a call while a peer copies memory that it has exposed.
 //!
-//! As a rule a PE waits until all its exposures are detached. Once the job has failed it may not
+//! Normally a PE waits until all its exposures are detached. Once the job has failed, it must not
 //! wait for that. It must then know that no peer is copying or will begin to copy:
 //!
 //! | owner, after it has seen poison | peer, before each copy |
@@ -11,7 +11,7 @@
 //! | | copies, lowers its flag |
 //!
 //! Poison is final. So either the peer sees it and does not copy, or the owner sees the flag and
-//! waits: the store-buffer pattern with a sequentially consistent fence on both sides.
+//! waits. This is the store-buffering pattern with a sequentially consistent fence on both sides.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -20,7 +20,7 @@ use consort_fabric::Poisoned;
 use super::poison::PoisonFlag;
 use consort_machine::sync::{AtomicU32, fence, yield_now};
 
-/// The flag, on a line of its own: not 0 while its PE copies memory that a peer has exposed.
+/// The flag, on a separate line: not 0 while its PE copies memory that a peer has exposed.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Accessing(AtomicU32);
@@ -30,10 +30,10 @@ pub struct Accessing(AtomicU32);
 pub struct Access<'a>(&'a AtomicU32);
 
 impl Accessing {
-    /// Begins a copy. For the PE that owns the flag, one copy at a time.
+    /// Begins a copy. Only the PE that owns the flag calls this, for one copy at a time.
     ///
     /// # Errors
-    /// When the job has failed: then the memory may be gone.
+    /// When the job has failed: the memory may already be gone.
     #[inline(always)]
     pub fn enter(&self, poison: &PoisonFlag) -> Result<Access<'_>, Poisoned> {
         self.0.store(1, Relaxed);
@@ -42,12 +42,13 @@ impl Accessing {
         if poison.is_raised() { Err(Poisoned) } else { Ok(access) }
     }
 
-    /// Lowers the flag, in a child that has been forked: there the PE does not copy.
+    /// Lowers the flag in a forked child: the PE does not copy there.
     pub(crate) fn forget(&self) {
         self.0.store(0, Relaxed);
     }
 
-    /// Waits until the PE is not copying. For an owner after it has seen poison, or raised it.
+    /// Waits until the PE is not copying. The owner of the memory calls this after it has seen or
+    /// raised poison.
     #[cold]
     pub fn drain(&self) {
         fence(SeqCst); // pairs with the fence in `enter`

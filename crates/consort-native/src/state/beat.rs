@@ -1,21 +1,20 @@
-//! The record of the call that a PE waits in and of how often it has polled. Only the PE writes it;
-//! others read it as a whole.
+//! A record of the call in which a PE waits and of how often it has polled. Only the PE writes it.
+//! Other PEs read it as a whole.
 //!
-//! A sequence lock (Boehm 2012, "Can seqlocks get along with programming language memory models?"):
-//! the writer makes the version odd, writes, and makes it even. A reader that finds the version
-//! odd, or changed after reading, reads again. A writer may die while the version is odd, so a
-//! reader gives up after some tries.
+//! The record is a sequence lock (Boehm 2012, "Can seqlocks get along with programming language
+//! memory models?"): the writer makes the version odd, writes, and makes it even. A reader retries
+//! if the version is odd or has changed after the read. A writer may die while the version is odd,
+//! so a reader gives up after some attempts.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use consort_machine::sync::{AtomicU64, fence};
 
-/// Words of the record.
 const WORDS: usize = 7;
-/// The number of a reader's tries.
+/// The number of a reader's attempts.
 const TRIES: u32 = 1000;
 
-/// The record, on a line of its own.
+/// The record, on a separate line.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Beat {
@@ -23,29 +22,29 @@ pub struct Beat {
     words: [AtomicU64; WORDS],
 }
 
-/// What a PE waits for.
+/// The reason why a PE waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waits {
-    /// The messages of a call.
+    /// The PE waits in a call, for its messages.
     In(Wait),
-    /// A word of its own memory, which any PE may change.
+    /// The PE waits for a word of its own memory, which any PE may change.
     ForWord,
 }
 
-/// A call that a PE waits in.
+/// A call in which a PE waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// The number of its group.
+    /// The number of the call's group.
     pub group: u64,
     /// The number of the call in the group.
     pub call: u64,
     /// The word of the call.
     pub word: u64,
-    /// What the PE waits for in the call.
+    /// The event that the PE waits for in this call.
     pub awaited: Awaited,
 }
 
-/// What ends a wait in a call, as far as the PE knows.
+/// The event that ends a wait in a call, as far as the PE knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// Unknown: the wait may end without a message of the call.
@@ -61,29 +60,29 @@ pub enum Awaited {
 /// The contents of the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beats {
-    /// What it waits for, if it does.
+    /// The PE's current wait, if it waits.
     pub wait: Option<Waits>,
-    /// How many waits the PE has begun; this numbers the current one.
+    /// The number of waits that the PE has begun. It identifies the current wait.
     pub waits: u64,
-    /// How often the PE has polled for its message, in all waits.
+    /// How often the PE has polled for its message, over all waits.
     pub beats: u64,
-    /// Whether other threads have handles on the PE's symmetric memory.
+    /// Whether other threads hold handles to the PE's symmetric memory.
     pub shares: bool,
 }
 
 impl Beat {
-    /// Whether the PE has published a wait.
+    /// Returns whether the PE has published a wait.
     #[inline]
     pub fn is_waiting(&self) -> bool {
         self.words[0].load(Relaxed) != 0
     }
 
-    /// The record; `None` if the writer does not complete it.
+    /// Returns the record, or `None` if the writer never completes it.
     pub fn read(&self) -> Option<Beats> {
         (0..TRIES).find_map(|_| self.try_read())
     }
 
-    /// The record, unless the PE is writing it.
+    /// Returns the record, or `None` while the PE is writing it.
     pub fn try_read(&self) -> Option<Beats> {
         let before = self.version.load(Acquire); // pairs with the release in `write`
         let words = self.words.each_ref().map(|word| word.load(Relaxed));
@@ -92,12 +91,12 @@ impl Beat {
         is_whole.then(|| Self::decode(words))
     }
 
-    /// The record, read by the PE itself.
+    /// Returns the record. Only the PE itself may call this.
     pub fn own(&self) -> Beats {
         Self::decode(self.words.each_ref().map(|word| word.load(Relaxed)))
     }
 
-    /// Writes the record. For the PE's own thread.
+    /// Writes the record. Only the PE's own thread may call this.
     pub fn write(&self, beats: &Beats) {
         let version = self.version.load(Relaxed) | 1;
         self.version.store(version, Relaxed);

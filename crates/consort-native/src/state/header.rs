@@ -15,11 +15,12 @@ pub(crate) struct Header {
     pub(crate) sleepers: Sleepers,
     /// When the job's clock began, in nanoseconds of the machine's clock.
     pub(crate) epoch_ns: AtomicU64,
-    /// In a file that holds one job alone, the offset from which on nothing is.
+    /// In a file that holds only this job, the offset at which the used part ends.
     pub(crate) file_end: AtomicU64,
-    /// The number of the parallel region that the PEs are in, from 1 on.
+    /// The number of the parallel region that the PEs are in, counted from 1.
     pub(crate) region: AtomicU64,
-    /// The last time that a PE was run for the first time, in nanoseconds since the job began.
+    /// The latest time at which a PE was run for the first time, in nanoseconds since the job
+    /// began.
     pub(crate) last_first_arrival_ns: AtomicU64,
 }
 
@@ -29,28 +30,29 @@ pub(crate) const NEVER_PRESENT: u64 = 0;
 /// The value of [`PeState::absent_since`] while a thread runs the PE.
 pub(crate) const PRESENT: u64 = u64::MAX;
 
-/// The published state of a PE, on lines of its own.
+/// The published state of a PE, on separate lines.
 #[repr(C, align(128))]
 pub(crate) struct PeState {
-    /// Raised while the PE copies memory that a peer has exposed: one flag for its blocking call,
-    /// one for its nonblocking calls, which another thread may drive meanwhile.
+    /// Raised while the PE copies memory that a peer has exposed. There is one flag for its
+    /// blocking call and one for its nonblocking calls, which another thread may drive at the same
+    /// time.
     pub(crate) accessing: [Accessing; 2],
     pub(crate) parker: Parker,
     pub(crate) beat: Beat,
     /// 1 once the PE has an endpoint.
     pub(crate) has_endpoint: AtomicU32,
-    /// When the last thread that ran the PE left, in nanoseconds since the job began;
-    /// [`NEVER_PRESENT`] if none has run it, [`PRESENT`] while one does.
+    /// When the last thread that ran the PE left, in nanoseconds since the job began.
+    /// [`NEVER_PRESENT`] if no thread has run the PE, [`PRESENT`] while a thread runs it.
     pub(crate) absent_since: AtomicU64,
-    /// How often the PE has begun or ended to sleep until a word of a heap changes, outside of
-    /// calls: odd while it does, if one thread at a time does.
+    /// How often the PE has begun or ended a sleep, outside of calls, until a word of a heap
+    /// changes. Odd during such a sleep, if only one thread at a time sleeps.
     pub(crate) word_sleeps: AtomicU64,
-    /// How often it has looked at the word meanwhile.
+    /// How often the PE has looked at the word during such sleeps.
     pub(crate) word_looks: AtomicU64,
 }
 
-// SAFETY: atomic integers and padding; zeros are a job that has not failed, with a clock without
-// epoch.
+// SAFETY: atomic integers and padding. All zeros mean a job that has not failed and a clock without
+// an epoch.
 unsafe impl Flat for Header {}
 // SAFETY: atomic integers and padding.
 unsafe impl Flat for PeState {}

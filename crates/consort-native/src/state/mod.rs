@@ -1,11 +1,11 @@
-//! State that the PEs of a job share besides messages: atomics in the segment.
+//! State that the PEs of a job share in addition to messages: atomics in the segment.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `poison` | whether and why the job has failed |
-//! | `header` | the states of all PEs, and what the job is |
+//! | `header` | the state of the job and of each PE |
 //! | `accessing` | whether a PE copies a peer's memory |
-//! | `beat` | the call that a PE waits in |
+//! | `beat` | the call in which a PE waits |
 
 pub(crate) mod accessing;
 pub(crate) mod beat;

@@ -6,8 +6,8 @@
 //! | 1 | it has failed; the PE that detected it is writing the reason |
 //! | 2 | it has failed, and the reason is complete |
 //!
-//! A failure is final, so a wait checks the state alone. A reader of the reason waits for state 2,
-//! but not forever, since a process may die in state 1. The writer does not block in state 1.
+//! A failure is final, so a wait checks only the state. A reader of the reason waits for state 2,
+//! but not forever, because a process may die in state 1. The writer does not block in state 1.
 
 use std::{
     sync::atomic::Ordering::{Acquire, Relaxed, Release},
@@ -16,7 +16,6 @@ use std::{
 
 use consort_machine::sync::{AtomicU32, AtomicU64, yield_now};
 
-/// Words of a reason.
 pub(crate) const REASON_WORDS: usize = 1024;
 
 const SOUND: u32 = 0;
@@ -26,20 +25,20 @@ const FAILED: u32 = 2;
 /// How long a reader waits for the reason before it gives up.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The state of a job.
+/// The failure state of a job.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct PoisonFlag(AtomicU32);
 
 impl PoisonFlag {
-    /// Whether the job has failed.
+    /// Returns whether the job has failed.
     #[inline(always)]
     pub fn is_raised(&self) -> bool {
         self.0.load(Relaxed) != SOUND
     }
 }
 
-/// The state of a job, and the reason of its failure in words.
+/// The failure state of a job, and the reason encoded in words.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Poison<const WORDS: usize = REASON_WORDS> {
@@ -54,14 +53,14 @@ impl<const WORDS: usize> Default for Poison<WORDS> {
 }
 
 impl<const WORDS: usize> Poison<WORDS> {
-    /// The state, for waits to check.
+    /// Returns the failure state, for waits to check.
     #[inline(always)]
     pub fn flag(&self) -> &PoisonFlag {
         &self.flag
     }
 
-    /// Fails the job for this reason, unless it has failed already; returns whether this call
-    /// failed it. A reason that is too long is truncated.
+    /// Fails the job for this reason, unless it has already failed. Returns whether this call
+    /// failed it. Truncates a reason that is too long.
     pub fn claim(&self, reason: &[u64]) -> bool {
         let state = &self.flag.0;
         if state.compare_exchange(SOUND, CLAIMED, Relaxed, Relaxed).is_err() {
@@ -74,17 +73,17 @@ impl<const WORDS: usize> Poison<WORDS> {
         true
     }
 
-    /// Returns the first word of the reason, if it is complete. Never waits, so that a signal
-    /// handler may call it.
+    /// Returns the first word of the reason, if it is complete. Never waits, so a signal handler
+    /// may call it.
     pub fn kind(&self) -> Option<u64> {
         // Acquire: pairs with the release in `claim`.
         let is_there = self.flag.0.load(Acquire) == FAILED;
         self.reason.first().filter(|_| is_there).map(|word| word.load(Relaxed))
     }
 
-    /// Fails the job for a reason of one word, unless it has failed, where nobody else uses it: in
-    /// the memory of a child that has just been forked. A thread of the parent that was writing a
-    /// reason is not there.
+    /// Fails the job for a one-word reason, unless it has already failed. Only for a forked child,
+    /// which uses its copy of the memory alone: a parent's thread that was writing a reason does
+    /// not exist in the child.
     pub fn claim_alone(&self, reason: u64) {
         if self.flag.0.load(Relaxed) != FAILED {
             self.reason[0].store(reason, Relaxed);
@@ -92,7 +91,7 @@ impl<const WORDS: usize> Poison<WORDS> {
         }
     }
 
-    /// Why the job has failed; `None` if it has not, or if the reason was never completed.
+    /// Returns why the job has failed. `None` if it has not, or if the reason was never completed.
     pub fn reason(&self) -> Option<[u64; WORDS]> {
         let begun = Instant::now();
         loop {
@@ -100,7 +99,7 @@ impl<const WORDS: usize> Poison<WORDS> {
             match self.flag.0.load(Acquire) {
                 FAILED => break,
                 CLAIMED if begun.elapsed() < PATIENCE => yield_now(),
-                // Another state is that of memory that a program has overwritten.
+                // A program has overwritten the memory.
                 _ => return None,
             }
         }
@@ -112,7 +111,7 @@ impl<const WORDS: usize> Poison<WORDS> {
 mod tests {
     use super::*;
 
-    /// A wild write must not keep the launcher from ending the others.
+    /// A wild write must not keep the launcher from ending the other PEs.
     #[test]
     fn overwritten_state_has_no_reason() {
         let poison = Poison::<4>::default();
