@@ -8,21 +8,21 @@ use consort_fabric::{Kernel, LINE_PAYLOAD_BYTES};
 
 use super::region::Memory;
 
-/// Bytes that are combined at a time, where an operand must first be copied.
+/// The number of bytes that are combined at a time if an operand must first be copied.
 const BOUNCE_BYTES: usize = 2048;
 
 impl Memory {
-    /// Whether two regions of equal length are the same, or do not overlap.
+    /// Returns whether two regions of equal length are the same, or do not overlap.
     fn is_same_or_apart(self, other: Self) -> bool {
         let apart = self.at.addr().abs_diff(other.at.addr());
         apart == 0 || apart >= self.bytes
     }
 
-    /// Computes `left (op) right` into this region. Where the kernel has no loop for memory that
+    /// Computes `left (op) right` into this region. If the kernel has no loop for memory that
     /// others may access, such operands go through bounce buffers.
     ///
     /// # Panics
-    /// When the three differ in length, or the target overlaps an operand in part.
+    /// When the lengths of the three differ, or the target partly overlaps an operand.
     pub(crate) fn combine(self, kernel: &Kernel<'_>, left: Self, right: Self) {
         let target = self;
         for operand in [left, right] {
@@ -30,8 +30,8 @@ impl Memory {
             assert!(target.is_same_or_apart(operand), "a target is an operand, or apart from it");
         }
         if !(target.is_shared() || left.is_shared() || right.is_shared()) {
-            // SAFETY: resolved and of equal length; nobody else accesses the target or writes an
-            // operand, since none is shared. They are distinct, or the target is an operand.
+            // SAFETY: resolved and of equal length. No region is shared, so nothing else accesses
+            // the target or writes an operand. They are distinct, or the target is an operand.
             unsafe { kernel.combine(target.at, left.at, right.at, target.bytes) };
             return;
         }
@@ -49,8 +49,8 @@ impl Memory {
             unsafe { kernel.combine(sum, sum, b.as_ptr().cast(), target.bytes) };
             return target.copy_from(Memory::private(sum, target.bytes));
         }
-        // SAFETY: resolved and of equal length; others access what is shared only atomically, and
-        // nobody the rest. The target is an operand, or apart from both.
+        // SAFETY: resolved and of equal length. Others access shared regions only atomically, and
+        // private regions not at all. The target is an operand, or does not overlap either.
         let done = unsafe { kernel.combine_racing(target.at, left.at, right.at, target.bytes) };
         if done > 0 {
             let [target, left, right] = [target, left, right].map(|memory| memory.after(done));
@@ -78,8 +78,8 @@ impl Memory {
             };
             let (left, right) = (near(left, a), near(right, b));
             let sum = if target.is_shared() { a } else { part(target).at };
-            // SAFETY: each is a private buffer, or a local one, of at least `bytes`; the sum is one
-            // of the operands or distinct from both.
+            // SAFETY: each is a private or a local buffer of at least `bytes`. The sum is one of
+            // the operands or distinct from both.
             unsafe { kernel.combine(sum, left, right, bytes) };
             if target.is_shared() {
                 part(target).copy_from(Memory::private(a, bytes));
@@ -88,7 +88,7 @@ impl Memory {
         }
     }
 
-    /// For elements that are larger than a bounce buffer.
+    /// Combines elements that are larger than a bounce buffer.
     #[cold]
     fn combine_large(self, kernel: &Kernel<'_>, left: Self, right: Self) {
         let target = self;

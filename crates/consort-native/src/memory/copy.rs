@@ -1,10 +1,10 @@
 //! Copies of memory that others may write at the same time.
 //!
 //! A racing `memcpy` is undefined behaviour, and compilers do not vectorize a loop over relaxed
-//! atomics. On `x86_64` the copy is therefore an assembly block: it does only what a sequence of
+//! atomics. On `x86_64` the copy is therefore inline assembly. It does only what a sequence of
 //! relaxed atomic byte accesses could do, so a race yields a mixture of old and new bytes and
-//! nothing worse. Elsewhere, and in Miri, `portable` copies by atomic operations and accesses each
-//! byte in one size only. Its tests run on every machine.
+//! nothing worse. Elsewhere, and in Miri, `portable` copies by atomic operations and always
+//! accesses a given byte with the same size. Its tests run on every machine.
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 
@@ -18,11 +18,12 @@ use consort_fabric::LINE_PAYLOAD_BYTES;
 use super::portable;
 use super::region::Memory;
 
-/// The longest copy that is done in vectors, since `rep movsb` takes some 15 ns to begin.
+/// The longest copy that uses vector registers, because `rep movsb` takes about 15 ns to start.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) const FEW_BYTES: usize = 384;
 
-/// Copies `bytes` from `source` to `target`: each byte atomically, in no order.
+/// Copies `bytes` from `source` to `target`. Each byte is copied atomically, in no particular
+/// order.
 ///
 /// # Safety
 /// `source` is readable and `target` writable for `bytes` during the call, and they do not
@@ -30,8 +31,8 @@ pub(super) const FEW_BYTES: usize = 384;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 unsafe fn copy_bytes(target: *mut u8, source: *const u8, bytes: usize) {
-    // SAFETY: `rep movsb` accesses exactly the `bytes` that the caller promises; the direction flag
-    // is clear on entry, as the ABI demands; the registers are declared.
+    // SAFETY: `rep movsb` accesses exactly the `bytes` that the caller promises. The direction flag
+    // is clear on entry, as the ABI demands. The registers are declared.
     unsafe {
         std::arch::asm!(
             "rep movsb",
@@ -43,46 +44,46 @@ unsafe fn copy_bytes(target: *mut u8, source: *const u8, bytes: usize) {
     }
 }
 
-/// Bytes of a cache line.
+/// The size of a cache line in bytes.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const LINE: usize = 64;
 
-/// A way to move a few bytes at a place of a copy.
+/// A way to move a few bytes of a copy.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) trait Move {
-    /// Moves 16, 8, 4, 2 or 1 `BYTES`, by one load and one store.
+    /// Moves `BYTES` (16, 8, 4, 2 or 1) with one load and one store.
     ///
     /// # Safety
-    /// They are within the copy, from `at` on.
+    /// The bytes `at..at + BYTES` are within the copy.
     unsafe fn once<const BYTES: usize>(&mut self, at: usize);
 }
 
-/// The places of a copy of a few bytes. Each byte is moved once, since another PE may change a word
-/// as soon as it is there.
+/// Splits a short copy into moves. Each byte is moved once, because another PE may change a word as
+/// soon as it is written.
 ///
 /// # Safety
-/// `copy` is of `bytes`.
+/// `copy` has `bytes` bytes.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub(super) unsafe fn in_moves(bytes: usize, copy: &mut impl Move) {
     let mut at = 0;
     while bytes - at >= 16 {
-        // SAFETY: so many bytes are left.
+        // SAFETY: at least 16 bytes are left.
         unsafe { copy.once::<16>(at) };
         at += 16;
     }
     if bytes & 8 != 0 {
-        // SAFETY: less than 16 bytes are left, and their number has this bit.
+        // SAFETY: fewer than 16 bytes are left, and their number has bit 8 set.
         unsafe { copy.once::<8>(at) };
         at += 8;
     }
     if bytes & 4 != 0 {
-        // SAFETY: as above, of less than 8.
+        // SAFETY: fewer than 8 bytes are left, and their number has bit 4 set.
         unsafe { copy.once::<4>(at) };
         at += 4;
     }
     if bytes & 2 != 0 {
-        // SAFETY: as above, of less than 4.
+        // SAFETY: fewer than 4 bytes are left, and their number has bit 2 set.
         unsafe { copy.once::<2>(at) };
         at += 2;
     }
@@ -92,7 +93,6 @@ pub(super) unsafe fn in_moves(bytes: usize, copy: &mut impl Move) {
     }
 }
 
-/// A copy from memory to memory.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 struct Copy {
     target: *mut u8,
@@ -130,10 +130,10 @@ impl Move for Copy {
     }
 }
 
-/// As [`copy_bytes`], for up to [`FEW_BYTES`].
+/// Like [`copy_bytes`], for up to [`FEW_BYTES`].
 ///
 /// # Safety
-/// As [`copy_bytes`].
+/// Same as [`copy_bytes`].
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(never)]
 unsafe fn copy_few(target: *mut u8, source: *const u8, bytes: usize) {
@@ -141,12 +141,12 @@ unsafe fn copy_few(target: *mut u8, source: *const u8, bytes: usize) {
     unsafe { in_moves(bytes, &mut Copy { target, source }) };
 }
 
-/// Copies memory; others may access source, target or both. Each byte is copied atomically, in no
-/// order.
+/// Copies memory. Others may access the source, the target or both. Each byte is copied atomically,
+/// in no particular order.
 ///
 /// # Safety
-/// Both are resolved, of equal length, and do not overlap. Others access what is shared only
-/// atomically, and through `copy_shared` or by aligned words.
+/// Both are resolved, have the same length, and do not overlap. Others access shared memory only
+/// atomically, through `copy_shared` or by aligned words.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub(super) unsafe fn copy_shared(target: Memory, source: Memory) {
@@ -163,21 +163,21 @@ pub(super) unsafe fn copy_shared(target: Memory, source: Memory) {
     }
 }
 
-/// As on `x86_64`.
+/// Copies memory, as on `x86_64`.
 ///
 /// # Safety
-/// Both are resolved, of equal length, and do not overlap. Others access what is shared only
-/// atomically, and through `copy_shared` or by aligned words.
+/// Both are resolved, have the same length, and do not overlap. Others access shared memory only
+/// atomically, through `copy_shared` or by aligned words.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub(super) unsafe fn copy_shared(target: Memory, source: Memory) {
     // SAFETY: the caller's promise.
     unsafe { portable::copy(target, source) };
 }
 
-/// As [`copy_shared`], for up to a line's payload: word by word if both sides are aligned.
+/// Like [`copy_shared`], for up to a line's payload. Copies word by word if both sides are aligned.
 ///
 /// # Safety
-/// As [`copy_shared`].
+/// Same as [`copy_shared`].
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub(super) unsafe fn copy_shared_line(target: Memory, source: Memory) {
@@ -188,30 +188,30 @@ pub(super) unsafe fn copy_shared_line(target: Memory, source: Memory) {
     }
     for at in (0..bytes).step_by(8) {
         let from = source.wrapping_add(at).cast::<u64>();
-        // SAFETY: an aligned word inside the source; others access it atomically only.
+        // SAFETY: an aligned word inside the source. Others access it only atomically.
         let word = unsafe { AtomicU64::from_ptr(from) }.load(Relaxed);
         let to = target.wrapping_add(at).cast::<u64>();
-        // SAFETY: an aligned word inside the target; others access it atomically only.
+        // SAFETY: an aligned word inside the target. Others access it only atomically.
         unsafe { AtomicU64::from_ptr(to) }.store(word, Relaxed);
     }
 }
 
-/// As [`copy_shared`].
+/// Like [`copy_shared`].
 ///
 /// # Safety
-/// As [`copy_shared`].
+/// Same as [`copy_shared`].
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub(super) unsafe fn copy_shared_line(target: Memory, source: Memory) {
     // SAFETY: the caller's promise.
     unsafe { portable::copy(target, source) };
 }
 
-/// As [`copy_shared`], with whole lines of the target written past the caches. To lines that a core
-/// far away has read, that is several times as fast: they need not be fetched. What was written is
-/// visible with the next release.
+/// Like [`copy_shared`], but writes whole lines of the target past the caches. If a distant core
+/// has read those lines, this is several times as fast, because they need not be fetched. The
+/// written data is visible after the next release.
 ///
 /// # Safety
-/// As [`copy_shared`].
+/// Same as [`copy_shared`].
 ///
 /// # Panics
 /// When the target is not aligned to lines.
@@ -220,8 +220,8 @@ pub(super) unsafe fn copy_past_caches(target: Memory, source: Memory) {
     assert!(target.at.addr().is_multiple_of(LINE), "only whole lines are written past the caches");
     let lines = target.bytes / LINE;
     if lines > 0 {
-        // SAFETY: it accesses so many lines, which the caller promises, each 16 bytes at once; the
-        // registers are declared. The fence orders what it wrote before all later stores.
+        // SAFETY: accesses `lines` lines, which the caller promises, 16 bytes at a time. The
+        // registers are declared. The fence orders these writes before all later stores.
         unsafe {
             std::arch::asm!(
                 "2:",
@@ -249,14 +249,14 @@ pub(super) unsafe fn copy_past_caches(target: Memory, source: Memory) {
             );
         }
     }
-    // SAFETY: the caller's promise, for the rest.
+    // SAFETY: the caller's promise, for the rest of the bytes.
     unsafe { copy_shared(target.after(lines * LINE), source.after(lines * LINE)) };
 }
 
-/// As [`copy_shared`].
+/// Like [`copy_shared`].
 ///
 /// # Safety
-/// As [`copy_shared`].
+/// Same as [`copy_shared`].
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub(super) unsafe fn copy_past_caches(target: Memory, source: Memory) {
     // SAFETY: the caller's promise.

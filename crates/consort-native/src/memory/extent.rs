@@ -1,9 +1,9 @@
-//! The extent of memory that others may access.
+//! The extent of memory that other threads may access.
 
 use crate::inbox::line::Line;
 
 /// The extent of memory that others may access. It determines which aligned words `portable`
-/// accesses; a copy of a part of that memory must use the same words. The assembly block does not
+/// accesses: a copy of a part of that memory must use the same words. The inline assembly does not
 /// need it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
@@ -19,7 +19,7 @@ impl Extent {
     /// words.
     pub(crate) const WORDS: Self = Self { begin: 0, end: usize::MAX };
 
-    /// The extent of an exposed slice: the whole slice, even if only a part is exposed.
+    /// Returns the extent of an exposed slice: the whole slice, even if only a part is exposed.
     pub(crate) fn exposed(at: *mut u8, bytes: usize) -> Self {
         Self { begin: at.addr(), end: at.addr() + bytes }
     }
@@ -43,7 +43,7 @@ impl Extent {
     /// The extent of symmetric memory and message buffers.
     pub(crate) const WORDS: Self = Self {};
 
-    /// The extent of an exposed slice.
+    /// Returns the extent of an exposed slice.
     #[inline(always)]
     pub(crate) fn exposed(_: *mut u8, _: usize) -> Self {
         Self {}

@@ -1,9 +1,9 @@
-//! Access to this PE's memory, including memory that others access at the same time.
+//! Access to this PE's memory, including memory that other threads access at the same time.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `region`, `word`, `extent` | the place of memory, and whether others may access it |
-//! | `copy`, `portable` | copies that may race: by an assembly block, or by atomic operations |
+//! | `region`, `word`, `extent` | a place in memory, and whether others may access it |
+//! | `copy`, `portable` | copies that may race: in inline assembly, or by atomic operations |
 //! | `transfer`, `combine` | copies of any kind, and operators |
 
 mod combine;

@@ -1,29 +1,30 @@
-//! Copies of shared memory by atomic operations, where there is no assembly block for it.
+//! Copies of shared memory by atomic operations, for targets without inline assembly for it.
 //!
 //! The memory model forbids racing atomic accesses of different sizes to the same memory. So all
-//! PEs must access a byte in the same way. Its address and the [`Extent`] of its memory decide how:
+//! PEs must access a given byte in the same way. The byte's address and the [`Extent`] of its
+//! memory decide how:
 //!
 //! | byte | access |
 //! | --- | --- |
 //! | in an aligned 64-bit word that is wholly in the memory | with the whole word |
 //! | in another word, at either end of the memory | the byte alone |
 //!
-//! A part of a word is stored by a compare-exchange of the word.
+//! To store a part of a word, a PE does a compare-exchange of the whole word.
 //!
-//! **Symmetric heaps and message buffers** begin aligned and consist of whole words, so all their
-//! bytes are accessed by words: here, by atomic operations and waits on heap words, by lines in a
-//! heap, and when a new block is cleared. A word may hold the ends of two regions, so a PE that
-//! stores to one preserves the other, even if that changes meanwhile.
+//! **Symmetric heaps and message buffers** begin aligned and consist of whole words. So all their
+//! bytes are accessed by words: by this module, by atomic operations and waits on heap words, by
+//! lines in a heap, and when a new block is cleared. A word may hold the ends of two regions. A PE
+//! that stores to one region preserves the other, even if the other changes at the same time.
 //!
-//! **A slice that its PE exposes** as a target may begin and end anywhere. Its neighbours may be
-//! accessed in any way. So a word that is not wholly in the slice is never accessed as a word, and
-//! no byte outside of the slice is accessed at all. A word wholly in the slice belongs to the call,
-//! which has borrowed the slice. The exposure carries the extent of the whole slice, even if only a
-//! part is exposed; so owner and peers access the same words. From its first exposure on the owner
-//! uses these functions, too. What it did before happens before a peer's accesses, and these happen
-//! before what it does when all is detached.
+//! **A slice that its PE exposes** as a target may begin and end anywhere, and its neighbours may
+//! be accessed in any way. So a word that is only partly in the slice is never accessed as a word,
+//! and no byte outside of the slice is accessed at all. A word wholly in the slice belongs to the
+//! call, which has borrowed the slice. The exposure carries the extent of the whole slice, even if
+//! only a part is exposed, so that the owner and its peers access the same words. From the first
+//! exposure on, the owner uses these functions too. The owner's earlier accesses happen before a
+//! peer's accesses, and these happen before the owner's accesses after all is detached.
 //!
-//! No PE writes an exposed source meanwhile, so it is read like private memory.
+//! No PE writes an exposed source, so it is read like private memory.
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 
@@ -34,12 +35,10 @@ use std::{
 
 use super::{extent::Extent, region::Memory};
 
-/// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 
-/// How a byte is accessed.
 enum Access {
-    /// With the word that begins at `at`; it is byte number `index` of that word.
+    /// With the aligned word at `at`. The byte has index `index` in that word.
     Word { at: *mut u8, index: usize },
     /// Alone.
     Byte,
@@ -54,29 +53,30 @@ impl Extent {
     }
 }
 
-/// Copies from one memory to another of the same length.
+/// Copies `source` to `target`, which has the same length.
 ///
 /// # Safety
-/// Both are resolved and do not overlap. Nothing else accesses private memory meanwhile. Others
-/// access shared memory only through this function, or by aligned words that are wholly in it.
+/// Both are resolved and do not overlap. Nothing else accesses private memory during the call.
+/// Others access shared memory only through this function, or by aligned words that are wholly in
+/// it.
 pub(super) unsafe fn copy(target: Memory, source: Memory) {
     let mut at = 0;
     while at < target.bytes {
-        // The rest of one word of the target.
+        // The part of the rest that lies in one word of the target.
         let in_word = WORD - target.at.wrapping_add(at).addr() % WORD;
         let count = in_word.min(target.bytes - at);
-        // SAFETY: inside the source; the rest is the caller's promise.
+        // SAFETY: inside the source. The rest is the caller's promise.
         let bytes = unsafe { load(source, at, count) };
-        // SAFETY: inside the target, and in one word; the rest is the caller's promise.
+        // SAFETY: inside the target, and in one word. The rest is the caller's promise.
         unsafe { store(target, at, &bytes[..count]) };
         at += count;
     }
 }
 
-/// Loads `count` bytes, at most 8, of a memory from offset `at` on.
+/// Loads `count` bytes (at most 8) of `source`, starting at offset `at`.
 ///
 /// # Safety
-/// As [`copy`], for a source in which these lie.
+/// Same as [`copy`]. The bytes lie in `source`.
 unsafe fn load(source: Memory, at: usize, count: usize) -> [u8; WORD] {
     let mut bytes = [0; WORD];
     let first = source.at.wrapping_add(at);
@@ -106,10 +106,10 @@ unsafe fn load(source: Memory, at: usize, count: usize) -> [u8; WORD] {
     bytes
 }
 
-/// Stores bytes to a memory from offset `at` on. They must be in one word of the memory.
+/// Stores bytes to `target`, starting at offset `at`. They must be in one word of the memory.
 ///
 /// # Safety
-/// As [`copy`], for a target in which these lie.
+/// Same as [`copy`]. The bytes lie in `target`.
 unsafe fn store(target: Memory, at: usize, bytes: &[u8]) {
     let first = target.at.wrapping_add(at);
     let Some(extent) = target.shared else {
@@ -118,7 +118,7 @@ unsafe fn store(target: Memory, at: usize, bytes: &[u8]) {
     };
     let Access::Word { at, index } = extent.access(first) else {
         for (place, &byte) in bytes.iter().enumerate() {
-            // SAFETY: inside the memory, and accessed by bytes only, as all bytes of this word.
+            // SAFETY: inside the memory, and accessed only by bytes, like all bytes of this word.
             unsafe { AtomicU8::from_ptr(first.wrapping_add(place)) }.store(byte, Relaxed);
         }
         return;
@@ -145,15 +145,14 @@ mod tests {
     use super::*;
     use std::{sync::Barrier, thread};
 
-    /// Bytes of a block of words.
     const BLOCK: usize = 80;
 
-    /// Aligned bytes, in which test data may begin at any alignment.
+    /// An aligned block of bytes, in which test data may begin at any alignment.
     #[repr(align(64))]
     struct Block([u8; BLOCK]);
 
     impl Block {
-        /// Bytes that differ from one another and from those of other blocks.
+        /// Returns a block whose bytes differ from one another and from those of other blocks.
         fn of(first: u8) -> Self {
             let byte = |at: usize| first.wrapping_add(u8::try_from(at).expect("a small block"));
             Self(std::array::from_fn(byte))
@@ -164,8 +163,8 @@ mod tests {
             Memory { at: self.0.as_mut_ptr().wrapping_add(at), bytes, shared }
         }
 
-        /// The extents of private memory, of a heap, and of an exposed slice: just these bytes,
-        /// some more, or the whole block.
+        /// Returns the extents of private memory, of a heap, and of an exposed slice: exactly these
+        /// bytes, a few more, or the whole block.
         fn sharings(&mut self, at: usize, bytes: usize) -> [Option<Extent>; 5] {
             let exposed = |block: &mut Self, first: usize, end: usize| {
                 let begin = block.0.as_mut_ptr().wrapping_add(first);
@@ -202,7 +201,7 @@ mod tests {
         }
     }
 
-    /// The bytes of a slice of a block that are accessed by words.
+    /// Returns the bytes of a slice of a block that are accessed by words.
     fn by_words(block: &mut Block, first: usize, end: usize) -> Vec<usize> {
         let begin = block.0.as_mut_ptr();
         let extent = Extent::exposed(begin.wrapping_add(first), end - first);
@@ -225,11 +224,11 @@ mod tests {
         assert!(matches!(Extent::WORDS.access(byte), Access::Word { index: 5, .. }));
     }
 
-    /// Threads that store to different parts of the same words find what they stored.
+    /// Threads that store to different parts of the same words read back what they stored.
     #[test]
     fn parts_of_a_word_survive_stores_beside_them() {
         const ROUNDS: u32 = 1_000_000;
-        // Three parts of two words, with a gap; all in one heap.
+        // Three parts of two words, with a gap, all in one heap.
         let parts = [(0, 3), (3, 9), (13, 3)];
         let mut block = Block::of(0);
         let pointers = parts.map(|(at, bytes)| {
@@ -247,8 +246,8 @@ mod tests {
                     for round in (1..=ROUNDS).rev() {
                         let (mut given, mut found) = ([round.to_le_bytes()[0]; 9], [0; 9]);
                         let private = |at| Memory { at, bytes, shared: None };
-                        // SAFETY: a part of a block that lives on, accessed by words in all
-                        // threads, and local memory.
+                        // SAFETY: local memory, and a part of a block that outlives the threads;
+                        // all threads access the block by words.
                         unsafe { copy(shared, private(given.as_mut_ptr())) };
                         // SAFETY: as above.
                         unsafe { copy(private(found.as_mut_ptr()), shared) };

@@ -9,13 +9,13 @@ use super::extent::Extent;
 pub(crate) struct Memory {
     pub(crate) at: *mut u8,
     pub(crate) bytes: usize,
-    /// The extent of the memory around it, if others may access it at present: then only
-    /// `copy_shared` and atomics may access it.
+    /// The extent of the surrounding memory, if others may currently access it. Then only
+    /// `copy_shared` and atomics may access this region.
     pub(crate) shared: Option<Extent>,
 }
 
 impl Memory {
-    /// The part of it that line `index` of a message carries.
+    /// Returns the part that line `index` of a message carries.
     ///
     /// # Panics
     /// When the message has fewer lines.
@@ -27,27 +27,27 @@ impl Memory {
         Self { at: self.at.wrapping_add(at), bytes, shared: self.shared }
     }
 
-    /// The part of it from byte `at` on.
+    /// Returns the part from byte `at` on.
     pub(super) fn after(self, at: usize) -> Self {
         Self { at: self.at.wrapping_add(at), bytes: self.bytes - at, shared: self.shared }
     }
 
-    /// Bytes `at..at + bytes` of it.
+    /// Returns bytes `at..at + bytes`.
     ///
     /// # Panics
-    /// When it has fewer.
+    /// When the region is shorter.
     pub(crate) fn part(self, at: usize, bytes: usize) -> Self {
         assert!(at.checked_add(bytes).is_some_and(|end| end <= self.bytes), "a part lies inside");
         Self { at: self.at.wrapping_add(at), bytes, shared: self.shared }
     }
 
-    /// Whether others may access it at present.
+    /// Returns whether others may currently access the region.
     #[inline(always)]
     pub(crate) fn is_shared(self) -> bool {
         self.shared.is_some()
     }
 
-    /// A private buffer as a whole.
+    /// Returns the region of a whole private buffer.
     #[inline(always)]
     pub(crate) fn private(buffer: *mut u8, bytes: usize) -> Self {
         Self { at: buffer, bytes, shared: None }

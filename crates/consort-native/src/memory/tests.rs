@@ -1,4 +1,4 @@
-//! Tests of copies and combinations, and of what they reject.
+//! Tests of copies and combinations, and of the misuse that they reject.
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 
@@ -12,11 +12,11 @@ use super::{
     region::Memory,
 };
 
-/// Mistakes of an algorithm, which is safe code: they panic.
+/// Mistakes that a (safe) algorithm can make: they panic.
 mod lengths_that_differ {
     use super::*;
 
-    /// Parts of one allocation of 256 bytes, shared or private.
+    /// Returns parts of one allocation of 256 bytes, shared or private.
     fn parts<const N: usize>(is_shared: bool, spans: [(usize, usize); N]) -> [Memory; N] {
         let memory = Box::leak(Box::new([0_u64; 32])).as_mut_ptr().cast::<u8>();
         let shared = is_shared.then_some(Extent::WORDS);
@@ -107,7 +107,7 @@ fn every_length_arrives() {
     }
 }
 
-/// A copy for other cores, by either way, whichever is fast here.
+/// Tests both ways to copy for other cores, whichever is faster on this machine.
 #[test]
 fn every_length_is_staged() {
     type Way = unsafe fn(Memory, Memory);
@@ -132,13 +132,13 @@ fn every_length_is_staged() {
     }
 }
 
-/// Another PE may change a word as soon as it is there, so a second store would undo that.
+/// Another PE may change a word as soon as it is written, and a second store would undo the change.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[test]
 fn every_byte_is_stored_once() {
     use super::copy::{FEW_BYTES, Move, in_moves};
 
-    /// The stores to each byte.
+    /// The number of stores to each byte.
     struct Stores(Vec<u32>);
 
     impl Move for Stores {
@@ -149,14 +149,14 @@ fn every_byte_is_stored_once() {
 
     for bytes in 0..=FEW_BYTES {
         let mut stores = Stores(vec![0; bytes]);
-        // SAFETY: it is of these bytes, and accesses no other memory.
+        // SAFETY: `stores` has `bytes` elements, and a move accesses no other memory.
         unsafe { in_moves(bytes, &mut stores) };
         assert!(stores.0.iter().all(|&stores| stores == 1), "{bytes}: {:?}", stores.0);
     }
 }
 
-/// Combines bytes at random, of all lengths about that of a vector, where all, some or none of the
-/// memory is shared and where the target may be an operand. The oracle is a loop over elements.
+/// Combines random bytes of all lengths up to a few vectors. All, some or none of the memory is
+/// shared, and the target may be an operand. The oracle is a loop over elements.
 fn combines_as_elements<T: Pod, O: Operator<T>>(operator: &O) {
     const MOST_BYTES: usize = 304;
     let kernel = Kernel::new(operator);
@@ -166,7 +166,7 @@ fn combines_as_elements<T: Pod, O: Operator<T>>(operator: &O) {
             let mut parts = [(); 3].map(|()| -> Vec<u8> {
                 (0..MOST_BYTES + 1).map(|_| splitmix64(&mut state).to_le_bytes()[0]).collect()
             });
-            // From an odd address on, where possible.
+            // At an odd address, if the element type allows it.
             let odd = usize::from(size_of::<T>() == 1);
             let value = |part: &Vec<u8>, index: usize| -> T {
                 let at = odd + index * size_of::<T>();
@@ -203,7 +203,7 @@ fn shared_memory_is_combined_as_private_memory_is() {
     combines_as_elements::<u64, _>(&|a: u64, b: u64| a.rotate_left(7) ^ b);
 }
 
-/// Takes the element with the larger sum. Its size divides no vector's.
+/// Takes the element with the larger sum. Its size does not divide a vector's size.
 struct Larger;
 
 impl Operator<[u8; 12]> for Larger {

@@ -1,4 +1,4 @@
-//! Copies between two regions of memory, and between one and the cache lines of a message.
+//! Copies between two regions of memory, and between a region and the cache lines of a message.
 
 #![expect(unsafe_code, reason = "copies between raw addresses")]
 
@@ -13,19 +13,20 @@ use super::{
 use crate::inbox::line::{LineWord, PAYLOAD_WORDS};
 use consort_machine::system::clock;
 
-/// The beginning of a copy for other cores, by which the way of the rest is chosen.
+/// The size in bytes of the first part of a copy for other cores. Its duration decides how to copy
+/// the rest.
 const BEGINNING: usize = 8 << 10;
 
-/// How long the beginning takes at most if the cores share a cache: some 300 ns where they do, and
-/// 1.4 us or more where they do not. Then the rest is several times as fast past the caches. Where
-/// they share one it would take up to three times as long.
+/// The longest time that the first part takes if the cores share a cache: about 300 ns if they do,
+/// 1.4 us or more if they do not. If they do not, copying the rest past the caches is several times
+/// as fast. If they do, it would take up to three times as long.
 const NEAR_NS: u64 = 1000;
 
 impl Memory {
-    /// The payload of one line of a message: these bytes, padded with zeros.
+    /// Returns the payload of one line of a message: the bytes of this region, padded with zeros.
     ///
     /// # Panics
-    /// When they are more than 56.
+    /// When this region has more than 56 bytes.
     #[inline(always)]
     pub(crate) fn pack(self) -> [u64; PAYLOAD_WORDS] {
         assert!(self.bytes <= LINE_PAYLOAD_BYTES, "a line carries at most 56 bytes");
@@ -35,14 +36,13 @@ impl Memory {
             // SAFETY: at most 56 bytes are readable, and `words` has 56.
             unsafe { copy_shared_line(Self::private(to, self.bytes), self) };
         } else {
-            // SAFETY: as above, and nothing writes them meanwhile.
+            // SAFETY: as above, and nothing writes them during the copy.
             unsafe { std::ptr::copy_nonoverlapping(self.at, to, self.bytes) };
         }
         words
     }
 
-    /// Copies the payload words of a message in one line into this region. What is beyond them is
-    /// zero.
+    /// Copies the payload words of a one-line message into this region. Missing words are zero.
     ///
     /// # Panics
     /// When this region has more than 56 bytes.
@@ -64,10 +64,10 @@ impl Memory {
         }
     }
 
-    /// Copies `source` to this region; either may be shared.
+    /// Copies `source` to this region. Either may be shared.
     ///
     /// # Panics
-    /// When they differ in length, or when they overlap and one is shared.
+    /// When the lengths differ, or when the regions overlap and one is shared.
     #[inline(always)]
     pub(crate) fn copy_from(self, source: Self) {
         assert!(self.bytes == source.bytes, "a copy is as long as what is copied");
@@ -83,11 +83,11 @@ impl Memory {
         }
     }
 
-    /// As [`Self::copy_from`], to memory from which other cores have read, and will. Most goes past
-    /// the caches if fetching its lines is slow.
+    /// Like [`Self::copy_from`], to memory that other cores have read and will read again. Most of
+    /// the data goes past the caches if fetching the target's lines is slow.
     ///
     /// # Panics
-    /// As [`Self::copy_from`], and when this region does not begin with a cache line.
+    /// Same as [`Self::copy_from`], and when this region does not begin at a cache line.
     pub(crate) fn stage_from(self, source: Self) {
         if self.bytes < 2 * BEGINNING {
             return self.copy_from(source);

@@ -1,10 +1,10 @@
-//! A region of memory that is 8 bytes long.
+//! A region of memory of 8 bytes.
 
 #![expect(unsafe_code, reason = "reads and writes raw addresses")]
 
 use super::{copy::copy_shared_line, region::Memory};
 
-/// A region of memory that is 8 bytes long, of any alignment.
+/// A region of memory of 8 bytes, with any alignment.
 #[derive(Clone, Copy)]
 pub(crate) struct Word(Memory);
 
@@ -21,7 +21,7 @@ impl Word {
     pub(crate) fn load(self) -> u64 {
         let Self(memory) = self;
         if !memory.is_shared() {
-            // SAFETY: 8 bytes are readable, and nothing writes them meanwhile.
+            // SAFETY: 8 bytes are readable, and nothing writes them during the read.
             return unsafe { memory.at.cast::<u64>().read_unaligned() };
         }
         let mut word = 0_u64;
@@ -44,20 +44,20 @@ impl Word {
 }
 
 impl Memory {
-    /// This region as a word.
+    /// Returns this region as a word.
     ///
     /// # Panics
-    /// When it is not 8 bytes long.
+    /// When the region is not 8 bytes long.
     #[inline(always)]
     pub(crate) fn word(self) -> Word {
         assert!(self.bytes == 8, "a word is 8 bytes");
         Word(self)
     }
 
-    /// Word `index` of this region.
+    /// Returns word `index` of this region.
     ///
     /// # Panics
-    /// When the region ends before it does.
+    /// When the region ends before the end of the word.
     #[inline(always)]
     pub(crate) fn word_at(self, index: usize) -> Word {
         let at = 8 * index;
