@@ -1,8 +1,8 @@
-//! Extents: shared memory that a job gets when what it began with is full.
+//! Extents: shared memory that a job gets when its initial memory is full.
 //!
-//! In a job of one process an extent is a mapping of this process. In a job of several it is a part
-//! of the file that they share, appended at its end: one process appends it, and others map it when
-//! they first need it. An extent stays as long as the job does.
+//! In a job of one process, an extent is a mapping of this process. In a job of several processes,
+//! it is a part of the file that they share. One process appends it at the end of the file, and the
+//! others map it when they first need it. An extent lives as long as the job.
 
 use std::{
     fs::File,
@@ -21,37 +21,38 @@ use super::{
 };
 use crate::system::process as system;
 
-/// A file that several processes share, which grows at its end.
+/// A file that several processes share and that grows at its end.
 pub(crate) trait SharedEnd: Send + Sync + UnwindSafe + RefUnwindSafe {
-    /// Whether the calling process shares the file, and is no forked child of one that does.
+    /// Returns whether the calling process shares the file and is not a forked child of a process
+    /// that does.
     fn is_of_caller(&self) -> bool;
 
     fn file(&self) -> &Arc<File>;
 
-    /// The offset in the file from which on nothing is, a number that the processes share.
+    /// Returns the offset in the file at which the used part ends. The processes share this number.
     fn end(&self) -> &AtomicU64;
 }
 
-/// Where a job's extents come from.
+/// The source of a job's extents.
 #[derive(Clone)]
 pub(crate) enum Backing {
-    /// New mappings of this process.
+    /// New mappings in this process.
     Process(Origin),
     /// The end of a file.
     File(Arc<dyn SharedEnd>),
 }
 
-/// An extent that has just been made, and its offset in the file: 0 without a file.
+/// A new extent, and its offset in the file (0 without a file).
 pub(crate) struct Extent {
     pub(crate) segment: Segment,
     pub(crate) file_at: u64,
 }
 
 impl Backing {
-    /// Makes an extent of `bytes` zeros, which are whole pages, for `object`.
+    /// Makes an extent of `bytes` zeros, a whole number of pages, for `object`.
     ///
     /// # Errors
-    /// When the system does not provide them.
+    /// When the system does not provide the memory.
     pub(crate) fn extend(&self, bytes: usize, object: &str) -> Result<Extent, Box<NoMemory>> {
         match self {
             Self::Process(origin) => {
@@ -67,7 +68,7 @@ impl Backing {
     /// Maps an extent of `bytes` that another process has made.
     ///
     /// # Errors
-    /// When the system does not map it.
+    /// When the system does not map the extent.
     pub(crate) fn map(
         &self,
         file_at: u64,
@@ -85,7 +86,7 @@ impl Backing {
     }
 }
 
-/// Keeps a forked child away from the file, which is not its own.
+/// Keeps a forked child away from the file, which belongs to the parent.
 fn ensure_own(
     shared: &dyn SharedEnd,
     call: &'static str,
@@ -98,12 +99,12 @@ fn ensure_own(
     }
 }
 
-/// Makes a shared file longer by `bytes` for `object`. Returns the offset of the first of them in
-/// the file, which is aligned to large pages: then the system can map large pages.
+/// Extends a shared file by `bytes` for `object`. Returns the offset of the new bytes in the file.
+/// It is aligned to large pages, so that the system can map large pages.
 ///
 /// # Errors
 /// When the file cannot be that long, and in a forked child. The bytes are then free again, unless
-/// another process has appended some meanwhile.
+/// another process has also extended the file.
 pub(crate) fn append(
     shared: &dyn SharedEnd,
     bytes: usize,
@@ -116,12 +117,12 @@ pub(crate) fn append(
         Some((at, at.checked_add(bytes as u64)?))
     };
     let grow = |end| place(end).map(|(_, new)| new);
-    // The number is all that is shared here, so it needs no ordering.
+    // The processes share only this number here, so it needs no ordering.
     let before = shared.end().fetch_update(Relaxed, Relaxed, grow);
     let placed = before.ok().and_then(|before| Some((before, place(before)?)));
     let (before, (at, end)) = placed.ok_or_else(|| refused(out_of_memory()))?;
     if let Err(error) = system::extend(shared.file(), end) {
-        // If it has changed meanwhile, the place stays unused.
+        // If the end has changed in the meantime, these bytes stay unused.
         let _ = shared.end().compare_exchange(end, before, Relaxed, Relaxed);
         return Err(refused(error));
     }

@@ -1,4 +1,4 @@
-//! A trial of large pages: the settings of a system do not say whether it has any left.
+//! A test for large pages: a system's settings do not say whether it has any left.
 
 use std::{
     fs,
@@ -12,14 +12,14 @@ use super::{
     reservation::Segment,
 };
 
-/// Returns whether the system has just provided a large page of memory that processes share, as
-/// symmetric heaps of processes ask for. `None` where it does not say.
+/// Returns whether the system has just provided a large page of memory that processes share.
+/// Symmetric heaps of processes request such pages. `None` if the system does not report it.
 #[must_use]
 pub fn obtains_large_page() -> Option<bool> {
     let segment = Segment::reserve(LARGE_PAGE, Origin::Shared, "a trial of large pages").ok()?;
     segment.let_pages_be_large(0..LARGE_PAGE);
     let segment = Arc::new(segment);
-    Words::new(&segment, 0, 1)[0].store(1, Relaxed); // touches it
+    Words::new(&segment, 0, 1)[0].store(1, Relaxed); // touches the page
     let at = segment.at(0, PAGE).addr();
     let mappings = fs::read_to_string("/proc/self/smaps").ok()?;
     let mut lines = mappings.lines().skip_while(|line| !begins_mapping_of(line, at));
@@ -27,7 +27,7 @@ pub fn obtains_large_page() -> Option<bool> {
     Some(large.split_whitespace().next()? != "0")
 }
 
-/// Whether a line begins the mapping that an address is in.
+/// Returns whether a line of `smaps` begins the mapping that contains an address.
 fn begins_mapping_of(line: &str, at: usize) -> bool {
     let hex = |text: &str| usize::from_str_radix(text, 16).ok();
     let range = line.split_once(' ').and_then(|(range, _)| range.split_once('-'));

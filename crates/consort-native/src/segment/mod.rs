@@ -1,21 +1,22 @@
-//! Segments: the memory that the PEs of a job share, addressed by offsets; also a PE's memory for
+//! Segments: the memory that the PEs of a job share, addressed by offsets. Also a PE's memory for
 //! partial results.
 //!
-//! A segment is reserved as a whole, and is zero. The system provides its pages when they are
-//! touched, and takes back those that are cleared. On Linux it is a mapping without commitment
-//! (`MAP_NORESERVE`), which core files do not contain but for the parts that are put there;
-//! elsewhere it comes from the allocator.
+//! A segment is reserved as a whole and is zero. The system provides a page when it is first
+//! touched, and takes back pages that are cleared. On Linux a segment is a mapping without
+//! commitment (`MAP_NORESERVE`). Core files contain only the parts of it that are explicitly
+//! included. On other systems it comes from the allocator.
 //!
-//! The size follows from what a job needs at first. More comes in *extents*, segments of their own.
+//! The size follows from what a job needs at the start. Later needs are met by *extents*, which are
+//! separate segments.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `reservation` | a segment as a whole, and its pages |
-//! | `shared` | segments that other processes map too, and copies of them in forked children |
+//! | `shared` | segments that other processes also map, and copies of them in forked children |
 //! | `backing` | where extents come from |
-//! | `origin` | whether other processes may map it too |
+//! | `origin` | whether other processes can map a segment |
 //! | `part` | typed items in a segment |
-//! | `large_page` | a trial of whether large pages are there |
+//! | `large_page` | a test of whether large pages are available |
 //! | `no_memory` | the error when the system refuses memory |
 
 pub(crate) mod backing;

@@ -1,4 +1,4 @@
-//! The error of memory that the system refuses.
+//! The error of a refused request for memory.
 
 use std::{fmt, io};
 
@@ -7,21 +7,21 @@ use consort_machine::limits::{MemoryLimit, Refused, left, memory_left, remedy};
 use super::origin::Origin;
 use crate::system::allocator;
 
-/// Address space that is left to the program when a job is set up, in bytes.
+/// The address space that is left to the program when a job is set up, in bytes.
 const PROGRAM: usize = 16 << 20;
 
-/// The stack of a thread of the standard library, with what the C library maps for each thread, in
-/// bytes. `RUST_MIN_STACK` makes stacks larger.
+/// The size in bytes of a standard library thread's stack, including what the C library maps for
+/// each thread. `RUST_MIN_STACK` makes stacks larger.
 const THREAD: usize = (2 << 20) + (256 << 10);
 
-/// The system has refused memory: the system call, what the memory was for, its size, the system's
-/// error, and the limit to raise.
+/// The system has refused memory. Contains the system call, the purpose and size of the memory, the
+/// system's error, and the limit to raise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoMemory {
     call: &'static str,
     object: String,
     bytes: usize,
-    /// The system's number of the error; 0 without one.
+    /// The system's error number; 0 if there is none.
     code: i32,
     error: String,
     advice: String,
@@ -36,13 +36,13 @@ impl fmt::Display for NoMemory {
 
 impl std::error::Error for NoMemory {}
 
-/// The size in a message; nothing for a request without one.
+/// Formats the size for a message. Empty if the request has no size.
 fn size(bytes: usize) -> String {
     if bytes == 0 { String::new() } else { format!(" of {bytes} bytes") }
 }
 
 impl NoMemory {
-    /// The error of a system call that was to provide `bytes` for `object`.
+    /// Returns the error of a system call that should have provided `bytes` for `object`.
     #[cold]
     pub(crate) fn of(
         call: &'static str,
@@ -57,13 +57,12 @@ impl NoMemory {
         Box::new(Self { call, object, bytes, code, error: error.to_string(), advice })
     }
 
-    /// The system's number of the error; 0 without one.
     pub(crate) fn code(&self) -> i32 {
         self.code
     }
 
-    /// The error of a forked child, in which a system call was to provide `bytes` for `object` of
-    /// its parent's job.
+    /// Returns the error of a forked child in which a system call should have provided `bytes` for
+    /// `object` of the parent's job.
     #[cold]
     pub(crate) fn in_child(call: &'static str, object: &str, bytes: usize) -> Box<Self> {
         let error = "this process is a forked child of one that runs the job".to_owned();
@@ -71,7 +70,8 @@ impl NoMemory {
         Box::new(Self { call, object: object.to_owned(), bytes, code: 0, error, advice })
     }
 
-    /// The error of another process, which was to provide `bytes` for `object`, by its number.
+    /// Returns the error, with this number, of another process that should have provided `bytes`
+    /// for `object`.
     #[cold]
     pub(crate) fn elsewhere(object: &str, bytes: usize, code: i32) -> Box<Self> {
         let error = match code {
@@ -81,11 +81,11 @@ impl NoMemory {
         Self::of("another process's request", object, bytes, &error)
     }
 
-    /// Checks that the limits of memory leave room for `bytes` of `object`, for the stacks of
+    /// Checks that the memory limits leave room for `bytes` of `object`, for the stacks of
     /// `threads` and for the program itself.
     ///
     /// # Errors
-    /// When it does not.
+    /// When they do not.
     pub(crate) fn ensure_room(
         object: &str,
         (bytes, origin): (usize, Origin),
@@ -109,10 +109,10 @@ impl NoMemory {
         Ok(())
     }
 
-    /// Checks that the limits of memory leave room for another thread.
+    /// Checks that the memory limits leave room for another thread.
     ///
     /// # Errors
-    /// When it does not.
+    /// When they do not.
     pub fn ensure_thread() -> Result<(), Box<Self>> {
         let Some(left) = memory_left() else { return Ok(()) };
         let needed = THREAD.max(min_stack());
@@ -123,13 +123,12 @@ impl NoMemory {
     }
 }
 
-/// The stack that the environment asks for.
+/// Returns the stack size that the environment requests.
 fn min_stack() -> usize {
     let text = std::env::var("RUST_MIN_STACK").ok();
     text.and_then(|text| text.parse().ok()).map_or(0, |bytes: usize| bytes.saturating_add(1 << 18))
 }
 
-/// The error of the system when there is no memory.
 pub(crate) fn out_of_memory() -> io::Error {
     #[cfg(target_os = "linux")]
     return io::Error::from_raw_os_error(libc::ENOMEM);
@@ -137,8 +136,8 @@ pub(crate) fn out_of_memory() -> io::Error {
     return io::ErrorKind::OutOfMemory.into();
 }
 
-/// A size that shrinks under limits of memory: at most a quarter of what is left, and at least
-/// `least`.
+/// Returns a size that shrinks under memory limits: at most `most` and a quarter of what is left,
+/// but at least `least`.
 pub(crate) fn sparing(least: usize, most: usize) -> usize {
     let quarter = memory_left().map_or(usize::MAX, |left| left / 4);
     most.min(quarter).max(least)

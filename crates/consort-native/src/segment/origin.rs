@@ -25,7 +25,6 @@ impl Origin {
         }
     }
 
-    /// The scope of futexes in such a segment.
     pub(crate) const fn scope(self) -> Scope {
         match self {
             Self::Private => Scope::Process,
@@ -40,7 +39,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A text that names no origin.
+/// A text that does not name an origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownOrigin(String);
 

@@ -1,4 +1,4 @@
-//! Typed items in a segment, which they keep alive.
+//! Typed items in a segment. The items keep the segment alive.
 
 #![expect(unsafe_code, reason = "refers to atomics in memory that all PEs reach")]
 
@@ -7,26 +7,23 @@ use std::{ops::Deref, sync::Arc};
 use super::reservation::Segment;
 use crate::inbox::line::LineWord;
 
-/// A type of items that may be in a segment.
+/// A type whose items may be in a segment.
 ///
 /// # Safety
-/// Any bytes are a valid value, since another process may have written anything. The type consists
-/// of atomics and padding only, so a reference to it does not exclude writes by others.
+/// Any bytes are a valid value, because another process may have written anything. The type
+/// consists only of atomics and padding, so a reference to it does not exclude writes by others.
 pub(crate) unsafe trait Flat {}
 
-// SAFETY: an atomic integer. Loom's atomics have more in them, but models make no segments.
+// SAFETY: an atomic integer. Loom's atomics contain more, but loom models create no segments.
 unsafe impl Flat for LineWord {}
 
-/// Consecutive items.
 pub(crate) struct Part<T> {
     items: *const [T],
     _segment: Arc<Segment>,
 }
 
-/// One item.
 pub(crate) struct Single<T>(Part<T>);
 
-/// Consecutive words.
 pub(crate) type Words = Part<LineWord>;
 
 // SAFETY: the items are atomics in a segment, which is `Send` and `Sync` itself.
@@ -35,10 +32,10 @@ unsafe impl<T: Flat> Send for Part<T> {}
 unsafe impl<T: Flat> Sync for Part<T> {}
 
 impl<T: Flat> Part<T> {
-    /// The `count` items from `offset` on.
+    /// Returns the `count` items from `offset` on.
     ///
     /// # Panics
-    /// When they reach beyond the segment, or are not aligned.
+    /// When they reach beyond the end of the segment, or are not aligned.
     pub(crate) fn new(segment: &Arc<Segment>, offset: usize, count: usize) -> Self {
         let bytes = count.checked_mul(size_of::<T>()).expect("items that lie in memory");
         let at = segment.at(offset, bytes).cast::<T>();
@@ -52,18 +49,18 @@ impl<T: Flat> Deref for Part<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: inside the segment and aligned, as `new` has asserted; any bytes are valid items,
-        // by the promise of `Flat`; by invariant 2 of segments all other references are to atomics,
+        // SAFETY: inside the segment and aligned, as `new` has asserted. Any bytes are valid items,
+        // by the promise of `Flat`. By invariant 2 of segments, all other references are to atomics
         // too.
         unsafe { &*self.items }
     }
 }
 
 impl<T: Flat> Single<T> {
-    /// The item at `offset`.
+    /// Returns the item at `offset`.
     ///
     /// # Panics
-    /// When it is not inside, or not aligned.
+    /// When the item is not inside the segment, or not aligned.
     pub(crate) fn new(segment: &Arc<Segment>, offset: usize) -> Self {
         Self(Part::new(segment, offset, 1))
     }

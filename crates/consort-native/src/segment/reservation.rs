@@ -1,8 +1,8 @@
 //! Segments: memory that is reserved as a whole and used page by page.
 //!
-//! Invariants, by number, to which the SAFETY comments refer:
+//! The SAFETY comments refer to these invariants by number:
 //! 1. `base` is the beginning of `bytes` initialized bytes, aligned to a page, which live as long
-//!    as the segment does.
+//!    as the segment.
 //! 2. References into the bytes are to atomics only. Code that uses an address ensures that others
 //!    access the bytes atomically too, or not at all.
 
@@ -31,14 +31,14 @@ pub(crate) struct Segment {
     base: NonNull<u8>,
     bytes: usize,
     origin: Origin,
-    /// The pages of a file that it is, if other processes can map it. Dropped before the memory is
-    /// released.
+    /// The file pages that back the segment, if other processes can map it. Dropped before the
+    /// memory is released.
     shared: Option<Shared>,
-    /// Dropped once the memory is released.
+    /// Dropped after the memory is released.
     _on_release: Option<OnRelease>,
 }
 
-/// What is done when a process has released a segment that others use.
+/// A value to drop after a process has released a segment that others use.
 pub(crate) type OnRelease = Box<dyn Send + Sync + UnwindSafe + RefUnwindSafe>;
 
 // SAFETY: by invariant 2 references are to atomics, and holding an address is safe.
@@ -50,7 +50,7 @@ impl Segment {
     /// Reserves `bytes` zeros for `object`, rounded up to whole pages.
     ///
     /// # Errors
-    /// When the system does not provide them, as in [`Segment::map`].
+    /// When the system does not provide them, or for the reasons of [`Segment::map`].
     pub(crate) fn reserve(
         bytes: usize,
         origin: Origin,
@@ -59,10 +59,10 @@ impl Segment {
         Self::reserve_at(Placement::ANY, bytes, origin, object)
     }
 
-    /// As [`Segment::reserve`], at addresses that a `placement` says.
+    /// Like [`Segment::reserve`], at addresses that fit `placement`.
     ///
     /// # Errors
-    /// As [`Segment::reserve`].
+    /// Same as [`Segment::reserve`].
     pub(crate) fn reserve_at(
         placement: Placement,
         bytes: usize,
@@ -84,10 +84,10 @@ impl Segment {
         Ok(Self { base, bytes, origin, shared: None, _on_release: None })
     }
 
-    /// Maps `bytes` of a file that lie there from `at` on, all of them whole pages, for `object`.
+    /// Maps `bytes` of a file, starting at offset `at`, for `object`. Both are whole pages.
     ///
     /// # Errors
-    /// When the system does not map them, or the file is shorter.
+    /// When the system does not map them, or the file is too short.
     pub(crate) fn map(
         file: &Arc<File>,
         at: usize,
@@ -98,10 +98,10 @@ impl Segment {
         Self::map_at(Placement::ANY, file, at, bytes, object, on_release)
     }
 
-    /// As [`Segment::map`], at addresses that a `placement` says.
+    /// Like [`Segment::map`], at addresses that fit `placement`.
     ///
     /// # Errors
-    /// As [`Segment::map`].
+    /// Same as [`Segment::map`].
     pub(crate) fn map_at(
         placement: Placement,
         file: &Arc<File>,
@@ -122,15 +122,14 @@ impl Segment {
         Ok(Self { base, bytes, origin: Origin::Shared, shared, _on_release: on_release })
     }
 
-    /// The size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// The address of `bytes` bytes from `offset` on.
+    /// Returns the address of the `bytes` bytes at `offset`.
     ///
     /// # Panics
-    /// When they reach beyond the segment.
+    /// When they reach beyond the end of the segment.
     #[inline(always)]
     pub(crate) fn at(&self, offset: usize, bytes: usize) -> *mut u8 {
         let inside = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes);
@@ -138,12 +137,12 @@ impl Segment {
         self.base.as_ptr().wrapping_add(offset)
     }
 
-    /// Whether this is a forked child, in which the segment is a copy of what others share.
+    /// Returns whether this is a forked child, whose segment is a copy of shared memory.
     pub(crate) fn is_copy(&self) -> bool {
         self.shared.as_ref().is_some_and(Shared::is_copy)
     }
 
-    /// The offset of an address that [`Segment::at`] returned, or of a byte after it.
+    /// Returns the offset of an address that [`Segment::at`] returned, or of a byte after it.
     pub(crate) fn offset_of(&self, at: *mut u8) -> usize {
         at.addr().wrapping_sub(self.base.addr().get())
     }
@@ -151,7 +150,7 @@ impl Segment {
     /// Clears whole pages and returns them to the system.
     ///
     /// # Safety
-    /// Nothing else uses them until this returns.
+    /// Nothing else uses the pages until this returns.
     ///
     /// # Panics
     /// When the range is not whole pages of the segment.
@@ -159,31 +158,32 @@ impl Segment {
         assert!(start.is_multiple_of(PAGE) && end.is_multiple_of(PAGE), "whole pages are cleared");
         if let Some(at) = NonNull::new(self.at(start, end - start)) {
             // SAFETY: inside the segment, as `at` has asserted; of this origin; and nothing else
-            // uses them, by the caller's promise.
+            // uses these pages, by the caller's promise.
             unsafe { memory::clear(at, end - start, self.origin) };
         }
     }
 
-    /// Maps whole pages of a file, from its beginning on, in place of some of the segment. A forked
-    /// child does not have them, but those that the segment had before.
+    /// Maps the first `bytes` of a file over whole pages of the segment, from offset `at` on. A
+    /// forked child does not get these pages, but those that the segment had before.
     ///
     /// # Errors
     /// When the system does not map them.
     ///
     /// # Safety
-    /// Nothing else uses those of the segment until this returns. The file is never made shorter.
+    /// Nothing else uses these pages of the segment until this returns. The file never becomes
+    /// shorter.
     ///
     /// # Panics
     /// When the segment has no such pages.
     pub(crate) unsafe fn place(&self, at: usize, bytes: usize, file: &File) -> io::Result<()> {
         assert!(at.is_multiple_of(PAGE) && bytes.is_multiple_of(PAGE), "whole pages are mapped");
-        // SAFETY: whole pages of the segment; all else is the caller's promise.
+        // SAFETY: whole pages of the segment. Everything else is the caller's promise.
         unsafe { memory::map_over(self.at(at, bytes), bytes, file, 0) }?;
         self.keep_out_of_cores(at..at + bytes);
         Ok(())
     }
 
-    /// Lets core files contain a part, which is rounded to whole pages inside of the segment.
+    /// Includes a part in core files. The part is rounded to whole pages inside of the segment.
     pub(crate) fn put_in_cores(&self, Range { start, end }: Range<usize>) {
         let start = start / PAGE * PAGE;
         let end = end.next_multiple_of(PAGE).min(self.bytes);
@@ -199,12 +199,12 @@ impl Segment {
         }
     }
 
-    /// Advises small pages, for a large part of which little is touched.
+    /// Advises small pages, for a large part that is only touched sparsely.
     pub(crate) fn keep_pages_small(&self, Range { start, end }: Range<usize>) {
         memory::keep_pages_small(self.at(start, end - start), end - start);
     }
 
-    /// Allows large pages, for a part whose contents are copied in large pieces.
+    /// Allows large pages, for a part that is copied in large pieces.
     pub(crate) fn let_pages_be_large(&self, Range { start, end }: Range<usize>) {
         memory::let_pages_be_large(self.at(start, end - start), end - start);
     }
@@ -213,7 +213,7 @@ impl Segment {
 impl Drop for Segment {
     fn drop(&mut self) {
         drop(self.shared.take());
-        // SAFETY: reserved with this size, and released once, here.
+        // SAFETY: reserved with this size, and released only here.
         unsafe { memory::release(self.base, self.bytes) };
     }
 }
@@ -233,14 +233,14 @@ mod tests {
     use super::{super::part::Words, *};
     use std::sync::{Arc, atomic::Ordering::Relaxed};
 
-    /// A segment of every origin that this system supports.
+    /// Returns a segment for every origin that this system supports.
     fn segments(pages: usize) -> impl Iterator<Item = Arc<Segment>> {
         let reserve =
             move |origin| Segment::reserve(pages * PAGE, origin, "a test").expect("some pages");
         origins().map(move |origin| Arc::new(reserve(origin)))
     }
 
-    /// Where memory can come from on this system: only Linux has shared segments.
+    /// Returns the origins that this system supports. Only Linux has shared segments.
     fn origins() -> impl Iterator<Item = Origin> {
         Origin::EVERY.into_iter().take(if consort_machine::system::IS_LINUX { 2 } else { 1 })
     }
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Pages that are locked, as `mlockall` locks all pages of a program.
+    /// Tests locked pages, like those of a program that calls `mlockall`.
     #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
     #[test]
     fn pages_that_are_locked_are_cleared_too() {

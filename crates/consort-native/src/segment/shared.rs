@@ -1,8 +1,9 @@
-//! Segments that other processes map too. In a child that a process forks they become the child's
-//! own copies, so that nothing that it writes reaches the parent's job.
+//! Segments that other processes also map. In a forked child they become private copies, so that
+//! nothing that the child writes reaches the parent's job.
 //!
-//! A copy has the contents that the file has when the child first writes a page, or later. It is as
-//! large as the segment, whose pages the child may all use, and core files do not contain it.
+//! A copied page has the contents that the file has when the child first writes the page, or later.
+//! A copy is as large as the segment, because the child may use all its pages. Core files do not
+//! contain it.
 
 #![expect(unsafe_code, reason = "maps memory in a forked child")]
 
@@ -21,23 +22,23 @@ use crate::{
 };
 use consort_machine::system::fork::{end_child, in_children_once};
 
-/// The pages of a file that a segment is, until this is dropped, which is before they are unmapped.
+/// The file pages that back a segment. Dropped before the pages are unmapped.
 pub(super) struct Shared(Entry<Mapped>);
 
 struct Mapped {
     base: AtomicPtr<u8>,
     bytes: usize,
     file: Arc<File>,
-    /// Their offset in the file.
+    /// The offset of the pages in the file.
     from: u64,
-    /// Whether this process is a child, which has copied them.
+    /// Whether this process is a forked child that has copied the pages.
     is_copy: AtomicBool,
 }
 
 static MAPPED: Roster<Mapped> = Roster::new();
 
 impl Shared {
-    /// The pages of a file from an offset on, which have been mapped at an address.
+    /// Registers the pages of a file from an offset on, which are mapped at an address.
     pub(super) fn new(base: NonNull<u8>, bytes: usize, file: Arc<File>, from: u64) -> Self {
         static REGISTERED: Once = Once::new();
         in_children_once(&REGISTERED, copy_all);
@@ -46,23 +47,23 @@ impl Shared {
         Self(MAPPED.enter(Mapped { base, bytes, file, from, is_copy }))
     }
 
-    /// Whether this process is a child, which has copied them.
+    /// Returns whether this process is a forked child that has copied the pages.
     pub(super) fn is_copy(&self) -> bool {
         self.0.is_copy.load(Relaxed)
     }
 }
 
-/// Makes all segments copies, in a child that has just been forked; those that are stay so.
+/// Turns all segments into copies in a child that has just been forked. Copies stay copies.
 pub(crate) fn copy_all() {
-    // SAFETY: the child's only thread, which drops nothing here.
+    // SAFETY: this is the child's only thread, and it drops nothing here.
     for mapped in unsafe { MAPPED.all() } {
         let Mapped { base, bytes, file, from, is_copy } = mapped;
-        // A child of a child has copies of what its own parent has.
+        // A child of a child has copies of its parent's copies.
         if is_copy.swap(true, Relaxed) {
             continue;
         }
-        // SAFETY: these pages were mapped so, but for static variables in place of some, which this
-        // child has at addresses of their own.
+        // SAFETY: these pages of the file were mapped here. Static variables may replace some of
+        // them; this child has those at other addresses.
         if unsafe { memory::part_from_others(base.load(Relaxed), *bytes, file, *from) }.is_err() {
             end_child(
                 "consort: a forked child ends, since the memory that its parent's job shares with \
@@ -91,7 +92,7 @@ mod tests {
     use crate::system::process;
     use consort_machine::token::ProcessToken;
 
-    /// A file with this end.
+    /// A shared file with its end.
     struct End(ProcessToken, Arc<File>, AtomicU64);
 
     impl SharedEnd for End {
@@ -108,7 +109,7 @@ mod tests {
         }
     }
 
-    /// The flags of a process's mapping at an address.
+    /// Returns the flags of a process's mapping at an address.
     fn flags(process: i32, address: *mut u8) -> String {
         let maps = fs::read_to_string(format!("/proc/{process}/smaps")).expect("the maps");
         let begin = format!("{:x}-", address.addr());
