@@ -7,9 +7,9 @@
 //! | listener | reads the doorbell (acquire); if it has grown, searches the lines |
 //!
 //! The listener counts the messages that it has taken. If the doorbell's count is larger, there is
-//! a message to be found, because senders count after they write. The search may find another
-//! message first, whose sender has not counted yet; that count then causes another search. Each
-//! search begins after the line found last, so no sender starves.
+//! a message to find, because senders count after they write. The search may find another message
+//! first, whose sender has not counted yet. That count then causes another search. Each search
+//! begins after the line that was found last, so no sender starves.
 
 use std::{cell::Cell, sync::atomic::Ordering::Release};
 
@@ -20,14 +20,14 @@ use crate::inbox::line::{Line, PAYLOAD_WORDS};
 pub struct Doorbell {
     /// The number of the last message taken from each line.
     seen: Box<[Cell<u64>]>,
-    /// How many messages were taken.
+    /// The number of messages taken.
     taken: Cell<u64>,
     /// The index of the line at which the next search begins.
     next: Cell<usize>,
 }
 
 impl Doorbell {
-    /// The listener for so many lines. All of them, and the doorbell, must be zero.
+    /// Returns the listener for `lines` lines. All of them, and the doorbell, must be zero.
     #[must_use]
     pub fn new(lines: usize) -> Self {
         Self {
@@ -37,14 +37,14 @@ impl Doorbell {
         }
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     #[must_use]
     pub fn lines(&self) -> usize {
         self.seen.len()
     }
 
-    /// Leaves a message in the sender's own `line`, with a number that differs from its previous
-    /// message's, and adds 1 to word 0 of `doorbell`. The listener must have taken the previous
+    /// Leaves a message in the sender's own `line`, and adds 1 to word 0 of `doorbell`. `number`
+    /// must differ from the previous message's number. The listener must have taken the previous
     /// message.
     ///
     /// # Panics
@@ -55,12 +55,12 @@ impl Doorbell {
             line.write(index, word);
         }
         line.publish(number);
-        // Release: a listener that sees the count finds the number.
+        // Release: a listener that sees the new count finds the number.
         doorbell.counter(0).fetch_add(1, Release);
     }
 
-    /// The index and number of a line with a new message, if there is one. The message may be read
-    /// until its sender learns that it was taken.
+    /// Returns the index and number of a line with a new message, if there is one. The message may
+    /// be read until its sender is informed that it was taken.
     pub fn take<'l>(
         &self,
         doorbell: &Line,

@@ -12,98 +12,102 @@ use crate::launch::pairwise::pairwise_bytes;
 pub const SEQUENCE_BITS: u32 = 40;
 pub(crate) const SEQUENCE_MASK: u64 = (1 << SEQUENCE_BITS) - 1;
 
-/// Buffers that a PE may expose to a peer in one call.
+/// The number of buffers that a PE may expose to a peer in one call.
 pub(crate) const EXPOSURES: u32 = 2;
 
-/// Bytes of a PE's message buffer: two chunks that stay in a core's own caches.
+/// The size of a PE's message buffer in bytes: two chunks that stay in a core's private caches.
 pub(crate) const BUFFER_BYTES: usize = 64 << 10;
 
-/// Lines of a call between far PEs, at least: a message is the longer before it is divided, and its
-/// parts wait for each other's ways.
+/// The minimum number of lines in a call between far PEs. Longer messages then need no splitting.
+/// Otherwise each part of a split message costs a round trip.
 const FAR_LINES: usize = 2048;
 
 /// The layout of a group's memory: inboxes, and each member's published words.
 ///
-/// An inbox has the cache lines of long messages, call by call; then short slots, channel by
+/// An inbox contains the cache lines of long messages, call by call; then short slots, channel by
 /// channel; then a pair's lines for each peer.
 ///
-/// A *short slot* is two words: first the payload of a message of 8 bytes, or the channel's second
-/// signal word; then the sequence word. The short slots of four successive calls on one channel
-/// share a cache line, so messages that a PE sends in a row of calls travel together.
+/// A *short slot* is two words. The first is the payload of an 8-byte message, or the channel's
+/// second signal word. The second is the sequence word. The short slots of four successive calls on
+/// one channel share a cache line, so messages that a PE sends in successive calls travel together.
 ///
-/// A *pair's lines* are where two PEs synchronize, exchange or combine a few words, in blocking
-/// calls. They are three in the inbox of the lower rank. In the first, each PE has two short slots;
-/// in each of the others it has one wide slot, three words of data and the sequence word. Its
-/// operations with this peer use the slots in turn: a PE begins one when it has ended the one
-/// before, so its peer may still be in that one, but in none before. So the lines never change. A
-/// line that both write comes back by itself; a line that its writer must first take from a reader
-/// costs one more transfer.
+/// In a *pair's lines* two PEs synchronize, exchange or combine a few words, in blocking calls.
+/// There are three lines, in the inbox of the lower rank. In the first, each PE has two short
+/// slots. In each of the others, each PE has one wide slot: three words of data and the sequence
+/// word. The operations of a pair use the slots in turn. A PE begins an operation only after it has
+/// finished the previous one, so its peer may still be in the previous one, but not in an earlier
+/// one. So a pair always uses the same lines. If both PEs write a line, reading the peer's slot
+/// also brings the line back. If a writer must first take the line from a reader, that costs one
+/// more transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Geometry {
-    /// Calls that may be pending at once: PEs differ by at most this many calls.
+    /// The number of calls that may be pending at once: PEs differ by at most this many calls.
     pub(crate) window: usize,
     /// The bits of a call's number that are its window position.
     position_mask: usize,
-    /// The lines of one call, for calls between near PEs and for those between far ones.
+    /// The number of lines in one call between near PEs, and between far PEs.
     near_lines: usize,
     pub(crate) lines: usize,
-    /// Lines from one call to the next: one more, so that equal channels of successive calls fall
-    /// into different cache sets.
+    /// The number of lines from one call to the next: one more, so that equal channels of
+    /// successive calls fall into different cache sets.
     pub(crate) stride: usize,
     /// The offset of the short slots in an inbox, in words.
     pub(crate) first_short_slot: usize,
     /// The offset of the pairs' lines in an inbox, in words.
     pub(crate) first_pair: usize,
-    /// Words of a PE's inbox.
+    /// The number of words in a PE's inbox.
     pub(crate) per_pe: usize,
     /// The first word that members publish.
     pub(crate) first_member: usize,
-    /// Words from one member's published words to the next member's.
+    /// The number of words from one member's published words to the next member's.
     pub(crate) per_member: usize,
-    /// Offsets within a member's published words: of credits, of the counts of exposures and
+    /// Offsets within a member's published words: of the credits, of the counts of exposures and
     /// detaches, and of the exposed buffers' addresses.
     pub(crate) credits: usize,
     pub(crate) exposure_counts: usize,
-    /// Words of the counts of one call.
+    /// The number of words in the counts of one call.
     pub(crate) per_count: usize,
     pub(crate) exposures: usize,
-    /// The first of the words that record the members: 0, or a rank in the world plus 1.
+    /// The first of the words that record the members. Each is 0, or a rank in the world plus 1.
     pub(crate) ranks: usize,
-    /// Words in total.
+    /// The total number of words.
     pub(crate) words: usize,
 }
 
-/// Words of a line.
+/// The number of words in a line.
 pub(crate) const LINE_WORDS: usize = 8;
-/// Words of a short slot.
+/// The number of words in a short slot.
 pub(crate) const SHORT_SLOT_WORDS: usize = 2;
-/// Short slots of a PE in a pair's lines, and wide slots.
+/// The number of short slots, and of wide slots, that a PE has in a pair's lines.
 pub(crate) const PAIR_TURNS: usize = 2;
-/// Words of a pair's lines: one with all short slots, and one for each turn with wide slots.
+/// The number of words in a pair's lines: one line with all short slots, and one line with wide
+/// slots for each turn.
 pub(crate) const PAIR_WORDS: usize = LINE_WORDS + PAIR_TURNS * LINE_WORDS;
-/// Words from the sequence word of a PE's first short slot to that of its first wide slot.
+/// The distance in words from the sequence word of a PE's first short slot to that of its first
+/// wide slot.
 pub(crate) const FIRST_WIDE_SLOT: usize = LINE_WORDS + LINE_WORDS / 2 - SHORT_SLOT_WORDS;
 
-/// Offsets within a member's published words, each on its own line: the word that records where the
-/// member has finished, the two that count the waits of its blocking and of its nonblocking calls,
-/// the region in which it has finished, and the log of its recent calls.
+/// Offsets within a member's published words: the word that records where the member has finished,
+/// the two words that count the waits of its blocking and of its nonblocking calls, the region in
+/// which it has finished, and the log of its recent calls (on separate lines).
 pub(crate) const FINISHED: usize = 0;
 pub(crate) const MOVES: usize = 1;
 pub(crate) const FINISHED_REGION: usize = 3;
 pub(crate) const RECENT: usize = 2 * LINE_WORDS;
 
 /// The length of a member's log of recent calls, which peers compare with theirs: two windows.
-/// After a mismatch no PE gets more than a window and a quarter ahead, so all still have the call.
+/// After a mismatch no PE gets more than a window and a quarter ahead, so all logs still contain
+/// the call.
 pub(crate) const RECENT_CALLS: usize = 128;
 
-/// The index of a call in the log of recent calls.
+/// Returns the index of a call in the log of recent calls.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "only the low bits count")]
 pub(crate) const fn recent(call: u64) -> usize {
     call as usize & (RECENT_CALLS - 1)
 }
 
-/// What a word of a group's memory is for, if a member waits for it.
+/// The purpose of a word of a group's memory for which a member waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spot {
     /// A message or a signal on a channel.
@@ -112,13 +116,13 @@ pub(crate) enum Spot {
     Pair(Rank),
     /// A buffer that a member exposes.
     Exposure(Rank),
-    /// The count of detaches of what the member has exposed.
+    /// The count of detaches of the member's exposures.
     Detaches,
 }
 
 impl Geometry {
-    /// Small teams get room for long messages; large ones a line for each peer. The PEs of the job
-    /// lie on `nodes`.
+    /// Returns the layout for a group of `pes` PEs. Small groups get room for long messages, large
+    /// groups a line for each peer. `nodes` describes how the PEs of the job are placed.
     pub(crate) fn of(pes: usize, nodes: Nodes) -> Self {
         let near_lines = (4 * pes).max(256);
         let lines = if nodes == Nodes::One { near_lines } else { near_lines.max(FAR_LINES) };
@@ -127,15 +131,16 @@ impl Geometry {
         let stride = lines + 1;
         let first_short_slot = stride * window * LINE_WORDS;
         // Inboxes of different PEs differ in the low 12 bits of their addresses. Otherwise a PE
-        // that stores into a peer's channel and then loads from its own equal channel would stall,
-        // since processors compare just these bits first. (Measured: 2 ns of a near barrier of 80.)
+        // would stall if it stores into a peer's channel and then loads from the same channel of
+        // its own, because processors compare only these bits first. (Measured: 2 ns of an 80 ns
+        // near barrier.)
         let apart = 17 * LINE_WORDS;
         let first_pair = first_short_slot + lines * window * SHORT_SLOT_WORDS;
         let per_pe = first_pair + pes * PAIR_WORDS + apart;
         let first_member = pes * per_pe;
         let credits = RECENT + RECENT_CALLS;
         let exposure_counts = credits + pes * LINE_WORDS;
-        // The number of detaches, on a line of its own because peers write it; then the number of
+        // The number of detaches, on a separate line because peers write it. Then the number of
         // exposures, the call's word, the era, and the eras of exposures. Whole lines.
         let exposures_of_peers = pes * EXPOSURES as usize;
         let per_count = LINE_WORDS + (3 + exposures_of_peers).next_multiple_of(LINE_WORDS);
@@ -163,25 +168,23 @@ impl Geometry {
         }
     }
 
-    /// The index of a word that a member publishes.
+    /// Returns the index of a word that a member publishes.
     #[inline(always)]
     pub(crate) fn member(&self, rank: Rank, word: usize) -> usize {
         self.first_member + rank.index() * self.per_member + word
     }
 
-    /// Bytes of a group's memory.
     pub(crate) fn bytes(&self) -> usize {
         self.words * size_of::<u64>()
     }
 
-    /// The window position of a call.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "only the low bits count")]
     pub(crate) fn position(&self, call: u64) -> usize {
         call as usize & self.position_mask
     }
 
-    /// What the word at an index is for, if member `rank` waits for it.
+    /// Returns the purpose of the word at index `at`, if member `rank` waits for it.
     pub(crate) fn spot(&self, rank: Rank, at: usize) -> Option<Spot> {
         let rank_of = |index: usize| u32::try_from(index).ok().map(Rank);
         let (inbox, in_inbox) = (at / self.per_pe, at % self.per_pe);
@@ -208,7 +211,7 @@ impl Geometry {
         (published >= self.exposure_counts).then_some(Spot::Detaches)
     }
 
-    /// The capabilities of a group whose members lie on nodes like this.
+    /// Returns the capabilities of a group whose members are placed on `nodes`.
     pub(crate) fn capabilities(&self, nodes: Nodes) -> Capabilities {
         let lines = if nodes == Nodes::One { self.near_lines } else { self.lines };
         Capabilities {
