@@ -1,12 +1,12 @@
-//! What the operating system does for this crate. All that only Linux can do stands in `linux`.
+//! Services of the operating system. Everything that only Linux can do is in `linux`.
 //!
 //! | file | Linux | elsewhere, and in Miri |
 //! | --- | --- | --- |
-//! | `allocator` | the address space of the C library's allocator | nothing is known |
-//! | `memory` | mappings without commitment | the allocator's |
-//! | `process` | files in memory that processes share | none |
+//! | `allocator` | the address space of the C library's allocator | unknown |
+//! | `memory` | mappings without commitment | memory of the allocator |
+//! | `process` | files in memory that processes share | not available |
 //!
-//! The configuration `consort_portable` selects the second column on Linux, for tests.
+//! The configuration `consort_portable` selects the last column on Linux, for tests.
 
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod linux;

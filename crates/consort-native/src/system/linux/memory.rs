@@ -2,15 +2,15 @@
 //!
 //! | | private | shared, of a file |
 //! | --- | --- | --- |
-//! | returning pages | `MADV_DONTNEED` | `MADV_REMOVE`: the other would only unmap them here |
+//! | returning pages | `MADV_DONTNEED` | `MADV_REMOVE` (`MADV_DONTNEED` would only unmap them) |
 //! | small pages | `MADV_NOHUGEPAGE` | the same |
-//! | large pages | | `MADV_HUGEPAGE`, where the system allows it in `shmem_enabled` |
+//! | large pages | | `MADV_HUGEPAGE`, if the system allows it in `shmem_enabled` |
 //! | core files | `MADV_DONTDUMP` at first, `MADV_DODUMP` for what is used | the same |
 //!
-//! All begin at a large page, or where a [`Placement`] says.
+//! All mappings begin at a large page, or at a given [`Placement`].
 //!
-//! A mapping is left out of core files at first because the kernel provides each page of shared
-//! memory that it writes to one, and walks through all others.
+//! A mapping is left out of core files at first. Otherwise the kernel would allocate each page of
+//! shared memory that it writes to a core file, and walk through all other pages.
 
 #![expect(unsafe_code, reason = "maps memory")]
 
@@ -33,13 +33,13 @@ pub(crate) fn reserve(bytes: usize, placement: Placement) -> io::Result<NonNull<
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
     let place = Place::of(bytes, placement)?;
-    // SAFETY: it replaces addresses that have been reserved for it.
+    // SAFETY: replaces addresses that have been reserved for it.
     let at = unsafe { mmap_anonymous(place.at, bytes, access, flags) }?;
     place.keep();
     kept_out_of_cores(at.cast(), bytes)
 }
 
-/// Maps whole pages of a file for all processes that have it.
+/// Maps whole pages of a file, shared with all processes that have it.
 pub(crate) fn map(
     file: &File,
     at: usize,
@@ -49,19 +49,19 @@ pub(crate) fn map(
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
     let place = Place::of(bytes, placement)?;
-    // SAFETY: it replaces addresses that have been reserved for it.
+    // SAFETY: replaces addresses that have been reserved for it.
     let at = unsafe { mmap(place.at, bytes, access, flags, file, at as u64) }?;
     place.keep();
     kept_out_of_cores(at.cast(), bytes)
 }
 
-/// A new mapping, which no core file contains.
+/// Returns a new mapping, which is kept out of core files.
 fn kept_out_of_cores(at: *mut u8, bytes: usize) -> io::Result<NonNull<u8>> {
     advise(at, bytes, Advice::LinuxDontDump);
     NonNull::new(at).ok_or_else(out_of_memory)
 }
 
-/// Maps whole pages of a file, for all processes that have it, in place of what is at an address.
+/// Maps whole pages of a file, shared with all processes that have it, over an existing mapping.
 ///
 /// # Safety
 /// Nothing needs what was mapped there, or it has the same contents.
@@ -76,11 +76,11 @@ pub(crate) unsafe fn map_over(at: *mut u8, bytes: usize, file: &File, from: u64)
     Ok(())
 }
 
-/// Maps whole pages of a file in place of the same pages: what this process writes from now on
-/// reaches no other. For a child that has been forked.
+/// Maps whole pages of a file privately over a shared mapping of the same pages. From then on, what
+/// this process writes does not reach other processes. For a forked child.
 ///
 /// # Safety
-/// The pages are those of the file from that place on.
+/// The pages at `at` are those of the file from offset `from` on.
 pub(crate) unsafe fn part_from_others(
     at: *mut u8,
     bytes: usize,
@@ -95,14 +95,14 @@ pub(crate) unsafe fn part_from_others(
     Ok(())
 }
 
-/// Addresses that nothing else has. They are free again when it is dropped.
+/// A range of reserved addresses. Dropping it frees them.
 struct Place {
     at: *mut c_void,
     bytes: usize,
 }
 
 impl Place {
-    /// So many bytes, which are whole pages.
+    /// Reserves `bytes` bytes, a whole number of pages.
     fn of(bytes: usize, placement: Placement) -> io::Result<Self> {
         if placement.align > LARGE_PAGE
             && let Ok(place) = Self::at(bytes, placement)
@@ -115,21 +115,21 @@ impl Place {
     fn at(bytes: usize, Placement { align, offset }: Placement) -> io::Result<Self> {
         let all = bytes.checked_add(align).ok_or_else(out_of_memory)?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping at an address of the system's choice replaces none.
+        // SAFETY: a new mapping at an address that the system chooses replaces nothing.
         let first = unsafe { mmap_anonymous(null_mut(), all, ProtFlags::empty(), flags) }?;
         let before = first.addr().wrapping_add(offset).wrapping_neg() & (align - 1);
         let at = first.wrapping_byte_add(before);
         for (part, bytes) in [(first, before), (at.wrapping_byte_add(bytes), align - before)] {
             if bytes > 0 {
-                // SAFETY: a part of what has just been reserved, which nothing uses. A failure
-                // leaves the addresses reserved, and nothing else.
+                // SAFETY: a part of what has just been reserved, which nothing uses. A failure only
+                // leaves the addresses reserved.
                 let _ = unsafe { munmap(part, bytes) };
             }
         }
         Ok(Self { at, bytes })
     }
 
-    /// Leaves it to the mapping that has replaced it.
+    /// Leaves the addresses to the mapping that has replaced them.
     fn keep(mut self) {
         self.bytes = 0;
     }
@@ -138,21 +138,21 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            // SAFETY: nothing uses what has only been reserved.
+            // SAFETY: the addresses are only reserved, so nothing uses them.
             let _ = unsafe { munmap(self.at, self.bytes) };
         }
     }
 }
 
 /// # Safety
-/// `at` is the beginning of a mapping of `bytes`, which nothing uses any more.
+/// `at` is the beginning of a mapping of `bytes` that is no longer used.
 pub(crate) unsafe fn release(at: NonNull<u8>, bytes: usize) {
-    // SAFETY: the caller's promise. A failure leaves the mapping behind, and nothing else.
+    // SAFETY: the caller's promise. A failure only leaves the mapping behind.
     let _ = unsafe { munmap(at.as_ptr().cast(), bytes) };
 }
 
 /// # Safety
-/// They are whole pages of a mapping of this origin, which nothing else uses at present.
+/// The bytes are whole pages of a mapping of this origin, which nothing else currently uses.
 pub(crate) unsafe fn clear(at: NonNull<u8>, bytes: usize, origin: Origin) {
     let advice = match origin {
         Origin::Private => Advice::LinuxDontNeed,
@@ -161,38 +161,36 @@ pub(crate) unsafe fn clear(at: NonNull<u8>, bytes: usize, origin: Origin) {
     // SAFETY: the caller's promise. Pages that the system has taken are zero when touched again.
     let done = unsafe { madvise(at.as_ptr().cast(), bytes, advice) };
     if done.is_err() {
-        // The system does not take pages that are locked.
+        // The system refuses to take locked pages.
         // SAFETY: the caller's promise.
         unsafe { at.as_ptr().write_bytes(0, bytes) };
     }
 }
 
-/// Advises small pages for a part of a mapping. A kernel without large pages refuses, which does no
-/// harm.
+/// Advises small pages for a part of a mapping. A kernel without large pages refuses, which is
+/// harmless.
 pub(crate) fn keep_pages_small(at: *mut u8, bytes: usize) {
     advise(at, bytes, Advice::LinuxNoHugepage);
 }
 
-/// Allows large pages in a part of a mapping. A kernel that has none, or is not to use them, does
+/// Allows large pages in a part of a mapping. A kernel that has none, or may not use them, does
 /// nothing.
 pub(crate) fn let_pages_be_large(at: *mut u8, bytes: usize) {
     advise(at, bytes, Advice::LinuxHugepage);
 }
 
-/// Lets core files contain a part of a mapping.
 pub(crate) fn put_in_cores(at: *mut u8, bytes: usize) {
     advise(at, bytes, Advice::LinuxDoDump);
 }
 
-/// Keeps a part of a mapping out of core files.
 pub(crate) fn keep_out_of_cores(at: *mut u8, bytes: usize) {
     advise(at, bytes, Advice::LinuxDontDump);
 }
 
-/// Gives advice that changes nothing in the contents of pages. A kernel that refuses it does
-/// without.
+/// Gives advice that does not change the contents of pages. It is not an error if the kernel
+/// refuses it.
 fn advise(at: *mut u8, bytes: usize, advice: Advice) {
-    // SAFETY: such advice changes nothing in the pages.
+    // SAFETY: such advice does not change the pages.
     let _ = unsafe { madvise(at.cast(), bytes, advice) };
 }
 

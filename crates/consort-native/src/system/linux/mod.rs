@@ -1,4 +1,4 @@
-//! On Linux.
+//! Linux.
 
 pub(crate) mod allocator;
 pub(crate) mod memory;

@@ -16,32 +16,32 @@ use rustix::{
     process::{Resource, geteuid, getrlimit},
 };
 
-/// A file in memory, without a name, which only this process and those that inherit it know. Nobody
-/// can make it shorter: who uses memory that a file no longer has is killed.
+/// Creates an unnamed file in memory that only this process and its heirs know. It can never become
+/// shorter, because a process that accesses mapped memory beyond the end of its file is killed.
 pub(crate) fn memory_file() -> io::Result<File> {
     let file = memfd_create("consort", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::SEAL)?;
     Ok(File::from(file))
 }
 
-/// The number by which other processes inherit a file.
+/// Returns the descriptor number under which other processes inherit a file.
 pub(crate) fn number_of(file: &File) -> i32 {
     file.as_raw_fd()
 }
 
-/// The file that this process has inherited under a number. If that has been closed, the file that
-/// process `from` has under it.
+/// Returns the file that this process has inherited under a descriptor number. If that has been
+/// closed, returns the file that process `from` has under this number.
 pub(crate) fn inherited(number: i32, from: u32) -> io::Result<File> {
-    // SAFETY: it makes another descriptor of the same file, or fails if none is open.
+    // SAFETY: duplicates the descriptor of an open file, or fails if the number is not open.
     let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) };
     if copy >= 0 {
-        // SAFETY: it has just been opened, and nothing else knows it.
+        // SAFETY: the descriptor has just been opened, and nothing else uses it.
         return Ok(unsafe { File::from_raw_fd(copy) });
     }
     file_of(from, number.unsigned_abs())
 }
 
-/// The file that a process has under a number.
+/// Returns the file that a process has under a descriptor number.
 pub(crate) fn file_of(process: u32, number: u32) -> io::Result<File> {
     let path = format!("/proc/{process}/fd/{number}");
     let opened = File::options().read(true).write(true).open(&path);
@@ -58,8 +58,8 @@ pub(crate) fn file_of(process: u32, number: u32) -> io::Result<File> {
     })
 }
 
-/// A number for what processes must have in common to find each other's files; another one on
-/// another machine, as far as that can be told.
+/// Returns a hash of what processes must have in common to find each other's files. It differs
+/// between machines, as far as the process can tell.
 pub(crate) fn place() -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     fs::read("/proc/sys/kernel/random/boot_id").ok()?.hash(&mut hasher);
@@ -69,8 +69,8 @@ pub(crate) fn place() -> Option<u64> {
     Some(hasher.finish())
 }
 
-/// Makes a file at least as long as this. Not beyond the longest that the process may make one,
-/// since a signal would end it.
+/// Makes a file at least `bytes` long. Fails above the process's limit for file sizes, because a
+/// signal would end the process.
 pub(crate) fn extend(file: &File, bytes: u64) -> io::Result<()> {
     if file.metadata()?.len() >= bytes {
         return Ok(());
@@ -80,13 +80,13 @@ pub(crate) fn extend(file: &File, bytes: u64) -> io::Result<()> {
         return Err(Errno::FBIG.into());
     }
     let done = file.set_len(bytes);
-    // Another process may have made it longer meanwhile, and it cannot be made shorter.
+    // Another process may have made the file longer, and it cannot be made shorter.
     if file.metadata()?.len() >= bytes { Ok(()) } else { done }
 }
 
-/// Returns the memory of a part of a file.
+/// Gives the memory of a part of a file back to the system.
 pub(crate) fn clear_part(file: &File, at: u64, bytes: u64) {
-    // A failure leaves the memory to the file's end.
+    // After a failure, the memory is held until the file is closed.
     let _ = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, bytes);
 }
 

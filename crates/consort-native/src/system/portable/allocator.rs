@@ -1,7 +1,6 @@
-//! Nothing is known of the allocator.
+//! Nothing is known about the allocator.
 
-/// Address space that an allocator takes for a thread: unknown.
+/// The address space that an allocator takes for a thread: unknown.
 pub(crate) const ARENA: usize = 0;
 
-/// Does nothing.
 pub(crate) fn share_arena() {}

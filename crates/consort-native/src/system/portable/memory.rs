@@ -1,5 +1,5 @@
-//! Segments from the allocator, which provides large regions of small alignment without touching
-//! them.
+//! Segments from the allocator, which provides large regions with a small alignment without
+//! touching them.
 
 #![expect(unsafe_code, reason = "allocates memory")]
 
@@ -16,14 +16,14 @@ use crate::segment::{
     page::{PAGE, Placement},
 };
 
-/// A layout with room for the allocation's address before the first page.
+/// Returns a layout with room for the allocation's address before the first page.
 fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes.checked_add(PAGE + size_of::<usize>())?, 16).ok()
 }
 
 pub(crate) fn reserve(bytes: usize, _: Placement) -> io::Result<NonNull<u8>> {
     let layout = layout(bytes).ok_or_else(out_of_memory)?;
-    // SAFETY: the layout's size is a page at least.
+    // SAFETY: the layout's size is at least a page.
     let allocated = unsafe { alloc_zeroed(layout) };
     if allocated.is_null() {
         return Err(out_of_memory());
@@ -31,18 +31,18 @@ pub(crate) fn reserve(bytes: usize, _: Placement) -> io::Result<NonNull<u8>> {
     let after = allocated.wrapping_add(size_of::<usize>());
     let base = after.wrapping_add(after.align_offset(PAGE));
     let note = base.wrapping_sub(size_of::<*mut u8>()).cast::<*mut u8>();
-    // SAFETY: between the allocation's beginning and the first page there is room for an address,
-    // because `after` skips it; pages are aligned for it.
+    // SAFETY: there is room for an address between the allocation's beginning and the first page,
+    // because `after` skips it. Pages are aligned for an address.
     unsafe { note.write(allocated) };
     NonNull::new(base).ok_or_else(out_of_memory)
 }
 
-/// No memory of several processes.
+/// Fails: there is no memory that processes share.
 pub(crate) fn map(_: &File, _: usize, _: usize, _: Placement) -> io::Result<NonNull<u8>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// As [`map`].
+/// Like [`map`].
 ///
 /// # Safety
 /// None.
@@ -50,7 +50,7 @@ pub(crate) unsafe fn map_over(_: *mut u8, _: usize, _: &File, _: u64) -> io::Res
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// As [`map`].
+/// Like [`map`].
 ///
 /// # Safety
 /// None.
@@ -59,7 +59,7 @@ pub(crate) unsafe fn part_from_others(_: *mut u8, _: usize, _: &File, _: u64) ->
 }
 
 /// # Safety
-/// `at` is the base of a segment of `bytes`, which nothing uses any more.
+/// `at` is the base of a segment of `bytes` that is no longer used.
 pub(crate) unsafe fn release(at: NonNull<u8>, bytes: usize) {
     let note = at.as_ptr().wrapping_sub(size_of::<*mut u8>()).cast::<*mut u8>();
     // SAFETY: `reserve` wrote the address there.
@@ -71,22 +71,22 @@ pub(crate) unsafe fn release(at: NonNull<u8>, bytes: usize) {
 }
 
 /// # Safety
-/// They are bytes of a segment, which nothing else uses at present.
+/// The bytes are part of a segment, and nothing else currently uses them.
 pub(crate) unsafe fn clear(at: NonNull<u8>, bytes: usize, _: Origin) {
     // SAFETY: the caller's promise.
     unsafe { at.as_ptr().write_bytes(0, bytes) };
 }
 
-/// The allocator has no pages to advise on.
+/// Does nothing: the allocator has no pages to advise on.
 pub(crate) fn keep_pages_small(_: *mut u8, _: usize) {}
 
-/// As [`keep_pages_small`].
+/// Does nothing, like [`keep_pages_small`].
 pub(crate) fn let_pages_be_large(_: *mut u8, _: usize) {}
 
-/// The system decides what core files contain.
+/// Does nothing: the system decides what core files contain.
 pub(crate) fn put_in_cores(_: *mut u8, _: usize) {}
 
-/// As [`put_in_cores`].
+/// Does nothing, like [`put_in_cores`].
 pub(crate) fn keep_out_of_cores(_: *mut u8, _: usize) {}
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
         let bytes = 2 * PAGE;
         let at = reserve(bytes, Placement::ANY).expect("two pages");
         assert!(at.addr().get().is_multiple_of(PAGE));
-        // SAFETY: `bytes` bytes that this test owns, as in all blocks here.
+        // SAFETY: `bytes` bytes that this test owns, as in all blocks below.
         let all = || unsafe { std::slice::from_raw_parts(at.as_ptr(), bytes) };
         let sum = || all().iter().map(|&byte| u32::from(byte)).sum::<u32>();
         assert_eq!(sum(), 0);
@@ -107,7 +107,7 @@ mod tests {
         // SAFETY: as above.
         unsafe { clear(at, PAGE, Origin::Private) };
         assert_eq!(sum(), 4096);
-        // SAFETY: nothing uses it any more.
+        // SAFETY: nothing uses the memory any more.
         unsafe { release(at, bytes) };
     }
 

@@ -1,4 +1,4 @@
-//! On any system that the standard library knows.
+//! Any system that the standard library supports.
 
 pub(crate) mod allocator;
 pub(crate) mod memory;

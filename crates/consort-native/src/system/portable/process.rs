@@ -1,4 +1,4 @@
-//! Processes share no files in memory.
+//! Processes cannot share files in memory.
 
 use std::{fs::File, io};
 
