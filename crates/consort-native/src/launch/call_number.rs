@@ -15,8 +15,7 @@ pub struct CallNumber {
 }
 
 impl CallNumber {
-    /// Holds the number of a call's name. It is the same on all PEs, for as long as any PE holds
-    /// it.
+    /// Acquires the number of a call's name. It is the same on all PEs while any PE holds it.
     ///
     /// # Errors
     /// When no number is free, or the job has failed.
@@ -32,7 +31,7 @@ impl CallNumber {
         Ok(Self { job: Arc::clone(job), number })
     }
 
-    /// The number.
+    /// Returns the number.
     #[inline(always)]
     #[must_use]
     pub fn get(&self) -> u64 {
@@ -41,10 +40,11 @@ impl CallNumber {
 }
 
 impl Job {
-    /// Passes the numbers of recent calls of all PEs that share memory with this process.
+    /// Passes the numbers of the recent calls of all PEs that share memory with this process to
+    /// `note`.
     pub(crate) fn note_recent(&self, directory: &Locked<'_>, note: &mut dyn FnMut(u64)) {
         for (at, pes) in directory.groups() {
-            // The names of a group that this process cannot map are not found in errors.
+            // Errors do not show the names of a group that this process cannot map.
             let Some(group) = self.group_memory(at, pes) else { continue };
             let words = group.members().flat_map(|member| group.all_recent(member));
             words.for_each(|word| note(word >> SEQUENCE_BITS));

@@ -1,13 +1,14 @@
-//! Jobs in the children that a process forks: there they have failed.
+//! Jobs in forked children: a job fails there.
 //!
-//! A child has a copy of the job, but none of its PEs: only the thread that called `fork`. So that
-//! a call there returns an error instead of waiting for ever, and the parent's job goes on:
+//! A child has a copy of the job but none of its PEs: it has only the thread that called `fork`. A
+//! call in the child must return an error instead of waiting forever, and the parent's job must go
+//! on. Therefore, in the child:
 //!
 //! 1. Memory that other processes share becomes the child's own copy.
 //! 2. Flags of PEs that were copying exposed memory are lowered.
 //! 3. The job fails with [`Failure::Forked`](super::failure::Failure::Forked).
 //!
-//! Calls look at the flag of failure in any case, so this costs them nothing.
+//! Calls check the failure flag anyway, so this costs them nothing.
 
 #![expect(unsafe_code, reason = "looks at all jobs in a forked child")]
 
@@ -36,14 +37,14 @@ struct Flags {
 
 static JOBS: Roster<Flags> = Roster::new();
 
-/// A job that fails in children, until it is dropped.
+/// A job that will fail in forked children, until this is dropped.
 pub(super) struct Listed {
     _entry: Entry<Flags>,
 }
 
 impl Listed {
-    /// Lets the job of a segment fail in children: its header, and the states of its PEs from an
-    /// offset on.
+    /// Registers the job of a segment: its header, and the states of its PEs from offset `states`
+    /// on.
     pub(super) fn new(segment: &Arc<Segment>, states: usize, pes: usize) -> Self {
         static REGISTERED: Once = Once::new();
         fork::in_children_once(&REGISTERED, fail_all);
@@ -52,10 +53,10 @@ impl Listed {
     }
 }
 
-/// Fails all jobs, in a child that has just been forked.
+/// Fails all jobs in a child that has just been forked.
 fn fail_all() {
     shared::copy_all();
-    // SAFETY: the child's only thread, which drops nothing here.
+    // SAFETY: this is the child's only thread, and it drops nothing here.
     for Flags { header, states } in unsafe { JOBS.all() } {
         states.iter().flat_map(|state| &state.accessing).for_each(Accessing::forget);
         header.poison.claim_alone(reason::FORKED);

@@ -7,53 +7,53 @@ use consort_fabric::{Nodes, Rank};
 use crate::segment::origin::Origin;
 use consort_machine::wait::policy::Waiting;
 
-/// The shortest and the longest time between two checks of a waiting PE. Finding a deadlock takes
-/// up to eight checks, and is to take less than three seconds.
+/// The shortest and the longest time between two checks by a waiting PE. Finding a deadlock takes
+/// up to eight checks, and should take less than three seconds.
 const CHECK_INTERVAL: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(300)];
-/// The part of the interval for each peer. A check takes about 90 ns a peer.
+/// The share of the interval for each peer. A check takes about 90 ns for each peer.
 const PER_PEER: Duration = Duration::from_nanos(500);
 
 /// The configuration of a launch.
 #[derive(Clone, Debug, Hash)]
 pub struct Config {
-    /// PEs in the job.
+    /// The number of PEs in the job.
     pub pes: u32,
     /// The waiting policy of all PEs.
     pub waiting: Waiting,
-    /// PEs on this machine.
+    /// The number of PEs on this machine.
     pub here: u32,
-    /// How the PEs lie on nodes that share no memory.
+    /// The placement of the PEs on nodes that share no memory.
     pub nodes: Nodes,
-    /// Usable cores of this machine.
+    /// The number of usable cores of this machine.
     pub cores: u32,
-    /// Bytes of symmetric memory a PE.
+    /// The size of the symmetric memory of each PE in bytes.
     pub heap_bytes: usize,
-    /// The alignment of each PE's symmetric memory, a power of two; at least a page. In processes
-    /// that have one PE alone it may be more than a large page. It then holds for the PE's own
-    /// memory there, if so much address space is free.
+    /// The alignment of each PE's symmetric memory: a power of two, at least a page. In a process
+    /// that has only one PE, it may be more than a large page. It then applies to the memory of
+    /// that PE in this process, if enough address space is free.
     pub heap_align: usize,
-    /// Bytes behind each PE's heap that peers reach as they reach the heap, for static variables of
-    /// its program. Nothing is allocated there.
+    /// The number of bytes behind each PE's heap that peers access like the heap, for static
+    /// variables of the PE's program. Nothing is allocated there.
     pub statics_bytes: usize,
     /// The origin of the memory that the PEs share.
     pub memory: Origin,
     /// The sequence number of the first step, at least 1. Tests of wrap-around begin with a number
-    /// close to the largest.
+    /// close to the maximum.
     pub first_step: u64,
     /// Whether each PE has a helper thread, which may drive its nonblocking calls.
     pub helpers: bool,
-    /// How long PEs wait for one that no thread runs, if threads join the job; for ever without a
-    /// limit.
+    /// How long PEs wait for a PE that no thread runs, if threads join the job. Forever if there is
+    /// no limit.
     pub joining: Option<Duration>,
-    /// Whether errors name the file and line of a call.
+    /// Whether errors contain the file and line of a call.
     pub names_places: bool,
-    /// The job's name, for messages and threads; empty without one.
+    /// The job's name, for messages and threads; empty if it has none.
     pub name: String,
 }
 
 #[cfg(test)]
 impl Config {
-    /// A job of two threads with small heaps.
+    /// Returns the configuration of a job of two threads with small heaps.
     pub(crate) fn of_two() -> Self {
         Self {
             pes: 2,
@@ -75,36 +75,36 @@ impl Config {
 }
 
 impl Config {
-    /// Whether each PE can have a core of its own.
+    /// Returns whether each PE can have a separate core.
     #[must_use]
     pub fn fits(&self) -> bool {
         self.here <= self.cores
     }
 
-    /// Returns the time between two checks of a waiting PE: whether its peers make the same call,
-    /// are present, and do not all wait for each other. Each PE checks all peers, so a check
-    /// takes longer and comes less often where many PEs share few cores. Up to about 1000 PEs on
-    /// two cores, checks take less than a quarter of the time.
+    /// Returns the time between two checks by a waiting PE. A check finds out whether the PE's
+    /// peers make the same call, are present, and do not all wait for each other. Each PE checks
+    /// all peers, so if many PEs share few cores, a check takes longer and is done less often. Up
+    /// to about 1000 PEs on two cores, checks take less than a quarter of the time.
     pub(crate) fn check_interval(&self) -> Duration {
         let [shortest, longest] = CHECK_INTERVAL;
         let checks = self.pes.saturating_mul(self.here.div_ceil(self.cores.max(1)));
         PER_PEER.saturating_mul(checks).clamp(shortest, longest)
     }
 
-    /// How many PEs share memory on the node that has the most: the first.
+    /// Returns how many PEs share memory on the largest node, which is the first.
     pub(crate) fn most_near(&self) -> u32 {
         self.nodes.members(0, self.pes).count
     }
 
-    /// The name of the thread of a PE.
+    /// Returns the name of the thread of a PE.
     #[must_use]
     pub fn thread_name(&self, pe: Rank) -> String {
         if self.name.is_empty() { format!("PE {pe}") } else { format!("{} {pe}", self.name) }
     }
 
-    /// Whether senders fence for each message, rather than threads that are about to sleep: where
-    /// PEs sleep often, and where senders look after each message anyway, since it may be for a far
-    /// PE.
+    /// Returns whether senders fence for each message, instead of threads that are about to sleep.
+    /// Senders fence if PEs sleep often. They also fence if there are far PEs, because a sender
+    /// then has work to do after each message anyway.
     pub(crate) fn senders_fence(&self) -> bool {
         let sleep_often = self.waiting == Waiting::SpinYieldPark && !self.fits();
         sleep_often || self.nodes != Nodes::One

@@ -1,4 +1,4 @@
-//! Which PEs are near, in the memory of this process, and which are far.
+//! Distances: which PEs are near, in the memory of this process, and which are far.
 
 use consort_fabric::{Capabilities, Nodes, Rank};
 
@@ -6,7 +6,7 @@ use super::job::Job;
 use crate::{far::link::Far, inbox::geometry::Geometry, team::memory::GroupMemory};
 
 impl Job {
-    /// The PEs that threads of this process run.
+    /// Returns the PEs that threads of this process run.
     #[must_use]
     pub fn here(&self) -> Vec<Rank> {
         let all = (0..self.config().pes).map(Rank);
@@ -17,7 +17,7 @@ impl Job {
         }
     }
 
-    /// Whether a PE shares no memory with this process; for a PE that is not surely near.
+    /// Returns whether a PE shares no memory with this process. Only called if the PE may be far.
     ///
     /// # Panics
     /// When there is no such PE.
@@ -34,7 +34,7 @@ impl Job {
         assert!(!self.is_far(pe), "the heap of PE {pe} is not in the memory of this process");
     }
 
-    /// The way to a PE, if it is far.
+    /// Returns the link to a PE, if the PE is far.
     ///
     /// # Panics
     /// When there is no such PE.
@@ -43,31 +43,31 @@ impl Job {
         if pe.0 < self.near || !self.is_far(pe) { None } else { self.far() }
     }
 
-    /// The fabric's capabilities in a team of far PEs, which lie on nodes like this.
+    /// Returns the fabric's capabilities in a team of far PEs that are placed on `nodes`.
     #[must_use]
     pub fn capabilities_between(pes: u32, nodes: Nodes) -> Capabilities {
         let between = Geometry::of(pes as usize, nodes).capabilities(nodes);
         Capabilities { buffer_bytes: 0, counts: false, ..between }
     }
 
-    /// The layout of the memory of a group of so many PEs.
     pub(crate) fn geometry(&self, pes: usize) -> Geometry {
         Geometry::of(pes, self.config().nodes)
     }
 
-    /// The memory of a group of `pes` PEs at its place; `None` if this process cannot map it.
+    /// Returns the memory of a group of `pes` PEs at offset `at`, or `None` if this process cannot
+    /// map it.
     pub(crate) fn group_memory(&self, at: usize, pes: usize) -> Option<GroupMemory> {
         let (segment, at) = self.find_group(at).ok()?;
         Some(GroupMemory::new(&segment, at, pes, self.geometry(pes)))
     }
 
-    /// The memory of the group of all PEs.
+    /// Returns the memory of the group of all PEs.
     pub(crate) fn world_memory(&self) -> GroupMemory {
         let pes = self.states.len();
         GroupMemory::new(&self.segment, self.world.at, pes, self.geometry(pes))
     }
 
-    /// Leaves a group for one of its members here.
+    /// Leaves a group on behalf of one of its members in this process.
     pub(crate) fn leave_group(&self, number: u64) {
         if let Some(far) = self.far() {
             self.leave_far(far, number);
@@ -76,13 +76,15 @@ impl Job {
         }
     }
 
-    /// Whether a near PE is of another process, which does not reach this one's private memory.
+    /// Returns whether a near PE belongs to another process, which cannot access this process's
+    /// private memory.
     #[cold]
     pub(crate) fn is_apart(&self, pe: Rank) -> bool {
         self.link().is_none_or(|link| !link.is_own(pe) && !link.is_far(pe))
     }
 
-    /// How PEs, by their ranks in the world, lie on nodes that share no memory.
+    /// Returns how PEs, given by their ranks in the world, are placed on nodes that share no
+    /// memory.
     pub(crate) fn nodes_of(&self, ranks: &[Rank]) -> Nodes {
         let nodes = self.config().nodes;
         Nodes::of(&ranks.iter().map(|pe| nodes.node(pe.0)).collect::<Vec<_>>())

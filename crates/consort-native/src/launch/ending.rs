@@ -1,5 +1,5 @@
-//! Orderly shutdown of a job whose PEs are processes. A child that one of them has forked is not
-//! part of the job, and ends alone.
+//! Orderly shutdown of a job whose PEs are processes. A forked child of one of them is not part of
+//! the job, and exits independently.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,22 +9,22 @@ use super::{job::Job, reason::ENDED};
 use crate::processes::member::Joined;
 use consort_machine::wait::patience::Patience;
 
-/// The waits of all PEs of a job at some time.
+/// A snapshot of the waits of all PEs of a job.
 #[derive(Debug)]
 pub struct AllWait {
     for_word: Option<Rank>,
     /// Changes when a wait begins or ends.
     waits: u64,
-    /// By PE, how often it has looked for what it waits for.
+    /// For each PE, how often it has checked what it waits for.
     looks: Vec<u64>,
 }
 
-/// How often each PE must have looked in the same wait.
+/// How often each PE must have checked during the same wait.
 const LOOKS: u64 = 4;
 
 impl AllWait {
-    /// The first PE that waits for a word, if all PEs are in the same waits as `before` and have
-    /// looked several times since.
+    /// Returns the first PE that waits for a word, if all PEs are in the same waits as in `before`
+    /// and have checked several times since.
     #[must_use]
     pub fn is_for_ever(&self, before: &Self) -> Option<Rank> {
         let mut looks = self.looks.iter().zip(&before.looks);
@@ -32,7 +32,7 @@ impl AllWait {
         self.for_word.filter(|_| self.has_the_waits_of(before) && have_looked)
     }
 
-    /// Whether no wait has begun or ended since.
+    /// Returns whether no wait has begun or ended since `before`.
     #[must_use]
     pub fn has_the_waits_of(&self, before: &Self) -> bool {
         self.waits == before.waits
@@ -40,13 +40,13 @@ impl AllWait {
 }
 
 impl Job {
-    /// The launch that this process is in, if the PEs are processes.
+    /// Returns the launch that this process is in, if the PEs are processes.
     fn own_joined(&self) -> Option<&Joined> {
         self.joined.as_ref().filter(|_| self.is_of_caller())
     }
 
-    /// Says that this process's programs have ended, well unless the job has failed, if the PEs are
-    /// processes.
+    /// Records that the programs of this process have ended, if the PEs are processes. They have
+    /// ended successfully unless the job has failed.
     pub fn end(&self) {
         if let Some(link) = self.link() {
             return self.tell_end(link);
@@ -59,27 +59,27 @@ impl Job {
         }
     }
 
-    /// Ends all processes with a status, if a transport connects them: for a program whose process
-    /// ends at once. Returns otherwise.
+    /// Ends all processes with an exit status, if a transport connects them. For a program whose
+    /// process exits at once. Does nothing otherwise.
     pub fn abort(&self, status: u8) {
         if let Some(link) = self.link() {
             link.abort(status);
         }
     }
 
-    /// Whether a PE has ended the job on purpose. A signal handler may call it.
+    /// Returns whether a PE has ended the job on purpose. A signal handler may call it.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.header.poison.kind() == Some(ENDED)
     }
 
-    /// The waits of all PEs, in calls or for words of heaps. `None` if a PE does not wait, or none
-    /// waits for a word.
+    /// Returns the waits of all PEs, in calls or for words of heaps. `None` if some PE does not
+    /// wait, or if no PE waits for a word.
     #[must_use]
     pub fn all_wait(&self) -> Option<AllWait> {
         let mut all = AllWait { for_word: None, waits: 0, looks: Vec::new() };
         for (pe, state) in (0..).map(Rank).zip(self.states.iter()) {
-            // Relaxed: the numbers of several times are compared.
+            // Relaxed: the caller compares the numbers of several snapshots.
             let sleeps = state.word_sleeps.load(Relaxed);
             let beats = state.beat.read()?;
             if sleeps.is_multiple_of(2) {
@@ -94,15 +94,16 @@ impl Job {
         all.for_word.is_some().then_some(all)
     }
 
-    /// Takes back [`Job::end`]: this process's program goes on, as after a second initialization.
+    /// Undoes [`Job::end`]: this process's program goes on, for example after a second
+    /// initialization.
     pub fn resume(&self) {
         if let Some(joined) = self.own_joined() {
             joined.resume();
         }
     }
 
-    /// Waits until the programs of all PEs have ended well, if they are processes. Returns when the
-    /// job has failed, too.
+    /// Waits until the programs of all PEs have ended successfully, if the PEs are processes. Also
+    /// returns if the job has failed.
     pub fn await_end(&self) {
         if let Some(link) = self.link() {
             return self.part(link);

@@ -1,4 +1,4 @@
-//! Why a job has failed.
+//! The reason why a job has failed.
 
 use std::{fmt, time::Duration};
 
@@ -6,28 +6,28 @@ use consort_fabric::Rank;
 
 use crate::team::message::{is_message, sends};
 
-/// Why a job has failed. Recorded once; every PE's error is made from it.
+/// The reason why a job has failed. It is recorded once, and the errors of all PEs contain it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// A PE panicked, or returned an error of its own.
+    /// A PE panicked, or its program returned an error.
     Pe {
         /// The PE.
         rank: Rank,
-        /// The message of its panic or error.
+        /// The message of the panic or error.
         reason: String,
     },
     /// A PE has ended the job on purpose.
     Ended {
         /// The PE.
         rank: Rank,
-        /// The exit status that it gives the job.
+        /// The exit status of the job.
         status: u8,
-        /// How it has done that.
+        /// How the PE ended the job.
         reason: String,
     },
-    /// Two PEs made different calls where the same call was due.
+    /// Two PEs made different calls when both should have made the same call.
     Mismatched {
-        /// How many calls on this team matched before this one.
+        /// The number of calls on this team that matched before this call.
         call: u64,
         /// One PE and its call.
         one: (Rank, String),
@@ -36,98 +36,96 @@ pub enum Failure {
         /// The team.
         team: Members,
     },
-    /// Two PEs disagree on the length of a block that one of them sends to the other in a vector
-    /// variant.
+    /// Two PEs disagree on the length of a block that one sends to the other in a vector variant.
     Counts {
         /// The call, and its team.
         call: String,
-        /// The PE whose buffer the block is copied to or from, and its length of the block in
-        /// bytes.
+        /// The PE whose buffer the block is copied to or from, and the length in bytes that it
+        /// expects.
         owner: (Rank, usize),
-        /// The PE that was to copy the block, and its length of the block in bytes.
+        /// The PE that should copy the block, and the length in bytes that it expects.
         peer: (Rank, usize),
     },
-    /// A PE finished while another waits in a call that the first never made.
+    /// A PE finished while another PE waits in a call that the first never made.
     Finished {
         /// The PE that finished.
         rank: Rank,
         /// The PE that waits.
         waiting: Rank,
-        /// The call that it waits in.
+        /// The call in which it waits.
         call: String,
         /// The team.
         team: Members,
     },
-    /// A PE waits for a word that no PE is left to change: all others wait, or have finished.
+    /// A PE waits for a word that no PE is left to change: all other PEs wait or have finished.
     NobodyLeft {
         /// The PE that waits for the word.
         waiting: Rank,
-        /// Another PE, if one waits, and what it waits in.
+        /// Another PE that waits, if any, and the call in which it waits.
         other: Option<(Rank, String)>,
     },
-    /// No thread runs some PEs, for which another one waits.
+    /// A PE waits for PEs that no thread runs.
     Missing {
-        /// The PEs, and how many they are.
+        /// The missing PEs, and their number.
         missing: Members,
         /// The PE that waits.
         waiting: Rank,
-        /// The call that it waits in.
+        /// The call in which it waits.
         call: String,
-        /// How long it was to wait.
+        /// The limit for the wait.
         limit: Duration,
     },
-    /// A PE has waited in a call for longer than it was to.
+    /// A PE has waited in a call for longer than its limit.
     TimedOut {
         /// The PE.
         rank: Rank,
         /// The call.
         call: String,
-        /// How long it was to wait.
+        /// The limit for the wait.
         limit: Duration,
-        /// The PEs that have not begun the call, and how many they are.
+        /// The PEs that have not begun the call, and their number.
         late: Members,
     },
     /// PEs wait for each other in calls of different teams: each call lacks a PE that waits in
-    /// another.
+    /// another call.
     Deadlock {
-        /// One PE and the call that it waits in.
+        /// One PE and the call in which it waits.
         one: (Rank, String),
-        /// A PE that has not begun that call, and the call that it waits in.
+        /// A PE that has not begun that call, and the call in which it waits.
         other: (Rank, String),
     },
-    /// A PE waits in a call for what no PE sends: every PE of the call has begun it, and waits or
-    /// has finished.
+    /// A PE waits in a call for something that no PE sends: every PE of the call has begun it, and
+    /// waits or has finished.
     Starved {
-        /// The PE.
+        /// The PE that waits.
         waiting: Rank,
         /// The call, with its algorithm and its team.
         call: String,
-        /// What it waits for.
+        /// The event that the PE waits for.
         awaited: String,
     },
-    /// This process is a forked child of one of the job, and takes no part in it.
+    /// This process is a forked child of a process of the job, and not part of the job.
     Forked,
 }
 
 /// The team of a failure: its first members, and its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
-    /// Ranks in the world of at most 16 members; none for the world.
+    /// The ranks in the world of at most 16 members; empty for the world.
     pub first: Vec<Rank>,
     /// The number of members; 0 for the world.
     pub size: usize,
 }
 
 impl Members {
-    /// The largest number of members that are named.
+    /// The maximum number of members that are listed.
     pub(crate) const NAMED: usize = 16;
 
-    /// A team of `size` members with these ranks in the world.
     pub(crate) fn of(size: usize, ranks: impl Iterator<Item = Rank>) -> Self {
         Self { first: ranks.take(Self::NAMED).collect(), size }
     }
 
-    /// The members: `PEs 0, 1, 2`.
+    /// Formats the members: `PEs 0, 1, 2`.
     fn list(&self) -> String {
         let ranks: Vec<String> = self.first.iter().map(Rank::to_string).collect();
         let plural = if self.size == 1 { "" } else { "s" };
@@ -145,7 +143,7 @@ impl fmt::Display for Members {
     }
 }
 
-/// The kind of a deadlock of PEs that wait in these calls, and how to avoid it.
+/// Returns the kind of a deadlock of PEs that wait in these calls, and advice on how to avoid it.
 fn about_deadlock(calls: [&str; 2]) -> (&'static str, &'static str) {
     if calls.into_iter().any(sends) {
         let advice = "a sender waits for its receiver if a message is long, or if 48 messages \
@@ -216,7 +214,7 @@ impl fmt::Display for Failure {
                 "PE {rank} waited for more than {limit:?} in {call}; not there: {}",
                 late.list()
             ),
-            // The call of two PEs that send and receive has no algorithm.
+            // Sends and receives between two PEs have no algorithm.
             Self::Starved { waiting, call, awaited }
                 if ["send", "receive"].iter().any(|name| call.starts_with(name)) =>
             {

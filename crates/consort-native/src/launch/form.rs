@@ -1,4 +1,4 @@
-//! The form of a job's segment: where its parts are, and what they begin with.
+//! The form of a job's segment: where its parts are, and their initial contents.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -28,32 +28,31 @@ use crate::{
 };
 use consort_machine::system::clock;
 
-/// The form of a job's segment.
 pub(super) struct Form {
     pub(super) parts: Parts,
-    /// Bytes of a PE's heap, in whole blocks.
+    /// The size of a PE's heap in bytes, in whole blocks.
     pub(super) heap_bytes: usize,
-    /// Bytes of the memory of the group of all PEs.
+    /// The size in bytes of the memory of the group of all PEs.
     group_bytes: usize,
 }
 
-/// The memory of all groups is at most this many times that of the world's group.
+/// The limit for the memory of all groups, as a multiple of the memory of the world's group.
 const MOST_WORLDS: usize = 1024;
 
 /// The name of the segment in errors.
 pub(super) const SEGMENT: &str = "the memory that the PEs of a job share";
 
-/// The error of a job whose memory the system has refused.
+/// Returns the error of a job whose memory the system has refused.
 pub(crate) fn refused(config: &Config, reason: Box<NoMemory>) -> HeapError {
     HeapError::System { heap: config.heap_bytes, pes: config.pes as usize, reason }
 }
 
 impl Form {
-    /// The form for a configuration. If PEs `are_apart`, in several processes, each of a node has
-    /// staging.
+    /// Returns the form for a configuration. If the PEs `are_apart`, in several processes, each PE
+    /// of a node has staging memory.
     ///
     /// # Errors
-    /// When no memory is as large.
+    /// When the segment would be larger than an address space.
     pub(super) fn of(config: &Config, are_apart: bool) -> Result<Self, HeapError> {
         let pes = config.pes as usize;
         let group_bytes = Geometry::of(pes, config.nodes).bytes().next_multiple_of(PAGE);
@@ -71,12 +70,12 @@ impl Form {
         })
     }
 
-    /// Checks that the limits of memory leave room for the segment, for what each of
-    /// `threads` needs that run PEs here, and for the program. The job starts those threads unless
-    /// threads join it.
+    /// Checks that the memory limits leave room for the segment, for each of the `threads` that run
+    /// PEs in this process, and for the program. The job starts those threads unless threads join
+    /// it.
     ///
     /// # Errors
-    /// When it does not.
+    /// When they do not.
     pub(super) fn ensure_room(&self, config: &Config, threads: u32) -> Result<(), Box<NoMemory>> {
         let lines = Geometry::of(config.pes as usize, config.nodes).lines;
         let scratch = 2 * lines * size_of::<Line>() * threads as usize;
@@ -86,7 +85,7 @@ impl Form {
         NoMemory::ensure_room(SEGMENT, (bytes, config.memory), (started + helpers) as usize)
     }
 
-    /// Where a process maps the segment whose only PE is `own`.
+    /// Returns the place at which a process that has only the PE `own` maps the segment.
     pub(super) fn placement(&self, config: &Config, own: Option<Rank>) -> Placement {
         match own {
             Some(own) if config.heap_align > LARGE_PAGE => {
@@ -97,7 +96,7 @@ impl Form {
         }
     }
 
-    /// Where groups are.
+    /// Returns the place of the memory for groups.
     pub(super) fn ground(&self, backing: Backing) -> GroundPlace {
         let begin = self.parts.ground;
         GroundPlace { begin, most: self.group_bytes.saturating_mul(MOST_WORLDS), backing }
@@ -111,14 +110,14 @@ impl Form {
         segment.keep_pages_small(0..heaps);
         segment.keep_pages_small(ground..segment.bytes());
         if !config.fits() {
-            // With so many PEs on one machine, a large page for each would take too much memory.
+            // With this many PEs on one machine, a large page for each would take too much memory.
             segment.keep_pages_small(heaps..ground);
         } else if config.memory == Origin::Shared {
             segment.let_pages_be_large(heaps..ground);
         }
     }
 
-    /// Fills a new segment with what a job begins with.
+    /// Fills a new segment with the initial contents of a job.
     ///
     /// # Errors
     /// When there is no memory.

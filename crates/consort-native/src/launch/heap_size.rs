@@ -1,7 +1,7 @@
-//! The size of symmetric heaps: the default, and what an environment variable gives.
+//! The size of symmetric heaps: the default, and the value of an environment variable.
 //!
-//! A heap is address space, and takes memory when it is used. So all heaps together may be larger
-//! than the machine's memory. One heap may not: nobody could use all of it.
+//! A heap is address space, and takes memory only when it is used. So all heaps together may be
+//! larger than the machine's memory. One heap may not, because no program could use all of it.
 
 use std::fmt;
 
@@ -13,9 +13,9 @@ use consort_machine::{
 /// The default size of a heap, as in Sandia OpenSHMEM.
 const DEFAULT_BYTES: usize = 512 << 20;
 
-/// Returns the bytes of the heap of each of `pes` PEs if neither the program nor the environment
-/// gives them: 512 MiB. Under a limit of memory (`ulimit -v`, `ulimit -d`) the heaps of all take at
-/// most a quarter of it.
+/// Returns the size in bytes of the heap of each of `pes` PEs if neither the program nor the
+/// environment sets it: 512 MiB. Under a memory limit (`ulimit -v`, `ulimit -d`) all heaps together
+/// take at most a quarter of it.
 #[must_use]
 pub fn default_heap_bytes(pes: u32) -> usize {
     let most = MemoryLimit::EVERY.into_iter().filter_map(most).min();
@@ -23,10 +23,10 @@ pub fn default_heap_bytes(pes: u32) -> usize {
     DEFAULT_BYTES.min(each) / PAGE * PAGE
 }
 
-/// Heaps are whole pages.
+/// The unit of heap sizes.
 const PAGE: usize = 4096;
 
-/// Why an environment variable gives no size of a heap.
+/// The reason why an environment variable does not give a valid heap size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoHeapSize {
     /// The text is not a size.
@@ -42,7 +42,7 @@ pub enum NoHeapSize {
         name: &'static str,
         /// The size in bytes.
         asked: usize,
-        /// Bytes of the machine's memory.
+        /// The machine's memory in bytes.
         there: usize,
     },
 }
@@ -66,8 +66,8 @@ impl fmt::Display for NoHeapSize {
 
 impl std::error::Error for NoHeapSize {}
 
-/// Returns the bytes of a heap whose size a variable gives: a number, which may have a fraction,
-/// and K, M, G or T for powers of 1024.
+/// Returns the size in bytes of a heap from the value of a variable: a number, possibly with a
+/// fraction, and K, M, G or T for powers of 1024.
 ///
 /// # Errors
 /// When the text is not a size, or the machine has less memory.
@@ -129,7 +129,8 @@ mod tests {
         }
     }
 
-    /// They only reserve it. No machine under 512 GiB has as much as the most PEs may reserve.
+    /// Heaps only reserve memory. Machines below 512 GiB have less memory than 1024 PEs may
+    /// reserve.
     #[test]
     fn default_heaps_may_together_be_larger_than_the_memory() {
         let Some(there) = memory_bytes() else { return };

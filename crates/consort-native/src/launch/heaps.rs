@@ -1,4 +1,4 @@
-//! Where the memory of each PE lies in the segment: its heap, static variables, message buffer.
+//! The place of each PE's memory in the segment: its heap, static variables and message buffer.
 
 use std::{fs::File, ops::Range};
 
@@ -10,16 +10,17 @@ use crate::{
     segment::{origin::Origin, page::LARGE_PAGE},
 };
 
-/// The most PEs of one process whose heaps are in its core files: each takes two mappings.
+/// The maximum number of PEs of one process whose heaps are in its core files. Each heap takes two
+/// mappings.
 const SHOWN_HEAPS: u32 = 256;
 
-/// The most bytes of shared heaps that the core files of all PEs of a machine contain together. The
-/// kernel provides each page of shared memory that it writes to a core file, so allocations that
-/// nobody has touched would cost as much as those that are in use.
+/// The maximum size in bytes of the shared heaps in the core files of all PEs of a machine
+/// together. The kernel allocates each page of shared memory that it writes to a core file, so
+/// allocations that were never touched would cost as much as those in use.
 const SHOWN_BYTES: usize = 1 << 30;
 
 impl Job {
-    /// The base address of a PE's symmetric heap, by its rank in the world.
+    /// Returns the base address of a PE's symmetric heap, by its rank in the world.
     #[inline(always)]
     pub(crate) fn heap(&self, pe: Rank) -> *mut u8 {
         let Parts { heaps, heap_stride, .. } = self.parts;
@@ -29,40 +30,43 @@ impl Job {
         self.segment.at(heaps + pe.index() * heap_stride, self.memory_bytes())
     }
 
-    /// Bytes of a PE's heap and its static variables, all of which peers reach by their offsets.
+    /// Returns the size in bytes of a PE's heap and static variables. Peers access all of it by
+    /// offset.
     #[inline(always)]
     pub fn memory_bytes(&self) -> usize {
         self.parts.memory_bytes
     }
 
-    /// The offset of a PE's static variables from its heap.
+    /// Returns the offset of a PE's static variables from its heap.
     #[must_use]
     pub fn statics_at(&self) -> usize {
         self.parts.statics
     }
 
-    /// The file with a PE's static variables, if a launcher has started it, and where they begin.
+    /// Returns the file with a PE's static variables, if a launcher has started it, and their
+    /// offset in the file.
     pub(crate) fn statics(&self, pe: Rank) -> Option<(&File, u64)> {
         let (file, begin) = self.joined.as_ref()?.file();
         Some((file, begin + self.parts.statics_of(pe.index()) as u64))
     }
 
-    /// Bytes of a PE's symmetric heap.
+    /// Returns the size of a PE's symmetric heap in bytes.
     #[inline(always)]
     pub(crate) fn heap_bytes(&self) -> usize {
         self.config().heap_bytes
     }
 
-    /// The base address of a PE's message buffer, by its rank in the world.
+    /// Returns the base address of a PE's message buffer, by its rank in the world.
     #[inline(always)]
     pub(crate) fn buffer(&self, pe: Rank) -> *mut u8 {
         assert!(pe.0 < self.config().pes, "a message buffer is that of a PE of the job");
         self.segment.at(self.parts.buffers + pe.index() * BUFFER_BYTES, BUFFER_BYTES)
     }
 
-    /// Lets core files of this process contain a part of a PE's heap, which has been allocated, up
-    /// to [`Job::shown_bytes`]; not the heap of a PE of another process. Of more than 256 PEs they
-    /// contain none, since each part takes two of the mappings that a process may have.
+    /// Includes a part of a PE's heap, which has been allocated, in core files of this process, up
+    /// to [`Job::shown_bytes`]. Heaps of PEs of other processes are not included. With more than
+    /// 256 PEs no heap is included, because each part takes two of the mappings that a process may
+    /// have.
     pub fn put_in_cores(&self, pe: Rank, part: Range<usize>) {
         let end = part.end.min(self.shown_bytes());
         if part.start < end && self.shows(pe) {
@@ -78,7 +82,7 @@ impl Job {
         }
     }
 
-    /// Whether core files of this process may contain the heap of a PE.
+    /// Returns whether core files of this process may contain the heap of a PE.
     fn shows(&self, pe: Rank) -> bool {
         match (self.own(), self.link()) {
             (Some(own), _) => own == pe,
@@ -87,8 +91,9 @@ impl Job {
         }
     }
 
-    /// How much of the beginning of each heap core files may contain: an equal share of 1 GiB if
-    /// the memory is shared, but at least 2 MiB; otherwise all.
+    /// Returns how many bytes at the beginning of each heap core files may contain. If the memory
+    /// is shared, this is an equal share of 1 GiB, but at least 2 MiB. Otherwise it is the whole
+    /// heap.
     pub fn shown_bytes(&self) -> usize {
         let config = self.config();
         match config.memory {

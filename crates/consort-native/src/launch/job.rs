@@ -1,4 +1,4 @@
-//! A job: the segment with all that its PEs share, as one process sees it.
+//! A job: the segment with everything that its PEs share, as one process sees it.
 
 use std::{
     fmt,
@@ -50,7 +50,7 @@ use consort_machine::{
     token::ProcessToken,
 };
 
-/// A launch. Lives until the last PE, buffer and handle is dropped.
+/// A launch. It lives until the last PE, buffer and handle is dropped.
 pub struct Job {
     _listed: Listed,
     process: ProcessToken,
@@ -58,32 +58,33 @@ pub struct Job {
     pub(crate) segment: Arc<Segment>,
     pub(super) parts: Parts,
     pub(super) header: Single<Header>,
-    /// By rank in the world.
+    /// The states of the PEs, by rank in the world.
     pub(crate) states: Part<PeState>,
     directory: Directory,
     /// The group of all PEs.
     pub(crate) world: GroupPlace,
     pub(crate) sites: Sites,
     number: u64,
-    /// If the PEs are processes, the launch that they are in.
+    /// The launch that the PEs are in, if they are processes.
     pub(super) joined: Option<Joined>,
-    /// If PEs of other processes are near, by the PEs of this one, the memory in which they expose
-    /// private buffers.
+    /// For each PE of this process, the memory in which it exposes private buffers. Only if PEs of
+    /// other processes are near.
     staging: Box<[Option<Staging>]>,
-    /// If PEs are those of processes with a transport between them, this process's end.
+    /// This process's end of the transport, if the PEs belong to processes with a transport between
+    /// them.
     pub(super) link: Option<Far>,
     /// The extents in which PEs of several processes expose private buffers.
     pub(crate) extents: Arc<Extents>,
-    /// The PEs below this one are near: all, or none if some are far.
+    /// PEs with lower ranks are near: all PEs, or no PE if some are far.
     pub(super) near: u32,
 }
 
-/// Why a process has no job.
+/// The reason why a process has no job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoJob {
-    /// There is no memory for it.
+    /// There is no memory for the job.
     Memory(HeapError),
-    /// The process cannot take part in it.
+    /// The process cannot take part in the job.
     Member(NoMember),
 }
 
@@ -130,29 +131,29 @@ impl Job {
         Self::over(JobMemory::reserve(config, own)?, None, None)
     }
 
-    /// As [`Job::new`], in one of several processes with a transport between them. The caller
-    /// starts the threads of the PEs that are this process's.
+    /// Like [`Job::new`], in one of several processes with a transport between them. The caller
+    /// starts the threads of this process's PEs.
     ///
     /// # Errors
-    /// As [`Job::new`].
+    /// Same as [`Job::new`].
     pub fn linked(memory: JobMemory, link: Far) -> Result<Arc<Self>, HeapError> {
         Self::over(memory, None, Some(link))
     }
 
-    /// The way to far PEs, if there are any.
+    /// Returns the link to far PEs, if there are any.
     #[inline]
     pub(crate) fn far(&self) -> Option<&Far> {
         self.link().filter(|link| link.has_far())
     }
 
-    /// This process's end of a transport, if there is one. A forked child has none.
+    /// Returns this process's end of a transport, if there is one. A forked child has none.
     #[inline]
     pub(super) fn link(&self) -> Option<&Far> {
         self.link.as_ref().filter(|_| self.is_of_caller())
     }
 
-    /// The state of this process's next launch, which its launcher's other processes share: the
-    /// first of them sets it up. The caller runs the PE that the process is.
+    /// Returns the state of this process's next launch. The launcher's other processes share it,
+    /// and the first of them sets it up. The caller runs the PE of this process.
     ///
     /// # Errors
     /// When the system provides no memory, or the launch cannot begin.
@@ -174,14 +175,15 @@ impl Job {
         let backing = Backing::File(Arc::new(joined.again()));
         let memory = JobMemory { config, form, segment, backing };
         let job = Self::over(memory, Some(joined), None)?;
-        // The launcher fails the jobs that it finds: for a process that ended before, here.
+        // The launcher fails the jobs that it finds. If a process ended before the launcher could
+        // find this job, fail it here.
         if let Some((rank, reason)) = job.joined.as_ref().and_then(Joined::missed) {
             job.poison(&Failure::Pe { rank, reason });
         }
         Ok(job)
     }
 
-    /// The job in a segment that is filled.
+    /// Returns the job in a segment that has been filled.
     fn over(
         memory: JobMemory,
         joined: Option<Joined>,
@@ -230,20 +232,20 @@ impl Job {
         }))
     }
 
-    /// Whether this process has made the job, and is no child that was forked later.
+    /// Returns whether this process made the job and is not a child that was forked later.
     #[inline]
     pub fn is_of_caller(&self) -> bool {
         self.process.is_of_caller()
     }
 
-    /// The memory in which a PE of this process exposes private buffers, if PEs of other processes
-    /// are near.
+    /// Returns the memory in which a PE of this process exposes private buffers, if PEs of other
+    /// processes are near.
     #[inline]
     pub(crate) fn staging(&self, pe: Rank) -> Option<&Staging> {
         self.staging.get(pe.index())?.as_ref()
     }
 
-    /// The PE that this process is, if the PEs are processes.
+    /// Returns this process's PE, if the PEs are processes.
     #[must_use]
     pub fn own(&self) -> Option<Rank> {
         self.joined.as_ref().map(|joined| joined.member.rank())
@@ -253,59 +255,58 @@ impl Job {
         self.states.iter().for_each(|state| state.parker.wake(self.scope()));
     }
 
-    /// Nanoseconds since the job began, on a clock that all its PEs share.
+    /// Returns the nanoseconds since the job began, on a clock that all its PEs share.
     pub(crate) fn now_ns(&self) -> u64 {
         clock::now_ns().saturating_sub(self.header.epoch_ns.load(Relaxed))
     }
 
-    /// The number of the parallel region that the PEs are in.
     pub(crate) fn region(&self) -> u64 {
         self.header.region.load(Relaxed)
     }
 
-    /// Begins another parallel region. All PEs have ended the last one, and learn of this one later
-    /// than the caller of this.
+    /// Begins the next parallel region. All PEs must have ended the previous one, and must learn of
+    /// this one only after the caller has called this.
     pub fn begin_region(&self) {
         self.header.region.store(self.region() + 1, Relaxed);
     }
 
-    /// The job's number among those of this process.
+    /// Returns the job's number among the jobs of this process.
     #[inline(always)]
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The segment with the memory of a group at this place, and its offset there.
+    /// Returns the segment that contains the memory of the group at `at`, and its offset in that
+    /// segment.
     ///
     /// # Errors
-    /// When this process cannot map it.
+    /// When this process cannot map the segment.
     pub(crate) fn find_group(&self, at: usize) -> Result<(Arc<Segment>, usize), Box<NoMemory>> {
         self.directory.find_group(at)
     }
 
-    /// The locked directory. `None` only if the job has failed.
+    /// Returns the locked directory. `None` only if the job has failed.
     pub(crate) fn directory(&self) -> Option<Locked<'_>> {
         self.directory.lock(self.poison_flag())
     }
 
-    /// The launch's configuration.
+    /// Returns the launch's configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The fabric's capabilities in a team of `pes` PEs.
+    /// Returns the fabric's capabilities in a team of `pes` PEs.
     #[must_use]
     pub fn capabilities_of(pes: u32) -> Capabilities {
         Geometry::of(pes as usize, Nodes::One).capabilities(Nodes::One)
     }
 
-    /// The scope of the futexes at which PEs sleep.
     #[inline(always)]
     pub(crate) fn scope(&self) -> Scope {
         self.config.memory.scope()
     }
 
-    /// Wakes a PE, by its rank in the world, after the store that it may wait for.
+    /// Wakes a PE, by its rank in the world, after a store for which it may wait.
     #[inline(always)]
     pub(crate) fn wake(&self, pe: Rank) {
         if self.must_tell() {
@@ -313,7 +314,8 @@ impl Job {
         }
     }
 
-    /// Whether a PE must be told of a store: some thread of the job sleeps, or PEs are far.
+    /// Returns whether a PE must be notified of a store: some thread of the job sleeps, or PEs are
+    /// far.
     #[inline(always)]
     pub(crate) fn must_tell(&self) -> bool {
         self.header.sleepers.are_there()
@@ -325,7 +327,7 @@ impl Job {
         self.states[pe.index()].parker.wake(self.scope());
     }
 
-    /// Where threads sleep until a PE is woken.
+    /// Returns the place where threads sleep until a PE is woken.
     pub(crate) fn sleeping_place(&self, pe: Rank) -> Place<'_> {
         Place {
             parker: &self.states[pe.index()].parker,
@@ -335,19 +337,18 @@ impl Job {
         }
     }
 
-    /// Whether the job has failed.
+    /// Returns whether the job has failed.
     #[inline(always)]
     pub fn is_poisoned(&self) -> bool {
         self.poison_flag().is_raised()
     }
 
-    /// The flag that is raised once the job has failed.
     #[inline(always)]
     pub(crate) fn poison_flag(&self) -> &PoisonFlag {
         self.header.poison.flag()
     }
 
-    /// Fails the job for good and wakes all PEs. Only the first failure is recorded.
+    /// Fails the job permanently and wakes all PEs. Only the first failure is recorded.
     #[cold]
     pub fn poison(&self, failure: &Failure) {
         let reason = reason::encode(failure);
@@ -358,7 +359,8 @@ impl Job {
         }
     }
 
-    /// Fails the job in this process, unless it has failed; returns whether this call failed it.
+    /// Fails the job in this process, unless it has already failed. Returns whether this call
+    /// failed it.
     #[cold]
     pub(crate) fn claim(&self, reason: &[u64]) -> bool {
         let is_first = self.header.poison.claim(reason);
@@ -374,7 +376,7 @@ impl Job {
         self.poison(&Failure::Pe { rank, reason: panic_reason(&**panic) });
     }
 
-    /// Why the job has failed; `None` if it has not, or if the reason was never written.
+    /// Returns why the job has failed; `None` if it has not, or if the reason was never written.
     pub fn failure(&self) -> Option<Failure> {
         self.header.poison.reason().and_then(|words| reason::decode(&words))
     }

@@ -2,16 +2,16 @@
 //!
 //! | part of the segment | what |
 //! | --- | --- |
-//! | the header | whether the job has failed, and why; the clock |
-//! | a state for each PE | its parker, the call it waits in, its accesses to peers' memory |
+//! | the header | whether and why the job has failed; the clock |
+//! | a state for each PE | its parker, the call in which it waits, its accesses to peers' memory |
 //! | the directory | the owners of regions, teams, and names: see `directory` |
 //! | a message buffer for each PE | two chunks |
-//! | a heap for each PE | symmetric memory; behind it static variables, if peers reach them |
+//! | a heap for each PE | symmetric memory, then static variables, if peers access them |
 //! | staging for each PE of the node | copies of private buffers, if the PEs are processes |
 //! | the rest | groups: inboxes, and the words that members publish |
 //!
-//! Its size follows from what the job is: staging and groups that need more get extents, which
-//! follow the segment (`segment::backing`).
+//! The size follows from the configuration. If staging or groups need more, they get extents, which
+//! come after the segment (`segment::backing`).
 
 use std::ops::Range;
 
@@ -22,16 +22,16 @@ use crate::{
     state::header::{Header, PeState},
 };
 
-/// Groups as large as the world that have room from the beginning, besides it; fewer where they
-/// take more than [`MOST_GROUND`]. There is more room when it is needed.
+/// The number of groups of the size of the world that have room from the start, in addition to the
+/// world. There are fewer if they would take more than [`MOST_GROUND`]. More room is added when
+/// needed.
 const WORLDS: usize = 3;
 const MOST_GROUND: usize = 64 << 20;
 
-/// Bytes of each PE for copies of private buffers, if PEs are processes. There is more when it is
-/// needed.
+/// The number of bytes for each PE's copies of private buffers, if PEs are processes. More is added
+/// when needed.
 const STAGING: usize = 1 << 20;
 
-/// The offsets of the parts of a job's segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
     pub(super) states: usize,
@@ -40,30 +40,30 @@ pub(super) struct Parts {
     pub(super) heaps: usize,
     /// The distance from one PE's heap to the next PE's.
     pub(super) heap_stride: usize,
-    /// Heaps have pages of their own of this size, so that advice on the pages of one never divides
-    /// a large page of another.
+    /// The unit of heaps in bytes. Heaps do not share pages of this size, so that advice on the
+    /// pages of one heap never splits a large page of another.
     unit: usize,
     /// The offset of a PE's static variables from its heap.
     pub(super) statics: usize,
-    /// Bytes from the beginning of a PE's heap to the end of what peers reach of it.
+    /// The number of bytes from the beginning of a PE's heap to the end of what peers access of it.
     pub(super) memory_bytes: usize,
-    /// The offset of the staging of the node's first PE, and the bytes of each.
+    /// The offset of the staging of the node's first PE, and the size of each PE's staging.
     pub(super) staging: usize,
     pub(super) staging_bytes: usize,
     pub(super) ground: usize,
-    /// Bytes of the segment.
+    /// The size of the segment in bytes.
     pub(super) bytes: usize,
 }
 
-/// The offset of the PEs' states in a segment, and their end.
+/// Returns the offset and the end of the PEs' states in a segment.
 pub(crate) fn states(pes: usize) -> (usize, usize) {
     let states = size_of::<Header>().next_multiple_of(PAGE);
     (states, (states + pes * size_of::<PeState>()).next_multiple_of(PAGE))
 }
 
 impl Parts {
-    /// The parts of a segment of `pes` PEs, whose heaps are aligned to `align` as the segment is.
-    /// Of these `staged` have staging. The world's memory takes `group_bytes`.
+    /// Returns the parts of a segment of `pes` PEs, whose heaps are aligned to `align`, like the
+    /// segment. `staged` of them have staging. The world's memory takes `group_bytes`.
     pub(super) fn of(
         pes: usize,
         (heap_bytes, align): (usize, usize),
@@ -78,11 +78,11 @@ impl Parts {
         let statics = heap_bytes.checked_next_multiple_of(PAGE)?;
         let end = statics.checked_add(statics_bytes.checked_next_multiple_of(PAGE)?)?;
         // One page more, so that equal offsets of different PEs fall into different cache sets,
-        // unless all are to be aligned.
+        // unless all heaps must be aligned.
         let heap_stride = if align > PAGE {
             end.checked_add(PAGE)?.checked_next_multiple_of(align.max(unit))?
         } else {
-            // The heaps of large pages begin at a number of pages behind them.
+            // With large pages, the heap of PE n begins n pages after a multiple of the unit.
             let begins = if unit > PAGE { pes * PAGE } else { 0 };
             end.checked_add(begins)?.checked_next_multiple_of(unit)?.checked_add(PAGE)?
         };
@@ -107,20 +107,20 @@ impl Parts {
         })
     }
 
-    /// The offset of a PE's static variables in the segment.
+    /// Returns the offset of a PE's static variables in the segment.
     pub(super) fn statics_of(&self, pe: usize) -> usize {
         self.heaps + pe * self.heap_stride + self.statics
     }
 
-    /// The range of the segment with a part of a PE's heap, in whole units.
+    /// Returns the range of the segment that contains a part of a PE's heap, in whole units.
     pub(super) fn units_of(&self, pe: usize, part: Range<usize>) -> Range<usize> {
         let heap = self.heaps + pe * self.heap_stride;
         let start = (heap + part.start) / self.unit * self.unit;
         start..(heap + part.end).next_multiple_of(self.unit)
     }
 
-    /// The whole units of the segment that lie in a part of a PE's heap; an empty range if there
-    /// are none.
+    /// Returns the whole units of the segment inside a part of a PE's heap. The range is empty if
+    /// there are none.
     pub(super) fn units_within(&self, pe: usize, part: Range<usize>) -> Range<usize> {
         let heap = self.heaps + pe * self.heap_stride;
         let end = (heap + part.end) / self.unit * self.unit;
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// The size follows from what the job needs, whatever the machine has.
+    /// The size depends only on the job's needs, not on the machine.
     #[test]
     fn the_segment_is_little_larger_than_the_heaps() {
         let parts = Parts::of(2, (64 << 20, PAGE), 0, 2, 2 << 20).expect("parts");

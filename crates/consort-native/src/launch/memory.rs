@@ -1,4 +1,4 @@
-//! The memory of a job: a segment with what a job begins with.
+//! The memory of a job: a segment with the initial contents of a job.
 
 #![expect(unsafe_code, reason = "maps files in place of parts of the segment")]
 
@@ -38,31 +38,31 @@ pub struct JobMemory {
     pub(super) backing: Backing,
 }
 
-/// A file in memory, for the job of several processes of a machine.
+/// A file in memory that holds the job of several processes of a machine.
 #[derive(Debug)]
 pub struct SharedFile(pub(crate) Arc<File>);
 
-/// Where other processes of the machine find a file.
+/// The place where other processes of the machine find a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileAt {
-    /// The process that has made it.
+    /// The process that made the file.
     pub process: u32,
-    /// Its number there.
+    /// The file's descriptor in that process.
     pub descriptor: u32,
 }
 
 impl SharedFile {
-    /// A number that this process has in common with those whose files it finds, as far as can be
-    /// told. `None` where processes share none.
+    /// Returns a number that this process has in common with the processes whose files it can find,
+    /// as far as it can tell. `None` if processes cannot share files.
     #[must_use]
     pub fn place() -> Option<u64> {
         system::place()
     }
 
-    /// An empty file.
+    /// Creates an empty file.
     ///
     /// # Errors
-    /// When the system has none.
+    /// When the system does not create one.
     pub fn new() -> io::Result<Self> {
         system::memory_file().map(|file| Self(Arc::new(file))).map_err(|error| {
             let reason = NoMemory::of("memfd_create", form::SEGMENT, 0, &error);
@@ -70,28 +70,28 @@ impl SharedFile {
         })
     }
 
-    /// Where other processes find it.
+    /// Returns the place where other processes find the file.
     #[must_use]
     pub fn at(&self) -> FileAt {
         let descriptor = system::number_of(&self.0).unsigned_abs();
         FileAt { process: process::id(), descriptor }
     }
 
-    /// The file that another process has made.
+    /// Opens the file that another process made.
     ///
     /// # Errors
-    /// When the system does not find it, or does not let this process have it.
+    /// When the file does not exist, or the system does not let this process open it.
     pub fn find(at: FileAt) -> io::Result<Self> {
         system::file_of(at.process, at.descriptor).map(|file| Self(Arc::new(file)))
     }
 }
 
 impl JobMemory {
-    /// Memory of this process alone. `own` is the PE that it is, if it is one alone, as in all
-    /// functions below.
+    /// Reserves memory that only this process uses. `own` is this process's PE, if it has only one;
+    /// likewise in all functions below.
     ///
     /// # Errors
-    /// When the system provides no memory, as in all functions below.
+    /// When the system provides no memory; likewise in all functions below.
     pub fn reserve(config: Config, own: Option<Rank>) -> Result<Self, HeapError> {
         let form = Form::of(&config, false)?;
         let refused = |reason| form::refused(&config, reason);
@@ -105,10 +105,10 @@ impl JobMemory {
         Ok(Self { config, form, segment, backing })
     }
 
-    /// Memory in a file, which is empty before.
+    /// Fills an empty file with the memory of a job.
     ///
     /// # Errors
-    /// As [`Self::reserve`].
+    /// Same as [`Self::reserve`].
     pub fn fill(config: Config, file: SharedFile, own: Option<Rank>) -> Result<Self, HeapError> {
         let memory = Self::of_file(config, file, own, |file, bytes| {
             system::extend(file, bytes as u64)
@@ -118,17 +118,17 @@ impl JobMemory {
         Ok(memory)
     }
 
-    /// The memory that another process has filled a file with, for the same configuration.
+    /// Maps the memory that another process has filled a file with, for the same configuration.
     ///
     /// # Errors
-    /// As [`Self::reserve`], and when there is nothing in the file.
+    /// Same as [`Self::reserve`], and when the file is empty.
     pub fn filled(config: Config, file: SharedFile, own: Option<Rank>) -> Result<Self, HeapError> {
         let memory = Self::of_file(config, file, own, |_, _| Ok(()))?;
         memory.form.advise(&memory.config, &memory.segment);
         Ok(memory)
     }
 
-    /// Memory in a file, once `extend` has made that as long as it is to be.
+    /// Maps memory in a file, after `extend` has made the file long enough.
     fn of_file(
         config: Config,
         file: SharedFile,
@@ -152,23 +152,23 @@ impl JobMemory {
         Ok(Self { config, form, segment, backing })
     }
 
-    /// Lets the static variables of a PE lie in a file instead, which holds them from its beginning
-    /// on: this process reaches them there.
+    /// Maps the static variables of a PE from the beginning of a file instead, so that this process
+    /// accesses them there.
     ///
     /// # Errors
-    /// When the system does not map them, or they have no room.
+    /// When the system does not map them, or they do not fit.
     pub fn place_statics(&mut self, pe: Rank, file: &SharedFile) -> io::Result<()> {
         let bytes = usize::try_from(file.0.metadata()?.len()).unwrap_or(usize::MAX);
         if pe.0 >= self.config.pes || bytes > self.config.statics_bytes {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let at = self.form.parts.statics_of(pe.index());
-        // SAFETY: there is no job yet that would use what lies there.
+        // SAFETY: no job exists yet that could use these pages.
         unsafe { self.segment.place(at, bytes, &file.0) }
     }
 }
 
-/// A file that holds one job. Other processes may still look for it.
+/// A file that holds one job. Other processes may still open it.
 struct JobFile {
     process: ProcessToken,
     file: SharedFile,

@@ -3,19 +3,19 @@
 //! | file | what |
 //! | --- | --- |
 //! | `config` | the configuration |
-//! | `layout`, `form` | the layout of the segment; what it begins with |
-//! | `memory` | the segment, alone or shared with processes of the machine |
+//! | `layout`, `form` | the layout of the segment, and its initial contents |
+//! | `memory` | the segment, of one process or shared with other processes of the machine |
 //! | `job` | the segment as one process sees it |
-//! | `heap_size` | the size of a heap: the default, and what the environment gives |
-//! | `heaps` | where the memory of each PE lies in it |
-//! | `children` | the job in children that the process forks |
+//! | `heap_size` | the size of a heap: the default, and the value from the environment |
+//! | `heaps` | the place of each PE's memory in the segment |
+//! | `children` | the job in forked children |
 //! | `presence` | whether a thread runs a PE |
-//! | `pairwise` | how long messages may be that two PEs exchange in lines which both write |
+//! | `pairwise` | the longest message that two PEs exchange in lines that both write |
 //! | `distance` | which PEs are near, and which are far |
 //! | `naming` | the names of calls, for errors |
 //! | `call_number` | the number of a call's name |
 //! | `failure`, `reason` | why a job has failed, and its encoding in words of shared memory |
-//! | `sites` | where in the program the recent calls were made |
+//! | `sites` | the places in the program where recent calls were made |
 
 pub(crate) mod call_number;
 mod children;

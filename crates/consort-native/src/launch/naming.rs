@@ -1,4 +1,4 @@
-//! The names of calls, and the places where they were made, for errors.
+//! The names of calls and the places where they were made, for errors.
 
 use consort_fabric::Rank;
 
@@ -6,10 +6,10 @@ use super::job::Job;
 use crate::{inbox::geometry::SEQUENCE_BITS, team::memory::GroupMemory};
 
 impl Job {
-    /// Stands for the name of a call that has none.
+    /// The text for a call without a name.
     pub(crate) const UNKNOWN_CALL: &str = "an unknown call";
 
-    /// The name of the call whose name number is in `word`.
+    /// Returns the name of the call whose name number is in `word`.
     pub(crate) fn name_of(&self, word: u64) -> String {
         let number = word >> SEQUENCE_BITS;
         let name = match self.far() {
@@ -19,8 +19,8 @@ impl Job {
         name.unwrap_or_else(|| Self::UNKNOWN_CALL.to_owned())
     }
 
-    /// The place in the program where a member of a group made the call with `word`, as ` at` a
-    /// file and its line; nothing if it is not known.
+    /// Returns where a member of a group made the call with `word`, as ` at FILE:LINE`. Empty if
+    /// the place is not known.
     pub(crate) fn place_of(
         &self,
         group: u64,
@@ -30,7 +30,8 @@ impl Job {
     ) -> String {
         let index = memory.recent_index(rank, word).filter(|_| self.config().names_places);
         let site = index.and_then(|index| self.sites.site(group, rank, index));
-        // If a later call has replaced the site, that call's predecessor is in the log by now.
+        // If a later call has replaced the site, that call's predecessor is already in the log, so
+        // `recent_index` does not find this call any more.
         let site = site.filter(|_| index.is_some() && index == memory.recent_index(rank, word));
         site.map_or_else(String::new, |site| format!(" at {}:{}", site.file(), site.line()))
     }

@@ -1,19 +1,20 @@
-//! How long messages may be that two PEs exchange in lines which both write.
+//! The longest messages that two PEs exchange in lines that both write.
 //!
-//! A line that both write comes back by itself, which an Intel processor rewards for messages of up
-//! to three words. An AMD processor takes one word well in this way, and two and three words better
-//! as ordinary messages (`docs/measured-choices.md`).
+//! When a PE reads the peer's slot in such a line, the line with its own slot comes back too. On an
+//! Intel processor this pays off for messages of up to three words. On an AMD processor it pays off
+//! for one word; two and three words are faster as ordinary messages (`docs/measured-choices.md`).
 
 use std::sync::OnceLock;
 
 use consort_fabric::{PAIRWISE_BYTES, environment::variable};
 
-/// Another length, in bytes, for measurements and tests.
+/// The environment variable that sets another length, in bytes, for measurements and tests.
 const OTHER: &str = "CONSORT_PAIRWISE";
-/// The bytes of one word.
+/// The size of a word in bytes.
 const WORD: usize = size_of::<u64>();
 
-/// The longest such message in bytes, the same for all PEs of this machine.
+/// Returns the length of the longest such message in bytes. It is the same for all PEs of this
+/// machine.
 pub(crate) fn pairwise_bytes() -> usize {
     static BYTES: OnceLock<usize> = OnceLock::new();
     *BYTES.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Whether a thread runs a PE, and for how long none has.
+//! The presence of PEs: whether a thread runs a PE, and for how long no thread has.
 
 use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 
@@ -24,8 +24,9 @@ impl Job {
         }
     }
 
-    /// Returns how long no thread has run a PE, or `None` if one runs it. If none has ever run it,
-    /// the time counts from the last first arrival of any PE: starting many takes long.
+    /// Returns for how long no thread has run a PE, or `None` if a thread runs it. If no thread has
+    /// ever run it, the time counts from the last first arrival of any PE, because starting many
+    /// PEs takes long.
     pub(crate) fn absent_for(&self, pe: Rank) -> Option<Duration> {
         let since = match self.states[pe.index()].absent_since.load(Relaxed) {
             PRESENT => return None,

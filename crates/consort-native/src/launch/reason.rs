@@ -1,9 +1,9 @@
 //! The encoding of a failure in words of shared memory, which any process can read.
 //!
 //! A number is one word. A text is its length in bytes, then its bytes, eight to a word; a long
-//! text is truncated. A team is its size, the number of members that are named, and their ranks.
+//! text is truncated. A team is its size, the number of members that are listed, and their ranks.
 //!
-//! The decoder trusts nothing, since a faulty process may have written anything. It then returns
+//! The decoder trusts nothing, because a faulty process may have written anything. It then returns
 //! some failure, or none.
 
 use std::time::Duration;
@@ -13,12 +13,12 @@ use consort_fabric::Rank;
 use super::failure::{Failure, Members};
 use crate::state::poison::REASON_WORDS;
 
-/// The most bytes of a text. Two texts, a team and some numbers fit into a reason.
+/// The maximum length of a text in bytes. Two texts, a team and some numbers fit into a reason.
 const TEXT: usize = 3 << 10;
 /// Replaces the end of a truncated text.
 const CUT: &str = "...";
 
-/// The first word of a failure, by its kind.
+/// The first word of a failure, which is its kind.
 const PE: u64 = 1;
 const MISMATCHED: u64 = 2;
 const COUNTS: u64 = 3;
@@ -29,10 +29,9 @@ const TIMED_OUT: u64 = 7;
 const NOBODY_LEFT: u64 = 8;
 pub(super) const ENDED: u64 = 9;
 const STARVED: u64 = 10;
-/// It is all that there is of that failure.
+/// The only word of this failure.
 pub(super) const FORKED: u64 = 11;
 
-/// The words of a failure.
 pub(crate) fn encode(failure: &Failure) -> Vec<u64> {
     let mut words = Writer(Vec::new());
     match failure {
@@ -155,7 +154,7 @@ pub(crate) fn decode(words: &[u64]) -> Option<Failure> {
     }
 }
 
-/// The longest prefix of a text with at most `most` bytes.
+/// Returns the longest prefix of `text` that has at most `most` bytes.
 fn beginning(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
@@ -184,12 +183,12 @@ impl Writer {
         }
     }
 
-    /// Centuries of nanoseconds fit into a word.
+    /// Writes a duration in nanoseconds. A word holds centuries of nanoseconds.
     fn duration(&mut self, duration: Duration) {
         self.number(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// A PE and a text about it.
+    /// Writes a PE and a text about it.
     fn one(&mut self, rank: Rank, text: &str) {
         self.rank(rank);
         self.text(text);
@@ -205,7 +204,7 @@ impl Writer {
     }
 }
 
-/// The words that are not read yet.
+/// The words that have not been read yet.
 struct Reader<'w>(&'w [u64]);
 
 impl Reader<'_> {
@@ -252,7 +251,7 @@ mod tests {
     use super::*;
     use proptest::{collection::vec, prelude::*};
 
-    /// A failure of each kind, with texts of `letters` letters of two bytes, and a team of
+    /// Returns one failure of each kind, with texts of `letters` two-byte letters and a team of
     /// `members`.
     fn failures(letters: usize, members: u32) -> [Failure; 11] {
         let text = |end: &str| "ä".repeat(letters) + end;

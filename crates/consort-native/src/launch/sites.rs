@@ -1,7 +1,7 @@
 //! The places in the program where the PEs of this process made their recent calls, for errors.
 //!
-//! They are in memory of the process and not in the segment, since a pointer that another process
-//! may have written must not be followed. Of a PE of another process no place is known.
+//! They are in memory of the process and not in the segment, because a pointer that another process
+//! may have written must not be followed. The places of other processes' PEs are not known.
 
 #![expect(unsafe_code, reason = "reads pointers to locations")]
 
@@ -25,8 +25,8 @@ use crate::inbox::geometry::{RECENT_CALLS, recent};
 /// A place in the program: the file and line of a call.
 pub type Site = &'static Location<'static>;
 
-/// The sites of a member's recent calls, by their indices in its log. Only the member writes them,
-/// on cache lines that no other writes.
+/// The sites of a member's recent calls, by their indices in the member's log. Only the member
+/// writes them, on cache lines that nothing else writes.
 #[repr(align(128))]
 pub(crate) struct RecentSites([AtomicPtr<Location<'static>>; RECENT_CALLS]);
 
@@ -40,13 +40,14 @@ impl RecentSites {
     /// Records the site of a call, before the call is in the log.
     #[inline(always)]
     pub(crate) fn note(&self, call: u64, site: Site) {
-        // Release: who reads the site finds the calls before this one in the log.
+        // Release: a reader of the site finds the earlier calls in the log.
         self.0[recent(call)].store(from_ref(site).cast_mut(), Release);
     }
 
     fn site(&self, index: usize) -> Option<Site> {
         let site = self.0.get(index)?.load(Acquire);
-        // SAFETY: it is null or comes from a `Site`: the field is private, and `note` alone stores.
+        // SAFETY: null, or it comes from a `Site`: the field is private, and only `note` stores to
+        // it.
         unsafe { site.as_ref() }
     }
 }
@@ -67,14 +68,15 @@ impl Sites {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The sites of a member that joins a group.
+    /// Registers a member that joins a group, and returns its sites.
     pub(crate) fn join(&self, group: u64, member: Rank) -> Arc<RecentSites> {
         let sites = Arc::<RecentSites>::default();
         self.groups().entry(group).or_default().members.push((member, Arc::clone(&sites)));
         sites
     }
 
-    /// A member leaves a group. Its sites stay until all members in this process have left.
+    /// Records that a member leaves a group. The sites stay until all members in this process have
+    /// left.
     pub(crate) fn leave(&self, group: u64) {
         let mut groups = self.groups();
         if let Some(of_group) = groups.get_mut(&group) {
@@ -85,7 +87,7 @@ impl Sites {
         }
     }
 
-    /// The site at an index of a member's log.
+    /// Returns the site at an index of a member's log.
     pub(crate) fn site(&self, group: u64, member: Rank, index: usize) -> Option<Site> {
         let groups = self.groups();
         let (_, sites) = groups.get(&group)?.members.iter().find(|(rank, _)| *rank == member)?;
