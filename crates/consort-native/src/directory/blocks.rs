@@ -1,4 +1,4 @@
-//! Blocks of symmetric memory: the first PE to ask places a block, the others look it up.
+//! Blocks of symmetric memory. The first PE that requests a block places it; the others look it up.
 
 use std::fmt;
 
@@ -22,18 +22,18 @@ pub(crate) type Number = (u64, u64);
 pub(crate) struct Taken {
     /// The offset in each heap.
     pub(crate) at: usize,
-    /// The offset from which on the memory was never allocated before, and so is zero.
+    /// The offset at which memory begins that was never allocated before and so is zero.
     pub(crate) fresh: usize,
 }
 
-/// Why an allocation failed.
+/// The reason why an allocation failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeapError {
     /// No gap is large enough.
     Exhausted {
-        /// Bytes requested on each PE.
+        /// The number of bytes requested on each PE.
         asked: usize,
-        /// Bytes free in total.
+        /// The total number of free bytes.
         free: usize,
         /// The largest free region.
         largest: usize,
@@ -42,21 +42,21 @@ pub enum HeapError {
         /// A heap size that would have sufficed.
         larger: usize,
     },
-    /// The job has the largest number of allocations already.
+    /// The job already has the maximum number of allocations.
     TooMany {
-        /// That number.
+        /// The maximum.
         most: usize,
     },
     /// The operating system provided no memory for the job.
     System {
         /// The size of a PE's heap.
         heap: usize,
-        /// PEs in the job.
+        /// The number of PEs in the job.
         pes: usize,
         /// The system call, the memory and the limit.
         reason: Box<NoMemory>,
     },
-    /// The job has failed meanwhile.
+    /// The job failed in the meantime.
     Failed,
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for HeapError {
 
 impl std::error::Error for HeapError {}
 
-/// What to do if a heap of so many bytes is needed.
+/// Returns advice for a program that needs a heap of `bytes` bytes.
 fn remedy(bytes: usize) -> String {
     match heap_bytes_of("CONSORT_HEAP_BYTES", &bytes.to_string()) {
         Ok(_) => format!(
@@ -98,7 +98,7 @@ fn remedy(bytes: usize) -> String {
 }
 
 impl HeapError {
-    /// No gap of a heap is large enough.
+    /// Returns the error of a heap in which no gap is large enough.
     pub(crate) fn exhausted(asked: usize, free: usize, largest: usize, heap: usize) -> Self {
         let larger = heap.saturating_add(asked).checked_next_power_of_two();
         Self::Exhausted { asked, free, largest, heap, larger: larger.unwrap_or(usize::MAX) }
@@ -106,11 +106,11 @@ impl HeapError {
 }
 
 impl Locked<'_> {
-    /// The block of allocation `number`, with `holders` holds on it. All members of the group call
-    /// this; the first call places the block.
+    /// Returns the block of allocation `number`, with `holders` holds on it. All members of the
+    /// group call this. The first call places the block.
     ///
     /// # Panics
-    /// When PEs ask for different sizes. The names of their calls must already have shown the
+    /// When PEs request different sizes. The names of their calls must already have shown the
     /// mismatch.
     pub(crate) fn allocate(
         &self,
@@ -130,7 +130,8 @@ impl Locked<'_> {
         self.found(&key, &value, asked)
     }
 
-    /// A new entry for an allocation: the block placed for it, or the reason why there is none.
+    /// Returns a new entry for an allocation: the block placed for it, or the reason why there is
+    /// no block.
     fn place(&self, asked: usize, holders: usize) -> Value {
         let taken = match asked.checked_next_multiple_of(BLOCK_ALIGN) {
             Some(bytes) => self.heap.take(bytes),
@@ -148,8 +149,8 @@ impl Locked<'_> {
         }
     }
 
-    /// The result that an allocation's entry holds for one member. An entry that records a failure
-    /// is removed when all members have read it.
+    /// Returns the result that an allocation's entry holds, for one member. An entry that records a
+    /// failure is removed when all members have read it.
     fn found(&self, key: &Key, value: &Value, asked: usize) -> Result<Taken, HeapError> {
         let &[_, region, one, other] = value;
         let heap = self.directory.heap_bytes;
@@ -173,7 +174,7 @@ impl Locked<'_> {
         }
     }
 
-    /// Adds a hold to the block of allocation `number`, for a caller that holds it already.
+    /// Adds a hold to the block of allocation `number`. The caller already holds it.
     pub(crate) fn hold(&self, number: Number) {
         let key = [BLOCK, number.0, number.1];
         // A block of zero bytes has no entry.
@@ -183,7 +184,8 @@ impl Locked<'_> {
         }
     }
 
-    /// Removes a hold from the block of allocation `number`; the last one frees it.
+    /// Removes a hold from the block of allocation `number`. Removing the last hold frees the
+    /// block.
     pub(crate) fn release(&self, number: Number) {
         let key = [BLOCK, number.0, number.1];
         let Some(value) = self.map.get(&key) else { return };

@@ -2,10 +2,10 @@
 
 use super::{lock::Locked, map::Full, names::Names};
 
-/// All numbers belong to calls that plans hold.
+/// Plans hold all numbers, so no number is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoNumber {
-    /// How many numbers there are.
+    /// The number of numbers.
     pub most: usize,
 }
 
@@ -14,8 +14,8 @@ impl Locked<'_> {
         Names::new(self.names, &self.map)
     }
 
-    /// The number of a call's name, with one more hold. `recent` passes the numbers of recent
-    /// calls.
+    /// Returns the number of a call's name, and adds a hold to it. `recent` passes on the numbers
+    /// of recent calls.
     pub(crate) fn hold_name(
         &self,
         text: &str,
@@ -25,12 +25,10 @@ impl Locked<'_> {
         names.hold(text, recent).map_err(|Full| NoNumber { most: names.most() })
     }
 
-    /// Removes a hold from a number.
     pub(crate) fn release_name(&self, number: u64) {
         self.names().release(number);
     }
 
-    /// The name of a number.
     pub(crate) fn name(&self, number: u64) -> Option<String> {
         self.names().text(number)
     }

@@ -1,9 +1,9 @@
 //! The memory for groups: the end of the job's segment, and extents that are added when it is full.
 //!
-//! A place is an offset. Those of extents go on behind the segment's end, with a page between one
-//! extent and the next, which belongs to none: so no group lies across an end. The words of this
+//! A place is an offset. The offsets of extents continue after the segment's end. Between two
+//! extents there is a page that belongs to neither, so no group crosses an end. The words of this
 //! section list the extents, and are written under the directory's lock. Each process maps an
-//! extent when it first looks for a place there.
+//! extent when it first looks for a place in it.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -19,28 +19,28 @@ use crate::segment::{
     reservation::Segment,
 };
 
-/// The most extents. Each is as large as all memory before it, if there is as much.
+/// The maximum number of extents. Each is as large as all memory before it, if that much is
+/// available.
 const EXTENTS: usize = 64;
 
-/// The words of this section: the number of extents, and of each its offset behind the beginning of
-/// the ground, its bytes, and its offset in the file.
+/// The words of this section: the number of extents; then for each extent its offset from the
+/// beginning of the ground, its size in bytes, and its offset in the file.
 const COUNT: usize = 0;
 const FIRST: usize = 1;
 const EXTENT_WORDS: usize = 3;
-/// The words of this section.
+/// The number of words in this section.
 pub(super) const WORDS: usize = (FIRST + EXTENTS * EXTENT_WORDS).next_multiple_of(8);
 
 /// The name of extents in errors.
 const TEAMS: &str = "the memory of teams";
 
-/// Where the memory for groups is.
+/// The place of the memory for groups.
 #[derive(Clone)]
 pub(crate) struct GroundPlace {
-    /// The offset in the segment at which it begins. It reaches to the segment's end.
+    /// The offset in the segment at which the memory begins. It extends to the segment's end.
     pub(crate) begin: usize,
-    /// The bytes that groups take at most.
+    /// The maximum number of bytes for all groups.
     pub(crate) most: usize,
-    /// Where extents come from.
     pub(crate) backing: Backing,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Ground {
     mapped: Mutex<Vec<Option<Arc<Segment>>>>,
 }
 
-/// An extent, by its offsets from the beginning of the ground on.
+/// An extent. Its offset counts from the beginning of the ground.
 #[derive(Clone, Copy)]
 struct Extent {
     at: usize,
@@ -61,17 +61,17 @@ struct Extent {
 }
 
 impl Ground {
-    /// The ground at a place, with the extents that these words list.
+    /// Returns the ground at `place`, with the extents that `words` list.
     pub(super) fn new(segment: &Arc<Segment>, place: GroundPlace, words: Words) -> Self {
         Self { segment: Arc::clone(segment), place, words, mapped: Mutex::default() }
     }
 
-    /// The offset in the segment at which it begins.
+    /// Returns the offset in the segment at which the ground begins.
     pub(super) fn begin(&self) -> usize {
         self.place.begin
     }
 
-    /// Bytes from the beginning to the end of the last extent.
+    /// Returns the number of bytes from the beginning to the end of the last extent.
     pub(super) fn bytes(&self) -> usize {
         let last = self.count().checked_sub(1).map(|last| self.extent(last));
         last.map_or(self.segment.bytes() - self.place.begin, |Extent { at, bytes, .. }| at + bytes)
@@ -88,10 +88,10 @@ impl Ground {
         Extent { at: size(word(0)), bytes: size(word(1)), file_at: word(2) }
     }
 
-    /// Adds an extent of at least `least` bytes, in whole pages. The directory is locked.
+    /// Adds an extent of at least `least` bytes, in whole pages. The directory must be locked.
     ///
     /// # Errors
-    /// When the system refuses it, or groups would take too much.
+    /// When the system refuses the memory, or groups would take too much.
     pub(super) fn grow(&self, least: usize) -> Result<(), NoGroup> {
         let GroundPlace { most, backing, .. } = &self.place;
         let (before, number) = (self.bytes(), self.count());
@@ -118,12 +118,12 @@ impl Ground {
         if mapped.len() <= number {
             mapped.resize(number + 1, None);
         }
-        // Another thread may have mapped it meanwhile.
+        // Another thread may have mapped the extent in the meantime.
         Arc::clone(mapped[number].get_or_insert_with(|| Arc::new(segment)))
     }
 
-    /// The segment in which a place lies, by its offset as if there were one segment, and its
-    /// offset there.
+    /// Returns the segment that contains a place, and the offset of the place in that segment. `at`
+    /// is the offset of the place as if there were only one segment.
     ///
     /// # Errors
     /// When this process cannot map the extent.

@@ -1,4 +1,4 @@
-//! Memory for groups: which group has which region.
+//! Memory for groups: the region of each group.
 
 #![expect(unsafe_code, reason = "clears the memory of a group that all have left")]
 
@@ -24,14 +24,14 @@ pub(crate) struct GroupPlace {
     pub(crate) at: usize,
 }
 
-/// What the members of a group that is being formed know it by.
+/// The key by which the members of a group identify it while it is being formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Forming {
-    /// Of a formation of a group, which all of its members make: the group's number, the number of
-    /// the formation, and the colour.
+    /// A formation in which all members of a parent group take part: the parent's number, the
+    /// number of the formation, and the colour.
     Color(u64, u64, u32),
-    /// A strided team: its first PE in the world and its stride, of which a negative one is given as
-    /// its bits. Only the members know that it is being formed.
+    /// A strided team: its first PE in the world and its stride (the bits of a signed number). Only
+    /// the members know that the team is being formed.
     Strided(Rank, u32),
 }
 
@@ -46,20 +46,20 @@ impl Forming {
     }
 }
 
-/// The words of the section of groups: how many were made; how many are being formed; the number
-/// below which none was being formed at the last scan of all entries; and how many were made then.
+/// The words of the section of groups: how many groups were made; how many are being formed; the
+/// number below which no group was being formed at the last scan of all entries; and how many had
+/// been made at that scan.
 const MADE: usize = 0;
 const FORMED: usize = 1;
 const NUMBERED: usize = 2;
 const LOOKED: usize = 3;
 
-/// Groups that are made between two scans of all entries for groups that are being formed.
+/// The number of groups made between two scans of all entries for groups that are being formed.
 const MANY: u64 = 256;
 
 impl Locked<'_> {
-    /// The group that is being formed, for one of its `pes` members, each of which calls this once.
-    /// The first to call allocates `bytes` for it. None for a member that takes the group to have
-    /// another size.
+    /// Returns the group that is being formed. Each of its `pes` members calls this once. The first
+    /// call allocates `bytes` for it. Fails for a member that assumes another group size.
     pub(crate) fn join(
         &self,
         forming: Forming,
@@ -78,14 +78,15 @@ impl Locked<'_> {
         self.group_place(number).ok_or(refused.unwrap_or(NoGroup::Member))
     }
 
-    /// The number of a group that is being formed, for one of its `pes` members, each of which
-    /// calls this once. Its memory is placed elsewhere. None for a member that takes the group to
-    /// have another size.
+    /// Returns the number of a group that is being formed. Each of its `pes` members calls this
+    /// once. The group's memory is placed elsewhere. `None` for a member that assumes another group
+    /// size.
     pub(crate) fn number_group(&self, forming: Forming, pes: usize) -> Option<u64> {
         self.number_formed(forming, pes, || self.next_number())
     }
 
-    /// The number of a group that is being formed, by `first` for the first of its members.
+    /// Returns the number of a group that is being formed. For the first member, `first` provides
+    /// it.
     fn number_formed(
         &self,
         forming: Forming,
@@ -101,7 +102,7 @@ impl Locked<'_> {
         });
         let [_, number, size, _] = value;
         if size != pes as u64 {
-            return None; // its memory has another layout
+            return None; // its memory would have another layout
         }
         if self.let_go(&key, &value) {
             self.groups.set(FORMED, self.groups.get(FORMED) - 1);
@@ -115,8 +116,8 @@ impl Locked<'_> {
         number
     }
 
-    /// A number, that of the next group or an older one: all members of those below it have got
-    /// their numbers.
+    /// Returns a number such that all members of groups with lower numbers have got their numbers.
+    /// It is the next group's number or a lower one.
     pub(crate) fn numbered_below(&self) -> u64 {
         let [made, looked] = [MADE, LOOKED].map(|word| self.groups.get(word));
         let numbered = if self.groups.get(FORMED) == 0 {
@@ -132,28 +133,28 @@ impl Locked<'_> {
         numbered
     }
 
-    /// The place of the group of this number, if there is one.
+    /// Returns the place of the group with this number, if there is one.
     pub(crate) fn group_place(&self, number: u64) -> Option<GroupPlace> {
         let [_, region, ..] = self.map.get(&[GROUP, number, 0])?;
         Some(GroupPlace { number, at: self.place_of(region).start })
     }
 
-    /// The range of a group's region in the segment.
+    /// Returns the range of a group's region in the segment.
     fn place_of(&self, region: u64) -> Range<usize> {
         let (at, bytes) = self.ground.region(size(region));
         let at = self.directory.ground.begin() + at;
         at..at + bytes
     }
 
-    /// Makes a group of `pes` members. Its memory is freed when all of them have left.
+    /// Makes a group of `pes` members. Its memory is freed when all members have left.
     pub(crate) fn found_group(&self, pes: usize, bytes: usize) -> Result<GroupPlace, NoGroup> {
         let place = self.place_group(self.groups.get(MADE), pes, pes, bytes)?;
         self.next_number();
         Ok(place)
     }
 
-    /// The place of a group of this number, whose memory `holders` of its `pes` members use here,
-    /// each of which calls this once.
+    /// Returns the place of the group with this number. Each of the `holders`, the members of its
+    /// `pes` members that use this memory, calls this once.
     pub(crate) fn place_group(
         &self,
         number: u64,
@@ -189,7 +190,7 @@ impl Locked<'_> {
     }
 
     /// Removes one member from a group. The last one clears the group's memory, returns its pages
-    /// to the system, and frees the region. Returns whether it was the last.
+    /// to the system, and frees the region. Returns whether this member was the last.
     pub(crate) fn leave(&self, number: u64) -> bool {
         let key = [GROUP, number, 0];
         let Some(value) = self.map.get(&key) else { return false };
@@ -197,11 +198,11 @@ impl Locked<'_> {
         if is_last {
             let [_, region, ..] = value;
             let Range { start, end } = self.place_of(region);
-            // The member that leaves has it mapped.
+            // The leaving member has the memory mapped, so this succeeds.
             if let Ok((segment, at)) = self.directory.find_group(start) {
                 // SAFETY: every member has left, which a `Group` does when it is dropped, so
-                // nothing else uses the memory. Nothing gets it before it is given back below,
-                // under this lock.
+                // nothing else uses the memory. It cannot be allocated again before it is given
+                // back below, under this lock.
                 unsafe { segment.clear(at..at + (end - start)) };
             }
             self.ground.give_back(size(region));
@@ -209,13 +210,13 @@ impl Locked<'_> {
         is_last
     }
 
-    /// The offsets of all groups, and their numbers of PEs.
+    /// Returns the offset and the number of PEs of each group.
     pub(crate) fn groups(&self) -> Vec<(usize, usize)> {
         let groups = self.map.of_kind(GROUP);
         groups.map(|(_, [_, region, pes, _])| (self.place_of(region).start, size(pes))).collect()
     }
 
-    /// The offset of a group, and its number of PEs; `None` if no group has this number.
+    /// Returns the offset and the number of PEs of a group, or `None` if no group has this number.
     pub(crate) fn group(&self, number: u64) -> Option<(usize, usize)> {
         let [_, region, pes, _] = self.map.get(&[GROUP, number, 0])?;
         Some((self.place_of(region).start, size(pes)))

@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | block | group, number of the allocation | holds, region, fresh offset, bytes requested |
 //! | group being formed | parent, number of the formation and colour | members to come, number |
-//! | the same, by its members alone | first and stride, PEs | members to come, number |
+//! | the same, known only to its members | first and stride, PEs | members to come, number |
 //! | group | number | members, region, PEs |
 //! | name | hash | number |
 
@@ -15,10 +15,10 @@ pub(super) const GROUP: u64 = 3;
 pub(super) const NAME: u64 = 4;
 pub(super) const STRIDED: u64 = 5;
 
-/// Stored instead of a region or a number: the allocation failed, for this reason.
+/// Stored instead of a region or a number if the allocation failed, for this reason.
 pub(super) const EXHAUSTED: u64 = u64::MAX;
 pub(super) const TOO_MANY: u64 = u64::MAX - 1;
 
-/// Why another entry fits into the map.
+/// The reason why another entry always fits into the map.
 pub(super) const ROOM: &str =
     "there is room for entries of as many regions and names as there may be";

@@ -19,13 +19,13 @@ use crate::{
 };
 use consort_machine::sync::yield_now;
 
-/// The largest number of blocks of symmetric memory, and of groups, at a time.
+/// The maximum number of blocks of symmetric memory, and of groups, at any time.
 const PIECES: usize = 1 << 16;
-/// The largest number of named calls at a time. A test makes more calls than that, each of which
-/// waits for another thread.
+/// The maximum number of named calls at any time. A test makes more calls than that, and each waits
+/// for another thread.
 pub(crate) const NAMES: usize = if cfg!(test) { 1 << 11 } else { 1 << 16 };
-/// Entries in the map: for all of these, and for as many groups being formed or failed allocations.
-/// A group has at most one failed allocation at a time.
+/// The number of entries in the map: for all of these, and for as many groups being formed or
+/// failed allocations. A group has at most one failed allocation at a time.
 const ENTRIES: usize = 3 * PIECES + NAMES;
 
 /// The words of the lock and of the numbers of groups, in separate cache lines.
@@ -33,7 +33,7 @@ const LOCK: usize = 0;
 const GROUPS: usize = 16;
 const HEAD: usize = 32;
 
-/// Polls of the lock before the first yield.
+/// The number of polls of the lock before the first yield.
 const SPINS: u32 = 100;
 
 /// The offsets of the directory's sections, in words.
@@ -44,19 +44,17 @@ const NAMED: usize = GROUND + Space::words(PIECES);
 const EXTENTS: usize = NAMED + Names::words(NAMES);
 const WORDS: usize = EXTENTS + ground::WORDS;
 
-/// Bytes of the directory. The system provides only the pages that are touched.
+/// The size of the directory in bytes. The system provides only the pages that are touched.
 pub(crate) const BYTES: usize = (WORDS * 8).next_multiple_of(PAGE);
 
-/// The job's directory.
 pub(crate) struct Directory {
     pub(super) words: Words,
-    /// Bytes of a PE's heap.
     pub(super) heap_bytes: usize,
     pub(super) ground: Ground,
 }
 
 impl Directory {
-    /// The directory at offset `at` of a new segment, with memory for groups at `ground`.
+    /// Returns the directory at offset `at` of a new segment, with memory for groups at `ground`.
     pub(crate) fn new(
         segment: &Arc<Segment>,
         at: usize,
@@ -69,16 +67,17 @@ impl Directory {
         Self { words, heap_bytes, ground }
     }
 
-    /// The segment with the memory of a group at this place, and its offset there.
+    /// Returns the segment that contains the memory of the group at `at`, and its offset in that
+    /// segment.
     ///
     /// # Errors
-    /// When this process cannot map it.
+    /// When this process cannot map the memory.
     pub(crate) fn find_group(&self, at: usize) -> Result<(Arc<Segment>, usize), Box<NoMemory>> {
         self.ground.find(at)
     }
 
     /// Locks the directory. Returns `None` if the job has failed while another PE holds the lock,
-    /// since that PE may never release it.
+    /// because that PE may never release it.
     pub(crate) fn lock(&self, poison: &PoisonFlag) -> Option<Locked<'_>> {
         let lock = &self.words[LOCK];
         let mut polls = 0;
@@ -108,7 +107,7 @@ impl Directory {
     }
 }
 
-/// The locked directory; dropping it releases the lock.
+/// The locked directory. Dropping it releases the lock.
 pub(crate) struct Locked<'d> {
     pub(super) directory: &'d Directory,
     pub(super) groups: LockedWords<'d>,
@@ -125,8 +124,8 @@ impl Drop for Locked<'_> {
 }
 
 impl Locked<'_> {
-    /// Removes one hold from an entry; the last one removes the entry. Returns whether it was the
-    /// last.
+    /// Removes one hold from an entry. Removing the last hold removes the entry. Returns whether
+    /// this was the last hold.
     pub(super) fn let_go(&self, key: &Key, value: &Value) -> bool {
         let mut value = *value;
         value[0] -= 1;

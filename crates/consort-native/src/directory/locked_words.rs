@@ -17,7 +17,7 @@ impl LockedWords<'_> {
         self.0[index].store(value, Relaxed);
     }
 
-    /// A word that holds an index or a number of bytes.
+    /// Returns the value of a word that holds an index or a number of bytes.
     pub(super) fn size(self, index: usize) -> usize {
         size(self.get(index))
     }
@@ -30,7 +30,6 @@ impl LockedWords<'_> {
         self.0.len()
     }
 
-    /// `N` words from `first` on.
     pub(super) fn array<const N: usize>(self, first: usize) -> [u64; N] {
         std::array::from_fn(|index| self.get(first + index))
     }
@@ -42,7 +41,7 @@ impl LockedWords<'_> {
     }
 }
 
-/// The value of a word that was written from a `usize`.
+/// Converts a word that was written from a `usize`.
 pub(crate) fn size(word: u64) -> usize {
     usize::try_from(word).unwrap_or(usize::MAX)
 }
@@ -51,7 +50,6 @@ pub(crate) fn size(word: u64) -> usize {
 pub(super) mod tests {
     use super::*;
 
-    /// `count` words of zero.
     pub(crate) fn zeros(count: usize) -> Vec<LineWord> {
         (0..count).map(|_| LineWord::new(0)).collect()
     }

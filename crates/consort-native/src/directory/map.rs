@@ -1,23 +1,21 @@
 //! A hash table in flat memory: keys of three words, values of four.
 //!
-//! Entries of one hash are chained (Knuth, volume 3, section 6.4, algorithm C, with the lists
-//! apart). An entry is a cache line. Removed entries are reused first, so the table touches no more
+//! Entries with the same hash are chained (Knuth, volume 3, section 6.4, algorithm C, with separate
+//! lists). An entry is a cache line. Removed entries are reused first, so the table touches no more
 //! memory than its largest number of entries needed. No key begins with 0.
 
 use super::locked_words::LockedWords;
 
-/// The key of an entry.
 pub(super) type Key = [u64; 3];
-/// The value of an entry.
 pub(super) type Value = [u64; 4];
 
-/// Words of an entry: key, value, and the number of the next entry of its chain.
+/// The number of words in an entry: key, value, and the number of the next entry of its chain.
 const ENTRY: usize = 8;
 const KEY: usize = 0;
 const VALUE: usize = 3;
 const NEXT: usize = 7;
 
-/// Words before all others: the first spare entry, and the highest entry ever used.
+/// The number of words before all others: the first spare entry, and the highest entry ever used.
 const HEAD: usize = 8;
 const SPARE: usize = 0;
 const HIGHEST: usize = 1;
@@ -25,7 +23,7 @@ const HIGHEST: usize = 1;
 /// The number of chains, a power of two.
 const CHAINS: usize = 1 << 15;
 
-/// The entry number that stands for none.
+/// The entry number that means no entry.
 const NONE: usize = 0;
 
 /// The table is full.
@@ -37,27 +35,27 @@ pub(super) struct Map<'d> {
 }
 
 impl<'d> Map<'d> {
-    /// The number of words for a table of `entries`.
+    /// Returns the number of words for a table of `entries`.
     pub(super) const fn words(entries: usize) -> usize {
         HEAD + CHAINS + entries * ENTRY
     }
 
-    /// The table in these words. Words of zero are an empty table.
+    /// Returns the table in these words. All zeros are an empty table.
     pub(super) fn new(words: LockedWords<'d>) -> Self {
         Self { words }
     }
 
-    /// The capacity, in entries.
+    /// Returns the capacity, in entries.
     pub(super) fn most(&self) -> usize {
         (self.words.len() - HEAD - CHAINS) / ENTRY
     }
 
-    /// The index of a word of an entry; entries are numbered from 1.
+    /// Returns the index of a word of an entry. Entries are numbered from 1.
     fn at(entry: usize, word: usize) -> usize {
         HEAD + CHAINS + (entry - 1) * ENTRY + word
     }
 
-    /// The index of the word that holds the first entry of a key's chain.
+    /// Returns the index of the word that holds the first entry of a key's chain.
     fn chain(key: &Key) -> usize {
         let mix = |hash: u64, &word: &u64| {
             let hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -66,8 +64,8 @@ impl<'d> Map<'d> {
         HEAD + super::locked_words::size(key.iter().fold(0, mix) % CHAINS as u64)
     }
 
-    /// The index of the word that holds the number of a key's entry; it holds `NONE` without an
-    /// entry.
+    /// Returns the index of the word that holds the number of a key's entry. It holds `NONE` if
+    /// there is no entry.
     fn link(&self, key: &Key) -> usize {
         let mut link = Self::chain(key);
         loop {
@@ -110,7 +108,6 @@ impl<'d> Map<'d> {
         Ok(())
     }
 
-    /// An unused entry.
     fn spare(&self) -> Option<usize> {
         let (spare, highest) = (self.words.size(SPARE), self.words.size(HIGHEST));
         if spare != NONE {
@@ -123,7 +120,6 @@ impl<'d> Map<'d> {
         })
     }
 
-    /// Removes an entry, if there is one.
     pub(super) fn remove(&self, key: &Key) {
         let link = self.link(key);
         let entry = self.words.size(link);
@@ -135,7 +131,7 @@ impl<'d> Map<'d> {
         }
     }
 
-    /// All entries whose keys begin with `kind`.
+    /// Returns all entries whose keys begin with `kind`.
     pub(super) fn of_kind(&self, kind: u64) -> impl Iterator<Item = (Key, Value)> {
         (1..=self.words.size(HIGHEST))
             .map(|entry| (self.key(entry), self.value(entry)))
@@ -150,7 +146,7 @@ mod tests {
     use proptest::{collection::vec, prelude::*};
     use std::collections::BTreeMap;
 
-    /// Two keys in one chain.
+    /// Returns two keys in one chain.
     fn neighbours() -> [Key; 2] {
         let first = [1, 1, 7];
         let other =

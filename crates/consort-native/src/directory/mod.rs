@@ -1,7 +1,7 @@
-//! The directory of a job: regions of memory, teams, and names of calls, on which PEs must agree
-//! without a message.
+//! The directory of a job: regions of memory, teams, and names of calls. PEs agree on them without
+//! a message.
 //!
-//! It is flat memory in the job's segment, under one lock, and contains no pointers. When all
+//! The directory is flat memory in the job's segment, under one lock, without pointers. When all
 //! members of a team make the same request, the first request decides and the others find the
 //! result.
 //!
@@ -11,7 +11,7 @@
 //! | `blocks`, `groups`, `call_names` | the three kinds of contents |
 //! | `keys`, `map` | entries and their keys |
 //! | `space` | the allocator of regions, of heaps and of the memory for groups |
-//! | `ground`, `no_group` | the memory for groups, and why a group gets none |
+//! | `ground`, `no_group` | the memory for groups, and the error if a group gets none |
 //! | `names` | the names of calls and their numbers |
 //! | `locked_words` | words that are accessed under the lock |
 

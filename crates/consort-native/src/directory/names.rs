@@ -1,8 +1,8 @@
-//! The names of calls, and a number for each, by which messages distinguish calls.
+//! The names of calls, and a number for each name. Messages use the numbers to distinguish calls.
 //!
-//! A name has a number as long as some plan of some PE holds it. A name without holders keeps its
-//! number until another name needs it. A number is not reused while it is in the log of recent
-//! calls of a PE: messages of such calls may be in flight, and errors report them by name.
+//! A name has a number as long as a plan of any PE holds it. A name without holders keeps its
+//! number until another name needs it. A number is not reused while it is in any PE's log of recent
+//! calls: messages of such calls may be in flight, and errors report them by name.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -11,7 +11,7 @@ use super::{
     map::{Full, Key, Map},
 };
 
-/// Words of a name: holders, bytes, and the text.
+/// The number of words in a name: holders, length in bytes, and the text.
 const NAME: usize = 32;
 const HOLDERS: usize = 0;
 const BYTES: usize = 1;
@@ -19,11 +19,12 @@ const TEXT: usize = 2;
 /// The word that links spare numbers.
 const AFTER: usize = 1;
 
-/// Bytes of a text that are stored. Longer texts are distinguished by a hash of the whole text.
+/// The number of bytes of a text that are stored. Longer texts are distinguished by a hash of the
+/// whole text.
 const KEPT: usize = (NAME - TEXT) * 8;
 
-/// Words before the names: the first spare number, the highest number ever given, and the number of
-/// names from which on a sweep is tried before a new number is used.
+/// The number of words before the names: the first spare number, the highest number ever given, and
+/// the number of names above which a sweep is tried before a new number is used.
 const HEAD: usize = 3;
 const SPARE: usize = 0;
 const HIGHEST: usize = 1;
@@ -40,7 +41,7 @@ pub(super) struct Names<'d> {
     map: &'d Map<'d>,
 }
 
-/// The key of a name: 128 bits of hash, so a collision is not to be expected.
+/// Returns the key of a name: a hash of 128 bits, so collisions are not expected.
 fn key(text: &str) -> Key {
     let hash = |salt: u8| {
         let mut hasher = DefaultHasher::new();
@@ -51,27 +52,27 @@ fn key(text: &str) -> Key {
 }
 
 impl<'d> Names<'d> {
-    /// The number of words for `numbers` names.
+    /// Returns the number of words for `numbers` names.
     pub(super) const fn words(numbers: usize) -> usize {
         HEAD + numbers * NAME
     }
 
-    /// The names in these words; `map` finds their numbers.
+    /// Returns the names in these words; `map` finds their numbers.
     pub(super) fn new(words: LockedWords<'d>, map: &'d Map<'d>) -> Self {
         Self { words, map }
     }
 
-    /// How many numbers there are.
     pub(super) fn most(&self) -> usize {
         (self.words.len() - HEAD) / NAME
     }
 
-    /// The index of a word of a name; numbers begin at 1.
+    /// Returns the index of a word of a name. Numbers begin at 1.
     fn at(number: u64, word: usize) -> usize {
         HEAD + size(number - 1) * NAME + word
     }
 
-    /// The number of a name, with one more hold. `recent` passes the numbers of recent calls.
+    /// Returns the number of a name, and adds a hold to it. `recent` passes on the numbers of
+    /// recent calls.
     pub(super) fn hold(
         &self,
         text: &str,
@@ -90,13 +91,13 @@ impl<'d> Names<'d> {
         Ok(number)
     }
 
-    /// A number without a name.
+    /// Returns a number that has no name.
     fn number(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) -> Result<u64, Full> {
         let highest = self.words.get(HIGHEST);
         let is_enough = highest >= self.words.get(ENOUGH).max(FEW) || size(highest) == self.most();
         if self.words.get(SPARE) == 0 && is_enough {
             let spared = self.sweep(recent);
-            // The next sweep comes after at least as many new names as this sweep has left.
+            // The next sweep happens only after at least as many new names as this sweep has left.
             self.words.set(ENOUGH, 2 * (highest - spared));
         }
         let spare = self.words.get(SPARE);
@@ -111,7 +112,8 @@ impl<'d> Names<'d> {
         Ok(highest + 1)
     }
 
-    /// Frees the numbers of all names without holders that are not recent; returns how many.
+    /// Frees the numbers of all names without holders that are not recent. Returns how many it
+    /// freed.
     fn sweep(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) -> u64 {
         let mut is_recent = vec![false; self.most() + 1];
         recent(&mut |number| {
@@ -138,7 +140,6 @@ impl<'d> Names<'d> {
         self.words.set(SPARE, number);
     }
 
-    /// Removes a hold from a number.
     pub(super) fn release(&self, number: u64) {
         let holders = Self::at(number, HOLDERS);
         let before = self.words.get(holders);
@@ -156,7 +157,7 @@ impl<'d> Names<'d> {
         }
     }
 
-    /// The name of a number, truncated if it is long; `None` if the number has no name.
+    /// Returns the name with a number, truncated if it is long. `None` if the number has no name.
     pub(super) fn text(&self, number: u64) -> Option<String> {
         let has_name = (1..=self.words.get(HIGHEST)).contains(&number)
             && self.words.get(Self::at(number, HOLDERS)) != NOBODY;

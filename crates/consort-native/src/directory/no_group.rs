@@ -5,24 +5,25 @@ use std::fmt;
 use super::space::NoRegion;
 use crate::segment::no_memory::NoMemory;
 
-/// Why there is no other group.
+/// The reason why a group cannot be formed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoGroup {
     /// The system has refused memory to this PE.
     Memory(Box<NoMemory>),
-    /// Another member could not get memory for it, or this one takes the group to have another size.
+    /// Another member could not get memory for the group, or this member assumes another group
+    /// size.
     Member,
     /// All teams would take too much memory.
     Full {
-        /// That number.
+        /// The maximum number of bytes.
         most: usize,
     },
-    /// There are too many at once.
+    /// There are too many teams at once.
     TooMany {
-        /// That number.
+        /// The maximum number of teams.
         most: usize,
     },
-    /// The job has failed meanwhile.
+    /// The job failed in the meantime.
     Failed,
 }
 

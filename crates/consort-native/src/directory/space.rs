@@ -1,54 +1,53 @@
-//! An allocator of regions of some memory: first fit, in flat memory.
+//! An allocator of regions of memory: first fit, in flat memory.
 //!
-//! The allocated regions form a ring in the order of their offsets; the gaps between them are free.
-//! Allocating walks the ring up to the first gap that is large enough; freeing unlinks the region.
+//! The allocated regions form a ring in the order of their offsets. The gaps between them are free.
+//! Allocating walks the ring up to the first gap that is large enough. Freeing unlinks the region.
 //! Cost: one step for each region before the gap.
 
 use std::cell::Cell;
 
 use super::locked_words::LockedWords;
 
-/// Words of a region: offset, length, the region before and the one after.
+/// The number of words in a region: offset, length, the previous region and the next region.
 const REGION_WORDS: usize = 4;
 const AT: usize = 0;
 const BYTES: usize = 1;
 const BEFORE: usize = 2;
 const AFTER: usize = 3;
 
-/// Words before the regions: the first spare region, how many regions have ever been used, and the
-/// first byte that was never allocated.
+/// The number of words before the regions: the first spare region, how many regions have ever been
+/// used, and the first byte that was never allocated.
 const HEAD: usize = 4;
 const SPARE: usize = 0;
 const MADE: usize = 1;
 const FRESH: usize = 2;
 
-/// The ring's own region, before the first and after the last: it is empty, at offset 0.
+/// The ring's sentinel region, before the first region and after the last. It is empty, at offset
+/// 0.
 const RING: usize = 0;
 
-/// An allocated region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
-    /// The region's number, by which it is freed.
+    /// The region's number, which identifies it when it is freed.
     pub(super) number: usize,
-    /// The region's offset.
     pub(super) at: usize,
-    /// The offset at which the part begins that was never allocated before.
+    /// The offset of the part that was never allocated before.
     pub(super) fresh: usize,
 }
 
-/// Why an allocation failed.
+/// The reason why an allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoRegion {
     /// No gap is large enough.
     Exhausted {
-        /// Bytes free in total.
+        /// The total number of free bytes.
         free: usize,
-        /// Bytes of the largest gap.
+        /// The size of the largest gap in bytes.
         largest: usize,
     },
-    /// The largest number of regions is in use.
+    /// The maximum number of regions is in use.
     TooMany {
-        /// That number.
+        /// The maximum.
         most: usize,
     },
 }
@@ -59,12 +58,12 @@ pub(super) struct Space<'d> {
 }
 
 impl<'d> Space<'d> {
-    /// The number of words for `regions` at a time.
+    /// Returns the number of words for `regions` regions at a time.
     pub(super) const fn words(regions: usize) -> usize {
         HEAD + (regions + 1) * REGION_WORDS
     }
 
-    /// The allocator of `bytes` of memory whose state is in these words.
+    /// Returns the allocator of `bytes` of memory whose state is in these words.
     pub(super) fn new(words: LockedWords<'d>, bytes: usize) -> Self {
         Self { words, bytes: Cell::new(bytes) }
     }
@@ -81,12 +80,12 @@ impl<'d> Space<'d> {
         self.get(region, AT) + self.get(region, BYTES)
     }
 
-    /// Offset and length of an allocated region.
+    /// Returns the offset and length of an allocated region.
     pub(super) fn region(&self, number: usize) -> (usize, usize) {
         (self.get(number, AT), self.get(number, BYTES))
     }
 
-    /// The gaps: the region before each, and its length.
+    /// Returns the gaps: for each, the region before it and its length.
     fn gaps(&self) -> impl Iterator<Item = (usize, usize)> {
         let mut before = Some(RING);
         std::iter::from_fn(move || {
@@ -98,7 +97,7 @@ impl<'d> Space<'d> {
         })
     }
 
-    /// Allocates the first `bytes` that are free. `bytes` must not be 0.
+    /// Allocates `bytes` in the first gap that is large enough. `bytes` must not be 0.
     pub(super) fn take(&self, bytes: usize) -> Result<Region, NoRegion> {
         assert!(bytes > 0, "a region has an offset of its own");
         let Some((before, _)) = self.gaps().find(|&(_, gap)| gap >= bytes) else {
@@ -109,8 +108,8 @@ impl<'d> Space<'d> {
         self.take_after(before, bytes)
     }
 
-    /// Makes the memory longer by `fence` bytes, which are taken so that no region lies on both
-    /// sides of the old end, and by what `extend` adds behind them: it returns the new end.
+    /// Extends the memory. First takes `fence` bytes at the old end, so that no region crosses it.
+    /// Then calls `extend`, which adds memory behind them and returns the new end.
     pub(super) fn grow<E: From<NoRegion>>(
         &self,
         fence: usize,
@@ -124,7 +123,7 @@ impl<'d> Space<'d> {
         Ok(())
     }
 
-    /// Allocates `bytes` behind a region.
+    /// Allocates `bytes` directly after a region.
     fn take_after(&self, before: usize, bytes: usize) -> Result<Region, NoRegion> {
         let number = self.number()?;
         let (at, after) = (self.end(before), self.get(before, AFTER));
@@ -138,7 +137,7 @@ impl<'d> Space<'d> {
         Ok(Region { number, at, fresh: fresh.clamp(at, at + bytes) })
     }
 
-    /// An unused region number.
+    /// Returns an unused region number.
     fn number(&self) -> Result<usize, NoRegion> {
         let spare = self.words.size(SPARE);
         if spare != RING {
@@ -153,7 +152,6 @@ impl<'d> Space<'d> {
         Ok(made + 1)
     }
 
-    /// Frees a region.
     pub(super) fn give_back(&self, number: usize) {
         let (before, after) = (self.get(number, BEFORE), self.get(number, AFTER));
         self.set(before, AFTER, after);

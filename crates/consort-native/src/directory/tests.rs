@@ -1,4 +1,4 @@
-//! Tests of the directory: what PEs agree on through it.
+//! Tests of what PEs agree on through the directory.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
 
@@ -18,10 +18,10 @@ use crate::{
     state::poison::Poison,
 };
 
-/// The most bytes of groups.
+/// The maximum number of bytes for groups.
 const MOST: usize = 200 * PAGE;
 
-/// A directory in a segment, for heaps of `heap_bytes`, with four pages for groups.
+/// Returns a directory in a segment, for heaps of `heap_bytes`, with four pages for groups.
 fn directory(heap_bytes: usize) -> Directory {
     let segment = Segment::reserve(BYTES + 4 * PAGE, Origin::Private, "a test");
     let segment = Arc::new(segment.expect("memory"));
@@ -60,7 +60,7 @@ fn memory_that_is_held_more_often_is_not_reused_before() {
     assert!(heap.allocate((0, 1), 1, 1024).is_err());
     heap.release((0, 0));
     assert!(heap.allocate((0, 2), 1, 1024).is_ok());
-    heap.hold((0, 7)); // of a block without bytes
+    heap.hold((0, 7)); // a block of zero bytes
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn members_find_their_group_and_its_pages_are_zero_again() {
     assert_eq!(groups.map.of_kind(FORMING).count(), 0);
 }
 
-/// Two groups of one first PE, one of the same stride and the other of the same size.
+/// Two groups with the same first PE as a third: one has the third's stride, the other its size.
 #[test]
 fn members_alone_find_their_group_in_any_order() {
     let directory = directory(0);
@@ -157,7 +157,8 @@ fn group_without_memory_fails_for_all_and_the_first_gets_the_reason() {
     assert!(groups.found_group(2, 4 * PAGE).is_ok(), "what was refused takes no room");
 }
 
-/// Groups lie in the segment, in extents that are added, and there again once they have left.
+/// Groups lie in the segment and in added extents, and get the same places again after all have
+/// left.
 #[test]
 fn groups_that_fill_the_segment_get_extents() {
     let directory = directory(0);
