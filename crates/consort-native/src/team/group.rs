@@ -1,11 +1,11 @@
 //! A group: the state that the PEs of a team share, as one member sees it.
 //!
 //! The world is a group, and so is each team that a program makes. A PE has a rank in each group
-//! that it is a member of. Its parker, its message buffer and its heap do not depend on the group;
-//! they are found by its rank in the world.
+//! that it is a member of. Its parker, message buffer and heap do not depend on the group. They are
+//! found by its rank in the world.
 //!
-//! Each group of a job has a number, which is part of its keys in the directory. Its memory is
-//! freed when the last member has left.
+//! Each group of a job has a number, which is part of the group's keys in the directory. The
+//! group's memory is freed when the last member has left.
 
 use std::{
     fmt,
@@ -34,15 +34,16 @@ use crate::{
     segment::part::Words,
 };
 
-/// What a member writes for its calls at one window position. In an era it exposes one buffer to a
-/// peer under each number. Each call begins an era, and so does the end of a wait for detaches.
+/// The words that a member writes for its exposures in calls at one window position. In one era,
+/// the member exposes at most one buffer to a peer under each number. Each call begins an era, and
+/// so does the end of a wait for detaches.
 struct Exposing<'g> {
     /// The number of exposures.
     count: &'g LineWord,
     /// The word of the latest call that exposed anything.
     call: &'g LineWord,
     era: &'g LineWord,
-    /// By peer and number, the era of the latest exposure.
+    /// The era of the latest exposure, by peer and number.
     eras: &'g [LineWord],
 }
 
@@ -53,9 +54,9 @@ impl Exposing<'_> {
     }
 }
 
-/// Where this member and a peer make the pairwise operations of their blocking calls.
+/// The slots for the pairwise operations of this member and a peer in their blocking calls.
 pub(crate) struct Pair {
-    /// The index of the sequence word in the first short slot of this member, and of the peer.
+    /// The indices of the sequence words in the first short slots of this member and of the peer.
     mine: usize,
     others: usize,
     turn: AtomicUsize,
@@ -71,9 +72,9 @@ impl Pair {
         Self { mine, others, turn: AtomicUsize::new(0) }
     }
 
-    /// The indices of the sequence words of this member and of the peer in their next operation,
-    /// and the number of earlier ones, which the peer counts too. `is_wide` if data is longer than
-    /// a word.
+    /// Returns the indices of the sequence words of this member and of the peer in their next
+    /// operation, and the number of earlier operations. The peer counts these too. `is_wide` means
+    /// that the data is longer than a word.
     #[inline(always)]
     pub(crate) fn next(&self, is_wide: bool) -> (usize, usize, usize) {
         let turn = self.turn.load(Relaxed);
@@ -90,22 +91,22 @@ pub struct Group {
     pub(super) job: Arc<Job>,
     pub(super) number: u64,
     pub(super) rank: Rank,
-    /// The members' ranks in the world, in the order of their ranks here.
+    /// The members' ranks in the world, in the order of their ranks in the group.
     pub(super) ranks: Box<[Rank]>,
     pub(crate) memory: GroupMemory,
-    /// By peer.
     pairs: Box<[Pair]>,
     /// This member's log of recent calls.
     own_recent: Words,
-    /// Where this member made its recent calls.
+    /// The places in the program where this member made its recent calls.
     pub(crate) own_sites: Arc<RecentSites>,
 }
 
 impl Group {
-    /// The group at `place` for its member `rank`. `ranks` are all members' ranks in the world.
+    /// Returns the group at `place` for its member `rank`. `ranks` are the ranks of all members in
+    /// the world.
     ///
     /// # Errors
-    /// When this process cannot map its memory.
+    /// When this process cannot map the group's memory.
     pub(crate) fn new(
         job: &Arc<Job>,
         place: GroupPlace,
@@ -123,7 +124,7 @@ impl Group {
         Ok(Self { job, number, rank, ranks, memory, pairs, own_recent, own_sites })
     }
 
-    /// A group without memory, for a member that has left its group.
+    /// Returns a group without memory, for a member that has left its group.
     pub(crate) fn none(job: &Arc<Job>, ranks: Box<[Rank]>, rank: Rank) -> Self {
         let memory = GroupMemory::none(&job.segment, ranks.len(), job.geometry(ranks.len()));
         let (own_recent, own_sites) = (Words::new(&job.segment, 0, 0), Arc::default());
@@ -131,8 +132,8 @@ impl Group {
         Self { job, number, rank, ranks, memory, pairs, own_recent, own_sites }
     }
 
-    /// The group that is being formed, for its member `rank`. `ranks` are all members' ranks in the
-    /// world.
+    /// Joins the group that is being formed, as its member `rank`. `ranks` are the ranks of all
+    /// members in the world.
     ///
     /// # Errors
     /// When there is no memory for another group.
@@ -157,34 +158,33 @@ impl Group {
         Ok(group)
     }
 
-    /// Whether it is the group of all PEs.
+    /// Returns whether this is the group of all PEs.
     pub fn is_world(&self) -> bool {
         self.number == 0
     }
 
-    /// The group's number in the job; 0 for the world.
+    /// Returns the group's number in the job (0 for the world).
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// This member's rank.
+    /// Returns this member's rank.
     #[inline(always)]
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     #[inline(always)]
     pub fn size(&self) -> usize {
         self.ranks.len()
     }
 
-    /// The members' ranks in the world, in the order of their ranks here.
+    /// Returns the members' ranks in the world, in the order of their ranks in the group.
     pub fn ranks(&self) -> &[Rank] {
         &self.ranks
     }
 
-    /// A member's rank in the world.
     #[inline(always)]
     pub(crate) fn in_world(&self, rank: Rank) -> Rank {
         *self.ranks.get(rank.index()).unwrap_or_else(|| self.refuse(rank))
@@ -198,63 +198,64 @@ impl Group {
         panic!("PE {pe} is not in the team: its {pes} PEs have ranks 0 to {}", pes - 1)
     }
 
-    /// The window: how many calls may be pending at once.
+    /// Returns the window: the number of calls that may be pending at once.
     pub fn window(&self) -> u64 {
         self.memory.geometry.window as u64
     }
 
-    /// How the members lie on the processes that share no memory.
+    /// Returns how the members are placed on processes that share no memory.
     pub fn nodes(&self) -> Nodes {
         self.job.nodes_of(&self.ranks)
     }
 
-    /// The word at an index.
     #[inline(always)]
     pub(crate) fn word_at(&self, index: usize) -> Option<&LineWord> {
         self.memory.words.get(index)
     }
 
-    /// The words of all inboxes. A message to a wrong channel or rank cannot reach anything else.
+    /// Returns the words of all inboxes. A message to a wrong channel or rank cannot reach anything
+    /// else.
     #[inline(always)]
     pub(crate) fn inboxes(&self) -> &[LineWord] {
         &self.memory.inboxes
     }
 
-    /// The pair of this member and `peer`.
     #[inline(always)]
     pub(crate) fn pair(&self, peer: Rank) -> &Pair {
         self.pairs.get(peer.index()).unwrap_or_else(|| self.refuse(peer))
     }
 
-    /// The word of a call in this member's log of recent calls.
+    /// Returns the word of a call in this member's log of recent calls.
     #[inline(always)]
     pub(crate) fn own_recent(&self, call: u64) -> &LineWord {
         &self.own_recent[recent(call)]
     }
 
-    /// The call of this member whose message words have the sequence number of `word`.
+    /// Returns the call of this member whose messages have the sequence number in `word`.
     pub(crate) fn name_of_own(&self, word: u64) -> String {
         let mut recent = self.memory.all_recent(self.rank);
         let own = recent.find(|own| (own ^ word) & SEQUENCE_MASK == 0);
         self.call_of(self.rank, own.unwrap_or(0))
     }
 
-    /// The call of a member whose word in the log is `word`: its name, and where it was made.
+    /// Returns the call of a member whose word in the log is `word`: its name, and the place in the
+    /// program that made it.
     pub(super) fn call_of(&self, member: Rank, word: u64) -> String {
         let in_world = |rank: Rank| self.ranks.get(rank.index()).copied();
         let name = seen_by(member, self.job.name_of(word), in_world);
         name + &self.job.place_of(self.number, &self.memory, member, word)
     }
 
-    /// The index of the word that counts the detaches of a member's exposures in its calls at a
-    /// window position. It only grows. The words of [`Self::exposed`] follow on the next line.
+    /// Returns the index of the word that counts the detaches of a member's exposures in its calls
+    /// at a window position. The count only grows. The words of [`Self::exposed`] are on the next
+    /// line.
     #[inline(always)]
     pub(crate) fn detached_at(&self, rank: Rank, position: usize) -> usize {
         let geometry = &self.memory.geometry;
         geometry.member(rank, geometry.exposure_counts + position * geometry.per_count)
     }
 
-    /// What this member alone writes for its calls at a window position.
+    /// Returns the words that only this member writes, for its calls at a window position.
     #[inline(always)]
     fn exposing(&self, position: usize) -> Exposing<'_> {
         let first = self.detached_at(self.rank, position) + LINE_WORDS;
@@ -263,17 +264,19 @@ impl Group {
         Exposing { count, call, era, eras }
     }
 
-    /// The number of this member's exposures in its calls at a window position. It only grows.
+    /// Returns the number of this member's exposures in its calls at a window position. The number
+    /// only grows.
     #[inline(always)]
     pub(crate) fn exposed(&self, position: usize) -> u64 {
         self.exposing(position).count.load(Relaxed)
     }
 
-    /// Counts that this member exposes a buffer to `peer` in the call with `word`.
+    /// Counts an exposure of a buffer by this member to `peer`, in the call with `word`.
     ///
     /// # Panics
-    /// When it already has, under the same number, and not all have been detached since. The peer
-    /// could attach the address of one buffer with the length of the other.
+    /// When the member has already exposed a buffer to `peer` under this number, and not all
+    /// exposures have been detached since. The peer could attach the address of one buffer with the
+    /// length of the other.
     #[inline(always)]
     pub(crate) fn count_exposure(&self, peer: Rank, position: usize, exposure: u32, word: u64) {
         let exposing = self.exposing(position);
@@ -297,14 +300,14 @@ impl Group {
         self.exposing(position).begin_era();
     }
 
-    /// The credits that member `from` has given to member `to`, a word for each kind.
+    /// Returns the credits that member `from` has given to member `to`: a word for each kind.
     #[inline(always)]
     fn credits(&self, to: Rank, from: Rank) -> &Line {
         self.memory.member_line(to, self.memory.geometry.credits + from.index() * LINE_WORDS)
     }
 
-    /// Stores this member's credit for a quarter at member `to`. Returns the index of the word,
-    /// which `to` must be told of.
+    /// Stores this member's credit for a quarter at member `to`. Returns the index of the word. The
+    /// caller must notify `to` of it.
     #[inline(always)]
     pub(crate) fn store_credit(&self, to: Rank, credit: Credit, quarter: u64) -> usize {
         let word = credit as usize;
@@ -313,14 +316,15 @@ impl Group {
         self.credits_at(to, self.rank) + word
     }
 
-    /// Whether member `from` has given this one such a credit for a quarter, or for a later one.
+    /// Returns whether member `from` has given this member a credit of this kind for a quarter or a
+    /// later one.
     #[inline(always)]
     pub(crate) fn has_credit(&self, from: Rank, credit: Credit, quarter: u64) -> bool {
         self.credits(self.rank, from).word_at(credit as usize) > quarter
     }
 
-    /// The index of the first word of the line through which `owner` exposes a buffer to `peer`, in
-    /// the call at a window position.
+    /// Returns the index of the first word of the line through which `owner` exposes a buffer to
+    /// `peer`, in the call at a window position.
     #[inline(always)]
     pub(crate) fn exposure_at(
         &self,
@@ -343,19 +347,19 @@ impl Group {
         self.memory.geometry.member(peer, exposures + line * LINE_WORDS)
     }
 
-    /// The line that begins with this word.
+    /// Returns the line that begins at word `first`.
     #[inline(always)]
     pub(crate) fn line_at(&self, first: usize) -> &Line {
         Line::of_words(&self.memory.words[first..first + LINE_WORDS])
     }
 
-    /// Counts a move of this member's calls: one begins a new wait, or is complete.
+    /// Counts a move of this member's calls: a call has begun a new wait or has completed.
     #[inline(always)]
     pub(crate) fn move_on(&self, is_nonblocking: bool) {
         self.memory.move_on(self.rank, is_nonblocking);
     }
 
-    /// Gives all peers its own credit for a quarter: this member has left another quarter of the
+    /// Gives all peers this member's credit for a quarter: it has left another quarter of the
     /// window.
     pub(crate) fn give_credit(&self, quarter: u64) {
         for peer in self.others() {
@@ -369,18 +373,17 @@ impl Group {
         }
     }
 
-    /// All members but this one.
     pub(crate) fn others(&self) -> impl Iterator<Item = Rank> + use<> {
         let rank = self.rank;
         self.memory.members().filter(move |peer| *peer != rank)
     }
 
-    /// The members, as `Failure` names them; none for the world.
+    /// Returns the members in the form that `Failure` uses. Empty for the world.
     pub fn team(&self) -> Members {
         if self.is_world() { Members::default() } else { self.memory.team() }
     }
 
-    /// The word of one of this member's recent calls.
+    /// Returns the word of one of this member's recent calls.
     pub(crate) fn word(&self, call: u64) -> u64 {
         self.memory.word(self.rank, call)
     }
@@ -388,8 +391,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The world's memory is part of the job's. Once the job has failed, the memory of a team
-        // may stay allocated.
+        // The world's memory is part of the job's memory. Once the job has failed, the memory of a
+        // team may stay allocated.
         if self.is_world() {
             return;
         }

@@ -1,5 +1,5 @@
-//! Checks that the members of a group make the same calls. A member checks when it has waited for
-//! long, and when it finishes.
+//! Checks that the members of a group make the same calls. A member checks after it has waited for
+//! a long time, and when it finishes.
 
 use std::time::Duration;
 
@@ -14,27 +14,27 @@ use crate::{
 };
 
 impl Group {
-    /// Declares that this member makes no more calls; `end` is the sequence number after its last
-    /// one.
+    /// Records that this member makes no more calls. `end` is the sequence number after its last
+    /// call.
     pub(crate) fn finish(&self, end: u64) {
         self.memory.finish(self.rank, self.job.region(), end);
     }
 
-    /// Whether all other members that are not far have begun this member's call `call`.
+    /// Returns whether all other near members have begun this member's call `call`.
     pub(crate) fn have_begun(&self, call: u64) -> bool {
         let word = self.word(call);
         let is_far = |peer| self.job.far().is_some_and(|far| far.is_far(self.in_world(peer)));
         self.others().all(|peer| is_far(peer) || self.memory.has_begun(peer, call, word))
     }
 
-    /// Whether every other member has finished, so that none is left to send anything.
+    /// Returns whether every other member has finished, so that none can send anything.
     pub(crate) fn is_alone(&self) -> bool {
         let region = self.job.region();
         self.size() > 1 && self.others().all(|peer| self.memory.has_finished(peer, region))
     }
 
-    /// Fails the job: this member waits for something that no member is left to send: in `call`,
-    /// for `awaited`, or outside of calls.
+    /// Fails the job because this member waits for something that no member can send any more: for
+    /// `awaited` in `call`, or outside of calls.
     #[cold]
     pub(crate) fn abandon(&self, call: Option<u64>, awaited: Awaited) {
         if let Some(call) = call.filter(|&call| self.have_begun(call)) {
@@ -47,15 +47,15 @@ impl Group {
         self.miss(peer, self.rank, self.name_of_wait(call));
     }
 
-    /// Fails the job: `peer` has finished while `rank` waits for it in `call`.
+    /// Fails the job because `peer` has finished while `rank` waits for it in `call`.
     fn miss(&self, peer: Rank, rank: Rank, call: String) {
         let (rank, waiting, team) = (self.in_world(peer), self.in_world(rank), self.team());
         self.job.poison(&Failure::Finished { rank, waiting, call, team });
     }
 
     /// Compares this member's recent calls with its peers', and looks for a peer that has finished
-    /// without the last call. Fails the job for the first mismatch. This member has begun `calls`
-    /// calls; `end` is the sequence number after the last one.
+    /// without making the last call. Fails the job at the first mismatch. This member has begun
+    /// `calls` calls, and `end` is the sequence number after the last of them.
     #[cold]
     pub(crate) fn check_peers(&self, calls: u64, end: u64) {
         let (job, rank) = (&self.job, self.rank);
@@ -77,8 +77,8 @@ impl Group {
         let word = self.word(last);
         let last_steps = end.wrapping_sub(word) & SEQUENCE_MASK;
         for peer in self.others() {
-            // First, because the peer may begin this call, finish and leave between two reads here.
-            // What it did before it left is then visible.
+            // Read this first, because the peer may begin this call, finish and leave between two
+            // of the reads here. If it has left, everything that it did before is visible.
             let has_left = self.has_left(peer);
             let finished = self.memory.finished(peer, job.region());
             let is_short = finished.is_some_and(|finished| finished + last_steps <= end);
@@ -89,16 +89,17 @@ impl Group {
         }
     }
 
-    /// Whether a peer makes no more calls at all. One that has not joined this group, as each
-    /// member does by itself, says so in the world alone. Of far PEs `far::census` finds it out.
+    /// Returns whether a near peer makes no more calls at all. Each member joins a group by itself,
+    /// so a peer that has not joined this group records its end only in the world. For far PEs,
+    /// `far::census` finds this out.
     fn has_left(&self, peer: Rank) -> bool {
         let job = &self.job;
         let world = || job.world_memory();
         job.far().is_none() && world().has_finished(self.in_world(peer), job.region())
     }
 
-    /// Looks for a peer that has finished after more calls than this member made, and fails the job
-    /// if there is one. `end` is this member's sequence number.
+    /// Looks for a peer that has finished after more calls than this member has made, and fails the
+    /// job if there is one. `end` is this member's sequence number.
     #[cold]
     pub(crate) fn check_finished(&self, end: u64) {
         for peer in self.others() {
@@ -113,13 +114,13 @@ impl Group {
         }
     }
 
-    /// The name of this member's call `call`, or of a wait outside of calls.
+    /// Returns the name of this member's call `call`, or of a wait outside of calls.
     fn name_of_wait(&self, call: Option<u64>) -> String {
         let name = call.map(|call| self.call_of(self.rank, self.word(call)));
         name.unwrap_or_else(|| "a wait for a message or a word".to_owned())
     }
 
-    /// This member's call `call`, and the members among `absent`, for a failure.
+    /// Returns the name of this member's call `call`, and the members in `absent`, for a failure.
     fn names(&self, call: Option<u64>, absent: &[Rank]) -> (String, Members) {
         let mut name = self.name_of_wait(call);
         let job = &self.job.config().name;
@@ -130,9 +131,9 @@ impl Group {
         (name, Members::of(absent.len(), absent))
     }
 
-    /// Fails the job if members that no thread has run for the job's limit hold up this member,
-    /// which has waited as long: in `call`, any that has not begun it; outside of calls, all others
-    /// together.
+    /// Fails the job if this member has waited for the job's limit, and members that no thread has
+    /// run for as long hold it up. In `call`, each member that has not begun the call holds it up.
+    /// Outside of calls, only all other members together do.
     #[cold]
     pub(crate) fn check_present(&self, call: Option<u64>, waited: Duration) {
         let Some(limit) = self.job.config().joining.filter(|&limit| waited >= limit) else {
@@ -152,7 +153,7 @@ impl Group {
         }
     }
 
-    /// Fails the job: this member has waited in `call` for longer than `limit`.
+    /// Fails the job because this member has waited in `call` for longer than `limit`.
     #[cold]
     pub(crate) fn time_out(&self, call: Option<u64>, limit: Duration) {
         let has_not_begun = |&peer: &Rank| {

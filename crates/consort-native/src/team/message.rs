@@ -1,12 +1,12 @@
 //! The names of messages from one PE to another.
 //!
-//! A message is a call in a team of two, the sender and the receiver, in this order. Both must give
-//! it one name, so the name does not say who sends. An error says it, as each of the two sees it:
-//! `send of 8 bytes of u64 to PE 1`, `receive of 8 bytes of u64 from PE 0`.
+//! A message is a call in a team of two: the sender, then the receiver. Both must give it the same
+//! name, so the name does not say which of them sends. An error shows the message as each PE sees
+//! it: `send of 8 bytes of u64 to PE 1`, `receive of 8 bytes of u64 from PE 0`.
 
 use consort_fabric::Rank;
 
-/// How the names of messages begin.
+/// The beginning of the names of messages.
 const MESSAGE: &str = "message of ";
 const SEND: &str = "send of ";
 const RECEIVE: &str = "receive of ";
@@ -14,8 +14,8 @@ const RECEIVE: &str = "receive of ";
 /// The sender's rank in the team of a message.
 const SENDER: Rank = Rank(0);
 
-/// Returns the name of a message of `len` elements of type `datatype`, of `element_bytes` each. It
-/// has the length in bytes, or in elements if an element has no bytes.
+/// Returns the name of a message of `len` elements of type `datatype`, with `element_bytes` each.
+/// The name contains the length in bytes, or in elements if an element has no bytes.
 #[must_use]
 pub fn message_name(len: usize, element_bytes: usize, datatype: &str) -> String {
     let (count, unit) =
@@ -24,15 +24,15 @@ pub fn message_name(len: usize, element_bytes: usize, datatype: &str) -> String 
     format!("{MESSAGE}{count} {unit}{plural} of {datatype}")
 }
 
-/// The call with this name, as `member` of its team sees it. `in_world` knows the members' ranks in
-/// the world.
+/// Returns the name of a call as `member` of its team sees it. `in_world` returns the members'
+/// ranks in the world.
 pub(crate) fn seen_by(
     member: Rank,
     name: String,
     in_world: impl Fn(Rank) -> Option<Rank>,
 ) -> String {
     let Some(message) = name.strip_prefix(MESSAGE) else { return name };
-    // Which algorithm moves it is of no interest to a program that has not chosen one.
+    // A program that has not chosen the algorithm does not need to see it.
     let what = message.rsplit_once(" by ").map_or(message, |(what, _)| what);
     let (call, way, peer) = match member {
         SENDER => (SEND, "to", Rank(1)),
@@ -44,12 +44,12 @@ pub(crate) fn seen_by(
     }
 }
 
-/// Whether a call, as a PE sees it, sends a message.
+/// Returns whether a call, named as a PE sees it, sends a message.
 pub(crate) fn sends(call: &str) -> bool {
     call.starts_with(SEND)
 }
 
-/// Whether a call, as a PE sees it, sends or receives a message.
+/// Returns whether a call, named as a PE sees it, sends or receives a message.
 pub(crate) fn is_message(call: &str) -> bool {
     sends(call) || call.starts_with(RECEIVE)
 }

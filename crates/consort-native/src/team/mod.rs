@@ -1,4 +1,4 @@
-//! Teams.
+//! Teams of PEs.
 //!
 //! | file | what |
 //! | --- | --- |
@@ -6,7 +6,7 @@
 //! | `group` | a group as one member sees it |
 //! | `matching` | checks that members make the same calls |
 //! | `message` | the names of messages between two members |
-//! | `telling` | tells members of what was stored for them |
+//! | `telling` | notifies members of what was stored for them |
 
 pub(crate) mod group;
 mod matching;

@@ -1,4 +1,4 @@
-//! Tells members of what was stored for them, and far ones by packets.
+//! Notifies members of what was stored for them; sends packets to far members.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -10,17 +10,18 @@ use crate::{
     inbox::geometry::LINE_WORDS,
 };
 
-/// What the processes of far members were asked. What they sent before has come with the answers.
+/// Requests to the processes of far members. Whatever they sent earlier has arrived before the
+/// replies.
 pub(crate) struct Asked<'g> {
     group: &'g Group,
     left: Vec<u64>,
-    /// Whether all had answered when this was last looked at.
+    /// Whether all had replied at the last check.
     is_over: bool,
 }
 
 impl Asked<'_> {
-    /// Whether all had answered before the last look, so that what came has been looked for since,
-    /// and also what the PE's own operations have made of it.
+    /// Returns whether all had replied before the previous check. If so, everything that arrived
+    /// before the replies has been looked for since, and the PE's own operations have processed it.
     pub(crate) fn is_over(&mut self) -> bool {
         let answer = |id| self.group.job.far().is_none_or(|far| far.answer(id).is_some());
         self.left.retain(|&id| !answer(id));
@@ -36,14 +37,14 @@ impl Drop for Asked<'_> {
 }
 
 impl Group {
-    /// The index of the word with the credits that member `from` has given to member `to`.
+    /// Returns the index of the word with the credits that member `from` has given to member `to`.
     pub(super) fn credits_at(&self, to: Rank, from: Rank) -> usize {
         let geometry = &self.memory.geometry;
         geometry.member(to, geometry.credits + from.index() * LINE_WORDS)
     }
 
-    /// Tells a member of words that were stored for it, the last of which it may wait for: wakes
-    /// it, or sends them if it is far. Returns whether it is far.
+    /// Notifies a member of words that were stored for it. It may wait for the last of them. Wakes
+    /// the member, or sends it the words if it is far. Returns whether it is far.
     #[cold]
     pub(crate) fn tell(&self, to: Rank, at: usize, words: usize) -> bool {
         let to = self.in_world(to);
@@ -63,7 +64,8 @@ impl Group {
         }
     }
 
-    /// Asks the processes of far members whether they are there.
+    /// Sends a request to the processes of far members. A reply shows that whatever its process
+    /// sent before has arrived.
     #[cold]
     pub(crate) fn ask_whether_there(&self) -> Asked<'_> {
         let mut left = Vec::new();
@@ -76,8 +78,8 @@ impl Group {
         Asked { group: self, left, is_over: false }
     }
 
-    /// Asks the processes of far members for the words that they publish, unless they have been
-    /// asked and have not answered.
+    /// Requests the words that far members publish from their processes. Skips a process that has
+    /// not yet replied to the previous request.
     #[cold]
     pub(crate) fn ask_far_members(&self) {
         let Some(far) = self.job.far() else { return };
@@ -104,10 +106,10 @@ mod tests {
         },
     };
 
-    /// Looks after which what was sent has surely come.
+    /// The number of looks after which everything that was sent has certainly arrived.
     const LOOKS: u32 = 10;
 
-    /// Two processes of a node ask the same of a far PE. The first answer comes last.
+    /// Two processes of a node send a far PE the same request. The first reply arrives last.
     #[test]
     fn a_late_answer_takes_nothing_back() {
         let forms = [Nodes::Blocks(1), Nodes::Blocks(2)];
