@@ -16,28 +16,29 @@ use crate::{
     launch::job::Job,
 };
 
-/// A hold on a block, which is at the same offset in every PE's heap. Each PE of the team gets one
-/// hold by the allocation, and may take more. Dropping a hold is local. The block's entry in the
-/// directory counts the holds of all PEs; the memory is freed when none is left.
+/// A hold on a block, which is at the same offset in every PE's heap. The allocation gives each PE
+/// of the team one hold, and a PE may take more. Dropping a hold is local. The block's entry in the
+/// directory counts the holds of all PEs. The memory is freed when no hold is left.
 pub struct Block {
     job: Arc<Job>,
-    /// The allocation's key; `None` for a hold that is not counted, taken after the job had failed.
+    /// The allocation's key. `None` for a hold that is not counted, because it was taken after the
+    /// job had failed.
     number: Option<Number>,
     offset: usize,
     bytes: usize,
 }
 
 impl Block {
-    /// This PE's part in a collective allocation. The first PE to call places the block; this PE
-    /// then clears the part of it that was used before, on its own heap. The caller ensures, by
-    /// barriers, that all PEs of the team have already dropped what they drop before this
-    /// allocation, and that no peer writes to the block before all PEs have returned.
+    /// Takes part in a collective allocation. The first PE that calls this places the block. This
+    /// PE then clears the part of it that was used before, in its own heap. The caller must use
+    /// barriers to ensure two things: before this allocation, all PEs of the team have dropped what
+    /// they drop before it; and no peer writes to the block before all PEs have returned.
     ///
     /// # Errors
     /// When the heap has no region of that size.
     ///
     /// # Panics
-    /// When a peer requests another size.
+    /// When a peer requests a different size.
     pub fn allocate(endpoint: &Endpoint, bytes: usize) -> Result<Self, HeapError> {
         let job = endpoint.job();
         let number = endpoint.next_allocation();
@@ -51,8 +52,8 @@ impl Block {
         let heap = job.heap(endpoint.rank_in_world());
         for at in (offset..fresh.min(offset + bytes)).step_by(8) {
             let word = heap.wrapping_add(at).cast::<u64>();
-            // SAFETY: inside the block, whose size is rounded up to more than words; blocks are
-            // aligned to lines; shared memory is only accessed atomically.
+            // SAFETY: inside the block, whose size is rounded up to a multiple of words. Blocks are
+            // aligned to lines. Shared memory is only accessed atomically.
             unsafe { AtomicU64::from_ptr(word) }.store(0, Relaxed);
         }
         if fresh < offset + bytes {
@@ -61,7 +62,7 @@ impl Block {
         Ok(block)
     }
 
-    /// Another hold on the same block.
+    /// Takes another hold on the same block.
     #[must_use]
     pub fn hold(&self) -> Self {
         let Self { offset, bytes, .. } = *self;
@@ -79,19 +80,19 @@ impl Block {
         Self { job: Arc::clone(&self.job), number, offset, bytes }
     }
 
-    /// The job that the memory belongs to.
+    /// Returns the job that the memory belongs to.
     #[inline]
     pub fn job(&self) -> &Arc<Job> {
         &self.job
     }
 
-    /// The offset in the heap, in bytes.
+    /// Returns the offset in the heap, in bytes.
     #[inline]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The size on each PE, in bytes.
+    /// Returns the size on each PE, in bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         self.bytes

@@ -1,10 +1,10 @@
 //! One-sided operations on the heaps of far PEs.
 //!
-//! Puts and signals are packets, which the process of the PE carries out when it looks for them.
-//! Gets and atomics are questions, for whose answers the caller waits. In a job that has failed
-//! they return what was there before, or 0.
+//! Puts and signals are packets. The PE's process carries them out when it looks for packets. Gets
+//! and atomics are requests, and the caller waits for the reply. In a job that has failed, a get
+//! leaves its target unchanged and an atomic returns 0.
 //!
-//! For languages whose operands are addresses there are puts and gets of bytes at any address.
+//! For languages whose operands are addresses, there are puts and gets of bytes at any address.
 
 #![expect(unsafe_code, reason = "transfers keep the memory of their callers")]
 
@@ -23,13 +23,13 @@ use crate::{
 };
 
 impl OneSided<'_> {
-    /// Copies `bytes` of any memory to offset `at` of the memory of `to`.
+    /// Copies `bytes` from any memory to offset `at` of the memory of `to`.
     ///
     /// # Safety
     /// `source` is readable for `bytes`.
     ///
     /// # Panics
-    /// When they reach beyond the memory of `to`.
+    /// When the bytes reach beyond the memory of `to`.
     pub unsafe fn put_bytes(&self, to: Rank, at: usize, source: *const u8, bytes: usize) {
         let source = Memory::private(source.cast_mut(), bytes);
         if let Some(far) = self.job.far_to(to) {
@@ -39,11 +39,11 @@ impl OneSided<'_> {
         self.job.wake(to);
     }
 
-    /// Copies blocks of `bytes` from the memory of `from`, each from an offset there to an address
-    /// where others may access them.
+    /// Copies blocks of `bytes` from the memory of `from`. Each block goes from an offset there to
+    /// a local address, where others may access it.
     ///
     /// # Safety
-    /// The addresses are writable for `bytes`, and so are the words of 8 bytes around them.
+    /// The addresses are writable for `bytes`, and so are the 8-byte words around them.
     ///
     /// # Panics
     /// When a block reaches beyond the memory of `from`.
@@ -61,13 +61,13 @@ impl OneSided<'_> {
         }
     }
 
-    /// Sends what waits to be sent to far PEs, and delivers what they have sent.
+    /// Sends what is queued for far PEs, and delivers what they have sent.
     #[inline]
     pub fn progress(&self) {
         self.job.serve();
     }
 
-    /// Waits until `test` finds something, in a job with far PEs; `None` in others.
+    /// Waits until `test` finds something, in a job with far PEs. Returns `None` in other jobs.
     #[inline]
     pub(super) fn wait_far<R>(&self, test: impl Fn() -> Option<R>) -> Option<R> {
         self.job.far()?;
@@ -99,7 +99,7 @@ impl OneSided<'_> {
             let told = Told::Put { place, at, bytes: source.bytes };
             return far.write(to, &told, |frame| append_memory(frame, source));
         }
-        // SAFETY: the caller's memory stays until this returns.
+        // SAFETY: the caller's memory stays valid until this returns.
         if let Some(transfer) = unsafe { far.push(to, (place, at), source) } {
             self.job.finish_push(far, transfer);
         }
@@ -115,14 +115,14 @@ impl OneSided<'_> {
         let place = Place::Heap { pe: from };
         let (mut asked, mut wanted) = (Vec::new(), Vec::new());
         let parts: Vec<(usize, Memory)> = parts.collect();
-        // Nothing may panic while a transfer is under way.
+        // Nothing may panic while a transfer is in flight.
         parts.iter().for_each(|(at, target)| self.assert_inside(*at, target.bytes));
         for (at, target) in parts {
             let bytes = target.bytes;
             if bytes < LONG_GET {
                 asked.push((far.ask(from, Question::Get { place, at, bytes }, |_| ()), target));
             } else {
-                // SAFETY: the caller's memory stays until this returns.
+                // SAFETY: the caller's memory stays valid until this returns.
                 wanted.extend(unsafe { far.want(from, (place, at), target) });
             }
         }

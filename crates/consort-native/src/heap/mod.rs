@@ -6,7 +6,7 @@
 //! | `word` | atomic operations of 4 and 8 bytes |
 //! | `staging` | copies of private buffers, for peers of other processes |
 //! | `one_sided` | puts, gets, atomics and signals, for any thread |
-//! | `far` | the same on the heaps of far PEs |
+//! | `far` | the same operations on the heaps of far PEs |
 
 pub(crate) mod block;
 mod far;

@@ -1,11 +1,12 @@
 //! One-sided operations on the heaps, outside of calls: for any thread.
 //!
-//! PEs are named by their ranks in the world, memory by its offset in the heap. An operation is
-//! complete when it returns, except for the order in which other PEs see it: `fence`, `quiet` and
-//! the release of a signal provide that. An operation that changes a heap wakes the heap's PE.
+//! PEs are named by their ranks in the world, and memory by its offset in the heap. An operation is
+//! complete when it returns, except for the order in which other PEs see it. `fence`, `quiet` and
+//! the release of a signal provide that order. An operation that changes a heap wakes the heap's
+//! PE.
 //!
-//! The caller ensures that the memory is still its own: a block is not reallocated while it is held
-//! (`block`). Everything else is checked: accesses lie in the heap, words are aligned.
+//! The caller ensures that it still owns the memory: a block is not reallocated while it is held
+//! (`block`). Everything else is checked: accesses are inside the heap, and words are aligned.
 
 #![expect(unsafe_code, reason = "refers to words of the heaps")]
 
@@ -35,32 +36,31 @@ pub struct OneSided<'j> {
     me: Rank,
 }
 
-/// The memory of a private slice.
 fn private<T: Pod>(at: *const T, count: usize) -> Memory {
     Memory::private(at.cast_mut().cast(), count * size_of::<T>())
 }
 
 impl<'j> OneSided<'j> {
-    /// The operations of PE `me`.
+    /// Returns the operations of PE `me`.
     #[must_use]
     pub fn new(job: &'j Job, me: Rank) -> Self {
         Self { job, me }
     }
 
-    /// The PE whose operations these are.
+    /// Returns the PE whose operations these are.
     #[must_use]
     pub fn rank(&self) -> Rank {
         self.me
     }
 
-    /// The job if it has failed and has far PEs: they may not have answered.
+    /// Returns the job if it has failed and has far PEs, which then may not have replied.
     #[inline]
     #[must_use]
     pub fn failed_far(&self) -> Option<&'j Job> {
         Some(self.job).filter(|job| job.far().is_some() && job.is_poisoned())
     }
 
-    /// `bytes` of the heap of `pe`, from offset `at` on.
+    /// Returns `bytes` of the heap of `pe`, starting at offset `at`.
     ///
     /// # Panics
     /// When they reach beyond the heap.
@@ -72,7 +72,7 @@ impl<'j> OneSided<'j> {
         Memory { at, bytes, shared: Some(Extent::WORDS) }
     }
 
-    /// The word at offset `at` of the heap of `pe`.
+    /// Returns the word at offset `at` of the heap of `pe`.
     ///
     /// # Panics
     /// When it reaches beyond the heap, or is not aligned.
@@ -82,8 +82,8 @@ impl<'j> OneSided<'j> {
         assert!(at.is_multiple_of(bytes), "a word is aligned");
         let begin = at - at % 8;
         let memory = self.heap(pe, begin, at - begin + bytes);
-        // SAFETY: heaps are aligned and whole words of 8 bytes, so these 8 lie in one; it lives as
-        // long as the job, and is only accessed atomically or by `copy_shared`.
+        // SAFETY: heaps are aligned and consist of whole 8-byte words, so these 8 bytes are in the
+        // heap. It lives as long as the job, and is only accessed atomically or by `copy_shared`.
         let cell = unsafe { AtomicU64::from_ptr(memory.at.cast()) };
         HeapWord::new(cell, at, width)
     }
@@ -109,7 +109,7 @@ impl<'j> OneSided<'j> {
         target.copy_from(self.heap(from, at, target.bytes));
     }
 
-    /// `data[i] = data[i] (op) heap[i]`, element by element, from offset `at` on.
+    /// Computes `data[i] = data[i] (op) heap[i]` for each element, from offset `at` on.
     pub fn get_combine<T: Pod>(&self, from: Rank, at: usize, data: &mut [T], kernel: &Kernel<'_>) {
         let own = private(data.as_mut_ptr(), data.len());
         if let Some(far) = self.job.far_to(from) {
@@ -126,7 +126,7 @@ impl<'j> OneSided<'j> {
     /// element from offset `at` on.
     ///
     /// # Panics
-    /// When a stride is 0, or an element is outside of the heap.
+    /// When a stride is 0, or an element is outside the heap.
     pub fn put_strided<T: Pod>(
         &self,
         to: Rank,
@@ -144,11 +144,11 @@ impl<'j> OneSided<'j> {
         self.job.wake(to);
     }
 
-    /// Copies every `stride`th element from offset `at` of the heap of `from` on, to every
+    /// Copies every `stride`th element of the heap of `from`, from offset `at` on, to every
     /// `data_stride`th element of `data`.
     ///
     /// # Panics
-    /// As [`OneSided::put_strided`].
+    /// Same as [`OneSided::put_strided`].
     pub fn get_strided<T: Pod>(
         &self,
         from: Rank,
@@ -165,8 +165,8 @@ impl<'j> OneSided<'j> {
         }
     }
 
-    /// Copies `data` to offset `at` of the heap of `to`, then signals the word at offset `word`
-    /// there. A PE that sees the signal sees the data.
+    /// Copies `data` to offset `at` of the heap of `to`, then signals the word at offset `word` of
+    /// that heap. A PE that sees the signal sees the data.
     #[inline]
     pub fn put_signal<T: Pod>(
         &self,
@@ -184,8 +184,8 @@ impl<'j> OneSided<'j> {
         self.signal(to, word, width, how);
     }
 
-    /// Changes a word of the heap of `to`. A PE that sees the change sees all that this thread has
-    /// put before its last [`OneSided::fence`].
+    /// Changes a word of the heap of `to`. A PE that sees the change sees everything that this
+    /// thread put before its last [`OneSided::fence`].
     #[inline]
     pub fn signal(&self, to: Rank, word: usize, width: Width, how: Signal) {
         if let Some(far) = self.job.far_to(to) {
@@ -195,7 +195,8 @@ impl<'j> OneSided<'j> {
         self.job.wake(to);
     }
 
-    /// A sequentially consistent operation on a word of the heap of `pe`; returns the old value.
+    /// Performs a sequentially consistent operation on a word of the heap of `pe`. Returns the old
+    /// value.
     #[inline]
     pub fn atomic(&self, pe: Rank, word: usize, width: Width, operation: Atomic) -> u64 {
         if let Some(far) = self.job.far_to(pe) {
@@ -208,14 +209,15 @@ impl<'j> OneSided<'j> {
         before
     }
 
-    /// Orders this thread's earlier puts before its later ones and signals, for every PE.
+    /// Orders this thread's earlier puts before its later puts and signals, for every PE.
     #[inline]
     pub fn fence(&self) {
         fence(Release); // pairs with the acquire of a wait that sees a later store
         self.settle();
     }
 
-    /// As [`Self::fence`], and sooner: far PEs do what they are told in order, but for long puts.
+    /// Like [`Self::fence`], but faster: waits for far PEs only after long puts, because far PEs
+    /// carry out everything else in order.
     #[inline(always)]
     pub fn fence_in_order(&self) {
         fence(Release);
@@ -226,14 +228,14 @@ impl<'j> OneSided<'j> {
         }
     }
 
-    /// Returns when all puts of this thread are complete.
+    /// Waits until all puts of this thread are complete.
     #[inline]
     pub fn quiet(&self) {
         fence(SeqCst);
         self.settle();
     }
 
-    /// Returns when what was put to far PEs is complete.
+    /// Waits until all puts to far PEs are complete.
     #[inline(always)]
     pub fn settle(&self) {
         if let Some(far) = self.job.far() {
@@ -241,13 +243,12 @@ impl<'j> OneSided<'j> {
         }
     }
 
-    /// A word of the own heap.
     #[inline(always)]
     pub(crate) fn own_word(&self, word: usize, width: Width) -> HeapWord<'j> {
         self.word(self.me, word, width)
     }
 
-    /// The value of a word of the own heap, if it satisfies `until`.
+    /// Returns the value of a word of this PE's heap, if it satisfies `until`.
     #[inline(always)]
     pub fn test(&self, word: usize, width: Width, until: Until) -> Option<u64> {
         let found = Some(self.own_word(word, width).load()).filter(|&value| until.holds(value));
@@ -257,9 +258,9 @@ impl<'j> OneSided<'j> {
         found
     }
 
-    /// Waits until a word of the own heap satisfies `until`, and returns it. For threads other than
-    /// the PE's: it polls, yields and sleeps, and makes no progress on the PE's operations. With a
-    /// `limit` it waits for no longer than that, and then returns `None`.
+    /// Waits until a word of this PE's heap satisfies `until`, and returns it. For threads other
+    /// than the PE's own: it polls, yields and sleeps, and does not drive the PE's operations. With
+    /// a `limit`, it returns `None` after that time.
     ///
     /// # Errors
     /// When the job has failed.
@@ -280,9 +281,9 @@ impl<'j> OneSided<'j> {
         found.or_else(wait).transpose()
     }
 
-    /// Waits until `test` finds something in the memory of `pe`, as [`OneSided::wait_until`] does
-    /// without a limit. `test` may read any words there. In a job with far PEs it looks for what
-    /// they send.
+    /// Waits until `test` finds something in the memory of `pe`, like [`OneSided::wait_until`]
+    /// without a limit. `test` may read any words there. In a job with far PEs, it also delivers
+    /// what they send.
     ///
     /// # Errors
     /// When the job has failed.
@@ -299,7 +300,7 @@ impl<'j> OneSided<'j> {
         if let Some(found) = event::poll(patience.polls(), test) {
             return found;
         }
-        // Relaxed, as below: a reader compares what it reads at several times.
+        // Relaxed, here and below: a reader compares values that it reads at different times.
         let own = &self.job.states[self.me.index()];
         own.word_sleeps.fetch_add(1, Relaxed);
         let counted = || {
@@ -315,15 +316,15 @@ impl<'j> OneSided<'j> {
         found
     }
 
-    /// Wakes the threads that wait for the memory of `pe`, after a store there.
+    /// Wakes the threads that wait for the memory of `pe`, after a store to it.
     #[inline(always)]
     pub fn wake(&self, pe: Rank) {
         self.job.wake(pe);
     }
 
-    /// The address of offset `at` of the heap of `pe`, from which `bytes` lie in its memory; `None`
-    /// if they do not, or the PE shares no memory with this process. Others may access what is
-    /// there at any time.
+    /// Returns the address of offset `at` of the heap of `pe`. `None` if fewer than `bytes` bytes
+    /// of the PE's memory follow, or if the PE shares no memory with this process. Others may
+    /// access this memory at any time.
     #[inline(always)]
     #[must_use]
     pub fn address(&self, pe: Rank, at: usize, bytes: usize) -> Option<*mut u8> {
@@ -332,12 +333,12 @@ impl<'j> OneSided<'j> {
         is_reached.then(|| self.job.heap(pe).wrapping_add(at))
     }
 
-    /// Copies memory that others may access meanwhile: a byte that is written while it is read is
-    /// the old one or the new one.
+    /// Copies memory that others may access at the same time. A byte that is written while it is
+    /// read has the old value or the new one.
     ///
     /// # Safety
-    /// `source` is readable and `target` writable for `bytes`, they do not overlap, and the words
-    /// of 8 bytes around `target` are accessible too.
+    /// `source` is readable and `target` writable for `bytes`, they do not overlap, and the 8-byte
+    /// words around `target` are accessible too.
     #[inline]
     pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
         let target = Memory { at: target, bytes, shared: Some(Extent::WORDS) };
@@ -345,7 +346,7 @@ impl<'j> OneSided<'j> {
     }
 }
 
-/// The offsets of every `stride`th element from `at` on.
+/// Returns the offsets of every `stride`th element from `at` on.
 fn places<T>(at: usize, stride: usize) -> impl Iterator<Item = usize> {
     assert!(stride > 0, "a stride is at least 1");
     let bytes = stride.saturating_mul(size_of::<T>());

@@ -1,12 +1,12 @@
-//! Staging: copies of private buffers in memory that other processes reach.
+//! Staging: copies of private buffers in memory that other processes can access.
 //!
 //! A PE that exposes a private buffer to PEs of other processes copies it here first. A target is
 //! used here until all peers have detached it, and is then copied back.
 //!
-//! Each PE has a part of the segment for this, and divides it alone: peers get offsets. When that
-//! is full, it appends an extent to the file of the job, and peers map that when they first attach
-//! a buffer there. Blocks have sizes of powers of two, and serve again; the system takes back large
-//! ones.
+//! Each PE has a part of the segment for this and manages it alone: peers only get offsets. When
+//! the part is full, the PE appends an extent to the job's file. Peers map the extent when they
+//! first attach a buffer in it. Blocks have sizes of powers of two, and are reused. Large free
+//! blocks are returned to the system.
 
 #![expect(unsafe_code, reason = "clears memory that nothing uses")]
 
@@ -25,24 +25,24 @@ use crate::segment::{
     reservation::Segment,
 };
 
-/// The size from which on the system takes back a block that is free.
+/// The minimum size of a free block that the system takes back.
 const LARGE: usize = 64 << 20;
 
 /// The size of the first extent, unless a block is larger.
 const FIRST: usize = 4 << 20;
-/// How many further extents are twice as large as the one before.
+/// The number of further extents that are twice as large as their predecessor.
 const DOUBLINGS: usize = 8;
 
 /// The name of extents in errors.
 const COPIES: &str = "copies of private buffers that other processes read or write";
 
-/// A call in which buffers are staged: the number of its group, and its window position.
+/// A call that stages buffers: the number of its group, and its window position.
 pub(crate) type CallKey = (u64, usize);
 
 /// The extents with staged buffers that this process has mapped, by their offsets in the file.
 pub(crate) struct Extents {
     backing: Backing,
-    /// Whether large pages are good for them.
+    /// Whether the extents should have large pages.
     are_large: bool,
     mapped: Mutex<HashMap<u64, Arc<Segment>>>,
 }
@@ -63,7 +63,6 @@ impl Extents {
         }
     }
 
-    /// Appends an extent.
     fn append(&self, bytes: usize) -> Result<(Arc<Segment>, u64), Box<NoMemory>> {
         let made = self.backing.extend(bytes, COPIES)?;
         self.advise(&made.segment);
@@ -72,10 +71,10 @@ impl Extents {
         Ok((segment, made.file_at))
     }
 
-    /// The extent of `bytes` at this offset of the file.
+    /// Returns the extent of `bytes` at offset `file_at` of the file.
     ///
     /// # Errors
-    /// When this process cannot map it.
+    /// When this process cannot map the extent.
     pub(crate) fn find(&self, file_at: u64, bytes: usize) -> Result<Arc<Segment>, Box<NoMemory>> {
         let mut mapped = self.mapped();
         if let Some(found) = mapped.get(&file_at) {
@@ -87,7 +86,7 @@ impl Extents {
     }
 }
 
-/// A private buffer, or a part of one, that is staged.
+/// A staged private buffer, or a staged part of one.
 #[derive(Clone, Debug)]
 pub(crate) struct Staged {
     pub(crate) span: Span,
@@ -95,7 +94,7 @@ pub(crate) struct Staged {
     block_bytes: usize,
 }
 
-/// Where a copy is: in the job's segment or in an extent.
+/// The place of a copy, in the job's segment or in an extent.
 #[derive(Clone, Debug)]
 pub(crate) struct StagedBlock {
     segment: Arc<Segment>,
@@ -105,23 +104,22 @@ pub(crate) struct StagedBlock {
 }
 
 impl StagedBlock {
-    /// The address of its first bytes.
+    /// Returns the address of the first `bytes` of the block.
     pub(crate) fn at(&self, bytes: usize) -> *mut u8 {
         self.segment.at(self.offset, bytes)
     }
 
-    /// The offset in its segment of an address in the block.
+    /// Returns the offset of an address in the block, counted from the beginning of its segment.
     pub(crate) fn offset_of(&self, at: *mut u8) -> usize {
         self.segment.offset_of(at)
     }
 
-    /// Bytes of its segment.
+    /// Returns the size of the block's segment in bytes.
     pub(crate) fn segment_bytes(&self) -> usize {
         self.segment.bytes()
     }
 }
 
-/// The memory of a PE for staging.
 pub(crate) struct Staging {
     extents: Arc<Extents>,
     parts: Mutex<Parts>,
@@ -134,7 +132,7 @@ struct Parts {
     staged: HashMap<CallKey, Vec<Staged>>,
 }
 
-/// Consecutive memory, of which some has never been used.
+/// Consecutive memory, some of which has never been used.
 struct Area {
     unused: Range<usize>,
     segment: Arc<Segment>,
@@ -152,7 +150,7 @@ impl Area {
 }
 
 impl Staging {
-    /// Staging in these bytes of the segment, which nothing else uses, and in extents.
+    /// Returns staging in these bytes of the segment, which nothing else uses, and in extents.
     pub(crate) fn new(
         segment: &Arc<Segment>,
         unused: Range<usize>,
@@ -167,7 +165,7 @@ impl Staging {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The copy of a span that is staged in a call, as a whole, if it is.
+    /// Returns the staged copy that contains the whole span in a call, if there is one.
     pub(crate) fn find(&self, call: CallKey, span: Span) -> Option<Staged> {
         let same = |staged: &&Staged| {
             let whole = staged.span;
@@ -177,7 +175,7 @@ impl Staging {
         self.parts().staged.get(&call)?.iter().find(same).cloned()
     }
 
-    /// Memory for a copy of a span.
+    /// Takes memory for a copy of a span.
     ///
     /// # Errors
     /// When the system refuses another extent.
@@ -198,7 +196,7 @@ impl Staging {
         Ok(staged)
     }
 
-    /// A block that was never used before.
+    /// Takes a block that was never used before.
     fn take(&self, areas: &mut Vec<Area>, bytes: usize) -> Result<StagedBlock, Box<NoMemory>> {
         if let Some(block) = areas.iter_mut().find_map(|area| area.take(bytes)) {
             return Ok(block);
@@ -213,7 +211,7 @@ impl Staging {
         block.ok_or_else(|| NoMemory::of("mmap", COPIES, bytes, &out_of_memory()))
     }
 
-    /// Frees the copies of a call, after `copy_back` of each of a target.
+    /// Frees the copies of a call, after it has called `copy_back` for each copy of a target.
     pub(crate) fn release(&self, call: CallKey, copy_back: impl Fn(&Staged)) {
         let all = self.parts().staged.remove(&call).unwrap_or_default();
         for staged in all {
@@ -223,7 +221,7 @@ impl Staging {
             let Staged { block, block_bytes, .. } = staged;
             if block_bytes >= LARGE {
                 let StagedBlock { segment, offset, .. } = &block;
-                // SAFETY: the block was this PE's alone, and all peers have detached it.
+                // SAFETY: only this PE used the block, and all peers have detached it.
                 unsafe { segment.clear(*offset..offset + block_bytes) };
             }
             self.parts().free.entry(block_bytes).or_default().push(block);
@@ -233,11 +231,12 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // The file may outlast the job.
+        // The file may outlive the job.
         for area in &self.parts().areas {
             if area.file_at.is_some() && !area.segment.is_copy() {
-                // SAFETY: the area was this PE's alone, whose calls have ended: no peer has
-                // anything of it attached, or the job has failed, and its memory may be anything.
+                // SAFETY: only this PE used the area, and its calls have ended. No peer has
+                // anything in it attached, or the job has failed, and then its contents do not
+                // matter.
                 unsafe { area.segment.clear(0..area.segment.bytes()) };
             }
         }

@@ -1,9 +1,9 @@
-//! Words of the heaps for atomic operations: of 4 and of 8 bytes.
+//! Words of the heaps for atomic operations, of 4 and of 8 bytes.
 //!
-//! All atomic accesses to heaps are to aligned words of 8 bytes, because Rust does not define
-//! atomics of two sizes on the same bytes. So an operation on 4 bytes is an operation on the 8
-//! bytes around them, which leaves the other half unchanged. Cost: a compare-exchange, and one more
-//! for each change that another PE makes to the same 8 bytes meanwhile.
+//! All atomic accesses to heaps are to aligned 8-byte words, because Rust does not define atomics
+//! of two sizes on the same bytes. So an operation on 4 bytes is an operation on the 8 bytes around
+//! them that leaves the other half unchanged. Cost: a compare-exchange, and one more for each
+//! concurrent change by another PE to the same 8 bytes.
 
 use std::sync::atomic::{
     AtomicU64,
@@ -22,7 +22,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// The size in bytes.
+    /// Returns the size in bytes.
     #[must_use]
     pub const fn bytes(self) -> usize {
         match self {
@@ -32,7 +32,7 @@ impl Width {
     }
 }
 
-/// A word of a heap: all or half of 8 aligned bytes.
+/// A word of a heap: all or one half of 8 aligned bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct HeapWord<'j> {
     whole: &'j AtomicU64,
@@ -41,7 +41,7 @@ pub(crate) struct HeapWord<'j> {
 }
 
 impl<'j> HeapWord<'j> {
-    /// The word of `width` at offset `at` of a heap; `whole` is the 8 bytes around it.
+    /// Returns the word of `width` at offset `at` of a heap. `whole` is the 8 bytes around it.
     pub(super) fn new(whole: &'j AtomicU64, at: usize, width: Width) -> Self {
         let is_first = at.is_multiple_of(8);
         let half = match width {
@@ -52,7 +52,6 @@ impl<'j> HeapWord<'j> {
         Self { whole, half }
     }
 
-    /// The word's value within the 8 bytes.
     #[inline(always)]
     fn of(self, bits: u64) -> u64 {
         match self.half {
@@ -61,19 +60,19 @@ impl<'j> HeapWord<'j> {
         }
     }
 
-    /// The 8 bytes with the half at `shift` replaced by `word`.
+    /// Returns the 8 bytes with the half at `shift` replaced by `word`.
     fn with(bits: u64, shift: u32, word: u64) -> u64 {
         let mask = u64::from(u32::MAX) << shift;
         bits & !mask | word << shift & mask
     }
 
-    /// The word's value. Acquire: pairs with the release in `signal`.
+    /// Returns the word's value. Acquire: pairs with the release in `signal`.
     #[inline(always)]
     pub(crate) fn load(self) -> u64 {
         self.of(self.whole.load(Acquire))
     }
 
-    /// A sequentially consistent operation; returns the old value.
+    /// Performs a sequentially consistent operation. Returns the old value.
     pub(super) fn atomic(self, operation: Atomic) -> u64 {
         let Self { whole, half } = self;
         let Some(shift) = half else { return Self::on_whole(whole, operation) };
@@ -105,7 +104,7 @@ impl<'j> HeapWord<'j> {
         }
     }
 
-    /// The new value of a word of 4 bytes after an operation; `None` if it does not change.
+    /// Returns the new value of a 4-byte word after an operation, or `None` if it does not change.
     fn next(word: u64, operation: Atomic) -> Option<u64> {
         match operation {
             Atomic::Load => None,
@@ -120,7 +119,8 @@ impl<'j> HeapWord<'j> {
         }
     }
 
-    /// Changes the word. Release: a PE that sees the change sees all that this thread did before.
+    /// Changes the word. Release: a PE that sees the change sees everything that this thread did
+    /// before.
     #[inline(always)]
     pub(super) fn signal(self, how: Signal) {
         let Self { whole, half } = self;
@@ -147,7 +147,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn operations() -> impl Strategy<Value = Atomic> {
-        // Values repeat often, so that some compare-swaps swap.
+        // Values repeat often, so that some compare-and-swaps succeed.
         let word = || prop_oneof![0_u64..3, any::<u64>()];
         prop_oneof![
             Just(Atomic::Load),
@@ -160,7 +160,7 @@ mod tests {
         ]
     }
 
-    /// The effect of an operation on a lone word of 4 bytes: the oracle.
+    /// Performs an operation on a single 4-byte word: the oracle.
     fn on_u32(word: &mut u32, operation: Atomic) -> u32 {
         let before = *word;
         #[expect(clippy::cast_possible_truncation, reason = "the oracle has 4 bytes")]
@@ -189,7 +189,7 @@ mod tests {
                 let at = usize::from(is_second);
                 let before = HeapWord::new(&whole, 4 * at, Width::Four).atomic(operation);
                 prop_assert_eq!(before, u64::from(on_u32(&mut words[at], operation)));
-                // As they are in memory.
+                // The words as they are in memory.
                 let bytes = whole.load(Relaxed).to_ne_bytes();
                 let expected = words.map(u32::to_ne_bytes).concat();
                 prop_assert_eq!(&bytes[..], &expected[..]);
