@@ -32,11 +32,12 @@ use crate::{
 };
 use consort_machine::wait::patience::Patience;
 
-/// The state that a PE has once, for all of its teams.
+/// The state that a PE has once for all of its teams.
 pub(super) struct Pe {
-    /// Its rank in the world.
+    /// The PE's rank in the world.
     pub(super) rank: Rank,
-    /// Memory for partial results and incoming messages of blocking calls, half and half.
+    /// Memory for partial results (one half) and incoming messages (the other half) of blocking
+    /// calls.
     pub(super) scratch: Segment,
     pub(super) engine: Arc<Engine>,
     /// Callbacks that run while a call waits.
@@ -50,11 +51,11 @@ pub(super) struct Pe {
     strided: RefCell<BTreeSet<(Rank, i32, u32)>>,
 }
 
-/// One PE's handle on a team. Stays on its thread.
+/// One PE's handle to a team. Stays on its thread.
 pub struct Endpoint {
     pub(super) job: Arc<Job>,
-    /// The group; one without memory once the PE has left the team. Only [`Endpoint::leave`] and
-    /// [`Endpoint::serve_again`] replace it.
+    /// The group, or one without memory after the PE has left the team. Only [`Endpoint::leave`]
+    /// and [`Endpoint::serve_again`] replace it.
     pub(super) group: UnsafeCell<Arc<Group>>,
     pub(super) pe: Rc<Pe>,
     pub(super) calls: Cell<u64>,
@@ -66,10 +67,10 @@ pub struct Endpoint {
     /// The number of teams formed from this one.
     pub(super) teams: Cell<u64>,
     pub(super) pending_calls: Arc<PendingCalls>,
-    /// The state that nonblocking calls share: made by the first, kept until the PE leaves the
-    /// group.
+    /// The state that nonblocking calls share. The first such call makes it, and it is kept until
+    /// the PE leaves the group.
     pub(super) context: RefCell<Option<Arc<CallContext>>>,
-    /// Calls of `progress` outside of any wait.
+    /// The number of calls of `progress` outside of any wait.
     pub(super) visits: Cell<u32>,
     /// When this PE last compared calls with its peers outside of a wait.
     pub(super) glanced: Cell<Option<Instant>>,
@@ -77,13 +78,13 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// The endpoint of PE `rank` in the world team, for the PE's own thread.
+    /// Creates the endpoint of PE `rank` in the world team. Only the PE's own thread may call this.
     ///
     /// # Errors
     /// When there is no memory for partial results.
     ///
     /// # Panics
-    /// When the PE already has one, or the job has no such PE.
+    /// When the PE already has an endpoint, or the job has no such PE.
     pub fn new(job: Arc<Job>, rank: Rank) -> Result<Self, HeapError> {
         let before = job.states[rank.index()].has_endpoint.swap(1, Relaxed);
         assert!(before == 0, "a PE has one endpoint, which knows what the PE is accessing");
@@ -109,8 +110,8 @@ impl Endpoint {
                 served.serve();
                 Poll::Pending
             });
-            // SAFETY: it owns the job, which any thread may use. It holds the job up until
-            // `Engine::clear`, or the PE's end.
+            // SAFETY: the future owns the job, which any thread may use. It keeps the job alive
+            // until `Engine::clear`, or the PE's end.
             unsafe { pe.engine.launch(Box::pin(serves), None) };
         }
         Ok(Self::of(job, Rc::new(pe), world))
@@ -134,54 +135,54 @@ impl Endpoint {
         }
     }
 
-    /// The job.
+    /// Returns the job.
     #[inline]
     pub fn job(&self) -> &Arc<Job> {
         &self.job
     }
 
-    /// The state that the PEs of the team share.
+    /// Returns the state that the PEs of the team share.
     #[inline(always)]
     pub fn group(&self) -> &Arc<Group> {
-        // SAFETY: nothing but `leave` and `serve_again` replaces it, whose callers have nothing
-        // that borrows it.
+        // SAFETY: only `leave` and `serve_again` replace the group, and their callers ensure that
+        // nothing borrows it.
         unsafe { &*self.group.get() }
     }
 
-    /// The PE's rank in the team.
+    /// Returns the PE's rank in the team.
     #[inline(always)]
     pub fn rank(&self) -> Rank {
         self.group().rank()
     }
 
-    /// The number of PEs in the team.
+    /// Returns the number of PEs in the team.
     #[inline(always)]
     pub fn size(&self) -> u32 {
         u32::try_from(self.group().size()).unwrap_or(u32::MAX)
     }
 
-    /// The PE's rank in the world.
+    /// Returns the PE's rank in the world.
     #[inline]
     pub fn rank_in_world(&self) -> Rank {
         self.pe.rank
     }
 
-    /// The number of calls made so far.
+    /// Returns the number of calls made so far.
     #[inline(always)]
     pub fn calls(&self) -> u64 {
         self.calls.get()
     }
 
-    /// The key of this PE's next allocation, the same on its peers.
+    /// Returns the key of this PE's next allocation. It is the same on the PE's peers.
     pub(crate) fn next_allocation(&self) -> (u64, u64) {
         let number = self.allocations.replace(self.allocations.get() + 1);
         (self.group().number(), number)
     }
 
-    /// Forms new teams of this one: returns this PE's group in the team of colour `color`, whose
-    /// members are listed by their ranks here, in the order of their new ranks. Every PE of this
-    /// team must call it, in the same order of formations; PEs with other colours form other teams.
-    /// Returns `None` on a PE that is not in the list.
+    /// Forms new teams from this team. Returns this PE's group in the team of colour `color`, whose
+    /// members are listed by their ranks in this team, in the order of their new ranks. Every PE of
+    /// this team must call this, in the same order of formations. PEs with other colours form other
+    /// teams. Returns `None` on a PE that is not in the list.
     ///
     /// # Errors
     /// When there is no memory for another team.
@@ -198,15 +199,15 @@ impl Endpoint {
     }
 
     /// Forms a team of `pes` PEs of the world: `first`, `first + stride` and so on, in this order.
-    /// The stride may be negative. They alone call this, each once until all PEs
-    /// [forget](Self::forget_strided) it, and such teams in any order. Returns `None` on another
-    /// PE.
+    /// The stride may be negative. Only these PEs call this, each once until all PEs
+    /// [forget](Self::forget_strided) the team. A PE may form such teams in any order. Returns
+    /// `None` on a PE that is not a member.
     ///
     /// # Errors
     /// When there is no memory for another team.
     ///
     /// # Panics
-    /// When a member is outside of the world, or this PE has joined the team before.
+    /// When a member is not a PE of the world, or this PE has joined the team before.
     pub fn join_strided(
         &self,
         first: Rank,
@@ -222,7 +223,7 @@ impl Endpoint {
         let Some(at) = ranks.iter().position(|&rank| rank == self.pe.rank) else {
             return Ok(None);
         };
-        // Of two groups of one member each could take the other's words for its own.
+        // With two such groups, a member could mistake the words of one for those of the other.
         let is_first = self.pe.strided.borrow_mut().insert((first, stride, pes));
         assert!(is_first, "a PE joins such a team once");
         let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
@@ -234,13 +235,13 @@ impl Endpoint {
         joined.map(Some)
     }
 
-    /// Forgets the teams of [`Endpoint::join_strided`], which may be formed anew. All their members
-    /// have joined them, and left them.
+    /// Forgets the teams of [`Endpoint::join_strided`], so that they may be formed again. All their
+    /// members must have joined and left them.
     pub fn forget_strided(&self) {
         self.pe.strided.borrow_mut().clear();
     }
 
-    /// This PE's endpoint in a team that it has joined.
+    /// Returns this PE's endpoint in a team that the PE has joined.
     #[must_use]
     pub fn end_of(&self, group: Group) -> Self {
         Self::of(Arc::clone(&self.job), Rc::clone(&self.pe), group)
@@ -250,9 +251,9 @@ impl Endpoint {
     /// memory is freed when all PEs have left.
     ///
     /// # Safety
-    /// No call of this endpoint is alive, and no borrow of its group.
+    /// No call of this endpoint and no borrow of its group is alive.
     pub unsafe fn leave(&self) {
-        // A freed team still reports its size.
+        // An endpoint without a team still reports the team's size.
         let ranks = self.group().ranks().into();
         let nothing = Group::none(&self.job, ranks, self.rank());
         // SAFETY: the caller's promise.
@@ -264,7 +265,7 @@ impl Endpoint {
     /// Reuses this endpoint for another team, after it has left its own.
     ///
     /// # Safety
-    /// As [`Endpoint::leave`].
+    /// Same as [`Endpoint::leave`].
     pub unsafe fn serve_again(&self, group: Group) {
         self.sequence.set(self.job.config().first_step);
         self.rolled.set(0);
@@ -277,26 +278,27 @@ impl Endpoint {
     }
 
     /// # Safety
-    /// As [`Endpoint::leave`].
+    /// Same as [`Endpoint::leave`].
     unsafe fn replace_group(&self, group: Group) {
-        // SAFETY: nothing borrows it, by the caller's promise; an endpoint stays on its thread.
+        // SAFETY: nothing borrows the group, by the caller's promise, and an endpoint stays on its
+        // thread.
         let place = unsafe { &mut *self.group.get() };
         let before = std::mem::replace(place, Arc::new(group));
         drop(before); // may run other code, but nothing is borrowed here
     }
 
-    /// The engine that drives this PE's operations.
+    /// Returns the engine that drives this PE's operations.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.pe.engine
     }
 
-    /// This PE's one-sided operations, which name PEs by their ranks in the world.
+    /// Returns this PE's one-sided operations, which name PEs by their ranks in the world.
     #[inline]
     pub fn one_sided(&self) -> OneSided<'_> {
         OneSided::new(&self.job, self.pe.rank)
     }
 
-    /// The count of handles on this PE's symmetric memory that other threads may hold.
+    /// Returns the count of handles on this PE's symmetric memory that other threads may hold.
     pub fn shared_handles(&self) -> &Tally {
         &self.pe.shared_handles
     }

@@ -1,10 +1,10 @@
-//! An endpoint: one PE's handle on a team.
+//! An endpoint: one PE's handle to a team.
 //!
 //! | file | what |
 //! | --- | --- |
 //! | `identity` | the PE's rank and team; joining and leaving |
 //! | `numbering` | numbers and begins calls |
-//! | `progress` | drives nonblocking calls, and work for peers |
+//! | `progress` | drives nonblocking calls, and does work for peers |
 //! | `waits`, `pauses` | waiting |
 
 pub(crate) mod identity;
@@ -13,5 +13,5 @@ mod pauses;
 mod progress;
 mod waits;
 
-/// Polls of a wait between two polls of the operations, if there are any.
+/// The number of polls of a wait between two polls of the operations, if there are any.
 const POLLS_PER_PROGRESS: u32 = 32;

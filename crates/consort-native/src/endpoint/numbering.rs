@@ -17,18 +17,18 @@ use crate::{
 };
 
 /// The multiplier of the hash of all calls' name numbers. It is odd, so two histories that differ
-/// in one call never get the same hash.
+/// in one call never have the same hash.
 const ROLL: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Endpoint {
-    /// Begins the next collective call of the team. Every PE must begin the same call: with the
-    /// same `name` (the number of the call's name) and the same `steps`. Errors say that it was
+    /// Begins the next collective call of the team. Every PE must begin the same call, with the
+    /// same `name` (the number of the call's name) and the same `steps`. Errors report that it was
     /// made at `site`.
     ///
     /// # Safety
-    /// The call is dropped before this PE makes another, and one future at a time drives it: it
-    /// uses the PE's scratch memory, and [`Call`] is `Sync` only so that such a future may move to
-    /// another thread. Symmetric operands lie in this PE's heap of this job.
+    /// The call is dropped before this PE makes another, and one future at a time drives it. The
+    /// call uses the PE's scratch memory, and [`Call`] is `Sync` only so that such a future may
+    /// move to another thread. Symmetric operands lie in this PE's heap of this job.
     #[inline(always)]
     pub unsafe fn begin<'c>(
         &'c self,
@@ -42,11 +42,11 @@ impl Endpoint {
         Call::new(job, group, position, word, scratch, operands)
     }
 
-    /// Begins the next collective call of the team, to be driven by an operation while other calls
-    /// are made. It must be complete before the PE is a whole window of calls ahead.
+    /// Begins the next collective call of the team. An operation drives it while the PE makes other
+    /// calls. It must be complete before the PE is a whole window of calls ahead.
     ///
     /// # Errors
-    /// When there is no memory for its partial results. No call is begun then.
+    /// When there is no memory for its partial results. Then no call has begun.
     pub fn start(&self, name: u64, steps: u64, site: Site) -> Result<StartedCall, HeapError> {
         let scratch = self.pe.engine.scratch(self.pe.scratch.bytes());
         let scratch = Some(scratch.map_err(|reason| refused(self.job.config(), reason))?);
@@ -67,8 +67,8 @@ impl Endpoint {
         })
     }
 
-    /// The number of the next call, its window position, and the word of its messages. Peers can
-    /// see the call's name from then on.
+    /// Returns the number of the next call, its window position, and the word of its messages. From
+    /// then on, peers can see the call's name.
     #[inline(always)]
     fn number(&self, name: u64, steps: u64, site: Site) -> (u64, usize, u64) {
         let call = self.calls.get();
@@ -88,10 +88,10 @@ impl Endpoint {
         (call, position, (rolled << SEQUENCE_BITS).wrapping_add(sequence))
     }
 
-    /// A view outside of any collective call, for giving and awaiting credits.
+    /// Returns a view outside of any collective call, for giving and awaiting credits.
     ///
     /// # Safety
-    /// As [`Endpoint::begin`].
+    /// Same as [`Endpoint::begin`].
     pub unsafe fn view<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
         Call::new(&self.job, self.group(), 0, 0, &self.pe.scratch, operands)
     }

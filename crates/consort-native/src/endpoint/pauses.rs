@@ -1,5 +1,5 @@
-//! Pauses of a wait, after polling alone has not helped: the PE polls its nonblocking calls, checks
-//! its peers, yields and sleeps.
+//! Pauses of a wait, after polling alone has not ended it: the PE polls its nonblocking calls,
+//! checks its peers, yields and sleeps.
 
 use std::{
     cell::Cell,
@@ -26,15 +26,16 @@ use consort_machine::wait::{
     sleepers::Sleeper,
 };
 
-/// How long a wait in a job with far PEs yields, once nothing comes, before it sleeps.
+/// How long a wait in a job with far PEs yields without receiving anything before it sleeps.
 const FAR_YIELDS: Duration = Duration::from_millis(1);
 
-/// Polls between looks for far PEs, whose messages are most likely what the wait is for.
+/// The number of polls between two looks for packets of far PEs, which most likely bring what the
+/// wait is for.
 const POLLS_PER_LOOK: u32 = 4;
-/// Of looks that find something so many are followed by one that pauses, too.
+/// Of this many looks that find something, one pauses too.
 const LOOKS_PER_PAUSE: u32 = 16;
 
-/// What happens when a wait has lasted for its limit.
+/// What happens when a wait reaches its limit.
 enum Expiry<'e> {
     /// The job fails.
     Fails,
@@ -42,42 +43,43 @@ enum Expiry<'e> {
     Tells(&'e Cell<bool>),
 }
 
-/// What ends the wait, besides a failure.
+/// The event that ends a wait, other than a failure.
 enum Ends<'e> {
-    /// What a blocking call waits for.
+    /// The event that a blocking call waits for.
     Call(&'e Call<'e>),
-    /// The PE's own operations.
+    /// The completion of the PE's own operations.
     Operations,
     Credits,
-    /// A word that any PE may change.
+    /// A change of a word that any PE may change.
     Word,
     /// Notifications of asynchronous broadcasts.
     Notifications,
 }
 
-/// The pauses of one wait.
 pub(super) struct Pauses<'e> {
     endpoint: &'e Endpoint,
-    /// The yields, once the wait has paused.
+    /// The yields, after the wait has paused.
     paused: Option<Yields>,
     looked: u32,
-    /// When calls were last compared while the helper thread polled the operations.
+    /// When calls were last compared while the helper thread was polling the operations.
     compared: Option<Instant>,
     /// The sleep that the PE has announced.
     announced: Option<Sleeper<'e>>,
-    /// If no peer was left at the last check that could send anything, what those that are far
-    /// were asked then.
+    /// The requests to far peers, sent if the last check found no peer left that could send
+    /// anything.
     alone: Option<Asked<'e>>,
-    /// The call that it waits in, or waits for all PEs to leave; `None` outside of calls.
+    /// The call in which the PE waits, or which it waits for all PEs to leave; `None` outside of
+    /// calls.
     call: Option<u64>,
     ends: Ends<'e>,
     /// Whether this PE has published its wait, for deadlock detection.
     told: bool,
-    /// How long the wait may last, and what happens then.
+    /// The limit of the wait, and what happens when the wait reaches it.
     limit: Option<(Duration, Expiry<'e>)>,
-    /// Polls so far in pauses that only polled operations.
+    /// The number of polls so far in pauses that only polled operations.
     spun: u32,
-    /// Polls of the wait between polls of operations; 1 if the wait is for an operation.
+    /// The number of polls of the wait between polls of operations; 1 if the wait is for an
+    /// operation.
     polls: u32,
 }
 
@@ -99,8 +101,8 @@ impl<'e> Pauses<'e> {
         }
     }
 
-    /// For a wait that ends after `limit`, if there is one, which then sets `is_over`; unless it
-    /// fails before.
+    /// For a wait that ends after `limit`, if there is a limit. It then sets `is_over`, unless the
+    /// wait fails before.
     pub(super) fn within(mut self, limit: Option<Duration>, is_over: &'e Cell<bool>) -> Self {
         if let Some(limit) = limit
             && self.limit.as_ref().is_none_or(|(fails, _)| limit <= *fails)
@@ -137,7 +139,7 @@ impl<'e> Pauses<'e> {
 }
 
 impl Pauses<'_> {
-    /// Compares calls with the peers at each interval of checks, when no other check is allowed.
+    /// Compares calls with the peers' at each check interval, when no other check is allowed.
     fn compare_calls(&mut self) {
         let now = Instant::now();
         let compared = *self.compared.get_or_insert(now);
@@ -149,8 +151,8 @@ impl Pauses<'_> {
         }
     }
 
-    /// Whether a wait for a word may end without a peer: by the clock, or by another thread with a
-    /// handle on this PE's memory.
+    /// Returns whether a wait for a word may end without a peer: by a time-out, or by another
+    /// thread with a handle to this PE's memory.
     fn others_may_end_it(&self) -> bool {
         let has_clock = matches!(self.limit, Some((_, Expiry::Tells(_))));
         self.is_for_word() && (has_clock || !self.endpoint.pe.shared_handles.is_zero())
@@ -160,7 +162,7 @@ impl Pauses<'_> {
         matches!(self.ends, Ends::Word)
     }
 
-    /// What ends the wait in its call, as far as the detection of deadlocks may rely on it.
+    /// Returns what ends the wait in its call, as far as deadlock detection may rely on it.
     fn awaited(&self) -> Awaited {
         match self.ends {
             Ends::Call(call) => call.awaited_word().map_or(Awaited::Unknown, Awaited::Word),
@@ -170,7 +172,7 @@ impl Pauses<'_> {
         }
     }
 
-    /// Ends the wait if it has lasted for its limit.
+    /// Ends the wait if it has reached its limit.
     fn expire(&mut self, waited: Duration) {
         if let Some((limit, expiry)) = self.limit.take_if(|(limit, _)| waited >= *limit) {
             match expiry {
@@ -180,7 +182,7 @@ impl Pauses<'_> {
         }
     }
 
-    /// At each interval of checks, compares calls with the peers, and looks for peers that wait or
+    /// At each check interval, compares calls with the peers', and looks for peers that wait or
     /// have finished.
     #[cold]
     fn look_around(&mut self, waited: Duration) {
@@ -193,9 +195,10 @@ impl Pauses<'_> {
         if job.is_poisoned() {
             return;
         }
-        // The last check: since the first, this PE has polled for all that a peer sent before it
-        // finished, and then for what its own operations have made of that. That a far one has
-        // finished may be known from another process of this node.
+        // This is the last check. Since the first, this PE has polled for everything that a peer
+        // sent before it finished, and then for what its own operations have made of it. The far
+        // peers had to reply first, because another process of this node may have recorded that a
+        // far peer has finished.
         if self.alone.as_mut().is_some_and(Asked::is_over) {
             return group.abandon(self.call, self.awaited());
         }
@@ -209,7 +212,7 @@ impl Pauses<'_> {
             self.endpoint.check_peers();
         }
         let is_told = match &self.limit {
-            Some((_, Expiry::Tells(_))) => false, // it ends by itself
+            Some((_, Expiry::Tells(_))) => false, // the wait ends by itself
             _ => self.is_for_word() || self.call.is_some(),
         };
         if is_told {
@@ -223,7 +226,7 @@ impl Pauses<'_> {
 }
 
 impl Pauses<'_> {
-    /// A pause without operations to poll.
+    /// Pauses without polling operations.
     fn pause_alone(&mut self) -> u32 {
         for callback in self.endpoint.pe.callbacks.borrow().iter().filter_map(Weak::upgrade) {
             callback();
@@ -248,7 +251,7 @@ impl Pauses<'_> {
         }
     }
 
-    /// Announces a sleep, or sleeps once it is announced.
+    /// Announces a sleep, or sleeps if it has already been announced.
     fn rest(&mut self, waited: Duration) {
         let Endpoint { job, pe, .. } = self.endpoint;
         let left =
@@ -265,15 +268,15 @@ impl Pauses<'_> {
                 let next = job.config().check_interval() * (self.looked + 1);
                 SLEEP.max(next.saturating_sub(waited))
             }
-            // What a far PE sends wakes nobody before a thread has looked for it.
+            // Packets of a far PE wake no thread until some thread has looked for them.
             Some(far) => nap_after(waited.min(far.silence())),
         };
         sleeper.sleep(most.min(left));
     }
 }
 
-/// Whether it is time to sleep. A wait for far PEs is patient, whatever earlier waits were like:
-/// what they send wakes nobody. A call may have many such waits.
+/// Returns whether it is time to sleep. A wait for far PEs keeps yielding, regardless of earlier
+/// waits, because their packets wake no thread. A call may have many such waits.
 fn is_to_sleep(endpoint: &Endpoint, yields: &Yields, waited: Duration) -> bool {
     match endpoint.job.far() {
         None => yields.are_over(waited),
@@ -282,14 +285,16 @@ fn is_to_sleep(endpoint: &Endpoint, yields: &Yields, waited: Duration) -> bool {
 }
 
 impl Pauses<'_> {
-    /// A pause in a job with far PEs. The first one sends what they may wait for; each other one
-    /// looks for what they have sent, and yields if it was in vain, since a look takes as long.
+    /// Pauses in a job with far PEs. The first pause sends what far PEs may wait for. Each later
+    /// pause looks for what they have sent. It yields if there was nothing, because a look takes as
+    /// long as a yield.
     fn pause_far(&mut self, far: &Far) -> u32 {
         if self.spun == 0 {
             far.flush_now();
         } else {
             match self.look(far) {
-                // Perhaps what the PE waits for; limits hold also while much comes.
+                // This may be what the PE waits for. Now and then pause too, so that limits hold
+                // even if packets keep coming.
                 Look::Came if !self.spun.is_multiple_of(LOOKS_PER_PAUSE) => {}
                 Look::Came | Look::InVain => {
                     self.pause_alone();
@@ -328,8 +333,8 @@ impl Idle for Pauses<'_> {
         }
         if !self.endpoint.poll_operations() {
             // The helper thread polls the operations, perhaps for long. Only a PE that has itself
-            // polled for messages may conclude from waiting or finished peers that none will come;
-            // so this one only compares calls.
+            // polled for messages may conclude from waiting or finished peers that no message will
+            // come. So this PE only compares calls.
             self.compare_calls();
             let yields = || Yields::new(patience.get());
             let waited = self.paused.get_or_insert_with(yields).waited();

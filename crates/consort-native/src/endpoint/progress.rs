@@ -16,30 +16,30 @@ use consort_fabric::{Op, Poisoned};
 use super::identity::Endpoint;
 use crate::tally::Tally;
 
-/// Calls of `progress` between two reads of the clock.
+/// The number of calls of `progress` between two reads of the clock.
 const VISITS_PER_GLANCE: u32 = 16;
 
 impl Endpoint {
     /// Registers a future that this PE drives when it waits or calls `progress`, or that its helper
-    /// thread drives. Until the future is dropped, `also` counts it.
+    /// thread drives. `also` counts the future until it is dropped.
     ///
     /// # Safety
-    /// It may be polled and dropped on any thread. What it borrows must live until it is dropped:
-    /// when it was found ready, and at the latest in `Engine::clear`.
+    /// The future may be polled and dropped on any thread. What it borrows must live until it is
+    /// dropped: when it was ready, or at the latest in `Engine::clear`.
     pub unsafe fn launch<'f>(
         &self,
         operation: Pin<Box<dyn Future<Output = ()> + 'f>>,
         also: Option<&Tally>,
     ) {
-        // SAFETY: the caller's promise is the engine's condition.
+        // SAFETY: the caller's promise is what the engine requires.
         unsafe { self.pe.engine.launch(operation, also) };
     }
 
-    /// Polls the operations, and now and then compares calls with the peers'. For a PE that is in
-    /// no call.
+    /// Polls the operations, and now and then compares this PE's calls with its peers'. For a PE
+    /// that is not in a call.
     ///
     /// # Panics
-    /// When an operator panics; the job has failed then.
+    /// When an operator panics. The job has then failed.
     pub fn progress(&self) {
         self.poll_operations();
         let visits = self.visits.get().wrapping_add(1);
@@ -56,17 +56,17 @@ impl Endpoint {
         }
     }
 
-    /// As [`Self::progress`], for a PE that begins a call.
+    /// Like [`Self::progress`], for a PE that begins a call.
     pub fn begin_call(&self) {
-        // Packets of different pairs overtake each other. So what was put is complete before the
-        // messages of a call tell of it.
+        // Packets of different pairs of processes can overtake each other. So puts must be complete
+        // before messages of a call can announce them.
         self.one_sided().settle();
         self.begin_one_sided();
     }
 
-    /// As [`Self::begin_call`], for an operation before which nothing that was put need be
-    /// complete. If all that there is to poll are the far PEs, it does so only when no PE has
-    /// looked for them for a while.
+    /// Like [`Self::begin_call`], for an operation that does not need earlier puts to be complete.
+    /// If there is nothing to poll but the far PEs, it does so only if no PE has looked for their
+    /// packets for a while.
     pub fn begin_one_sided(&self) {
         match self.job.far() {
             Some(far) if self.pe.engine.has_only(1) && !far.is_due() => {}
@@ -74,7 +74,8 @@ impl Endpoint {
         }
     }
 
-    /// Polls all operations once, unless the helper thread does; returns whether this PE did.
+    /// Polls all operations once, unless the helper thread is polling them. Returns whether this PE
+    /// polled them.
     pub(super) fn poll_operations(&self) -> bool {
         self.pe.engine.poll().unwrap_or_else(|panic| {
             self.job.fail(self.pe.rank, &panic);
@@ -82,13 +83,13 @@ impl Endpoint {
         })
     }
 
-    /// Gives a credit once all calls so far are complete.
+    /// Gives a credit as soon as all calls so far are complete.
     pub fn owe(&self, credit: u64) {
         let give = |credit| self.group().give_credit(credit);
         self.pending_calls.owe(self.calls.get(), credit, give);
     }
 
-    /// Waits until this PE's calls before number `end` are complete.
+    /// Waits until all calls of this PE before number `end` are complete.
     ///
     /// # Errors
     /// When the job has failed.
@@ -101,8 +102,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Waits until all PEs of the team have begun the last call of this PE. Whether far ones have
-    /// is not known: it does not wait for them.
+    /// Waits until all near PEs of the team have begun this PE's last call. Does not wait for far
+    /// PEs, because it is not known whether they have.
     ///
     /// # Errors
     /// When the job has failed.
@@ -112,13 +113,13 @@ impl Endpoint {
         self.block_until(last, None, || group.have_begun(last).then_some(())).map(drop)
     }
 
-    /// The number of this PE's first pending nonblocking call.
+    /// Returns the number of this PE's first pending nonblocking call.
     pub fn first_under_way(&self) -> Option<u64> {
         self.pending_calls.first()
     }
 
-    /// Registers a callback that runs now and then while this PE waits in any call, until it is
-    /// dropped. It must make no calls and must not wait.
+    /// Registers a callback that runs now and then while this PE waits in any call, until the
+    /// callback is dropped. It must not make calls and must not wait.
     pub fn add_progress_callback(&self, callback: &Rc<dyn Fn()>) {
         let mut callbacks = self.pe.callbacks.borrow_mut();
         callbacks.retain(|callback| callback.strong_count() > 0);
@@ -130,13 +131,13 @@ impl Endpoint {
         self.pe.callbacks.borrow_mut().clear();
     }
 
-    /// A hash of all calls so far: equal on PEs that have made the same calls.
+    /// Returns a hash of all calls so far. It is equal on PEs that have made the same calls.
     pub fn fingerprint(&self) -> u64 {
         self.rolled.get() ^ self.sequence.get().rotate_left(32)
     }
 
-    /// Declares that this PE makes no more calls in this team until the next region. Peers that
-    /// wait for one then fail.
+    /// Records that this PE makes no more calls in this team until the next region. Peers that wait
+    /// for such a call then fail.
     pub fn mark_finished(&self) {
         self.group().finish(self.sequence.get());
     }
@@ -146,7 +147,7 @@ impl Endpoint {
         self.group().check_peers(self.calls.get(), self.sequence.get());
     }
 
-    /// As [`Endpoint::mark_finished`], and compares this PE's calls with its peers'.
+    /// Like [`Endpoint::mark_finished`], and compares this PE's calls with its peers'.
     ///
     /// # Errors
     /// When this PE is the first to detect that calls did not match, or that a finished peer has
@@ -156,7 +157,7 @@ impl Endpoint {
             return Ok(()); // the failure has been reported already
         }
         self.mark_finished();
-        fence(SeqCst); // of two PEs that finish at once, at least one sees the other's word
+        fence(SeqCst); // if two PEs finish at once, at least one sees the other's word
         self.check_peers();
         self.group().check_finished(self.sequence.get());
         if self.job.is_poisoned() { Err(Poisoned) } else { Ok(()) }
@@ -187,8 +188,8 @@ mod tests {
         launch::{config::Config, job::Job},
     };
 
-    /// The peer sends the last message and finishes, between a poll of the operations and a look
-    /// around; then its PE gets no core until it is time for another look.
+    /// The peer sends the last message and finishes, between a poll of the operations and a check
+    /// of this PE. Then this PE gets no core until the next check is due.
     #[test]
     fn what_came_before_the_peer_finished_ends_the_wait() {
         let job = Job::new(Config::of_two()).expect("some memory");
@@ -200,7 +201,7 @@ mod tests {
             ends.store(comes.load(Relaxed), Relaxed);
             if comes.load(Relaxed) { Poll::Ready(()) } else { Poll::Pending }
         });
-        // SAFETY: it owns all that it uses, which any thread may use.
+        // SAFETY: the future owns everything that it uses, and any thread may use it.
         unsafe { end.launch(Box::pin(operation), None) };
         let pauses = Cell::new(0);
         let callback: Rc<dyn Fn()> = Rc::new(move || {
@@ -215,8 +216,8 @@ mod tests {
         assert_eq!((ended, job.failure()), (Ok(Some(())), None));
     }
 
-    /// A peer makes its last call and finishes while this PE, whose last call is the same one,
-    /// compares its calls again and again.
+    /// A peer makes its last call and finishes while this PE compares its calls again and again.
+    /// Its last call is the same.
     #[test]
     fn peer_that_finishes_during_a_comparison_has_made_its_calls() {
         const REGIONS: usize = 200_000;
@@ -230,7 +231,7 @@ mod tests {
             }
         };
         let make_a_call = |end: &Endpoint| {
-            // SAFETY: the call is dropped at once, and has no symmetric operands.
+            // SAFETY: the call is dropped immediately, and has no symmetric operands.
             drop(unsafe { end.begin(1, 1, &Operands::NONE, Location::caller()) });
         };
         thread::scope(|scope| {

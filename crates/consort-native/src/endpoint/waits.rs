@@ -21,21 +21,21 @@ use crate::{
 };
 use consort_machine::wait::executor::{Watch, block_on};
 
-/// Nothing to watch: the executor polls without a break.
+/// There is no word to watch: the executor polls continuously.
 struct Unwatched;
 
 impl Watch for Unwatched {
     fn spin(&self, _: &mut u32) {}
 }
 
-/// A word of a heap, for which a PE waits.
+/// A word of a heap that a PE waits for.
 struct Awaited<'j> {
     word: HeapWord<'j>,
     until: Until,
 }
 
 impl Awaited<'_> {
-    /// The word's value, if it is as awaited.
+    /// Returns the word's value, if it satisfies the condition.
     #[inline(always)]
     fn test(&self) -> Option<u64> {
         Some(self.word.load()).filter(|&value| self.until.holds(value))
@@ -43,7 +43,7 @@ impl Awaited<'_> {
 }
 
 impl Watch for Awaited<'_> {
-    /// With a pause of the processor before each look.
+    /// Executes a pause instruction of the processor before each look.
     #[inline(always)]
     fn spin(&self, left: &mut u32) {
         spin_loop();
@@ -55,8 +55,8 @@ impl Watch for Awaited<'_> {
 }
 
 impl Endpoint {
-    /// Waits until `test` returns `Some`, which the PE's operations bring about, up to call
-    /// `number`; or for `limit`, and then returns `None`.
+    /// Waits until `test` returns `Some` because of progress of the PE's operations up to call
+    /// `number`. Returns `None` after `limit`.
     ///
     /// # Errors
     /// When the job has failed.
@@ -72,22 +72,21 @@ impl Endpoint {
         block_on(future, &Unwatched, || 1, pauses)
     }
 
-    /// Polls before the first pause of a wait: few if there are operations, since a pause polls
-    /// them.
+    /// Returns the number of polls before the first pause of a wait. It is small if there are
+    /// operations, because a pause polls them.
     #[inline(always)]
     pub(super) fn polls(&self) -> u32 {
         let Pe { engine, patience, .. } = &*self.pe;
         let polls = patience.get().polls();
         match () {
             () if engine.is_idle() => polls,
-            () if self.job.far().is_some() => 0, // the first pause sends
+            () if self.job.far().is_some() => 0, // the first pause sends packets
             () => POLLS_PER_PROGRESS.min(polls),
         }
     }
 
-    /// Waits until a word of this PE's own heap satisfies `until`, and returns it; or for `limit`,
-    /// and then returns `None`. Operations and callbacks make progress meanwhile, as in every wait
-    /// of the PE.
+    /// Waits until a word of this PE's heap satisfies `until`, and returns it. Returns `None` after
+    /// `limit`. As in every wait of the PE, operations and callbacks make progress.
     ///
     /// # Errors
     /// When the job has failed.
@@ -105,14 +104,14 @@ impl Endpoint {
         block_on(future, &awaited, || self.polls(), pauses)
     }
 
-    /// The longest time that a wait may last before it fails the job, from now on; returns the
-    /// previous one.
+    /// Sets how long a wait may last, from now on, before it fails the job. Returns the previous
+    /// limit.
     pub fn limit_waits(&self, limit: Option<Duration>) -> Option<Duration> {
         self.pe.limit.replace(limit)
     }
 
-    /// Ready when `test` returns `Some`, and with `None` once the wait `is_over`; fails when the
-    /// job has failed.
+    /// Returns a future that is ready with the result of `test` once that is `Some`, or with `None`
+    /// once the wait `is_over`. It fails if the job has failed.
     #[inline(always)]
     fn sound_or_over<T>(
         &self,
@@ -127,7 +126,7 @@ impl Endpoint {
     }
 
     /// Polls `future` in place until it is ready, with the launch's waiting policy. The future
-    /// drives `call`, the last call that was begun.
+    /// drives `call`, the last call that has begun.
     ///
     /// # Errors
     /// When the job has failed.
@@ -137,7 +136,7 @@ impl Endpoint {
         block_on(future, call, || self.polls(), pauses)
     }
 
-    /// As [`Endpoint::block_on`], for a view outside of any collective call, which awaits credits.
+    /// Like [`Endpoint::block_on`], for a view outside of any collective call that awaits credits.
     /// `until` is the call that it waits for all PEs to leave, if any.
     ///
     /// # Errors
@@ -152,9 +151,9 @@ impl Endpoint {
         block_on(future, view, || self.polls(), || Pauses::new(self, until).for_credits())
     }
 
-    /// As [`Endpoint::block_on`], for a future on
+    /// Like [`Endpoint::block_on`], for a future on
     /// [`NotificationBuffers`](crate::NotificationBuffers). `call` is the number of the call that
-    /// it is in, if any.
+    /// the future is in, if any.
     ///
     /// # Errors
     /// When the job has failed.
