@@ -1,4 +1,4 @@
-//! Counters of a call: words on each PE that are 0 when a call begins.
+//! The counters of a call: words on each PE that are 0 when the call begins.
 
 use std::{
     future::{Future, ready},
@@ -10,7 +10,7 @@ use consort_fabric::{Channel, Counters, Op, Rank};
 use super::view::Call;
 use crate::inbox::geometry::{LINE_WORDS, SEQUENCE_BITS, SEQUENCE_MASK};
 
-/// The multiplier of a call's mark. It is odd, so that each bit of the word counts.
+/// The multiplier of a call's mark. It is odd, so that each bit of the word matters.
 const MARK_MIX: u64 = 0xd6e8_feb8_6659_fd93;
 
 impl Counters for Call<'_> {
@@ -18,7 +18,8 @@ impl Counters for Call<'_> {
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
         assert!((counter as usize) < LINE_WORDS, "a call has {LINE_WORDS} counters");
         let word = &self.words[self.line_at(at, Channel::new(0)) + counter as usize];
-        // Acquire and release: the last PE to count observes everything that the others did before.
+        // Acquire and release: the last PE to count observes everything that the others did before
+        // they counted.
         ready(Ok(word.fetch_add(by, AcqRel)))
     }
 

@@ -1,4 +1,4 @@
-//! Memory of far PEs: packets carry what is copied to and from it.
+//! Memory of far PEs. Packets carry what is copied to and from it.
 
 #![expect(unsafe_code, reason = "bytes arrive in memory that the call vouches for")]
 
@@ -28,7 +28,7 @@ use crate::{
 };
 
 impl Call<'_> {
-    /// Exposes memory to a peer if it is far; returns whether it is.
+    /// Exposes memory to a peer if the peer is far. Returns whether it is.
     pub(super) fn expose_far(
         &self,
         to: Rank,
@@ -38,7 +38,7 @@ impl Call<'_> {
     ) -> bool {
         let Some(far) = self.job.far_to(self.group.in_world(to)) else { return false };
         let exposure = self.exposure(self.rank, to, number);
-        // The owner and near peers may access a private target meanwhile.
+        // The owner and near peers may access a private target at the same time.
         let target = &self.operands.target;
         let shared = match kind {
             RemoteKind::Target => Some(Extent::exposed(target.at, target.bytes)),
@@ -52,7 +52,8 @@ impl Call<'_> {
         Exposure { group: self.group.number(), owner, peer, position: self.position, number }
     }
 
-    /// The way to the owner of far memory, its rank in the world, and the memory's name there.
+    /// Returns the link to the owner of far memory, the owner's rank in the world, and the memory's
+    /// name there.
     fn place_of(&self, remote: &Remote) -> (&Far, Rank, Place) {
         let far = self.job.far().expect("a job with far memory has a way to it");
         let pe = self.group.in_world(remote.owner);
@@ -65,7 +66,7 @@ impl Call<'_> {
         (far, pe, place)
     }
 
-    /// The offset in far memory of byte `at` of what the remote stands for.
+    /// Returns the offset in the far memory of byte `at` of the remote buffer.
     fn offset(remote: &Remote, at: usize, bytes: usize) -> usize {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= remote.bytes);
         assert!(inside, "a copy must lie in what is exposed");
@@ -82,7 +83,7 @@ impl Call<'_> {
             far.write(pe, &told, |frame| append_memory(frame, source));
             return Moved::Now(Ok(()));
         }
-        // SAFETY: the source is the call's until the put has ended or is dropped.
+        // SAFETY: the source belongs to the call until the put has ended or is dropped.
         let transfer = unsafe { far.push(pe, (place, at), source) };
         Moved::Sent(Sent { call: self, far, transfer, looked: Looked::default() })
     }
@@ -109,20 +110,20 @@ impl Call<'_> {
                 }
                 None => target,
             };
-            // SAFETY: the target is the call's until the get has ended or is dropped, and what is
-            // kept is the get's.
+            // SAFETY: the target belongs to the call until the get has ended or is dropped, and
+            // `kept` belongs to the get.
             Source::Pulled(unsafe { far.want(pe, (place, at), into) }, kept)
         };
         self.begin_receive();
         Moved::Get(Get { call: self, far, source, target, left, looked: Looked::default() })
     }
 
-    /// Begins a collective of the transport's.
+    /// Begins a collective of the transport.
     #[cold]
     pub(super) fn collect_far(&self, call: VendorCall) -> Moved<'_> {
         let far = self.job.far().expect("only a transport has collectives of its own");
         let (source, target) = (self.resolve(call.source), self.resolve_writable(call.target));
-        // SAFETY: both are the call's until the collective has ended or is dropped.
+        // SAFETY: both belong to the call until the collective has ended or is dropped.
         match unsafe { far.collect(&call, source, target) } {
             Ok(transfer) => Moved::Sent(Sent {
                 call: self,
@@ -138,7 +139,8 @@ impl Call<'_> {
         }
     }
 
-    /// Ready when the far PEs have done all that was put, if anything was.
+    /// Returns a future that is ready when far PEs have completed everything that was put, if
+    /// anything was.
     #[cold]
     pub(super) fn settle_far(&self) -> Moved<'_> {
         match self.job.far() {
@@ -167,7 +169,7 @@ impl VendorCollectives for Call<'_> {
     }
 }
 
-/// A copy to or from a peer's memory: done at once if it is near.
+/// A copy to or from a peer's memory. It is complete at once if the peer is near.
 pub(super) enum Moved<'f> {
     Now(Op),
     Get(Get<'f>),
@@ -175,33 +177,33 @@ pub(super) enum Moved<'f> {
     Settled(Settled<'f>),
 }
 
-/// The last look of this process of which a wait has seen the outcome; `None` before its first
+/// The last look of this process whose outcome a wait has seen; `None` before the wait's first
 /// poll.
 #[derive(Default)]
 struct Looked(Option<u64>);
 
 impl Looked {
-    /// Whether the wait has not been polled yet.
+    /// Returns whether the wait has not been polled yet.
     fn is_new(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Whether this is the first poll, or the process has looked since.
+    /// Returns whether this is the first poll, or the process has looked since.
     fn is_worth_a_test(&mut self, far: &Far) -> bool {
         let last = Some(far.last_look());
         std::mem::replace(&mut self.0, last) != last
     }
 }
 
-/// Where the bytes of a get come from.
+/// The source of a get's bytes.
 enum Source {
-    /// The answer to a question.
+    /// The reply to a request.
     Answer(u64),
-    /// A transfer, into the target or into what is kept. `None` once it has ended.
+    /// A transfer, into the target or into the kept buffer. `None` after it has ended.
     Pulled(Option<Wanted>, Vec<u64>),
 }
 
-/// Ready when bytes of a far PE have arrived, and are copied or combined.
+/// A future that is ready when bytes of a far PE have arrived and been copied or combined.
 pub(super) struct Get<'f> {
     call: &'f Call<'f>,
     far: &'f Far,
@@ -211,12 +213,12 @@ pub(super) struct Get<'f> {
     looked: Looked,
 }
 
-/// Ready when a transfer is done: bytes for a far PE have left, or a collective of the transport's
-/// has ended.
+/// A future that is ready when a transfer is done: bytes for a far PE have left, or a collective of
+/// the transport has ended.
 pub(super) struct Sent<'f> {
     call: &'f Call<'f>,
     far: &'f Far,
-    /// `None` once it has ended.
+    /// `None` after it has ended.
     transfer: Option<Transfer>,
     looked: Looked,
 }
@@ -225,7 +227,7 @@ pub(super) struct Sent<'f> {
 // while a receive is counted.
 unsafe impl Send for Get<'_> {}
 
-/// Ready when far PEs have answered.
+/// A future that is ready when far PEs have replied.
 pub(super) struct Settled<'f> {
     call: &'f Call<'f>,
     far: &'f Far,
@@ -275,11 +277,12 @@ impl Get<'_> {
                 if self.left.is_some() { memory_of(kept, bytes) } else { Some(self.target) }
             }
         };
-        // What has not come is of a call that has failed elsewhere, of which this process is told.
+        // If there is no data, the call has failed in another process, which will notify this
+        // process.
         let Some(data) = data else { return self.call.pending_unwatched(is_new) };
         match self.left {
             Some(left) => self.call.combine_now(self.target, left, data),
-            None if data.at == self.target.at => {} // it was pulled into its place
+            None if data.at == self.target.at => {} // it was pulled into the target
             None => self.target.copy_from(data),
         }
         self.call.end_far_receive();

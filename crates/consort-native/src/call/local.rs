@@ -1,4 +1,4 @@
-//! The calling PE: its rank, and copies and combinations within its own memory.
+//! The calling PE: its rank, and copies and combinations in its own memory.
 
 use std::future::{Future, ready};
 

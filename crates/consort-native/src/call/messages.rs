@@ -1,4 +1,4 @@
-//! Messages and signals: stores into a peer's inbox, and waits on the own inbox.
+//! Messages and signals: stores into a peer's inbox, and waits on the PE's own inbox.
 
 use std::{
     future::{Future, ready},
@@ -89,8 +89,8 @@ impl Messages for Call<'_> {
     ) -> impl Future<Output = Op> {
         let (left, target) = (self.resolve(left), self.resolve_writable(target));
         assert!(left.bytes == target.bytes, "what is combined is of one length");
-        // A message of 8 bytes is combined from its slot; a longer message is received into scratch
-        // first.
+        // A message of 8 bytes is combined from its slot. A longer message is first received into
+        // scratch memory.
         let into =
             if target.bytes == 8 { target } else { self.resolve(Span::incoming(target.bytes)) };
         let received = self.receive_into(channel, step, into);

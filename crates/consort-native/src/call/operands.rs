@@ -6,8 +6,8 @@ use consort_fabric::{Kernel, Layout, Pod, Rank};
 
 use crate::launch::job::Job;
 
-/// A buffer that the caller passes to a call. It is not `Copy`: a copied target could serve as both
-/// source and target of one call.
+/// A buffer that the caller passes to a call. It is not `Copy`, because a copied target could be
+/// both source and target of one call.
 ///
 /// ```compile_fail,E0382
 /// # use consort_native::{Buffer, Operands};
@@ -32,21 +32,21 @@ impl<'b> Buffer<'b> {
         borrow: PhantomData,
     };
 
-    /// A slice to read: a source.
+    /// Returns a buffer that is only read: a source.
     #[inline]
     pub fn source<T: Pod>(data: &'b [T]) -> Self {
         let at = data.as_ptr().cast::<u8>().cast_mut();
         Self { at, bytes: size_of_val(data), symmetric: false, borrow: PhantomData }
     }
 
-    /// A slice to write: a target. The root of a broadcast also reads it.
+    /// Returns a buffer that is written: a target. The root of a broadcast also reads it.
     #[inline]
     pub fn target<T: Pod>(data: &'b mut [T]) -> Self {
         let bytes = size_of_val(data);
         Self { at: data.as_mut_ptr().cast(), bytes, symmetric: false, borrow: PhantomData }
     }
 
-    /// `bytes` of the heap of PE `rank` of the world, from `offset` on.
+    /// Returns the buffer of `bytes` bytes at `offset` of the heap of PE `rank` of the world.
     ///
     /// # Panics
     /// When the range reaches beyond the heap.

@@ -1,7 +1,7 @@
 //! The pending nonblocking calls of a PE in a team, and the credits that wait for them.
 //!
-//! A credit promises that all calls of this PE up to some number are complete. The last of these
-//! calls to complete therefore gives it: on the PE itself (during some other wait) or on its helper
+//! A credit promises that all calls of this PE up to some number are complete. So the last of these
+//! calls to complete gives the credit: on the PE itself (during some other wait) or on its helper
 //! thread. Credits are given under the lock and in order, because each credit implies all earlier
 //! ones.
 
@@ -44,7 +44,7 @@ impl PendingCalls {
     }
 
     /// Records that call `number` is complete, and gives the credits that no pending call holds
-    /// back.
+    /// back any more.
     pub(crate) fn complete(&self, number: u64, give: impl Fn(u64)) {
         let mut entries = self.entries();
         entries.under_way.retain(|&other| other != number);
@@ -58,7 +58,7 @@ impl PendingCalls {
         entries.settle(give);
     }
 
-    /// The number of the first pending call, if there is one.
+    /// Returns the number of the first pending call, if there is one.
     pub(crate) fn first(&self) -> Option<u64> {
         self.entries().under_way.front().copied()
     }

@@ -1,4 +1,4 @@
-//! A handle on a peer's memory.
+//! A handle to a peer's memory.
 
 #![expect(unsafe_code, reason = "an address may go to other threads")]
 
@@ -6,20 +6,19 @@ use consort_fabric::Rank;
 
 use crate::memory::{extent::Extent, region::Memory};
 
-/// A handle on a peer's memory: attached, or directly reachable.
+/// A handle to a peer's memory, attached or directly accessible.
 #[derive(Debug)]
 pub struct Remote {
     pub(super) at: *mut u8,
     pub(super) bytes: usize,
     pub(super) owner: Rank,
     pub(super) kind: RemoteKind,
-    /// The extent of the buffer that this is a part of, if peers may write that buffer.
+    /// The extent of the whole buffer, if peers may write to it.
     pub(super) extent: Extent,
-    /// The call in which it was exposed: the job, the group, and the call's window position.
+    /// The call that exposed the buffer: the job, the group, and the call's window position.
     pub(super) job: u64,
     pub(super) group: u64,
     pub(super) position: usize,
-    /// The number of the exposure.
     pub(super) exposure: u32,
 }
 
@@ -31,28 +30,28 @@ pub(super) enum RemoteKind {
     Target,
     /// Exposed symmetric memory, which lives as long as the job.
     Symmetric,
-    /// Symmetric memory reached without an exposure: there is nothing to detach.
+    /// Symmetric memory that is accessed without an exposure, so there is nothing to detach.
     Reached,
-    /// What a far PE exposes.
+    /// Memory that a far PE exposes.
     Far,
-    /// Symmetric memory of a far PE, from the offset that is the address on.
+    /// Symmetric memory of a far PE. The address is its offset.
     FarHeap,
 }
 
-// SAFETY: the address is only used through `Call`, by the rules at the head of `rendezvous`.
+// SAFETY: the address is only used through `Call`, by the rules at the beginning of `rendezvous`.
 unsafe impl Send for Remote {}
 
 // SAFETY: a remote is read-only data.
 unsafe impl Sync for Remote {}
 
 impl Remote {
-    /// Whether its owner shares no memory with this process.
+    /// Returns whether the owner shares no memory with this process.
     #[inline(always)]
     pub(super) fn is_far(&self) -> bool {
         matches!(self.kind, RemoteKind::Far | RemoteKind::FarHeap)
     }
 
-    /// Bytes `at..at + bytes` of the remote buffer. Panics if they reach beyond it.
+    /// Returns bytes `at..at + bytes` of the remote buffer. Panics if they reach beyond it.
     #[inline(always)]
     pub(super) fn part(&self, at: usize, bytes: usize) -> Memory {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= self.bytes);

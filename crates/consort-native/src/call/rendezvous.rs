@@ -1,19 +1,19 @@
 //! Rendezvous: private buffers that PEs expose to their peers.
 //!
-//! A PE passes a peer the place of its buffer. It may not return before the peer has detached the
-//! buffer, or can no longer access it:
+//! A PE passes the place of its buffer to a peer. It must not return before the peer has detached
+//! the buffer or can no longer access it:
 //!
 //! | | owner | peer |
 //! | --- | --- | --- |
-//! | as a rule | waits until it has as many detaches as exposures | copies, detaches |
+//! | normally | waits until it has as many detaches as exposures | copies, detaches |
 //! | once the job has failed | waits until no peer is accessing | does not begin to copy |
 //!
-//! The second row is implemented by `state::accessing`. A private buffer is passed by its address,
-//! which is only valid within the process; shared memory is passed by its offset in the segment.
+//! `state::accessing` implements the second row. A private buffer is passed by its address, which
+//! is only valid within the process. Shared memory is passed by its offset in the segment.
 //!
-//! If PEs of other processes share memory with this one, a private buffer is staged
-//! (`heap::staging`): what is exposed to them is a copy in shared memory, in the segment or in an
-//! extent, which the peer maps when it first attaches a buffer there.
+//! If PEs of other processes share memory with this process, a private buffer is staged
+//! (`heap::staging`). They get a copy in shared memory, in the segment or in an extent. A peer maps
+//! an extent when it first attaches a buffer in it.
 
 use std::{
     future::{Future, ready},
@@ -39,7 +39,7 @@ use crate::{
     state::accessing::Accessing,
 };
 
-/// The sequence word of an exposure that is attached; the word of no call.
+/// The sequence word of an exposure that has been attached. No call has this word.
 const TAKEN: u64 = 0;
 /// The word of an exposure to a far PE.
 const FAR: u64 = RemoteKind::Far as u64;
@@ -47,7 +47,7 @@ const FAR: u64 = RemoteKind::Far as u64;
 const IN_EXTENT: u64 = u64::MAX;
 
 impl Call<'_> {
-    /// Fails the job: the owner of `remote` and this PE disagree on the length of a block.
+    /// Fails the job because the owner of `remote` and this PE disagree on the length of a block.
     #[cold]
     fn disagree(&self, remote: &Remote, bytes: usize) -> Poisoned {
         let world = |rank| self.group.in_world(rank);
@@ -61,12 +61,12 @@ impl Call<'_> {
     }
 
     /// Exposes a buffer to a peer in a line that `write` fills, and marks that this call has
-    /// exposed one of this kind.
+    /// exposed a buffer of this kind.
     #[inline(always)]
     fn publish_exposure(&self, to: Rank, exposure: u32, mark: u8, write: impl FnOnce(&Line)) {
         self.exposed.store(self.exposed.load(Relaxed) | mark, Relaxed);
-        // Only this function writes such lines, and each again only when the peer has detached what
-        // it exposed before. So what a peer reads from one was exposed as it is.
+        // Only this function writes such lines, and it rewrites a line only after the peer has
+        // detached the previous exposure. So the peer always reads a complete exposure.
         let line_at = self.group.exposure_at(to, self.rank, self.position, exposure);
         let line = self.group.line_at(line_at);
         self.group.count_exposure(to, self.position, exposure, self.word);
@@ -75,15 +75,16 @@ impl Call<'_> {
         self.tell(to, line_at, LINE_WORDS);
     }
 
-    /// Waits until no peer can access the buffers that this PE has exposed. The job has failed.
+    /// Waits until no peer can access the buffers that this PE has exposed. The job must have
+    /// failed.
     #[cold]
     fn drain(&self) {
         let peers = (0..self.size()).map(Rank).filter(|&peer| peer != self.rank);
         peers.flat_map(|peer| &self.state(peer).accessing).for_each(Accessing::drain);
     }
 
-    /// Ends the exposures of a call. If a buffer is still attached, fails the job and drains
-    /// accesses.
+    /// Ends the exposures of a call. If a buffer is still attached, fails the job and waits for
+    /// accesses to end.
     #[cold]
     fn end_exposures(&self) {
         let exposed = self.group.exposed(self.position);
@@ -106,15 +107,15 @@ impl Call<'_> {
     }
 }
 
-/// Private buffers where peers of other processes reach them.
+/// Private buffers in memory that peers of other processes can access.
 impl Call<'_> {
-    /// Where this PE exposes private buffers to near PEs of other processes.
+    /// Returns the memory in which this PE exposes private buffers to near PEs of other processes.
     fn staging(&self) -> Option<&Staging> {
         self.job.staging(self.group.in_world(self.rank))
     }
 
-    /// Where a span is staged that this PE exposes to a peer, if it must be: its owner and all
-    /// peers use a target in one place.
+    /// Returns the staging for a span that this PE exposes to a peer, if the span must be staged. A
+    /// private target must always be staged, because its owner and all peers use it in one place.
     fn staging_for(&self, to: Rank, span: Span) -> Option<&Staging> {
         let staging = self.staging().filter(|_| self.is_private(span))?;
         let is_read = span.place == Place::Source;
@@ -134,7 +135,6 @@ impl Call<'_> {
         Memory { at: staged.block.at(bytes), bytes, shared: Some(Extent::WORDS) }
     }
 
-    /// Whether a span is of a buffer that is private.
     fn is_private(&self, span: Span) -> bool {
         match span.place {
             Place::Source => !self.operands.source.symmetric,
@@ -143,7 +143,7 @@ impl Call<'_> {
         }
     }
 
-    /// Fails the job: the system has refused memory for a copy.
+    /// Fails the job because the system has refused memory for a copy.
     #[cold]
     fn has_no_room(&self, reason: &NoMemory) -> Poisoned {
         let reason = format!("{reason}, or use symmetric memory in calls");
@@ -151,10 +151,10 @@ impl Call<'_> {
         Poisoned
     }
 
-    /// Where a part of a private buffer is exposed: in a copy.
+    /// Returns the place where a part of a private buffer is exposed: in a copy.
     #[cold]
     fn stage(&self, staging: &Staging, span: Span) -> Result<(Memory, StagedBlock), Box<NoMemory>> {
-        // Its owner uses the copy of a target too, so it is one of the whole.
+        // The owner of a target uses the copy too, so it is a copy of the whole target.
         let whole = if span.place == Place::Target { self.whole_target() } else { span };
         let staged = match staging.find(self.call_key(), whole) {
             Some(staged) => staged,
@@ -200,13 +200,13 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// The copy in an extent that a line exposes. The job has failed if this process cannot map it;
-    /// then the wait for the line finds that out.
+    /// Returns the address of the copy in an extent that a line exposes. If this process cannot map
+    /// the extent, the job fails, and the wait for the line then reports that.
     #[cold]
     #[inline(never)]
     fn attach_staged(&self, line: &Line) -> Option<*mut u8> {
         let [place, bytes, _, file_at, extent_bytes] = [0, 1, 2, 3, 4].map(|at| line.read(at));
-        // The words come from a `usize`, but the file's offset.
+        // All words except the file's offset were written from a `usize`.
         let size = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
         match self.job.extents.find(file_at, size(extent_bytes)) {
             Ok(segment) => Some(segment.at(size(place), size(bytes))),
@@ -217,7 +217,7 @@ impl Call<'_> {
         }
     }
 
-    /// A private target that is exposed: itself, or where it is staged.
+    /// Returns the place of an exposed private target: the target itself, or its staged copy.
     #[cold]
     #[inline(never)]
     pub(super) fn lent_target(&self) -> (*mut u8, usize, Option<Extent>) {
@@ -230,8 +230,9 @@ impl Call<'_> {
         (Self::staged_memory(&staged).at, bytes, Some(Extent::WORDS))
     }
 
-    /// Frees what is staged: no peer has it any more. A target is copied back if all peers have
-    /// detached it, also if the job has failed since: the call may still return.
+    /// Frees the staged copies, which no peer uses any more. If all peers have detached a target,
+    /// it is copied back, even if the job has failed since then, because the call may still return
+    /// successfully.
     #[cold]
     fn unstage(&self, staging: &Staging, are_detached: bool) {
         self.exposed.store(self.exposed.load(Relaxed) & !STAGED, Relaxed);
@@ -293,7 +294,7 @@ impl Rendezvous for Call<'_> {
         let (word, position) = (self.word, self.position);
         let (job, group) = (self.job.number(), self.group.number());
         assert!(word != TAKEN, "buffers are attached in calls");
-        // Both words come from a `usize`.
+        // Both words were written from a `usize`.
         let size = |word: u64| usize::try_from(word).unwrap_or(0);
         let segment = &self.job.segment;
         self.when_word(line_at + PAYLOAD_WORDS, move |seen| {
@@ -315,7 +316,8 @@ impl Rendezvous for Call<'_> {
                 };
                 let extent = Extent::shown(line, 3);
                 line.publish(TAKEN); // an exposure is attached once
-                // The word may be as it was before, but the next wait for it is a new one.
+                // The word may be the same as before this wait, but the next wait for it is a new
+                // wait.
                 if self.watched.load(Relaxed) == line_at + PAYLOAD_WORDS {
                     self.watched.store(NO_WORD, Relaxed);
                 }
@@ -358,7 +360,7 @@ impl Rendezvous for Call<'_> {
     fn await_detached(&self) -> impl Future<Output = Op> {
         let (group, position) = (self.group, self.position);
         self.when_word(group.detached_at(self.rank, position), move |detached| {
-            // What all peers have detached they have attached, so its numbers are free again.
+            // Whatever the peers have detached they had attached, so its numbers are free again.
             let is_over = detached == group.exposed(position);
             is_over.then(|| {
                 group.free_exposures(position);

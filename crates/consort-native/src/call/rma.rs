@@ -21,7 +21,7 @@ use crate::{
 };
 
 impl Call<'_> {
-    /// Runs `copy` on a remote buffer. Its owner waits meanwhile, even if the job fails.
+    /// Runs `copy` on a remote buffer. Its owner waits during the copy, even if the job fails.
     #[inline(always)]
     fn accessing(&self, remote: &Remote, copy: impl FnOnce()) -> Op {
         // Another job's owner would not wait for this access.
@@ -50,7 +50,8 @@ impl Call<'_> {
 }
 
 impl Call<'_> {
-    /// Ready when all that was put is complete, as it is at once where all PEs are near.
+    /// Returns a future that is ready when all puts are complete. They are complete at once if all
+    /// PEs are near.
     #[inline(always)]
     fn settled(&self) -> Moved<'_> {
         if self.exposed.load(Relaxed) & UNSENT != 0 {
@@ -59,7 +60,7 @@ impl Call<'_> {
         Moved::Now(Ok(()))
     }
 
-    /// A handle on symmetric memory of a far peer.
+    /// Returns a handle to symmetric memory of a far peer.
     #[cold]
     fn reach_far(&self, peer: Rank, span: Span) -> Remote {
         let is_reached = match span.place {
@@ -173,7 +174,7 @@ impl Rma for Call<'_> {
 
     #[inline(always)]
     fn fence(&self) -> impl Future<Output = Op> {
-        fence(Release); // pairs with the acquire of the receiver's wait; puts are complete by then
+        fence(Release); // pairs with the acquire of the receiver's wait: puts are complete by then
         self.settled()
     }
 

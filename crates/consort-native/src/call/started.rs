@@ -1,4 +1,4 @@
-//! A nonblocking call that has its number: the state that its operation owns.
+//! A nonblocking call that has a number: the state that its operation owns.
 
 #![expect(unsafe_code, reason = "declares what its callers must see to")]
 
@@ -10,8 +10,8 @@ use crate::{
 };
 use consort_machine::panic::Panic;
 
-/// State that all nonblocking calls of one PE in one team share. Each PE has its own copy: with one
-/// for all PEs, each call would move the cache line of its reference count between cores.
+/// State that all nonblocking calls of one PE in one team share. Each PE has its own copy. If all
+/// PEs shared one, each call would move the cache line of its reference count between cores.
 #[derive(Debug)]
 pub(crate) struct CallContext {
     pub(crate) job: Arc<Job>,
@@ -20,34 +20,34 @@ pub(crate) struct CallContext {
     pub(crate) pending_calls: Arc<PendingCalls>,
 }
 
-/// A nonblocking call whose number is taken, to be driven by an operation.
+/// A nonblocking call that has a number and that an operation drives.
 #[derive(Debug)]
 pub struct StartedCall {
     pub(crate) context: Arc<CallContext>,
     pub(crate) number: u64,
     pub(crate) word: u64,
-    /// Memory for partial results and incoming messages; goes back to the engine on drop.
+    /// Memory for partial results and incoming messages. It goes back to the engine on drop.
     pub(crate) scratch: Option<Segment>,
 }
 
 impl StartedCall {
-    /// The call's number in the team.
+    /// Returns the call's number in the team.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The job.
+    /// Returns the job.
     #[must_use]
     pub fn job(&self) -> &Job {
         &self.context.job
     }
 
-    /// The call's view, for the future that drives the call.
+    /// Returns the call's view, for the future that drives the call.
     ///
     /// # Safety
-    /// To be called once. One future at a time drives the call: [`Call`] is `Sync` only so that
-    /// such a future may move to another thread.
+    /// Must be called only once. One future at a time drives the call: [`Call`] is `Sync` only so
+    /// that such a future may move to another thread.
     #[must_use]
     pub unsafe fn call<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
         let Self { context, number, word, scratch } = self;
@@ -59,14 +59,14 @@ impl StartedCall {
         call
     }
 
-    /// Completes the call: gives the credits that waited for it.
+    /// Completes the call, and gives the credits that waited for it.
     pub fn complete(&self) {
         let CallContext { group, pending_calls, .. } = &*self.context;
         group.move_on(true);
         pending_calls.complete(self.number, |credit| group.give_credit(credit));
     }
 
-    /// Fails the job because the call panicked. To be called before its exposures end.
+    /// Fails the job because the call panicked. Must be called before the call's exposures end.
     #[cold]
     pub fn fail(&self, panic: &Panic) {
         let CallContext { job, group, .. } = &*self.context;

@@ -1,4 +1,5 @@
-//! Which parts of a peer's memory a call reaches, its panics where it cannot; pairwise exchanges.
+//! Tests of what a call can access of a peer's memory and of the panics otherwise, and of pairwise
+//! exchanges.
 
 #![expect(unsafe_code, reason = "makes a view")]
 
@@ -25,7 +26,6 @@ use crate::{
 
 const HEAP_BYTES: usize = 4096;
 
-/// A job of two PEs.
 fn job() -> Arc<Job> {
     let config = Config { heap_bytes: HEAP_BYTES, ..Config::of_two() };
     Job::new(config).expect("a small heap")
@@ -39,13 +39,13 @@ fn on_buffers<R>(
 ) -> R {
     let endpoint = Endpoint::new(job, Rank(0)).expect("memory");
     let operands = Operands { source, target, ..Operands::NONE };
-    // SAFETY: nothing but `does` drives the call.
+    // SAFETY: only `does` drives the call.
     let call = unsafe { endpoint.begin(1, 1, &operands, Location::caller()) };
     does(&call)
 }
 
-/// Runs `does` on a call of PE 0. The source and the target of the call are 64 bytes of the heap
-/// from these offsets on, or absent.
+/// Runs `does` on a call of PE 0. The source and the target of the call are 64 bytes of the heap at
+/// these offsets, or absent.
 fn on_pe_0<R>(offsets: [Option<usize>; 2], does: impl FnOnce(&Call<'_>) -> R) -> R {
     let job = job();
     let buffers = offsets.map(|at| match at {
@@ -55,7 +55,7 @@ fn on_pe_0<R>(offsets: [Option<usize>; 2], does: impl FnOnce(&Call<'_>) -> R) ->
     on_buffers(Arc::clone(&job), buffers, does)
 }
 
-/// The offset of a remote in PE 1's heap.
+/// Returns the offset of a remote in PE 1's heap.
 fn offset(call: &Call<'_>, remote: &Remote) -> usize {
     remote.at.addr() - call.heap(Rank(1)).addr()
 }
@@ -85,7 +85,7 @@ fn scratch_memory_is_not_reached() {
     on_pe_0([None, None], |call| call.reach(Rank(1), Span::accumulator(8)));
 }
 
-/// Otherwise a message could write what peers take for an exposed buffer's address.
+/// Otherwise a message could overwrite what peers read as the address of an exposed buffer.
 #[test]
 fn no_message_reaches_past_the_inboxes() {
     on_pe_0([Some(0), None], |call| {
@@ -103,7 +103,7 @@ fn no_message_reaches_past_the_inboxes() {
     });
 }
 
-/// The program's error then names the rank, and not an index into memory that it never sees.
+/// The error names the rank that the program uses, and not an index into internal memory.
 #[test]
 fn rank_outside_the_team_is_named() {
     type Use = fn(&Call<'_>, Rank);
@@ -145,7 +145,7 @@ fn a_number_is_exposed_once() {
     });
 }
 
-/// It writes the target as private memory, which peers would access at the same time.
+/// A receive writes the target as private memory, and peers would access it at the same time.
 #[test]
 #[should_panic(expected = "a target is not exposed during a receive")]
 fn no_target_is_exposed_during_a_receive() {
@@ -180,7 +180,7 @@ fn a_remote_of_another_job_is_refused() {
     });
 }
 
-/// It would write past its target, or as private memory what peers access by then.
+/// Another poll would write past the target, or write as private memory what peers access by then.
 #[test]
 fn no_receive_goes_on_after_its_end() {
     let received = [8, 56, 64].map(|bytes| {
@@ -196,11 +196,11 @@ fn no_receive_goes_on_after_its_end() {
     assert!(received.iter().all(Result::is_err), "{received:?}");
 }
 
-/// Bytes of successive pairwise exchanges: data that is longer than a word has other slots.
+/// The lengths in bytes of successive pairwise exchanges. Data longer than a word uses other slots.
 const EXCHANGED: [usize; 12] = [24, 24, 8, 8, 24, 20, 1, 24, 16, 9, 3, 17];
 
 /// Exchanges data of two PEs. In each exchange one of them is ahead: it ends the exchange and
-/// begins the next, and only then does the other one look for its data.
+/// begins the next before the other looks for the data.
 fn exchange_with_one_ahead(is_nonblocking: bool) {
     const ALL: usize = EXCHANGED.len() * PAIRWISE_BYTES;
     let job = job();
@@ -220,7 +220,7 @@ fn exchange_with_one_ahead(is_nonblocking: bool) {
     let endpoints = pes.map(|pe| Endpoint::new(Arc::clone(&job), pe).expect("memory"));
     let calls = pes.map(|pe| {
         let (endpoint, operands) = (&endpoints[pe.index()], &operands[pe.index()]);
-        // SAFETY: the PE's only call, whose futures are polled one at a time.
+        // SAFETY: this is the PE's only call, and its futures are polled one at a time.
         let mut call = unsafe { endpoint.begin(1, 1, operands, Location::caller()) };
         if is_nonblocking {
             call.set_nonblocking();
@@ -262,7 +262,7 @@ fn a_peer_may_be_one_pairwise_exchange_ahead() {
     exchange_with_one_ahead(true);
 }
 
-/// It would write into the slot of another operation.
+/// A longer exchange would write into the slot of another operation.
 #[test]
 #[should_panic(expected = "a pairwise exchange is of at most 24 bytes")]
 fn no_pairwise_exchange_is_of_more_than_24_bytes() {
@@ -272,7 +272,7 @@ fn no_pairwise_exchange_is_of_more_than_24_bytes() {
     });
 }
 
-/// Private buffers of processes that share memory.
+/// Tests of private buffers of processes that share memory.
 #[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
 mod staged {
     use std::task::Poll;
@@ -288,7 +288,7 @@ mod staged {
         },
     };
 
-    /// The output of a future that is ready.
+    /// Returns the output of a future that is already ready.
     fn now<T>(future: impl Future<Output = Op<T>>) -> T {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(output) => output.expect("no failure"),
@@ -296,7 +296,7 @@ mod staged {
         }
     }
 
-    /// A call returns without an error if it was over before the job has failed. Then its result must be
+    /// If a call is over before the job fails, it returns without an error. Then its result must be
     /// there.
     #[test]
     fn staged_target_comes_back_if_the_job_fails_after_the_last_detach() {
@@ -317,7 +317,7 @@ mod staged {
         let given = Operands { source: Buffer::source(&source[..]), ..Operands::NONE };
         let ends = [(owner, 0), (peer, 1)]
             .map(|(job, pe)| Endpoint::new(Arc::clone(job), Rank(pe)).expect("memory"));
-        // SAFETY: the only calls, whose futures are polled one at a time.
+        // SAFETY: these are the only calls, and their futures are polled one at a time.
         let mine = unsafe { ends[0].begin(1, 1, &lent, Location::caller()) };
         // SAFETY: as above.
         let other = unsafe { ends[1].begin(1, 1, &given, Location::caller()) };

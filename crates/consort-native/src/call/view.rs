@@ -26,7 +26,7 @@ use crate::{
 pub struct Call<'c> {
     pub(super) job: &'c Job,
     pub(super) group: &'c Group,
-    /// The rank in the group, as all ranks here are.
+    /// The rank in the group, like all ranks here.
     pub(super) rank: Rank,
     /// The window position: the call's number modulo the window.
     pub(super) position: usize,
@@ -35,14 +35,14 @@ pub struct Call<'c> {
     pub(super) word: u64,
     pub(super) scratch: &'c Segment,
     pub(super) operands: &'c Operands<'c>,
-    /// The kinds of buffers that this PE has exposed: a sum of `SOURCE`, `TARGET`, `SYMMETRIC`
-    /// and `STAGED`; and `UNSENT`.
+    /// The kinds of buffers that this PE has exposed: a sum of `SOURCE`, `TARGET`, `SYMMETRIC` and
+    /// `STAGED`. Also `UNSENT`.
     pub(super) exposed: AtomicU8,
-    /// The number of receives that have begun and not ended.
+    /// The number of receives that have begun but not ended.
     pub(super) receiving: AtomicUsize,
     /// Whether an operation drives the call.
     pub(super) is_nonblocking: bool,
-    /// The index of the word that the pending wait watches; `NO_WORD` if it watches none.
+    /// The index of the word that the pending wait watches, or `NO_WORD` if it watches none.
     pub(super) watched: AtomicUsize,
     /// The value of that word when it was last polled.
     pub(super) seen: AtomicU64,
@@ -52,17 +52,17 @@ pub struct Call<'c> {
 pub(super) const SOURCE: u8 = 1;
 pub(super) const TARGET: u8 = 2;
 pub(super) const SYMMETRIC: u8 = 4;
-/// The target is used where it is staged.
+/// The call uses the staged copy of the target.
 pub(super) const STAGED: u8 = 8;
 
-/// Packets for far PEs may wait to be sent.
+/// Packets for far PEs may still have to be sent.
 pub(super) const UNSENT: u8 = 16;
 
-/// The index of no word.
+/// The index that means no word.
 pub(super) const NO_WORD: usize = usize::MAX;
 
 // SAFETY: the buffers are borrowed for the call, and only the future that drives the call accesses
-// them through it; the scratch memory belongs to this PE's endpoint, which makes one call at a
+// them through it. The scratch memory belongs to this PE's endpoint, which makes one call at a
 // time.
 unsafe impl Send for Call<'_> {}
 
@@ -96,8 +96,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The index of the word that the pending wait watches, if it watches one. A wait that is over
-    /// has seen its word change.
+    /// Returns the index of the word that the pending wait watches, if it watches one. If the word
+    /// has changed, the wait is over.
     #[cold]
     pub(crate) fn awaited_word(&self) -> Option<usize> {
         let at = self.watched.load(Relaxed);
@@ -105,12 +105,11 @@ impl<'c> Call<'c> {
         (word.load(Relaxed) == self.seen.load(Relaxed)).then_some(at)
     }
 
-    /// Marks the call as driven by an operation.
     pub(crate) fn set_nonblocking(&mut self) {
         self.is_nonblocking = true;
     }
 
-    /// The index of the first word of a channel's line for this call, in the inbox of `pe`.
+    /// Returns the index of the first word of a channel's line for this call, in the inbox of `pe`.
     #[inline(always)]
     pub(super) fn line_at(&self, pe: Rank, channel: Channel) -> usize {
         let Geometry { per_pe, stride, .. } = self.group.memory.geometry;
@@ -118,11 +117,11 @@ impl<'c> Call<'c> {
         pe.index() * per_pe + line * LINE_WORDS
     }
 
-    /// The index of the sequence word of a short slot, in the inbox of `pe`: for a signal, or for a
-    /// message of 8 bytes, whose payload is in the word before.
+    /// Returns the index of the sequence word of a short slot in the inbox of `pe`, for a signal or
+    /// for a message of 8 bytes. The payload of a message is in the word before it.
     ///
-    /// The second signal word shares a short slot with the previous call. Thus the entry signal of
-    /// a barrier travels with the exit signal of the previous call, which is often sent just before
+    /// The second signal word shares a short slot with the previous call. So the entry signal of a
+    /// barrier travels with the exit signal of the previous call, which is often sent just before
     /// it.
     #[inline(always)]
     pub(super) fn short_slot_at(&self, pe: Rank, channel: Channel) -> usize {
@@ -137,13 +136,13 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The word at an index in the inbox of `pe`.
+    /// Returns the word at an index in the inbox of `pe`.
     #[inline(always)]
     pub(super) fn word_for(&self, pe: Rank, at: usize) -> &'c LineWord {
         self.words.get(at).unwrap_or_else(|| self.refuse(pe))
     }
 
-    /// Panics because the place of a message for `pe` is in no inbox.
+    /// Panics because no inbox contains the place of a message for `pe`.
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(&self, pe: Rank) -> ! {
@@ -153,12 +152,12 @@ impl<'c> Call<'c> {
         panic!("an algorithm uses a channel that the inbox of PE {pe} does not have")
     }
 
-    /// The indices of the sequence words of this PE and of `peer` in their next pairwise operation,
-    /// and the word that both store. Each is preceded by the data: by a word of it, or by up to
-    /// three if `is_wide`.
+    /// Returns the indices of the sequence words of this PE and of `peer` in their next pairwise
+    /// operation, and the word that both store. The data comes before each sequence word: one word,
+    /// or up to three if `is_wide`.
     ///
-    /// They are in the pair's lines. Nonblocking calls may be far ahead of the peer, and use the
-    /// channel's short slots or lines.
+    /// Blocking calls use the pair's lines. Nonblocking calls may be far ahead of the peer, so they
+    /// use the channel's short slots or lines.
     #[inline(always)]
     pub(super) fn pair_at(
         &self,
@@ -179,12 +178,12 @@ impl<'c> Call<'c> {
             return (mine, others, word);
         }
         let (mine, others, turn) = self.group.pair(peer).next(is_wide);
-        // A call may have several operations of one step, of which a slot may not take an earlier
-        // one for a later one.
+        // A call may have several operations with the same step. The turn distinguishes an earlier
+        // operation from a later one in the same slot.
         (mine, others, word.wrapping_add((turn as u64) << SEQUENCE_BITS))
     }
 
-    /// Writes the data of a message that is at most a wide slot, before its sequence word `at`.
+    /// Writes a message's data, at most a wide slot, before its sequence word `at`.
     #[inline(always)]
     pub(super) fn write_before(&self, at: usize, data: Memory) {
         if data.bytes == 8 {
@@ -228,7 +227,8 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The words with data of `bytes` in the slot that ends with the sequence word `at`.
+    /// Returns the words that hold `bytes` bytes of data in the slot that ends with the sequence
+    /// word `at`.
     fn words_before(&self, at: usize, bytes: usize) -> &[LineWord] {
         assert!(
             bytes <= PAIRWISE_BYTES,
@@ -237,8 +237,8 @@ impl<'c> Call<'c> {
         &self.words[at - bytes.div_ceil(8)..at]
     }
 
-    /// The poll result of a wait that is not over, after it saw the value `seen` in word `watched`.
-    /// The executor may spin until this word has another value.
+    /// Returns the poll result of a wait that is not over after it saw the value `seen` in word
+    /// `watched`. The executor may spin until this word has another value.
     #[inline(always)]
     pub(super) fn pending<T>(&self, watched: usize, seen: u64) -> Poll<Op<T>> {
         if self.job.is_poisoned() {
@@ -252,8 +252,8 @@ impl<'c> Call<'c> {
         Poll::Pending
     }
 
-    /// As [`Self::pending`], for a wait that watches no inbox word. `is_new` if it is pending for
-    /// the first time.
+    /// Like [`Self::pending`], for a wait that watches no inbox word. `is_new` means that it is
+    /// pending for the first time.
     #[inline(always)]
     pub(super) fn pending_unwatched<T>(&self, is_new: bool) -> Poll<Op<T>> {
         if self.job.is_poisoned() {
@@ -266,26 +266,24 @@ impl<'c> Call<'c> {
         Poll::Pending
     }
 
-    /// The state of a member that does not depend on the team.
+    /// Returns a member's state that does not depend on the team.
     #[inline(always)]
     pub(super) fn state(&self, pe: Rank) -> &PeState {
         &self.job.states[self.group.in_world(pe).index()]
     }
 
-    /// The base address of a member's heap.
     #[inline(always)]
     pub(super) fn heap(&self, pe: Rank) -> *mut u8 {
         self.job.heap(self.group.in_world(pe))
     }
 
-    /// The base address of a member's message buffer.
     #[inline(always)]
     pub(super) fn buffer(&self, pe: Rank) -> *mut u8 {
         self.job.buffer(self.group.in_world(pe))
     }
 
-    /// Tells a peer of words that were stored for it, if it must be; see [`Group::tell`]. If
-    /// it is far, the end of the call sees to it that they are sent.
+    /// Notifies a peer of words that were stored for it, if necessary; see [`Group::tell`]. If the
+    /// peer is far, the end of the call ensures that they are sent.
     #[inline(always)]
     pub(super) fn tell(&self, to: Rank, at: usize, words: usize) {
         if self.job.must_tell() {
@@ -306,7 +304,7 @@ impl<'c> Call<'c> {
         self.word.wrapping_add(u64::from(step))
     }
 
-    /// The memory of a span of this PE. Panics if the span reaches beyond its buffer.
+    /// Returns the memory of a span of this PE. Panics if the span reaches beyond its buffer.
     #[inline(always)]
     pub(super) fn resolve(&self, span: Span) -> Memory {
         let half = self.scratch.bytes() / 2;
@@ -342,25 +340,25 @@ impl<'c> Call<'c> {
         self.resolve(span)
     }
 
-    /// Counts a receive that begins: its memory is resolved now.
+    /// Counts a receive that begins. Its memory is resolved now.
     #[inline(always)]
     pub(super) fn begin_receive(&self) {
         self.receiving.store(self.receiving.load(Relaxed) + 1, Relaxed);
     }
 
-    /// Counts a receive that has ended. A poll after that finds no word to wait for, and panics.
+    /// Counts a receive that has ended. A later poll finds no word to wait for and panics.
     #[inline(always)]
     pub(super) fn end_receive(&self, at: &mut usize) {
         *at = NO_WORD;
         self.receiving.store(self.receiving.load(Relaxed) - 1, Relaxed);
     }
 
-    /// Counts a receive that has ended, of what a far PE has sent.
+    /// Counts the end of a receive of data from a far PE.
     pub(super) fn end_far_receive(&self) {
         self.receiving.store(self.receiving.load(Relaxed) - 1, Relaxed);
     }
 
-    /// `target = left (op) right` with the call's operator.
+    /// Computes `target = left (op) right` with the call's operator.
     #[inline(always)]
     pub(crate) fn combine_now(&self, target: Memory, left: Memory, right: Memory) {
         if let Some(kernel) = &self.operands.kernel {
@@ -368,7 +366,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// `target = left (op) right` on words of 8 bytes.
+    /// Computes `target = left (op) right` on 8-byte words.
     #[inline(always)]
     pub(super) fn combine_word(&self, target: Word, left: u64, mut right: u64) {
         if let Some(kernel) = &self.operands.kernel {

@@ -1,4 +1,4 @@
-//! The futures of a call's waits. They never spin: a pending one names the word to watch.
+//! The futures of a call's waits. They never spin: a pending future reports the word to watch.
 
 #![expect(unsafe_code, reason = "a message is received into memory that the call vouches for")]
 
@@ -18,7 +18,7 @@ use crate::{
 };
 use consort_machine::wait::executor::Watch;
 
-/// A wait for a step is over when the word is ahead of the step by less than this.
+/// A wait for a step is over if the word is less than this many steps ahead of it.
 const STEPS_AHEAD: u64 = 1 << 32;
 
 impl Watch for Call<'_> {
@@ -41,7 +41,7 @@ impl Call<'_> {
         When { call: self, test, is_new: true }
     }
 
-    /// As [`Self::when`], for a test of one word: the executor watches it.
+    /// Like [`Self::when`], for a test of one word: the executor watches it.
     #[inline(always)]
     pub(super) fn when_word<'f, T>(
         &'f self,
@@ -52,7 +52,8 @@ impl Call<'_> {
     }
 }
 
-/// Ready when `test` returns `Some` for the word at index `at` of the group's memory.
+/// A future that is ready when `test` returns `Some` for the word at index `at` of the group's
+/// memory.
 pub(super) struct WhenWord<'f, F> {
     call: &'f Call<'f>,
     at: usize,
@@ -71,11 +72,11 @@ impl<T, F: Fn(u64) -> Option<T>> Future for WhenWord<'_, F> {
     }
 }
 
-/// Ready when `test` returns `Some`; fails when the job has failed.
+/// A future that is ready when `test` returns `Some`, and fails when the job has failed.
 pub(super) struct When<'f, F> {
     pub(super) call: &'f Call<'f>,
     pub(super) test: F,
-    /// Whether it has not been pending yet.
+    /// Whether the future has not been pending yet.
     pub(super) is_new: bool,
 }
 
@@ -94,7 +95,7 @@ impl<T, F: Fn() -> Option<T> + Unpin> Future for When<'_, F> {
     }
 }
 
-/// Pending on its first poll if `is_due`, then ready.
+/// A future that is pending on its first poll if `is_due`, then ready.
 pub(super) struct YieldNow<'f> {
     pub(super) call: &'f Call<'f>,
     pub(super) is_due: bool,
@@ -112,7 +113,7 @@ impl Future for YieldNow<'_> {
     }
 }
 
-/// Ready when the word at index `at` has reached `word`.
+/// A future that is ready when the word at index `at` has reached `word`.
 pub(super) struct Wait<'f> {
     pub(super) call: &'f Call<'f>,
     pub(super) at: usize,
@@ -133,20 +134,21 @@ impl Future for Wait<'_> {
     }
 }
 
-/// Receives a message: from a short slot, or line by line.
+/// Receives a message from a short slot, or line by line.
 pub(super) struct Receive<'f> {
     pub(super) call: &'f Call<'f>,
-    /// The index of the next sequence word; `NO_WORD` at the end.
+    /// The index of the next sequence word, or `NO_WORD` at the end.
     pub(super) at: usize,
     pub(super) word: u64,
     pub(super) target: Memory,
-    /// Lines received so far, and lines in all; both 0 for a message in a short slot.
+    /// The number of lines received so far, and the total. Both are 0 for a message in a short
+    /// slot.
     pub(super) done: usize,
     pub(super) count: usize,
 }
 
-// SAFETY: the target belongs to the call that the future borrows, and to nothing else: a
-// target is not exposed while a receive is counted.
+// SAFETY: the target belongs only to the call that the future borrows: a target is not exposed
+// while a receive is counted.
 unsafe impl Send for Receive<'_> {}
 
 impl Future for Receive<'_> {
@@ -206,8 +208,8 @@ impl Future for ReceiveCombine<'_> {
             return call.pending(at, seen);
         }
         let message = call.words[at - 1].load(Relaxed);
-        // SAFETY: `count` is 0, so the message is in a short slot and the target has 8 bytes; so
-        // has the left operand, as `receive_combine` has asserted.
+        // SAFETY: `count` is 0, so the message is in a short slot and the target has 8 bytes. The
+        // left operand has the same length, as `receive_combine` has asserted.
         let [target, left] = unsafe { Word::of_eight_bytes([*target, *left]) };
         call.combine_word(target, left.load(), message);
         call.end_receive(&mut received.at);
@@ -215,10 +217,10 @@ impl Future for ReceiveCombine<'_> {
     }
 }
 
-/// Ready when the peer's data has arrived, if it sends some, or its signal.
+/// A future that is ready when the peer's data has arrived, or its signal if it sends no data.
 pub(super) struct PairwiseExchange<'f> {
     pub(super) call: &'f Call<'f>,
-    /// The index of the peer's sequence word; `NO_WORD` at the end.
+    /// The index of the peer's sequence word, or `NO_WORD` at the end.
     pub(super) at: usize,
     pub(super) word: u64,
     pub(super) target: Option<Memory>,
@@ -245,14 +247,14 @@ impl Future for PairwiseExchange<'_> {
     }
 }
 
-/// Ready when the peer's value has arrived and is combined with the own one.
+/// A future that is ready when the peer's value has arrived and is combined with this PE's value.
 pub(super) struct PairwiseCombine<'f> {
     pub(super) call: &'f Call<'f>,
-    /// The index of the peer's sequence word; `NO_WORD` at the end.
+    /// The index of the peer's sequence word, or `NO_WORD` at the end.
     pub(super) at: usize,
     pub(super) word: u64,
     pub(super) own: u64,
-    /// Whether the own value is the left operand.
+    /// Whether this PE's value is the left operand.
     pub(super) is_left: bool,
     pub(super) target: Word,
 }
@@ -296,7 +298,6 @@ mod tests {
         launch::{config::Config, job::Job},
     };
 
-    /// The endpoints of two PEs.
     fn ends() -> [Endpoint; 2] {
         let job: Arc<Job> = Job::new(Config::of_two()).expect("some memory");
         [0, 1].map(|pe| Endpoint::new(Arc::clone(&job), Rank(pe)).expect("memory"))
@@ -305,7 +306,7 @@ mod tests {
     /// Runs `test` on a call of PE 0, nonblocking or blocking, and on the group's count of moves.
     fn in_a_call(is_nonblocking: bool, test: impl FnOnce(&Call<'_>, &dyn Fn() -> u64)) {
         let [end, _] = ends();
-        // SAFETY: the only call, and the futures that drive it are polled one at a time.
+        // SAFETY: this is the only call, and the futures that drive it are polled one at a time.
         let mut call = unsafe { end.view(&Operands::NONE) };
         if is_nonblocking {
             call.set_nonblocking();
@@ -333,7 +334,7 @@ mod tests {
     }
 
     /// Deadlock detection counts moves. A pending wait counts as one move however often it is
-    /// polled: also a wait that watches no word, and one that follows another such wait.
+    /// polled, even if it watches no word or follows another such wait.
     #[test]
     fn each_wait_that_is_pending_is_one_move() {
         let mut context = Context::from_waker(Waker::noop());
@@ -354,13 +355,13 @@ mod tests {
         });
     }
 
-    /// An attached exposure leaves its word as it was before, so each wait sees the same value.
+    /// An attached exposure leaves its word unchanged, so each wait sees the same value.
     #[test]
     fn each_wait_for_a_buffer_of_the_same_peer_is_one_move() {
         let mut context = Context::from_waker(Waker::noop());
         let ends = ends();
         let [call, peer] = ends.each_ref().map(|end| {
-            // SAFETY: the PE's only call, whose futures are polled one at a time.
+            // SAFETY: this is the PE's only call, and its futures are polled one at a time.
             unsafe { end.begin(1, 1, &Operands::NONE, Location::caller()) }
         });
         let span = Span { place: Place::Source, at: 0, bytes: 0 };
