@@ -1,18 +1,18 @@
 //! The driver of a PE's nonblocking calls.
 //!
-//! An operation is a future that owns all that its call needs, or borrows it from something that
-//! outlives it. The PE polls all operations whenever it waits in any call, and now and then in
-//! other calls. A helper thread, if there is one, polls them as long as there are any. Both take
-//! one lock, so one thread at a time drives an operation.
+//! An operation is a future that owns everything that its call needs, or borrows it from something
+//! that outlives the future. The PE polls all operations whenever it waits in any call, and now and
+//! then in other calls. A helper thread, if there is one, polls them as long as there are any. Both
+//! take the same lock, so only one thread at a time drives an operation.
 //!
 //! | thread | polls operations | if the other thread is polling |
 //! | --- | --- | --- |
-//! | the PE | between polls of its own wait | goes on waiting |
+//! | the PE | between polls of its own wait | continues its wait |
 //! | the helper | while there are any; sleeps otherwise | polls after it |
 //!
-//! An operation ends when it is complete, when its operator panics, or, in a job that has failed,
-//! when it is dropped: then it revokes its exposures, as a blocking call does. An operator may also
-//! panic when it is dropped: its operation has ended all the same, and the others are not affected.
+//! An operation ends when it is complete, when its operator panics, or when it is dropped in a job
+//! that has failed. Then it revokes its exposures, like a blocking call. An operator may also panic
+//! when it is dropped. Its operation has then ended anyway, and the others are not affected.
 
 #![expect(unsafe_code, reason = "declares what operations must see to")]
 
@@ -46,23 +46,23 @@ use consort_machine::{
 /// The name of scratch memory in errors.
 pub(crate) const SCRATCH: &str = "partial results";
 
-/// The number of scratch memories that are kept for later operations.
+/// The number of segments of scratch memory that are kept for later operations.
 const KEPT: usize = 16;
-/// Rounds in which no operation ends, before the helper sleeps between rounds.
+/// The number of rounds in which no operation ends before the helper sleeps between rounds.
 const ROUNDS_BEFORE_SLEEP: u32 = 2_000;
-/// How long the helper then sleeps; a message does not wake it.
+/// How long the helper then sleeps. A message does not wake it.
 const NAP: Duration = Duration::from_micros(50);
 /// The longest sleep of the helper while there are no operations. A launch and the end of the job
-/// wake it, but it may miss a wake-up while it starts.
+/// wake it, but it may miss a wake-up while it is starting.
 const REST: Duration = Duration::from_millis(20);
 
-/// A pending nonblocking call. Its fields are dropped in their order.
+/// A pending nonblocking call. Its fields are dropped in this order.
 struct Operation {
     future: Pin<Box<dyn Future<Output = ()>>>,
     _counted: [Option<Counted>; 2],
 }
 
-// SAFETY: the caller of `launch` promises that an operation may be driven from any thread.
+// SAFETY: the caller of `launch` promises that any thread may drive an operation.
 unsafe impl Send for Operation {}
 
 /// The operations of one PE.
@@ -81,22 +81,21 @@ impl Engine {
         self.operations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there are no operations.
+    /// Returns whether there are no operations.
     #[inline(always)]
     pub fn is_idle(&self) -> bool {
         self.under_way.is_zero()
     }
 
-    /// Whether there are so many operations.
     pub(crate) fn has_only(&self, operations: usize) -> bool {
         self.under_way.get() == operations
     }
 
-    /// Adds a future to the operations. Until the future is dropped, `also` counts it.
+    /// Adds a future to the operations. `also` counts the future until it is dropped.
     ///
     /// # Safety
-    /// It may be polled and dropped on any thread. What it borrows must live until it is dropped:
-    /// when [`Engine::poll`] has found it ready, and at the latest in [`Engine::clear`].
+    /// The future may be polled and dropped on any thread. What it borrows must live until it is
+    /// dropped: when [`Engine::poll`] has found it ready, or at the latest in [`Engine::clear`].
     pub(crate) unsafe fn launch<'f>(
         &self,
         future: Pin<Box<dyn Future<Output = ()> + 'f>>,
@@ -117,10 +116,11 @@ impl Engine {
         }
     }
 
-    /// Polls each operation once, unless another thread does; returns whether this one did.
+    /// Polls each operation once, unless another thread is polling them. Returns whether this
+    /// thread did.
     ///
     /// # Errors
-    /// The panic of an operator. Its operation is dropped; the caller fails the job.
+    /// The panic of an operator. Its operation is dropped. The caller must fail the job.
     #[cold]
     pub(crate) fn poll(&self) -> Result<bool, Panic> {
         let mut operations = match self.operations.try_lock() {
@@ -135,14 +135,14 @@ impl Engine {
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..operations.len() {
             let Some(mut operation) = operations.pop_front() else { return };
-            // If its operator panics, this operation is dropped, and the others stay.
+            // If the operator panics, this operation is dropped, and the others stay.
             if operation.future.as_mut().poll(&mut context).is_pending() {
                 operations.push_back(operation);
             }
         }
     }
 
-    /// Drops all operations. For a job that has failed.
+    /// Drops all operations of a job that has failed.
     #[cold]
     pub fn clear(&self) {
         if self.is_lost() {
@@ -152,17 +152,17 @@ impl Engine {
         operations.into_iter().for_each(discard); // after the lock is released
     }
 
-    /// Whether nothing will drive or drop the operations any more: this is a child that was forked
-    /// while the helper had them.
+    /// Returns whether nothing can drive or drop the operations any more, because this is a child
+    /// that was forked while the helper held their lock.
     pub fn is_lost(&self) -> bool {
         !self.process.is_of_caller()
             && matches!(self.operations.try_lock(), Err(TryLockError::WouldBlock))
     }
 
-    /// Polls operations until [`Engine::stop_helping`]; passes the panic of an operator to
+    /// Polls operations until [`Engine::stop_helping`]. Passes the panic of an operator to
     /// `failed`.
     pub fn help(&self, failed: impl Fn(Panic)) {
-        // A second helper would not be woken; there is only one.
+        // There is only one helper; a second one would not be woken.
         let _ = self.helper.set(thread::current());
         let mut idle_rounds = 0;
         while !self.is_over.load(Acquire) {
@@ -192,10 +192,10 @@ impl Engine {
         }
     }
 
-    /// Scratch memory of `bytes`: an earlier operation's, if one is kept.
+    /// Returns scratch memory of `bytes`. Reuses that of an earlier operation if some is kept.
     ///
     /// # Errors
-    /// When the system provides none.
+    /// When the system provides no memory.
     pub(crate) fn scratch(&self, bytes: usize) -> Result<Segment, Box<NoMemory>> {
         let kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop();
         kept.map_or_else(|| Segment::reserve(bytes, Origin::Private, SCRATCH), Ok)
@@ -203,7 +203,7 @@ impl Engine {
 
     /// Keeps the scratch memory of an operation that has ended.
     pub(crate) fn keep(&self, scratch: Segment) {
-        // In a forked child the helper may have the lock for ever.
+        // In a forked child the helper may hold the lock forever.
         if let Ok(mut kept) = self.scratch.try_lock()
             && kept.len() < KEPT
         {

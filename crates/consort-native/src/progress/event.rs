@@ -1,8 +1,8 @@
-//! Waits of threads that drive no call: for a word, a region or a barrier.
+//! Waits of threads that do not drive a call: for a word, a region or a barrier.
 //!
 //! A thread polls, yields for as long as its patience lasts, and then sleeps at a parker until
-//! somebody makes true what it waits for, and wakes it. A PE in a call waits by
-//! `endpoint::pauses`, which do the same and make progress besides.
+//! another thread makes its condition true and wakes it. A PE in a call waits in
+//! `endpoint::pauses`, which does the same and also makes progress.
 
 use std::{
     hint::spin_loop,
@@ -19,12 +19,12 @@ use consort_machine::{
     },
 };
 
-/// Where threads wait, and who wakes them.
+/// A place where threads wait and are woken.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'p> {
     pub(crate) parker: &'p Parker,
     pub(crate) sleepers: &'p Sleepers,
-    /// Whether those who wake fence, rather than those who sleep.
+    /// Whether wakers fence, instead of sleepers.
     pub(crate) senders_fence: bool,
     pub(crate) scope: Scope,
 }
@@ -35,8 +35,8 @@ impl<'p> Place<'p> {
         self.sleepers.announce(self.parker, self.senders_fence, self.scope)
     }
 
-    /// Waits until `test` returns `Some`, or for `limit`; returns the patience of the next wait
-    /// too.
+    /// Waits until `test` returns `Some`, or for at most `limit`. Also returns the patience for the
+    /// next wait.
     pub(crate) fn wait<T>(
         &self,
         patience: Patience,
@@ -68,7 +68,7 @@ impl<'p> Place<'p> {
     }
 }
 
-/// Looks at most so often.
+/// Calls `test` up to `times` times, until it returns `Some`.
 #[inline(always)]
 pub(crate) fn poll<T>(times: u32, test: impl Fn() -> Option<T>) -> Option<T> {
     (0..times).find_map(|_| {
@@ -80,19 +80,19 @@ pub(crate) fn poll<T>(times: u32, test: impl Fn() -> Option<T>) -> Option<T> {
     })
 }
 
-/// An event: threads of this process wait until something is so, and whoever makes it so notifies
-/// them.
+/// An event: threads of this process wait until a condition holds, and a thread that makes it true
+/// notifies them.
 #[derive(Debug)]
 pub struct Event {
     parker: Parker,
     sleepers: Sleepers,
     fits: bool,
-    /// The word of the patience of the next wait.
+    /// The patience of the next wait, encoded in a word.
     patience: AtomicU64,
 }
 
 impl Event {
-    /// An event for threads of which each can have a core of its own if `fits`.
+    /// Creates an event for threads. `fits` means that each thread can have a separate core.
     #[must_use]
     pub fn new(fits: bool) -> Self {
         let sleepers = Sleepers::default();
@@ -107,7 +107,8 @@ impl Event {
         }
     }
 
-    /// Notifies all that wait here. To be called after the store that they wait for.
+    /// Notifies all threads that wait for the event. Must be called after the store that they wait
+    /// for.
     #[inline]
     pub fn notify(&self) {
         if self.sleepers.are_there() {
@@ -124,7 +125,7 @@ impl Event {
         found.expect("a wait without a limit ends when its test does")
     }
 
-    /// As [`Event::wait`], for at most `limit`; then returns `None`.
+    /// Like [`Event::wait`], but returns `None` after `limit`.
     pub fn wait_timeout<T>(&self, limit: Duration, test: impl Fn() -> Option<T>) -> Option<T> {
         let patience = self.patience();
         let found = poll(patience.polls(), &test);

@@ -1,10 +1,10 @@
-//! Progress: what drives calls and waits.
+//! Progress: the drivers of calls and waits.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `event` | waits of threads that drive no call |
+//! | `event` | waits of threads that do not drive a call |
 //! | `engine` | polls the nonblocking calls of a PE |
-//! | `deadlock` | finds PEs that wait for each other |
+//! | `deadlock` | detection of PEs that wait for each other |
 
 pub(crate) mod deadlock;
 pub(crate) mod engine;

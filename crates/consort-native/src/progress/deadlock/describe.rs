@@ -1,4 +1,4 @@
-//! Where a PE waits, and for what, in words.
+//! Describes in words where and for what a PE waits.
 
 use consort_fabric::Rank;
 
@@ -16,17 +16,17 @@ use crate::{
     },
 };
 
-/// What only the process of a PE knows of its wait.
+/// The part of a wait's description that only the PE's process knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Description {
-    /// The place in the program where it made the call; empty if that is not known.
+    /// The place in the program where the PE made the call; empty if it is not known.
     pub(crate) place: String,
-    /// What it waits for.
+    /// The event that the PE waits for.
     pub(crate) awaited: String,
 }
 
 impl Description {
-    /// The wait of a PE that shares memory with this process; `None` if it does not wait.
+    /// Describes the wait of a PE that shares memory with this process. `None` if it does not wait.
     pub(crate) fn of(job: &Job, pe: Rank) -> Option<Self> {
         let Waits::In(wait) = job.states[pe.index()].beat.read()?.wait? else {
             return Some(Self::default());
@@ -39,7 +39,7 @@ impl Description {
         Some(Self { place, awaited: awaited(&group, rank, wait.awaited) })
     }
 
-    /// The wait of a PE in a snapshot.
+    /// Completes the description of the wait of a PE in a snapshot.
     pub(crate) fn complete(self, job: &Job, now: &Snapshot, pe: Rank) -> WaitText {
         let Self { place, awaited } = self;
         let Some((wait, members)) = now.call(pe) else {
@@ -68,11 +68,11 @@ pub(crate) struct WaitText {
     pub(crate) call: String,
     /// The call's team.
     pub(crate) team: Members,
-    /// What the PE waits for.
+    /// The event that the PE waits for.
     awaited: String,
 }
 
-/// Names what a member of a group waits for.
+/// Describes what a member of a group waits for.
 pub(crate) fn awaited(group: &GroupMemory, rank: Rank, awaited: Awaited) -> String {
     let name = |member: Rank| group.in_world(member).map_or("?".to_owned(), |pe| pe.to_string());
     let spot = match awaited {
@@ -90,7 +90,7 @@ pub(crate) fn awaited(group: &GroupMemory, rank: Rank, awaited: Awaited) -> Stri
 }
 
 impl Verdict {
-    /// The failure of the job. `describe` returns the wait of a PE.
+    /// Returns the failure of the job. `describe` describes the wait of a PE.
     pub(crate) fn failure(self, describe: impl Fn(Rank) -> Option<WaitText>) -> Option<Failure> {
         let call = |pe| {
             let WaitText { call, team, .. } = describe(pe)?;

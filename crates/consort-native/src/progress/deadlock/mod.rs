@@ -1,31 +1,33 @@
-//! Deadlock detection: finds and reports PEs that wait in vain, because they wait for each other in
-//! calls of different teams, for a word that no PE is left to change, or in a call for more than
-//! its algorithm sends.
+//! Deadlock detection: finds and reports PEs that wait in vain. They wait for each other in calls
+//! of different teams, for a word that no PE is left to change, or in a call for more than its
+//! algorithm sends.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `snapshot` | what all PEs do at some time, and which of them are stuck |
-//! | `verdict` | decides by three snapshots |
-//! | `describe` | where a PE waits, and for what, in words |
+//! | `snapshot` | what all PEs do at one time, and which of them are stuck |
+//! | `verdict` | decides, from three snapshots |
+//! | `describe` | where and for what a PE waits, as text |
 //!
-//! A PE that has waited for an interval of checks publishes its call and the group of that. A
-//! PE is *stuck* if all members of its call wait or have finished, and the members that have not
-//! begun the call are stuck themselves. A member that has begun the call and waits, there or
-//! elsewhere, has sent all that it can send without the others. So the stuck PEs are the largest
-//! set for which this holds: begin with all waiting PEs, and remove each that waits for a PE
-//! outside of the set, or in a call that all have begun if a PE waits there for what may come
-//! without a message. A PE that waits for a word, which any PE and any thread with a handle may
-//! change, is stuck if all other PEs are, or have finished, and no thread has a handle.
+//! A PE that has waited for a check interval publishes its call and the call's group. A PE is
+//! *stuck* if all members of its call wait or have finished, and the members that have not begun
+//! the call are stuck themselves. A member that has begun the call and waits, there or elsewhere,
+//! has sent everything that it can send without the others. So the stuck PEs are the largest set
+//! with this property. To find it, begin with all waiting PEs, and remove each PE that waits for a
+//! PE outside of the set. If all members have begun a call, and one of them waits there for
+//! something that may come without a message, remove the PEs in that call too. Any PE, and any
+//! thread with a handle, may change a word. So a PE that waits for a word is stuck if all other PEs
+//! are stuck or have finished, and no thread has a handle.
 //!
-//! A published wait may be out of date: the PE may have received its message since, and compute. So
-//! all PEs on which the result depends must poll for their messages several more times, the stuck
-//! ones in the same waits, while none of these calls moves: when a PE begins a new wait in it or
-//! yields, and when a nonblocking call is complete. A PE that computes does not poll. A PE that
-//! awaits credits waits in the first call of the quarter of the window after the credits' quarter:
-//! a PE that has begun that call has given its credit.
+//! A published wait may be out of date: the PE may since have received its message and be
+//! computing. So all PEs on which the result depends must poll for their messages several more
+//! times, the stuck ones in the same waits, while none of these calls moves. A call moves when a PE
+//! begins a new wait in it or yields, and when a nonblocking call completes. A PE that computes
+//! does not poll. A PE that awaits credits waits in the first call of the quarter of the window
+//! after the credits' quarter, because a PE that has begun that call has given its credit.
 //!
-//! The waiting PE of the lowest rank runs the detection for all that share memory, at each of its
-//! checks (`Config::check_interval`). If some PE is far, `far::census` asks the other processes.
+//! The waiting PE with the lowest rank runs the detection for all PEs that share memory, at each of
+//! its checks (`Config::check_interval`). If some PE is far, `far::census` asks the other
+//! processes.
 
 use consort_fabric::Rank;
 
@@ -54,9 +56,9 @@ pub(crate) struct Deadlocks {
 }
 
 impl Deadlocks {
-    /// Records that PE `me` has polled and still waits, in a call of the group for something or,
-    /// without one, for a word. `shares` says whether other threads have handles on its memory.
-    /// Fails the job if PEs wait in vain.
+    /// Records that PE `me` has polled and still waits, in a call of the group or, if `call` is
+    /// `None`, for a word. `shares` means that other threads have handles to its memory. Fails the
+    /// job if PEs wait in vain.
     #[cold]
     pub(crate) fn beat(
         &mut self,
@@ -98,7 +100,7 @@ impl Deadlocks {
         }
     }
 
-    /// Looks for PEs that wait in vain, if all share memory.
+    /// Looks for PEs that wait in vain, if all PEs share memory.
     fn look(&mut self, job: &Job) -> Option<Failure> {
         let now = snapshot(job, &job.directory()?)?;
         let verdict = self.suspects.judge(&now)?;
@@ -113,13 +115,13 @@ pub(crate) fn clear(job: &Job, me: Rank) {
     own.write(&Beats { wait: None, shares: false, ..own.own() });
 }
 
-/// What all PEs do, if they share memory. `None` if the record of some PE cannot be read, or this
-/// process cannot map a group's memory. The directory is locked, so that no group's memory is
-/// reused.
+/// Returns what all PEs do, if they share memory. `None` if the record of some PE cannot be read,
+/// or this process cannot map a group's memory. The directory is locked, so that no group's memory
+/// is reused.
 fn snapshot(job: &Job, directory: &Locked<'_>) -> Option<Snapshot> {
     let world = job.world_memory();
     let mut now = Snapshot::new(job.states.len());
-    // Beats before moves, or a PE's move in between would not count.
+    // Read beats before moves, or a PE's move between the two reads would not count.
     let beats = job.states.iter().map(|state| state.beat.read());
     let beats: Vec<Beats> = beats.collect::<Option<_>>()?;
     for (pe, beats) in (0..).map(Rank).zip(&beats) {
@@ -149,7 +151,7 @@ fn snapshot(job: &Job, directory: &Locked<'_>) -> Option<Snapshot> {
     Some(now)
 }
 
-/// The members of a group, and whether they have begun the call in which a PE waits.
+/// Returns the members of a group, and whether they have begun the call in which a PE waits.
 fn members(group: &GroupMemory, wait: &Wait) -> Vec<Member> {
     let member = |rank| Member {
         pe: group.in_world(rank),

@@ -1,4 +1,4 @@
-//! What all PEs of a job do at some time: which of them wait, and for what.
+//! A snapshot of what all PEs of a job do: which of them wait, and for what.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,17 @@ use consort_fabric::Rank;
 
 use crate::state::beat::{Awaited, Wait, Waits};
 
-/// How much has happened in the calls of a group so far. All of these only grow.
+/// How much has happened so far in the calls of a group. All these numbers only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pulse {
-    /// New waits, yields, and ends of nonblocking calls.
+    /// The number of new waits, yields, and ends of nonblocking calls.
     pub(crate) moves: u64,
-    /// Packets between processes that share no memory.
+    /// The number of packets between processes that share no memory.
     pub(crate) sent: u64,
     pub(crate) received: u64,
 }
 
 impl Pulse {
-    /// The sums of two pulses.
     pub(crate) const fn and(self, other: Self) -> Self {
         Self {
             moves: self.moves.wrapping_add(other.moves),
@@ -27,10 +26,10 @@ impl Pulse {
     }
 }
 
-/// A member of a call for which a PE waits.
+/// A member of a call in which a PE waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Member {
-    /// Its rank in the world, if it is known.
+    /// The member's rank in the world, if it is known.
     pub(crate) pe: Option<Rank>,
     pub(crate) has_begun: bool,
 }
@@ -40,56 +39,55 @@ pub(crate) struct Member {
 struct PendingCall {
     wait: Wait,
     members: Vec<Member>,
-    /// Whether a PE waits in it for something that may come without a message.
+    /// Whether a PE waits in the call for something that may come without a message.
     is_open: bool,
 }
 
-/// A wait of a PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
-    /// The call that it waits in, by its index; or else it waits for a word.
+    /// The index of the call in which the PE waits; `None` if it waits for a word.
     call: Option<usize>,
-    /// The number of the wait among those of the PE.
+    /// The number of this wait among the waits of the PE.
     pub(crate) number: u64,
-    /// How often the PE has polled in all of its waits.
+    /// How often the PE has polled, in all its waits.
     pub(crate) beats: u64,
 }
 
-/// What a PE does.
+/// The state of a PE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It computes, as far as is known.
+    /// The PE computes, as far as is known.
     #[default]
     Active,
-    /// It makes no more calls.
+    /// The PE makes no more calls.
     Finished,
     Waits(Waiting),
 }
 
-/// What all PEs do.
+/// The states of all PEs.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
-    /// By rank in the world.
+    /// The state of each PE, by rank in the world.
     pub(crate) standings: Vec<Standing>,
     calls: Vec<PendingCall>,
-    /// The indices of calls, by their groups, numbers and words.
+    /// The indices of the calls, by group, number and word.
     indices: BTreeMap<[u64; 3], usize>,
-    /// Of each group in whose calls PEs wait.
+    /// The pulse of each group in whose calls PEs wait.
     pub(crate) groups: BTreeMap<u64, Pulse>,
-    /// Of all that may change a word.
+    /// The pulse of everything that may change a word.
     pub(crate) all: Pulse,
-    /// Whether threads that run no PE may change words.
+    /// Whether threads that do not run a PE may change words.
     pub(crate) shares: bool,
 }
 
 impl Snapshot {
-    /// A snapshot in which all PEs compute.
+    /// Returns a snapshot in which all PEs compute.
     pub(crate) fn new(pes: usize) -> Self {
         Self { standings: vec![Standing::Active; pes], ..Self::default() }
     }
 
-    /// Notes the wait of a PE. `members` are those of the call that it waits in, or `None` if its
-    /// group is freed: then it does not wait any more.
+    /// Records the wait of a PE. `members` returns the members of the call in which it waits, or
+    /// `None` if the call's group has been freed: then the PE does not wait any more.
     pub(crate) fn note_wait(
         &mut self,
         pe: Rank,
@@ -112,7 +110,7 @@ impl Snapshot {
         }
     }
 
-    /// The index of a call.
+    /// Returns the index of a call, which is added if it is new.
     fn call_of(
         &mut self,
         wait: Wait,
@@ -128,12 +126,10 @@ impl Snapshot {
         Some(self.calls.len() - 1)
     }
 
-    /// The groups in whose calls PEs wait.
     pub(crate) fn pending_groups(&self) -> BTreeSet<u64> {
         self.calls.iter().map(|call| call.wait.group).collect()
     }
 
-    /// The wait of a PE, if it waits.
     pub(crate) fn waiting(&self, pe: Rank) -> Option<&Waiting> {
         match self.standings.get(pe.index())? {
             Standing::Waits(waiting) => Some(waiting),
@@ -141,18 +137,19 @@ impl Snapshot {
         }
     }
 
-    /// The call that a PE waits in, and its members; `None` if it waits for a word, or not at all.
+    /// Returns the call in which a PE waits, and its members. `None` if the PE waits for a word or
+    /// does not wait.
     pub(crate) fn call(&self, pe: Rank) -> Option<(&Wait, &[Member])> {
         let call = &self.calls[self.waiting(pe)?.call?];
         Some((&call.wait, &call.members))
     }
 
-    /// Whether a PE waits for a word.
     pub(crate) fn is_for_word(&self, pe: Rank) -> bool {
         self.waiting(pe).is_some_and(|waiting| waiting.call.is_none())
     }
 
-    /// A PE that has not begun the call that `pe` waits in: only such a PE can hold it up.
+    /// Returns a PE that has not begun the call in which `pe` waits. Only such a PE can hold the
+    /// call up.
     pub(crate) fn missing(&self, pe: Rank) -> Option<Rank> {
         self.call(pe)?.1.iter().find(|member| !member.has_begun)?.pe
     }
@@ -165,7 +162,7 @@ impl Snapshot {
         (0..u32::try_from(self.standings.len()).unwrap_or(u32::MAX)).map(Rank)
     }
 
-    /// Whether nobody but the PEs in `stuck`, by rank, can end a wait in this call.
+    /// Returns whether only the PEs in `stuck`, by rank, can end a wait in this call.
     fn is_stuck(&self, call: &PendingCall, stuck: &[bool]) -> bool {
         let all_have_begun = call.members.iter().all(|member| member.has_begun);
         let can_do_nothing = |member: &Member| match member.pe {
@@ -176,7 +173,8 @@ impl Snapshot {
         call.members.iter().all(can_do_nothing) && !(all_have_begun && call.is_open)
     }
 
-    /// The stuck PEs: all that wait, without each whose wait a PE outside of the set may end.
+    /// Returns the stuck PEs: all waiting PEs, except those whose waits a PE outside of the set may
+    /// end.
     pub(crate) fn stuck(&self) -> BTreeSet<Rank> {
         let mut stuck: Vec<bool> = self.pes().map(|pe| self.waiting(pe).is_some()).collect();
         loop {
@@ -196,7 +194,7 @@ impl Snapshot {
         }
     }
 
-    /// How much has happened so far in all that may end the waits of these PEs.
+    /// Returns how much has happened so far in everything that may end the waits of these PEs.
     pub(crate) fn pulse(&self, stuck: &BTreeSet<Rank>) -> Pulse {
         if stuck.iter().any(|pe| self.is_for_word(*pe)) {
             return self.all;
@@ -207,8 +205,8 @@ impl Snapshot {
         pulses.fold(Pulse::default(), |sum, pulse| sum.and(*pulse))
     }
 
-    /// The PEs that might end the waits of these ones: the members of their calls, or all PEs if
-    /// one waits for a word. `None` is one that is not known.
+    /// Returns the PEs that might end the waits of these PEs: the members of their calls, or all
+    /// PEs if one waits for a word. `None` stands for an unknown PE.
     pub(crate) fn depends_on(&self, stuck: &BTreeSet<Rank>) -> Vec<Option<Rank>> {
         let calls = stuck.iter().map(|pe| self.waiting(*pe).and_then(|waiting| waiting.call));
         let calls: BTreeSet<Option<usize>> = calls.collect();
@@ -219,7 +217,7 @@ impl Snapshot {
         calls.into_iter().flat_map(of_call).collect()
     }
 
-    /// A PE that waits in a call, and one that has finished without it.
+    /// Returns a PE that waits in a call, and a PE that has finished without making this call.
     pub(crate) fn abandoned(&self) -> Option<(Rank, Rank)> {
         let finished = |call: &PendingCall| {
             let missing = call.members.iter().filter(|member| !member.has_begun);

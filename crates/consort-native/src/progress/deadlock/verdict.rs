@@ -1,9 +1,10 @@
-//! Decides by three snapshots whether PEs wait in vain.
+//! Decides from three snapshots whether PEs wait in vain.
 //!
-//! The parts of a snapshot may be of different times, but those of the next one are all later. So
-//! what two agree on was so at one time in between. A PE may have stored a message near another
-//! one by then, which no packet count shows. The third snapshot says whether the other has polled
-//! several times since the second, and thus has seen the message.
+//! The parts of a snapshot may be from different times, but all parts of the next snapshot are
+//! later. So whatever two successive snapshots agree on was true at one moment in between. By then
+//! a PE may have stored a message for a near PE, which no packet count shows. The third snapshot
+//! shows whether the other PE has polled several times since the second, and thus has seen the
+//! message.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +12,23 @@ use consort_fabric::Rank;
 
 use super::snapshot::{Pulse, Snapshot, Standing};
 
-/// How often each PE must have polled since the second snapshot with the same stuck PEs.
+/// How often each PE must have polled since the second snapshot that has the same stuck PEs.
 const BEATS: u64 = 4;
 
-/// Why PEs wait in vain.
+/// The reason why PEs wait in vain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// A PE waits for a word that no PE is left to change. Another one waits, too, if any does.
+    /// A PE waits for a word that no PE is left to change. `other` is another waiting PE, if there
+    /// is one.
     NobodyLeft { waiting: Rank, other: Option<Rank> },
-    /// A PE waits in a call that another one has not begun, which waits itself.
+    /// A PE waits in a call that another PE has not begun. The other PE waits too.
     Deadlock { one: Rank, other: Rank },
-    /// A PE waits in a call that all its members have begun, for what none of them sends.
+    /// A PE waits in a call that all its members have begun, for something that none of them sends.
     Starved { waiting: Rank },
 }
 
-/// The stuck PEs of an earlier snapshot, each with the number of its wait; what had happened by
-/// then; and the beats of all PEs in the next snapshot, if that was the same.
+/// The stuck PEs of an earlier snapshot, each with the number of its wait; the pulse at that time;
+/// and the beats of all PEs in the next snapshot, if that was the same.
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
     stuck: Vec<(Rank, u64)>,
@@ -35,8 +37,9 @@ pub(crate) struct Suspects {
 }
 
 impl Suspects {
-    /// Compares a snapshot with the earlier ones, which it replaces if something has happened in
-    /// between. Decides if nothing has, nothing is on its way, and all have polled in vain.
+    /// Compares a snapshot with the earlier ones, and replaces them if something has happened in
+    /// between. Decides if nothing has happened, no packet is in flight, and all PEs have polled in
+    /// vain.
     pub(crate) fn judge(&mut self, now: &Snapshot) -> Option<Verdict> {
         let stuck = now.stuck();
         let number = |pe: &Rank| Some((*pe, now.waiting(*pe)?.number));
@@ -59,9 +62,9 @@ impl Suspects {
     }
 }
 
-/// Whether all on whom the stuck PEs depend have polled for their messages several times since they
-/// had these `beats`, or have finished. Members that have not begun their calls are stuck; those
-/// that have begun them wait or have finished.
+/// Returns whether all PEs on which the stuck PEs depend have polled for their messages several
+/// times since they had these `beats`, or have finished. Members that have not begun their calls
+/// are stuck; members that have begun them wait or have finished.
 fn have_polled(now: &Snapshot, stuck: &BTreeSet<Rank>, beats: &[u64]) -> bool {
     let has_polled = |pe: Rank| match now.standings[pe.index()] {
         Standing::Finished => true,
@@ -74,14 +77,14 @@ fn have_polled(now: &Snapshot, stuck: &BTreeSet<Rank>, beats: &[u64]) -> bool {
     now.depends_on(stuck).into_iter().all(|pe| pe.is_some_and(has_polled))
 }
 
-/// Why these PEs, which are stuck, wait in vain.
+/// Returns why these stuck PEs wait in vain.
 fn verdict(now: &Snapshot, stuck: &BTreeSet<Rank>) -> Option<Verdict> {
     if let Some(&waiting) = stuck.iter().find(|pe| now.is_for_word(**pe)) {
         let other = stuck.iter().copied().find(|pe| *pe != waiting);
         return Some(Verdict::NobodyLeft { waiting, other });
     }
-    // A stuck PE waits for another stuck one, or all have begun its call. After as many steps as
-    // there are PEs, the path is in a cycle.
+    // A stuck PE waits for another stuck PE, unless all members have begun its call. After as many
+    // steps as there are PEs, the path is in a cycle.
     let mut waiting = *stuck.first()?;
     for _ in stuck {
         match now.missing(waiting) {
@@ -100,13 +103,13 @@ mod tests {
         state::beat::{Awaited, Wait, Waits},
     };
 
-    /// What a PE does in a test.
+    /// The activity of a PE in a test.
     #[derive(Clone, Copy)]
     enum Does {
         Computes,
         Ends,
         AwaitsWord,
-        /// Waits in call 0 of a group, whose members are given with whether they have begun it.
+        /// Waits in call 0 of a group. Each member is given with whether it has begun the call.
         Waits(u64, Awaited, &'static [(u32, bool)]),
     }
 
@@ -140,8 +143,8 @@ mod tests {
         snapshot
     }
 
-    /// What is decided of PEs that do the same in three snapshots. They poll often between the
-    /// first two, and `beats` times between the last two.
+    /// Returns the decision about PEs that do the same in three snapshots. They poll often between
+    /// the first two, and `beats` times between the last two.
     fn judged(all: &[Does], beats: u64, pulse: Pulse) -> Option<Verdict> {
         let mut suspects = Suspects::default();
         let mut judge = |beats| suspects.judge(&snapshot(all, beats, pulse));
@@ -184,7 +187,7 @@ mod tests {
         let one = In(1, SOME, BOTH);
         assert_eq!(quiet(&[one, In(1, Awaited::Completion, BOTH)]), starved);
         assert_eq!(quiet(&[one, Ends]), starved);
-        // PE 1 is in another call already, which PE 0 has not begun.
+        // PE 1 is already in another call, which PE 0 has not begun.
         assert_eq!(quiet(&[one, In(2, SOME, SECOND)]), starved);
     }
 
