@@ -1,14 +1,14 @@
-//! Where processes run.
+//! The placement of processes.
 
-/// Where processes run.
+/// The placement of processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Binding {
-    /// Each process moves its PE to a core of its own when it begins.
+    /// Each process moves its PE to a separate core when it begins.
     #[default]
     Placed,
-    /// Each stays there.
+    /// Each process also stays on that core.
     Core,
-    /// Where the system puts them.
+    /// The system places the processes.
     None,
 }
 

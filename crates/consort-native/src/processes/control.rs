@@ -1,7 +1,7 @@
-//! The control: what a launcher and its processes share before there is a job, and beside it.
+//! The control block: the state that a launcher and its processes share before there is a job, and
+//! in addition to the job.
 //!
-//! Nobody trusts what stands there to be an address; offsets and sizes are checked when they are
-//! mapped.
+//! Nothing in it is trusted as an address. Offsets and sizes are checked when they are mapped.
 
 #![expect(unsafe_code, reason = "says what may lie in a segment")]
 
@@ -16,74 +16,74 @@ use std::{
 use super::{end::End, reports::Reports};
 use crate::segment::{page::PAGE, part::Flat};
 
-/// The environment variable by which a launcher tells a process what it is: the number of the file,
-/// the rank, the number of PEs, and the launcher's own process, with `:` between them.
+/// The environment variable by which a launcher tells a process its role: the number of the file,
+/// the rank, the number of PEs, and the launcher's process, separated by `:`.
 pub(super) const VARIABLE: &str = "CONSORT_LAUNCH";
 
-/// The most processes of a launcher.
+/// The maximum number of processes of a launcher.
 pub(super) const MOST_PROCESSES: usize = 1024;
-/// Launches that a process may be in, or behind, when another begins one.
+/// The number of launches that processes may be in or behind at the same time.
 const LAUNCHES: usize = 4;
 
-/// The control, at the beginning of the file.
+/// The control block, at the beginning of the file.
 #[repr(C, align(128))]
 pub(crate) struct Control {
-    /// [`LAYOUT`], once the launcher has written all else.
+    /// [`LAYOUT`], after the launcher has written everything else.
     layout: AtomicU64,
     pub(super) pes: AtomicU32,
-    /// The cores that the launcher may use.
+    /// The number of cores that the launcher may use.
     pub(super) cores: AtomicU32,
-    /// What [`Binding`] says.
+    /// The [`Binding`], encoded in a word.
     pub(super) binding: AtomicU32,
-    /// The offset in the file from which on nothing is.
+    /// The offset in the file at which the used part ends.
     pub(super) end: AtomicU64,
     launches: [Launch; LAUNCHES],
     pub(super) reports: Reports,
     pub(super) processes: [Process; MOST_PROCESSES],
 }
 
-/// A launch: one program on all PEs. Its state is twice its number, and 1 more while its segment is
-/// being made, or 2 more once it is there.
+/// A launch: one program on all PEs. Its state is twice its number, plus 1 while its segment is
+/// being made, or plus 2 when the segment exists.
 #[repr(C, align(64))]
 pub(super) struct Launch {
     state: AtomicU64,
-    /// The segment's place in the file.
+    /// The offset of the segment in the file.
     pub(super) at: AtomicU64,
     pub(super) bytes: AtomicU64,
-    /// A hash of the configuration, which all processes give alike.
+    /// A hash of the configuration, which must be the same in all processes.
     pub(super) settings: AtomicU64,
-    /// The processes whose programs have ended well.
+    /// The number of processes whose programs have ended successfully.
     pub(super) ended: AtomicU32,
-    /// The processes that have left the segment.
+    /// The number of processes that have left the segment.
     pub(super) left: AtomicU32,
 }
 
-/// A process, which runs one PE.
+/// A process that runs one PE.
 #[repr(C, align(64))]
 pub(super) struct Process {
-    /// Its number in the system: 0 before it has come.
+    /// The process's number in the system, or 0 before it has joined.
     pub(super) pid: AtomicU32,
-    /// The launches that it has begun, and of those the launches that it has ended.
+    /// The number of launches that the process has begun, and of those that it has ended.
     pub(super) begun: AtomicU32,
     pub(super) ended: AtomicU32,
-    /// How it has ended, in a word; 0 if it has not.
+    /// How the process has ended, encoded in a word; 0 if it has not ended.
     lost: AtomicU32,
-    /// Why it cannot start: 1 more than the number of its report; 0 if it has made none.
+    /// Why the process cannot start: the number of its report plus 1; 0 if it has made none.
     pub(super) report: AtomicU32,
-    /// Whether it ran PEs of its own before it joined.
+    /// Whether the process ran its own PEs before it joined.
     pub(super) is_alone: AtomicU32,
 }
 
 // SAFETY: atomic integers and padding.
 unsafe impl Flat for Control {}
 
-/// The name of the control in errors.
+/// The name of the control block in errors.
 pub(super) const OBJECT: &str = "what a launcher and its processes share";
 
-/// Bytes of the control in the file.
+/// The size of the control block in the file, in bytes.
 pub(super) const BYTES: usize = size_of::<Control>().next_multiple_of(PAGE);
 
-/// Differs between versions of this crate, and between layouts of the control.
+/// A number that differs between versions of this crate, and between layouts of the control block.
 const LAYOUT: u64 = {
     let text = env!("CARGO_PKG_VERSION").as_bytes();
     let mut hash = size_of::<Control>() as u64 ^ ((offset_of!(Control, processes) as u64) << 32);
@@ -95,33 +95,33 @@ const LAYOUT: u64 = {
     hash | 1
 };
 
-/// What a process finds that begins a launch.
+/// The state that a process finds when it begins a launch.
 pub(super) enum Found {
-    /// Nobody has made the segment: this process is to, and then to call [`Launch::is_made`].
+    /// The segment has not been made. This process must make it, and then call [`Launch::is_made`].
     Nothing,
-    /// The segment is there.
+    /// The segment exists.
     Segment,
     /// Another process is making the segment, or still uses the place of this launch.
     Wait,
 }
 
 impl Control {
-    /// Says that all but this has been written.
+    /// Records that everything else has been written.
     pub(super) fn seal(&self) {
         self.layout.store(LAYOUT, SeqCst);
     }
 
-    /// Whether a launcher of this version has made it.
+    /// Returns whether a launcher of this version has written the control block.
     pub(super) fn is_sealed(&self) -> bool {
         self.layout.load(Acquire) == LAYOUT
     }
 
-    /// The launch of this number, or the one that has its place.
+    /// Returns the launch with this number, or the launch that has its place.
     pub(super) fn launch(&self, number: u32) -> &Launch {
         &self.launches[number as usize % LAUNCHES]
     }
 
-    /// The launches whose segments are there, with their numbers.
+    /// Returns the launches whose segments exist, with their numbers.
     pub(super) fn present(&self) -> impl Iterator<Item = (u32, &Launch)> {
         self.launches.iter().filter_map(|launch| {
             let state = launch.state.load(SeqCst);
@@ -132,7 +132,7 @@ impl Control {
 }
 
 impl Launch {
-    /// What a process that begins launch `number` finds.
+    /// Returns the state that a process finds when it begins launch `number`.
     pub(super) fn begin(&self, number: u32, pes: u32) -> Found {
         let state = self.state.load(Acquire);
         let (making, made) = (2 * u64::from(number) + 1, 2 * u64::from(number) + 2);
@@ -151,25 +151,26 @@ impl Launch {
         Found::Nothing
     }
 
-    /// Says that the segment of launch `number` is there. Who looks for lost processes afterwards
-    /// finds all that the launcher did not find a segment for.
+    /// Records that the segment of launch `number` exists. A process that looks for lost processes
+    /// afterwards finds all those that the launcher lost before it could find this segment.
     pub(super) fn is_made(&self, number: u32) {
         self.state.store(2 * u64::from(number) + 2, SeqCst);
     }
 }
 
 impl Process {
-    /// Says how it has ended.
+    /// Records how the process has ended.
     pub(super) fn lose(&self, end: End) {
         self.lost.store(end.word(), SeqCst);
     }
 
-    /// How it has ended, if it has.
+    /// Returns how the process has ended, if it has.
     pub(super) fn lost(&self) -> Option<End> {
         End::of_word(self.lost.load(SeqCst))
     }
 
-    /// Why launch `number` cannot go on without it, if it has ended too early for that.
+    /// Returns why launch `number` cannot go on without the process, if the process has ended too
+    /// early for it.
     pub(super) fn is_missed(&self, number: u32) -> Option<String> {
         let end = self.lost()?;
         let (begun, ended) = (self.begun.load(SeqCst), self.ended.load(SeqCst));

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// How a process has ended.
+/// The way in which a process has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It has exited with this status.
+    /// The process exited with this status.
     Exited(u8),
-    /// A signal of this number has killed it.
+    /// A signal with this number killed the process.
     Killed(u8),
-    /// Only its parent knows how.
+    /// The process has ended, and only its parent knows how.
     Gone,
 }
 
@@ -18,7 +18,7 @@ const KILLED: u32 = 2 << 8;
 const GONE: u32 = 3 << 8;
 
 impl End {
-    /// As a word that is not 0.
+    /// Encodes the end as a word that is not 0.
     pub(super) fn word(self) -> u32 {
         match self {
             Self::Exited(status) => EXITED | u32::from(status),
@@ -27,7 +27,7 @@ impl End {
         }
     }
 
-    /// Of a word; `None` if it is that of no end.
+    /// Decodes a word. `None` if the word does not encode an end.
     pub(super) fn of_word(word: u32) -> Option<Self> {
         let [low, kind, ..] = word.to_le_bytes();
         match u32::from(kind) << 8 {
@@ -40,14 +40,13 @@ impl End {
 }
 
 impl End {
-    /// The name of a signal that ends programs.
+    /// Returns the name of a signal, if it is one that ends programs.
     #[must_use]
     pub fn signal_name(signal: u8) -> Option<&'static str> {
         SIGNALS.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name)
     }
 }
 
-/// The names of the signals that end programs.
 const SIGNALS: [(u8, &str); 16] = [
     (1, "SIGHUP"),
     (2, "SIGINT"),

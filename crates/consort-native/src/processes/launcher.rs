@@ -1,4 +1,5 @@
-//! The launcher's part: the memory that its processes share, and what happens when one ends.
+//! The launcher's part: the memory that its processes share, and the reaction to the end of a
+//! process.
 
 use std::{
     fs::File,
@@ -36,7 +37,7 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Memory for `pes` processes, which may use `cores`.
+    /// Allocates memory for `pes` processes, which may use `cores` cores.
     ///
     /// # Errors
     /// When there are no processes or too many, or the system provides no memory.
@@ -65,28 +66,30 @@ impl Launcher {
         Ok(Self { file, control, pes })
     }
 
-    /// The number under which the processes inherit the memory: it must be open in them.
+    /// Returns the descriptor number under which the processes inherit the memory. It must be open
+    /// in them.
     #[must_use]
     pub fn descriptor(&self) -> i32 {
         system::number_of(&self.file)
     }
 
-    /// The environment variable of the process that is PE `rank`: its name and value.
+    /// Returns the name and value of the environment variable for the process that runs PE `rank`.
     #[must_use]
     pub fn variable(&self, rank: Rank) -> (&'static str, String) {
         let (number, pes, own) = (self.descriptor(), self.pes, process::id());
         (VARIABLE, format!("{number}:{rank}:{pes}:{own}"))
     }
 
-    /// The process that has come as this PE: the one that was started, or one that it has started.
+    /// Returns the process that has joined as this PE: the process that was started, or one that it
+    /// started.
     #[must_use]
     pub fn process(&self, rank: Rank) -> Option<u32> {
         let pid = self.control.processes.get(rank.index())?.pid.load(SeqCst);
         (pid != 0).then_some(pid)
     }
 
-    /// Says how the process of a PE has ended. Launches that need it fail, and all who wait in them
-    /// wake. Returns whether there are any.
+    /// Records how the process of a PE has ended. Fails the launches that need it, and wakes all
+    /// that wait in them. Returns whether there are any.
     pub fn lose(&self, rank: Rank, end: End) -> bool {
         let Some(process) = self.control.processes.get(rank.index()) else { return false };
         process.lose(end);
@@ -100,36 +103,38 @@ impl Launcher {
         is_missed
     }
 
-    /// How the process of a PE has ended, if it has.
+    /// Returns how the process of a PE has ended, if it has.
     #[must_use]
     pub fn end(&self, rank: Rank) -> Option<End> {
         self.control.processes.get(rank.index())?.lost()
     }
 
-    /// Why processes could not start, as they have reported it: each text with its PEs.
+    /// Returns the reasons that processes have reported why they could not start: each text with
+    /// its PEs.
     #[must_use]
     pub fn reports(&self) -> Vec<(String, Vec<Rank>)> {
         let of = |number: u32| {
             let processes = (0..self.pes).map(Rank).zip(&self.control.processes);
-            // Partner: `Member::report`, of a process that has ended.
+            // Pairs with `Member::report`, in processes that have ended.
             let said = processes.filter(move |(_, one)| one.report.load(SeqCst) == number + 1);
             said.map(|(rank, _)| rank).collect()
         };
         self.control.reports.all().map(|(number, text)| (text, of(number))).collect()
     }
 
-    /// How many processes have run PEs of their own, if none has come as a PE of this job.
+    /// Returns how many processes have run their own PEs, if no process has joined as a PE of this
+    /// job.
     #[must_use]
     pub fn copies(&self) -> usize {
         let processes = &self.control.processes[..self.pes as usize];
-        // Partner: `Member::of_text` and `Member::is_alone`, of processes that have ended.
+        // Pairs with `Member::of_text` and `Member::is_alone`, in processes that have ended.
         if processes.iter().any(|one| one.pid.load(SeqCst) != 0) {
             return 0;
         }
         processes.iter().filter(|one| one.is_alone.load(SeqCst) != 0).count()
     }
 
-    /// Why a launch has failed, if one has.
+    /// Returns why a launch has failed, if one has.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {
         let said = self.control.present().find_map(|(_, launch)| {
@@ -140,7 +145,8 @@ impl Launcher {
         said.or_else(|| self.never_came())
     }
 
-    /// The PE for which others wait, or have waited, that has ended before it called Consort.
+    /// Returns the failure of a PE for which others wait or have waited, and whose process ended
+    /// before it called Consort.
     fn never_came(&self) -> Option<Failure> {
         let processes = &self.control.processes[..self.pes as usize];
         let last = processes.iter().map(|process| process.begun.load(SeqCst)).max()?;
@@ -163,7 +169,7 @@ impl Launcher {
         }
     }
 
-    /// The beginning of a launch's segment, with the state of the job and those of its PEs.
+    /// Returns the beginning of a launch's segment, with the states of the job and of its PEs.
     fn beginning(&self, launch: &Launch) -> Option<Arc<Segment>> {
         let at = usize::try_from(launch.at.load(Relaxed)).ok()?;
         let (_, bytes) = layout::states(self.pes as usize);

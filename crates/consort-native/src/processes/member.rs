@@ -1,4 +1,4 @@
-//! A process that a launcher has started, as one of the PEs.
+//! A process that a launcher has started as one of the PEs.
 
 use std::{
     fmt,
@@ -35,37 +35,37 @@ use crate::{
 };
 use consort_machine::{sync::asymmetric, system::fork::hold, token::ProcessToken};
 
-/// How long a process sleeps between two looks at the control.
+/// How long a process sleeps between two looks at the control block.
 const LOOK: Duration = Duration::from_micros(50);
 
 /// The name of the segment of a launch in errors.
 const LAUNCH: &str = "the memory that the PEs of a job share";
 
-/// Why a process cannot be one of a launcher's PEs.
+/// The reason why a process cannot be one of a launcher's PEs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoMember {
-    /// The variable does not say what a launcher says.
+    /// The variable does not have the form that a launcher gives it.
     Variable(String),
-    /// The launcher's memory is not there.
+    /// The launcher's memory does not exist.
     Memory(String),
-    /// The launcher is another version.
+    /// The launcher has another version.
     Version,
-    /// Another process is that PE.
+    /// Another process already runs this PE.
     Taken {
         /// The PE.
         rank: Rank,
-        /// The process that it is.
+        /// The process that runs it.
         process: u32,
     },
     /// This process was forked from a PE.
     Forked(Rank),
-    /// The processes have begun launches of different configurations.
+    /// The processes have begun launches with different configurations.
     Settings(Rank),
     /// Another PE has ended.
     Lost {
         /// The PE.
         rank: Rank,
-        /// How it has ended.
+        /// How its process ended.
         reason: String,
     },
 }
@@ -111,13 +111,13 @@ impl fmt::Display for NoMember {
 
 impl std::error::Error for NoMember {}
 
-/// Why a process cannot begin a launch.
+/// The reason why a process cannot begin a launch.
 pub(crate) enum NoBegin {
-    /// It cannot take part.
+    /// The process cannot take part.
     Member(NoMember),
-    /// There is no memory.
+    /// The system provides no memory.
     Memory(Box<NoMemory>),
-    /// There is no job in the memory.
+    /// The memory contains no job.
     Heap(HeapError),
 }
 
@@ -139,7 +139,7 @@ impl From<HeapError> for NoBegin {
     }
 }
 
-/// A process that a launcher has started, as one of the PEs.
+/// A process that a launcher has started as one of the PEs.
 pub struct Member {
     file: Arc<File>,
     pub(super) control: Single<Control>,
@@ -162,11 +162,11 @@ struct Range {
 }
 
 impl Member {
-    /// This process as its launcher started it; `None` if none did.
+    /// Returns this process as a member of its launcher's job, or `None` if no launcher started it.
     ///
     /// # Errors
     /// When the environment or the launcher's memory is not as a launcher leaves it, or another
-    /// process is this PE.
+    /// process already runs this PE.
     pub fn here() -> Result<Option<Arc<Self>>, NoMember> {
         static HERE: OnceLock<Result<Option<Arc<Member>>, NoMember>> = OnceLock::new();
         let held = hold();
@@ -183,22 +183,22 @@ impl Member {
         }
     }
 
-    /// Tells the launcher that has started this process, if one has, that the process runs PEs of
-    /// its own. The launcher warns of that if no process becomes a PE of its job.
+    /// Reports to the launcher of this process, if there is one, that the process runs its own PEs.
+    /// The launcher warns about that if no process becomes a PE of its job.
     pub fn is_alone() {
         static TOLD: Once = Once::new();
         let _hold = hold();
         TOLD.call_once(|| {
             let text = variable(VARIABLE).map(|text| text.to_string_lossy().into_owned());
-            // A variable that no launcher has set says nothing of this process.
+            // A variable that no launcher has set does not apply to this process.
             if let Some(Ok(own)) = text.map(|text| Self::open(&text)) {
                 own.control.processes[own.rank.index()].is_alone.store(1, SeqCst);
             }
         });
     }
 
-    /// Leaves it to the launcher to say why this process cannot start, once for all processes that
-    /// report the same. Returns whether it will: there is room for a few texts.
+    /// Leaves it to the launcher to report why this process cannot start, once for all processes
+    /// with the same reason. Returns whether it will. There is room for only a few texts.
     #[must_use]
     pub fn report(&self, text: &str) -> bool {
         let number = self.control.reports.number(text);
@@ -219,7 +219,7 @@ impl Member {
         Ok(own)
     }
 
-    /// The launcher's memory, of which this process is no part yet.
+    /// Opens the launcher's memory without joining its job.
     fn open(text: &str) -> Result<Self, NoMember> {
         let wrong = || NoMember::Variable(text.to_owned());
         let parts: Vec<u32> =
@@ -245,39 +245,39 @@ impl Member {
         Ok(Self { file, control, rank: Rank(rank), pes, launcher, process })
     }
 
-    /// The PE that this process is.
+    /// Returns the rank of this process's PE.
     #[must_use]
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// The number of PEs.
+    /// Returns the number of PEs.
     #[must_use]
     pub fn pes(&self) -> u32 {
         self.pes
     }
 
-    /// The launcher's process.
+    /// Returns the number of the launcher's process.
     #[must_use]
     pub fn launcher(&self) -> u32 {
         self.launcher
     }
 
-    /// The cores that the launcher may use.
+    /// Returns the number of cores that the launcher may use.
     #[must_use]
     pub fn cores(&self) -> u32 {
         self.control.cores.load(Relaxed).max(1)
     }
 
-    /// Where it runs.
+    /// Returns the placement of the process.
     #[must_use]
     pub fn binding(&self) -> Binding {
         Binding::of_word(self.control.binding.load(Relaxed))
     }
 
-    /// Begins the process's next launch: maps its segment of so many bytes, which are whole pages,
-    /// where a `placement` says.
-    /// If no other process has, appends it to the file and lets `fill` fill it.
+    /// Begins the process's next launch. Maps the launch's segment of `bytes` bytes (whole pages)
+    /// at addresses that fit `placement`. If no other process has made the segment, appends it to
+    /// the file and lets `fill` fill it.
     pub(crate) fn begin(
         self: &Arc<Self>,
         settings: &impl Hash,
@@ -301,7 +301,7 @@ impl Member {
                 }
                 Found::Nothing => {
                     let made = self.make(&joined, bytes, &fill);
-                    // Without a segment the others find that it has no bytes, and why.
+                    // If there is no segment, the others find a size of 0, and the reason.
                     let (at, there) = match &made {
                         Ok(at) => (*at, bytes as u64),
                         Err(NoBegin::Memory(reason)) => {
@@ -348,12 +348,12 @@ impl Member {
         Ok(at)
     }
 
-    /// Fails if a process has ended that launch `number` needs.
+    /// Fails if a process that launch `number` needs has ended.
     fn ensure_all_live(&self, number: u32) -> Result<(), NoMember> {
         self.missed(number).map_or(Ok(()), |(rank, reason)| Err(NoMember::Lost { rank, reason }))
     }
 
-    /// The first PE whose process has ended too early for launch `number`, and why.
+    /// Returns the first PE whose process has ended too early for launch `number`, and why.
     fn missed(&self, number: u32) -> Option<(Rank, String)> {
         let processes = &self.control.processes[..self.pes as usize];
         (0..)
@@ -382,18 +382,18 @@ impl Joined {
         Self { member: Arc::clone(&self.member), number: self.number }
     }
 
-    /// The file in which the launch's segment is, and its offset there.
+    /// Returns the file that contains the launch's segment, and the segment's offset.
     pub(crate) fn file(&self) -> (&File, u64) {
         let launch = self.member.control.launch(self.number);
         (&self.member.file, launch.at.load(Relaxed))
     }
 
-    /// The first PE whose process has ended too early, and why.
+    /// Returns the first PE whose process has ended too early, and why.
     pub(crate) fn missed(&self) -> Option<(Rank, String)> {
         self.member.missed(self.number)
     }
 
-    /// Counts that this process's program has ended well, once.
+    /// Counts, once, that this process's program has ended successfully.
     pub(crate) fn end(&self) {
         let own = &self.member.control.processes[self.member.rank.index()].ended;
         if own.fetch_max(self.number + 1, SeqCst) <= self.number {
@@ -402,7 +402,7 @@ impl Joined {
         }
     }
 
-    /// Takes that back. The process has not left the launch since.
+    /// Undoes [`Self::end`]. The process must not have left the launch since.
     pub(crate) fn resume(&self) {
         let own = &self.member.control.processes[self.member.rank.index()].ended;
         if own.compare_exchange(self.number + 1, self.number, SeqCst, SeqCst).is_ok() {
@@ -411,13 +411,13 @@ impl Joined {
         }
     }
 
-    /// Whether the programs of all processes have ended well.
+    /// Returns whether the programs of all processes have ended successfully.
     pub(crate) fn have_all_ended(&self) -> bool {
         self.member.control.launch(self.number).ended.load(Acquire) == self.member.pes
     }
 }
 
-/// Counts that this process has left a launch, when it is dropped. The last gives the memory back.
+/// Counts, on drop, that this process has left a launch. The last one gives the memory back.
 struct Leaves {
     joined: Joined,
     range: Range,
@@ -427,10 +427,10 @@ impl Drop for Leaves {
     fn drop(&mut self) {
         let Joined { member, number } = &self.joined;
         if !member.process.is_of_caller() {
-            return; // a child that was forked is not in it
+            return; // a forked child is not in the launch
         }
         let launch = member.control.launch(*number);
-        // If it has failed, the launcher may still look at why.
+        // If the launch has failed, the launcher may still read the reason.
         let has_failed = !self.joined.have_all_ended();
         if launch.left.fetch_add(1, AcqRel) + 1 == member.pes && !has_failed {
             let Range { at, bytes } = self.range;

@@ -1,22 +1,22 @@
 //! PEs that are processes of one machine.
 //!
-//! A launcher makes a file in memory that has no name, and starts the processes, which inherit it.
-//! At its beginning is the *control block*, where the launcher and the processes say what they do.
-//! Behind it are the segments of the launches, one after the other: a process may run several
-//! programs.
+//! A launcher creates an unnamed file in memory and starts the processes, which inherit it. At the
+//! beginning of the file is the *control block*, where the launcher and the processes record their
+//! states. After it come the segments of the launches, one after the other: a process may run
+//! several programs.
 //!
-//! The first process that begins a launch makes its segment, and the others map it. A process that
-//! ends before its program does is noticed by the launcher, which fails the launch.
+//! The first process that begins a launch makes the launch's segment, and the others map it. If a
+//! process ends before its program does, the launcher notices and fails the launch.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `binding` | where the processes run |
+//! | `binding` | the placement of the processes |
 //! | `control` | the state that the launcher and the processes share |
-//! | `end` | how a process has ended, in a word |
+//! | `end` | how a process has ended, encoded in a word |
 //! | `member` | a process that a launcher has started |
 //! | `launcher` | the launcher's part |
 //! | `reports` | why processes cannot start |
-//! | `statics` | the program's static variables where peers reach them; Linux only |
+//! | `statics` | the program's static variables in memory that peers can access; Linux only |
 
 pub(crate) mod binding;
 mod control;

@@ -1,7 +1,8 @@
-//! Why processes cannot start, in the control: each text once, however many processes say it.
+//! The reasons why processes cannot start, in the control block. Each text is stored once, however
+//! many processes report it.
 //!
-//! An entry is free, is being written, or is there. A process that has found it free and claimed it
-//! writes the text; the others read it.
+//! An entry is free, being written, or complete. A process that finds an entry free claims it and
+//! writes the text. The others read it.
 
 use std::{
     array, str,
@@ -12,11 +13,11 @@ use std::{
     thread,
 };
 
-/// Texts that there is room for.
+/// The number of texts that fit.
 const ENTRIES: usize = 4;
-/// Words of a text.
+/// The number of words in a text.
 const WORDS: usize = 128;
-/// How often a process looks whether another one, which may be killed, has written its text.
+/// How often a process checks whether another process, which may be killed, has written its text.
 const LOOKS: u32 = 10_000;
 
 /// The states of an entry.
@@ -24,14 +25,13 @@ const FREE: u32 = 0;
 const WRITING: u32 = 1;
 const THERE: u32 = 2;
 
-/// The texts.
 #[repr(C)]
 pub(super) struct Reports([Report; ENTRIES]);
 
 #[repr(C, align(64))]
 struct Report {
     state: AtomicU32,
-    /// Bytes of the text.
+    /// The length of the text in bytes.
     length: AtomicU32,
     words: [AtomicU64; WORDS],
 }
@@ -44,7 +44,7 @@ impl Report {
             all[..bytes.len()].copy_from_slice(bytes);
             word.store(u64::from_le_bytes(all), Relaxed);
         }
-        // Release: a reader that finds the number finds the text.
+        // Release: a reader that sees the state sees the text.
         self.state.store(THERE, Release);
     }
 
@@ -59,9 +59,10 @@ impl Report {
         str::from_utf8(bytes.get(..length)?).ok().map(str::to_owned)
     }
 
-    /// Whether it is this text, which is written if the entry is free; `None` if it is not known.
+    /// Returns whether the entry has this text, which is written if the entry is free. `None` if
+    /// that is not known.
     fn is_or_becomes(&self, text: &str) -> Option<bool> {
-        // Acquire: the writer's release.
+        // Acquire: pairs with the writer's release.
         if self.state.compare_exchange(FREE, WRITING, Acquire, Acquire).is_ok() {
             self.write(text);
             return Some(true);
@@ -77,7 +78,8 @@ impl Report {
 }
 
 impl Reports {
-    /// The number of a text, which is entered if it is new; `None` if there is no room for it.
+    /// Returns the number of a text, which is added if it is new. `None` if there is no room for
+    /// it.
     pub(super) fn number(&self, text: &str) -> Option<u32> {
         if text.is_empty() || text.len() > 8 * WORDS {
             return None;
@@ -90,7 +92,7 @@ impl Reports {
         })?
     }
 
-    /// The texts, with their numbers.
+    /// Returns the texts, with their numbers.
     pub(super) fn all(&self) -> impl Iterator<Item = (u32, String)> {
         (0..).zip(&self.0).filter_map(|(number, report)| Some((number, report.text()?)))
     }

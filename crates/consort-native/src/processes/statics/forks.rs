@@ -1,14 +1,15 @@
-//! Children that the process forks: their static variables are copies, which nobody else sees.
+//! Forked children: their static variables are private copies.
 //!
-//! | when | what |
+//! | when | action |
 //! | --- | --- |
 //! | before a fork | the variables are copied to private memory |
-//! | after it, in the parent | that is released |
-//! | after it, in the child | it is mapped in place of the variables |
+//! | after the fork, in the parent | the copy is released |
+//! | after the fork, in the child | the copy is mapped in place of the variables |
 //!
-//! The copies are those of the thread that forks. A child that gets none says so and ends, before
-//! it can change what its parent uses. In a child nothing is left to do for its own children. One that is
-//! made without these handlers, as by `clone`, shares the variables.
+//! The copies belong to the thread that forks. A child that gets no copy reports that and exits,
+//! before it can change variables that its parent uses. A child has nothing left to do for its own
+//! children. A child that is created without these handlers, for example by `clone`, shares the
+//! variables.
 
 #![expect(unsafe_code, reason = "maps memory in place of the program's data")]
 
@@ -34,28 +35,28 @@ use super::program::Chunk;
 use crate::heap::one_sided::OneSided;
 use consort_machine::system::fork::{self, Copies};
 
-/// The most chunks: the linkers make a few around what is protected.
+/// The maximum number of chunks. Linkers make a few, around protected data.
 pub(super) const CHUNKS: usize = 16;
 
-/// What has been mapped in place of the program's data.
+/// The memory that has been mapped in place of the program's data.
 pub(super) struct Mapped {
     pub(super) chunks: Vec<Chunk>,
     pub(super) file: RawFd,
-    /// Where the first chunk begins in the file.
+    /// The offset of the first chunk in the file.
     pub(super) at: u64,
 }
 
 static MAPPED: OnceLock<Mapped> = OnceLock::new();
-/// Whether this process is the one that has mapped it, and no child.
+/// Whether this process itself has mapped the memory, so is not a child.
 static IS_OWN: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// The addresses of private copies of the chunks, from before a fork until after it; 0 of one
-    /// that could not be made. In memory that the child does not share.
+    /// The addresses of the private copies of the chunks, from before a fork until after it. 0 if a
+    /// copy could not be made. In memory that the child does not share.
     static COPIES: Cell<[usize; CHUNKS]> = const { Cell::new([0; CHUNKS]) };
 }
 
-/// Gives children copies of what has been mapped.
+/// Makes children get copies of the memory that has been mapped.
 pub(super) fn copy_for_children(mapped: Mapped) -> io::Result<()> {
     if MAPPED.set(mapped).is_err() {
         return Err(io::ErrorKind::AlreadyExists.into());
@@ -64,15 +65,15 @@ pub(super) fn copy_for_children(mapped: Mapped) -> io::Result<()> {
     fork::copy(Copies { before: before_fork, in_parent, in_child })
 }
 
-/// Whether something has been mapped, by this process or one that it is a child of.
+/// Returns whether memory has been mapped, by this process or by an ancestor.
 pub(super) fn is_mapped() -> bool {
     MAPPED.get().is_some()
 }
 
-/// The next part of a file from a place on that has contents, in a range of it.
+/// Returns the next part of a file with contents, between two offsets.
 fn next_contents(file: RawFd, from: u64, end: u64) -> io::Result<Option<Range<u64>>> {
     let seek = |from: u64, how| {
-        // SAFETY: moves a place in the file that nobody uses.
+        // SAFETY: moves the file offset, which nothing uses.
         let found = unsafe { libc::lseek(file, from.cast_signed(), how) };
         match u64::try_from(found) {
             Ok(found) => Ok(Some(found.min(end)).filter(|&found| found < end)),
@@ -86,26 +87,26 @@ fn next_contents(file: RawFd, from: u64, end: u64) -> io::Result<Option<Range<u6
     Ok(Some(begin..seek(begin, libc::SEEK_HOLE)?.unwrap_or(end)))
 }
 
-/// A private copy of pages, which lie in the file from a place on.
+/// Returns a private copy of pages, which are in the file at offset `at`.
 fn copy(pages: &Range<usize>, file: RawFd, at: u64) -> io::Result<*mut c_void> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-    // SAFETY: a new mapping replaces none.
+    // SAFETY: a new mapping replaces nothing.
     let new = unsafe { mmap_anonymous(null_mut(), pages.len(), access, flags) }?;
     let (mut next, end) = (at, at + pages.len() as u64);
     while let Some(part) = next_contents(file, next, end)? {
         next = part.end;
-        // Both are less than the bytes of the pages.
+        // Both are less than the length of the pages.
         let [offset, bytes] = [part.start - at, part.end - part.start]
             .map(|bytes| usize::try_from(bytes).unwrap_or(pages.len()));
         let source: *const u8 = with_exposed_provenance(pages.start + offset);
-        // SAFETY: bytes of the chunk, and as many of its copy.
+        // SAFETY: bytes of the chunk, and the same number of bytes of its copy.
         unsafe { OneSided::copy(new.cast::<u8>().wrapping_add(offset), source, bytes) };
     }
     Ok(new)
 }
 
-/// What has been mapped, if children still have to be given copies.
+/// Returns the memory that has been mapped, if children still need copies of it.
 fn of_own() -> Option<&'static Mapped> {
     MAPPED.get().filter(|_| IS_OWN.load(Relaxed))
 }
@@ -120,7 +121,7 @@ fn before_fork() {
     COPIES.set(copies);
 }
 
-/// The chunks, and the addresses of their copies, which are forgotten.
+/// Returns the chunks and the addresses of their copies, and forgets the addresses.
 fn take_copies() -> impl Iterator<Item = (&'static Range<usize>, usize)> {
     let chunks = of_own().map_or(&[][..], |mapped| &mapped.chunks);
     chunks.iter().map(|chunk| &chunk.pages).zip(COPIES.replace([0; CHUNKS]))
@@ -131,7 +132,7 @@ fn in_parent() {
         return;
     }
     for (pages, copy) in take_copies().filter(|(_, copy)| *copy != 0) {
-        // SAFETY: mapped before the fork, and nothing uses it.
+        // SAFETY: mapped before the fork, and unused.
         let _ = unsafe { munmap(with_exposed_provenance_mut(copy), pages.len()) };
     }
 }
@@ -143,7 +144,7 @@ fn in_child() {
     for (pages, copy) in take_copies() {
         let (bytes, begin) = (pages.len(), with_exposed_provenance_mut(pages.start));
         let copy = with_exposed_provenance_mut(copy);
-        // SAFETY: pages of data, which have the same contents after this.
+        // SAFETY: pages of data, which have the same contents afterwards.
         let is_moved = || unsafe { mremap_fixed(copy, bytes, bytes, MremapFlags::MAYMOVE, begin) };
         if copy.is_null() || is_moved().is_err() {
             fork::end_child(

@@ -1,18 +1,19 @@
-//! The program's static variables in the segment, where peers reach them.
+//! The program's static variables in the segment, where peers can access them.
 //!
-//! The pages of the program's writable data are copied to the PE's memory behind its heap, and that
-//! is mapped in their place: their addresses stay as they are. What is read-only stays private, and
-//! so do the variables of libraries, of the C library in any case. Of memory that begins as zeros
-//! only the pages are copied that were touched. Copies are made by means that sanitizers do not
-//! see, since what they guard lies between the variables.
+//! The pages of the program's writable data are copied to the PE's memory behind its heap. That
+//! memory is mapped in their place, so the addresses of variables stay the same. Read-only data
+//! stays private. So do the variables of libraries, and of the C library in any case. Of
+//! zero-initialized memory only touched pages are copied. The copies are made by means that
+//! sanitizers do not see, because they also read the memory between the variables, which sanitizers
+//! guard.
 //!
-//! Read-only data is the same on all PEs. There is room for it behind the variables, where a PE
-//! copies what peers are to read of it.
+//! Read-only data is the same on all PEs. There is room for it behind the variables. A PE copies
+//! the read-only data that peers will read to this place.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `program` | where the program's data lies |
-//! | `forks` | copies for children that the process forks |
+//! | `program` | the places of the program's data |
+//! | `forks` | copies for forked children |
 
 #![expect(unsafe_code, reason = "maps memory in place of the program's data")]
 
@@ -45,14 +46,14 @@ use crate::{
     },
 };
 
-/// The most bytes of the program's data whose zeros are in core files, whether or not they have
-/// been touched: the kernel would provide each page that it writes to one.
+/// The size in bytes of the program's data beyond which zero-initialized data is not in core files,
+/// whether or not it has been touched. The kernel would allocate each page that it writes to a core
+/// file.
 const SHOWN_BYTES: usize = 16 << 20;
 
 /// The name of static variables in errors.
 const OBJECT: &str = "the program's static variables";
 
-/// The error of a system call for static variables.
 fn no_memory(call: &'static str, bytes: usize, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), NoMemory::of(call, OBJECT, bytes, error))
 }
@@ -62,45 +63,46 @@ fn no_memory(call: &'static str, bytes: usize, error: &io::Error) -> io::Error {
 pub struct Statics(Data);
 
 impl Statics {
-    /// Those of the running program.
+    /// Returns the static variables of the running program.
     #[must_use]
     pub fn of_program() -> Self {
         Self(Data::of_program())
     }
 
-    /// Whether they can be moved: this library was linked with the program, so that it runs before
-    /// it, and the process has one thread.
+    /// Returns whether the variables can be moved: this library was linked with the program, so
+    /// that it runs before the program, and the process has only one thread.
     #[must_use]
     pub fn can_move(&self) -> bool {
         let threads = fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
         self.0.is_linked && threads == 1
     }
 
-    /// Whether the program is a static executable, which can load no libraries.
+    /// Returns whether the program is a static executable, which cannot load libraries.
     #[must_use]
     pub fn are_of_static_executable(&self) -> bool {
         self.0.is_static
     }
 
-    /// The size in bytes, in whole pages, of what is writable.
+    /// Returns the size in bytes of the writable variables, in whole pages.
     fn writable_bytes(&self) -> usize {
         self.0.chunks.iter().map(|chunk| chunk.pages.len()).sum()
     }
 
-    /// The size in bytes that they need in a segment.
+    /// Returns the number of bytes that the variables need in a segment.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.writable_bytes() + self.0.constants.iter().map(Range::len).sum::<usize>()
     }
 
-    /// The offset of memory among those that are writable; `None` if it is elsewhere.
+    /// Returns the offset of memory among the writable variables, or `None` if it is elsewhere.
     #[inline]
     #[must_use]
     pub fn offset_of(&self, address: usize, bytes: usize) -> Option<usize> {
         offset_in(self.0.chunks.iter().map(|chunk| &chunk.pages), address, bytes)
     }
 
-    /// The offset of the place for a copy of read-only data; `None` if it is elsewhere.
+    /// Returns the offset of the place for a copy of read-only data, or `None` if it is not
+    /// read-only data of the program.
     #[cold]
     #[must_use]
     pub fn offset_of_constant(&self, address: usize, bytes: usize) -> Option<usize> {
@@ -108,16 +110,16 @@ impl Statics {
         found.map(|at| self.writable_bytes() + at)
     }
 
-    /// Moves them to the memory of PE `own`, which this process is, in the job's segment, which has
-    /// room for them, and is kept until the process ends. Until all PEs have done so none may
-    /// access another's.
+    /// Moves the variables to the memory of PE `own`, which is this process's PE, in the job's
+    /// segment. The segment must have room for them. It is kept until the process ends. No PE may
+    /// access another PE's variables until all PEs have done this.
     ///
     /// # Errors
-    /// When no launcher has started the process, the segment has no room, and as
-    /// [`Statics::move_out`].
+    /// When no launcher has started the process, when the segment has no room, and for the reasons
+    /// of [`Statics::move_out`].
     ///
     /// # Safety
-    /// As there.
+    /// Same as [`Statics::move_out`].
     pub unsafe fn share(&self, job: &Arc<Job>, own: Rank) -> io::Result<()> {
         let (file, at) = job.statics(own).ok_or(io::ErrorKind::Unsupported)?;
         if job.statics_at() + self.bytes() > job.memory_bytes() {
@@ -125,19 +127,19 @@ impl Statics {
         }
         let _kept = ManuallyDrop::new(Arc::clone(job));
         let place = job.heap(own).wrapping_add(job.statics_at());
-        // SAFETY: the caller's promise; the job's segment is there.
+        // SAFETY: the caller's promise. The job's segment exists.
         unsafe { self.move_to(file, at, place) }
     }
 
-    /// Moves them to a file of their own, in which other processes may find them.
+    /// Moves the variables to a separate file, in which other processes may find them.
     ///
     /// # Errors
     /// When they have been moved before, or the system does not map memory.
     ///
     /// # Safety
-    /// They [can move](Self::can_move), and no other thread begins before this returns. No
-    /// reference to a static variable is used across the call but by this thread. The file is kept
-    /// until the process ends.
+    /// The variables [can move](Self::can_move), and no other thread begins before this returns.
+    /// Only this thread uses references to static variables across the call. The file is kept until
+    /// the process ends.
     pub unsafe fn move_out(&self) -> io::Result<SharedFile> {
         let file = SharedFile::new()?;
         let bytes = self.writable_bytes();
@@ -146,16 +148,18 @@ impl Statics {
                 .map_err(|error| no_memory("ftruncate", bytes, &error))?;
             let segment = Segment::map(&file.0, 0, bytes, OBJECT, None);
             let segment = segment.map_err(io::Error::other)?;
-            // SAFETY: the caller's promise; what has just been mapped has room for them.
+            // SAFETY: the caller's promise. The memory that has just been mapped has room for the
+            // variables.
             unsafe { self.move_to(&file.0, 0, segment.at(0, bytes)) }?;
         }
         Ok(file)
     }
 
-    /// Moves them to a file, from `at` on. What is there is mapped at `place`.
+    /// Moves the variables to a file, from offset `at` on. This part of the file is mapped at
+    /// `place`.
     ///
     /// # Safety
-    /// As [`Statics::move_out`]; `place` has room for what is writable.
+    /// Same as [`Statics::move_out`]. `place` has room for the writable variables.
     unsafe fn move_to(&self, file: &File, at: u64, mut place: *mut u8) -> io::Result<()> {
         let chunks = &self.0.chunks;
         if !PAGE.is_multiple_of(page_size()) || chunks.len() > CHUNKS {
@@ -168,16 +172,16 @@ impl Statics {
         let mut from = at;
         for chunk in chunks {
             let copied = chunk.to_copy(touched.as_ref());
-            // From here on to the end of the mapping nothing may change static variables.
+            // From here until the pages are mapped, nothing may change static variables.
             for pages in &copied {
                 let source: *const u8 = with_exposed_provenance(pages.start);
                 let target = place.wrapping_add(pages.start - chunk.pages.start);
-                // SAFETY: pages of the program's data, and as many of this PE's memory, which no
-                // peer accesses yet, by the caller's promise.
+                // SAFETY: pages of the program's data, and the same number of bytes of this PE's
+                // memory, which no peer accesses yet, by the caller's promise.
                 unsafe { OneSided::copy(target, source, pages.len()) };
             }
             let begin = with_exposed_provenance_mut(chunk.pages.start);
-            // SAFETY: whole pages of data, which have the same contents after this.
+            // SAFETY: whole pages of data, which have the same contents afterwards.
             unsafe { map_over(begin, chunk.pages.len(), file, from) }
                 .map_err(|error| no_memory("mmap", chunk.pages.len(), &error))?;
             let hidden = chunk.zeros.max(chunk.pages.start + SHOWN_BYTES)..chunk.pages.end;
@@ -191,7 +195,7 @@ impl Statics {
     }
 }
 
-/// The offset of memory in ranges that follow one another.
+/// Returns the offset of memory in ranges that are placed one after the other.
 #[inline]
 fn offset_in<'a>(
     ranges: impl Iterator<Item = &'a Range<usize>>,
@@ -210,7 +214,8 @@ fn offset_in<'a>(
 }
 
 impl Chunk {
-    /// The pages to copy, in ranges: all before the zeros, and those after that were touched.
+    /// Returns the ranges of pages to copy: all pages before the zeros, and those of the rest that
+    /// were touched.
     fn to_copy(&self, pagemap: Option<&File>) -> Vec<Range<usize>> {
         let size = page_size();
         let mut ranges = vec![Range { start: self.pages.start, end: self.zeros }];
@@ -222,7 +227,7 @@ impl Chunk {
             let known = pagemap
                 .is_some_and(|map| map.read_exact_at(words, (page / size * 8) as u64).is_ok());
             for index in 0..count {
-                // The upper two bits: in memory, or swapped out.
+                // The upper two bits mean in memory, and swapped out.
                 let is_touched = !known || words[8 * index + 7] & 0xc0 != 0;
                 let begin = page + index * size;
                 match ranges.last_mut() {

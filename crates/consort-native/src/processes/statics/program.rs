@@ -1,11 +1,11 @@
-//! Where the program's data lies, as the headers of its file say.
+//! The places of the program's data, from the headers of its file.
 //!
-//! What the system writes once when it loads the program and protects then (`PT_GNU_RELRO`) counts
-//! as read-only. A program without shared libraries (one that names no dynamic linker) contains the
-//! C library, whose own variables must stay private: its part of a fork runs before any handler of
-//! ours. Linkers keep the order of their input, where the C library comes last. So what lies before
-//! two variables of ours, which begin pages of their own, is the program's, and what lies behind
-//! them is not moved.
+//! Data that the system writes once when it loads the program and then protects (`PT_GNU_RELRO`)
+//! counts as read-only. A program without shared libraries (one that names no dynamic linker)
+//! contains the C library. The C library's variables must stay private, because its part of a fork
+//! runs before any handler of this library. Linkers keep the order of their input, in which the C
+//! library comes last. This library has two variables that begin separate pages. Whatever lies
+//! before them belongs to the program. Whatever lies after them is not moved.
 
 #![expect(unsafe_code, reason = "reads what the system says of loaded objects")]
 
@@ -24,34 +24,33 @@ use crate::segment::page::PAGE;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) pages: Range<usize>,
-    /// Where zeros begin, of which only touched pages are copied.
+    /// The address at which zeros begin. Only touched pages of the zeros are copied.
     pub(super) zeros: usize,
 }
 
-/// The data of the program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Data {
     pub(super) chunks: Vec<Chunk>,
-    /// What is only read.
+    /// Read-only data.
     pub(super) constants: Vec<Range<usize>>,
-    /// Whether this library is in the program's own file, or was loaded together with it.
+    /// Whether this library is in the program's file, or was loaded together with the program.
     pub(super) is_linked: bool,
     /// Whether the program has no shared libraries.
     pub(super) is_static: bool,
 }
 
-/// A variable that begins a page, and fills it.
+/// A variable that begins a page and fills it.
 #[cfg_attr(not(target_arch = "x86_64"), repr(C, align(65536)))]
 #[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
 struct Boundary(UnsafeCell<[u8; PAGE]>);
 
-// SAFETY: nothing accesses its contents.
+// SAFETY: nothing accesses the contents.
 unsafe impl Sync for Boundary {}
 
-/// The end of the variables that begin with a value, where the C library's may follow.
+/// The end of the program's initialized variables. The C library's may follow.
 #[used]
 static VALUES_END: Boundary = Boundary(UnsafeCell::new([1; PAGE]));
-/// The same of those that begin as zeros.
+/// The end of the program's zero-initialized variables. The C library's may follow.
 #[used]
 static ZEROS_END: Boundary = Boundary(UnsafeCell::new([0; PAGE]));
 
@@ -62,14 +61,15 @@ unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// A size of memory, which the system gives in 64 bits.
+/// Converts a memory size, which the system gives in 64 bits.
 fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Bytes of the system's page. `rustix` would look for them where valgrind lets nobody read.
+/// Returns the size of the system's pages in bytes. `rustix` would read memory that valgrind does
+/// not let programs read.
 pub(super) fn page_size() -> usize {
-    // SAFETY: asks for a number.
+    // SAFETY: queries a number.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(PAGE)
 }
@@ -83,15 +83,14 @@ fn up(address: usize) -> usize {
 }
 
 impl Data {
-    /// That of the running program.
     pub(super) fn of_program() -> Self {
         let mut search = Search::default();
-        // SAFETY: the function gets the pointer that is passed here, and lives longer.
+        // SAFETY: the function gets the pointer that is passed here, and the search lives longer.
         unsafe { libc::dl_iterate_phdr(Some(next_object), (&raw mut search).cast()) };
         search.data
     }
 
-    /// Notes the data of the program, which is the first object.
+    /// Records the data of the program, which is the first object.
     fn note(&mut self, program: &Object) {
         let protected = program.ranges(|header| header.p_type == libc::PT_GNU_RELRO).next();
         let protected = protected.map_or(0..0, |pages| down(pages.start)..down(pages.end));
@@ -123,7 +122,7 @@ impl Data {
         let referred = unsafe { stdout }.addr();
         let of_libc = [referred, (&raw const environ).addr()];
         if is_static && of_libc.iter().any(|address| self.holds(*address)) {
-            self.chunks.clear(); // an unusual order, where nothing tells what is whose
+            self.chunks.clear(); // an unusual order: it is not known which variables are whose
         }
     }
 
@@ -139,20 +138,19 @@ impl Data {
     }
 }
 
-/// What lies before a boundary; all, if that is elsewhere.
+/// Returns the part of `pages` before a boundary, or all of it if the boundary is elsewhere.
 fn before_own(pages: Range<usize>, boundary: &Boundary) -> Range<usize> {
     let end = from_ref(boundary).addr();
     if pages.contains(&end) { pages.start..down(end) } else { pages }
 }
 
-/// A loaded object.
 struct Object<'a> {
     base: u64,
     name: &'a CStr,
     headers: &'a [libc::Elf64_Phdr],
 }
 
-/// The entries of an object's dynamic section that are looked at, by their tags.
+/// The tags of the entries of an object's dynamic section that are used here.
 const NEEDED: u64 = 1;
 const STRINGS: u64 = 5;
 const SONAME: u64 = 14;
@@ -163,7 +161,7 @@ impl Object<'_> {
         begin..begin + size(bytes)
     }
 
-    /// The memory of all headers of a kind.
+    /// Returns the memory of all headers of a kind.
     fn ranges(
         &self,
         kind: impl Fn(&libc::Elf64_Phdr) -> bool,
@@ -172,42 +170,42 @@ impl Object<'_> {
         headers.map(|header| self.range(header.p_vaddr, header.p_memsz))
     }
 
-    /// Its dynamic section: tags and what they say.
+    /// Returns the object's dynamic section: pairs of a tag and a value.
     fn dynamic(&self) -> &[[u64; 2]] {
         self.ranges(|header| header.p_type == libc::PT_DYNAMIC).next().map_or(&[], |section| {
             let bytes = section.len() / 16;
-            // SAFETY: loaded, as the header says, and not changed after that.
+            // SAFETY: loaded, according to the header, and not changed afterwards.
             unsafe { std::slice::from_raw_parts(with_exposed_provenance(section.start), bytes) }
         })
     }
 
-    /// The names that entries with a tag say.
+    /// Returns the names in the entries with a tag.
     fn names(&self, tag: u64) -> impl Iterator<Item = &CStr> {
         let dynamic = self.dynamic();
         let strings = dynamic.iter().find(|entry| entry[0] == STRINGS).map_or(0, |entry| entry[1]);
-        // Most systems have made an address of it, others leave an offset.
+        // Most systems have turned this value into an address. Others leave an offset.
         let strings = if strings < self.base { strings + self.base } else { strings };
         let named = dynamic.iter().filter(move |entry| entry[0] == tag && strings != 0);
-        // SAFETY: the section refers to a name that ends, which stays there.
+        // SAFETY: the section refers to a terminated name, which stays there.
         named.map(move |entry| unsafe {
             CStr::from_ptr(with_exposed_provenance(size(strings + entry[1])))
         })
     }
 }
 
-/// What has been found of the loaded objects, in the order in which they were loaded: one that
+/// The findings in the loaded objects, in the order in which they were loaded: an object that
 /// another needs comes after it.
 #[derive(Default)]
 struct Search {
     data: Data,
-    /// The names of those that are loaded together with the program.
+    /// The names of the objects that are loaded together with the program.
     names: Vec<Vec<u8>>,
     /// Whether the program has been seen.
     is_past_program: bool,
 }
 
 impl Search {
-    /// Looks at an object; whether others are to be looked at.
+    /// Looks at an object. Returns whether to look at more objects.
     fn look(&mut self, object: &Object) -> bool {
         if !self.is_past_program {
             self.data.note(object);
@@ -231,13 +229,13 @@ impl Search {
 }
 
 /// # Safety
-/// `search` is a search, and `info` what the system passes.
+/// `search` is a `Search`, and `info` is what the system passes.
 unsafe extern "C" fn next_object(info: *mut dl_phdr_info, _: size_t, search: *mut c_void) -> c_int {
     // SAFETY: the system passes a valid object.
     let info = unsafe { &*info };
-    // SAFETY: as many headers as it says, which are never changed.
+    // SAFETY: as many headers as the system reports. They never change.
     let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    // SAFETY: a name that ends, and lives as long as the object.
+    // SAFETY: a terminated name that lives as long as the object.
     let name = unsafe { CStr::from_ptr(info.dlpi_name) };
     // SAFETY: the caller's promise.
     let search = unsafe { &mut *search.cast::<Search>() };
