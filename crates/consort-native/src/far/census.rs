@@ -1,17 +1,18 @@
-//! Looks for PEs that wait in vain, of which some share no memory: collects what all processes
-//! report.
+//! Detects PEs that wait in vain if some PEs share no memory. Collects the reports of all
+//! processes.
 //!
-//! The lowest process in which a PE waits takes the census. A process asks each lower one, in turn,
-//! for a report, and goes on to the next if no PE waits there, or if the answer does not come: then
-//! all of its PEs compute. If a PE waits there, it asks again after a while.
+//! The lowest-numbered process in which a PE waits takes the census. A process asks each lower
+//! process, in turn, for a report. It goes on to the next if no PE waits there, or if the reply
+//! does not come, because then all PEs of that process are computing. If a PE waits there, it asks
+//! again after a while.
 //!
-//! The process that takes the census asks all others at once, and judges what they report; then
-//! again, after a pause, until three rounds agree. Reports of one round are made when all of the
-//! round before have arrived, so what two rounds agree on was so at one time in between; the third
-//! says whether all PEs have polled since. An answer that comes after its round has ended is
-//! dropped. The longer the census has lasted, the longer a round may take, so a process that is
-//! always slow is counted at last. Cost: nothing while no PE waits for long, then a packet to each
-//! process and back, once in 20 ms to 500 ms.
+//! The process that takes the census requests reports from all others at once, and judges them. It
+//! repeats this, after a pause, until three rounds agree. The reports of a round are made after all
+//! reports of the previous round have arrived, so whatever two rounds agree on was true at one
+//! moment in between. The third round shows whether all PEs have polled since. A reply that arrives
+//! after its round has ended is dropped. The longer the census has lasted, the longer a round may
+//! take, so that a process that is always slow is eventually counted. Cost: nothing while no PE
+//! waits for long; then one packet to each process and back, once in 20 ms to 500 ms.
 
 use std::{
     mem,
@@ -34,20 +35,20 @@ use crate::{
     },
 };
 
-/// How long an answer is awaited, at least and at most: a process in which some PE waits, or all
-/// have finished, answers at once unless the machine is busy.
+/// The minimum and the maximum time to wait for a reply. A process in which some PE waits, or all
+/// have finished, replies immediately unless the machine is busy.
 const ANSWERS: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(5)];
-/// The pauses before the first round and between two, at least and at most.
+/// The minimum and the maximum of the pauses before the first round and between two rounds.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
-/// Between the least and the most, each is this part of the time that the census has lasted.
+/// Within these limits, each time is the duration of the census so far divided by this number.
 const PART: u32 = 8;
 
-/// A question that a process has not answered.
+/// A request to which a process has not replied.
 #[derive(Debug)]
 struct Asked {
     process: u32,
     id: u64,
-    /// Whether the round in which it was asked has not ended.
+    /// Whether the round of this request has not ended.
     is_new: bool,
 }
 
@@ -56,13 +57,13 @@ struct Asked {
 pub(crate) struct Census {
     /// The process that is asked whether it takes the census.
     candidate: u32,
-    /// When the PE took part first in this wait.
+    /// When the PE first took part in this wait.
     since: Option<Instant>,
-    /// When this round has begun, and when the next one begins.
+    /// When this round began, and when the next one begins.
     begun: Option<Instant>,
     next: Option<Instant>,
     asked: Vec<Asked>,
-    /// What has been reported in this round.
+    /// The reports of this round.
     reports: Vec<Report>,
     suspects: Suspects,
 }
@@ -75,7 +76,7 @@ impl Census {
         last.asked.into_iter().for_each(forget);
     }
 
-    /// Takes the next step; returns why PEs wait in vain, if they do.
+    /// Takes the next step. Returns the failure if PEs wait in vain.
     pub(crate) fn look(&mut self, job: &Job, far: &Far) -> Option<Failure> {
         let now = Instant::now();
         let [shortest, longest] = PAUSES;
@@ -106,8 +107,8 @@ impl Census {
         None
     }
 
-    /// How long this round's answers are awaited. A candidate that is slow is not awaited for long:
-    /// this process may as well take the census itself.
+    /// Returns how long to wait for this round's replies. The wait for a slow candidate is short,
+    /// because this process may as well take the census itself.
     fn patience(&self, lasted: Duration, far: &Far) -> Duration {
         let [shortest, longest] = ANSWERS;
         if self.candidate == far.own() {
@@ -117,8 +118,8 @@ impl Census {
         }
     }
 
-    /// Begins a round: asks the candidate, or all others if it is this process. Those that have not
-    /// answered the last question are not asked again.
+    /// Begins a round: sends a request to the candidate, or to all others if the candidate is this
+    /// process. Skips processes that have not replied to the previous request.
     fn ask(&mut self, far: &Far, now: Instant) {
         self.begun = Some(now);
         let all = if self.candidate == far.own() {
@@ -135,7 +136,7 @@ impl Census {
         far.flush_now();
     }
 
-    /// Takes the answers that have come; drops those of earlier rounds.
+    /// Takes the replies that have arrived. Drops those of earlier rounds.
     fn collect(&mut self, far: &Far) {
         let reports = &mut self.reports;
         self.asked.retain(|asked| {
@@ -150,8 +151,8 @@ impl Census {
     fn judge(&mut self, job: &Job, far: &Far, mut reports: Vec<Report>) -> Option<Failure> {
         reports.push(job.report(far, &mut far.link())?);
         let now = Report::merged(&reports, job.config().pes)?;
-        // It never begins the call: that is certain at once, whatever is on its way. Long data for
-        // a PE that has finished may be on its way for ever.
+        // A finished PE never begins the call. That is certain at once, whatever is in flight. Long
+        // data for a finished PE may be in flight forever.
         if let Some((waiting, rank)) = now.abandoned() {
             let WaitText { call, team, .. } = describe(job, far, &now, waiting)?;
             return Some(Failure::Finished { rank, waiting, call, team });
@@ -164,7 +165,7 @@ impl Census {
     }
 }
 
-/// The wait of a PE in words.
+/// Describes the wait of a PE.
 fn describe(job: &Job, far: &Far, now: &Snapshot, pe: Rank) -> Option<WaitText> {
     let description = if far.is_own(pe) || now.is_for_word(pe) {
         Description::of(job, pe)
@@ -181,7 +182,8 @@ mod tests {
     use super::*;
     use crate::far::home::tests::{serve, three};
 
-    /// Otherwise a process would be in the reports of the next round twice, once as it was before.
+    /// Otherwise a process would be in the reports of the next round twice, once with its old
+    /// state.
     #[test]
     fn answer_that_comes_between_two_rounds_is_dropped() {
         let jobs = three();

@@ -1,4 +1,4 @@
-//! What a packet does in the process that it arrives in.
+//! Delivers packets in the process that receives them.
 
 use std::sync::atomic::{
     Ordering::{Acquire, Release},
@@ -22,8 +22,8 @@ use crate::{
 };
 
 impl Job {
-    /// Delivers what has come from a process, up to what must wait for what it puts. `None` if a
-    /// packet is not one of this library.
+    /// Delivers the packets that have arrived from a process, up to the first that must wait for
+    /// data that the process puts. `None` if a packet is not valid.
     pub(super) fn deliver_from(&self, far: &Far, link: &mut Link, from: u32) -> Option<()> {
         while let Some((frame, delivered)) = link.next_frame(from) {
             let mut rest = frame.get(delivered..)?;
@@ -69,9 +69,9 @@ impl Job {
             }
             Told::Put { place, at, bytes } => {
                 let source = memory_of(data, bytes)?;
-                // What is not exposed any more was in a call that has failed.
+                // If the target is no longer exposed, its call has failed.
                 if let Some(target) = self.memory_at(far, link, place, at, bytes, true) {
-                    fence(Release); // who sees a word of it sees what was put before
+                    fence(Release); // a PE that sees a word of this put sees all earlier puts
                     target.copy_from(source);
                 }
                 if let Place::Heap { pe } = place {
@@ -107,9 +107,8 @@ impl Job {
         Some(())
     }
 
-    /// Notes that a PE of this process has joined a group, and delivers what has arrived for it
-    /// before one has.
-    /// `begun` is of [`Self::join_far`].
+    /// Records that a PE of this process has joined a group, and delivers the packets that arrived
+    /// for the group before. `begun` is the argument of [`Self::join_far`].
     pub(crate) fn deliver_early(&self, far: &Far, group: u64, begun: u64) {
         let mut link = far.link();
         link.memberships.end_joining(begun, Some(group));
@@ -117,13 +116,14 @@ impl Job {
         for (told, data) in early {
             let memory = self.memory_of_group(&link, group);
             if let (Told::Words { to, at, .. }, Some(memory)) = (told, memory) {
-                // What is out of range is of no PE of this library.
+                // Words out of range do not come from a PE of this library.
                 let _ = self.store(&memory, to, at, &data);
             }
         }
     }
 
-    /// The memory of a group that a PE of this process is in. It stays while the link is locked.
+    /// Returns the memory of a group that a PE of this process is in. The memory stays valid while
+    /// the link is locked.
     fn memory_of_group(&self, link: &Link, group: u64) -> Option<GroupMemory> {
         if !link.memberships.is_in(group) {
             return None;
@@ -132,7 +132,7 @@ impl Job {
         self.group_memory(at, pes)
     }
 
-    /// Stores what a far PE has stored, in the same places.
+    /// Stores what a far PE has stored in its segment, in the same places.
     fn store(&self, memory: &GroupMemory, to: Rank, at: usize, data: &[u64]) -> Option<()> {
         let places = memory.part(at, data.len())?;
         for (place, &value) in places.iter().zip(data) {
@@ -141,7 +141,7 @@ impl Job {
         (to.0 < self.config().pes).then(|| self.wake(to))
     }
 
-    /// Counts a detach, as a PE does that has attached a buffer.
+    /// Counts a detach, like a near PE that has attached a buffer.
     fn count_detach(&self, memory: &GroupMemory, owner: Rank, position: usize) -> Option<()> {
         let geometry = memory.geometry;
         if !memory.has(owner) || position >= geometry.window {
@@ -153,9 +153,9 @@ impl Job {
         Some(())
     }
 
-    /// Sends the words that a member of a group publishes, but those that its peers write. That it
-    /// has finished is said only once it has: answers to several processes of a node, which store
-    /// them in one memory, may overtake each other.
+    /// Sends the words that a member of a group publishes, except those that its peers write. The
+    /// words that record its end are sent only if the member has finished: replies to several
+    /// processes of a node, which store them in the same memory, may overtake each other.
     fn show(&self, link: &mut Link, from: u32, group: u64, member: Rank) -> Option<()> {
         let Some(memory) = self.memory_of_group(link, group) else { return Some(()) };
         if !memory.has(member) {
@@ -171,7 +171,7 @@ impl Job {
         Some(())
     }
 
-    /// The answer to a question of a process.
+    /// Returns the reply to a request of a process.
     fn answer(
         &self,
         far: &Far,
@@ -195,7 +195,8 @@ impl Job {
                 Some(texts.map(|texts| packet::words_of_field(&texts)).unwrap_or_default())
             }
             Question::Get { place, at, bytes } => {
-                // What is not exposed any more was in a call that has failed: no words answer.
+                // If the source is no longer exposed, its call has failed. The reply then has no
+                // words.
                 let source = self.memory_at(far, link, place, at, bytes, false);
                 let mut words = Vec::new();
                 source.into_iter().for_each(|source| append_memory(&mut words, source));
@@ -212,7 +213,7 @@ impl Job {
         }
     }
 
-    /// Memory that far PEs may access: of a heap, or exposed. `None` if it is not there.
+    /// Returns memory that far PEs may access: of a heap, or exposed. `None` if it does not exist.
     fn memory_at(
         &self,
         far: &Far,
@@ -228,12 +229,12 @@ impl Job {
         }
     }
 
-    /// Whether a PE is of this process.
+    /// Returns whether a PE belongs to this process.
     fn is_here(&self, far: &Far, pe: Rank) -> bool {
         pe.0 < self.config().pes && far.is_own(pe)
     }
 
-    /// Part of the heap of a PE of this process.
+    /// Returns a part of the heap of a PE of this process.
     fn near_heap(&self, far: &Far, pe: Rank, at: usize, bytes: usize) -> Option<Memory> {
         let is_here = self.is_here(far, pe);
         let is_inside = at.checked_add(bytes).is_some_and(|end| end <= self.memory_bytes());
@@ -243,7 +244,8 @@ impl Job {
         })
     }
 
-    /// Operations on a word of the heap of a PE of this process, if there is such a word.
+    /// Returns the operations on a word of the heap of a PE of this process, if there is such a
+    /// word.
     fn near_word(&self, far: &Far, pe: Rank, word: usize, width: Width) -> Option<OneSided<'_>> {
         let is_aligned = word.is_multiple_of(width.bytes());
         self.near_heap(far, pe, word, width.bytes()).filter(|_| is_aligned)?;
@@ -251,14 +253,14 @@ impl Job {
     }
 }
 
-/// Appends what is in some memory to a frame, as data of a packet.
+/// Appends the contents of some memory to a frame, as data of a packet.
 pub(crate) fn append_memory(frame: &mut Frame, source: Memory) {
     let begin = frame.len();
     frame.resize(begin + source.bytes.div_ceil(8), 0);
     Memory::private(frame[begin..].as_mut_ptr().cast(), source.bytes).copy_from(source);
 }
 
-/// The memory of the data of a packet, of so many bytes.
+/// Returns the memory of a packet's data of `bytes` bytes.
 pub(crate) fn memory_of(data: &[u64], bytes: usize) -> Option<Memory> {
     let is_there = bytes <= size_of_val(data);
     is_there.then(|| Memory::private(data.as_ptr().cast_mut().cast(), bytes))

@@ -1,9 +1,10 @@
 //! Buffers that PEs of this process expose to far PEs.
 //!
-//! A far PE names an exposure, not an address. A thread that serves it copies short data under the
-//! link's lock, and begins a transfer of long data under it; an exposure ends under that lock. So
-//! nobody comes to a buffer after its exposure has ended, whatever far PEs ask for. Transfers that
-//! have begun before may outlast it: `Job::end_far_exposures` waits for them before the call ends.
+//! A far PE names an exposure, not an address. A thread that serves it copies short data, or begins
+//! a transfer of long data, under the link's lock. An exposure also ends under that lock. So
+//! nothing can access a buffer after its exposure has ended, whatever far PEs request. Transfers
+//! that began before may outlast the exposure: `Job::end_far_exposures` waits for them before the
+//! call ends.
 
 #![expect(unsafe_code, reason = "memory is kept with the exposure that vouches for it")]
 
@@ -14,19 +15,17 @@ use consort_fabric::Rank;
 use super::packet::Exposure;
 use crate::memory::region::Memory;
 
-/// An exposed buffer.
 pub(super) struct Exposed {
     pub(super) memory: Memory,
-    /// Whether far PEs may write it.
+    /// Whether far PEs may write to the buffer.
     pub(super) is_target: bool,
 }
 
-// SAFETY: the memory is accessed under the link's lock while it is exposed, when other threads may
-// access it by the rules at the head of `call::rendezvous`, and by transfers that have begun then,
-// for which its owner's call waits.
+// SAFETY: while the memory is exposed, it is accessed under the link's lock; other threads may then
+// access it by the rules at the beginning of `call::rendezvous`. It is also accessed by transfers
+// that began then, and its owner's call waits for these.
 unsafe impl Send for Exposed {}
 
-/// All exposures to far PEs.
 #[derive(Default)]
 pub(super) struct Exposures(HashMap<Exposure, Exposed>);
 
@@ -35,8 +34,8 @@ impl Exposures {
         self.0.insert(exposure, exposed);
     }
 
-    /// Part of an exposed buffer; `None` if there is no such exposure, or it is shorter, or it may
-    /// not be written.
+    /// Returns a part of an exposed buffer. `None` if there is no such exposure, if it is too
+    /// short, or if it must not be written.
     pub(super) fn part(
         &self,
         exposure: &Exposure,

@@ -1,6 +1,7 @@
-//! What the process of PE 0 decides for all: the places of blocks in the heaps, the numbers of
-//! groups, and those of the names of calls. Its directory has their entries, which the processes
-//! that share it use directly; each directory has the places of groups in its own segment.
+//! What the process of PE 0 decides for all processes: the places of blocks in the heaps, the
+//! numbers of groups, and the numbers of call names. Its directory has these entries, and the
+//! processes that share it use them directly. Each directory has the places of groups in its own
+//! segment.
 
 use std::collections::HashSet;
 
@@ -24,28 +25,27 @@ use crate::{
 /// The PE whose process decides.
 const HOME: Rank = Rank(0);
 
-/// The first word of the answer for a block.
 const TAKEN: u64 = 0;
 const EXHAUSTED: u64 = 1;
 const TOO_MANY: u64 = 2;
 
-/// No number of a group.
+/// The number that means no group.
 const NO_GROUP: u64 = u64::MAX;
 
 impl Far {
-    /// Notes that a PE of this process is going to join a group.
+    /// Records that a PE of this process is about to join a group.
     pub(crate) fn begin_joining(&self) -> u64 {
         self.link().memberships.begin_joining()
     }
 }
 
 impl Job {
-    /// Whether this process shares the directory that decides.
+    /// Returns whether this process shares the directory that decides.
     fn is_home(far: &Far) -> bool {
         !far.is_far(HOME)
     }
 
-    /// What the process of PE 0 decides; `None` if the job has failed.
+    /// Returns the decision of the process of PE 0, or `None` if the job has failed.
     fn ask_home(&self, far: &Far, question: Question, data: &[u64]) -> Option<Vec<u64>> {
         if Self::is_home(far) {
             return self.decide(question, data);
@@ -59,7 +59,7 @@ impl Job {
         }
     }
 
-    /// Decides, as the process of PE 0.
+    /// Decides, in the process of PE 0.
     pub(super) fn decide(&self, question: Question, data: &[u64]) -> Option<Vec<u64>> {
         let directory = self.directory()?;
         Some(match question {
@@ -100,7 +100,7 @@ impl Job {
         })
     }
 
-    /// The number of a call's name, with one more hold.
+    /// Returns the number of a call's name, and adds a hold to it.
     pub(crate) fn number_far(&self, far: &Far, name: &str) -> Result<u64, NoNumber> {
         let words: Vec<u64> = packet::words_of(name.as_bytes()).collect();
         let answer = self.ask_home(far, Question::Number { bytes: name.len() }, &words);
@@ -112,7 +112,7 @@ impl Job {
     }
 
     /// Removes a hold from the number of a name. The process that decides does not know the recent
-    /// calls of other nodes, so those keep the numbers of theirs.
+    /// calls of other nodes, so those nodes keep the numbers of their recent calls.
     pub(crate) fn release_number_far(&self, far: &Far, number: u64) {
         if Self::is_home(far) {
             if let Some(directory) = self.directory() {
@@ -132,7 +132,7 @@ impl Job {
         }
     }
 
-    /// The name of a number.
+    /// Returns the name with this number.
     pub(crate) fn name_far(&self, far: &Far, number: u64) -> Option<String> {
         let answer = self.ask_home(far, Question::Name { number }, &[])?;
         let (&bytes, text) = answer.split_first()?;
@@ -140,7 +140,6 @@ impl Job {
         String::from_utf8(bytes).ok().filter(|name| !name.is_empty())
     }
 
-    /// The block of an allocation.
     pub(crate) fn allocate_far(
         &self,
         far: &Far,
@@ -161,10 +160,10 @@ impl Job {
         }
     }
 
-    /// One more hold on a block, or one less.
+    /// Adds a hold to a block, or removes one.
     pub(crate) fn hold_far(&self, far: &Far, (group, number): Number, is_more: bool) {
         if !is_more && far.has_put() {
-            self.settle(far); // what is on its way must not reach those that get the memory next
+            self.settle(far); // puts in flight must not reach those that get the memory next
         }
         if !Self::is_home(far) {
             return match is_more {
@@ -180,8 +179,9 @@ impl Job {
         }
     }
 
-    /// The group that is being formed, for one of its PEs; `begun` is of [`Far::begin_joining`].
-    /// `ranks` are all PEs, by their ranks in the world, and `bytes` what they need.
+    /// Returns the group that is being formed, for one of its PEs. `begun` comes from
+    /// [`Far::begin_joining`]. `ranks` are the ranks of all its PEs in the world, and `bytes` is
+    /// the size of its memory.
     pub(crate) fn join_far(
         &self,
         far: &Far,
@@ -214,10 +214,9 @@ impl Job {
         Ok(place)
     }
 
-    /// Leaves a group.
     pub(crate) fn leave_far(&self, far: &Far, group: u64) {
         let mut link = far.link();
-        // Nothing is stored in its memory any more then, which another process may give back.
+        // From then on nothing is stored in the group's memory, which another process may free.
         link.leave(group, || self.left(far, group));
         if let Some(directory) = self.directory() {
             directory.leave(group);
@@ -244,13 +243,13 @@ pub(super) mod tests {
         segment::page::PAGE,
     };
 
-    /// More teams than it may take to notice that any is remembered.
+    /// More teams than may be needed until the processes notice that a team can be forgotten.
     const TEAMS: u64 = 3_000;
 
-    /// Looks after which what was sent has surely come.
+    /// The number of looks after which everything that was sent has certainly arrived.
     const LOOKS: u32 = 10;
 
-    /// Three processes of one PE each, which share no memory.
+    /// Returns three processes with one PE each, which share no memory.
     pub(in crate::far) fn three() -> Vec<Arc<Job>> {
         let nodes = Nodes::Blocks(1);
         let config = Config { pes: 3, here: 1, nodes, ..Config::of_two() };
@@ -262,12 +261,12 @@ pub(super) mod tests {
         Loopback::ends(3, 0).into_iter().map(job).collect()
     }
 
-    /// Looks until what was sent has surely come.
+    /// Looks until everything that was sent has certainly arrived.
     pub(in crate::far) fn serve(job: &Job) {
         (0..LOOKS).for_each(|_| job.serve());
     }
 
-    /// A put that is still on its way would overwrite the data of those that get the memory next.
+    /// A put in flight would overwrite the data of those that get the memory next.
     #[test]
     fn memory_is_free_once_what_was_put_has_come() {
         let jobs = three();
@@ -300,7 +299,7 @@ pub(super) mod tests {
         assert_eq!(allocate(3), first);
     }
 
-    /// Processes keep nothing of each team that there was.
+    /// Processes do not keep anything about each team that ever existed.
     #[test]
     fn teams_that_are_freed_are_forgotten() {
         let jobs = three();

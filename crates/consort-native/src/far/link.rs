@@ -1,4 +1,4 @@
-//! A process's end: which PEs are far, and the packets that wait to be sent or to be fetched.
+//! A process's end: which PEs are far, and the packets that wait to be sent or fetched.
 
 use std::{
     collections::HashMap,
@@ -26,51 +26,51 @@ use super::{
 use crate::{memory::region::Memory, progress::deadlock::snapshot::Pulse};
 use consort_machine::system::clock;
 
-/// The words of a frame that is sent without waiting for more packets.
+/// The number of words from which on a frame is sent without waiting for more packets.
 const FULL: usize = 1024;
 
-/// A process's end.
+/// A process's end of a transport.
 pub struct Far {
-    /// How the PEs lie on the processes.
+    /// The placement of the PEs on the processes.
     processes: Nodes,
     own: u32,
-    /// How they lie on nodes: those of one node share memory, those of different ones are far.
+    /// The placement of the PEs on nodes. PEs of one node share memory; PEs of different nodes are
+    /// far.
     nodes: Nodes,
     own_node: u32,
     has_far: bool,
-    /// When a thread has looked last, and when something last came or was on its way, in
-    /// nanoseconds.
+    /// When a thread last looked, and when something last arrived or was in flight, in nanoseconds.
     looked_ns: AtomicU64,
     heard_ns: AtomicU64,
     pub(super) released: ReleasedNumbers,
     link: Mutex<Link>,
 }
 
-/// A PE that begins a call looks if no thread has for so long, in nanoseconds.
+/// A PE that begins a call looks if no thread has for this long, in nanoseconds.
 const DUE_NS: u64 = 20_000;
 
-/// What one thread of the process uses at a time.
+/// The state that one thread of the process uses at a time.
 pub(super) struct Link {
     pub(super) transport: Box<dyn Transport>,
-    /// By process, the packets that wait to be sent.
+    /// The packets that wait to be sent, by process.
     outboxes: Vec<Frame>,
     /// The processes for which packets wait.
     unsent: Vec<u32>,
     pub(super) questions: Questions,
-    /// By group, what has arrived before a PE of this process has joined it.
+    /// Packets that have arrived before a PE of this process has joined their group, by group.
     pub(super) early: HashMap<u64, Vec<(Told, Vec<u64>)>>,
     pub(super) memberships: Memberships,
     pub(super) exposures: Exposures,
-    /// What a transfer has found out: a process cannot be reached any more.
+    /// The error of a transfer: a process cannot be reached any more.
     pub(super) lost: Option<Lost>,
     pub(super) transfers: Transfers,
     pub(super) writes: Writes,
     pub(super) traffic: Traffic,
-    /// How many processes have said that their programs have ended.
+    /// The number of processes that have reported the end of their programs.
     pub(super) ended: u32,
-    /// Whether this process has said it.
+    /// Whether this process has reported that.
     pub(super) has_ended: bool,
-    /// How many processes send nothing more, and whether this one does not.
+    /// The number of other processes that send nothing more, and whether this process is one too.
     pub(super) closing: u32,
     pub(super) is_closing: bool,
     is_closed: bool,
@@ -83,8 +83,8 @@ impl fmt::Debug for Far {
 }
 
 impl Far {
-    /// This process's end, by a transport, of a job of so many PEs, which lie on the processes and
-    /// on nodes like this. The PEs of a process are on one node.
+    /// Creates this process's end of a transport, in a job of `pes` PEs, from the placement of the
+    /// PEs on the processes and on nodes. All PEs of a process must be on one node.
     #[must_use]
     pub fn new(transport: Box<dyn Transport>, pes: u32, [by_process, nodes]: [Nodes; 2]) -> Self {
         let processes = transport.processes();
@@ -123,64 +123,63 @@ impl Far {
         }
     }
 
-    /// Whether any PE is far.
     #[inline]
     pub(crate) fn has_far(&self) -> bool {
         self.has_far
     }
 
-    /// How the PEs lie on the processes.
+    /// Returns the placement of the PEs on the processes.
     pub(super) fn processes(&self) -> Nodes {
         self.processes
     }
 
-    /// Whether no thread has looked for a while.
+    /// Returns whether no thread has looked for a while.
     pub(crate) fn is_due(&self) -> bool {
         clock::now_ns().saturating_sub(self.looked_ns.load(Relaxed)) > DUE_NS
     }
 
-    /// Notes that a thread looks.
+    /// Records that a thread looks.
     pub(super) fn note_look(&self) {
         self.looked_ns.store(clock::now_ns(), Relaxed);
     }
 
-    /// When a thread has looked last: what waits for a far PE is worth a test after each look,
-    /// which takes as long as the test.
+    /// Returns when a thread last looked. A wait for a far PE is worth testing once after each
+    /// look, which takes as long as the test.
     pub(crate) fn last_look(&self) -> u64 {
         self.looked_ns.load(Relaxed)
     }
 
-    /// Notes that something has come, or is on its way.
+    /// Records that something has arrived or is in flight.
     pub(super) fn note_arrival(&self) {
         self.heard_ns.store(clock::now_ns(), Relaxed);
     }
 
-    /// For how long nothing has come, nor been on its way.
+    /// Returns for how long nothing has arrived or been in flight.
     pub(crate) fn silence(&self) -> Duration {
         Duration::from_nanos(clock::now_ns().saturating_sub(self.heard_ns.load(Relaxed)))
     }
 
-    /// How many processes there are.
+    /// Returns the number of processes.
     pub(super) fn count(&self) -> u32 {
         self.link().transport.processes()
     }
 
-    /// The number of this process.
+    /// Returns the number of this process.
     pub(super) fn own(&self) -> u32 {
         self.own
     }
 
-    /// The process of a PE, by its rank in the world.
+    /// Returns the process of a PE, by its rank in the world.
     pub(super) fn process(&self, pe: Rank) -> u32 {
         self.processes.node(pe.0)
     }
 
-    /// Whether a PE, by its rank in the world, is of this process.
+    /// Returns whether a PE, by its rank in the world, belongs to this process.
     pub(crate) fn is_own(&self, pe: Rank) -> bool {
         self.process(pe) == self.own
     }
 
-    /// Whether a PE, by its rank in the world, shares no memory with this process.
+    /// Returns whether a PE, by its rank in the world, shares no memory with this process.
     pub(crate) fn is_far(&self, pe: Rank) -> bool {
         self.nodes.node(pe.0) != self.own_node
     }
@@ -189,7 +188,7 @@ impl Far {
         self.link.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// As [`Self::link`]; `None` if another thread has it.
+    /// Like [`Self::link`], but returns `None` if another thread has locked the link.
     pub(super) fn try_link(&self) -> Option<MutexGuard<'_, Link>> {
         match self.link.try_lock() {
             Ok(link) => Some(link),
@@ -198,12 +197,13 @@ impl Far {
         }
     }
 
-    /// Sends all that waits.
+    /// Sends all queued packets.
     pub(crate) fn flush(&self) {
         self.link().flush();
     }
 
-    /// As [`Self::flush`], unless another thread has the link, which sends all when it is done.
+    /// Like [`Self::flush`], unless another thread has locked the link: that thread sends
+    /// everything when it is done.
     pub(crate) fn flush_now(&self) {
         if let Some(mut link) = self.try_link() {
             link.flush();
@@ -216,15 +216,15 @@ impl Far {
     }
 
     /// Ends all exposures of a member of a group in its call at a window position. Transfers may
-    /// still need their memory.
+    /// still need the memory.
     pub(super) fn end_exposures(&self, group: u64, owner: Rank, position: usize) {
         self.link().exposures.end(group, owner, position);
     }
 }
 
 impl Link {
-    /// Notes that a PE of this process has left a group. `left` is asked for the rest if it was the
-    /// last one there.
+    /// Records that a PE of this process has left a group. If it was the last one, calls `left` for
+    /// the rest of the record.
     pub(super) fn leave(&mut self, group: u64, left: impl FnOnce() -> Left) {
         let Self { memberships, traffic, .. } = self;
         let with_packets = || {
@@ -238,7 +238,7 @@ impl Link {
         }
     }
 
-    /// Tells a process something, at the next flush at the latest.
+    /// Sends a packet to a process, at the next flush at the latest.
     pub(super) fn tell(&mut self, to: u32, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
         if self.is_closing {
             return; // all have ended, and need nothing more
@@ -256,7 +256,7 @@ impl Link {
         }
     }
 
-    /// Tells all other processes something, at once.
+    /// Sends a packet to all other processes, at once.
     pub(super) fn tell_all(&mut self, told: &Told, data: &[u64]) {
         let own = self.transport.rank();
         for to in (0..self.transport.processes()).filter(|&to| to != own) {
@@ -265,7 +265,6 @@ impl Link {
         self.flush();
     }
 
-    /// Counts a packet that has arrived.
     pub(super) fn count_received(&mut self, told: &Told) {
         if let Some(subject) = Subject::of(told) {
             let is_late = match subject {
@@ -276,14 +275,14 @@ impl Link {
         }
     }
 
-    /// Whether this process awaits no reply that may end a wait, and no long data is on its way
-    /// from it or to it.
+    /// Returns whether this process waits for no reply that may end a wait, and no long data is in
+    /// flight from it or to it.
     pub(super) fn is_quiet(&self) -> bool {
         let nothing_moves = !self.transport.is_moving() && self.transfers.stalled.is_empty();
         nothing_moves && !self.questions.await_any()
     }
 
-    /// Asks a process a question, at the next flush at the latest; returns its number.
+    /// Sends a request to a process, at the next flush at the latest. Returns the request's number.
     pub(super) fn ask(
         &mut self,
         to: u32,
@@ -296,20 +295,19 @@ impl Link {
         id
     }
 
-    /// Keeps an answer, if somebody still waits for it.
+    /// Keeps a reply, if it is still awaited.
     pub(super) fn keep_answer(&mut self, id: u64, data: &[u64]) {
         self.writes.answer(id);
         self.questions.keep(id, data);
     }
 
-    /// Sends all that waits.
     pub(super) fn flush(&mut self) {
         while let Some(to) = self.unsent.pop() {
             self.send(to);
         }
     }
 
-    /// Sends what waits for a process. An error is found by the next receipt, too.
+    /// Sends the packets that are queued for a process. The next receive reports an error too.
     fn send(&mut self, to: u32) {
         let outbox = &mut self.outboxes[to as usize];
         if outbox.is_empty() {
@@ -321,7 +319,7 @@ impl Link {
         }
     }
 
-    /// The next frame that has arrived, and its sender.
+    /// Returns the next frame that has arrived, and its sender.
     pub(super) fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
         match &self.lost {
             _ if self.is_closed => Ok(None),
@@ -330,7 +328,7 @@ impl Link {
         }
     }
 
-    /// Whether all that was sent has left.
+    /// Returns whether everything that was sent has left this process.
     pub(super) fn is_flushed(&mut self) -> bool {
         self.is_closed || self.has_pushed() && self.transport.is_flushed().unwrap_or(true)
     }
@@ -339,7 +337,7 @@ impl Link {
         self.is_closed
     }
 
-    /// Ends the transport: all processes have ended, or this one, which has failed, does not wait
+    /// Closes the transport: all processes have ended, or this process has failed and does not wait
     /// for them.
     pub(super) fn close(&mut self, failed: Option<&str>) {
         if !self.is_closed {

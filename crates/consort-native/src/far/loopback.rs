@@ -1,9 +1,9 @@
-//! A transport between parts of one process, which delays frames at random: for tests of what far
-//! PEs do, and of programs that are to run on several machines.
+//! A transport between parts of one process that delays frames at random. For tests of far PEs, and
+//! of programs that will run on several machines.
 //!
-//! A frame is due after some looks of its receiver that find nothing, drawn from a seed. Of the
-//! senders whose next frame is due, the receiver draws one. So frames of different pairs overtake
-//! each other, while those of one pair keep their order.
+//! A frame becomes due after some looks of its receiver that find nothing. Their number is drawn
+//! from a seed. The receiver draws one of the senders whose next frame is due. So frames of
+//! different pairs overtake each other, and frames of one pair keep their order.
 
 #![expect(unsafe_code, reason = "copies between regions whose users vouch for them")]
 
@@ -20,24 +20,24 @@ use consort_fabric::splitmix64;
 use super::transport::{Frame, Lost, Region, Transfer, Transport};
 use crate::memory::region::Memory;
 
-/// The most looks of a receiver before a frame is due.
+/// The maximum number of a receiver's looks before a frame is due.
 const MOST_LOOKS: u64 = 4;
 
-/// Data on its way, by sender, receiver and tag.
+/// Data in flight, by sender, receiver and tag.
 type Pushed = HashMap<(u32, u32, u32), VecDeque<Vec<u8>>>;
 
-/// Frames on their way, by sender and receiver.
+/// Frames in flight, by sender and receiver.
 struct Network {
     processes: u32,
     pairs: Vec<Mutex<VecDeque<Late>>>,
-    /// What was pushed and is not pulled yet.
+    /// The data that was pushed and has not been pulled yet.
     pushed: Mutex<Pushed>,
-    /// By process, how often it has found nothing.
+    /// How often each process has found nothing.
     looks: Vec<AtomicU64>,
     closed: Vec<AtomicBool>,
 }
 
-/// A frame, and the receiver's looks after which it is due.
+/// A frame, and the number of the receiver's looks after which it is due.
 struct Late {
     frame: Frame,
     due: u64,
@@ -49,32 +49,31 @@ pub struct Loopback {
     rank: u32,
     random: u64,
     pulls: HashMap<Transfer, Pull>,
-    /// What is not sent yet, in order.
+    /// The transfers that have not been sent yet, in order.
     pushes: VecDeque<(Transfer, Push)>,
-    /// The number of the next transfer.
     next: Transfer,
 }
 
-/// A transfer from this process that is not done.
+/// A transfer from this process that is not complete.
 struct Push {
     to: u32,
     tag: u32,
     source: Region,
-    /// The looks before it is sent.
+    /// The number of looks before it is sent.
     delay: u64,
 }
 
-/// A transfer to this process that is not done.
+/// A transfer to this process that is not complete.
 struct Pull {
     from: u32,
     tag: u32,
     target: Region,
-    /// The looks at it that find nothing.
+    /// The number of looks at it that find nothing.
     delay: u64,
 }
 
 impl Loopback {
-    /// The ends of a network between so many processes, whose delays are drawn from a seed.
+    /// Creates the ends of a network between `processes` processes. Delays are drawn from a seed.
     #[must_use]
     pub fn ends(processes: u32, seed: u64) -> Vec<Self> {
         let count = processes as usize;
@@ -100,7 +99,7 @@ impl Loopback {
         splitmix64(&mut self.random) % below
     }
 
-    /// The frames on their way from one process to another.
+    /// Returns the frames in flight from one process to another.
     fn pair(&self, from: u32, to: u32) -> MutexGuard<'_, VecDeque<Late>> {
         let at = from * self.network.processes + to;
         self.network.pairs[at as usize].lock().unwrap_or_else(PoisonError::into_inner)
@@ -114,7 +113,7 @@ impl Loopback {
         self.network.pushed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends what is to be pushed, as far as it is due.
+    /// Sends the pushes that are due.
     fn send_pushes(&mut self) {
         while let Some((_, push)) = self.pushes.front_mut() {
             if push.delay > 0 {
@@ -134,7 +133,7 @@ impl Loopback {
         self.next
     }
 
-    /// Whether the next frame of a sender is due.
+    /// Returns whether the next frame of a sender is due.
     fn is_due(&self, from: u32) -> bool {
         let looks = self.looks(self.rank).load(Relaxed);
         self.pair(from, self.rank).front().is_some_and(|late| late.due <= looks)
@@ -151,7 +150,7 @@ impl Transport for Loopback {
     }
 
     fn send(&mut self, to: u32, frame: Frame) -> Result<(), Lost> {
-        // Who has closed has heard that all have ended, and needs nothing more.
+        // A process that has closed knows that all have ended, and needs nothing more.
         if !self.network.closed[to as usize].load(Relaxed) {
             let delay = self.draw(MOST_LOOKS + 1);
             let due = self.looks(to).load(Relaxed) + delay;
@@ -230,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    /// All frames arrive, those of a pair in order, and those of different pairs do not.
+    /// All frames arrive. Frames of a pair arrive in order, and frames of different pairs do not.
     #[test]
     fn pairs_keep_their_order_and_overtake_each_other() {
         let mut overtaken = 0;

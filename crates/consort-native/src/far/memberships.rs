@@ -1,15 +1,16 @@
-//! Which groups PEs of this process are in, and whether what arrives for another one is early or
+//! The groups that PEs of this process are in, and whether a packet for another group is early or
 //! late.
 //!
-//! What arrives for a group that all PEs of this process have left is dropped, and what arrives
-//! before one has joined is kept. The process of PE 0 numbers the groups, and says with each number
-//! below which one all members of all groups have got theirs. A PE here that asks for a number gets
-//! none below that. So groups below the bounds of all that ask are left for good, if no PE here is
-//! in them.
+//! Packets for a group that all PEs of this process have left are dropped. Packets that arrive
+//! before a PE of this process has joined their group are kept. The process of PE 0 numbers the
+//! groups. With each number it sends a bound: all members of all groups below the bound have got
+//! their numbers. From then on a PE of this process that asks for a number gets none below the
+//! bound. So groups below the bounds of all PEs that are asking have been left for good, if no PE
+//! of this process is in them.
 //!
-//! Other processes may still have PEs in a group that is left, and these may wait in vain. To find
-//! that, what is known of younger groups is kept, and of old ones that were among the last
-//! [`MOST_OLD`] to be left.
+//! Other processes may still have PEs in a group that has been left, and these may wait in vain. To
+//! detect that, records are kept of newer groups, and of old groups among the last [`MOST_OLD`] to
+//! be left.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,39 +18,39 @@ use consort_fabric::Rank;
 
 use crate::progress::deadlock::snapshot::Pulse;
 
-/// Old groups are kept until this many others have been left after them.
+/// An old group's record is kept until this many other groups have been left after it.
 const MOST_OLD: u64 = 256;
 
-/// The last call of each PE of a process in a group: its word, or 0.
+/// The last call of each PE of a process in a group: its word, or 0 if there is none.
 pub(super) type LastCalls = Vec<(Rank, u64)>;
 
 /// A group that all PEs of a process have left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
     pub(super) last_calls: LastCalls,
-    /// The moves and packets of this process in the group. Packets that arrive after it has left
-    /// count too.
+    /// The moves and packets of this process in the group. Packets that arrive after the process
+    /// has left count too.
     pub(super) pulse: Pulse,
 }
 
-/// The groups of the PEs of a process.
 pub(super) struct Memberships {
-    /// By group, how many PEs of this process have joined it and not left it.
+    /// The number of PEs of this process that have joined a group and not left it, by group.
     joined: HashMap<u64, u32>,
-    /// The groups that all PEs of this process have left, but for old ones, each with how many were
+    /// The groups that all PEs of this process have left, except old ones, each with how many were
     /// left before it.
     left: BTreeMap<u64, (u64, Left)>,
-    /// How many groups were left, and the moves in all of them.
+    /// The number of groups that have been left, and of the moves in them.
     leaves: u64,
     left_moves: u64,
-    /// Below this number all members of groups have got the group's number.
+    /// All members of groups below this number have got the group's number.
     numbered: u64,
-    /// What that was when those PEs of this process asked that join a group now.
+    /// The value of `numbered` when each PE of this process that is joining a group asked for its
+    /// number.
     joining: Vec<u64>,
 }
 
 impl Memberships {
-    /// Those of a process with so many PEs, which are in the world's group.
+    /// Returns the memberships of a process with `pes` PEs, which are in the world's group.
     pub(super) fn new(pes: u32) -> Self {
         let joined = HashMap::from([(0, pes)]);
         Self {
@@ -62,29 +63,29 @@ impl Memberships {
         }
     }
 
-    /// Whether a PE of this process is in a group.
+    /// Returns whether a PE of this process is in a group.
     pub(super) fn is_in(&self, group: u64) -> bool {
         self.joined.contains_key(&group)
     }
 
-    /// The groups that PEs of this process are in.
+    /// Returns the groups that PEs of this process are in.
     pub(super) fn groups(&self) -> Vec<u64> {
         self.joined.keys().copied().collect()
     }
 
-    /// A number below which PEs of this process have left all groups that they are not in, and
-    /// what is known of groups that they have left.
+    /// Returns a number below which PEs of this process have left all groups that they are not in,
+    /// and the records of groups that they have left.
     pub(super) fn left(&self) -> (u64, Vec<(u64, Left)>) {
         let left = self.left.iter().map(|(&group, (_, left))| (group, left.clone()));
         (self.oldest(), left.collect())
     }
 
-    /// The moves of PEs of this process in groups that all of them have left.
+    /// Returns the number of moves of PEs of this process in groups that all of them have left.
     pub(super) fn left_moves(&self) -> u64 {
         self.left_moves
     }
 
-    /// Counts a packet of a group that has arrived; returns whether it is late.
+    /// Counts a packet of a group that has arrived. Returns whether it is late.
     pub(super) fn count_late(&mut self, group: u64) -> bool {
         if self.is_in(group) {
             return false;
@@ -95,29 +96,30 @@ impl Memberships {
         self.is_late(group)
     }
 
-    /// Whether all PEs of this process that are ever in a group have left it, if none is in it.
+    /// Returns whether all PEs of this process that are ever in a group have left it. Only if no PE
+    /// is in it.
     pub(super) fn is_late(&self, group: u64) -> bool {
         group < self.oldest() || self.left.contains_key(&group)
     }
 
-    /// The groups that PEs of this process still join are not below this number.
+    /// Returns a number such that no PE of this process is joining a group below it.
     fn oldest(&self) -> u64 {
         self.joining.iter().copied().fold(self.numbered, u64::min)
     }
 
-    /// Notes that a PE of this process is going to ask for the number of a group that it joins.
-    /// Returns what [`Self::end_joining`] takes.
+    /// Records that a PE of this process is about to ask for the number of a group that it joins.
+    /// Returns the argument of [`Self::end_joining`].
     pub(super) fn begin_joining(&mut self) -> u64 {
         self.joining.push(self.numbered);
         self.numbered
     }
 
-    /// Notes below which number all members of groups have got the group's number.
+    /// Records a number below which all members of groups have got the group's number.
     pub(super) fn note_numbered(&mut self, numbered: u64) {
         self.numbered = self.numbered.max(numbered);
     }
 
-    /// Notes that a PE of this process has joined a group, or none.
+    /// Records that a PE of this process has joined a group, or has failed to join one.
     pub(super) fn end_joining(&mut self, begun: u64, group: Option<u64>) {
         if let Some(group) = group {
             *self.joined.entry(group).or_default() += 1;
@@ -129,7 +131,7 @@ impl Memberships {
         self.left.retain(|&group, (before, _)| group >= oldest || leaves - *before <= MOST_OLD);
     }
 
-    /// Notes that a PE of this process has left a group. Returns whether none is left in it.
+    /// Records that a PE of this process has left a group. Returns whether it was the last one.
     pub(super) fn leave(&mut self, group: u64, left: impl FnOnce() -> Left) -> bool {
         let Some(joined) = self.joined.get_mut(&group) else { return false };
         *joined -= 1;
@@ -144,7 +146,7 @@ impl Memberships {
         is_last
     }
 
-    /// How many groups are listed that are left.
+    /// Returns the number of groups that have been left and are still recorded.
     #[cfg(test)]
     pub(super) fn listed(&self) -> usize {
         self.left.len()
@@ -159,7 +161,7 @@ mod tests {
     fn what_is_early_is_not_late() {
         let mut groups = Memberships::new(1);
         let [slow, quick] = [(); 2].map(|()| groups.begin_joining());
-        groups.note_numbered(3); // the answer for group 1 has come, too
+        groups.note_numbered(3); // the reply for group 1 has arrived too
         groups.end_joining(quick, Some(2));
         assert!(groups.leave(2, Left::default) && groups.is_late(2));
         assert!(!groups.is_late(1), "a PE joins it");
@@ -172,7 +174,7 @@ mod tests {
         assert!([1, 2, 3].into_iter().all(|group| groups.is_late(group)) && !groups.is_late(4));
     }
 
-    /// What arrives late, too: other processes count what they have sent.
+    /// Late packets are counted too, because other processes count what they have sent.
     #[test]
     fn groups_that_were_left_are_known_for_a_while() {
         let mut groups = Memberships::new(1);

@@ -1,28 +1,28 @@
-//! PEs of other processes that share no memory with this one: *far* PEs.
+//! *Far* PEs: PEs of other processes, which share no memory with this process.
 //!
-//! Each process has a segment of its own, laid out for all PEs of the job. A store into the memory
-//! of a far PE goes into the sender's own segment, and a packet carries it to the same place in the
-//! segment of that PE's process. So calls wait and receive as they do among threads, and PEs that
-//! are near to each other use one memory.
+//! Each process has its own segment, laid out for all PEs of the job. A store into the memory of a
+//! far PE goes into the sender's segment, and a packet carries it to the same place in the segment
+//! of that PE's process. So calls wait and receive as they do between threads, and PEs that are
+//! near each other use one memory.
 //!
 //! | file | what |
 //! | --- | --- |
-//! | `transport` | what carries frames of packets between processes |
-//! | `loopback` | such a transport within one process, for tests |
-//! | `packet` | what processes tell and ask each other, in words |
+//! | `transport` | the interface that carries frames of packets between processes |
+//! | `loopback` | a transport within one process, for tests |
+//! | `packet` | the packets of processes, encoded in words |
 //! | `link` | a process's end: packets wait in frames |
-//! | `telling` | what PEs tell and ask the processes of far ones |
-//! | `questions` | what a process has asked, and the answers |
-//! | `deliver` | what a packet does in the process that it arrives in |
-//! | `progress` | sending and delivering, and waits for answers |
+//! | `telling` | what PEs send to and request from the processes of far PEs |
+//! | `questions` | pending requests of a process, and the replies |
+//! | `deliver` | the effect of a packet in the process that receives it |
+//! | `progress` | sending and delivering, and waits for replies |
 //! | `home` | what the process of PE 0 decides for all: blocks, numbers of groups, names |
-//! | `memberships` | which groups PEs of this process are in, and which they have left |
+//! | `memberships` | the groups that PEs of this process are in, and those that they have left |
 //! | `released` | numbers of names that this process keeps for a while |
-//! | `transfers` | what goes on with long data, which goes from memory to memory |
+//! | `transfers` | the state of transfers of long data, from memory to memory |
 //! | `moves` | begins transfers, and waits for them |
 //! | `traffic` | how many packets of each group were sent and received |
 //! | `report`, `census` | what the PEs of all processes wait for, to find deadlocks |
-//! | `writes` | what was put into the memory of others, and what of it is done |
+//! | `writes` | puts into the memory of others, and which of them are complete |
 //! | `exposed` | buffers that are exposed to far PEs |
 
 pub(crate) mod census;

@@ -1,4 +1,4 @@
-//! Begins transfers of long data, and waits for them: `transfers` says how.
+//! Begins transfers of long data and waits for them. `transfers` describes the protocol.
 
 #![expect(unsafe_code, reason = "transfers keep memory that their calls vouch for")]
 
@@ -19,20 +19,21 @@ use crate::{launch::job::Job, memory::region::Memory};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Link {
-    /// A transfer that has begun, or `None`: then the next look fails the job.
+    /// Returns a transfer that has begun, or `None` if it has not. Then the next look fails the
+    /// job.
     fn begun(&mut self, begun: Result<Transfer, Lost>) -> Option<Transfer> {
         begun.map_err(|lost| self.lost.get_or_insert(lost).clone()).ok()
     }
 
-    /// Whether a transfer is done; it is known no more then.
+    /// Returns whether a transfer is done. It is forgotten then.
     fn is_done(&mut self, transfer: Transfer) -> bool {
         self.transport.is_done(transfer).unwrap_or_else(|lost| {
-            self.lost.get_or_insert(lost); // the next receipt fails the job
+            self.lost.get_or_insert(lost); // the next receive fails the job
             true // a transfer that has failed accesses nothing any more
         })
     }
 
-    /// Whether transfers that are done have moved their bytes.
+    /// Returns whether transfers that are done have really moved their bytes.
     fn is_sound(&self) -> bool {
         self.lost.is_none() && !self.is_closed()
     }
@@ -49,7 +50,7 @@ impl Link {
         !is_left
     }
 
-    /// Forgets the first pushes, which are done: nobody may wait for them.
+    /// Forgets the first pushes if they are done. Nothing may wait for them.
     pub(super) fn end_pushes(&mut self) {
         while let Some(Moving { transfer, .. }) = self.transfers.pushes.front()
             && self.is_done(*transfer)
@@ -58,13 +59,13 @@ impl Link {
         }
     }
 
-    /// Whether nothing is being pushed.
+    /// Returns whether nothing is being pushed.
     pub(super) fn has_pushed(&mut self) -> bool {
         self.are_pushed(|_| true)
     }
 
-    /// Whether no transfer reads or writes what a member of a group has exposed in its call at a
-    /// window position.
+    /// Returns whether no transfer reads or writes the exposures of a member of a group in its call
+    /// at a window position.
     fn are_still(&mut self, group: u64, owner: Rank, position: usize) -> bool {
         let is_of_call = |place: &Place| match place {
             Place::Exposed { exposure: Exposure { group: g, owner: o, position: p, .. } } => {
@@ -94,7 +95,7 @@ impl Link {
         self.transfers.inbound[process as usize].pulls = pulls;
     }
 
-    /// Once a pull that was asked for has ended, whether what was wanted has come: else the job
+    /// Returns, after the pull of a get has ended, whether the data has arrived. If not, the job
     /// fails.
     fn has_come(&mut self, wanted: &Wanted) -> Option<bool> {
         if self.is_done(wanted.transfer) {
@@ -107,22 +108,22 @@ impl Link {
         is_refused.then_some(false)
     }
 
-    /// Keeps a frame until it is delivered.
+    /// Keeps a frame until it can be delivered.
     pub(super) fn keep_frame(&mut self, from: u32, frame: Frame) {
         self.transfers.inbound[from as usize].frames.push_back((frame, 0));
     }
 
-    /// The next frame from a process, and the words of it that were delivered.
+    /// Returns the next frame from a process, and how many of its words were delivered.
     pub(super) fn next_frame(&mut self, from: u32) -> Option<(Frame, usize)> {
         self.transfers.inbound[from as usize].frames.pop_front()
     }
 
-    /// Keeps the rest of a frame until what a process puts before has come.
+    /// Keeps the rest of a frame until the data that the process put before has arrived.
     pub(super) fn stall(&mut self, from: u32, frame: Frame, delivered: usize) {
         self.transfers.inbound[from as usize].frames.push_front((frame, delivered));
     }
 
-    /// Whether what a process has put is still coming.
+    /// Returns whether data that a process has put is still arriving.
     pub(super) fn is_pulling(&mut self, from: u32) -> bool {
         if self.transfers.inbound[from as usize].pulls.is_empty() {
             return false;
@@ -131,17 +132,17 @@ impl Link {
         !self.transfers.inbound[from as usize].pulls.is_empty()
     }
 
-    /// The PEs that may wait for what has been pulled into their heaps.
+    /// Returns the PEs that may wait for data that has been pulled into their heaps.
     pub(super) fn take_woken(&mut self) -> Vec<Rank> {
         std::mem::take(&mut self.transfers.woken)
     }
 
-    /// The processes from which something has come that was not delivered.
+    /// Returns the processes from which frames have arrived that were not delivered.
     pub(super) fn take_stalled(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.transfers.stalled)
     }
 
-    /// Notes whether something has come from a process that was not delivered.
+    /// Records whether frames have arrived from a process that were not delivered.
     pub(super) fn note_stalled(&mut self, from: u32) {
         let Inbound { pulls, frames } = &self.transfers.inbound[from as usize];
         let is_left = !pulls.is_empty() || !frames.is_empty();
@@ -150,15 +151,15 @@ impl Link {
         }
     }
 
-    /// A process refuses a pull.
+    /// Records that a process refuses a pull.
     pub(super) fn refuse(&mut self, process: u32, tag: u32) {
         self.transfers.refused.insert((process, tag));
     }
 
-    /// Pushes memory to a process that pulls it, or refuses if there is none.
+    /// Pushes memory to a process that pulls it. Refuses if there is no such memory.
     pub(super) fn push_wanted(&mut self, to: u32, tag: u32, place: Place, source: Option<Memory>) {
-        // SAFETY: the memory of a heap lives as long as the job, and of an exposure until its call
-        // ends, which waits for its transfers.
+        // SAFETY: the memory of a heap lives as long as the job. The memory of an exposure lives
+        // until its call ends, and the call waits for its transfers.
         let push = source.map(|source| unsafe { self.transport.push(to, tag, Region(source)) });
         match push.and_then(|push| self.begun(push)) {
             Some(transfer) => {
@@ -168,7 +169,8 @@ impl Link {
         }
     }
 
-    /// Pulls what a process puts into some memory, or into nowhere.
+    /// Pulls data that a process puts into some memory, or drops the data if there is no such
+    /// memory.
     pub(super) fn pull_coming(
         &mut self,
         from: u32,
@@ -182,7 +184,7 @@ impl Link {
             kept.resize(bytes.div_ceil(8), 0_u64);
             Memory::private(kept.as_mut_ptr().cast(), bytes)
         });
-        // SAFETY: as in `push_wanted`; what is kept lives as long as the transfer.
+        // SAFETY: as in `push_wanted`. The kept buffer lives as long as the transfer.
         let pull = unsafe { self.transport.pull(from, tag, Region(target)) };
         if let Some(transfer) = self.begun(pull) {
             let inbound = &mut self.transfers.inbound[from as usize];
@@ -192,11 +194,11 @@ impl Link {
 }
 
 impl Far {
-    /// Begins to get memory of a far PE. `None` if it cannot be reached.
+    /// Begins to get memory of a far PE. `None` if the PE cannot be reached.
     ///
     /// # Safety
-    /// The target must stay valid, and be writable, until [`Far::has_come`] or [`Job::finish`] says
-    /// that the get has ended.
+    /// The target must stay valid, and be writable, until [`Far::has_come`] or [`Job::finish`]
+    /// reports that the get has ended.
     pub(crate) unsafe fn want(
         &self,
         from: Rank,
@@ -206,7 +208,7 @@ impl Far {
         let process = self.process(from);
         let mut link = self.link();
         let tag = link.transfers.tag(process, 0);
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller's promise.
         let pull = unsafe { link.transport.pull(process, tag, Region(target)) };
         let transfer = link.begun(pull)?;
         let told = Told::Wanted { place, at, bytes: target.bytes, tag };
@@ -214,17 +216,16 @@ impl Far {
         Some(Wanted { process, tag, transfer })
     }
 
-    /// A buffer of so many words, with anything in it.
+    /// Returns a buffer of `words` words, with unspecified contents.
     pub(crate) fn buffer(&self, words: usize) -> Vec<u64> {
         self.link().transfers.buffer(words)
     }
 
-    /// Takes a buffer back.
     pub(crate) fn give_back(&self, buffer: Vec<u64>) {
         self.link().transfers.give_back(buffer);
     }
 
-    /// Begins to put memory into that of a far PE. `None` if it cannot be reached.
+    /// Begins to put data into the memory of a far PE. `None` if the PE cannot be reached.
     ///
     /// # Safety
     /// The source must stay valid until [`Far::is_pushed`] or [`Job::finish_push`].
@@ -240,18 +241,18 @@ impl Far {
         let tag = link.transfers.tag(process, 1);
         link.tell(process, &Told::Coming { place, at, bytes: source.bytes, tag }, |_| ());
         link.flush();
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller's promise.
         let push = unsafe { link.transport.push(process, tag, Region(source)) };
         link.begun(push)
     }
 
-    /// Begins a collective of the transport's.
+    /// Begins a collective of the transport.
     ///
     /// # Errors
-    /// When it has none, or cannot begin it.
+    /// When the transport does not have the collective, or cannot begin it.
     ///
     /// # Safety
-    /// Both places must stay valid, and the target writable, until [`Far::is_pushed`] or
+    /// Both regions must stay valid, and the target writable, until [`Far::is_pushed`] or
     /// [`Job::finish_push`].
     pub(crate) unsafe fn collect(
         &self,
@@ -261,17 +262,17 @@ impl Far {
     ) -> Result<Transfer, Lost> {
         let mut link = self.link();
         link.flush();
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller's promise.
         unsafe { link.transport.collect(call, Region(source), Region(target)) }
     }
 
-    /// Once a get has ended, whether what was wanted has come: else the job fails. It is known no
-    /// more then.
+    /// Returns, after a get has ended, whether the data has arrived. If not, the job fails. The get
+    /// is forgotten then.
     pub(crate) fn has_come(&self, wanted: &Wanted) -> Option<bool> {
         self.link().has_come(wanted)
     }
 
-    /// Whether a put has left its source, or a collective has ended. It is known no more then.
+    /// Returns whether a put has left its source, or a collective has ended. It is forgotten then.
     pub(crate) fn is_pushed(&self, transfer: Transfer) -> bool {
         let mut link = self.link();
         link.is_done(transfer) && link.is_sound()
@@ -289,8 +290,8 @@ impl Job {
         self.await_link(far, |link| link.is_done(transfer));
     }
 
-    /// Ends what a member of a group has exposed in its call at a window position, when no transfer
-    /// needs it any more.
+    /// Ends the exposures of a member of a group in its call at a window position, when no transfer
+    /// needs them any more.
     pub(crate) fn end_far_exposures(&self, far: &Far, group: u64, owner: Rank, position: usize) {
         far.end_exposures(group, owner, position);
         if !far.link().are_still(group, owner, position) {
@@ -298,8 +299,8 @@ impl Job {
         }
     }
 
-    /// Waits for something that other processes bring about, whatever fails. If they do not, in a
-    /// job that has failed, the transport ends: it accesses nothing any more then.
+    /// Waits for a condition that other processes make true, whatever fails. If they do not, in a
+    /// job that has failed, the transport is closed: it then accesses nothing any more.
     fn await_link(&self, far: &Far, is_so: impl Fn(&mut Link) -> bool) {
         let mut looks = Looks::default();
         loop {

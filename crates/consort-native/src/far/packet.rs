@@ -1,19 +1,19 @@
-//! What processes tell and ask each other: packets of words.
+//! The packets that processes send each other, encoded in words.
 //!
-//! | words of a packet | |
+//! | words of a packet | content |
 //! | --- | --- |
-//! | 1 | all words of the packet |
+//! | 1 | the number of words of the packet |
 //! | 1 | its kind |
 //! | some | its fields |
 //! | the rest | its data |
 //!
-//! A packet that cannot be decoded is not of this library.
+//! A packet that cannot be decoded does not come from this library.
 
 use consort_fabric::{Atomic, Rank, Signal};
 
 use crate::{directory::groups::Forming, heap::word::Width};
 
-/// A field of a packet, in one word or several.
+/// A field of a packet, in one or more words.
 pub(super) trait Field: Sized {
     fn write(&self, words: &mut Vec<u64>);
     /// Takes the field from the beginning of `words`.
@@ -91,7 +91,7 @@ impl<A: Field, B: Field> Field for (A, B) {
     }
 }
 
-/// Enumerations whose variants have fields, each a field or data of a packet.
+/// Enumerations whose variants have fields. Each is itself a field of a packet.
 macro_rules! fields {
     ($($(#[$doc:meta])* enum $name:ident {
         $($(#[$of:meta])* $variant:ident { $($field:ident: $type:ty),* } = $kind:literal,)*
@@ -122,7 +122,7 @@ macro_rules! fields {
     )*};
 }
 
-/// Enumerations that others define: by kind, the variant and its fields.
+/// Enumerations from other modules: for each kind, the variant and its fields.
 macro_rules! variants {
     ($($name:ident { $($kind:literal: { $($variant:tt)* } [$($field:ident),*];)* })*) => {$(
         impl Field for $name {
@@ -170,7 +170,7 @@ variants! {
     }
 }
 
-/// An exposure to a far PE: where a rendezvous finds it.
+/// An exposure to a far PE, in the terms in which a rendezvous finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Exposure {
     pub(crate) group: u64,
@@ -207,76 +207,78 @@ fields! {
     enum Place {
         /// The heap of a PE, by its rank in the world.
         Heap { pe: Rank } = 0,
-        /// What a PE has exposed.
+        /// A buffer that a PE has exposed.
         Exposed { exposure: Exposure } = 1,
     }
 
-    /// What a process tells another, which answers nothing.
+    /// A message from one process to another, to which the other does not reply.
     enum Told {
-        /// Words of a group from index `at` on, the last of which completes a message to a PE. The
-        /// words are data.
+        /// Words of a group, from index `at` on. The last word completes a message to a PE. The
+        /// words are the data.
         Words { group: u64, to: Rank, at: usize } = 0,
-        /// A PE has detached what another exposed in its call at a window position.
+        /// A PE has detached a buffer that another PE exposed in its call at a window position.
         Detached { group: u64, owner: Rank, position: usize } = 1,
-        /// Bytes for some memory, as data.
+        /// Bytes to write to some memory. The bytes are the data.
         Put { place: Place, at: usize, bytes: usize } = 2,
         /// A signal to a word of a heap.
         Signal { pe: Rank, word: usize, width: Width, how: Signal } = 3,
-        /// A further hold on a block of symmetric memory, by the number of its allocation.
+        /// Another hold on a block of symmetric memory, given by the number of its allocation.
         Hold { group: u64, number: u64 } = 4,
-        /// A hold less.
+        /// One hold less on a block.
         Release { group: u64, number: u64 } = 5,
-        /// A hold less on the number of a name.
+        /// One hold less on the number of a name.
         ReleaseName { number: u64 } = 6,
-        /// The job has failed; the reason is data.
+        /// The job has failed. The reason is the data.
         Failed {} = 7,
         /// The programs of the process have ended.
         Ended {} = 8,
-        /// The answer to a question. What it says is data.
+        /// The reply to a request. Its contents are the data.
         Answer { id: u64 } = 9,
-        /// A question.
+        /// A request.
         Asks { id: u64, question: Question } = 10,
         /// The process sends nothing more.
         Closes {} = 11,
-        /// Bytes of some memory are wanted: the process pulls them.
+        /// The process wants bytes of some memory, and pulls them.
         Wanted { place: Place, at: usize, bytes: usize, tag: u32 } = 12,
-        /// Bytes for some memory come: the process pushes them.
+        /// Bytes for some memory are coming. The process pushes them.
         Coming { place: Place, at: usize, bytes: usize, tag: u32 } = 13,
-        /// What was wanted is not there.
+        /// The wanted memory does not exist.
         Refused { tag: u32 } = 14,
-        /// Words that a member of a group publishes, from index `at` on. The words are data.
+        /// Words that a member of a group publishes, from index `at` on. The words are the data.
         Shown { group: u64, member: Rank, at: usize } = 15,
     }
 
-    /// What a process asks another.
+    /// A request from one process to another.
     enum Question {
-        /// Whether it has done all that it was told before. The answer is empty.
+        /// Whether the process has carried out everything that it was sent before. The reply is
+        /// empty.
         Done {} = 0,
-        /// The number of a name, which is data of so many bytes, with one more hold; 0 for none.
+        /// The number of a name, with another hold. The name is the data, of `bytes` bytes. The
+        /// reply is 0 if there is none.
         Number { bytes: usize } = 1,
-        /// The name of a number, as bytes; empty for none.
+        /// The name of a number, as bytes. The reply is empty if there is none.
         Name { number: u64 } = 2,
         /// The place of a block of symmetric memory.
         Block { group: u64, number: u64, holders: usize, asked: usize } = 3,
         /// The number of a group that is being formed.
         Group { forming: Forming, pes: usize } = 4,
-        /// Bytes of some memory; nothing if there is no such memory.
+        /// Bytes of some memory. The reply is empty if there is no such memory.
         Get { place: Place, at: usize, bytes: usize } = 5,
-        /// The old value of a word of a heap, before an operation.
+        /// An operation on a word of a heap. The reply is the old value.
         Atomic { pe: Rank, word: usize, width: Width, operation: Atomic } = 6,
-        /// The words that a member of a group publishes: they come as `Shown`, before the answer,
+        /// The words that a member of a group publishes. They arrive as `Shown`, before the reply,
         /// which is empty.
         Show { group: u64, member: Rank } = 7,
-        /// What the PEs of the process do. The answer is a `Report`, or empty if the job has
+        /// The states of the PEs of the process. The reply is a `Report`, or empty if the job has
         /// failed.
         Report {} = 8,
-        /// Where a PE of the process waits, and for what. The answer is a `Description`, or empty
-        /// if the PE does not wait.
+        /// The place and the purpose of a wait of a PE of the process. The reply is a
+        /// `Description`, or empty if the PE does not wait.
         Describe { pe: Rank } = 9,
     }
 }
 
-/// Adds a packet to a frame; `data` writes its data.
+/// Appends a packet to a frame. `data` writes the packet's data.
 pub(super) fn append(frame: &mut Vec<u64>, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
     let begin = frame.len();
     frame.push(0);
@@ -285,14 +287,14 @@ pub(super) fn append(frame: &mut Vec<u64>, told: &Told, data: impl FnOnce(&mut V
     frame[begin] = (frame.len() - begin) as u64;
 }
 
-/// The words of a field.
+/// Encodes a field in words.
 pub(super) fn words_of_field(field: &impl Field) -> Vec<u64> {
     let mut words = Vec::new();
     field.write(&mut words);
     words
 }
 
-/// Takes the first packet from a frame, with its data.
+/// Takes the first packet, with its data, from a frame.
 pub(crate) fn take<'f>(frame: &mut &'f [u64]) -> Option<(Told, &'f [u64])> {
     let words = usize::try_from(*frame.first()?).ok()?;
     let mut packet = frame.split_off(..words)?.get(1..)?;
@@ -313,7 +315,7 @@ impl Field for String {
     }
 }
 
-/// Words that hold the bytes of a text.
+/// Encodes the bytes of a text in words.
 pub(super) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks(8).map(|chunk| {
         let mut word = [0; 8];
@@ -322,7 +324,7 @@ pub(super) fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// The first bytes that words hold.
+/// Returns the first `bytes` bytes in `words`.
 pub(super) fn bytes_of(words: &[u64], bytes: usize) -> Option<Vec<u8>> {
     let all: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
     (bytes <= all.len()).then(|| all[..bytes].to_vec())
@@ -367,7 +369,7 @@ mod tests {
         assert!(rest.is_empty());
     }
 
-    /// A frame that ends too early, or has a word changed, never panics.
+    /// A frame that ends too early or has a changed word never causes a panic.
     #[test]
     fn what_is_no_packet_is_refused() {
         for told in some() {

@@ -1,4 +1,4 @@
-//! Sending and delivering, and waits for answers.
+//! Sending and delivering packets, and waits for replies.
 
 use std::{
     thread,
@@ -14,20 +14,20 @@ use super::{
 use crate::launch::{failure::Failure, job::Job, reason};
 use consort_machine::wait::patience::nap_after;
 
-/// How long the process that is to say why the job has failed waits for the others when it ends,
-/// and how long the others do.
+/// How long processes wait for the others when they end in a failed job: first the process that
+/// should report why the job has failed, then the other processes.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(4)];
-/// How long a thread yields before it naps between two looks for an answer.
+/// How long a thread yields before it naps between two looks for a reply.
 const YIELDS: Duration = Duration::from_micros(200);
 
-/// What a thread's look for what far PEs have sent came to.
+/// The result of a thread's look for packets of far PEs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// It has not looked: another thread does.
+    /// The thread has not looked, because another thread is looking.
     Left,
-    /// Nothing has come.
+    /// Nothing has arrived.
     InVain,
-    /// Something has come.
+    /// Something has arrived.
     Came,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Look {
 pub(crate) struct Looks(Option<Instant>);
 
 impl Looks {
-    /// How long it has waited.
+    /// Returns how long the thread has waited.
     pub(crate) fn waited(&self) -> Duration {
         self.0.map_or(Duration::ZERO, |begun| begun.elapsed())
     }
@@ -48,7 +48,7 @@ impl Looks {
 }
 
 impl Far {
-    /// Ends all processes, this one among them, unless a thread keeps the link for long.
+    /// Ends all processes including this one, unless a thread keeps the link locked for long.
     pub(crate) fn abort(&self, status: u8) {
         let mut looks = Looks::default();
         while looks.waited() < PATIENCE[0] {
@@ -61,8 +61,8 @@ impl Far {
 }
 
 impl Job {
-    /// Sends what waits to be sent to far PEs, and delivers what they have sent, unless another
-    /// thread does.
+    /// Sends what is queued for far PEs, and delivers what they have sent, unless another thread is
+    /// doing so.
     #[inline]
     pub(crate) fn serve(&self) {
         if let Some(far) = self.far() {
@@ -70,13 +70,13 @@ impl Job {
         }
     }
 
-    /// As [`Self::serve`], but delivers one frame: what it brings may end the wait of the PE that
-    /// looks.
+    /// Like [`Self::serve`], but delivers only one frame, because its contents may end the wait of
+    /// the PE that looks.
     pub(crate) fn look(&self, far: &Far) -> Look {
         self.serve_far(far, 1)
     }
 
-    /// Sends what waits, and delivers so many frames, or as many as have come.
+    /// Sends what is queued, and delivers up to `frames` frames.
     #[cold]
     fn serve_far(&self, far: &Far, frames: usize) -> Look {
         let Some(mut link) = far.try_link() else { return Look::Left };
@@ -105,13 +105,13 @@ impl Job {
         }
         link.end_pushes();
         if link.transport.is_moving() {
-            far.note_arrival(); // only the transport knows how far it is, and it needs looks
+            far.note_arrival(); // only the transport knows its progress, and it needs looks
         }
-        link.flush(); // answers
+        link.flush(); // replies
         look
     }
 
-    /// Delivers what has come from a process.
+    /// Delivers the packets that have arrived from a process.
     fn deliver_or_fail(&self, far: &Far, link: &mut Link, from: u32) {
         if self.deliver_from(far, link, from).is_none() {
             let reason = "its process sent what another does not understand";
@@ -121,7 +121,8 @@ impl Job {
         link.take_woken().into_iter().for_each(|pe| self.wake(pe));
     }
 
-    /// Fails the job, with the link locked, for what a process has done; its first PE is named.
+    /// Fails the job, with the link locked, because of what a process has done. The failure names
+    /// the process's first PE.
     fn fail_for(&self, far: &Far, link: &mut Link, process: u32, reason: String) {
         let rank = Rank(far.processes().members(process, self.config().pes).first);
         let words = reason::encode(&Failure::Pe { rank, reason });
@@ -130,7 +131,7 @@ impl Job {
         }
     }
 
-    /// The answer to a question of a thread that waits for it; `None` if the job fails before.
+    /// Waits for the reply to a request. `None` if the job fails first.
     pub(crate) fn await_answer(&self, far: &Far, id: u64) -> Option<Vec<u64>> {
         let mut looks = Looks::default();
         loop {
@@ -146,7 +147,7 @@ impl Job {
         }
     }
 
-    /// Asks the process of a PE, and waits for the answer.
+    /// Sends a request to the process of a PE, and waits for the reply.
     pub(crate) fn ask(
         &self,
         far: &Far,
@@ -158,7 +159,7 @@ impl Job {
         self.await_answer(far, id)
     }
 
-    /// Waits until far PEs have done all that this process has told them.
+    /// Waits until far PEs have carried out everything that this process has sent them.
     #[cold]
     pub(crate) fn settle(&self, far: &Far) {
         for id in far.ask_whether_done() {
@@ -168,12 +169,12 @@ impl Job {
         }
     }
 
-    /// Tells the other processes why this one has failed.
+    /// Reports to the other processes why this one has failed.
     pub(crate) fn tell_failure(&self, far: &Far, reason: &[u64]) {
         far.link().tell_all(&Told::Failed {}, reason);
     }
 
-    /// Says that the programs of this process have ended, once.
+    /// Reports, once, that the programs of this process have ended.
     pub(crate) fn tell_end(&self, far: &Far) {
         let mut link = far.link();
         if !std::mem::replace(&mut link.has_ended, true) {
@@ -181,15 +182,15 @@ impl Job {
         }
     }
 
-    /// Ends the transport, and all processes with it, because the job has failed.
+    /// Closes the transport, which ends all processes, because the job has failed.
     #[cold]
     pub(super) fn give_up(&self, link: &mut Link) {
         let failure = self.failure().map(|failure| failure.to_string());
         link.close(Some(failure.as_deref().unwrap_or("the job has failed for an unknown reason")));
     }
 
-    /// How long this process waits for the others when it ends, in a job that has failed. That of
-    /// the PE that has failed gives up first, so that it alone says why.
+    /// Returns how long this process waits for the others when it ends, in a job that has failed.
+    /// The process of the PE that has failed gives up first, so that it alone reports why.
     fn patience(&self, far: &Far) -> Duration {
         let speaks = match self.failure() {
             Some(Failure::Pe { rank, .. } | Failure::Ended { rank, .. }) => far.is_own(rank),
@@ -198,11 +199,11 @@ impl Job {
         PATIENCE[usize::from(!speaks)]
     }
 
-    /// Waits until the programs of all processes have ended, and ends the transport. In a job that
-    /// has failed it waits for no longer than a while.
+    /// Waits until the programs of all processes have ended, and closes the transport. In a job
+    /// that has failed, it waits only for a while.
     ///
-    /// Then each process says that it sends nothing more, and waits until all have said so: what
-    /// came before, it has received.
+    /// Then each process announces that it sends nothing more, and waits for the announcements of
+    /// all others. It has received everything that was sent before them.
     pub(crate) fn part(&self, far: &Far) {
         let (mut looks, mut since_failure) = (Looks::default(), None);
         loop {

@@ -1,29 +1,27 @@
-//! The questions that a process has asked others, and what they have answered.
+//! The requests that a process has sent to others, and their replies.
 
 use std::collections::HashMap;
 
 use consort_fabric::Rank;
 
-/// A question whose answer has not been taken yet.
+/// A request whose reply has not been taken yet.
 struct Asked {
-    /// Whether the answer may end a PE's wait.
+    /// Whether the reply may end a PE's wait.
     ends_wait: bool,
-    /// The answer, if it is there.
+    /// The reply, if it has arrived.
     answer: Option<Vec<u64>>,
 }
 
-/// Questions by their numbers.
 #[derive(Default)]
 pub(super) struct Questions {
     next: u64,
-    /// The questions whose answers have not been taken yet.
     asked: HashMap<u64, Asked>,
-    /// The last question for what a member of a group publishes.
+    /// The last request for what a member of a group publishes, by group and member.
     shows: HashMap<(u64, Rank), u64>,
 }
 
 impl Questions {
-    /// The number of a new question, whose answer may end a PE's wait or not.
+    /// Returns the number of a new request. `ends_wait` means that its reply may end a PE's wait.
     pub(super) fn ask(&mut self, ends_wait: bool) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -31,13 +29,13 @@ impl Questions {
         id
     }
 
-    /// Whether an answer is awaited that may end a PE's wait.
+    /// Returns whether a reply is awaited that may end a PE's wait.
     pub(super) fn await_any(&self) -> bool {
         self.asked.values().any(|asked| asked.ends_wait && asked.answer.is_none())
     }
 
-    /// The number of a new question for what a member of a group publishes; `None` if the last one
-    /// has not been answered.
+    /// Returns the number of a new request for what a member of a group publishes. `None` if there
+    /// is no reply to the previous one yet.
     pub(super) fn ask_to_show(&mut self, group: u64, member: Rank) -> Option<u64> {
         if let Some(&last) = self.shows.get(&(group, member))
             && self.take(last).is_none()
@@ -49,28 +47,28 @@ impl Questions {
         Some(id)
     }
 
-    /// Drops the questions for what members of a group publish.
+    /// Drops the requests for what members of a group publish.
     pub(super) fn leave(&mut self, group: u64) {
         for (_, id) in self.shows.extract_if(|(of, _), _| *of == group) {
             self.asked.remove(&id);
         }
     }
 
-    /// Keeps an answer, if somebody still waits for it.
+    /// Keeps a reply, if it is still awaited.
     pub(super) fn keep(&mut self, id: u64, data: &[u64]) {
         if let Some(asked) = self.asked.get_mut(&id) {
             asked.answer = Some(data.to_vec());
         }
     }
 
-    /// An answer, once it is there. It is had once.
+    /// Takes the reply to a request if it has arrived.
     pub(super) fn take(&mut self, id: u64) -> Option<Vec<u64>> {
         let answer = self.asked.get_mut(&id)?.answer.take()?;
         self.asked.remove(&id);
         Some(answer)
     }
 
-    /// Drops a question, whose answer nobody waits for any more.
+    /// Drops a request whose reply is no longer awaited.
     pub(super) fn forget(&mut self, id: u64) {
         self.asked.remove(&id);
     }

@@ -1,17 +1,18 @@
-//! Numbers of the names of calls of which this process has let go, and which it keeps for a while.
+//! Numbers of call names that this process has released, and that it keeps for a while because
+//! recent calls may use them.
 
 use std::sync::{Mutex, PoisonError};
 
-/// So many are kept before those are given back that no recent call has.
+/// After this many more numbers, those that no recent call has are returned.
 const MANY: usize = 64;
 
-/// Numbers of names, one for each hold.
+/// Numbers of names, with one entry for each hold.
 #[derive(Default)]
 pub(super) struct ReleasedNumbers(Mutex<Vec<u64>>);
 
 impl ReleasedNumbers {
-    /// Keeps a number. If there are many, returns those that are not recent, which `is_recent`
-    /// finds out, and keeps them no more.
+    /// Keeps a number. If many are kept, removes and returns those for which `is_recent` returns
+    /// false.
     pub(super) fn keep<R: Fn(u64) -> bool>(
         &self,
         number: u64,

@@ -1,9 +1,9 @@
-//! What the PEs of a process wait for, for another process that looks for deadlocks.
+//! Reports of what the PEs of a process wait for, for another process that looks for deadlocks.
 //!
-//! A report is made while the link is locked, so nothing is sent or delivered meanwhile. Reports of
-//! all processes make a snapshot. They are of different times; but if a second report of each
-//! process, which it makes when the first ones of all have arrived, says the same, all said so at
-//! one time in between.
+//! A report is made while the link is locked, so nothing is sent or delivered at that time. The
+//! reports of all processes form a snapshot. They are from different times. But each process makes
+//! a second report only after the first reports of all have arrived. If the second reports agree
+//! with the first, all of them were true at one moment in between.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -22,7 +22,7 @@ use crate::{
     team::memory::{GroupMemory, is_before},
 };
 
-/// What a PE does: its wait without the members of its call.
+/// The state of a PE. A wait does not include the members of its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
     Computes,
@@ -30,55 +30,55 @@ enum Doing {
     Waits { wait: Waits, number: u64, beats: u64 },
 }
 
-/// What PEs of a process do in a group.
+/// The states of a process's PEs in a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct OfGroup {
     number: u64,
     pulse: Pulse,
-    /// Those that have joined it, by their ranks in the world, each with the word of its last call,
-    /// or 0.
+    /// The PEs that have joined the group, by rank in the world, each with the word of its last
+    /// call, or 0 if there is none.
     last_calls: LastCalls,
-    /// All members by their ranks in the world, if a PE of the process waits in the group.
+    /// All members, by rank in the world, if a PE of the process waits in the group.
     members: Vec<Rank>,
 }
 
-/// What the PEs of a process do.
+/// The states of a process's PEs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Report {
-    /// Whether the process awaits no reply, and no long data is on its way from it or to it.
+    /// Whether the process awaits no reply, and no long data is in flight from it or to it.
     is_quiet: bool,
-    /// Whether other threads have handles on symmetric memory.
+    /// Whether other threads have handles to symmetric memory.
     shares: bool,
-    /// Of all groups and of symmetric memory.
+    /// The pulse of all groups and of symmetric memory.
     all: Pulse,
     pes: Vec<(Rank, Doing)>,
     groups: Vec<OfGroup>,
-    /// Groups that all PEs of the process have left: these, and all below a number that are not in
-    /// `groups`.
+    /// The groups that all PEs of the process have left: these, and all below `left_below` that are
+    /// not in `groups`.
     left: Vec<(u64, Left)>,
     left_below: u64,
 }
 
 impl Report {
-    /// Whether a PE of the process waits.
+    /// Returns whether a PE of the process waits.
     pub(super) fn has_waiting(&self) -> bool {
         self.pes.iter().any(|(_, doing)| matches!(doing, Doing::Waits { .. }))
     }
 
-    /// Whether all PEs of the process that are ever in a group have left it.
+    /// Returns whether all PEs of the process that are ever in a group have left it.
     fn has_left(&self, group: u64) -> bool {
         let is_in = self.groups.iter().any(|of_group| of_group.number == group);
         let has_left = || self.left.iter().any(|(number, _)| *number == group);
         !is_in && (group < self.left_below || has_left())
     }
 
-    /// Whether no process of these PEs awaits what may end a wait.
+    /// Returns whether no process of these PEs awaits anything that may end a wait.
     pub(super) fn are_quiet(reports: &[Self], pes: &BTreeSet<Rank>) -> bool {
         let is_theirs = |report: &Self| report.pes.iter().any(|(pe, _)| pes.contains(pe));
         reports.iter().all(|report| report.is_quiet || !is_theirs(report))
     }
 
-    /// What all PEs do, as far as processes have reported.
+    /// Returns what all PEs do, as far as processes have reported.
     pub(super) fn merged(reports: &[Self], pes: u32) -> Option<Snapshot> {
         let groups = || reports.iter().flat_map(|report| &report.groups);
         let mut members: HashMap<u64, &[Rank]> = HashMap::new();
@@ -93,7 +93,7 @@ impl Report {
             let calls = group.last_calls.iter().map(|&(pe, word)| ((group.number, pe), word));
             last_calls.extend(calls);
         }
-        // PEs that have left a group have ended their calls there, and others may wait for ever.
+        // PEs that have left a group have ended their calls there, and others may wait forever.
         for (number, left) in reports.iter().flat_map(|report| &report.left) {
             let pulse = pulses.entry(*number).or_default();
             *pulse = pulse.and(left.pulse);
@@ -106,7 +106,7 @@ impl Report {
             let last = last_calls.get(&(wait.group, pe)).copied();
             let has_left = || reporters.get(&pe).is_some_and(|report| report.has_left(wait.group));
             if last.is_none() && has_left() {
-                return None; // its process has kept nothing of the group
+                return None; // its process has kept no record of the group
             }
             let has_begun = last.is_some_and(|last| last != 0 && !is_before(last, wait.word));
             Some(Member { pe: Some(pe), has_begun })
@@ -131,8 +131,8 @@ impl Report {
 }
 
 impl Job {
-    /// What the PEs of this process do; `None` if the job has failed, a record cannot be read, or
-    /// a group's memory cannot be mapped.
+    /// Returns what the PEs of this process do. `None` if the job has failed, a record cannot be
+    /// read, or a group's memory cannot be mapped.
     pub(super) fn report(&self, far: &Far, link: &mut Link) -> Option<Report> {
         let directory = self.directory()?;
         let world = self.world_memory();
@@ -162,7 +162,7 @@ impl Job {
             let pulse = Pulse { sent, received, ..of_group.pulse };
             report.groups.push(OfGroup { pulse, ..of_group });
         }
-        // What has come for groups that no PE of this process has joined yet was received, too.
+        // Packets for groups that no PE of this process has joined yet were received too.
         for number in link.early.keys().copied().collect::<Vec<_>>() {
             let Counts { sent, received } = link.traffic.of(number);
             let pulse = Pulse { moves: 0, sent, received };
@@ -173,7 +173,8 @@ impl Job {
         Some(report)
     }
 
-    /// What the PEs of this process have done in a group that they leave, without its packets.
+    /// Returns what the PEs of this process have done in a group that they leave, without its
+    /// packets.
     pub(super) fn left(&self, far: &Far, group: u64) -> Left {
         let place = self.directory().and_then(|directory| directory.group(group));
         let memory = place.and_then(|(at, pes)| self.group_memory(at, pes));
@@ -302,7 +303,8 @@ impl Field for Report {
 mod tests {
     use super::*;
 
-    /// A report of a process with one PE, which waits in call 0 of group 1, which both have joined.
+    /// Returns the report of a process with one PE, which waits in call 0 of group 1. Both PEs have
+    /// joined the group.
     fn waits(pe: u32, last: [(Rank, u64); 1], pulse: Pulse) -> Report {
         let wait = Wait { group: 1, call: 0, word: 5, awaited: Awaited::Word(3) };
         let doing = Doing::Waits { wait: Waits::In(wait), number: 2, beats: 9 };
@@ -350,7 +352,7 @@ mod tests {
         let member = |pe, has_begun| Member { pe: Some(Rank(pe)), has_begun };
         assert_eq!(members[..], [member(0, true), member(1, false)]);
         assert_eq!(snapshot.standings[2], Standing::Active, "no process has reported it");
-        // PE 1 has left the group: after the call, or without it, or it is not known any more.
+        // PE 1 has left the group: after the call, without the call, or too long ago to be known.
         let pulse = Pulse { moves: 1, sent: 4, received: 7 };
         let after = |word| vec![(1, Left { last_calls: vec![(Rank(1), word)], pulse })];
         for (left, waits, abandoned) in [

@@ -1,4 +1,4 @@
-//! What PEs tell and ask the processes of far ones.
+//! Messages and requests of PEs to the processes of far PEs.
 
 use consort_fabric::Rank;
 
@@ -8,13 +8,13 @@ use super::{
 };
 
 impl Far {
-    /// Tells the process of a PE something, at the next flush at the latest.
+    /// Sends a message to the process of a PE, at the next flush at the latest.
     pub(crate) fn tell(&self, to: Rank, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
         self.link().tell(self.process(to), told, data);
     }
 
-    /// Tells the process of a PE that a block has a hold less, which is done before the next call:
-    /// who allocates then finds what has been freed.
+    /// Sends the process of a PE the message that a block has one hold less. This is carried out
+    /// before the next call, so that a PE that allocates then finds the freed memory.
     pub(crate) fn release(&self, to: Rank, told: &Told) {
         let process = self.process(to);
         let mut link = self.link();
@@ -22,7 +22,7 @@ impl Far {
         link.tell(process, told, |_| ());
     }
 
-    /// Tells the process of a PE something about memory that it has written there.
+    /// Sends the process of a PE a message that writes to memory there.
     pub(crate) fn write(&self, to: Rank, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
         let process = self.process(to);
         let mut link = self.link();
@@ -30,7 +30,8 @@ impl Far {
         link.tell(process, told, data);
     }
 
-    /// Asks the process of a PE a question, at the next flush at the latest; returns its number.
+    /// Sends a request to the process of a PE, at the next flush at the latest. Returns the
+    /// request's number.
     pub(crate) fn ask(
         &self,
         to: Rank,
@@ -40,13 +41,13 @@ impl Far {
         self.link().ask(self.process(to), question, data)
     }
 
-    /// Asks a process a question, at the next flush at the latest; returns its number.
+    /// Sends a request to a process, at the next flush at the latest. Returns the request's number.
     pub(super) fn ask_process(&self, process: u32, question: Question) -> u64 {
         self.link().ask(process, question, |_| ())
     }
 
-    /// Asks the process of a PE for the words that a member of a group publishes, unless it has
-    /// been asked and has not answered.
+    /// Requests the words that a member of a group publishes from the process of PE `to`, unless
+    /// there is no reply to the previous request yet.
     pub(crate) fn ask_to_show(&self, to: Rank, group: u64, member: Rank) {
         let process = self.process(to);
         let mut link = self.link();
@@ -56,8 +57,8 @@ impl Far {
         }
     }
 
-    /// Asks all processes whose memory was written whether that is done, unless it surely is;
-    /// returns the numbers of the questions.
+    /// Asks all processes whose memory was written whether the writes are complete, unless they
+    /// certainly are. Returns the numbers of the requests.
     pub(crate) fn ask_whether_done(&self) -> Vec<u64> {
         let mut link = self.link();
         if link.is_closing {
@@ -72,12 +73,12 @@ impl Far {
         pending.map(ask).collect()
     }
 
-    /// Whether memory was put, and that is not surely done.
+    /// Returns whether there are puts that may not be complete.
     pub(crate) fn has_put(&self) -> bool {
         self.link().writes.have_put()
     }
 
-    /// Whether memory was put as a transfer, and that is not surely done.
+    /// Returns whether there are puts by transfers that may not be complete.
     pub(crate) fn has_pushed_long(&self) -> bool {
         self.link().writes.have_long()
     }
@@ -87,7 +88,7 @@ impl Far {
         self.link().questions.take(id)
     }
 
-    /// Drops a question, whose answer nobody waits for any more.
+    /// Drops a request whose reply is no longer awaited.
     pub(crate) fn forget(&self, id: u64) {
         self.link().questions.forget(id);
     }

@@ -1,19 +1,17 @@
-//! Counts the packets of each group that this process has sent and received. If two processes have
-//! sent as many as they have received, none is on its way (Mattern 1987, "Algorithms for
-//! distributed termination detection").
+//! Counts the packets of each group that this process has sent and received. If the processes have
+//! sent as many as they have received, none is in flight (Mattern 1987, "Algorithms for distributed
+//! termination detection").
 
 use std::collections::HashMap;
 
 use super::packet::{Exposure, Place, Told};
 
-/// Packets sent and received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) sent: u64,
     pub(super) received: u64,
 }
 
-/// What a packet is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// The calls of a group.
@@ -23,8 +21,8 @@ pub(super) enum Subject {
 }
 
 impl Subject {
-    /// What a packet is about, if it may end a wait. Packets that bring replies are not counted:
-    /// whether a process awaits any, it knows itself.
+    /// Returns the subject of a packet, if the packet may end a wait. Packets that bring replies
+    /// are not counted, because a process knows itself whether it awaits any.
     pub(super) fn of(told: &Told) -> Option<Self> {
         match *told {
             Told::Words { group, .. } | Told::Detached { group, .. } => Some(Self::Group(group)),
@@ -38,14 +36,13 @@ impl Subject {
     }
 }
 
-/// The counts of all groups.
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
-    /// The group of the last packet, whose counts are not in `others`.
+    /// The group of the last packet. Its counts are not in `others`.
     group: u64,
     counts: Counts,
     others: HashMap<u64, Counts>,
-    /// The counts of all packets, those of forgotten groups among them.
+    /// The counts of all packets, including those of forgotten groups.
     pub(super) all: Counts,
 }
 
@@ -66,8 +63,8 @@ impl Traffic {
         }
     }
 
-    /// Counts a packet that has arrived. One for a group that is left is counted with what is kept
-    /// of the group.
+    /// Counts a packet that has arrived. A packet for a group that has been left counts in the
+    /// group's record.
     pub(super) fn count_received(&mut self, subject: Subject, is_late: bool) {
         self.all.received += 1;
         if let Subject::Group(group) = subject
@@ -77,7 +74,6 @@ impl Traffic {
         }
     }
 
-    /// The counts of a group.
     pub(super) fn of(&mut self, group: u64) -> Counts {
         *self.counts(group)
     }

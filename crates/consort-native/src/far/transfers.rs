@@ -1,13 +1,14 @@
-//! Long data, which goes from memory to memory.
+//! Long data, which is moved from memory to memory.
 //!
-//! | | the process of the PE that asks or writes | the process of the memory |
+//! | | the process of the PE that gets or puts | the process of the memory |
 //! | --- | --- | --- |
-//! | get | pulls, then tells `Wanted` | pushes, or tells `Refused` if the memory is not there |
-//! | put | tells `Coming`, then pushes | pulls; what the same process has sent later waits |
+//! | get | pulls, then sends `Wanted` | pushes, or sends `Refused` if the memory does not exist |
+//! | put | sends `Coming`, then pushes | pulls; later packets of the same process wait |
 //!
-//! The memory of an exposure, or of a caller, is a transfer's until that is done: a call waits for
-//! its transfers before it returns, even if the job has failed. Each push is pulled, and each pull
-//! is pushed or refused, whatever has failed, as long as the processes serve each other.
+//! The memory of an exposure, or of a caller, belongs to a transfer until the transfer is done: a
+//! call waits for its transfers before it returns, even if the job has failed. Each push is pulled,
+//! and each pull is pushed or refused, whatever has failed, as long as the processes serve each
+//! other.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -18,14 +19,15 @@ use super::{
     transport::{Frame, TAGS, Transfer},
 };
 
-/// A get of so many bytes is a transfer.
+/// A get of at least this many bytes is a transfer.
 pub(crate) const LONG_GET: usize = 4 << 10;
-/// A put of so many bytes is a transfer: below, a copy costs less than a message more.
+/// A put of at least this many bytes is a transfer. Below this, a copy costs less than another
+/// message.
 pub(crate) const LONG_PUT: usize = 16 << 10;
-/// Spare buffers that are kept, at most.
+/// The maximum number of spare buffers.
 const MOST_SPARE: usize = 8;
 
-/// A pull that the process has asked for.
+/// A pull for a get of this process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(super) process: u32,
@@ -33,34 +35,34 @@ pub(crate) struct Wanted {
     pub(super) transfer: Transfer,
 }
 
-/// A transfer by which another process reads or writes memory of this one.
+/// A transfer by which another process reads or writes memory of this process.
 pub(super) struct Moving {
     pub(super) transfer: Transfer,
     pub(super) place: Place,
-    /// The memory of what is pulled for nobody.
+    /// The memory for data that is pulled but not used.
     pub(super) _kept: Vec<u64>,
 }
 
-/// What has come from a process.
+/// The data that has arrived from a process.
 #[derive(Default)]
 pub(super) struct Inbound {
     pub(super) pulls: Vec<Moving>,
-    /// Frames, of which the first is delivered up to a word.
+    /// Frames. The first has been delivered up to a word.
     pub(super) frames: VecDeque<(Frame, usize)>,
 }
 
-/// The transfers of a process.
 pub(super) struct Transfers {
-    /// By process, how many gets and puts have had tags.
+    /// The numbers of gets and puts that have been given tags, by process.
     tagged: Vec<[u32; 2]>,
     pub(super) pushes: VecDeque<Moving>,
     pub(super) inbound: Vec<Inbound>,
-    /// The processes from which something has come that is not delivered.
+    /// The processes from which something has arrived that is not delivered.
     pub(super) stalled: Vec<u32>,
     pub(super) refused: HashSet<(u32, u32)>,
-    /// The PEs into whose heaps something has been pulled: they may wait for it.
+    /// The PEs into whose heaps data has been pulled. They may wait for it.
     pub(super) woken: Vec<Rank>,
-    /// Buffers for what is combined when it has come, whose pages are there.
+    /// Buffers for data that is combined after it has arrived. Their pages have already been
+    /// touched.
     spare: Vec<Vec<u64>>,
 }
 
@@ -77,22 +79,21 @@ impl Transfers {
         }
     }
 
-    /// A buffer of so many words, with anything in it.
+    /// Returns a buffer of `words` words, with unspecified contents.
     pub(super) fn buffer(&mut self, words: usize) -> Vec<u64> {
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.resize(words, 0);
         buffer
     }
 
-    /// Takes a buffer back.
     pub(super) fn give_back(&mut self, buffer: Vec<u64>) {
         if self.spare.len() < MOST_SPARE && buffer.capacity() > 0 {
             self.spare.push(buffer);
         }
     }
 
-    /// The tag of the next get (0) or put (1) of a process's memory. Gets and puts of a pair of
-    /// processes meet in one direction, and never have the same.
+    /// Returns the tag of the next get (0) or put (1) of a process's memory. Gets and puts of a
+    /// pair of processes can move data in the same direction, so they never have the same tag.
     pub(super) fn tag(&mut self, process: u32, kind: u32) -> u32 {
         let number = &mut self.tagged[process as usize][kind as usize];
         *number = (*number + 1) % (TAGS / 2);

@@ -1,4 +1,4 @@
-//! What carries frames between the processes of a job.
+//! The transport: it carries frames between the processes of a job.
 
 #![expect(unsafe_code, reason = "a transfer keeps the memory that its beginner vouches for")]
 
@@ -11,10 +11,10 @@ use crate::memory::region::Memory;
 /// A frame: packets, one after the other.
 pub type Frame = Vec<u64>;
 
-/// The tags of transfers: as many as any MPI has.
+/// The number of tags of transfers. Any MPI has this many.
 pub const TAGS: u32 = 1 << 15;
 
-/// A process cannot be reached any more, or the transport itself has failed; the text says which.
+/// A process cannot be reached any more, or the transport itself has failed. The text says which.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost(pub String);
 
@@ -27,30 +27,32 @@ impl fmt::Display for Lost {
 
 impl std::error::Error for Lost {}
 
-/// Memory that a transfer reads or writes. Other threads may access it meanwhile.
+/// Memory that a transfer reads or writes. Other threads may access it at the same time.
 #[derive(Clone, Copy)]
 pub struct Region(pub(crate) Memory);
 
-// SAFETY: who begins a transfer vouches for its memory until the transfer is done, on any thread.
+// SAFETY: the code that begins a transfer vouches for its memory until the transfer is done, on any
+// thread.
 unsafe impl Send for Region {}
 
 impl Region {
-    /// Where it begins.
+    /// Returns the address of the region.
     #[must_use]
     pub fn at(self) -> *mut u8 {
         self.0.at
     }
 
-    /// How many bytes it has.
+    /// Returns the size of the region in bytes.
     #[must_use]
     pub fn bytes(self) -> usize {
         self.0.bytes
     }
 
-    /// Its pieces of so many bytes, the last of which may be shorter: at least one.
+    /// Returns the pieces of the region: at least one, each of `most` bytes, except the last, which
+    /// may be shorter.
     ///
     /// # Panics
-    /// When they are to have no bytes.
+    /// When `most` is 0.
     pub fn pieces(self, most: usize) -> impl ExactSizeIterator<Item = Self> {
         let Memory { bytes, .. } = self.0;
         (0..bytes.div_ceil(most).max(1)).map(move |piece| {
@@ -66,47 +68,49 @@ impl fmt::Debug for Region {
     }
 }
 
-/// The number of a transfer, which the process that has begun it has given.
+/// The number of a transfer, given by the process that has begun it.
 pub type Transfer = u64;
 
-/// Carries frames between the processes of a job. A process's threads use it one at a time.
+/// Carries frames between the processes of a job. Only one of a process's threads uses it at a
+/// time.
 ///
-/// Frames from one process to another arrive in the order in which they were sent; frames of
-/// different pairs in any order. Nothing happens in between: frames move when a process sends or
-/// receives.
+/// Frames from one process to another arrive in the order in which they were sent. Frames of
+/// different pairs arrive in any order. There is no background progress: frames move only when a
+/// process sends or receives.
 ///
-/// Long data goes from memory to memory. One process pushes it and another one pulls it, with a
-/// `tag` below [`TAGS`] that both know; pushes and pulls of a pair with one tag meet in order.
+/// Long data goes from memory to memory. One process pushes it and another pulls it, with a `tag`
+/// below [`TAGS`] that both know. Pushes and pulls of a pair with the same tag match in order.
 pub trait Transport: Send {
-    /// The number of this process.
+    /// Returns the number of this process.
     fn rank(&self) -> u32;
 
-    /// How many processes there are.
+    /// Returns the number of processes.
     fn processes(&self) -> u32;
 
-    /// Sends a frame to another process. It may be on its way when this returns.
+    /// Sends a frame to another process. The frame may still be in flight when this returns.
     ///
     /// # Errors
     /// When the process cannot be reached.
     fn send(&mut self, to: u32, frame: Frame) -> Result<(), Lost>;
 
-    /// The next frame that has arrived, if any, and the process that has sent it.
+    /// Returns the next frame that has arrived, if any, and the process that sent it.
     ///
     /// # Errors
     /// When a process cannot be reached any more.
     fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost>;
 
-    /// Begins to send what is in a region to another process, which pulls as many bytes.
+    /// Begins to send the contents of a region to another process, which pulls the same number of
+    /// bytes.
     ///
     /// # Errors
-    /// When the process cannot be reached. Then nothing accesses the region any more, as after an
-    /// error of each method below.
+    /// When the process cannot be reached. Then nothing accesses the region any more. The same
+    /// holds after an error of each method below.
     ///
     /// # Safety
     /// The region must stay valid until the transfer is done.
     unsafe fn push(&mut self, to: u32, tag: u32, source: Region) -> Result<Transfer, Lost>;
 
-    /// Begins to receive what another process pushes.
+    /// Begins to receive data that another process pushes.
     ///
     /// # Errors
     /// When the process cannot be reached.
@@ -115,10 +119,10 @@ pub trait Transport: Send {
     /// The region must stay valid, and may be written, until the transfer is done.
     unsafe fn pull(&mut self, from: u32, tag: u32, target: Region) -> Result<Transfer, Lost>;
 
-    /// Begins a collective of its own, in which all processes take part, or the first of each node.
+    /// Begins a collective of the transport. All processes take part, or the first of each node.
     ///
     /// # Errors
-    /// When it has none, or a process cannot be reached.
+    /// When the transport does not have the collective, or a process cannot be reached.
     ///
     /// # Safety
     /// Both regions must stay valid, and the target may be written, until the transfer is done.
@@ -132,30 +136,31 @@ pub trait Transport: Send {
         Err(Lost(format!("the transport has no {} of its own", call.collective)))
     }
 
-    /// Whether a transfer is done. It is known no more then.
+    /// Returns whether a transfer is done. The transfer is forgotten then.
     ///
     /// # Errors
-    /// When the process cannot be reached any more: then it is done, too.
+    /// When the process cannot be reached any more. The transfer is then done too.
     fn is_done(&mut self, transfer: Transfer) -> Result<bool, Lost>;
 
-    /// Whether a transfer has begun that is not known to be done.
+    /// Returns whether there is a transfer that has begun and is not known to be done.
     fn is_moving(&self) -> bool;
 
-    /// Ends a pull of what nobody pushes. Its region is not accessed any more.
+    /// Ends a pull that no process pushes for. Its region is not accessed any more.
     fn cancel(&mut self, transfer: Transfer);
 
-    /// Whether the memory of all frames that were sent is free again.
+    /// Returns whether the memory of all sent frames is free again.
     ///
     /// # Errors
     /// When a process cannot be reached any more.
     fn is_flushed(&mut self) -> Result<bool, Lost>;
 
-    /// Ends it, once all processes have said that they end. Or else this one has `failed` and waits
-    /// for the others no longer: it says why, and ends them all.
+    /// Closes the transport after all processes have announced that they end. Alternatively this
+    /// process has `failed` and does not wait for the others: then it reports why, and ends them
+    /// all.
     fn close(&mut self, failed: Option<&str>);
 
-    /// Ends all processes, this one among them, if it can: with this status, as far as their
-    /// launcher passes it on.
+    /// Ends all processes including this one, if the transport can, with this exit status, as far
+    /// as their launcher passes it on.
     fn abort(&mut self, status: u8) {
         self.close(Some(&format!("a PE ends all with status {status}")));
     }

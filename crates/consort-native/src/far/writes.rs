@@ -1,24 +1,25 @@
-//! What a process has written in the memory of others, and what of it is surely done. That it has
-//! let go of memory counts, too, for those that give it to others.
+//! The writes of a process to the memory of other processes, and how many of them are certainly
+//! complete. Releases of memory count too, because other PEs may get the memory next.
 
 use std::collections::HashMap;
 
-/// How often a process's memory was written.
+/// The writes to a process's memory.
 #[derive(Clone, Copy, Default)]
 struct Written {
     times: u64,
-    /// The last time that was a put or a signal, and the last that was by a transfer.
+    /// The number of the last write that was a put or a signal, and of the last that was a
+    /// transfer.
     put: u64,
     long: u64,
-    /// How many of the times are surely done.
+    /// The number of writes that are certainly complete.
     done: u64,
 }
 
-/// How often the memory of each process was written.
+/// The writes to the memory of each process.
 #[derive(Default)]
 pub(super) struct Writes {
     by_process: Vec<Written>,
-    /// The questions whether a process is done, and how often it was written before.
+    /// The requests whether writes to a process are complete, and the number of writes before each.
     asked: HashMap<u64, (u32, u64)>,
 }
 
@@ -34,7 +35,7 @@ impl Writes {
         written.put = written.times;
     }
 
-    /// Counts that a process was told of memory that this one has let go of.
+    /// Counts a message to a process about memory that this process has released.
     pub(super) fn count_release(&mut self, process: u32) {
         self.by_process[process as usize].times += 1;
     }
@@ -46,28 +47,28 @@ impl Writes {
         written.long = written.times;
     }
 
-    /// The processes where not all is surely done.
+    /// Returns the processes whose writes may not all be complete.
     pub(super) fn pending(&self) -> Vec<u32> {
         let processes = (0..).zip(&self.by_process);
         processes.filter(|(_, all)| all.times > all.done).map(|(process, _)| process).collect()
     }
 
-    /// Whether some put or signal is not surely done.
+    /// Returns whether some put or signal may not be complete.
     pub(super) fn have_put(&self) -> bool {
         self.by_process.iter().any(|written| written.put > written.done)
     }
 
-    /// Whether some transfer is not surely done.
+    /// Returns whether some transfer may not be complete.
     pub(super) fn have_long(&self) -> bool {
         self.by_process.iter().any(|written| written.long > written.done)
     }
 
-    /// Notes that a question asks a process whether all is done.
+    /// Records a request that asks a process whether its writes are complete.
     pub(super) fn ask(&mut self, id: u64, process: u32) {
         self.asked.insert(id, (process, self.by_process[process as usize].times));
     }
 
-    /// Notes that a question has been answered.
+    /// Records that a request has been replied to.
     pub(super) fn answer(&mut self, id: u64) {
         if let Some((process, times)) = self.asked.remove(&id) {
             let done = &mut self.by_process[process as usize].done;
