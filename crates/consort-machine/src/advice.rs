@@ -1,20 +1,20 @@
-//! Errors of the system with what to do about them.
+//! System errors, with advice on what to do about them.
 //!
-//! The system returns a number, which says neither what failed nor which limit was reached. These
-//! functions add both, so that the text that the user reads names the call, the object and the
-//! remedy.
+//! The system returns an error number, which names neither the operation that failed nor the limit
+//! that was reached. These functions add both, so that the message names the call, the object and
+//! the remedy.
 
 use std::io;
 
 use crate::limits::{Refused, remedy};
 
-/// An error of a call on an object, such as `open /proc/1/fd/3`, with what to do about it.
+/// Returns an error that names the failed call, such as `open /proc/1/fd/3`, and the remedy.
 #[must_use]
 pub fn of_call(call: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{call}: {}", advised(error)))
 }
 
-/// An error's text, with what to do about it if a limit was reached.
+/// Returns the text of an error, with advice if a limit was reached.
 #[must_use]
 pub fn advised(error: &io::Error) -> String {
     match remedy(error, Refused::Other) {
@@ -23,12 +23,12 @@ pub fn advised(error: &io::Error) -> String {
     }
 }
 
-/// The text of an error of starting a thread, with what to do about it.
+/// Returns the text of an error from starting a thread, with advice.
 #[must_use]
 pub fn of_thread(error: &io::Error) -> String {
     match remedy(error, Refused::Thread) {
         Some(advice) => format!("{error}: {advice}"),
-        None => error.to_string(), // no error of the system: its text names the limit
+        None => error.to_string(), // not a system error: its text names the limit
     }
 }
 

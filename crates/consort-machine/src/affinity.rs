@@ -1,14 +1,13 @@
-//! Which logical processors a thread may run on, and binding it to one of them.
+//! Reports which logical processors a thread may run on, and binds threads to processors.
 //!
-//! Only Linux has calls for that; other systems have none, or only hints: there every processor
-//! counts as allowed, and binding reports [`Unsupported`](std::io::ErrorKind::Unsupported), for the
-//! caller to accept or not.
+//! Only Linux has the system calls. On other systems every processor counts as allowed, and binding
+//! returns [`Unsupported`](std::io::ErrorKind::Unsupported), which the caller may ignore.
 
 use std::{fmt, io, marker::PhantomData};
 
 use crate::system::affinity as system;
 
-/// The number of a logical processor in the operating system.
+/// The operating system's number of a logical processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CpuId(pub u32);
 
@@ -18,21 +17,21 @@ impl fmt::Display for CpuId {
     }
 }
 
-/// The processors that the calling thread may run on, in ascending order; never empty.
+/// Returns the processors that the calling thread may run on, in ascending order; never empty.
 #[must_use]
 pub fn allowed() -> Vec<CpuId> {
     processors(system::mask())
 }
 
-/// The processors that the process may run on, in ascending order; never empty. Those of its first
-/// thread, even if the calling thread is pinned.
+/// Returns the processors that the process may run on, in ascending order; never empty. These are
+/// the processors of its first thread, even if the calling thread is pinned.
 #[must_use]
 pub fn allowed_to_process() -> Vec<CpuId> {
     processors(system::mask_of_process())
 }
 
-/// The processors that the process may run on, and those that the one that has started it may: a
-/// launcher that binds processes does not bind itself. In ascending order; never empty.
+/// Returns the processors that this process or its parent may run on, in ascending order; never
+/// empty. A launcher that binds its processes does not bind itself.
 pub fn allowed_to_launcher() -> Vec<CpuId> {
     let mut cpus = allowed_to_process();
     cpus.extend(system::allowed(system::mask_of_parent()).into_iter().map(CpuId));
@@ -51,16 +50,16 @@ fn processors(mask: io::Result<system::Mask>) -> Vec<CpuId> {
     cpus
 }
 
-/// Binds the calling thread to `cpu`, until it is bound again.
+/// Binds the calling thread to `cpu` until it is bound again.
 ///
 /// # Errors
-/// When the processor does not exist, is not allowed, or the system cannot bind threads.
+/// When the processor does not exist or is not allowed, or the system cannot bind threads.
 pub fn pin(cpu: CpuId) -> io::Result<()> {
     system::pin(cpu.0)
 }
 
-/// Moves the calling thread to `cpu`. The system may move it on to any processor of the process,
-/// also if the thread was pinned.
+/// Moves the calling thread to `cpu`. The system may then move it to any processor of the process,
+/// even if the thread was pinned before.
 ///
 /// # Errors
 /// As for [`pin`].
@@ -70,22 +69,22 @@ pub fn move_to(cpu: CpuId) -> io::Result<()> {
     system::set_mask(&of_process)
 }
 
-/// The processor that the calling thread runs on; `None` if the system does not say.
+/// Returns the processor that the calling thread runs on; `None` if the system does not report it.
 #[must_use]
 pub fn current() -> Option<CpuId> {
     system::current().map(CpuId)
 }
 
-/// Binds the thread that makes it to one processor; dropping it restores the old affinity mask.
+/// Binds the thread that creates it to one processor; dropping it restores the old affinity mask.
 #[derive(Debug)]
 pub struct Pinned {
     before: system::Mask,
-    /// Not `Send`: the mask belongs to the thread that made it.
+    /// Not `Send`: the mask belongs to the thread that created it.
     _not_send: PhantomData<*const ()>,
 }
 
 impl Pinned {
-    /// Binds the calling thread to `cpu` while the value lives.
+    /// Binds the calling thread to `cpu` until the value is dropped.
     ///
     /// # Errors
     /// As for [`pin`]; the thread's mask is then unchanged.
@@ -98,8 +97,8 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // It fails only when all the old processors were taken away meanwhile (hot unplugging, a
-        // narrowed cpuset); the kernel has then moved the thread to others already.
+        // This fails only if all old processors were taken away in the meantime (hot unplugging, a
+        // narrowed cpuset). The kernel has then already moved the thread to others.
         let _ = system::set_mask(&self.before);
     }
 }

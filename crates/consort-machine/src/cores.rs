@@ -1,4 +1,4 @@
-//! Which processors the jobs of this process use, so that a job takes those that are free.
+//! Tracks which processors the jobs of this process use, so that a new job takes free ones.
 
 use std::{
     collections::BTreeMap,
@@ -8,14 +8,14 @@ use std::{
 use super::{affinity::CpuId, topology::Topology};
 use crate::system::fork::hold;
 
-/// The number of PEs on each processor, over all jobs of this process.
+/// The number of PEs on each processor, summed over all jobs of this process.
 static USED: Mutex<BTreeMap<CpuId, u32>> = Mutex::new(BTreeMap::new());
 
 fn used() -> MutexGuard<'static, BTreeMap<CpuId, u32>> {
     USED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A processor for each of `pes` PEs, beside jobs that have so many PEs on each.
+/// Chooses a processor for each of `pes` PEs. `used` is the number of other jobs' PEs on each.
 pub(super) fn choose(
     topology: &Topology,
     pes: usize,
@@ -31,7 +31,7 @@ pub(super) fn choose(
         let least = (0..free.len()).min_by_key(|&index| {
             let (cpu, siblings) = free[index];
             let is_later = chosen.is_empty() && Some(cpu) != first;
-            // Of equal ones the first: near ones stay together.
+            // The first of equal ones, so that near processors stay together.
             (is_later, siblings.iter().map(pes_on).sum::<u32>(), pes_on(&cpu))
         });
         let (cpu, _) = free.remove(least?);
@@ -41,14 +41,14 @@ pub(super) fn choose(
     Some(chosen)
 }
 
-/// The processors of a job's PEs, by rank. Until it is dropped, other jobs of this process prefer
-/// others.
+/// The processors of a job's PEs, by rank. Until this value is dropped, other jobs of this process
+/// prefer other processors.
 #[derive(Debug)]
 pub struct Cores(Vec<CpuId>);
 
 impl Cores {
-    /// A processor for each of `pes` PEs: on the cores with the fewest PEs of other jobs, near ones
-    /// first; `None` when the PEs outnumber the usable cores. The first is `first` if it is given.
+    /// Takes a processor for each of `pes` PEs, the first one `first` if given: on the cores with
+    /// the fewest PEs of other jobs, near ones first. `None` if the PEs outnumber the usable cores.
     #[must_use]
     pub fn take(topology: &Topology, pes: usize, first: Option<CpuId>) -> Option<Self> {
         let _hold = hold();
@@ -60,7 +60,7 @@ impl Cores {
         Some(Self(cpus))
     }
 
-    /// The processor of each PE.
+    /// Returns the processor of each PE.
     #[must_use]
     pub fn cpus(&self) -> &[CpuId] {
         &self.0

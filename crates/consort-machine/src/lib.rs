@@ -1,17 +1,17 @@
-//! One machine: its topology and limits, waiting and waking, and the words and messages on which
-//! locks and delegation are written.
+//! One machine: its topology and limits, waiting and waking, and the shared words and messages on
+//! which locks and delegation are built.
 //!
-//! | module | what |
+//! | module | contents |
 //! | --- | --- |
-//! | [`machine`] | the interface of locks and delegation; [`native`]: the machine at hand |
+//! | [`machine`] | the interface that locks and delegation use; [`native`]: this machine |
 //! | [`topology`], [`affinity`], [`cores`] | processors, caches and quotas; which of them threads use |
-//! | [`limits`], [`advice`] | the system's limits; errors of the system with what to do about them |
-//! | [`threads`], [`usage`] | how many threads may start; what the system counts |
+//! | [`limits`], [`advice`] | the system's limits; advice on system errors |
+//! | [`threads`], [`usage`] | how many threads may start; statistics that the system keeps |
 //! | [`wait`], [`sync`] | waiting and waking; atomics and futexes, or loom's; a biased lock |
-//! | [`system`] | what only Linux can do, and what does for it elsewhere |
-//! | [`token`], [`mod@panic`] | tokens of a process, which its children do not have; payloads of panics |
+//! | [`system`] | functions that only Linux has, and their substitutes elsewhere |
+//! | [`token`], [`mod@panic`] | tokens that forked children do not share; payloads of panics |
 //!
-//! Nothing here knows a PE or a job.
+//! Nothing here knows about PEs or jobs.
 
 #[cfg(test)]
 use consort_sandbox as _;

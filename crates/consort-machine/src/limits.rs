@@ -1,7 +1,7 @@
 //! System limits: how much is left, which one refused a request, and how to raise it.
 //!
-//! The system returns the number of an error, which does not say which limit was reached. Linux
-//! reports limits and their use in `/proc`; other systems report less.
+//! The system returns an error number, which does not name the limit that was reached. Linux
+//! reports limits and usage in `/proc`; other systems report less.
 
 #![cfg_attr(any(not(unix), miri), expect(dead_code, reason = "the system says nothing of limits"))]
 #![cfg_attr(all(unix, not(miri)), expect(unsafe_code, reason = "asks the system for limits"))]
@@ -19,27 +19,27 @@ pub enum Refused {
     Other,
 }
 
-/// A request fails although a bit more than its size is left: it is aligned, and guarded.
+/// A request fails although slightly more than its size is left: it is aligned and has guards.
 const MARGIN: usize = 4 << 20;
-/// A process this close to the limit of mappings has reached it.
+/// A process this close to the limit on mappings counts as having reached it.
 const MAPPINGS_IN_RESERVE: usize = 8;
 
-/// A number in a file of the system.
+/// Returns the first number in a file of the system.
 fn number_in(path: &str) -> Option<usize> {
     number_at(path, 0)
 }
 
-/// The number at a place, from 0 on, in a file of the system.
+/// Returns the number at position `place`, counted from 0, in a file of the system.
 fn number_at(path: &str, place: usize) -> Option<usize> {
     fs::read_to_string(path).ok()?.split_whitespace().nth(place)?.parse().ok()
 }
 
-/// A limit of a process's memory.
+/// A limit on the memory of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MemoryLimit {
-    /// The limit of address space (`ulimit -v`), which counts all mappings.
+    /// The limit on address space (`ulimit -v`), which counts all mappings.
     AddressSpace,
-    /// The limit of data (`ulimit -d`), which counts private mappings that may be written.
+    /// The limit on data (`ulimit -d`), which counts private writable mappings.
     Data,
 }
 
@@ -47,7 +47,7 @@ impl MemoryLimit {
     /// All limits.
     pub const EVERY: [Self; 2] = [Self::AddressSpace, Self::Data];
 
-    /// The command that shows and changes the limit, and the name of the memory that it counts.
+    /// Returns the command that shows and changes the limit, and the name of the memory it counts.
     #[cfg(all(unix, not(miri)))]
     const fn names(self) -> [&'static str; 2] {
         match self {
@@ -57,13 +57,13 @@ impl MemoryLimit {
     }
 }
 
-/// Returns the bytes that this process may still map for itself; `None` without a limit.
+/// Returns how many bytes this process may still map privately; `None` if there is no limit.
 #[must_use]
 pub fn memory_left() -> Option<usize> {
     MemoryLimit::EVERY.into_iter().filter_map(left).min()
 }
 
-/// Returns whether the system counts private memory in full once it is mapped, used or not
+/// Returns whether the system charges private memory in full when it is mapped, used or not
 /// (`vm.overcommit_memory` is 2).
 #[must_use]
 pub fn counts_unused_memory() -> bool {
@@ -71,13 +71,13 @@ pub fn counts_unused_memory() -> bool {
     *COUNTS.get_or_init(|| number_in("/proc/sys/vm/overcommit_memory") == Some(2))
 }
 
-/// Returns the mappings that this process may have, if the system has such a limit.
+/// Returns how many mappings this process may have, if the system has such a limit.
 #[must_use]
 pub fn most_mappings() -> Option<usize> {
     number_in("/proc/sys/vm/max_map_count")
 }
 
-/// Returns the mappings that this process has, if the system says so.
+/// Returns how many mappings this process has, if the system reports it.
 #[must_use]
 pub fn mappings() -> Option<usize> {
     Some(fs::read("/proc/self/maps").ok()?.iter().filter(|&&byte| byte == b'\n').count())
@@ -85,13 +85,13 @@ pub fn mappings() -> Option<usize> {
 
 #[cfg(any(not(unix), miri))]
 mod system {
-    /// Returns `None`: this system has no limits of memory.
+    /// Returns `None`: this system has no memory limits.
     #[must_use]
     pub fn most(_: super::MemoryLimit) -> Option<usize> {
         None
     }
 
-    /// Returns `None`, as [`most`].
+    /// Returns `None`, as [`most`] does.
     #[must_use]
     pub fn left(_: super::MemoryLimit) -> Option<usize> {
         None
@@ -104,7 +104,7 @@ mod system {
 
 pub use system::{left, most};
 
-/// Returns what to do about an error of the system, if a limit may be the reason.
+/// Returns advice on an error of the system, if a limit may be the reason.
 #[must_use]
 pub fn remedy(error: &io::Error, refused: Refused) -> Option<String> {
     system::remedy_of_number(error, refused)
@@ -124,13 +124,13 @@ mod system {
         most_mappings, number_at, number_in,
     };
 
-    /// The number of a limit, whose type differs between C libraries.
+    /// The type of a resource number, which differs between C libraries.
     #[cfg(target_env = "gnu")]
     type Resource = libc::__rlimit_resource_t;
     #[cfg(not(target_env = "gnu"))]
     type Resource = libc::c_int;
 
-    /// The soft limit of a resource; `None` if it is not set.
+    /// Returns the soft limit of a resource; `None` if there is none.
     fn soft(resource: Resource) -> Option<u64> {
         let mut limit = MaybeUninit::<libc::rlimit>::uninit();
         // SAFETY: the pointer is to a local variable that has room for the structure.
@@ -142,7 +142,7 @@ mod system {
         let limit = unsafe { limit.assume_init() };
         match limit.rlim_cur {
             libc::RLIM_INFINITY => None,
-            // The type differs from system to system.
+            // The type differs between systems.
             #[expect(clippy::useless_conversion, reason = "it is u64 on Linux")]
             most => u64::try_from(most).ok(),
         }
@@ -154,7 +154,7 @@ mod system {
         usize::try_from(bytes).unwrap_or(4096)
     }
 
-    /// Returns the bytes that a process may map under a limit; `None` if it is not set.
+    /// Returns how many bytes a process may map under a limit; `None` if it is not set.
     #[must_use]
     pub fn most(limit: MemoryLimit) -> Option<usize> {
         let resource = match limit {
@@ -164,7 +164,7 @@ mod system {
         usize::try_from(soft(resource)?).ok()
     }
 
-    /// Returns the bytes that this process may still map under a limit; `None` if it is not set.
+    /// Returns how many bytes this process may still map under a limit; `None` if it is not set.
     #[must_use]
     pub fn left(limit: MemoryLimit) -> Option<usize> {
         let most = most(limit)?;
@@ -253,11 +253,10 @@ mod system {
             .to_owned()
     }
 
-    /// A limit on how many there may be: its name, how many there are if that is known, and the
-    /// limit.
+    /// A limit on a count: its name, the current count if known, and the limit.
     pub(super) type Count = (&'static str, Option<usize>, usize);
 
-    /// The limits that stop a thread or a process from starting.
+    /// Returns the limits that can prevent a thread or a process from starting.
     fn counts() -> Vec<Count> {
         let of_process = [
             (RLIMIT_NPROC, "RLIMIT_NPROC (`ulimit -u`)"),
@@ -277,7 +276,7 @@ mod system {
         of_process.chain(of_system).chain(of_maps).chain(of_group()).collect()
     }
 
-    /// The smallest limit of the control groups that this process is in.
+    /// Returns the tightest limit of the control groups of this process.
     fn of_group() -> Option<Count> {
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         let is_for_pids = |line: &&str| {

@@ -8,7 +8,7 @@ use std::{
 /// The payload of a thread's panic.
 pub type Panic = Box<dyn Any + Send>;
 
-/// The reason of failure of a PE that panicked with this payload.
+/// Returns the failure reason of a PE that panicked with this payload.
 #[must_use]
 pub fn panic_reason(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied();
@@ -16,8 +16,8 @@ pub fn panic_reason(panic: &(dyn Any + Send)) -> String {
     format!("it panicked: {}", text.unwrap_or("no message"))
 }
 
-/// Drops a value of the program that is not needed any more. If that panics, the panic's payload is
-/// leaked, since dropping it may panic again.
+/// Drops a value of the program. If that panics, the panic's payload is leaked, because dropping it
+/// may panic again.
 pub fn discard<T>(value: T) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
         Box::leak(panic);

@@ -1,8 +1,8 @@
-//! How many threads the system lets this process start.
+//! Checks how many threads the system lets this process start.
 //!
-//! A thread takes `MAPPINGS_OF_A_THREAD` parts of the address space, of which a process has
-//! `vm.max_map_count`. The last two are taken by the thread itself, which aborts if there are none.
-//! So a launch of many threads asks first.
+//! A thread takes `MAPPINGS_OF_A_THREAD` mappings of the `vm.max_map_count` that a process may
+//! have. The thread itself makes the last two, and aborts if it cannot. So a launch of many threads
+//! checks first.
 
 use std::{
     io,
@@ -11,21 +11,21 @@ use std::{
 
 use crate::limits::{mappings, most_mappings};
 
-/// Mappings of a thread: its stack, that for handlers of signals, and a guard of each.
+/// Mappings of a thread: its stack, its stack for signal handlers, and a guard for each.
 pub const MAPPINGS_OF_A_THREAD: usize = 4;
-/// Fewer threads than this are started without a look at the mappings.
+/// Fewer threads than this start without a check of the mappings.
 const MANY: usize = 64;
-/// Mappings that others may take meanwhile.
+/// Mappings that other code may take in the meantime.
 const SPARE: usize = 256;
 
-/// The right to start many threads, which one launch has at a time.
+/// The right to start many threads. One launch at a time has it.
 pub struct Starting(#[expect(dead_code, reason = "held")] Option<MutexGuard<'static, ()>>);
 
 impl Starting {
-    /// The right to start `threads` threads.
+    /// Takes the right to start `threads` threads.
     ///
     /// # Errors
-    /// When they would take more mappings than the process may have.
+    /// When the threads would take more mappings than the process may have.
     pub fn of(threads: usize) -> io::Result<Self> {
         static ONE: Mutex<()> = Mutex::new(());
         if threads < MANY {
@@ -33,7 +33,7 @@ impl Starting {
         }
         let held = ONE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((used, most)) = mappings().zip(most_mappings()) {
-            // Threads of the launch before may not have taken theirs yet.
+            // Threads of the previous launch may not have made their mappings yet.
             let needed = 2 * MAPPINGS_OF_A_THREAD * threads + SPARE;
             if used + needed > most {
                 return Err(io::Error::other(format!(

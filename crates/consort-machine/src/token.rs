@@ -1,22 +1,22 @@
-//! Tokens by which an object knows the process that has made it.
+//! Tokens by which an object recognizes the process that created it.
 
 use crate::system::fork;
 
-/// A token of the process that has made it, which children that it forks do not have.
+/// A token of the process that created it. Children that the process forks do not have it.
 ///
-/// A child has a copy of all memory, but only the thread that called `fork`: an object with other
-/// threads, or one that other processes know, must not be used there.
+/// A child has a copy of all memory, but only the thread that called `fork`. An object that has
+/// other threads, or that other processes know, must not be used there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessToken(u32);
 
 impl ProcessToken {
-    /// The calling process's.
+    /// Returns the token of the calling process.
     #[must_use]
     pub fn of_caller() -> Self {
         Self(fork::forks())
     }
 
-    /// Whether the calling process has made it.
+    /// Returns whether the calling process created the token.
     #[inline(always)]
     #[must_use]
     pub fn is_of_caller(self) -> bool {

@@ -1,45 +1,43 @@
-//! What the system says of threads' use of processors, of the machine's memory and its sleep.
+//! System statistics: processor time, memory, suspension and large pages.
 
 use std::{fs, time::Duration};
 
 use crate::system;
 
-/// How often the calling thread has lost its processor although it could have gone on; `None` where
-/// the system does not tell.
+/// Returns how often the calling thread was preempted; `None` if the system does not report it.
 #[must_use]
 pub fn involuntary_switches() -> Option<u64> {
     system::usage::involuntary_switches()
 }
 
-/// How long the machine has been suspended since it booted; `None` where the system does not tell.
-/// The clock that times are taken by stands still meanwhile.
+/// Returns how long the machine has been suspended since it booted; `None` if the system does not
+/// report it. The clock that measures times stands still during suspension.
 #[must_use]
 pub fn suspended() -> Option<Duration> {
     system::clock::suspended_ns().map(Duration::from_nanos)
 }
 
-/// The processor time of all threads of this process, also of those that have ended; `None` where
-/// the system does not tell.
+/// Returns the processor time of all threads of this process, including those that have ended;
+/// `None` if the system does not report it.
 #[must_use]
 pub fn processor_time() -> Option<Duration> {
     system::clock::processor_ns().map(Duration::from_nanos)
 }
 
-/// Nanoseconds since some moment, on a clock that all processes of a machine with Linux share.
+/// Returns nanoseconds since a fixed moment. On Linux all processes of a machine share the clock.
 #[inline]
 #[must_use]
 pub fn clock_ns() -> u64 {
     system::clock::now_ns()
 }
 
-/// The memory of the machine, with what it may swap out, in bytes; `None` where the system does not
-/// tell.
+/// Returns the machine's memory including swap, in bytes; `None` if the system does not report it.
 #[must_use]
 pub fn memory_bytes() -> Option<usize> {
     system::usage::memory_bytes()
 }
 
-/// What the system's settings of transparent large pages are.
+/// The system's settings for transparent large pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LargePages {
     /// For memory of one process: `always`, `madvise` or `never`.
@@ -49,25 +47,25 @@ pub struct LargePages {
 }
 
 impl LargePages {
-    /// The file with the setting of shared memory.
+    /// The file with the setting for shared memory.
     pub const SHARED: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 
-    /// Those of this system; `None` where it has no large pages, or does not tell.
+    /// Returns this system's settings; `None` if it has no large pages, or does not report them.
     #[must_use]
     pub fn of_system() -> Option<Self> {
         let private = chosen("/sys/kernel/mm/transparent_hugepage/enabled")?;
         Some(Self { private, shared: chosen(Self::SHARED)? })
     }
 
-    /// Whether symmetric memory of PEs that are processes, which asks for large pages, may get
-    /// them.
+    /// Returns whether the symmetric memory of PEs that are processes, which asks for large pages,
+    /// may get them.
     #[must_use]
     pub fn may_be_shared(&self) -> bool {
         !matches!(&*self.shared, "never" | "deny")
     }
 }
 
-/// The word in brackets in a file of the system.
+/// Returns the word in brackets in a file of the system.
 fn chosen(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let (_, rest) = text.split_once('[')?;
@@ -89,7 +87,7 @@ mod tests {
         assert!(processor_time() > before || !IS_LINUX, "of a thread that has ended too");
     }
 
-    /// Of two threads that compete for one processor, each loses it again and again.
+    /// Two threads compete for one processor, so each is preempted again and again.
     #[test]
     fn a_thread_that_competes_is_switched() {
         let cpu = crate::affinity::allowed()[0];

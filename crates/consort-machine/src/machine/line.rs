@@ -1,4 +1,4 @@
-//! Words and cache lines, the same for all machines.
+//! Words and cache lines, common to all machines.
 
 use std::ops::Deref;
 
@@ -7,28 +7,27 @@ use loom::sync::atomic::AtomicU64;
 #[cfg(not(loom))]
 use std::sync::atomic::AtomicU64;
 
-/// A word of 64 bits, shared by all threads. Only a [`Machine`](super::Machine) reads and writes
-/// it.
+/// A 64-bit word, shared by all threads. Only a [`Machine`](super::Machine) reads and writes it.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Word(AtomicU64);
 
 impl Word {
-    /// A word of this value.
+    /// Creates a word with this value.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new(value: u64) -> Self {
         Self(AtomicU64::new(value))
     }
 
-    /// The atomic that it is, for machines.
+    /// Returns the underlying atomic, for machines.
     #[inline(always)]
     pub const fn atomic(&self) -> &AtomicU64 {
         &self.0
     }
 }
 
-/// Two words that a machine may exchange at once, on one line.
+/// Two words on one line that a machine may exchange atomically.
 #[derive(Debug, Default)]
 #[repr(C, align(16))]
 pub struct Pair([Word; 2]);
@@ -48,44 +47,44 @@ impl Deref for Pair {
 pub struct Line([Word; 8]);
 
 impl Line {
-    /// A line of zeros.
+    /// Creates a line of zeros.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
         Self([const { Word::new(0) }; 8])
     }
 
-    /// The address, for a word of another line. It is never 0, and a multiple of 64.
+    /// Returns the address, to be stored in a word of another line. It is a nonzero multiple of 64.
     #[inline(always)]
     #[must_use]
     pub fn address(&'static self) -> u64 {
         std::ptr::from_ref(self).expose_provenance() as u64
     }
 
-    /// The line at an address.
+    /// Returns the line at an address.
     ///
     /// # Safety
-    /// [`Line::address`] has returned this address.
+    /// [`Line::address`] returned this address.
     #[inline(always)]
     #[must_use]
     #[expect(unsafe_code, reason = "queues of nodes are linked by addresses in words")]
     #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
     pub unsafe fn at(address: u64) -> &'static Self {
         let line = std::ptr::with_exposed_provenance::<Self>(address as usize);
-        // SAFETY: `address` was called on a line that lives as long as the program and exposed its
-        // provenance. All access to a line is atomic, so sharing it is sound.
+        // SAFETY: `address` was called on a line that lives as long as the program, and it exposed
+        // the provenance. All access to a line is atomic, so sharing it is sound.
         unsafe { &*line }
     }
 }
 
 #[cfg(not(loom))]
 impl Line {
-    /// The line as four pairs of words.
+    /// Returns the line as four pairs of words.
     #[inline(always)]
     #[must_use]
     #[expect(unsafe_code, reason = "a view of the same words")]
     pub const fn pairs(&self) -> &[Pair; 4] {
-        // SAFETY: both are eight words in a row, and a line is aligned to more than a pair.
+        // SAFETY: both are eight consecutive words, and a line has a larger alignment than a pair.
         unsafe { &*std::ptr::from_ref(self).cast::<[Pair; 4]>() }
     }
 }
@@ -93,7 +92,7 @@ impl Line {
 #[cfg(loom)]
 impl Line {
     /// # Panics
-    /// Always: no machine of loom exchanges pairs.
+    /// Always: no loom machine exchanges pairs.
     pub fn pairs(&self) -> &[Pair; 4] {
         unreachable!("loom's atomics are no pairs")
     }

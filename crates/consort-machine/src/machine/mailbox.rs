@@ -1,7 +1,7 @@
-//! A thread's incoming messages over cache lines, for machines that have no queues for them.
+//! A thread's incoming messages over cache lines, for machines without hardware message queues.
 //!
-//! A ring of lines with many senders and one receiver (Vyukov 2010). Line `n` of all that ever come
-//! is line `n mod LINES` of the ring. Its last word is its state:
+//! A ring of lines with many senders and one receiver (Vyukov 2010). Lines are numbered in the
+//! order of their use. Line `n` is line `n mod LINES` of the ring. Its last word is its state:
 //!
 //! | last word | line `n` |
 //! | --- | --- |
@@ -11,11 +11,11 @@
 //! A sender takes numbers for all lines of its message by one atomic addition, so the lines are
 //! consecutive. It waits until they are free and fills them. It publishes the first one last, so a
 //! receiver that finds it full has the whole message. The receiver empties lines in order, and puts
-//! messages of other queues aside. A message begins with its queue and the number of its words.
+//! messages for other queues aside. A message begins with its queue and its number of words.
 //!
-//! An answer has a line of its own: the answer, and 1 while it is there.
+//! An answer has a separate line: the answer, and 1 while it is there.
 //!
-//! Cost: one addition, and the transfers of the lines; of an answer, one transfer.
+//! Cost: one addition and the transfers of the lines; for an answer, one transfer.
 
 use std::{
     collections::VecDeque,
@@ -31,37 +31,37 @@ use std::{
 use super::Until;
 use super::{Line, Machine, Queue};
 
-/// Lines of a ring; few in a model.
+/// Lines of a ring; few in a loom model.
 const LINES: usize = if cfg!(loom) { 2 } else { 64 };
-/// The word with the state of a line, after those that carry data.
+/// The index of the word with a line's state. The data words come before it.
 const STATE: usize = 7;
-/// Words of a message's first line that are not the sender's.
+/// Words of a message's first line that carry its header rather than data.
 const HEAD: usize = 2;
-/// How long a sender waits for room before it takes in its own messages, at first and at most, in
-/// nanoseconds. It waits twice as long each time: hundreds of senders would else keep the system
-/// busy with their sleep.
+/// How long a sender waits for room before it takes in its own messages, in nanoseconds: the first
+/// and the longest time. The time doubles with each wait, because otherwise hundreds of senders
+/// would keep the system busy with their sleeps.
 const ROOM_NS: [u64; 2] = [100_000, 10_000_000];
 
-/// Words of the line for answers.
+/// Indexes of words in the line for answers.
 const ANSWER: usize = 0;
 const IS_THERE: usize = 1;
 
-/// What the receiver alone reads and writes, so that it is no access to the machine.
+/// State that only the receiver uses, so reading and writing it is not an access to the machine.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Own {
     /// The number of the next line.
     next: AtomicU64,
-    /// How many messages it has put aside.
+    /// The number of messages that were put aside.
     put_aside: AtomicU64,
     aside: Mutex<VecDeque<(Queue, Vec<u64>)>>,
 }
 
-/// The memory of a thread's incoming messages and answers. The thread with this number alone
+/// The memory for a thread's incoming messages and answers. Only the thread with this number
 /// receives from it.
 #[derive(Debug)]
 pub struct Mailbox {
-    /// Word 0: the lines that senders have taken so far.
+    /// Word 0: the number of lines that senders have taken so far.
     taken: Line,
     lines: Box<[Line]>,
     answer: Line,
@@ -80,15 +80,15 @@ impl Default for Mailbox {
 }
 
 impl Mailbox {
-    /// The most words of a message.
+    /// The largest number of words in a message.
     pub const MESSAGE_WORDS: usize = LINES * STATE - HEAD;
 
-    /// All lines that several threads use.
+    /// Returns all lines that several threads use.
     pub fn lines(&self) -> impl Iterator<Item = &Line> {
         self.lines.iter().chain([&self.taken, &self.answer])
     }
 
-    /// The line with a number, and its state while it is free.
+    /// Returns the line with this number, and the value of its state while it is free.
     #[inline(always)]
     fn line(&self, number: u64) -> (&Line, u64) {
         let place = usize::try_from(number % LINES as u64).unwrap_or(0);
@@ -99,8 +99,8 @@ impl Mailbox {
         self.own.aside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a message to this mailbox. `mine` is that of the caller, who takes in its own messages
-    /// while it waits for room: the receiver may itself wait for room there.
+    /// Sends a message to this mailbox. The caller takes in messages to `mine`, its own mailbox,
+    /// while it waits for room, because the receiver may itself be waiting for room there.
     ///
     /// # Errors
     /// When the wait ends early.
@@ -136,19 +136,19 @@ impl Mailbox {
         }
         for number in (first..first + lines).rev() {
             let (line, free) = self.line(number);
-            m.store(&line[STATE], free + 1, Release).await; // pairs with the acquire of receivers
+            m.store(&line[STATE], free + 1, Release).await; // pairs with the receiver's acquire
         }
         m.wake(&self.line(first).0[STATE]);
         Ok(())
     }
 
-    /// The number of the next line.
+    /// Returns the number of the next line.
     #[inline(always)]
     fn next(&self) -> u64 {
         self.own.next.load(Relaxed)
     }
 
-    /// The queue of the message that is next in the ring, if there is one.
+    /// Returns the queue of the next message in the ring, if there is one.
     #[inline(always)]
     async fn next_queue<M: Machine>(&self, m: &M) -> Option<Queue> {
         let (line, free) = self.line(self.next());
@@ -158,8 +158,7 @@ impl Mailbox {
         Some(Queue(m.load(&line[0], Relaxed).await))
     }
 
-    /// Takes the message that is next in the ring. Returns its number of words; it gives `keep`
-    /// those.
+    /// Takes the next message from the ring. Passes its words to `keep` and returns their number.
     #[inline(always)]
     async fn take<M: Machine>(&self, m: &M, mut keep: impl FnMut(u64)) -> usize {
         let mut number = self.next();
@@ -184,7 +183,7 @@ impl Mailbox {
         }
     }
 
-    /// Puts the message that is next in the ring aside.
+    /// Puts the next message in the ring aside.
     #[cold]
     async fn put_aside<M: Machine>(&self, m: &M, queue: Queue) {
         let mut words = Vec::new();
@@ -194,14 +193,14 @@ impl Mailbox {
         self.own.put_aside.store(aside.len() as u64, Relaxed);
     }
 
-    /// Puts all messages that are in the ring aside.
+    /// Puts all messages in the ring aside.
     async fn take_in<M: Machine>(&self, m: &M) {
         while let Some(queue) = self.next_queue(m).await {
             self.put_aside(m, queue).await;
         }
     }
 
-    /// A message of a queue that was put aside.
+    /// Takes a message for this queue that was put aside.
     #[cold]
     fn take_aside(&self, queue: Queue) -> Option<Vec<u64>> {
         let mut aside = self.aside();
@@ -216,13 +215,13 @@ impl Mailbox {
         self.own.put_aside.load(Relaxed) != 0
     }
 
-    /// Takes the next message of a queue, and waits for it.
+    /// Waits for the next message of a queue and takes it.
     ///
     /// # Errors
     /// When the wait ends early.
     ///
     /// # Panics
-    /// When the message has another number of words.
+    /// When the message does not have `WORDS` words.
     #[inline]
     pub async fn receive<M: Machine, const WORDS: usize>(
         &self,
@@ -254,7 +253,7 @@ impl Mailbox {
         }
     }
 
-    /// Whether no message of a queue is there.
+    /// Returns whether there is no message for this queue.
     #[inline]
     pub async fn is_empty<M: Machine>(&self, m: &M, queue: Queue) -> bool {
         while let Some(to) = self.next_queue(m).await {
@@ -266,7 +265,7 @@ impl Mailbox {
         !self.has_aside() || self.aside().iter().all(|(to, _)| *to != queue)
     }
 
-    /// Answers the thread, which waits, or is about to.
+    /// Answers the thread that owns this mailbox. That thread waits for the answer, or is about to.
     #[inline]
     pub async fn answer<M: Machine>(&self, m: &M, value: u64) {
         m.store(&self.answer[ANSWER], value, Relaxed).await;
@@ -274,7 +273,7 @@ impl Mailbox {
         m.wake(&self.answer[IS_THERE]);
     }
 
-    /// Takes the answer, and waits for it.
+    /// Waits for the answer and takes it.
     ///
     /// # Errors
     /// When the wait ends early.
@@ -282,7 +281,7 @@ impl Mailbox {
     pub async fn receive_answer<M: Machine>(&self, m: &M) -> Result<u64, M::Stop> {
         m.wait_until(&self.answer[IS_THERE], Until::Equals(1)).await?;
         let value = m.load(&self.answer[ANSWER], Relaxed).await;
-        // The next answer comes only after a message of this thread, which releases this store.
+        // The next answer follows a later message of this thread, which releases this store.
         m.store(&self.answer[IS_THERE], 0, Relaxed).await;
         Ok(value)
     }

@@ -1,11 +1,11 @@
-//! The interface that locks and delegation are written on: words on cache lines, and messages.
+//! The interface on which locks and delegation are built: words on cache lines, and messages.
 //!
-//! A fabric is one-sided memory between PEs that may share none. A machine is one coherent memory with
-//! threads in it. Each thread also has queues of incoming messages, as the hardware of a TILE-Gx has
-//! (Petrović 2015, section 5.2).
+//! A fabric is one-sided memory between PEs, which may share no memory. A machine is one coherent
+//! memory with threads in it. Each thread also has queues of incoming messages, like the hardware
+//! of a TILE-Gx (Petrović 2015, section 5.2).
 //!
-//! All operations but waits are ready at once. A wait may be pending, and never spins inside
-//! itself.
+//! All operations except waits are ready at once. A wait may be pending, and never spins
+//! internally.
 
 #![expect(unsafe_code, reason = "locks are trusted to exclude, and rely on a machine for that")]
 
@@ -19,58 +19,59 @@ pub use line::{Line, Pair, Word};
 pub use mailbox::Mailbox;
 pub use until::Until;
 
-/// The text of the panic of a machine that exchanges no pairs.
+/// The panic message of a machine that does not exchange pairs.
 const NO_PAIRS: &str = "this machine exchanges no pairs of words";
 
-/// The number of a thread, by which others send messages to it. It is given to another thread only
-/// after the first one has ended.
+/// The number of a thread. Other threads send messages to it. Another thread gets the number only
+/// after the first thread has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Thread(pub u32);
 
-/// Names a queue of incoming messages, the same for all threads. Objects that are in use at the
-/// same time have different queues, such as the addresses of their lines.
+/// Names a queue of incoming messages; the name is the same for all threads. Objects that are in
+/// use at the same time need different queues, such as the addresses of their lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Queue(pub u64);
 
 /// The calling thread's view of a machine.
 ///
-/// Orderings are those of [`std::sync::atomic`]. All that a thread did before `send` or `answer`
-/// happens before all that the receiver does after it has received the message or the answer.
+/// Orderings are those of [`std::sync::atomic`]. Everything before a `send` or `answer` happens
+/// before everything that the receiver does after it has received the message or the answer.
 ///
 /// # Safety
-/// Locks, and so the data that they protect, rely on what is said here: words have the values that
+/// Locks and the data that they protect rely on this: words have the values that were stored, a
+/// line has one user, a thread one number, and a message one receiver.
 /// were stored, a line has one user, a thread one number, and a message one receiver.
 pub unsafe trait Machine {
-    /// Why a wait ends early: [`Infallible`](std::convert::Infallible) where nothing ends one.
+    /// Why a wait ends early: [`Infallible`](std::convert::Infallible) if no wait does.
     type Stop: Debug;
 
-    /// The most words of a message.
+    /// The largest number of words in a message.
     const MESSAGE_WORDS: usize;
 
-    /// The calling thread.
+    /// Returns the calling thread.
     fn thread(&self) -> Thread;
-    /// A clock common to all threads, in nanoseconds.
+    /// Returns the time in nanoseconds of a clock that all threads share.
     fn now_ns(&self) -> u64;
 
-    /// A line for the caller's use. Its words have any value. It is memory for as long as the
-    /// program runs, so a stale address never does harm.
+    /// Returns a line for the caller's use. Its words have arbitrary values. The line stays
+    /// allocated as long as the program runs, so using a stale address is harmless.
     fn take_line(&self) -> &'static Line;
-    /// Ends the use of a line of [`Machine::take_line`], by the thread that took it or another.
+    /// Returns a line obtained from [`Machine::take_line`]. Any thread may return it.
     fn give_line(&self, line: &'static Line);
 
     /// Reads a word.
     fn load(&self, word: &Word, order: Ordering) -> impl Future<Output = u64>;
     /// Writes a word.
     fn store(&self, word: &Word, value: u64, order: Ordering) -> impl Future<Output = ()>;
-    /// Writes a word past the caches, if the machine can. A release fence must come between it and
-    /// the thread's next release. Until then, others may not see it for long.
+    /// Writes a word past the caches, if the machine can. The thread must issue a release fence
+    /// before its next release. Until then, other threads may not see the write for a long time.
     fn stream(&self, word: &Word, value: u64) -> impl Future<Output = ()>;
     /// Writes a word and returns the old value.
     fn swap(&self, word: &Word, value: u64, order: Ordering) -> impl Future<Output = u64>;
     /// Adds to a word, wrapping around, and returns the old value.
     fn fetch_add(&self, word: &Word, by: u64, order: Ordering) -> impl Future<Output = u64>;
     /// Writes `new` if the word is `current`. Returns the old value: `Ok` if it was replaced. A
-    /// failure has the ordering of the load in `order`.
+    /// failed exchange has the ordering of the load in `order`.
     fn compare_exchange(
         &self,
         word: &Word,
@@ -78,16 +79,16 @@ pub unsafe trait Machine {
         new: u64,
         order: Ordering,
     ) -> impl Future<Output = Result<u64, u64>>;
-    /// Whether the machine has [`Machine::compare_exchange_pair`]. It is always the same.
+    /// Returns whether the machine has [`Machine::compare_exchange_pair`]; always the same.
     fn has_pairs(&self) -> bool {
         false
     }
-    /// Writes `new` to two words if they are `current`, at once: no other operation comes between.
-    /// Returns the old values: `Ok` if they were replaced. The words may also be read and written
-    /// one by one. A failure has the ordering of the load in `order`.
+    /// Writes `new` to two words if they are `current`, in one atomic step. Returns the old values:
+    /// `Ok` if they were replaced. The words may also be read and written one by one. A failed
+    /// exchange has the ordering of the load in `order`.
     ///
     /// # Panics
-    /// When the machine cannot: see [`Machine::has_pairs`].
+    /// When the machine does not support this: see [`Machine::has_pairs`].
     fn compare_exchange_pair(
         &self,
         pair: &Pair,
@@ -98,13 +99,13 @@ pub unsafe trait Machine {
         let _ = (pair, current, new, order);
         async { panic!("{NO_PAIRS}") }
     }
-    /// A fence.
+    /// Issues a fence.
     fn fence(&self, order: Ordering) -> impl Future<Output = ()>;
-    /// Rests for about this number of processor cycles: a backoff.
+    /// Pauses for about this number of processor cycles, for backoff.
     fn pause(&self, cycles: u64) -> impl Future<Output = ()>;
 
-    /// Waits until a word satisfies `until`, with acquire ordering, and returns its value. Who
-    /// stores that value then calls [`Machine::wake`].
+    /// Waits until a word satisfies `until`, with acquire ordering, and returns its value. The
+    /// thread that stores that value must then call [`Machine::wake`].
     ///
     /// # Errors
     /// When the wait ends early.
@@ -113,7 +114,7 @@ pub unsafe trait Machine {
         word: &Word,
         until: Until,
     ) -> impl Future<Output = Result<u64, Self::Stop>>;
-    /// As [`Machine::wait_until`], but at most until the clock shows `at_ns`: then `None`.
+    /// Like [`Machine::wait_until`], but returns `None` once the clock reaches `at_ns`.
     ///
     /// # Errors
     /// When the wait ends early.
@@ -127,7 +128,7 @@ pub unsafe trait Machine {
     fn wake(&self, word: &Word);
 
     /// Appends a message to a queue of another thread, or of the caller. Waits while that thread
-    /// has no room; what arrives for the caller meanwhile is taken in.
+    /// has no room. Meanwhile, messages for the caller are taken in.
     ///
     /// # Errors
     /// When the wait ends early.
@@ -140,8 +141,8 @@ pub unsafe trait Machine {
         queue: Queue,
         message: &[u64],
     ) -> impl Future<Output = Result<(), Self::Stop>>;
-    /// Takes the next message, of `WORDS` words, from a queue of the caller, and waits while it is
-    /// empty. Messages are in the order in which their senders got room; their words are together.
+    /// Waits for a message in a queue of the caller and takes it: `WORDS` words, which stay
+    /// together. Messages are in the order in which their senders obtained room.
     ///
     /// # Errors
     /// When the wait ends early.
@@ -149,13 +150,13 @@ pub unsafe trait Machine {
         &self,
         queue: Queue,
     ) -> impl Future<Output = Result<[u64; WORDS], Self::Stop>>;
-    /// Whether a queue of the caller is empty at present.
+    /// Returns whether a queue of the caller is empty at present.
     fn is_empty(&self, queue: Queue) -> impl Future<Output = bool>;
 
-    /// Sends a word to a thread that waits, or is about to wait, in [`Machine::receive_answer`]. It
-    /// never waits: who asks keeps room for one answer, and asks once at a time.
+    /// Sends a word to a thread that waits in [`Machine::receive_answer`], or is about to. Never
+    /// waits: the requester keeps room for one answer, and has one request at a time.
     fn answer(&self, to: Thread, value: u64) -> impl Future<Output = ()>;
-    /// Takes the answer to what the caller has asked, and waits until it is there.
+    /// Waits for the answer to the caller's request and takes it.
     ///
     /// # Errors
     /// When the wait ends early.

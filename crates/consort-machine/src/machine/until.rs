@@ -1,6 +1,6 @@
 //! The condition of a wait.
 
-/// The condition of a wait on a word. Bits are compared as unsigned integers.
+/// The condition of a wait on a word. Words are compared as unsigned integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     /// Equal to this value.
@@ -14,7 +14,7 @@ pub enum Until {
 }
 
 impl Until {
-    /// Whether `value` ends the wait.
+    /// Returns whether `value` ends the wait.
     #[inline]
     #[must_use]
     pub const fn holds(self, value: u64) -> bool {

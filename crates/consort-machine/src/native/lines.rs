@@ -1,5 +1,5 @@
-//! Lines for nodes of queues. They are never returned to the allocator, since a stale address of
-//! one may be read at any time.
+//! Lines for nodes of queues. They are never returned to the allocator, because a stale address of
+//! a line may be read at any time.
 
 use std::{
     cell::Cell,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::Line;
 
-/// Lines that a thread keeps.
+/// The number of lines that a thread keeps.
 const KEPT: usize = 8;
 
 /// The lines that no thread keeps.
@@ -18,7 +18,7 @@ fn pool() -> MutexGuard<'static, Vec<&'static Line>> {
     POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Two neighbouring lines, of which one is used: processors fetch lines in pairs.
+/// Two adjacent lines, of which one is used, because processors fetch lines in pairs.
 #[derive(Default)]
 #[repr(C, align(128))]
 struct Pair {
@@ -26,8 +26,8 @@ struct Pair {
     _unused: Line,
 }
 
-/// The lines that a thread keeps for its next uses: none before [`Lines::open`], as if it kept its
-/// most, so a thread that only gives lines leaves them to others.
+/// The lines that a thread keeps for later use. Before [`Lines::open`] there are none, but the
+/// count is at its maximum, so a thread that only gives lines passes them on to other threads.
 pub(super) struct Lines {
     count: Cell<usize>,
     lines: [Cell<Option<&'static Line>>; KEPT],
@@ -38,12 +38,12 @@ impl Lines {
         Self { count: Cell::new(KEPT), lines: [const { Cell::new(None) }; KEPT] }
     }
 
-    /// Lets a thread that keeps no line keep some, until [`give_all`](Self::give_all).
+    /// Lets a thread without lines keep some, until [`give_all`](Self::give_all).
     pub(super) fn open(&self) {
         self.count.set(0);
     }
 
-    /// A kept line, the last one that was given; `None` if none is kept.
+    /// Takes the line that was given last; `None` if none is kept.
     #[inline(always)]
     pub(super) fn take(&self) -> Option<&'static Line> {
         let index = self.count.get().checked_sub(1)?;
@@ -52,7 +52,7 @@ impl Lines {
         Some(line)
     }
 
-    /// Keeps a line, or leaves it to other threads.
+    /// Keeps a line, or passes it on to other threads if there is no room.
     #[inline(always)]
     pub(super) fn give(&self, line: &'static Line) {
         match self.lines.get(self.count.get()) {
@@ -64,7 +64,7 @@ impl Lines {
         }
     }
 
-    /// Leaves all kept lines, and those that come, to other threads.
+    /// Passes all kept lines on to other threads, and also those given later.
     pub(super) fn give_all(&self) {
         pool().extend(std::iter::from_fn(|| self.take()));
         self.lines.iter().for_each(|line| line.set(None));
@@ -72,7 +72,7 @@ impl Lines {
     }
 }
 
-/// A line that no thread keeps, or a new one.
+/// Returns a line that no thread keeps, or allocates one.
 #[cold]
 pub(super) fn more() -> &'static Line {
     let left = pool().pop();

@@ -21,26 +21,26 @@ const CYCLES_PER_HINT: u64 = 40;
 
 /// The machine that the program runs on, for any thread: atomics, and messages over cache lines.
 ///
-/// A future on it never fails. [`block_on`](crate::block_on) drives one. A wait of any other driver
-/// is pending until it is polled again: nothing wakes the task.
+/// Its futures never fail. [`block_on`](crate::block_on) drives a future. Under any other driver, a
+/// wait is pending until it is polled again: nothing wakes the task.
 #[derive(Clone, Copy, Debug)]
 pub struct NativeMachine(());
 
 impl NativeMachine {
-    /// The machine.
+    /// Returns the machine.
     ///
     /// # Safety
-    /// It serves all threads of the program, and what a thread does with it concerns the others. So
-    /// it is used by algorithms alone that give a line back once, after its last use; that send
-    /// messages to queues of their own, and answer who asks them, once; and whose futures are
-    /// driven to their end, one at a time on each thread.
+    /// All threads of the program share the machine, and one thread's use of it affects the others.
+    /// So only algorithms may use it that return each line once, after its last use; send messages
+    /// only to their own queues and answer each request once; and drive each future to its end, one
+    /// at a time on each thread.
     #[must_use]
     pub const unsafe fn new() -> Self {
         Self(())
     }
 }
 
-/// The ordering of a compare-exchange that fails.
+/// Returns the ordering of a failed compare-exchange.
 const fn on_failure(order: Ordering) -> Ordering {
     match order {
         Relaxed | Release => Relaxed,
@@ -49,8 +49,8 @@ const fn on_failure(order: Ordering) -> Ordering {
     }
 }
 
-/// Looks at a word by `test`. If the wait is pending, it notes the word, for a thread that goes to
-/// sleep, and when the wait ends without it.
+/// Tests a word with `test`. If the wait is pending, records the word for a thread that goes to
+/// sleep, and the time at which the wait ends regardless.
 #[inline(always)]
 fn look<T>(word: &Word, end: Option<u64>, test: impl Fn() -> Option<T>) -> Poll<T> {
     if let Some(output) = test() {
@@ -62,7 +62,7 @@ fn look<T>(word: &Word, end: Option<u64>, test: impl Fn() -> Option<T>) -> Poll<
             return Poll::Pending;
         }
         monitor::watch(word);
-        // What was stored before that is no reason for the processor to end its wait.
+        // An earlier store does not make the processor end its wait, so test once more.
         test().map_or(Poll::Pending, Poll::Ready)
     })
 }
@@ -73,7 +73,7 @@ fn reaches(word: &Word, until: Until) -> impl Future<Output = u64> {
     poll_fn(move |_| look(word, None, test))
 }
 
-/// The caller's mailbox.
+/// Returns the caller's mailbox.
 #[inline]
 fn mine() -> &'static Mailbox {
     me(|me| me.thread()).1

@@ -1,13 +1,13 @@
 //! The native [`Machine`](crate::Machine): any thread of any program, without a job.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `machine` | the machine |
-//! | `pair` | two words that are exchanged at once, where the processor can |
+//! | `pair` | atomic exchange of two words, if the processor supports it |
 //! | `stream` | stores past the caches |
-//! | `threads` | numbers of threads, and what each has: messages, an answer, lines |
+//! | `threads` | thread numbers, and the mailbox and lines of each thread |
 //! | `sleep` | where threads sleep, by the word that they wait for |
-//! | `monitor` | how the processor itself waits for a line |
+//! | `monitor` | processor instructions that wait for a write to a line |
 //! | `wait` | the driver of a wait: polls, yields, sleeps |
 
 mod lines;

@@ -1,10 +1,10 @@
-//! Waits of the processor for a write to a line: UMWAIT (Intel), MWAITX (AMD), WFE (ARM).
+//! Processor instructions that wait for a write to a line: UMWAIT (Intel), MWAITX (AMD), WFE (ARM).
 //!
-//! A thread that polls takes power, and time from the other thread of its core. These instructions
-//! do not. But they notice a write later than a poll does, so only a wait that has lasted uses
-//! them, in place of the polls between two yields.
+//! A thread that polls consumes power, and time of the other hardware thread on its core. These
+//! instructions do not. But they notice a write later than a poll does, so only a wait that has
+//! lasted for a while uses them, in place of the polls between two yields.
 //!
-//! Whether the processor has them is found when the program runs.
+//! The program detects at run time whether the processor has them.
 
 #![cfg_attr(
     all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)),
@@ -35,7 +35,7 @@ mod x86 {
 
     use crate::Word;
 
-    /// Cycles of the clock after which a wait ends by itself: as long as some polls.
+    /// Timestamp-counter cycles after which a wait ends by itself, about as long as a few polls.
     const LONGEST: u32 = 5_000;
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ mod x86 {
         None,
     }
 
-    /// Those that the processor says it has. An operating system that forbids them hides them.
+    /// Returns those that the processor reports. An operating system may forbid and hide them.
     pub(super) fn instructions() -> Instructions {
         static FOUND: OnceLock<Instructions> = OnceLock::new();
         *FOUND.get_or_init(|| {
@@ -67,13 +67,12 @@ mod x86 {
         instructions() != Instructions::None
     }
 
-    /// Has the processor watch the line of this word from now on.
+    /// Makes the processor watch the line of this word from now on.
     pub(crate) fn watch(word: &Word) {
         watch_by(instructions(), word);
     }
 
-    /// Waits until the line that is watched is written, if one is, and for a few microseconds at
-    /// most.
+    /// Waits until the watched line, if any, is written, for at most a few microseconds.
     pub(crate) fn wait() {
         wait_by(instructions());
     }
@@ -83,7 +82,7 @@ mod x86 {
         match instructions {
             // SAFETY: the processor has the instruction, which reads the word as a load does.
             Instructions::Umwait => unsafe { asm!("umonitor {}", in(reg) word, options(nostack)) },
-            // SAFETY: as above. No extension and no hint is asked for.
+            // SAFETY: as above. No extension and no hint is requested.
             Instructions::Mwaitx => unsafe {
                 asm!("monitorx", in("rax") word, in("ecx") 0, in("edx") 0, options(nostack));
             },
@@ -94,17 +93,17 @@ mod x86 {
     pub(super) fn wait_by(instructions: Instructions) {
         match instructions {
             Instructions::Umwait => {
-                // SAFETY: the processor has a clock.
+                // SAFETY: the processor has a timestamp counter.
                 let end = unsafe { _rdtsc() } + u64::from(LONGEST);
                 let [low, high] = [end & 0xffff_ffff, end >> 32];
-                // SAFETY: the processor has the instruction. It changes no memory. Without a line
-                // that is watched it ends at once. State 1 is the one that it leaves sooner.
+                // SAFETY: the processor has the instruction. It changes no memory. If no line is
+                // watched, it ends at once. State 1 is the one that it leaves faster.
                 unsafe {
                     asm!("umwait {:e}", in(reg) 1, in("rax") low, in("rdx") high, options(nostack));
                 }
             }
-            // SAFETY: as above. State 15 is the one that it leaves soonest; bit 1 of `ecx` says
-            // that `ebx`, which is LLVM's own and gets its value back, has the longest time.
+            // SAFETY: as above. State 15 is the one that it leaves fastest; bit 1 of `ecx` says
+            // that `ebx` holds the longest time. LLVM reserves `ebx`, so its value is restored.
             Instructions::Mwaitx => unsafe {
                 asm!(
                     "xchg rbx, {longest}",
@@ -131,15 +130,15 @@ mod arm {
     const HAS_EVENT_STREAM: libc::c_ulong = 1 << 2;
 
     pub(crate) fn is_there() -> bool {
-        // SAFETY: the call reads what the system gave this process when it began.
+        // SAFETY: the call reads what the system gave this process at its start.
         let has = unsafe { libc::getauxval(libc::AT_HWCAP) };
         has & HAS_EVENT_STREAM != 0
     }
 
-    /// Has the processor watch the line of this word from now on.
+    /// Makes the processor watch the line of this word from now on.
     pub(crate) fn watch(word: &Word) {
-        // SAFETY: it loads the word, which is borrowed; nothing is stored, so the monitor that it
-        // sets has no other effect than to end a wait.
+        // SAFETY: it loads the word, which is borrowed. Nothing is stored, so the only effect of
+        // the monitor that it sets is to end a wait.
         unsafe {
             asm!(
                 "ldxr {value}, [{word}]",
@@ -150,7 +149,7 @@ mod arm {
         }
     }
 
-    /// Waits until the line that is watched is written, or for 100 us at most.
+    /// Waits until the watched line is written, for at most 100 us.
     pub(crate) fn wait() {
         // SAFETY: it changes nothing.
         unsafe { asm!("wfe", options(nostack, preserves_flags)) }

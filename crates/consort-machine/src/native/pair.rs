@@ -1,7 +1,7 @@
-//! Two words of a line that are compared and exchanged at once: `cmpxchg16b` on x86-64.
+//! Atomic compare-exchange of two words of a line: `cmpxchg16b` on x86-64.
 //!
-//! The first such processors lacked it, so it is looked for when the program runs. Elsewhere
-//! nothing stands in for it: an algorithm then packs what it exchanges into a word.
+//! The first x86-64 processors lacked it, so it is detected at run time. There is no substitute
+//! elsewhere: an algorithm then packs both values into one word.
 
 #![cfg_attr(
     all(target_arch = "x86_64", not(miri)),
@@ -10,7 +10,7 @@
 
 use crate::Pair;
 
-/// Whether the processor has the instruction.
+/// Returns whether the processor has the instruction.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub(super) fn is_there() -> bool {
@@ -35,13 +35,13 @@ pub(super) fn compare_exchange(
 ) -> Result<[u64; 2], [u64; 2]> {
     assert!(is_there(), "this processor exchanges no pairs of words");
     let [mut low, mut high] = current;
-    // SAFETY: the instruction is there, as was just asserted. Its operand is two atomics in one
-    // allocation, aligned to 16 bytes, that are borrowed for the time of it. To the rest of the
-    // program it is two sequentially consistent read-modify-writes of a word in a row (they write
-    // what they read if the exchange fails), between which no other thread is: one of the
-    // executions that those two have anyway. So words that others read and write one by one, with
-    // atomics of 8 bytes, are no race. The register rbx is LLVM's own, and has its value again at
-    // the end; the operand is in rdi, so not addressed through it.
+    // SAFETY: the processor has the instruction, as was just asserted. Its operand is two atomics
+    // in one allocation, aligned to 16 bytes and borrowed for the duration. For the rest of the
+    // program it is two consecutive sequentially consistent read-modify-writes of one word each
+    // (they write what they read if the exchange fails), with no other thread in between: one of
+    // the executions that those two allow anyway. So it is not a race if others read and write the
+    // words one by one, with 8-byte atomics. LLVM reserves the register rbx, so its value is
+    // restored at the end; the operand is addressed through rdi, not rbx.
     unsafe {
         std::arch::asm!(
             "xchg rsi, rbx",
@@ -55,7 +55,7 @@ pub(super) fn compare_exchange(
             options(nostack),
         );
     }
-    // It leaves the old values in rdx and rax, which are those that it compared if it succeeded.
+    // The old values are in rdx and rax. On success they are the values that were compared.
     let old = [low, high];
     if old == current { Ok(old) } else { Err(old) }
 }
@@ -92,7 +92,7 @@ mod tests {
         assert!(line[..6].iter().all(|word| word.atomic().load(Relaxed) == 0));
     }
 
-    /// Threads add to one word or the other, by pairs and by words.
+    /// Threads add to one word or the other, with pair exchanges and with single-word atomics.
     #[test]
     fn no_exchange_is_lost_beside_atomics_of_a_word() {
         const EACH: u64 = 20_000;

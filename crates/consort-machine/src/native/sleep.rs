@@ -1,8 +1,8 @@
-//! Where threads sleep that wait for a word of a machine: a table of parkers, by the word's
+//! Where threads sleep that wait for a word of a machine: a table of parkers, indexed by the word's
 //! address.
 //!
-//! Who stores to a word looks whether anybody sleeps at its place of the table. Words that share a
-//! place wake each other's sleepers, who look and sleep again.
+//! A thread that stores to a word checks whether a thread sleeps at its entry in the table. Words
+//! that share an entry wake each other's sleepers, which check their word and sleep again.
 
 use crate::{
     Word,
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// Places of the table: a power of two.
+/// The number of table entries: a power of two.
 const PLACES: usize = 256;
 
 struct Place {
@@ -24,26 +24,26 @@ struct Place {
 static TABLE: [Place; PLACES] =
     [const { Place { sleepers: Sleepers::new(), parker: Parker::new() } }; PLACES];
 
-/// The place of the word at this address.
+/// Returns the entry for the word at this address.
 fn place(address: usize) -> &'static Place {
     // Fibonacci hashing (Knuth 1973, section 6.4): the upper bits of the product are well mixed.
     let mixed = (address as u64 / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     &TABLE[usize::try_from(mixed >> (u64::BITS - PLACES.ilog2())).unwrap_or(0)]
 }
 
-/// The address of a word, by which threads sleep.
+/// Returns the address of a word, by which threads sleep.
 pub(super) fn address(word: &Word) -> usize {
     std::ptr::from_ref(word).addr()
 }
 
-/// Announces that the calling thread is about to sleep until the word at this address changes. It
-/// must then look at the word once more.
+/// Announces that the calling thread is about to sleep until the word at this address changes. The
+/// thread must then check the word once more.
 pub(super) fn announce(address: usize) -> Sleeper<'static> {
     let Place { sleepers, parker } = place(address);
     sleepers.announce(parker, false, Scope::Process)
 }
 
-/// Wakes the threads that sleep until this word changes. To be called after the store.
+/// Wakes the threads that sleep until this word changes. Call it after the store.
 #[inline(always)]
 pub(super) fn wake(word: &Word) {
     let Place { sleepers, parker } = place(address(word));

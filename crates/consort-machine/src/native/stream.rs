@@ -13,10 +13,10 @@ use crate::Word;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub(super) fn store(word: &Word, value: u64) {
-    // SAFETY: it writes an atomic that is borrowed, all 8 bytes at once, as a relaxed store does.
-    // Other threads may see it after later stores of this thread, as they may see a relaxed store
-    // in Rust's model. Only a release that follows must not come first: who streams fences before
-    // (`Machine::stream`). The language's own streaming stores would be no atomics.
+    // SAFETY: it writes all 8 bytes of a borrowed atomic at once, as a relaxed store does. Other
+    // threads may see it after later stores of this thread; in Rust's model that is also true of a
+    // relaxed store. But a later release must not be seen before it, so the caller of
+    // `Machine::stream` fences first. The language's own streaming stores would not be atomic.
     unsafe {
         std::arch::asm!(
             "movnti qword ptr [{}], {}",
@@ -34,14 +34,14 @@ pub(super) fn store(word: &Word, value: u64) {
     word.atomic().store(value, Ordering::Relaxed);
 }
 
-/// A fence, also for what was stored past the caches.
+/// Issues a fence that also orders streaming stores.
 #[inline(always)]
 pub(super) fn order(by: Ordering) {
     fence(by);
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     if matches!(by, Ordering::Release | Ordering::AcqRel) {
-        // SAFETY: each processor of the architecture has the instruction. It orders all stores, as
-        // the instruction of a sequentially consistent fence does.
+        // SAFETY: every processor of this architecture has the instruction. It orders all stores,
+        // as the instruction of a sequentially consistent fence does.
         unsafe { std::arch::asm!("sfence", options(nostack, preserves_flags)) }
     }
 }
@@ -57,7 +57,7 @@ mod tests {
 
     use super::*;
 
-    /// Messages whose data is streamed, and whose number is released after a fence.
+    /// The data of each message is streamed. Its number is published after a release fence.
     #[test]
     fn what_is_streamed_before_a_fence_is_seen_after_the_release() {
         const MESSAGES: u64 = 50_000;

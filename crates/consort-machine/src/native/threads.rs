@@ -1,5 +1,5 @@
-//! Threads: each gets a number, a mailbox and lines when it first needs them, and leaves them to
-//! others when it ends.
+//! Threads: each obtains a number, a mailbox and lines when it first needs them, and leaves them to
+//! other threads when it ends.
 
 use std::{
     cell::Cell,
@@ -13,14 +13,14 @@ use crate::{
 
 use super::lines::Lines;
 
-/// The most threads that use messages at the same time.
+/// The largest number of threads that use messages at the same time.
 const MOST: usize = 1 << 14;
 
 /// As many threads as any system lets a process have.
 const SURE: usize = 1 << 12;
 
-/// The most threads that use messages at the same time, as far as the system lets them start. A
-/// thread takes [`MAPPINGS_OF_A_THREAD`]; one that finds none left cannot even fail, but aborts.
+/// Returns how many threads may use messages at the same time: as many as the system lets start. A
+/// thread takes [`MAPPINGS_OF_A_THREAD`] mappings, and aborts if it finds none left.
 #[cold]
 fn most() -> usize {
     static MOST_HERE: OnceLock<usize> = OnceLock::new();
@@ -30,32 +30,32 @@ fn most() -> usize {
     })
 }
 
-/// What a thread that receives messages has. The next thread with the same number goes on with it.
+/// The mailboxes of threads that receive messages. The next thread with the same number reuses it.
 static MAILBOXES: [OnceLock<Box<Mailbox>>; MOST] = [const { OnceLock::new() }; MOST];
 
-/// The numbers that are given to no thread at present, and the first that never was.
+/// The numbers that no thread has at present, and the lowest number that was never used.
 static FREE: Mutex<(Vec<u32>, u32)> = Mutex::new((Vec::new(), 0));
 
 fn free() -> MutexGuard<'static, (Vec<u32>, u32)> {
     FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The mailbox of a thread that has a number.
+/// Returns the mailbox of the thread with this number.
 #[inline]
 pub(super) fn mailbox(thread: Thread) -> &'static Mailbox {
     MAILBOXES[thread.0 as usize].get_or_init(Box::default)
 }
 
-/// What is known of the calling thread. Nothing in it needs a destructor, so it can be used until
-/// the very end of the thread.
+/// The state of the calling thread. Nothing in it needs a destructor, so it can be used until the
+/// very end of the thread.
 pub(super) struct Me {
     thread: Cell<Option<(Thread, &'static Mailbox)>>,
     pub(super) lines: Lines,
     pub(super) patience: Cell<Patience>,
-    /// The address of the word that the last pending wait looked at, and when the wait ends without
-    /// it.
+    /// The address of the word that the last pending wait tested, and the time at which the wait
+    /// ends regardless.
     pub(super) waits_for: Cell<(usize, Option<u64>)>,
-    /// Whether the next pending wait has the processor watch its word.
+    /// Whether the next pending wait makes the processor watch its word.
     pub(super) watches: Cell<bool>,
 }
 
@@ -71,7 +71,7 @@ thread_local! {
     };
 }
 
-/// Returns what the calling thread has. It may still take more.
+/// Gives back what the calling thread has. The thread may still take more.
 fn give_back() {
     me(|me| {
         me.lines.give_all();
@@ -81,14 +81,14 @@ fn give_back() {
     });
 }
 
-/// What is known of the calling thread.
+/// Passes the state of the calling thread to `use_it`.
 #[inline(always)]
 pub(super) fn me<R>(use_it: impl FnOnce(&Me) -> R) -> R {
     ME.with(use_it)
 }
 
 impl Me {
-    /// The thread's number and mailbox.
+    /// Returns the thread's number and mailbox.
     ///
     /// # Panics
     /// When too many threads have one.
@@ -123,7 +123,7 @@ impl Me {
         mine
     }
 
-    /// A line for the thread's use.
+    /// Takes a line for the thread's use.
     #[inline(always)]
     pub(super) fn take_line(&self) -> &'static Line {
         match self.lines.take() {

@@ -22,22 +22,22 @@ use crate::{
 };
 
 /// Polls a future on [`NativeMachine`](crate::NativeMachine) in place until it is ready. The thread
-/// polls, then yields, then sleeps until the word that it waits for changes. It waits for less time
-/// before it sleeps if it had to sleep before (`wait::patience`).
+/// polls, then yields, then sleeps until the word that it waits for changes. If it had to sleep in
+/// earlier waits, it sleeps sooner (`wait::patience`).
 #[inline(always)]
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
     executor::block_on(future, &Unwatched, || me(|me| me.patience.get().polls()), Pauses::default)
 }
 
-/// As [`block_on`], for a thread whose work it is to wait for others: it yields for longer before
-/// it sleeps. So while it has work it stays runnable, and the system gives it a core of its own
-/// rather than that of whoever wakes it.
+/// Like [`block_on`], for a thread whose work is to wait for others: it yields for longer before it
+/// sleeps. So it stays runnable while it has work, and the system gives it its own core instead of
+/// the core of the thread that wakes it.
 pub fn block_on_patiently<T>(future: impl Future<Output = T>) -> T {
     me(|me| me.patience.set(Patience::new(false)));
     block_on(future)
 }
 
-/// The result of a future on [`NativeMachine`](crate::NativeMachine) that does not wait.
+/// Returns the result of a future on [`NativeMachine`](crate::NativeMachine) that does not wait.
 ///
 /// # Panics
 /// When it waits.
@@ -49,11 +49,11 @@ pub fn at_once<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Nothing is watched but the future, by the thread; its word, by the processor.
+/// The executor watches nothing except the future. The processor watches the future's word.
 struct Unwatched;
 
 impl Watch for Unwatched {
-    /// One pause, or the processor's own wait in place of all that are left.
+    /// Pauses once, or makes the processor wait in place of all remaining polls.
     #[inline(always)]
     fn spin(&self, left: &mut u32) {
         if me(|me| me.watches.get()) {
@@ -69,7 +69,7 @@ impl Watch for Unwatched {
 #[derive(Default)]
 struct Pauses {
     yields: Option<Yields>,
-    /// The sleep that the thread has announced, and the word's address.
+    /// The sleep that the thread has announced, and the address of its word.
     announced: Option<(Sleeper<'static>, usize)>,
 }
 

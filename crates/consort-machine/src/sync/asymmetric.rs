@@ -1,7 +1,7 @@
-//! A fence of which one side pays for both: a thread that seldom stores and then loads makes all
-//! running threads fence, so that those that often do need not.
+//! An asymmetric fence. The thread that rarely stores and then loads makes all running threads
+//! fence, so the threads that do so often need no fence.
 //!
-//! | where | frequent side | seldom side |
+//! | where | frequent side | rare side |
 //! | --- | --- | --- |
 //! | Linux | only the compiler keeps the order | `membarrier` interrupts running threads |
 //! | elsewhere, and in Miri | the same | nothing: the two may miss each other |
@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use super::futex::Scope;
 
-/// The frequent side's half.
+/// Orders a store before a load on the frequent side.
 #[inline(always)]
 pub fn light() {
     #[cfg(loom)]
@@ -20,8 +20,8 @@ pub fn light() {
     std::sync::atomic::compiler_fence(SeqCst);
 }
 
-/// The seldom side's half. Returns whether it paired with the other; never, if the system has no
-/// such fence.
+/// Orders a store before a load on the rare side. Returns whether the fence paired with the
+/// frequent side; always false if the system has no such fence.
 pub fn heavy(scope: Scope) -> bool {
     super::fence(SeqCst);
     on_others(scope)
@@ -40,7 +40,7 @@ fn on_others(scope: Scope) -> bool {
     }
 }
 
-/// Lets threads of other processes make those of this one fence.
+/// Lets threads of other processes make the threads of this process fence.
 pub fn take_part() {
     #[cfg(not(loom))]
     crate::system::fence::take_part();

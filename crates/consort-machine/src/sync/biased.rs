@@ -1,14 +1,14 @@
-//! A mutex that one thread locks by loads and stores alone, until another thread locks it too.
-//! (Biased locking: Kawachiya, Koseki and Onodera, Lock Reservation, 2002; the bias is ended with
-//! an asymmetric fence instead of by stopping the thread.)
+//! A mutex that one thread locks with loads and stores only, until another thread locks it too.
+//! (Biased locking: Kawachiya, Koseki and Onodera, Lock Reservation, 2002. Here an asymmetric fence
+//! ends the bias; the paper stops the thread.)
 //!
-//! | the thread that it is biased to | the first other thread |
+//! | the thread that has the bias | the first other thread |
 //! | --- | --- |
 //! | stores that it is inside | locks the mutex |
-//! | reads whether the bias is still there | ends the bias, and makes running threads fence |
-//! | is inside | waits until the other is not inside |
+//! | reads whether the bias still holds | ends the bias, and makes running threads fence |
+//! | is inside | waits until the other thread is not inside |
 //!
-//! After that all lock the mutex. Where the system has no such fence, there is no bias.
+//! After that, all threads lock the mutex. On systems without such a fence there is no bias.
 
 #![expect(unsafe_code, reason = "gives out what it guards")]
 
@@ -28,35 +28,35 @@ use super::{
     yield_now,
 };
 
-/// A value, and the mutex.
+/// A value protected by a biased mutex.
 #[derive(Debug)]
 pub struct Biased<T> {
-    /// The thread that it is biased to, or 0.
+    /// The token of the thread that has the bias, or 0.
     owner: AtomicU64,
-    /// 1 while that is inside.
+    /// 1 while that thread is inside.
     inside: AtomicU32,
     mutex: Mutex<()>,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is used by one thread at a time, which has locked it.
+// SAFETY: only one thread at a time uses the value: the one that has locked it.
 unsafe impl<T: Send> Sync for Biased<T> {}
 
-/// The value, until it is dropped.
+/// Access to the value, until the guard is dropped.
 #[derive(Debug)]
 pub struct BiasedGuard<'b, T> {
     lock: &'b Biased<T>,
-    /// `None` if the lock is biased to the thread. In a box, since a flag beside it would be
-    /// written as a byte and read as a word, for which a processor waits.
+    /// `None` if the thread has the bias. It is boxed because a flag next to it would be written as
+    /// a byte and read as a word, for which a processor stalls.
     held: Option<Box<MutexGuard<'b, ()>>>,
 }
 
-/// A number of a thread, that no other running thread of the process has.
+/// A number for a thread. No other running thread of the process has the same one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadToken(u64);
 
 impl ThreadToken {
-    /// The calling thread's.
+    /// Returns the token of the calling thread.
     #[cfg(not(loom))]
     #[inline(always)]
     #[must_use]
@@ -67,7 +67,7 @@ impl ThreadToken {
         Self(PLACE.with(|place| std::ptr::from_ref(place).addr()) as u64)
     }
 
-    /// A token for a thread that is the only one to use it. Not 0.
+    /// Creates a token for a thread that is the only one to use it. `number` is not 0.
     ///
     /// # Safety
     /// No other thread uses the number for the same lock.
@@ -78,7 +78,7 @@ impl ThreadToken {
 }
 
 impl<T> Biased<T> {
-    /// A mutex without bias.
+    /// Creates a mutex without a bias.
     pub fn new(value: T) -> Self {
         Self {
             owner: AtomicU64::new(0),
@@ -88,7 +88,7 @@ impl<T> Biased<T> {
         }
     }
 
-    /// Biases it to the calling thread, whose token is `own`, if the system can end that.
+    /// Biases the mutex to the calling thread, whose token is `own`, if the system can end a bias.
     ///
     /// # Panics
     /// When the thread has locked it.
@@ -100,8 +100,8 @@ impl<T> Biased<T> {
         }
     }
 
-    /// Locks it for the calling thread, whose token is `own`; `None` if it is biased to the thread
-    /// and the thread has locked it already.
+    /// Locks the mutex for the calling thread, whose token is `own`. Returns `None` if the thread
+    /// has the bias and has locked the mutex already.
     #[inline(always)]
     pub fn lock(&self, own: ThreadToken) -> Option<BiasedGuard<'_, T>> {
         if self.owner.load(Relaxed) == own.0 && self.inside.load(Relaxed) == 0 {
@@ -126,7 +126,7 @@ impl<T> Biased<T> {
         if self.owner.load(Relaxed) != 0 {
             self.owner.store(0, Relaxed);
             heavy(Scope::Process);
-            // Acquire: pairs with the release of the guard's drop.
+            // Acquire: pairs with the release when the guard is dropped.
             while self.inside.load(Acquire) != 0 {
                 yield_now();
             }
@@ -140,15 +140,15 @@ impl<T> Deref for BiasedGuard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: one thread at a time has a guard: that with the mutex has waited until the one
-        // with the bias, which no other thread has, is not inside, and it finds no bias any more.
+        // SAFETY: one thread at a time has a guard. The thread with the mutex has waited until the
+        // only thread with the bias is not inside, and that thread no longer finds its bias.
         unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T> DerefMut for BiasedGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and the guard is borrowed mutably.
+        // SAFETY: as above, and the guard is mutably borrowed.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -157,7 +157,7 @@ impl<T> Drop for BiasedGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.held.is_none() {
-            // Release: who ends the bias sees what was done inside.
+            // Release: the thread that ends the bias sees what was done inside.
             self.lock.inside.store(0, Release);
         }
     }

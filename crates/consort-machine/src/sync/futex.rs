@@ -1,6 +1,6 @@
 //! A futex: a word at which threads sleep until it changes.
 //!
-//! It is the system's (`system`); under loom, a mutex and a condition variable, which loom models.
+//! The system provides it (`system`). Under loom it is a mutex and a condition variable.
 //!
 //! A sleep compares the word with the expected value and falls asleep in one atomic step.
 
@@ -19,7 +19,7 @@ pub enum Scope {
     Machine,
 }
 
-/// The futex.
+/// A futex.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Futex {
@@ -29,7 +29,7 @@ pub struct Futex {
 }
 
 impl Futex {
-    /// The word itself.
+    /// Returns the word itself.
     #[inline(always)]
     pub fn word(&self) -> &AtomicU32 {
         &self.word
@@ -60,12 +60,12 @@ impl Futex {
 
 #[cfg(not(loom))]
 impl Futex {
-    /// A word of 0.
+    /// Creates a futex whose word is 0.
     pub const fn new() -> Self {
         Self { word: AtomicU32::new(0) }
     }
 
-    /// Sleeps while the word is `expected`, until woken, or for `limit`. It may wake early. Returns
+    /// Sleeps while the word is `expected`, until woken or for `limit`. It may wake early. Returns
     /// whether the time is up.
     pub fn sleep(&self, expected: u32, limit: Duration, scope: Scope) -> bool {
         futex::sleep(&self.word, expected, limit, scope == Scope::Process)
@@ -87,7 +87,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    /// Two threads sleep at one word, and are woken once the word has changed.
+    /// Two threads sleep at one word. They are woken after the word has changed.
     fn all_wake(word: &Word, sleep: impl Fn() + Sync, wake_all: impl Fn()) {
         word.store(0, Relaxed);
         let sleeps = || {

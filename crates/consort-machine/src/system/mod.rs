@@ -1,16 +1,16 @@
-//! Calls of the operating system. Everything that only Linux can do is in `linux`.
+//! Operating-system calls. Everything that only Linux can do is in `linux`.
 //!
 //! | file | Linux | elsewhere, and in Miri |
 //! | --- | --- | --- |
-//! | `affinity` | threads are moved and bound to processors | they are not |
+//! | `affinity` | moves threads and binds them to processors | does not |
 //! | `clock` | one for all processes of the machine | one for each process |
 //! | `fence` | `membarrier` | none: a wake-up may be lost, and sleeps are short |
-//! | `fork` | handlers of the C library notice forked children, and a shared library is pinned | the process's number tells them, and a library must not be unloaded |
+//! | `fork` | handlers of the C library notice forked children, and a shared library is pinned | the process id identifies children, and a library must not be unloaded |
 //! | `futex` | the system's | threads park; a table of the process lists them with their words |
 //! | `thread_end` | after the destructors of thread-local variables | among them |
-//! | `usage` | what is counted of a thread, and of memory | nothing |
+//! | `usage` | statistics of a thread, and of memory | nothing |
 //!
-//! The configuration `consort_portable` selects the second column on Linux, for tests.
+//! For tests, the configuration `consort_portable` selects the second column on Linux.
 
 #[cfg(all(target_os = "linux", not(any(miri, consort_portable))))]
 mod linux;
@@ -22,5 +22,5 @@ pub use linux::*;
 #[cfg(not(all(target_os = "linux", not(any(miri, consort_portable)))))]
 pub use portable::*;
 
-/// Whether this is the system that `linux` is for.
+/// Whether this is the system that `linux` supports.
 pub const IS_LINUX: bool = cfg!(all(target_os = "linux", not(any(miri, consort_portable))));

@@ -26,8 +26,8 @@ impl Topology {
         Topology::from_root(Path::new("/"), &affinity::allowed_to_process())
     }
 
-    /// The same machine as the launcher of this process may use it, which may have bound the
-    /// process.
+    /// Returns the same machine as the launcher of this process may use it. The launcher may have
+    /// bound this process to part of the machine.
     #[must_use]
     pub fn of_launcher(&self) -> Topology {
         Topology { allowed: affinity::allowed_to_launcher(), ..self.clone() }
@@ -46,36 +46,36 @@ impl Topology {
         }
     }
 
-    /// The processor's name as its vendor gives it.
+    /// Returns the processor's name as its vendor gives it.
     #[must_use]
     pub fn processor(&self) -> &str {
         &self.processor
     }
 
-    /// All processors that are online, by number.
+    /// Returns all online processors, ordered by number.
     #[must_use]
     pub fn cpus(&self) -> &[Cpu] {
         &self.cpus
     }
 
-    /// All caches, each once, in the order of their levels.
+    /// Returns all caches, each once, ordered by level.
     #[must_use]
     pub fn caches(&self) -> &[Cache] {
         &self.caches
     }
 
-    /// The processors that the affinity mask leaves to this process, by number.
+    /// Returns the processors that the affinity mask allows, ordered by number.
     #[must_use]
     pub fn allowed(&self) -> &[CpuId] {
         &self.allowed
     }
 
-    /// The processors of the core of `cpu`.
+    /// Returns the processors of the core of `cpu`.
     pub fn siblings(&self, cpu: CpuId) -> &[CpuId] {
         self.cpus.iter().find(|one| one.id == cpu).map_or(&[], |one| &one.siblings)
     }
 
-    /// The last data cache that serves `cpu`, if any is known.
+    /// Returns the last-level data cache of `cpu`, if known.
     #[must_use]
     pub fn last_level_cache(&self, cpu: CpuId) -> Option<&Cache> {
         self.caches
@@ -84,19 +84,19 @@ impl Topology {
             .max_by_key(|cache| cache.level)
     }
 
-    /// The number of physical cores.
+    /// Returns the number of physical cores.
     #[must_use]
     pub fn cores(&self) -> usize {
         self.distinct(|cpu| cpu.core().0)
     }
 
-    /// The number of packages (sockets).
+    /// Returns the number of packages (sockets).
     #[must_use]
     pub fn packages(&self) -> usize {
         self.distinct(|cpu| cpu.package)
     }
 
-    /// The number of NUMA nodes that have processors.
+    /// Returns the number of NUMA nodes that have processors.
     #[must_use]
     pub fn nodes(&self) -> usize {
         self.distinct(|cpu| cpu.node)
@@ -106,24 +106,24 @@ impl Topology {
         self.cpus.iter().map(of).collect::<BTreeSet<u32>>().len()
     }
 
-    /// The processor time that the cgroups grant, in cores: the tightest quota of the process's
-    /// own cgroup and all above it; `None` without any.
+    /// Returns the processor time that the cgroups grant, in cores: the tightest quota of the
+    /// process's cgroup and its ancestors. `None` if there is no quota.
     #[must_use]
     pub fn quota_cores(&self) -> Option<f64> {
         self.quota.map(Quota::cores)
     }
 
-    /// How many threads can run at once: processors allowed, or the quota rounded up if that is
-    /// less; at least one.
+    /// Returns how many threads can run at once: the number of allowed processors, or the quota
+    /// rounded up if that is less. At least one.
     #[must_use]
     pub fn usable_cores(&self) -> usize {
         let granted = self.quota.map_or(usize::MAX, Quota::cores_rounded_up);
         self.allowed.len().min(granted).max(1)
     }
 
-    /// A short name for this kind of machine, the same on equal machines and at each start: for
-    /// example `AMD EPYC, 2 cpus, 2 cores, 1 package, quota none`. If the affinity mask excludes
-    /// processors, the number allowed follows the number of all.
+    /// Returns a short name for this kind of machine, for example
+    /// `AMD EPYC, 2 cpus, 2 cores, 1 package, quota none`. Equal machines have the same name, at
+    /// each start. If the affinity mask excludes processors, the allowed number follows the total.
     #[must_use]
     pub fn machine_key(&self) -> String {
         let mut cpus = counted(self.cpus.len(), "cpu");

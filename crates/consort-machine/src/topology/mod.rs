@@ -6,7 +6,7 @@
 //! core of package 0. On systems other than Linux only the number of processors is known.
 //!
 //! [`Topology::from_root`] reads the same files under another root: a copy of another machine's
-//! files, or a test's.
+//! files, or those of a test.
 
 mod machine;
 mod placement;

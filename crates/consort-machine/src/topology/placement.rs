@@ -1,9 +1,9 @@
-//! The order in which processors are given to PEs.
+//! The order in which PEs get processors.
 //!
 //! A second hardware thread of a busy core is worth less than any idle core, so all cores come
-//! first. Neighbours in rank communicate most, so packages, then nodes, then last-level caches are
-//! filled one after the other. The one with the most allowed cores comes first, so that as few as
-//! possible are used.
+//! first. PEs with neighbouring ranks communicate most, so packages, then nodes, then last-level
+//! caches are filled one after the other. Those with the most allowed cores come first, so that as
+//! few as possible are used.
 
 use super::{machine::Topology, processors::Cpu};
 use crate::affinity::CpuId;
@@ -12,11 +12,12 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-/// A processor's place: package, node, and the lowest processor of its last-level cache.
+/// The position of a processor: package, node, and lowest processor of its last-level cache.
 type Place = [u32; 3];
 
 impl Topology {
-    /// A processor for each of `pes` PEs, by rank; `None` when they outnumber the usable cores.
+    /// Returns a processor for each of `pes` PEs, by rank; `None` if they outnumber the usable
+    /// cores.
     ///
     /// Each physical core comes before the second thread of any core. Near cores are adjacent; the
     /// package, node and last-level cache with the most allowed cores come first.
@@ -27,8 +28,8 @@ impl Topology {
         Some(cpus)
     }
 
-    /// The last-level cache of each of `pes` PEs, by its lowest processor, if they are placed by
-    /// [`Topology::placement`]; none when they outnumber the usable cores.
+    /// Returns the last-level cache of each of `pes` PEs placed by [`Topology::placement`]. A cache
+    /// is named by its lowest processor. Empty if the PEs outnumber the usable cores.
     #[must_use]
     pub fn caches_of(&self, pes: usize) -> Vec<u32> {
         let first = |cpu: CpuId| {
@@ -38,8 +39,8 @@ impl Topology {
         self.placement(pes).into_iter().flatten().map(first).collect()
     }
 
-    /// All allowed processors, in the order in which PEs use them, of which one uses `first` if
-    /// that is given; `None` when `pes` outnumber the usable cores.
+    /// Returns all allowed processors in the order in which PEs use them; `None` if `pes` outnumber
+    /// the usable cores. If `first` is given, it precedes the other processors of its core.
     pub fn placement_order(&self, pes: usize, first: Option<CpuId>) -> Option<Vec<CpuId>> {
         if pes > self.usable_cores() {
             return None;
@@ -48,7 +49,7 @@ impl Topology {
     }
 }
 
-/// All allowed processors, in the order of use. On the core of `first`, that is the first thread.
+/// Returns all allowed processors in the order of use. On its core, `first` is the first thread.
 fn order(topology: &Topology, first: Option<CpuId>) -> Vec<CpuId> {
     let allowed: BTreeSet<CpuId> = topology.allowed().iter().copied().collect();
     let cpus: Vec<(&Cpu, Place)> = topology

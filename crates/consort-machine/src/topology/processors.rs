@@ -2,25 +2,25 @@
 
 use crate::affinity::CpuId;
 
-/// One logical processor and its place in the machine.
+/// One logical processor and its position in the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpu {
     /// Its number.
     pub id: CpuId,
-    /// The core's number, unique within its die only; [`Cpu::core`] is unique in the machine.
+    /// The core's number, unique only within its die; [`Cpu::core`] is unique in the machine.
     pub core_id: u32,
-    /// The package (socket) it is on.
+    /// The package (socket) that contains it.
     pub package: u32,
     /// The die within the package.
     pub die: u32,
     /// The NUMA node whose memory is nearest.
     pub node: u32,
-    /// All processors of its physical core, itself among them, in rising order.
+    /// All processors of its physical core, including itself, in ascending order.
     pub siblings: Vec<CpuId>,
 }
 
 impl Cpu {
-    /// The physical core, named by its lowest processor.
+    /// Returns the physical core, named by its lowest processor.
     #[must_use]
     pub fn core(&self) -> CpuId {
         self.siblings.first().copied().unwrap_or(self.id)
@@ -45,12 +45,12 @@ pub struct Cache {
     pub level: u32,
     /// The contents.
     pub kind: CacheKind,
-    /// Its size in bytes; 0 where unknown.
+    /// The size in bytes; 0 if unknown.
     pub bytes: u64,
-    /// The size of a line in bytes; 0 where unknown.
+    /// The size of a line in bytes; 0 if unknown.
     pub line_bytes: u32,
-    /// The associativity: how many lines a set holds; 0 where unknown.
+    /// The associativity, that is, the number of lines in a set; 0 if unknown.
     pub ways: u32,
-    /// The processors that share it, in rising order.
+    /// The processors that share it, in ascending order.
     pub cpus: Vec<CpuId>,
 }

@@ -11,12 +11,12 @@ use std::{
     path::{Component, Path},
 };
 
-/// The mount points of version 2: alone, or beside version 1.
+/// The mount points of version 2: alone, or next to version 1.
 const V2_MOUNTS: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
 /// The mount points of version 1's `cpu` controller.
 const V1_MOUNTS: [&str; 2] = ["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"];
 
-/// A limit of processor time in each period, both in microseconds; neither is zero.
+/// A limit on processor time in each period, both in microseconds. Neither is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Quota {
     time_us: u64,
@@ -43,9 +43,9 @@ impl Quota {
     }
 }
 
-/// The tightest quota on the process whose files are under `root`, if there is any.
+/// Returns the tightest quota on the process whose files are under `root`, if there is any.
 pub(super) fn tightest(root: &Path) -> Option<Quota> {
-    // Without this file of the system, the roots of the mounts are still read.
+    // If this file of the system is missing, the roots of the mounts are still read.
     let membership = fs::read_to_string(root.join("proc/self/cgroup"));
     let membership = membership.unwrap_or_else(|_| "0::/\n1:cpu:/\n".to_owned());
     let mut quotas = Vec::new();
@@ -61,10 +61,10 @@ pub(super) fn tightest(root: &Path) -> Option<Quota> {
     quotas.into_iter().min_by(|a, b| a.compare(*b))
 }
 
-/// The quotas of the cgroup `path` and all its ancestors.
+/// Returns the quotas of the cgroup `path` and all its ancestors.
 ///
-/// Missing folders are skipped: a container may see its path as the host names it, under a mount
-/// that begins at its own cgroup.
+/// Missing folders are skipped: a container may see the path that the host uses, under a mount that
+/// begins at the container's cgroup.
 fn along(mount: &Path, path: &str, read: fn(&Path) -> Option<Quota>) -> Vec<Quota> {
     let mut folder = mount.to_owned();
     let mut quotas: Vec<Quota> = read(&folder).into_iter().collect();
@@ -77,14 +77,14 @@ fn along(mount: &Path, path: &str, read: fn(&Path) -> Option<Quota>) -> Vec<Quot
     quotas
 }
 
-/// The quota in the files of the system, version 2.
+/// Reads the quota in the files of the system, version 2.
 fn v2(folder: &Path) -> Option<Quota> {
     let text = fs::read_to_string(folder.join("cpu.max")).ok()?;
     let (time_us, period_us) = text.trim().split_once(' ')?;
     Quota::new(time_us, period_us)
 }
 
-/// The quota in the files of the system, version 1.
+/// Reads the quota in the files of the system, version 1.
 fn v1(folder: &Path) -> Option<Quota> {
     let time_us = fs::read_to_string(folder.join("cpu.cfs_quota_us")).ok()?;
     let period_us = fs::read_to_string(folder.join("cpu.cfs_period_us")).ok()?;

@@ -6,7 +6,7 @@ use super::processors::{Cache, CacheKind, Cpu};
 use crate::affinity::CpuId;
 use std::{fs, path::Path};
 
-/// The processors that are online or among `allowed`, and the caches that serve them.
+/// Returns the processors that are online or in `allowed`, and the caches that serve them.
 pub(super) fn read(root: &Path, allowed: &[CpuId]) -> (Vec<Cpu>, Vec<Cache>) {
     let folder = root.join("sys/devices/system/cpu");
     let mut ids = text(&folder, "online").map_or_else(Vec::new, |list| cpu_list(&list));
@@ -24,8 +24,8 @@ pub(super) fn read(root: &Path, allowed: &[CpuId]) -> (Vec<Cpu>, Vec<Cache>) {
     (cpus, caches)
 }
 
-/// The processor's name: the model name if `/proc/cpuinfo` has one (x86 and others), the codes of
-/// implementer and part if it has these (ARM), else the architecture.
+/// Returns the processor's name: the model name if `/proc/cpuinfo` has one (x86 and others), the
+/// codes of implementer and part if it has those (ARM), otherwise the architecture.
 pub(super) fn processor(root: &Path) -> String {
     let cpuinfo = text(root, "proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -51,7 +51,7 @@ fn cpu(folder: &Path, id: CpuId) -> Cpu {
     Cpu {
         id,
         core_id: number("core_id").unwrap_or(id.0),
-        // Absent, or -1 where the firmware does not report it.
+        // Missing, or -1 if the firmware does not report it.
         package: number("physical_package_id").unwrap_or(0),
         die: number("die_id").unwrap_or(0),
         node: node(folder).unwrap_or(0),
@@ -59,7 +59,7 @@ fn cpu(folder: &Path, id: CpuId) -> Cpu {
     }
 }
 
-/// The NUMA node: a processor of node 3 has an entry `node3` in its folder.
+/// Returns the NUMA node: the folder of a processor of node 3 has an entry `node3`.
 fn node(folder: &Path) -> Option<u32> {
     fs::read_dir(folder).ok()?.flatten().find_map(|entry| {
         let name = entry.file_name();
@@ -101,7 +101,7 @@ fn cache(folder: &Path, id: CpuId) -> Option<Cache> {
     })
 }
 
-/// Parses the kernel's notation of a size: `32768K`.
+/// Parses the kernel's notation for a size: `32768K`.
 fn bytes(size: &str) -> Option<u64> {
     let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &size[digits.len()..] {
@@ -114,7 +114,7 @@ fn bytes(size: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// Parses the kernel's notation of a set of processors: `0-3,8`. Malformed parts are skipped.
+/// Parses the kernel's notation for a set of processors: `0-3,8`. Malformed parts are skipped.
 fn cpu_list(list: &str) -> Vec<CpuId> {
     let mut cpus = Vec::new();
     for range in list.split(',') {
@@ -128,7 +128,7 @@ fn cpu_list(list: &str) -> Vec<CpuId> {
     cpus
 }
 
-/// The text in a file of the system.
+/// Returns the text in a file of the system.
 fn text(folder: &Path, name: &str) -> Option<String> {
     Some(fs::read_to_string(folder.join(name)).ok()?.trim().to_owned())
 }

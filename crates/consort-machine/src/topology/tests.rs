@@ -1,4 +1,4 @@
-//! Tests on machines that are made of files in a temporary folder.
+//! Tests on machines described by files in a temporary folder.
 
 use super::{machine::Topology, processors::CacheKind};
 use crate::{
@@ -31,8 +31,8 @@ impl Machine {
     }
 }
 
-/// 2 packages x 2 cores x 2 threads. As on real machines, the second threads are numbered after
-/// all first ones: the core of cpu 1 also has cpu 5. Package 0 has cpus 0, 1, 4, 5.
+/// 2 packages x 2 cores x 2 threads. As on real machines, all first threads are numbered before the
+/// second threads: the core of cpu 1 also has cpu 5. Package 0 has cpus 0, 1, 4, 5.
 fn two_sockets() -> Machine {
     let machine = Machine::new();
     machine.file("sys/devices/system/cpu/online", "0-7");
@@ -72,7 +72,7 @@ fn placed(topology: &Topology, pes: usize) -> Option<Vec<u32>> {
     Some(topology.placement(pes)?.iter().map(|cpu| cpu.0).collect())
 }
 
-/// Cores of a cache follow each other, and their second threads come after all of them.
+/// The cores of a cache are adjacent, and their second threads come after all of them.
 #[test]
 fn pes_lie_on_caches_in_blocks() {
     let machine = two_sockets();
@@ -126,7 +126,7 @@ fn cores_are_placed_before_threads_and_near_ones_together() {
     assert_eq!(placed(&topology, 0).unwrap(), []);
 }
 
-/// One core of package 0, and both of package 1; of the last core only the second thread.
+/// One core of package 0 and both of package 1. The last core has only its second thread.
 #[test]
 fn the_package_with_most_cores_comes_first() {
     let topology = two_sockets().allow(&[1, 2, 5, 7]);
@@ -210,7 +210,7 @@ fn this_machine_is_coherent() {
     assert_eq!(topology.placement(usable + 1), None);
 }
 
-/// A process that its launcher binds to one processor, as those of an MPI often are.
+/// A process that its launcher binds to one processor, as MPI launchers often do.
 #[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
 #[test]
 fn a_launcher_that_binds_hides_no_processors() {

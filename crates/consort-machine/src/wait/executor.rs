@@ -1,4 +1,4 @@
-//! The executor, which polls an algorithm in place: it alone spins and pauses.
+//! The executor, which polls an algorithm's future in place. Only the executor spins and pauses.
 
 use std::{
     future::Future,
@@ -6,22 +6,22 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-/// A pause of the executor, once spinning has not helped.
+/// A pause of the executor after spinning did not help.
 pub trait Idle {
-    /// Yields, checks for failure, sleeps; returns how often to poll before the next pause.
+    /// Yields, checks for failure or sleeps; returns how often to poll before the next pause.
     fn pause(&mut self) -> u32;
 }
 
-/// The word that a pending future waits for, which the executor watches.
+/// The word that a pending future waits for. The executor watches it.
 pub trait Watch {
-    /// Waits until that may have happened, at most `left` times, and takes from `left` what it
-    /// used.
+    /// Spins until the word may have changed, at most `left` times. Subtracts from `left` the
+    /// number of times that it spun.
     fn spin(&self, left: &mut u32);
 }
 
-/// Polls `future` in place until it is ready. The executor alone spins and pauses: the future's
-/// waits are pending at once, and `watch` says what to look at until it is worth polling again.
-/// Polls and looks `polls()` times before the first pause of `idle`.
+/// Polls `future` in place until it is ready. Only the executor spins and pauses: the waits inside
+/// the future return pending at once, and `watch` spins until it is worth polling again. The
+/// executor polls `polls()` times before the first pause of `idle`.
 #[inline(always)]
 pub fn block_on<F: Future, I: Idle>(
     future: F,
@@ -31,7 +31,7 @@ pub fn block_on<F: Future, I: Idle>(
 ) -> F::Output {
     let mut future = pin!(future);
     let mut context = Context::from_waker(Waker::noop());
-    // What is there already is had without a thought of waiting.
+    // Fast path: if the result is there already, no waiting is set up.
     if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
         return output;
     }

@@ -1,12 +1,12 @@
 //! Waiting and waking.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `policy` | waiting policies |
 //! | `patience` | how long a wait yields before it sleeps |
 //! | `executor` | polls a future in place |
-//! | `parker` | the word that a thread sleeps at |
-//! | `sleepers` | how many threads sleep, so that wakers look at one word |
+//! | `parker` | the word at which a thread sleeps |
+//! | `sleepers` | how many threads sleep, so that wakers check a single word |
 
 pub mod executor;
 pub mod parker;

@@ -1,4 +1,4 @@
-//! A parker: a word at which threads sleep, those of a PE or any.
+//! A parker: a word at which threads sleep.
 //!
 //! The word is `{epoch : 16, sleepers : 16}`.
 //!
@@ -11,7 +11,7 @@
 //!
 //! At least one of the two sees the other's store: the store-buffer pattern with a sequentially
 //! consistent fence on both sides. So no wake-up is lost. A process that dies while it sleeps stays
-//! counted until the next wake-up, which then wakes nothing.
+//! counted until the next wake-up, which then wakes no one.
 
 use std::{
     sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst},
@@ -23,17 +23,17 @@ use crate::sync::{
     futex::{Futex, Scope},
 };
 
-/// The bits of the word that count threads that sleep, or are about to.
+/// The bits of the word that count the threads that sleep or are about to.
 const SLEEPERS: u32 = 0xffff;
 /// The first epoch after 0.
 const NEXT_EPOCH: u32 = SLEEPERS + 1;
 
-/// The word at which the threads of a PE sleep, on lines of its own.
+/// The word at which the threads of a PE sleep. It has its own cache lines.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct Parker(Futex);
 
-/// The epoch in which a thread has announced its sleep.
+/// The epoch in which a thread announced its sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Epoch(u32);
 
@@ -44,14 +44,14 @@ impl Epoch {
 }
 
 impl Parker {
-    /// Nobody sleeps here.
+    /// Creates a parker at which no thread sleeps.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self(Futex::new())
     }
 
     /// Announces that the calling thread is about to sleep. The thread must then check once more
-    /// for its message; it sleeps if there is none, and cancels in any case.
+    /// for its message, sleep if there is none, and call `cancel` in either case.
     pub fn prepare(&self) -> Epoch {
         let epoch = self.count();
         // Pairs with the fence in `wake`: either the sender sees the sleeper, or the sleeper's next
@@ -60,24 +60,24 @@ impl Parker {
         epoch
     }
 
-    /// As [`Self::prepare`], for a caller that fences itself.
+    /// Like [`Self::prepare`], for a caller that issues the fence itself.
     pub(super) fn count(&self) -> Epoch {
         Epoch::of(self.0.word().fetch_add(1, Relaxed))
     }
 
-    /// Withdraws the announcement, once for each: the last check found a message, or the sleep is
-    /// over.
+    /// Withdraws an announcement, because the last check found a message or the sleep is over. Call
+    /// it once for each announcement.
     pub fn cancel(&self, epoch: Epoch) {
-        // In a later epoch the thread is not counted any more.
+        // In a later epoch the thread is no longer counted.
         let less = |word: u32| (Epoch::of(word) == epoch && word & SLEEPERS > 0).then(|| word - 1);
         let _ = self.0.word().fetch_update(Relaxed, Relaxed, less);
     }
 
-    /// Sleeps until woken, or for about `limit`.
+    /// Sleeps until woken, for at most about `limit`.
     pub fn sleep(&self, epoch: Epoch, limit: Duration, scope: Scope) {
         let begun = Instant::now();
         loop {
-            // Acquire: pairs with the release in `wake_all`; the thread then sees the message.
+            // Acquire: pairs with the release in `wake_all`, so that the thread sees the message.
             let word = self.0.word().load(Acquire);
             if Epoch::of(word) != epoch {
                 return;
@@ -89,7 +89,7 @@ impl Parker {
         }
     }
 
-    /// Wakes all threads that sleep here or are about to. To be called after the store they wait
+    /// Wakes all threads that sleep here or are about to. Call it after the store that they wait
     /// for.
     #[inline(always)]
     pub fn wake(&self, scope: Scope) {

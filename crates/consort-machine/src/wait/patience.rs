@@ -1,15 +1,15 @@
 //! How long a thread polls, and then yields, before it sleeps.
 //!
-//! A thread with a core of its own sleeps after some time. If it had to sleep, it polls and yields
-//! for less time in its next wait, and if it had not, for longer: it spins where waits are short,
-//! and hardly at all where it would only take time from others.
+//! A thread that has a core to itself sleeps after some time. If it had to sleep, it polls and
+//! yields for less time in its next wait, and otherwise for longer: it spins where waits are short,
+//! and hardly at all where spinning would only take time from others.
 //!
-//! Where threads outnumber the cores, a yield lets another one go on, so a thread sleeps only after
-//! many.
+//! Where threads outnumber the cores, a yield lets another thread run, so a thread sleeps only
+//! after many yields.
 //!
-//! A thread that shares its core with one that does not wait gives away a time slice of
-//! milliseconds with a yield, and takes time from its own peers while it polls. So a yield that
-//! took long is the last of its wait; after two such waits a thread does not yield at all but
+//! Suppose a thread shares its core with a thread that does not wait. Each yield then gives away a
+//! time slice of milliseconds, and each poll takes time from the thread's own peers. So a yield
+//! that took long is the last of its wait. After two such waits the thread no longer yields but
 //! sleeps at once, as it would at a mutex, and tries a yield again every half second.
 
 use std::{
@@ -19,7 +19,7 @@ use std::{
 
 use crate::system::clock;
 
-/// The waits of a thread with a core of its own, from patient to impatient.
+/// The limits of a thread that has a core to itself, from patient to impatient.
 const LEVELS: [Level; 5] = [
     Level { polls: 4_000, micros: 500 },
     Level { polls: 2_000, micros: 250 },
@@ -28,56 +28,56 @@ const LEVELS: [Level; 5] = [
     Level { polls: 250, micros: 32 },
 ];
 
-/// A yield of this length has let another thread run.
+/// A yield of at least this length let another thread run.
 const CONTENDED: Duration = Duration::from_micros(3);
-/// A yield of this length is taken as a sign that a thread ran which does not wait, where threads
-/// outnumber the cores.
+/// Where threads outnumber the cores, a yield of at least this length is taken to mean that a
+/// thread ran that does not wait.
 const BUSY: Duration = Duration::from_micros(500);
-/// Waits with such a yield, one after the other, after which a thread yields no more.
+/// After this many consecutive waits with such a yield, a thread stops yielding.
 const STRIKES: u8 = 2;
-/// The time after which it tries again, in milliseconds.
+/// The time after which it tries a yield again, in milliseconds.
 const RETRIAL: u32 = 500;
 
 /// Polls between yields.
 pub const POLLS_PER_YIELD: u32 = 100;
-/// The longest sleep before a thread looks around, as a peer may die without a message. Where PEs
-/// check their peers less often, they sleep until the next check.
+/// The longest sleep before a thread checks its peers, since a peer may die without a message. PEs
+/// that check their peers less often sleep until the next check.
 pub const SLEEP: Duration = Duration::from_millis(20);
 
-/// The shortest and the longest sleep of a wait that nothing ends but the clock.
+/// The shortest and the longest sleep of a wait that only the clock ends.
 const NAPS: [Duration; 2] = [Duration::from_micros(60), Duration::from_millis(4)];
-/// In between it is this part of the time waited so far: so late a wait ends.
+/// In between, a sleep lasts this part of the time waited, so a wait ends only that much late.
 const NAP_PART: u32 = 64;
 
-/// How long a thread sleeps that nothing wakes, after so long a wait.
+/// Returns how long a thread that nothing wakes sleeps next, after it has waited for `waited`.
 #[must_use]
 pub fn nap_after(waited: Duration) -> Duration {
     let [shortest, longest] = NAPS;
     (waited / NAP_PART).clamp(shortest, longest)
 }
 
-/// Yields before a thread sleeps where threads outnumber the cores.
+/// The number of yields before a thread sleeps, where threads outnumber the cores.
 const YIELDS: u32 = 2_000;
 
-/// What a thread does before it sleeps.
+/// The limits on polling and yielding before a sleep.
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    /// Polls before the first yield. The most take some 50 us, longer than any hot wait.
+    /// Polls before the first yield. The most take about 50 us, longer than any hot wait.
     polls: u32,
-    /// The time in which it yields.
+    /// How long the thread yields before it sleeps, in microseconds.
     micros: u64,
 }
 
-/// How patient the next wait is, as earlier waits have shown.
+/// How patient the next wait is, learned from earlier waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// Whether each thread can have a core of its own.
+    /// Whether each thread can have a core to itself.
     fits: bool,
-    /// Where in [`LEVELS`].
+    /// The index in [`LEVELS`].
     level: u8,
-    /// The waits with long yields since the last one without.
+    /// The number of waits with long yields since the last wait without one.
     strikes: u8,
-    /// When the last of them ended, in milliseconds.
+    /// When the last of these waits ended, in milliseconds.
     struck: u32,
 }
 
@@ -93,23 +93,23 @@ pub struct Yields {
 }
 
 impl Patience {
-    /// That of the first wait.
+    /// Returns the patience of the first wait.
     pub const fn new(fits: bool) -> Self {
         Self { fits, level: 0, strikes: 0, struck: 0 }
     }
 
-    /// That of a thread that is no PE, and has no core of its own.
+    /// Returns the patience of a thread that is not a PE and has no core to itself.
     pub const fn of_a_guest() -> Self {
         Self { level: 2, ..Self::new(true) }
     }
 
-    /// All but whether each thread can have a core, in one word.
+    /// Packs everything except `fits` into one word.
     pub fn word(self) -> u64 {
         let Self { level, strikes, struck, .. } = self;
         u64::from(struck) << 32 | u64::from(strikes) << 8 | u64::from(level)
     }
 
-    /// The patience of which [`Self::word`] has made `word`.
+    /// Unpacks a word made by [`Self::word`].
     pub fn of_word(fits: bool, word: u64) -> Self {
         let [level, strikes, _, _, struck @ ..] = word.to_le_bytes();
         Self { fits, level, strikes, struck: u32::from_le_bytes(struck) }
@@ -119,36 +119,36 @@ impl Patience {
         LEVELS[usize::from(self.level).min(LEVELS.len() - 1)]
     }
 
-    /// Polls before the first yield.
+    /// Returns the number of polls before the first yield.
     #[inline]
     pub fn polls(self) -> u32 {
         if self.fits { self.limits().polls } else { 1 }
     }
 
-    /// Whether a thread sleeps rather than yields.
+    /// Returns whether the thread sleeps instead of yielding.
     fn avoids_yields(self) -> bool {
         self.strikes >= STRIKES && now_ms().wrapping_sub(self.struck) < RETRIAL
     }
 }
 
-/// Now, in milliseconds. Wraps.
+/// Returns the current time in milliseconds, modulo 2^32.
 fn now_ms() -> u32 {
     let ms = clock::now_ns() / 1_000_000;
     u32::try_from(ms & u64::from(u32::MAX)).unwrap_or_default()
 }
 
 impl Yields {
-    /// The yields of a wait that begins.
+    /// Starts to count the yields of a new wait.
     pub fn new(patience: Patience) -> Self {
         Self { patience, begun: Instant::now(), yields: 0, contended: false, slept: false }
     }
 
-    /// How long the wait has lasted.
+    /// Returns how long the wait has lasted.
     pub fn waited(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Whether it is time to sleep, after so long a wait.
+    /// Returns whether it is time to sleep, after the wait has lasted for `waited`.
     pub fn are_over(&self, waited: Duration) -> bool {
         let Self { patience, yields, contended, .. } = *self;
         let long = if patience.fits {
@@ -168,12 +168,12 @@ impl Yields {
         self.yields += 1;
     }
 
-    /// Notes that the thread sleeps.
+    /// Records that the thread sleeps.
     pub fn note_sleep(&mut self) {
         self.slept = true;
     }
 
-    /// The patience of the next wait.
+    /// Returns the patience of the next wait.
     pub fn next_patience(&self) -> Patience {
         let Self { patience, contended, slept, yields, .. } = *self;
         let Patience { level, strikes, struck, .. } = patience;

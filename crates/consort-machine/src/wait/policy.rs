@@ -3,12 +3,12 @@
 //! | policy | while no message arrives |
 //! | --- | --- |
 //! | spin | poll again |
-//! | spin-yield | poll a while, then yield the core between polls |
+//! | spin-yield | poll for a while, then yield the core between polls |
 //! | spin-yield-park | after many yields, sleep until a message wakes the PE (`wait::parker`) |
 
 use std::{fmt, str::FromStr};
 
-/// A waiting policy; one for all PEs of a launch.
+/// A waiting policy. All PEs of a launch use the same one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Waiting {
     /// Poll, and never yield the core.
@@ -39,7 +39,7 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// A text that names no waiting policy.
+/// The error for a text that does not name a waiting policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownWaiting(String);
 

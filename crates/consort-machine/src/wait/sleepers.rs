@@ -1,7 +1,7 @@
-//! The number of a job's threads that sleep at a parker, or are about to.
+//! Counts a job's threads that sleep at a parker or are about to.
 //!
-//! A sender looks at this one word, which hardly ever changes, and at the parker of its receiver
-//! only if somebody sleeps. The sender does not fence.
+//! A sender checks this one word, which hardly ever changes. Only if a thread sleeps does it check
+//! the parker of its receiver. The sender does not fence.
 //!
 //! | waiter | sender |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! | sleeps | if there are any: fences, and wakes those at the receiver's parker |
 //!
 //! Where PEs outnumber the cores, threads sleep so often that this would cost more than a fence for
-//! each message. Then the word is never 0, so senders always fence.
+//! each message. There the word is never 0, so senders always fence.
 
 use std::{sync::atomic::Ordering::Relaxed, time::Duration};
 
@@ -22,15 +22,15 @@ use crate::sync::{
     futex::Scope,
 };
 
-/// How long a thread sleeps if the system cannot fence for senders: a wake-up may then be lost.
+/// The longest sleep if the system cannot fence on behalf of senders: a wake-up may then be lost.
 const SLEEP_WITHOUT_FENCE: Duration = Duration::from_millis(1);
 
-/// The word, on lines of its own.
+/// The counter. It has its own cache lines.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct Sleepers(AtomicU32);
 
-/// A thread that is about to sleep, until this is dropped. Its parker counts it.
+/// A thread that is about to sleep. It is counted, also at its parker, until this is dropped.
 #[derive(Debug)]
 pub struct Sleeper<'s> {
     sleepers: &'s Sleepers,
@@ -42,20 +42,20 @@ pub struct Sleeper<'s> {
 }
 
 impl Sleepers {
-    /// Nobody sleeps.
+    /// Creates a counter of 0.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// Lets senders fence for each message. For the thread that makes the job, before any sleeps.
+    /// Makes senders fence for each message. The job's creator calls it before any thread sleeps.
     pub fn let_senders_fence(&self) {
         self.0.store(1, Relaxed);
     }
 
     /// Announces that the calling thread is about to sleep at `parker`. The thread must then check
     /// once more for its message. `senders_fence` says whether [`Self::let_senders_fence`] was
-    /// called; `scope`, where the senders are.
+    /// called, and `scope` says where the senders are.
     pub fn announce<'s>(
         &'s self,
         parker: &'s Parker,
@@ -63,14 +63,14 @@ impl Sleepers {
         scope: Scope,
     ) -> Sleeper<'s> {
         self.0.fetch_add(1, Relaxed);
-        // The fence of `heavy` is the only one, so that models notice if it comes too early.
+        // `heavy` issues the only fence, so that models notice if it comes too early.
         let epoch = if senders_fence { parker.prepare() } else { parker.count() };
         let is_sure = senders_fence || heavy(scope);
         Sleeper { sleepers: self, parker, epoch, scope, is_sure }
     }
 
-    /// Whether the receiver of a message may sleep, and its parker must be woken. To be called
-    /// after the message is stored.
+    /// Returns whether the receiver of a message may sleep, so that its parker must be woken. Call
+    /// it after storing the message.
     #[inline(always)]
     pub fn are_there(&self) -> bool {
         light(); // pairs with the fence in `announce`
@@ -79,7 +79,7 @@ impl Sleepers {
 }
 
 impl Sleeper<'_> {
-    /// Sleeps until woken, or for about `limit`.
+    /// Sleeps until woken, for at most about `limit`.
     pub fn sleep(self, limit: Duration) {
         let limit = if self.is_sure { limit } else { limit.min(SLEEP_WITHOUT_FENCE) };
         self.parker.sleep(self.epoch, limit, self.scope);
@@ -88,7 +88,7 @@ impl Sleeper<'_> {
 
 impl Drop for Sleeper<'_> {
     fn drop(&mut self) {
-        self.parker.cancel(self.epoch); // in a later epoch this changes nothing
+        self.parker.cancel(self.epoch); // in a later epoch this has no effect
         self.sleepers.0.fetch_sub(1, Relaxed);
     }
 }

@@ -14,7 +14,7 @@ use std::{
 
 use consort_machine::{Line, Machine, NativeMachine, Queue, Thread, Until, block_on};
 
-// SAFETY: each test has queues of its own, answers once, and gives a line back once.
+// SAFETY: each test uses its own queues, answers once, and returns each line once.
 const M: NativeMachine = unsafe { NativeMachine::new() };
 
 const THREADS: u64 = 6;
@@ -32,7 +32,7 @@ fn run<R: Send>(threads: u64, program: impl Fn(u64) -> R + Sync) -> Vec<R> {
     })
 }
 
-/// Starts threads that receive, and returns their numbers.
+/// Starts threads that receive, and returns their numbers and handles.
 fn receivers<'scope, R: Send + 'scope>(
     scope: &'scope thread::Scope<'scope, '_>,
     count: u64,
@@ -108,14 +108,14 @@ fn whoever_sleeps_is_woken_at_once() {
         })
     });
     delays.sort_unstable();
-    // A sleep that nothing ends lasts for up to 20 ms more: then a third of them would be as short
-    // once in a thousand runs. On a busy machine some threads that are woken wait for a processor.
+    // A sleep that nothing ends lasts for up to 20 ms more. A third of such sleeps would be this
+    // short once in a thousand runs. On a busy machine some woken threads wait for a processor.
     assert!(delays[7] < Duration::from_millis(2), "{delays:?}");
 }
 
 #[test]
 fn messages_arrive_once_and_in_order_of_each_sender() {
-    const MESSAGES: u64 = 300; // several times what a ring holds
+    const MESSAGES: u64 = 300; // several times the capacity of a ring
     thread::scope(|scope| {
         let receive = || {
             let mut next = [0; 6];
@@ -197,7 +197,7 @@ fn threads_that_fill_each_others_queues_go_on() {
                 give.send(M.thread()).expect("the other one takes it");
                 let other = take.recv().expect("its number");
                 start.wait();
-                // Nobody receives before all is sent: far more than a ring holds.
+                // Neither receives before it has sent everything: far more than a ring holds.
                 for number in 0..MESSAGES {
                     let Ok(()) = block_on(M.send(other, QUEUE, &[number]));
                 }

@@ -1,4 +1,4 @@
-//! The native machine, from the outside.
+//! The native machine, tested from the outside.
 
 use consort_sandbox as _;
 

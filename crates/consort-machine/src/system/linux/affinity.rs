@@ -10,17 +10,17 @@ use crate::advice::of_call;
 #[derive(Clone, Copy)]
 pub struct Mask(libc::cpu_set_t);
 
-/// The most processors of a mask: one for each bit.
+/// The largest number of processors in a mask: one per bit.
 const MOST: usize = 8 * size_of::<libc::cpu_set_t>();
 
 impl Mask {
     fn empty() -> Self {
-        // SAFETY: it consists of integers, of which 0 is a value: the empty set.
+        // SAFETY: it consists of integers, for which 0 is valid: the empty set.
         Self(unsafe { std::mem::zeroed() })
     }
 
     fn has(&self, cpu: usize) -> bool {
-        // SAFETY: a processor of the mask, whose bit is in the array.
+        // SAFETY: the processor is within the mask, so its bit is in the array.
         cpu < MOST && unsafe { libc::CPU_ISSET(cpu, &self.0) }
     }
 }
@@ -38,13 +38,13 @@ impl PartialEq for Mask {
     }
 }
 
-/// The processor that the calling thread runs on.
+/// Returns the processor that the calling thread runs on.
 pub fn current() -> Option<u32> {
     // SAFETY: the call reads no memory of this process.
     u32::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// The mask of a process's first thread, or of the calling thread for 0.
+/// Returns the mask of a process's first thread, or of the calling thread for 0.
 fn mask_of(process: libc::pid_t) -> io::Result<Mask> {
     let mut mask = Mask::empty();
     // SAFETY: the pointer is to a local variable, and the size is its size.
@@ -55,24 +55,24 @@ fn mask_of(process: libc::pid_t) -> io::Result<Mask> {
     }
 }
 
-/// The mask of the calling thread.
+/// Returns the mask of the calling thread.
 pub fn mask() -> io::Result<Mask> {
     mask_of(0)
 }
 
-/// The mask of the process: that of its first thread.
+/// Returns the mask of the process: that of its first thread.
 pub fn mask_of_process() -> io::Result<Mask> {
     // SAFETY: the call cannot fail, and reads no memory of this process.
     mask_of(unsafe { libc::getpid() })
 }
 
-/// The mask of the process that has started this one.
+/// Returns the mask of the parent process.
 pub fn mask_of_parent() -> io::Result<Mask> {
     // SAFETY: as above.
     mask_of(unsafe { libc::getppid() })
 }
 
-/// Lets the calling thread run on the processors of a mask.
+/// Restricts the calling thread to the processors of a mask.
 pub fn set_mask(mask: &Mask) -> io::Result<()> {
     // SAFETY: the pointer is to a mask of this size.
     let result = unsafe { libc::sched_setaffinity(0, size_of::<Mask>(), &raw const mask.0) };
@@ -82,14 +82,14 @@ pub fn set_mask(mask: &Mask) -> io::Result<()> {
     }
 }
 
-/// The processors in a mask; none if it cannot be read.
+/// Returns the processors in a mask; none if the mask could not be read.
 pub fn allowed(mask: io::Result<Mask>) -> Vec<u32> {
     let Ok(mask) = mask else { return Vec::new() };
     let all = (0..MOST).filter(|&cpu| mask.has(cpu));
     all.filter_map(|cpu| u32::try_from(cpu).ok()).collect()
 }
 
-/// Lets the calling thread run on one processor alone.
+/// Restricts the calling thread to one processor.
 pub fn pin(cpu: u32) -> io::Result<()> {
     let index = cpu as usize;
     if index >= MOST {

@@ -2,18 +2,18 @@
 
 #![expect(unsafe_code, reason = "asks the system, whose clock `Instant` hides")]
 
-/// Nanoseconds since some moment before the first launch, the same for all processes.
+/// Returns nanoseconds since a moment before the first launch, the same for all processes.
 pub fn now_ns() -> u64 {
     read_ns(libc::CLOCK_MONOTONIC)
 }
 
-/// Nanoseconds for which the machine was suspended since it booted: one of two clocks goes on.
+/// Returns the nanoseconds since boot that the machine was suspended: one of two clocks goes on.
 pub fn suspended_ns() -> Option<u64> {
     let awake_ns = read_ns(libc::CLOCK_MONOTONIC);
     Some(read_ns(libc::CLOCK_BOOTTIME).saturating_sub(awake_ns))
 }
 
-/// Nanoseconds of processor time of all threads of this process, also of those that have ended.
+/// Returns the processor time of all threads of this process, ended ones too, in nanoseconds.
 pub fn processor_ns() -> Option<u64> {
     Some(read_ns(libc::CLOCK_PROCESS_CPUTIME_ID))
 }
@@ -24,6 +24,6 @@ fn read_ns(clock: libc::clockid_t) -> u64 {
     // SAFETY: the pointer is to a local variable. The call cannot fail for these clocks, so its
     // result is ignored.
     unsafe { libc::clock_gettime(clock, &raw mut now) };
-    // Neither is negative: the clocks start when the machine boots, or the process.
+    // Neither is negative: the clocks start when the machine boots or when the process starts.
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }

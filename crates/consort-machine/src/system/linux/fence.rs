@@ -1,23 +1,23 @@
-//! A fence that the system executes on all running threads: of the process, or of all processes
-//! that take part.
+//! A fence that the system executes on all running threads: those of this process, or of all
+//! processes that take part.
 
 #![expect(unsafe_code, reason = "asks the system")]
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// A command of the call `membarrier`, which the C library has no function for.
+/// A command of the system call `membarrier`, for which the C library has no function.
 type Command = libc::c_int;
 
-/// Asks the system; returns a negative number if it refuses.
+/// Calls the system; returns a negative number if it refuses.
 fn membarrier(command: Command) -> libc::c_long {
-    // SAFETY: the call takes numbers alone, and changes no memory.
+    // SAFETY: the call takes only numbers, and changes no memory.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
 }
 
-/// A kind of fence, for which the process registers when it first needs it.
+/// A kind of fence. The process registers for it when it first needs it.
 ///
 /// There is no lock: a child may be forked while another thread registers, which takes
-/// milliseconds, and the child would wait for that thread for ever. Threads may register twice.
+/// milliseconds. The child would then wait for that thread for ever. So threads may register twice.
 struct Fence {
     kind: Command,
     register: Command,
@@ -34,7 +34,7 @@ impl Fence {
         Self { kind, register, state: AtomicU8::new(UNKNOWN) }
     }
 
-    /// Whether the system has the fence.
+    /// Returns whether the system has the fence.
     fn is_there(&self) -> bool {
         // Relaxed: it publishes no other data.
         match self.state.load(Relaxed) {
@@ -50,7 +50,7 @@ impl Fence {
     }
 }
 
-/// Whether the system has one for the threads of this process.
+/// Returns whether the system has a fence for the threads of this process.
 fn is_here() -> bool {
     static FENCE: Fence = Fence::new(
         libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED,
@@ -59,7 +59,7 @@ fn is_here() -> bool {
     FENCE.is_there()
 }
 
-/// Lets threads of other processes make those of this one fence. Returns whether they can.
+/// Lets threads of other processes make this process's threads fence. Returns whether they can.
 pub fn take_part() -> bool {
     static FENCE: Fence = Fence::new(
         libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED,
@@ -68,13 +68,13 @@ pub fn take_part() -> bool {
     FENCE.is_there()
 }
 
-/// Executes it on the threads of this process; returns whether it did.
+/// Executes a fence on the threads of this process; returns whether it did.
 pub fn on_all_threads() -> bool {
     is_here() && membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0
 }
 
-/// Executes it on the threads of all processes that take part, of which this must be one; returns
-/// whether it did.
+/// Executes a fence on the threads of all processes that take part, which must include this one;
+/// returns whether it did.
 pub fn on_all_processes() -> bool {
     take_part() && membarrier(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED) == 0
 }

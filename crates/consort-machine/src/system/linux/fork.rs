@@ -1,15 +1,15 @@
-//! What happens around a fork, by handlers of the C library.
+//! Actions around a fork, by handlers of the C library.
 //!
-//! | when | what |
+//! | when | action |
 //! | --- | --- |
 //! | before the fork | wait until no other thread holds it off ([`hold`]); block signals |
 //! | then | copy static variables to private memory |
 //! | in the parent | release the copies; unblock signals |
-//! | in the child | map the copies in place of the variables; raise the count of forks; do the registered work; unblock signals |
+//! | in the child | map the copies in place of the variables; increment the count of forks; do the registered work; unblock signals |
 //!
 //! The order matters: a child shares static variables with its parent until the copies are in
-//! place, so nothing is written before. Signals are blocked because their handlers could write. A
-//! child that `vfork` or `clone` makes runs no handlers, and is not noticed.
+//! place, so nothing may be written before. Signals are blocked because their handlers could write.
+//! A child made by `vfork` or `clone` runs no handlers, and is not noticed.
 
 #![expect(unsafe_code, reason = "registers functions with the C library")]
 
@@ -38,69 +38,69 @@ use super::library;
 pub struct Copies {
     /// Runs before the fork.
     pub before: fn(),
-    /// Runs in the parent after it.
+    /// Runs in the parent after the fork.
     pub in_parent: fn(),
-    /// Runs in the child after it.
+    /// Runs in the child after the fork.
     pub in_child: fn(),
 }
 
 static COPIES: OnceLock<Copies> = OnceLock::new();
-/// How many forks lie between this process and the first one that registered the functions.
+/// The number of forks between the first process that registered the functions and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
-/// The work of children, in the order in which it was registered.
+/// The work to do in children, in the order of its registration.
 static WORK: [OnceLock<fn()>; 4] = [const { OnceLock::new() }; 4];
 /// Whether the functions are registered.
 static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// How many forks are under way.
+/// The number of forks in progress.
 static FORKING: AtomicU32 = AtomicU32::new(0);
-/// How many holds there are.
+/// The number of holds.
 static HELD: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {
-    /// How many of them are the thread's own.
+    /// The number of holds that this thread has.
     static OWN: Cell<u32> = const { Cell::new(0) };
-    /// Whether the thread forks. The functions may be registered twice: the first call counts.
+    /// Whether the thread forks. The functions may be registered twice: only the first call counts.
     static FORKS_NOW: Cell<bool> = const { Cell::new(false) };
-    /// The signals that the thread did not get before the fork.
+    /// The thread's signal mask before the fork.
     static BLOCKED: Cell<sigset_t> = const { Cell::new(no_signals()) };
 }
 
 const fn no_signals() -> sigset_t {
-    // SAFETY: zeros are a set, which is empty.
+    // SAFETY: an all-zero set is valid, and empty.
     unsafe { mem::zeroed() }
 }
 
-/// Keeps signals from the thread.
+/// Blocks all signals of the thread.
 fn block_signals() {
     let (mut all, mut before) = (no_signals(), no_signals());
-    // SAFETY: a set of this thread.
+    // SAFETY: the set is a local variable.
     unsafe { libc::sigfillset(&raw mut all) };
-    // SAFETY: two sets of this thread.
+    // SAFETY: both sets are local variables.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
     BLOCKED.set(before);
 }
 
-/// Lets the thread have the signals that it had before.
+/// Restores the thread's signal mask.
 fn unblock_signals() {
     let before = BLOCKED.get();
-    // SAFETY: a set of this thread.
+    // SAFETY: the set is a local variable.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, null_mut()) };
 }
 
-/// The longest time that a fork waits for holds, and a hold for forks. After it they go on: then a
-/// child may hang, but the parent does not.
+/// The longest time that a fork waits for holds, and a hold for forks. After that they go on: the
+/// child may then hang, but the parent does not.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// The pause between two looks at the others.
+/// The pause between two checks of the others.
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// A right of this thread to lock what belongs to the process. Forks of other threads wait for its
-/// end, so that their children do not find the lock locked for ever.
+/// A right of this thread to lock what belongs to the process. Forks of other threads wait until it
+/// ends, so that their children do not find the lock locked for ever.
 pub struct Hold(PhantomData<*const ()>);
 
-/// Keeps other threads from forking until the result is dropped. This is for short work that calls
-/// no code of the program.
+/// Keeps other threads from forking until the result is dropped. It is for short work that calls no
+/// code of the program.
 ///
 /// # Panics
 /// When the system has no memory.
@@ -108,7 +108,7 @@ pub struct Hold(PhantomData<*const ()>);
 pub fn hold() -> Hold {
     registered();
     let own = OWN.get();
-    // Sequentially consistent, as in `before`: a fork sees this hold, or this sees the fork.
+    // Sequentially consistent, as in `before`: either a fork sees this hold, or this sees the fork.
     HELD.fetch_add(1, SeqCst);
     let begun = Instant::now();
     while own == 0 && FORKING.load(SeqCst) > 0 && begun.elapsed() < LONGEST {
@@ -133,9 +133,9 @@ impl Drop for Hold {
 /// # Panics
 /// When the dynamic linker refuses, which it does only when it has no memory.
 pub fn stay_loaded() {
-    // Threads do not wait for each other here: one may hold the dynamic linker's lock.
+    // Threads must not wait for each other here: one of them may hold the dynamic linker's lock.
     if !library::is_pinned() {
-        let _hold = hold(); // the dynamic linker's lock would stay locked in a child
+        let _hold = hold(); // otherwise the dynamic linker's lock would stay locked in a child
         library::pin();
     }
 }
@@ -173,7 +173,7 @@ extern "C" fn in_child() {
     if let Some(copies) = COPIES.get() {
         (copies.in_child)();
     }
-    // The child has this thread alone. Before, its variables may have been the parent's.
+    // Only this thread exists in the child. Until now, variables could be the parent's.
     FORKING.store(0, SeqCst);
     HELD.store(OWN.get(), SeqCst);
     // Relaxed: as above.
@@ -182,14 +182,14 @@ extern "C" fn in_child() {
     unblock_signals();
 }
 
-/// Registers the functions above. A library takes them back when it is unloaded. There is no lock,
-/// since a child may be forked meanwhile: threads may register twice.
+/// Registers the functions above. Unloading a library removes its registration. There is no lock,
+/// since a child may be forked in the meantime: threads may register twice.
 fn register() -> io::Result<()> {
     // Relaxed: it publishes no other data.
     if IS_REGISTERED.load(Relaxed) {
         return Ok(());
     }
-    // SAFETY: functions without arguments, which stay loaded.
+    // SAFETY: these are functions without arguments, and they stay loaded.
     let error = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
     if error != 0 {
         return Err(io::Error::from_raw_os_error(error));
@@ -202,17 +202,17 @@ fn registered() {
     register().expect("the C library registers functions for forks (pthread_atfork)");
 }
 
-/// Has static variables copied around each fork.
+/// Registers functions that copy static variables around each fork.
 ///
 /// # Errors
-/// When others copy some already, or the system has no memory.
+/// When other variables are copied already, or the system has no memory.
 pub fn copy(copies: Copies) -> io::Result<()> {
     COPIES.set(copies).map_err(|_| io::ErrorKind::AlreadyExists)?;
     stay_loaded();
     register()
 }
 
-/// Has work done in each child. It may use what signal handlers may use.
+/// Registers work to do in each child. The work may use only what signal handlers may use.
 ///
 /// # Panics
 /// When the system has no memory, or there is too much work.
@@ -222,17 +222,17 @@ pub fn in_children(work: fn()) {
     assert!(free, "forked children have work of at most {} kinds", WORK.len());
 }
 
-/// Has work done in each child, however often this is called with the same `once`.
+/// Like [`in_children`], but registers only once for the same `once`.
 ///
 /// # Panics
-/// As [`in_children`].
+/// As for [`in_children`].
 pub fn in_children_once(once: &Once, work: fn()) {
     stay_loaded(); // before the hold: it may wait for the dynamic linker's lock
     let _hold = hold();
     once.call_once(|| in_children(work));
 }
 
-/// How many forks lie between this process and the first one that called this.
+/// Returns the number of forks between the first process that called this and the calling one.
 ///
 /// # Panics
 /// When the system has no memory.
@@ -242,16 +242,16 @@ pub fn forks() -> u32 {
     forks_so_far()
 }
 
-/// As [`forks`], after a call of it.
+/// Like [`forks`], for use after a call of it.
 #[inline(always)]
 pub fn forks_so_far() -> u32 {
     FORKS.load(Relaxed)
 }
 
-/// Says why a child cannot go on, and ends it, by the system's calls alone.
+/// Prints why a child cannot go on and ends the child, by system calls only.
 pub fn end_child(line: &str) -> ! {
-    // SAFETY: the line's bytes.
+    // SAFETY: the pointer and the length are those of the line.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
-    // SAFETY: ends the process, without anything that the program would do.
+    // SAFETY: it ends the process without running code of the program.
     unsafe { libc::_exit(1) }
 }

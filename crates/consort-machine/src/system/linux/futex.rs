@@ -14,7 +14,7 @@ fn operation(operation: i32, of_process: bool) -> i32 {
 /// Sleeps while the word is `expected`, until woken, or for `limit`. It may wake early. Returns
 /// whether the time is up.
 pub fn sleep(word: &AtomicU32, expected: u32, limit: Duration, of_process: bool) -> bool {
-    // A limit that the type does not hold is as good as none: callers look around much earlier.
+    // A limit that does not fit the type is as good as none: callers check again much earlier.
     let limit = libc::timespec {
         tv_sec: limit.as_secs().try_into().unwrap_or(libc::c_long::MAX),
         tv_nsec: limit.subsec_nanos().into(),

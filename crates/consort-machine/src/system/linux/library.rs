@@ -1,11 +1,11 @@
 //! Keeps the shared library that contains this code loaded.
 //!
-//! A program may load a plug-in and unload it again (`dlclose`) while the process still keeps
-//! something that runs the plug-in's code: the destructor of a thread's key, a thread, a fork
-//! handler, or the key with which the standard library ends `thread::current`. So whatever is kept
-//! calls [`stay_loaded`](super::fork::stay_loaded) first, which pins the library until the process
-//! ends (`RTLD_NODELETE`). A pin that could be released again would not do: the last thread to leave
-//! would return into code that is gone.
+//! A program may unload a plug-in (`dlclose`) while the process still keeps something that runs the
+//! plug-in's code: the destructor of a thread's key, a thread, a fork handler, or the key with
+//! which the standard library ends `thread::current`. So code that leaves such things behind first
+//! calls [`stay_loaded`](super::fork::stay_loaded), which pins the library until the process ends
+//! (`RTLD_NODELETE`). A pin that could be released again would not be enough: the last thread to
+//! leave would return into unmapped code.
 //!
 //! Programs are never unloaded, and a static executable loads no libraries.
 
@@ -17,13 +17,13 @@
 #[cfg(not(target_feature = "crt-static"))]
 pub(super) use dynamic::{is_pinned, pin};
 
-/// As in a dynamic executable: this one is never unloaded.
+/// Returns `true`: a static executable is never unloaded.
 #[cfg(target_feature = "crt-static")]
 pub(super) fn is_pinned() -> bool {
     true
 }
 
-/// As in a dynamic executable.
+/// Does nothing, as for a dynamic executable.
 #[cfg(target_feature = "crt-static")]
 pub(super) fn pin() {}
 
@@ -42,21 +42,21 @@ mod dynamic {
 
     static IS_PINNED: AtomicBool = AtomicBool::new(false);
 
-    /// Whether the library is pinned.
+    /// Returns whether the library is pinned.
     pub(in super::super) fn is_pinned() -> bool {
         IS_PINNED.load(Acquire) // pairs with the release in `pin`
     }
 
-    /// The search for the object that contains an address.
+    /// A search for the object that contains an address.
     struct Search {
         address: usize,
-        /// The object's name once it is found; a program's name is empty.
+        /// The object's name once it is found; the name of a program is empty.
         name: CString,
     }
 
     impl Search {
         fn is_in(&self, object: &dl_phdr_info) -> bool {
-            // SAFETY: as many headers as the system says, which are never changed.
+            // SAFETY: the system passes this many headers, and never changes them.
             let headers =
                 unsafe { slice::from_raw_parts(object.dlpi_phdr, object.dlpi_phnum.into()) };
             let offset = (self.address as u64).wrapping_sub(object.dlpi_addr);
@@ -68,7 +68,7 @@ mod dynamic {
     }
 
     /// # Safety
-    /// `search` is a search, and `object` what the system passes.
+    /// `search` points to a [`Search`], and `object` is what the system passes.
     unsafe extern "C" fn look_at(
         object: *mut dl_phdr_info,
         _: size_t,
@@ -80,24 +80,24 @@ mod dynamic {
         let search = unsafe { &mut *search.cast::<Search>() };
         let is_found = search.is_in(object);
         if is_found && !object.dlpi_name.is_null() {
-            // SAFETY: a name that ends, and lives as long as the object.
+            // SAFETY: the name is terminated, and lives as long as the object.
             search.name = unsafe { CStr::from_ptr(object.dlpi_name) }.to_owned();
         }
         is_found.into()
     }
 
-    /// Pins the library that contains this function. To pin twice does no harm.
+    /// Pins the library that contains this function. Pinning twice is harmless.
     ///
     /// # Panics
     /// When the dynamic linker refuses, which it does only when it has no memory.
     pub(in super::super) fn pin() {
         let own: fn() = pin;
         let mut search = Search { address: own as usize, name: CString::default() };
-        // SAFETY: the function gets the pointer that is passed here, and lives longer.
+        // SAFETY: the callback gets the pointer that is passed here, which outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(look_at), (&raw mut search).cast()) };
         if !search.name.is_empty() {
             let how = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-            // SAFETY: a name that ends. The library is loaded already, so none of its code runs.
+            // SAFETY: the name is terminated. The library is already loaded, so this runs no code.
             let handle = unsafe { libc::dlopen(search.name.as_ptr(), how) };
             assert!(
                 !handle.is_null(),

@@ -1,4 +1,4 @@
-//! On Linux.
+//! Linux implementations.
 
 pub mod affinity;
 pub mod clock;

@@ -1,5 +1,5 @@
-//! Work at the end of a thread, after the destructors of its thread-local variables: those may
-//! still use what the work ends.
+//! Work at the end of a thread, after the destructors of its thread-local variables, because those
+//! may still use what the work ends.
 
 #![expect(unsafe_code, reason = "a key of the thread library has a destructor")]
 
@@ -29,9 +29,9 @@ fn make_key(work: fn()) -> Option<End> {
     (!failed).then_some(End { key, work })
 }
 
-/// Has `work` done when the calling thread ends; always the same work. If the thread calls this
-/// again meanwhile, it is done once more. It is not done at the end of the process, nor if the
-/// process has used up its keys.
+/// Arranges for `work` to run when the calling thread ends; it is always the same work. If the
+/// thread calls this again while the work runs, the work runs once more. It does not run at the end
+/// of the process, nor if the process has run out of keys.
 pub fn at_end_of_thread(work: fn()) {
     stay_loaded(); // the key's destructor is code of this library
     let end = END.get().unwrap_or_else(|| {

@@ -1,10 +1,10 @@
-//! What the system has counted of the calling thread, and how much memory there is.
+//! Preemptions of the calling thread, and the size of memory, as the system reports them.
 
 #![expect(unsafe_code, reason = "asks the system, which fills a structure")]
 
 use std::mem::MaybeUninit;
 
-/// How often the calling thread lost its processor although it could have gone on.
+/// Returns how often the calling thread was preempted.
 pub fn involuntary_switches() -> Option<u64> {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
     // SAFETY: the pointer is to a local variable that has room for the structure.
@@ -17,7 +17,7 @@ pub fn involuntary_switches() -> Option<u64> {
     u64::try_from(usage.ru_nivcsw).ok()
 }
 
-/// The memory of the machine, with what it may swap out, in bytes.
+/// Returns the machine's memory including swap, in bytes.
 pub fn memory_bytes() -> Option<usize> {
     let mut info = MaybeUninit::<libc::sysinfo>::uninit();
     // SAFETY: the pointer is to a local variable that has room for the structure.

@@ -2,39 +2,39 @@
 
 use std::io;
 
-/// A set of processors, of which nothing is known.
+/// A set of processors; nothing is known about it.
 pub type Mask = ();
 
 fn unsupported() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, "this system does not bind threads")
 }
 
-/// The processor that the calling thread runs on: not known.
+/// Returns `None`: the processor of the calling thread is not known.
 pub fn current() -> Option<u32> {
     None
 }
 
-/// The mask of the calling thread.
+/// Fails: the mask of the calling thread is not known.
 pub fn mask() -> io::Result<Mask> {
     Err(unsupported())
 }
 
-/// The mask of the process.
+/// Fails: the mask of the process is not known.
 pub fn mask_of_process() -> io::Result<Mask> {
     Err(unsupported())
 }
 
-/// The mask of the process that has started this one.
+/// Fails: the mask of the parent process is not known.
 pub fn mask_of_parent() -> io::Result<Mask> {
     Err(unsupported())
 }
 
-/// Does nothing.
+/// Fails: this system does not bind threads.
 pub fn set_mask((): &Mask) -> io::Result<()> {
     Err(unsupported())
 }
 
-/// The processors in a mask.
+/// Returns no processors.
 pub fn allowed(_: io::Result<Mask>) -> Vec<u32> {
     Vec::new()
 }

@@ -1,16 +1,16 @@
-//! No fence on other threads.
+//! No fence on other threads exists.
 
-/// Executes none.
+/// Returns `false`: there is no such fence.
 pub fn on_all_threads() -> bool {
     false
 }
 
-/// Executes none.
+/// Returns `false`: there is no such fence.
 pub fn on_all_processes() -> bool {
     false
 }
 
-/// Takes part in none.
+/// Returns `false`: there is no such fence.
 pub fn take_part() -> bool {
     false
 }

@@ -1,17 +1,17 @@
-//! Children that a process forks: they are told by their numbers.
+//! Forked children, recognized by their process id.
 
 use std::{process, sync::Once};
 
 /// Does nothing: no memory is shared.
 pub fn in_children(_: fn()) {}
 
-/// As [`in_children`].
+/// Does nothing, like [`in_children`].
 pub fn in_children_once(_: &Once, _: fn()) {}
 
-/// Holds nothing off.
+/// A hold without effect.
 pub struct Hold(());
 
-/// Does nothing: children are for systems with a C library that is known.
+/// Does nothing: only a system with a known C library supports children.
 #[must_use]
 pub fn hold() -> Hold {
     Hold(())
@@ -20,17 +20,17 @@ pub fn hold() -> Hold {
 /// Does nothing: a program must not unload a library that uses Consort.
 pub fn stay_loaded() {}
 
-/// The number of this process.
+/// Returns the id of this process.
 pub fn forks() -> u32 {
     process::id()
 }
 
-/// As [`forks`].
+/// Returns the id of this process, like [`forks`].
 pub fn forks_so_far() -> u32 {
     process::id()
 }
 
-/// Is never called: no work is done in children.
+/// Never called: children do no work.
 pub fn end_child(line: &str) -> ! {
     panic!("{line}")
 }

@@ -1,4 +1,4 @@
-//! Threads that park, by the address of the word that they sleep at.
+//! Threads that park, identified by the address of the word at which they sleep.
 
 use std::{
     sync::{
@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The sleepers, with the addresses of their words. There are few at a time.
+/// The sleepers and the addresses of their words. There are few at a time.
 static SLEEPERS: Mutex<Vec<(usize, Thread)>> = Mutex::new(Vec::new());
 
 fn sleepers() -> MutexGuard<'static, Vec<(usize, Thread)>> {

@@ -1,4 +1,4 @@
-//! On any system that the standard library knows.
+//! Implementations for any system that the standard library supports.
 
 pub mod affinity;
 pub mod clock;

@@ -16,7 +16,7 @@ thread_local! {
     static END: End = const { End(Cell::new(None)) };
 }
 
-/// Has `work` done when the calling thread ends. Destructors that run later find it done.
+/// Runs `work` when the calling thread ends. Destructors that run later find it done.
 pub fn at_end_of_thread(work: fn()) {
     let _ = END.try_with(|end| end.0.set(Some(work)));
 }

@@ -1,11 +1,11 @@
-//! Nothing is known of threads, nor of memory.
+//! Nothing is known about threads or memory.
 
-/// Unknown.
+/// Returns `None`: unknown.
 pub fn involuntary_switches() -> Option<u64> {
     None
 }
 
-/// Unknown.
+/// Returns `None`: unknown.
 pub fn memory_bytes() -> Option<usize> {
     None
 }
