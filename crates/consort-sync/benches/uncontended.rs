@@ -1,4 +1,4 @@
-//! Locks and delegates that nobody else wants: what an empty critical section costs then.
+//! The cost of an empty critical section without contention, for locks and delegates.
 //!
 //! ```sh
 //! cargo bench -p consort-sync
@@ -20,7 +20,7 @@ fn mutex<L: RawLock + Default>(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| *black_box(&mutex).lock() += 1);
 }
 
-/// The peer that every program has.
+/// The baseline that every program has.
 #[divan::bench]
 fn mutex_of_std(bencher: Bencher<'_, '_>) {
     let mutex = std::sync::Mutex::new(0_u64);

@@ -1,10 +1,10 @@
-//! Closures that are executed together. They lie one behind the other in an array of words:
+//! Closures that are executed together. They are stored one after the other in an array of words:
 //!
-//! | words | what |
+//! | words | contents |
 //! | --- | --- |
-//! | the first | a function that knows the type of the closure |
-//! | the second | how many words follow |
-//! | the others | the closure |
+//! | first | a function that knows the type of the closure |
+//! | second | the number of words that follow |
+//! | others | the closure |
 
 #![expect(unsafe_code, reason = "closures of all types lie in one array")]
 
@@ -26,18 +26,18 @@ use crate::{
     detached::NO_SERVER,
 };
 
-/// Words of the array: 2 KiB.
+/// The size of the array in words: 2 KiB.
 const WORDS: usize = 256;
-/// Words before a closure.
+/// Words that precede a closure.
 const HEAD: usize = 2;
-/// The most words of a closure; a larger one is boxed.
+/// The largest closure in words; a larger one is boxed.
 const MOST: usize = 16;
 
-/// Takes a closure out of its words, and executes it with the data, or drops it without.
+/// Moves a closure out of its words, and executes it with the data, or drops it if there is none.
 type Take<T> = unsafe fn(*const u64, Option<&mut T>);
 
 /// # Safety
-/// A closure of this type is there, and is not used afterwards.
+/// The words hold a closure of this type, which is not used afterwards.
 unsafe fn take<T, F: FnOnce(&mut T)>(closure: *const u64, data: Option<&mut T>) {
     // SAFETY: the caller's promise.
     let closure = unsafe { closure.cast::<F>().read() };
@@ -47,9 +47,9 @@ unsafe fn take<T, F: FnOnce(&mut T)>(closure: *const u64, data: Option<&mut T>) 
 }
 
 struct Closures<T> {
-    /// It never grows, so closures stay where they are.
+    /// Never grows, so closures stay where they are.
     words: Vec<MaybeUninit<u64>>,
-    /// Where the first closure begins that was not taken.
+    /// The index of the first closure that was not taken.
     begin: usize,
     of: PhantomData<Take<T>>,
 }
@@ -59,13 +59,13 @@ impl<T> Closures<T> {
         Self { words: Vec::new(), begin: 0, of: PhantomData }
     }
 
-    /// Whether there is room for a closure of so many words.
+    /// Returns whether there is room for a closure of `count` words.
     #[inline]
     fn has_room(&self, count: usize) -> bool {
         self.words.capacity() - self.words.len() >= HEAD + count
     }
 
-    /// Adds a closure of [`MOST`] words at most.
+    /// Adds a closure of at most [`MOST`] words.
     ///
     /// # Panics
     /// When there is no room.
@@ -78,21 +78,21 @@ impl<T> Closures<T> {
         let take = (take as *const ()).expose_provenance() as u64;
         room[0].write(MaybeUninit::new(take));
         room[1].write(MaybeUninit::new(count as u64));
-        // SAFETY: there is room for so many words, which are aligned as the closure needs.
+        // SAFETY: there is room for `count` words, which are aligned as the closure needs.
         unsafe { room[HEAD..].as_mut_ptr().cast::<F>().write(closure) };
-        // SAFETY: there is room for so many words, and those of the closure may be undefined.
+        // SAFETY: the words of the head were written; those of the closure may be uninitialized.
         unsafe { self.words.set_len(self.words.len() + HEAD + count) };
     }
 
-    /// A word of a head.
+    /// Returns a word of a head.
     #[inline]
     fn head(&self, index: usize) -> usize {
-        // SAFETY: the words of heads were given values.
+        // SAFETY: the words of heads are initialized.
         let word = unsafe { self.words[index].assume_init() };
         usize::try_from(word).unwrap_or(0)
     }
 
-    /// Takes all closures, in their order, and executes them with the data, or drops them without.
+    /// Takes all closures in order, and executes them with the data, or drops them without data.
     ///
     /// # Panics
     /// When one of them does. Those after it can be taken then.
@@ -102,15 +102,15 @@ impl<T> Closures<T> {
             let (take, count) = (self.head(self.begin), self.head(self.begin + 1));
             let closure = self.words[self.begin + HEAD..].as_ptr().cast::<u64>();
             self.begin += HEAD + count;
-            // SAFETY: it was such a function.
+            // SAFETY: the word was made from such a function.
             let take =
                 unsafe { mem::transmute::<*const (), Take<T>>(ptr::with_exposed_provenance(take)) };
-            // SAFETY: its closure follows, and was not taken before.
+            // SAFETY: the closure follows the head, and was not taken before.
             unsafe { take(closure, data.as_deref_mut()) };
         }
     }
 
-    /// As [`take_all`](Self::take_all), with what `with` gives them. What they panic with goes to
+    /// Calls `with`, which takes closures, until none is left. Passes the payloads of panics to
     /// `discard`.
     fn take_each(&mut self, with: impl Fn(&mut Self), discard: impl Fn(Box<dyn Any + Send>)) {
         while self.begin < self.words.len() {
@@ -128,9 +128,8 @@ impl<T> Drop for Closures<T> {
 }
 
 /// Executes the closures of a batch, or drops them if the data is poisoned.
-///
 /// # Safety
-/// `closures` are those of [`Batch::deliver`] with this type, and nobody else uses `shared`'s data.
+/// `closures` comes from [`Batch::deliver`] with this type; no other thread uses the data.
 unsafe fn execute_batch<T>(shared: &Shared<T>, closures: *mut (), above: *const Frame) {
     // SAFETY: the caller's promise.
     let mut closures = unsafe { Box::from_raw(closures.cast::<Closures<T>>()) };
@@ -145,9 +144,9 @@ unsafe fn execute_batch<T>(shared: &Shared<T>, closures: *mut (), above: *const 
     closures.take_each(take, discard);
 }
 
-/// Closures that are executed together, in their order: some hundred, or fewer large ones. To add
-/// one takes a nanosecond or two. It waits for nobody, and nobody is told of it before the batch is
-/// delivered.
+/// Closures that are executed together, in order: some hundred, or fewer large ones. Adding one
+/// takes one or two nanoseconds and waits for no other thread. Other threads see the closures only
+/// when the batch is delivered.
 ///
 /// ```
 /// use consort_sync::Delegate;
@@ -166,7 +165,7 @@ unsafe fn execute_batch<T>(shared: &Shared<T>, closures: *mut (), above: *const 
 #[must_use = "a batch that is dropped is delivered"]
 pub struct Batch<'d, T, S: Scheme> {
     data: &'d Data<T, S>,
-    /// The process in which a thread serves the data; `None` if any thread may.
+    /// The process in which a server executes the closures; `None` if any thread may.
     served_in: Option<ProcessToken>,
     closures: Closures<T>,
 }
@@ -176,12 +175,12 @@ impl<'d, T, S: Scheme> Batch<'d, T, S> {
         Self { data, served_in, closures: Closures::new() }
     }
 
-    /// Whether nobody would execute the closures: this is a forked child, without the server.
+    /// Returns whether nobody would execute the closures: in a forked child, without the server.
     fn is_lost(&self) -> bool {
         self.served_in.is_some_and(|process| !process.is_of_caller())
     }
 
-    /// Adds a closure. Delivers those before it if there is no room.
+    /// Adds a closure. If there is no room, delivers those before it.
     ///
     /// # Panics
     /// As [`deliver`](Self::deliver).
@@ -205,11 +204,11 @@ impl<'d, T, S: Scheme> Batch<'d, T, S> {
         self.closures.push(closure);
     }
 
-    /// Delivers what it holds, as [`Delegate::detach`](crate::Delegate::detach) does.
+    /// Delivers the closures, as [`Delegate::detach`](crate::Delegate::detach) does.
     ///
     /// # Panics
     /// When the caller is itself a closure with this data, or such a closure waits for it. The
-    /// closures then are dropped. In a forked child, as [`Server::apply`](crate::Server::apply).
+    /// closures are then dropped. In a forked child, as [`Server::apply`](crate::Server::apply).
     #[cold]
     #[track_caller]
     pub fn deliver(&mut self) {
@@ -224,8 +223,8 @@ impl<'d, T, S: Scheme> Batch<'d, T, S> {
 }
 
 impl<T, S: Scheme> Drop for Batch<'_, T, S> {
-    /// Delivers what it holds. In a thread that panics within a closure with this data, and in a
-    /// forked child without the server, drops it.
+    /// Delivers the closures. Drops them in a thread that panics within a closure with this data,
+    /// and in a forked child without the server.
     fn drop(&mut self) {
         if !(self.is_lost() || thread::panicking() && self.data.shared.is_in_use_here()) {
             self.deliver();

@@ -1,4 +1,4 @@
-//! Stacks and queues of the literature, of values of any type, for any threads.
+//! Stacks and queues from the literature, for values of any type and any threads.
 
 #![expect(unsafe_code, reason = "values travel as the addresses of their boxes")]
 
@@ -9,10 +9,10 @@ use crate::{
     objects::{self, Container, Lcrq, Treiber, VALUES, Words},
 };
 
-/// A stack or a queue of the literature: a list of nodes under a scheme, or one without locks,
-/// [`Treiber`] or [`Lcrq`]. Each value is in a box. Those that are left are dropped with it.
+/// A stack or a queue from the literature, with each value in a box: a list of nodes under a
+/// scheme, or a lock-free one, [`Treiber`] or [`Lcrq`]. Dropping it drops the remaining values.
 ///
-/// They pay where many cores wait for each other. On few cores [`Stack`](crate::Stack) and
+/// They pay off where many cores contend. On few cores [`Stack`](crate::Stack) and
 /// [`Queue`](crate::Queue) are faster.
 ///
 /// ```
@@ -28,7 +28,7 @@ use crate::{
 /// assert!(stack.take().is_some_and(|word| word == "first" || word == "second"));
 /// ```
 ///
-/// A box may be opened by another thread than that which closed it.
+/// The thread that takes a value may differ from the thread that put it.
 ///
 /// ```
 /// # use consort_sync::{Boxes, objects::Treiber};
@@ -41,7 +41,7 @@ use crate::{
 /// static STACK: std::sync::OnceLock<Boxes<Rc<u8>, Treiber>> = std::sync::OnceLock::new();
 /// ```
 ///
-/// A value that borrows lives as long as the container's type says.
+/// A borrowed value must live as long as the container's type says.
 ///
 /// ```compile_fail,E0597
 /// # use consort_sync::{Boxes, objects::Treiber};
@@ -54,18 +54,18 @@ use crate::{
 /// ```
 pub struct Boxes<T, C: Container> {
     words: Words<C>,
-    /// Values are put through shared references, as into a cell: so no other type will do, not even
-    /// one that differs in a lifetime alone.
+    /// Values are put through shared references, as into a cell. This makes `T` invariant: no other
+    /// type will do, not even one that differs only in a lifetime.
     _values: PhantomData<Cell<T>>,
 }
 
 // SAFETY: a value is in one box, which one thread opens, after it was put: no scheme here has a
-// server, so none streams. Nobody has a reference to it meanwhile. So values are moved between
-// threads.
+// server, so none streams. Nobody has a reference to the value in the meantime. So values only move
+// between threads.
 unsafe impl<T: Send, C: Container<Local: Send> + Sync> Sync for Boxes<T, C> {}
 
 impl<T, S: Serverless> Boxes<T, objects::Stack<S>> {
-    /// An empty stack under a scheme that needs no server; for others see [`Words`].
+    /// Creates an empty stack under a scheme that needs no server; for others see [`Words`].
     #[must_use]
     pub const fn stack(scheme: S) -> Self {
         Self::of(Words::stack(scheme))
@@ -73,14 +73,14 @@ impl<T, S: Serverless> Boxes<T, objects::Stack<S>> {
 }
 
 impl<T, S: Serverless> Boxes<T, objects::Queue<S>> {
-    /// An empty queue under a scheme that needs no server; for others see [`Words`].
+    /// Creates an empty queue under a scheme that needs no server; for others see [`Words`].
     #[must_use]
     pub fn queue(scheme: S) -> Self {
         Self::of(Words::queue(scheme))
     }
 
-    /// An empty queue with a scheme for those who put and one for those who take: they do not wait
-    /// for each other (Michael and Scott 1996).
+    /// Creates an empty queue with one scheme for threads that put and one for threads that take,
+    /// which do not wait for each other (Michael and Scott 1996).
     ///
     /// ```
     /// use consort_sync::{Boxes, delegation::Locked, locks::Mcs};
@@ -96,18 +96,19 @@ impl<T, S: Serverless> Boxes<T, objects::Queue<S>> {
 }
 
 impl<T> Default for Boxes<T, Treiber> {
-    /// An empty stack.
+    /// Creates an empty stack.
     fn default() -> Self {
         Self::of(Words::default())
     }
 }
 
 impl<T> Boxes<T, Lcrq> {
-    /// An empty queue with rings of so many cells, a power of two; `None` where the processor
-    /// exchanges no pairs of words, since addresses are no [values](Container::values) of it then.
+    /// Creates an empty queue whose rings have `cells` cells, a power of two; `None` if the
+    /// processor exchanges no pairs of words, since addresses are then no valid
+    /// [values](Container::values).
     ///
     /// # Panics
-    /// When the size is no power of two.
+    /// When the size is not a power of two.
     #[must_use]
     pub fn with_rings_of(cells: usize) -> Option<Self> {
         let words = Words::with_rings_of(cells);
@@ -116,7 +117,7 @@ impl<T> Boxes<T, Lcrq> {
 }
 
 impl<T, C: Container> Boxes<T, C> {
-    /// Uses an empty container, whose values are all of [`VALUES`].
+    /// Wraps an empty container, whose values are all of [`VALUES`].
     const fn of(words: Words<C>) -> Self {
         Self { words, _values: PhantomData }
     }
@@ -127,18 +128,18 @@ impl<T, C: Container> Boxes<T, C> {
         self.words.put(Box::into_raw(Box::new(value)).expose_provenance() as u64);
     }
 
-    /// Takes the first value of a queue, or that on top of a stack; `None` if it is empty.
+    /// Takes the first value of a queue, or the top value of a stack; `None` if it is empty.
     #[inline]
     #[must_use]
     pub fn take(&self) -> Option<T> {
         #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
         let address = self.words.take()? as usize;
-        // SAFETY: all words are of boxes that `put` has given up, and each is taken once.
+        // SAFETY: all words come from boxes that `put` has given up, and each is taken once.
         Some(*unsafe { Box::from_raw(std::ptr::with_exposed_provenance_mut::<T>(address)) })
     }
 }
 
-/// Drops the values that are left.
+/// Drops the remaining values.
 struct Rest<'b, T, C: Container>(&'b Boxes<T, C>);
 
 impl<T, C: Container> Drop for Rest<'_, T, C> {
@@ -149,7 +150,7 @@ impl<T, C: Container> Drop for Rest<'_, T, C> {
 
 impl<T, C: Container> Drop for Boxes<T, C> {
     fn drop(&mut self) {
-        let rest = Rest(self); // drops those after one whose destructor panics
+        let rest = Rest(self); // drops the values after one whose destructor panics
         while rest.0.take().is_some() {}
     }
 }

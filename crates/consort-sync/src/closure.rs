@@ -1,4 +1,4 @@
-//! Closures as requests: a word that says how to execute one, and a word that says where it is.
+//! Closures as requests: a word that says how to execute a closure, and a word with its address.
 
 #![expect(unsafe_code, reason = "closures travel as words between threads")]
 
@@ -21,47 +21,47 @@ use crate::{
 pub(crate) const POISONED: &str = "the data is poisoned: a closure panicked while it used it; \
                                    `clear_poison` lets closures use it again";
 
-/// Data that closures use, one at a time.
+/// Data that one closure at a time uses.
 pub(crate) struct Shared<T> {
     data: UnsafeCell<T>,
-    /// Whether the panic of a closure poisons the data.
+    /// Whether a closure that panics poisons the data.
     pub(crate) poisons: AtomicBool,
     poisoned: Word,
-    /// Closures that nobody waits for.
+    /// Closures for which no thread waits.
     pub(crate) backlog: Backlog,
 }
 
-/// A closure that a thread executes, of this thread or of one that waits for it.
+/// A closure that a thread executes, for itself or for a thread that waits for it.
 pub(crate) struct Frame {
-    /// The word of the data that it uses. The address of the data itself may also be that of data
-    /// inside it.
+    /// Identifies the data that the closure uses. The data's address would not do: data inside it
+    /// may have the same one.
     poisoned: *const Word,
-    /// The closure that waits for it.
+    /// The closure that waits for this one.
     above: *const Frame,
 }
 
 thread_local! {
-    /// The closure that this thread executes.
+    /// The closure that this thread executes now.
     static FRAME: Cell<*const Frame> = const { Cell::new(ptr::null()) };
 }
 
-/// The closure that this thread executes, for a request that the thread waits for.
+/// Returns the closure that this thread executes, for a request for which the thread waits.
 pub(crate) fn frame() -> *const Frame {
     FRAME.get()
 }
 
-/// How a request is executed: with the data, and where the closure is. Of a detached closure, with
-/// the frame that it is executed in besides.
+/// Executes a request. Takes the data, the closure's address and, for a detached closure, the frame
+/// in which to execute it.
 pub(crate) type Execute<T> = unsafe fn(&Shared<T>, *mut (), *const Frame);
 
-/// A closure on its way.
+/// A closure in flight.
 pub(crate) struct Call<F, R>(UnsafeCell<State<F, R>>);
 
 struct State<F, R> {
     closure: Option<F>,
     /// The closure that waits for this one.
     above: *const Frame,
-    /// What the closure returned or panicked with; `None` if it was refused.
+    /// The result or the panic of the closure; `None` if it was refused.
     result: Option<Result<R, Box<dyn Any + Send>>>,
 }
 
@@ -94,7 +94,7 @@ impl<T> Shared<T> {
     /// Executes a closure with the data.
     ///
     /// # Safety
-    /// Nobody else uses the data.
+    /// No other thread uses the data.
     #[inline(always)]
     pub(crate) unsafe fn execute<R>(
         &self,
@@ -110,17 +110,17 @@ impl<T> Shared<T> {
         result
     }
 
-    /// Drops what a closure panicked with, within a frame: that may use the data too.
+    /// Drops a closure's panic payload within a frame, because that may use the data too.
     ///
     /// # Safety
-    /// Nobody else uses the data.
+    /// No other thread uses the data.
     #[cold]
     pub(crate) unsafe fn discard(&self, above: *const Frame, payload: Box<dyn Any + Send>) {
         // SAFETY: the caller's promise.
         unsafe { self.execute(above, |_| discard(payload)) };
     }
 
-    /// A closure has panicked.
+    /// Records that a closure has panicked.
     #[cold]
     fn note_panic(&self) {
         if self.poisons.load(Relaxed) {
@@ -128,10 +128,10 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Executes the closures that nobody waits for, before one that `above` waits for.
+    /// Executes the closures for which no thread waits, before a closure for which `above` waits.
     ///
     /// # Safety
-    /// Nobody else uses the data.
+    /// No other thread uses the data.
     #[inline(always)]
     pub(crate) unsafe fn catch_up(&self, above: *const Frame) {
         if !at_once(self.backlog.is_empty(&MACHINE)) {
@@ -141,7 +141,7 @@ impl<T> Shared<T> {
     }
 
     /// # Safety
-    /// Nobody else uses the data.
+    /// No other thread uses the data.
     #[cold]
     unsafe fn execute_backlog(&self, above: *const Frame) {
         at_once(self.backlog.execute(&MACHINE, &Backlogged { shared: self, above }));
@@ -150,13 +150,13 @@ impl<T> Shared<T> {
     /// Executes a closure of the calling thread with the data.
     ///
     /// # Errors
-    /// The closure, to be [refused](refuse) when others may use the data: the data is poisoned.
+    /// The closure, if the data is poisoned: to be [refused](refuse) once others may use the data.
     ///
     /// # Panics
     /// When the closure panics.
     ///
     /// # Safety
-    /// Nobody else uses the data.
+    /// No other thread uses the data.
     #[inline(always)]
     pub(crate) unsafe fn execute_here<F: FnOnce(&mut T) -> R, R>(
         &self,
@@ -174,7 +174,7 @@ impl<T> Shared<T> {
     /// Refuses a closure of the calling thread that would wait for itself.
     ///
     /// # Panics
-    /// When the thread executes a closure with this data, or one that such a closure waits for.
+    /// When the thread executes a closure with this data, or one for which such a closure waits.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn refuse_circle(&self) {
@@ -185,13 +185,13 @@ impl<T> Shared<T> {
         );
     }
 
-    /// Whether this thread executes a closure with this data, or one that such a closure waits for.
+    /// Returns whether this thread executes a closure with this data, or one it waits for.
     #[inline]
     pub(crate) fn is_in_use_here(&self) -> bool {
         let mut frame = FRAME.get();
         while !frame.is_null() {
             // SAFETY: a frame is on the stack of a thread that executes its closure, and stays
-            // there until the closure returns. Those above wait for it.
+            // there until the closure returns. The frames above wait for it.
             let Frame { poisoned, above } = unsafe { &*frame };
             if ptr::eq(*poisoned, &raw const self.poisoned) {
                 return true;
@@ -205,7 +205,7 @@ impl<T> Shared<T> {
 /// The frame of a closure that this thread executes, until it is dropped.
 struct Entered<'s, T> {
     before: *const Frame,
-    /// What hears of a panic.
+    /// Notified if the closure panics.
     unless_it_returns: Option<&'s Shared<T>>,
 }
 
@@ -219,10 +219,10 @@ impl<T> Drop for Entered<'_, T> {
     }
 }
 
-// SAFETY: a scheme executes one closure at a time, each before what comes after it.
+// SAFETY: a scheme executes one closure at a time, and each happens before what follows.
 unsafe impl<T: Send> Sync for Shared<T> {}
 
-/// The words of a request.
+/// Returns the words of a request.
 pub(crate) fn words<T>(execute: Execute<T>, closure: *mut ()) -> (u64, u64) {
     let execute = (execute as *const ()).expose_provenance();
     (execute as u64, closure.expose_provenance() as u64)
@@ -231,8 +231,8 @@ pub(crate) fn words<T>(execute: Execute<T>, closure: *mut ()) -> (u64, u64) {
 /// Executes a request.
 ///
 /// # Safety
-/// The words are those of a request on data of type `T`, which is executed once, and nobody else
-/// uses the data.
+/// The words are those of a request on data of type `T`, which is executed once, and no other
+/// thread uses the data.
 #[inline]
 unsafe fn execute_words<T>(
     shared: &Shared<T>,
@@ -245,41 +245,41 @@ unsafe fn execute_words<T>(
     });
     // SAFETY: the first word is a function of this type.
     let execute = unsafe { mem::transmute::<*mut (), Execute<T>>(execute) };
-    // SAFETY: the second is what that function takes; the rest is the caller's promise.
+    // SAFETY: the second word is the argument of that function; the rest is the caller's promise.
     unsafe { execute(shared, closure, above) };
 }
 
 impl<M: Machine, T> Service<M> for Shared<T> {
     #[inline]
     async fn serve(&self, _: &M, execute: u64, closure: u64) -> u64 {
-        // SAFETY: a scheme passes on the words of a request. It executes each once, while its
-        // caller waits, and no other one meanwhile.
+        // SAFETY: a scheme passes on the words of a request. It executes each request once, while
+        // its caller waits, and no other request at the same time.
         unsafe { execute_words(self, (execute, closure), ptr::null()) };
         0
     }
 }
 
-/// What executes the closures of a backlog.
+/// Executes the closures of a backlog.
 struct Backlogged<'s, T> {
     shared: &'s Shared<T>,
-    /// What waits for whoever executes them.
+    /// The frame that waits while they are executed.
     above: *const Frame,
 }
 
 impl<M: Machine, T> Service<M> for Backlogged<'_, T> {
     #[inline]
     async fn serve(&self, _: &M, execute: u64, closure: u64) -> u64 {
-        // SAFETY: these words were pushed on the backlog, which gives each once, to a thread that
-        // uses the data alone.
+        // SAFETY: these words were pushed on the backlog, which passes each request once, to a
+        // thread that has the data to itself.
         unsafe { execute_words(self.shared, (execute, closure), self.above) };
         0
     }
 }
 
-/// Executes the closure of a call, after those that nobody waits for.
+/// Executes the closure of a call, after those for which no thread waits.
 ///
 /// # Safety
-/// `state` is that of a call with these types, which nobody else uses, nor `shared`'s data.
+/// `state` is that of a call with these types. No other thread uses it, or the data of `shared`.
 unsafe fn execute<T, F: FnOnce(&mut T) -> R, R>(
     shared: &Shared<T>,
     state: *mut (),
@@ -289,7 +289,7 @@ unsafe fn execute<T, F: FnOnce(&mut T) -> R, R>(
     let state = unsafe { &mut *state.cast::<State<F, R>>() };
     // SAFETY: the caller's promise.
     unsafe { shared.catch_up(state.above) };
-    // A closure that is refused is dropped by its caller: what it holds may panic or use the data.
+    // A refused closure is dropped by its caller: its destructors may panic or use the data.
     let Some(closure) = state.closure.take_if(|_| !shared.is_poisoned()) else {
         return;
     };
@@ -298,7 +298,7 @@ unsafe fn execute<T, F: FnOnce(&mut T) -> R, R>(
     state.result = Some(catch_unwind(AssertUnwindSafe(within)));
 }
 
-/// Drops a closure that is not executed since the data is poisoned.
+/// Drops a closure that is not executed because the data is poisoned.
 ///
 /// # Panics
 /// Always.
@@ -316,8 +316,8 @@ impl<F, R> Call<F, R> {
         Self(UnsafeCell::new(state))
     }
 
-    /// The operation on data of type `T`, and its argument. The call must stay where it is until
-    /// that is executed.
+    /// Returns the operation on data of type `T`, and its argument. The call must not move until
+    /// the operation has been executed.
     #[inline]
     pub(crate) fn request<T>(&self) -> (u64, u64)
     where
@@ -326,10 +326,10 @@ impl<F, R> Call<F, R> {
         words(execute::<T, F, R>, self.0.get().cast())
     }
 
-    /// The result.
+    /// Returns the result.
     ///
     /// # Panics
-    /// When the closure panicked, or was refused since the data is poisoned.
+    /// When the closure panicked, or was refused because the data is poisoned.
     #[inline]
     #[track_caller]
     pub(crate) fn finish(self) -> R {

@@ -1,4 +1,4 @@
-//! Stacks and queues for any threads: the standard library's, under a scheme.
+//! Stacks and queues for any threads: those of the standard library, under a scheme.
 
 use std::{collections::VecDeque, fmt};
 
@@ -8,7 +8,7 @@ use crate::{
     locks::Handoff,
 };
 
-/// Values in a container of the standard library.
+/// Defines a container of the standard library under a scheme.
 macro_rules! container {
     ($(#[$doc:meta])* $name:ident, $values:ident, $push:ident, $pop:ident) => {
         $(#[$doc])*
@@ -17,7 +17,7 @@ macro_rules! container {
         }
 
         impl<T> $name<T> {
-            /// An empty one under the default scheme, a lock.
+            /// Creates an empty container under the default scheme, a lock.
             #[must_use]
             pub const fn new() -> Self {
                 Self::with(Locked::new())
@@ -31,7 +31,7 @@ macro_rules! container {
         }
 
         impl<T, S: Serverless> $name<T, S> {
-            /// An empty one under a scheme.
+            /// Creates an empty container under a scheme.
             #[must_use]
             pub const fn with(scheme: S) -> Self {
                 Self { values: Delegate::with(scheme, $values::new()) }
@@ -45,20 +45,20 @@ macro_rules! container {
                 self.values.apply(|values| values.$push(value));
             }
 
-            /// Takes the value on top of a stack, or the first of a queue; `None` if there is none.
+            /// Takes the top value of a stack, or the first of a queue; `None` if there is none.
             #[inline]
             #[must_use]
             pub fn pop(&self) -> Option<T> {
                 self.values.apply($values::$pop)
             }
 
-            /// How many values there are at present.
+            /// Returns how many values there are at present.
             #[must_use]
             pub fn len(&self) -> usize {
                 self.values.apply(|values| values.len())
             }
 
-            /// Whether there is none at present.
+            /// Returns whether there are no values at present.
             #[must_use]
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
@@ -75,7 +75,7 @@ macro_rules! container {
 }
 
 container! {
-    /// A stack that threads share. How they do so is the second parameter, a scheme.
+    /// A stack that threads share. The second type parameter is the scheme by which they share it.
     ///
     /// ```
     /// use consort_sync::{Stack, delegation::CcSynch};
@@ -98,8 +98,8 @@ container! {
 }
 
 container! {
-    /// A queue that threads share: first in, first out. How they do so is the second parameter, a
-    /// scheme.
+    /// A first-in, first-out queue that threads share. The second type parameter is the scheme by
+    /// which they share it.
     ///
     /// ```
     /// use consort_sync::Queue;

@@ -12,8 +12,8 @@ use crate::{
     threads::ByThread,
 };
 
-/// A counter that threads share. How they do so is the parameter, a scheme: for comparing schemes,
-/// since the processor's own addition, as of an `AtomicU64`, is faster than most.
+/// A counter that threads share by a scheme, the type parameter. It is meant for comparing schemes:
+/// an atomic addition, such as that of an `AtomicU64`, is faster than most.
 ///
 /// ```
 /// use consort_sync::{Counter, delegation::HybComb};
@@ -34,7 +34,7 @@ pub struct Counter<S: Scheme = Locked<Handoff>> {
 }
 
 impl Counter {
-    /// A counter of 0 under the default scheme, a lock.
+    /// Creates a counter of 0 under the default scheme, a lock.
     #[must_use]
     pub const fn new() -> Self {
         Self::with(Locked::new())
@@ -48,30 +48,30 @@ impl Default for Counter {
 }
 
 impl<S: Scheme> Counter<S> {
-    /// A counter of 0 under a scheme.
+    /// Creates a counter of 0 under a scheme.
     #[must_use]
     pub const fn with(scheme: S) -> Self {
         Self { counter: objects::Counter::new(scheme), locals: ByThread::new() }
     }
 
-    /// Adds to the counter, modulo [`VALUES`](objects::VALUES), and returns the count before.
+    /// Adds to the counter, modulo [`VALUES`](objects::VALUES), and returns the previous count.
     #[inline]
     pub fn fetch_add(&self, by: u64) -> u64 {
         self.counter.apply_here(self.locals.mine(), Part::Put, by)
     }
 }
 
-/// Under a scheme with a server, a thread serves the others.
+/// Methods for schemes with a server, which one thread runs for the others.
 impl<S: ServerScheme> Counter<S> {
     /// Serves all threads, until [`stop`](Self::stop) is called.
     ///
     /// # Panics
-    /// When a server runs already.
+    /// When a server already runs.
     pub fn run(&self) {
         let Ok(()) = block_on_patiently(self.counter.run(&MACHINE, Part::Put));
     }
 
-    /// Lets the server end. Operations after that wait for ever.
+    /// Lets the server end. Later operations wait for ever.
     pub fn stop(&self) {
         let Ok(()) = block_on(self.counter.stop(&MACHINE, Part::Put));
     }

@@ -1,4 +1,4 @@
-//! Data under a scheme, whoever executes the closures.
+//! Data and the scheme that executes closures on it.
 
 use std::ptr;
 
@@ -12,10 +12,10 @@ use crate::{
     threads::ByThread,
 };
 
-/// How many detached closures, about, may be there before their threads wait.
+/// The approximate number of detached closures at which threads that detach more have to wait.
 const MOST_DETACHED: u64 = 1 << 12;
 
-/// A scheme, with what each thread keeps of it.
+/// A scheme, and what each thread keeps of it.
 pub(crate) struct Kept<S: Scheme> {
     pub(crate) scheme: S,
     locals: ByThread<S::Local>,
@@ -28,7 +28,7 @@ impl<S: Scheme> Drop for Kept<S> {
     }
 }
 
-/// Data with the scheme that executes closures on it: what a `Delegate` and a `Server` have.
+/// Data with the scheme that executes closures on it: the contents of a `Delegate` or a `Server`.
 pub(crate) struct Data<T, S: Scheme> {
     pub(crate) kept: Kept<S>,
     pub(crate) shared: Shared<T>,
@@ -47,7 +47,7 @@ impl<T, S: Scheme> Data<T, S> {
         call.finish()
     }
 
-    /// Has a request executed, and waits for that.
+    /// Has a request executed, and waits for it.
     #[inline]
     fn request(&self, (operation, argument): (u64, u64)) {
         let Kept { scheme, locals } = &self.kept;
@@ -72,9 +72,9 @@ impl<T, S: Scheme> Data<T, S> {
         pending
     }
 
-    /// Adds a request to the backlog, and sees to it that it is executed.
+    /// Adds a request to the backlog, and ensures that it is executed.
     pub(crate) fn push(&self, (operation, argument): (u64, u64)) {
-        Machine::thread(&MACHINE); // now: a thread that finds no number panics
+        Machine::thread(&MACHINE); // now: this panics if the thread obtains no number
         let before = at_once(self.shared.backlog.push(&MACHINE, operation, argument));
         if before == 0 {
             let (operation, argument) = nothing::<T>(ptr::null());

@@ -1,4 +1,4 @@
-//! Data that threads use through closures, which one thread at a time executes.
+//! Data that threads use through closures. One thread at a time executes them.
 
 #![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
 
@@ -13,8 +13,8 @@ use crate::{
     locks::Handoff,
 };
 
-/// Data of which one closure at a time has a reference. Which thread executes a closure depends on
-/// the scheme, the second parameter.
+/// Data that one closure at a time uses. Which thread executes a closure depends on the scheme, the
+/// second type parameter.
 ///
 /// ```
 /// use consort_sync::{Delegate, delegation::CcSynch};
@@ -39,7 +39,8 @@ pub struct Delegate<T, S: Serverless = Locked<Handoff>> {
 }
 
 impl<T> Delegate<T> {
-    /// Data under the default scheme: each thread executes its closures itself, under a lock.
+    /// Creates data under the default scheme: a lock, under which threads execute their own
+    /// closures.
     #[must_use]
     pub const fn new(data: T) -> Self {
         Self::with(Locked::new(), data)
@@ -53,20 +54,20 @@ impl<T: Default> Default for Delegate<T> {
 }
 
 impl<T, S: Serverless> Delegate<T, S> {
-    /// Data under a scheme that needs no server; for others see [`Server`](crate::Server).
+    /// Creates data under a scheme that needs no server; for others see [`Server`](crate::Server).
     #[must_use]
     pub const fn with(scheme: S, data: T) -> Self {
         Self { data: Data::new(scheme, data) }
     }
 
-    /// Refuses closures after one has panicked, until [`clear_poison`](Self::clear_poison).
+    /// Poisons the data when a closure panics, until [`clear_poison`](Self::clear_poison).
     #[must_use]
     pub fn poisoning(self) -> Self {
         self.data.shared.poisons.store(true, Relaxed);
         self
     }
 
-    /// Whether closures are refused since one has panicked.
+    /// Returns whether closures are refused because one has panicked.
     pub fn is_poisoned(&self) -> bool {
         self.data.shared.is_poisoned()
     }
@@ -76,11 +77,10 @@ impl<T, S: Serverless> Delegate<T, S> {
         self.data.shared.clear_poison();
     }
 
-    /// Has `closure` executed with the data, and returns its result. It may be executed by another
-    /// thread.
+    /// Has `closure` executed with the data, and returns its result. Another thread may execute it.
     ///
-    /// Closures that wait for each other in a circle wait for ever, as with any lock: one of `a`
-    /// that uses `b`, and at the same time one of `b` that uses `a`.
+    /// As with any lock, closures that wait for each other in a circle wait for ever: for example a
+    /// closure of `a` that uses `b`, and at the same time one of `b` that uses `a`.
     ///
     /// # Panics
     /// When the closure panics, with its payload. When the data is poisoned. When the caller is
@@ -98,14 +98,14 @@ impl<T, S: Serverless> Delegate<T, S> {
         }
     }
 
-    /// Has `closure` executed with the data, and may return before that. The closures of a thread
-    /// are executed in its order, detached or not: so [`apply`](Self::apply) waits for all that its
+    /// Has `closure` executed with the data, and may return earlier. The closures of a thread are
+    /// executed in its order, detached or not: so [`apply`](Self::apply) waits for all that its
     /// thread has detached.
     ///
-    /// It waits, and executes closures of others, if there is no other detached closure to be
-    /// executed, or if there are thousands (Klaftenegger, Sagonas and Winblad 2014). If the closure
-    /// panics, nobody is told but the data, if it is [`poisoning`](Self::poisoning). If the data is
-    /// poisoned, the closure is dropped.
+    /// If no other detached closure is pending, or if thousands are, the call waits and executes
+    /// closures of other threads (Klaftenegger, Sagonas and Winblad 2014). If the closure panics,
+    /// nobody is notified, but the data is poisoned if it is [`poisoning`](Self::poisoning). If the
+    /// data is poisoned, the closure is dropped.
     ///
     /// # Panics
     /// When the caller is itself a closure with this data, or such a closure waits for it.
@@ -114,7 +114,7 @@ impl<T, S: Serverless> Delegate<T, S> {
         self.data.detach(closure);
     }
 
-    /// As [`detach`](Self::detach), for a closure whose result is needed later.
+    /// Like [`detach`](Self::detach), for a closure whose result is needed later.
     ///
     /// # Panics
     /// As [`detach`](Self::detach).
@@ -126,17 +126,17 @@ impl<T, S: Serverless> Delegate<T, S> {
         self.data.submit(closure)
     }
 
-    /// Closures that are [detached](Self::detach) together.
+    /// Starts a batch of closures that are [detached](Self::detach) together.
     pub const fn batch(&self) -> Batch<'_, T, S> {
         Batch::new(&self.data, None)
     }
 
-    /// The data, which no other thread uses.
+    /// Returns the data, which no other thread uses.
     pub fn get_mut(&mut self) -> &mut T {
         self.data.shared.get_mut()
     }
 
-    /// The data.
+    /// Returns the data.
     pub fn into_inner(self) -> T {
         self.data.shared.into_inner()
     }

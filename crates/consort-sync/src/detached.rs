@@ -1,4 +1,4 @@
-//! Closures whose threads go on meanwhile: detached ones, and those with a result for later.
+//! Closures whose threads do not wait: detached ones, and those with a result for later.
 
 #![expect(unsafe_code, reason = "closures travel as words between threads")]
 
@@ -15,36 +15,36 @@ use oneshot::{RecvError, TryRecvError};
 
 use crate::closure::{Frame, POISONED, Shared, words};
 
-/// Why a forked child has no server.
+/// The panic message in a forked child that has no server.
 pub(crate) const NO_SERVER: &str = "this process was forked after the server was started, and has \
                                     no server: use the data in the parent, or start a server here";
-/// Why a forked child has no result.
+/// The panic message in a forked child that gets no result.
 const NO_RESULT: &str = "this process was forked before the closure was executed, which only its \
                          parent does: wait for the result there";
 
 /// Executes the closures of the backlog.
 ///
 /// # Safety
-/// Nobody else uses `shared`'s data. `above` is a frame of a thread that waits, or null.
+/// No other thread uses the data of `shared`. `above` is a frame of a thread that waits, or null.
 unsafe fn execute_nothing<T>(shared: &Shared<T>, above: *mut (), _: *const Frame) {
     // SAFETY: the caller's promise.
     unsafe { shared.catch_up(above.cast()) };
 }
 
-/// A request that has the closures of the backlog executed, and nothing else. A closure that waits
-/// for that has this frame.
+/// Returns a request that only executes the closures of the backlog. If a closure waits for the
+/// request, `above` is its frame.
 pub(crate) fn nothing<T>(above: *const Frame) -> (u64, u64) {
     words(execute_nothing::<T>, above.cast_mut().cast())
 }
 
-/// Executes a closure within a frame, or drops it there if the data is poisoned: that may use the
-/// data too. Returns what the closure returned, `None` if it was dropped.
+/// Executes a closure within a frame, or drops it there if the data is poisoned, because dropping
+/// it may use the data too. Returns the closure's result, or `None` if it was dropped.
 ///
 /// # Errors
-/// What it panicked with.
+/// Returns the payload if the closure panicked.
 ///
 /// # Safety
-/// Nobody else uses `shared`'s data.
+/// No other thread uses the data of `shared`.
 unsafe fn execute_or_drop<T, R>(
     shared: &Shared<T>,
     closure: impl FnOnce(&mut T) -> R,
@@ -66,7 +66,7 @@ unsafe fn execute_or_drop<T, R>(
 /// Executes a detached closure.
 ///
 /// # Safety
-/// `closure` is that of [`detached`] with these types, and nobody else uses `shared`'s data.
+/// `closure` comes from [`detached`] with these types, and no other thread uses the data.
 unsafe fn execute_detached<T, F: FnOnce(&mut T)>(
     shared: &Shared<T>,
     closure: *mut (),
@@ -81,22 +81,22 @@ unsafe fn execute_detached<T, F: FnOnce(&mut T)>(
     }
 }
 
-/// A request for a backlog. It must be executed once, while what it refers to is there.
+/// Returns a request for a backlog. It must be executed once, while what it refers to still exists.
 pub(crate) fn detached<T, F: FnOnce(&mut T) + Send>(closure: F) -> (u64, u64) {
     words(execute_detached::<T, F>, Box::into_raw(Box::new(closure)).cast())
 }
 
-/// A closure, and where its result goes.
+/// A closure, and the channel for its result.
 struct Submitted<F, R> {
     closure: F,
     sender: oneshot::Sender<thread::Result<R>>,
 }
 
-/// Executes a closure and sends its result. That wakes a task, or drops the result, whose panics
-/// are none of the data's.
+/// Executes a closure and sends its result. That wakes a task, or drops the result; their panics do
+/// not concern the data.
 ///
 /// # Safety
-/// `submitted` is that of [`submitted`] with these types, and nobody else uses `shared`'s data.
+/// `submitted` comes from [`submitted`] with these types, and no other thread uses the data.
 unsafe fn execute_submitted<T, F: FnOnce(&mut T) -> R, R>(
     shared: &Shared<T>,
     submitted: *mut (),
@@ -117,7 +117,7 @@ unsafe fn execute_submitted<T, F: FnOnce(&mut T) -> R, R>(
     unsafe { shared.execute(above, send) };
 }
 
-/// A request for a backlog, as [`detached`]'s, and where the result comes.
+/// Returns a request for a backlog, like [`detached`], and the receiver of its result.
 pub(crate) fn submitted<T, F: FnOnce(&mut T) -> R, R>(closure: F) -> ((u64, u64), Pending<R>) {
     let (sender, receiver) = oneshot::channel();
     let submitted = Box::into_raw(Box::new(Submitted { closure, sender }));
@@ -125,9 +125,9 @@ pub(crate) fn submitted<T, F: FnOnce(&mut T) -> R, R>(closure: F) -> ((u64, u64)
     (words(execute_submitted::<T, F, R>, submitted.cast()), pending)
 }
 
-/// The result of a closure that its thread does not wait for. It can be waited for, or awaited.
+/// The result of a closure whose thread does not wait for it yet. It can be waited for, or awaited.
 ///
-/// The closure is executed also if this is dropped.
+/// The closure is executed even if this is dropped.
 ///
 /// ```
 /// use consort_sync::Delegate;
@@ -149,7 +149,7 @@ pub struct Pending<R> {
     process: ProcessToken,
 }
 
-/// The result of a closure, for an executor.
+/// The result of a closure, as a future.
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PendingFuture<R> {
@@ -157,10 +157,10 @@ pub struct PendingFuture<R> {
     process: ProcessToken,
 }
 
-/// What a closure returned.
+/// Returns the result of a closure.
 ///
 /// # Panics
-/// With what the closure panicked with. When it was refused.
+/// When the closure panicked, with its payload. When the closure was refused.
 #[track_caller]
 fn finish<R>(received: Result<thread::Result<R>, RecvError>) -> R {
     match received {
@@ -175,7 +175,7 @@ impl<R> Pending<R> {
     ///
     /// # Panics
     /// When the closure panicked, with its payload. When the data was poisoned. In a child that was
-    /// forked after the closure was submitted, unless it had been executed then.
+    /// forked after the closure was submitted but before it was executed.
     #[track_caller]
     pub fn wait(self) -> R {
         if self.process.is_of_caller() {

@@ -33,7 +33,7 @@ mod server;
 #[cfg(not(loom))]
 mod threads;
 
-/// In the version whose traits [`Raw`] and the guards have.
+/// Re-exported in the version whose traits [`Raw`] and the guards implement.
 pub use lock_api;
 #[cfg(not(loom))]
 pub use {

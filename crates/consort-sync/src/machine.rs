@@ -1,11 +1,11 @@
-//! The machine that this crate's mutexes and delegates are for.
+//! The machine of this crate's mutexes and delegates.
 
 #![expect(unsafe_code, reason = "the machine is shared by all threads")]
 
 use consort_machine::NativeMachine;
 
-/// The machine of all threads of the program.
-// SAFETY: only locks, schemes and what is native of them use it. Their traits are unsafe and
-// promise what it asks. `block_on` and `at_once` drive each future to its end on the thread that
-// made it.
+/// The machine that all threads of the program share.
+// SAFETY: only locks, schemes and native code based on them use it. Their traits are unsafe and
+// promise what it requires. `block_on` and `at_once` drive each future to its end on the thread
+// that created it.
 pub(crate) const MACHINE: NativeMachine = unsafe { NativeMachine::new() };

@@ -1,6 +1,6 @@
 //! Mutexes: a lock, its data, and guards, by the crate `lock_api`.
 //!
-//! [`Mutex`] is a type, since an alias has no default lock in expressions.
+//! [`Mutex`] is a type because an alias has no default lock in expressions.
 
 #![expect(unsafe_code, reason = "a lock is trusted to exclude")]
 
@@ -14,10 +14,10 @@ use crate::{
     machine::MACHINE,
 };
 
-/// A mutex: data of which one thread at a time has a [`MutexGuard`].
+/// A mutex: data to which one thread at a time has a [`MutexGuard`].
 ///
-/// [`Mutex::new`] has the default lock, and [`Mutex::with`] any other, which is the second
-/// parameter. Both may stand in a `static`. A mutex does not poison: if a thread panics while it
+/// [`Mutex::new`] uses the default lock, and [`Mutex::with`] any other, which is the second type
+/// parameter. Both may be used for a `static`. A mutex does not poison: if a thread panics while it
 /// holds a guard, the mutex is released.
 ///
 /// ```
@@ -55,7 +55,7 @@ use crate::{
 pub struct Mutex<T: ?Sized, R: RawLock = Handoff>(lock_api::Mutex<Raw<R>, T>);
 
 impl<T> Mutex<T> {
-    /// Data under the default lock.
+    /// Creates data under the default lock.
     #[must_use]
     pub const fn new(data: T) -> Self {
         Self::with(Handoff::new(), data)
@@ -75,42 +75,42 @@ impl<T> From<T> for Mutex<T> {
 }
 
 impl<T, R: RawLock> Mutex<T, R> {
-    /// Data under a lock of this type, such as `Clh::new()`. Nobody holds it, even if a thread has
-    /// used `lock` before, on this machine or another: its type alone counts.
+    /// Creates data under a lock of this type, such as `Clh::new()`. Only the type counts: the new
+    /// lock is free, even if a thread has used `lock` before, on this machine or another.
     #[must_use]
     pub const fn with(lock: R, data: T) -> Self {
-        // Lines of a simulated machine do not stay the lock's when the simulation ends.
+        // When a simulation ends, lines of its machine no longer belong to the lock.
         let _ = ManuallyDrop::new(lock);
         Self(lock_api::Mutex::from_raw(Raw(R::NEW), data))
     }
 
-    /// The data.
+    /// Returns the data.
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }
 }
 
 impl<T: ?Sized, R: RawLock> Mutex<T, R> {
-    /// Waits until no other thread has a guard, and returns one. A thread that has one already
+    /// Waits until no other thread has a guard, and returns one. A thread that already has one
     /// waits for ever.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T, R> {
         self.0.lock()
     }
 
-    /// A guard, if no thread has one or waits for one; otherwise `None`. It may also fail while
-    /// another thread tries.
+    /// Returns a guard if no thread has one or waits for one; otherwise `None`. It may also fail
+    /// while another thread tries.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T, R>> {
         self.0.try_lock()
     }
 
-    /// Whether a thread has a guard at present.
+    /// Returns whether a thread has a guard at present.
     pub fn is_locked(&self) -> bool {
         self.0.is_locked()
     }
 
-    /// The data, which no other thread uses.
+    /// Returns the data, which no other thread uses.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut()
     }
@@ -122,8 +122,8 @@ impl<T: ?Sized + fmt::Debug, R: RawLock> fmt::Debug for Mutex<T, R> {
     }
 }
 
-/// Access to the data of a [`Mutex`], until it is dropped. It stays on its thread; references to
-/// the data may go to others.
+/// Access to the data of a [`Mutex`], until the guard is dropped. It stays on its thread;
+/// references to the data may go to others.
 ///
 /// ```
 /// # use consort_sync::Mutex;
@@ -144,7 +144,7 @@ impl<T: ?Sized + fmt::Debug, R: RawLock> fmt::Debug for Mutex<T, R> {
 /// });
 /// ```
 ///
-/// It does not outlive the mutex.
+/// A guard does not outlive its mutex.
 ///
 /// ```
 /// # use consort_sync::Mutex;
@@ -162,7 +162,7 @@ impl<T: ?Sized + fmt::Debug, R: RawLock> fmt::Debug for Mutex<T, R> {
 /// ```
 pub type MutexGuard<'m, T, R = Handoff> = lock_api::MutexGuard<'m, Raw<R>, T>;
 
-/// A [`RawLock`] on the native machine, for code that is generic over the locks of [`lock_api`].
+/// A [`RawLock`] on the native machine, for code that is generic over [`lock_api`] locks.
 ///
 /// ```
 /// use consort_sync::{Raw, lock_api, locks::Clh};
@@ -176,7 +176,7 @@ pub type MutexGuard<'m, T, R = Handoff> = lock_api::MutexGuard<'m, Raw<R>, T>;
 /// ```
 pub struct Raw<R: RawLock>(R);
 
-/// What the holder of a [`Raw`] keeps. It stays on its thread.
+/// The state that the holder of a [`Raw`] keeps. It stays on its thread.
 pub struct Held<R: RawLock> {
     token: R::Token,
     _stays: GuardNoSend,
@@ -200,7 +200,7 @@ fn wait<R: RawLock>(lock: &R, place: R::Place) -> R::Token {
 /// Releases a lock.
 ///
 /// # Safety
-/// The calling thread holds the lock, and got `token` when it took it.
+/// The calling thread holds the lock, and got `token` when it took the lock.
 #[inline(always)]
 pub(crate) unsafe fn release<R: RawLock>(lock: &R, token: R::Token) {
     // SAFETY: the caller's promise.
@@ -218,9 +218,9 @@ unsafe fn pass_on<R: RawLock>(lock: &R, token: R::Token) {
     let Ok(()) = block_on(unsafe { lock.pass_on(&MACHINE, token) });
 }
 
-// SAFETY: `RawLock` promises exclusion. A lock that was forgotten while it was held, and moved, is
-// held for ever. Nothing here unwinds but an allocation that fails, or a thread that gets no
-// number, before the lock is taken.
+// SAFETY: `RawLock` promises exclusion. A lock that was forgotten while held, and then moved, stays
+// held for ever. Nothing here unwinds, except before the lock is taken: an allocation may fail, or
+// a thread may get no number.
 unsafe impl<R: RawLock> RawMutex for Raw<R> {
     const INIT: Self = Self(R::NEW);
 

@@ -1,4 +1,4 @@
-//! Data that a thread of its own uses for all others.
+//! Data that a dedicated thread uses on behalf of all others.
 
 use std::{
     fmt, io,
@@ -19,10 +19,10 @@ use crate::{
     machine::MACHINE,
 };
 
-/// Data that a thread of its own, the server, uses for all others: it executes their closures.
+/// Data that a dedicated thread, the server, uses for all others: it executes their closures.
 ///
-/// The data stays in the server's cache. That pays where many threads use it all the time; the
-/// server takes a core.
+/// The data stays in the server's cache. That pays off where many threads use it all the time. The
+/// server occupies a core.
 ///
 /// ```
 /// use consort_sync::Server;
@@ -50,7 +50,7 @@ impl<T: Send + 'static> Server<T> {
     /// Starts a server with the default scheme, messages.
     ///
     /// # Errors
-    /// When the system starts no thread, or too many threads use messages.
+    /// When the system cannot start a thread, or too many threads use messages.
     pub fn start(data: T) -> io::Result<Self> {
         Self::with(MpServer::new(), data)
     }
@@ -63,11 +63,11 @@ where
     /// Starts a server with a scheme.
     ///
     /// # Errors
-    /// When the system starts no thread, or too many threads use messages.
+    /// When the system cannot start a thread, or too many threads use messages.
     ///
     /// # Panics
-    /// When the scheme [streams](crate::delegation::Scheme::streams): the result of a closure could
-    /// come after the answer that it is there.
+    /// When the scheme [streams](crate::delegation::Scheme::streams): the answer could become
+    /// visible before the closure's result.
     #[track_caller]
     pub fn with(scheme: S, data: T) -> io::Result<Self> {
         assert!(
@@ -92,14 +92,14 @@ where
         Ok(Self { data: Some(data), thread: Some(thread), process: ProcessToken::of_caller() })
     }
 
-    /// Refuses closures after one has panicked, until [`clear_poison`](Self::clear_poison).
+    /// Poisons the data when a closure panics, until [`clear_poison`](Self::clear_poison).
     #[must_use]
     pub fn poisoning(self) -> Self {
         self.data().shared.poisons.store(true, Relaxed);
         self
     }
 
-    /// Whether closures are refused since one has panicked.
+    /// Returns whether closures are refused because one has panicked.
     pub fn is_poisoned(&self) -> bool {
         self.data().shared.is_poisoned()
     }
@@ -113,7 +113,7 @@ where
         self.data.as_deref().expect("the server has not ended")
     }
 
-    /// The data, for closures that the server is to execute.
+    /// Returns the data, for closures that the server must execute.
     #[inline]
     #[track_caller]
     fn served(&self) -> &Data<T, S> {
@@ -125,7 +125,7 @@ where
     ///
     /// # Panics
     /// As [`Delegate::apply`](crate::Delegate::apply). In a child that was forked after the server
-    /// was started: it has no server.
+    /// was started, because the child has no server.
     #[track_caller]
     pub fn apply<R: Send>(&self, closure: impl FnOnce(&mut T) -> R + Send) -> R {
         let data = self.served();
@@ -133,8 +133,8 @@ where
         data.apply(closure)
     }
 
-    /// As [`Delegate::detach`](crate::Delegate::detach). The caller waits only while there are
-    /// thousands.
+    /// Like [`Delegate::detach`](crate::Delegate::detach). The caller waits only while thousands of
+    /// closures are pending.
     ///
     /// # Panics
     /// As [`Delegate::detach`](crate::Delegate::detach), and [`apply`](Self::apply) in a forked
@@ -144,7 +144,7 @@ where
         self.served().detach(closure);
     }
 
-    /// As [`Delegate::submit`](crate::Delegate::submit).
+    /// Like [`Delegate::submit`](crate::Delegate::submit).
     ///
     /// # Panics
     /// As [`detach`](Self::detach).
@@ -156,7 +156,7 @@ where
         self.served().submit(closure)
     }
 
-    /// Closures that are [detached](Self::detach) together.
+    /// Starts a batch of closures that are [detached](Self::detach) together.
     pub fn batch(&self) -> Batch<'_, T, S> {
         Batch::new(self.data(), Some(self.process))
     }
@@ -164,7 +164,7 @@ where
     /// Ends the server and returns the data.
     ///
     /// # Panics
-    /// When it is called by a closure of the server. In a forked child, as [`apply`](Self::apply).
+    /// When a closure of the server calls it. In a forked child, as [`apply`](Self::apply).
     #[must_use]
     pub fn into_inner(mut self) -> T {
         assert!(self.process.is_of_caller(), "{NO_SERVER}");
@@ -175,16 +175,16 @@ where
 
     fn end(&mut self) {
         if !self.process.is_of_caller() {
-            // The server has perhaps begun a closure, and does not go on in a forked child. The data
-            // stays as it is; there is no thread to wait for.
+            // The server may have begun a closure, and does not continue in a forked child. The
+            // data stays as it is, and there is no thread to wait for.
             let _ = ManuallyDrop::new((self.data.take(), self.thread.take()));
             return;
         }
         if let (Some(data), Some(thread)) = (&self.data, self.thread.take()) {
             let Ok(()) = block_on(data.kept.scheme.stop(&MACHINE));
-            // A closure may hold the last reference; then the server goes on after this.
+            // A closure may hold the last reference; then the server continues after this.
             if thread.thread().id() != thread::current().id() {
-                // It catches what closures panic with.
+                // The server catches the panics of closures.
                 let _ = thread.join();
             }
         }
@@ -195,8 +195,8 @@ impl<T: Send + 'static, S: ServerScheme + Send + Sync + 'static> Drop for Server
 where
     S::Local: Send,
 {
-    /// Waits until the server has executed what it was given, and ends it. In a forked child
-    /// neither: there the data is not dropped.
+    /// Waits until the server has executed its pending closures, and ends it. In a forked child it
+    /// does neither, and does not drop the data.
     fn drop(&mut self) {
         self.end();
     }

@@ -1,4 +1,4 @@
-//! What each thread keeps of an object, by the thread's number.
+//! State that each thread keeps of an object, by the thread's number.
 
 #![expect(unsafe_code, reason = "each thread uses what is its own")]
 
@@ -15,15 +15,15 @@ const BLOCKS: usize = 256;
 
 type Block<L> = Box<[UnsafeCell<L>; BLOCK]>;
 
-/// A value for each thread that has used an object. A thread with the same number as one that has
-/// ended goes on with its value.
+/// A value for each thread that has used an object. A thread that reuses the number of a finished
+/// thread continues with its value.
 pub(crate) struct ByThread<L> {
     blocks: OnceLock<Box<[OnceLock<Block<L>>; BLOCKS]>>,
 }
 
-// SAFETY: a value is used by the thread with its number alone, and by the next one with that number
+// SAFETY: only the thread with its number uses a value, and the next thread with that number only
 // after the first has ended: the machine gives a number to one thread at a time, under a lock. So
-// values are moved between threads.
+// values only move between threads.
 unsafe impl<L: Send> Sync for ByThread<L> {}
 
 impl<L> ByThread<L> {
@@ -31,7 +31,7 @@ impl<L> ByThread<L> {
         Self { blocks: OnceLock::new() }
     }
 
-    /// Gives all values to `use_it`.
+    /// Passes all values to `use_it`.
     pub(crate) fn each(&mut self, use_it: impl FnMut(&mut L)) {
         let blocks = self.blocks.get_mut().into_iter().flat_map(|blocks| blocks.iter_mut());
         let values = blocks.filter_map(OnceLock::get_mut).flat_map(|block| block.iter_mut());
@@ -40,7 +40,7 @@ impl<L> ByThread<L> {
 }
 
 impl<L: Default> ByThread<L> {
-    /// The calling thread's.
+    /// Returns the value of the calling thread.
     #[inline]
     pub(crate) fn mine(&self) -> &L {
         if size_of::<L>() == 0 {
@@ -54,8 +54,8 @@ impl<L: Default> ByThread<L> {
         let blocks = self.blocks.get_or_init(|| Box::new(array::from_fn(|_| OnceLock::new())));
         let block = blocks[number as usize / BLOCK]
             .get_or_init(|| Box::new(array::from_fn(|_| UnsafeCell::default())));
-        // SAFETY: only this thread uses the value, and by shared references alone; `each` has the
-        // object for itself.
+        // SAFETY: only this thread uses the value, and only by shared references; `each` has the
+        // object to itself.
         unsafe { &*block[number as usize % BLOCK].get() }
     }
 }

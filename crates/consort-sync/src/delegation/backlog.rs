@@ -1,8 +1,8 @@
-//! Detached operations, whose threads go on meanwhile: Klaftenegger, Sagonas and Winblad 2014.
+//! Detached operations, whose threads do not wait: Klaftenegger, Sagonas and Winblad 2014.
 //!
-//! A thread pushes its operation on a list (Treiber 1986). Whoever executes an operation takes the
-//! whole list first, and executes what is there in the order in which it came. The thread that
-//! finds the list empty sees to it that an operation follows, so the others need not.
+//! A thread pushes its operation on a list (Treiber 1986). Before a thread executes an operation,
+//! it takes the whole list and executes it in the order of arrival. The thread that finds the list
+//! empty makes sure that an operation follows, so the others need not.
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses")]
 
@@ -25,7 +25,7 @@ pub struct Backlog {
     newest: Word,
 }
 
-/// The node of an address that is not 0.
+/// Returns the node at an address that is not 0.
 fn node(address: u64) -> &'static Line {
     // SAFETY: `newest` and `NEXT` hold 0, which the callers exclude, or addresses of nodes.
     unsafe { Line::at(address) }
@@ -33,7 +33,7 @@ fn node(address: u64) -> &'static Line {
 
 #[cfg(not(loom))]
 impl Backlog {
-    /// Without operations.
+    /// Creates an empty backlog.
     #[must_use]
     pub const fn new() -> Self {
         Self { newest: Word::new(0) }
@@ -41,24 +41,24 @@ impl Backlog {
 }
 
 impl Backlog {
-    /// Adds an operation. Returns how many were there before: 0 exactly if there was none, else
-    /// about how many. In the first case the caller has a further operation executed.
+    /// Adds an operation. Returns how many were there before: exactly 0 if there was none,
+    /// otherwise about how many. If it is 0, the caller must have a further operation executed.
     pub async fn push<M: Machine>(&self, m: &M, operation: u64, argument: u64) -> u64 {
         let mine = m.take_line();
         m.store(&mine[OPERATION], operation, Relaxed).await;
         m.store(&mine[ARGUMENT], argument, Relaxed).await;
-        // Acquire, here and in the exchange: pairs with its release, so that the node is there.
+        // Acquire, here and in the exchange: pairs with its release, so the node is initialized.
         let mut newest = m.load(&self.newest, Acquire).await;
         loop {
             let before = match newest {
                 0 => 0,
-                // A node that was taken meanwhile shows any number, and then the exchange fails, or
-                // it is the newest again.
+                // If the node was taken in the meantime, the number may be anything. Then the
+                // exchange fails, or the node is the newest again.
                 other => m.load(&node(other)[BEFORE], Relaxed).await.saturating_add(1),
             };
             m.store(&mine[NEXT], newest, Relaxed).await;
             m.store(&mine[BEFORE], before, Relaxed).await;
-            // Release: pairs with the acquire in `execute`, too.
+            // Release: also pairs with the acquire in `execute`.
             match m.compare_exchange(&self.newest, newest, mine.address(), AcqRel).await {
                 Ok(_) => return before,
                 Err(now) => newest = now,
@@ -66,15 +66,15 @@ impl Backlog {
         }
     }
 
-    /// Whether there is no operation. It sees what the caller has pushed, and what was pushed
-    /// before anything that the caller has acquired.
+    /// Returns whether there is no operation. It sees what the caller has pushed, and what was
+    /// pushed before anything that the caller has acquired.
     #[inline(always)]
     pub async fn is_empty<M: Machine>(&self, m: &M) -> bool {
         m.load(&self.newest, Relaxed).await == 0
     }
 
-    /// Executes the operations that are there. Their results are dropped. The caller executes no
-    /// other one meanwhile, nor does anybody else.
+    /// Executes the operations that are there, and drops their results. Meanwhile neither the
+    /// caller nor another thread may execute another one.
     pub async fn execute<M: Machine, S: Service<M>>(&self, m: &M, service: &S) {
         let (mut newest, mut oldest) = (m.swap(&self.newest, 0, Acquire).await, 0);
         while newest != 0 {

@@ -1,51 +1,51 @@
-//! How clients of a server wait for their answers, and what finds out how long they should.
+//! How clients of a server wait for their answers, and a search for the best interval.
 
 /// How a client waits for its answer.
 ///
-/// A client that looks all the time takes its line from the server, which has fetched it ahead for
+/// A client that checks all the time takes its line from the server, which has prefetched it for
 /// writing: the collision of spinning and prefetching (Petrović 2015, section 7.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backoff {
-    /// It looks all the time.
+    /// Checks all the time.
     Spins,
-    /// It looks once in so many cycles.
+    /// Checks once in this number of cycles.
     Every(u64),
-    /// It looks once in so many cycles as the server finds out to be the best, while it runs.
+    /// Checks at the interval that the server, while it runs, finds to be the best.
     Tuned,
 }
 
-/// Cycles between two looks that a server tries.
+/// The intervals that a server tries, in cycles.
 const TRIED: [u64; 8] = [0, 125, 250, 500, 1000, 2000, 4000, 8000];
-/// The requests of a slot in a window: those of the first part are not timed.
+/// Requests per slot in a window. The first `SETTLING` of them are not timed.
 const SETTLING: u64 = 4;
 const WINDOW: u64 = 16;
-/// The fewest requests in a window, where slots are few.
+/// The smallest number of requests in a window, for few slots.
 const FEWEST: u64 = 64;
-/// Windows between two searches: the fewest, and the most once searches find the same.
+/// Windows between two searches: the minimum, and the maximum once searches find the same.
 const RESTS: [u32; 2] = [128, 4096];
 
-/// A search for the backoff with which a server executes the most requests. It tries each for a
-/// window, stays with the best, and searches again later: sooner if that has changed.
+/// A search for the interval with which a server executes the most requests. It tries each for a
+/// window, keeps the best, and searches again later: sooner if the best has changed.
 #[derive(Debug)]
 pub(super) struct Search {
-    /// What is tried, in `TRIED`; beyond it, the server rests.
+    /// The index in `TRIED` that is being tried; past the end, the server rests.
     tried: usize,
-    /// The fewest nanoseconds of a window so far, and with what.
+    /// The shortest window so far in nanoseconds, and the index with which it was measured.
     best: (u64, usize),
-    /// What the last search found.
+    /// The result of the last search.
     found: usize,
-    /// Windows of the present rest, and those left of it.
+    /// Windows of the current rest, and how many of them are left.
     rest: u32,
     left: u32,
     requests: u64,
     began_ns: u64,
-    /// A window's requests.
+    /// The requests of a window that are not timed, and all of them.
     settling: u64,
     window: u64,
 }
 
 impl Search {
-    /// For a server with so many slots. It begins with the first that is tried.
+    /// Creates a search for a server with this number of slots. It begins with the first interval.
     pub(super) fn new(slots: usize) -> Self {
         let slots = slots as u64;
         Self {
@@ -61,13 +61,13 @@ impl Search {
         }
     }
 
-    /// The server had nothing to do, so the window says nothing.
+    /// Discards the window, because the server had nothing to do.
     pub(super) fn forget_window(&mut self) {
         self.requests = 0;
     }
 
-    /// Notes that a scan has found so many requests. Returns the cycles that clients are to wait
-    /// from now on, if that is new.
+    /// Records that a scan has found `requests` requests. Returns the new interval for clients in
+    /// cycles, if it changes.
     pub(super) fn note(&mut self, requests: u64, now_ns: impl FnOnce() -> u64) -> Option<u64> {
         let before = self.requests;
         self.requests += requests;
@@ -80,7 +80,7 @@ impl Search {
         None
     }
 
-    /// After a window of so many nanoseconds.
+    /// Ends a window of `ns` nanoseconds.
     fn next(&mut self, ns: u64) -> Option<u64> {
         if self.tried < TRIED.len() {
             self.best = self.best.min((ns, self.tried));
@@ -106,8 +106,8 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Requests of a server whose request takes what `ns` says at each backoff: how many it
-    /// executed with each, and the last.
+    /// Plays requests to a server that takes `ns` per request at each interval. Returns how many
+    /// requests it executed with each interval, and the last interval.
     fn run(
         search: &mut Search,
         clock: &mut u64,

@@ -1,18 +1,18 @@
 //! CC-SYNCH: Fatourou and Kallimanis 2012, section 3, Algorithm 1.
 //!
-//! A queue of nodes. A thread appends an empty node and puts its request into the one that was the
-//! last; it waits there until the request is executed, or until it is to be the combiner. The
-//! combiner executes the requests from its own node on, then hands its role to the next thread.
+//! A queue of nodes. A thread appends an empty node and puts its request into the node that was
+//! last before. It waits there until the request is executed, or until it becomes the combiner. The
+//! combiner executes the requests starting at its own node, then hands its role to the next thread.
 //!
-//! | word of a node | what |
+//! | word of a node | contents |
 //! | --- | --- |
 //! | `NEXT` | the next node; 0 while the node has no request |
 //! | `OPERATION`, `ARGUMENT` | the request |
 //! | `RESULT` | its result |
 //! | `STATE` | `WAITS`, then `DONE`, or `COMBINES` if its thread is to execute it |
 //!
-//! In the paper `STATE` is two flags, and the most operations of a combiner include its own. Cost:
-//! two line transfers a request on the combiner.
+//! In the paper `STATE` is two flags, and the limit on a combiner's operations includes its own.
+//! Cost: two line transfers per request on the combiner.
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses, and a scheme excludes")]
 
@@ -33,15 +33,15 @@ const WAITS: u64 = 0;
 const DONE: u64 = 1;
 const COMBINES: u64 = 2;
 
-/// CC-SYNCH: a thread that waits executes the operations of those behind it.
+/// CC-SYNCH: a waiting thread executes the operations of those behind it.
 #[derive(Debug)]
 pub struct CcSynch {
-    /// The last node; 0 before the first operation, as if it were a node that `COMBINES`.
+    /// The last node; 0 before the first operation, which acts like a node that `COMBINES`.
     last: Word,
     max_ops: u64,
 }
 
-/// The node at an address that was read from a queue.
+/// Returns the node at an address that was read from a queue.
 fn node(address: u64) -> &'static Line {
     // SAFETY: `last` and `NEXT` hold 0, which the callers exclude, or addresses of nodes.
     unsafe { Line::at(address) }
@@ -54,21 +54,21 @@ impl Default for CcSynch {
 }
 
 impl CcSynch {
-    /// A queue whose combiners execute at most [`MAX_OPS`] operations of other threads.
+    /// Creates a queue whose combiners execute at most [`MAX_OPS`] operations of other threads.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
         Self { last: Word::new(0), max_ops: MAX_OPS }
     }
 
-    /// A combiner executes at most so many operations of other threads; with 0, none.
+    /// Limits a combiner to `max_ops` operations of other threads; 0 means none.
     #[must_use]
     pub const fn with_max_ops(mut self, max_ops: u64) -> Self {
         self.max_ops = max_ops;
         self
     }
 
-    /// Applies an operation; the combiner holds `lock` meanwhile, if there is one.
+    /// Applies an operation. The combiner holds `lock` meanwhile, if there is one.
     pub(super) async fn apply_under<M: Machine, S: Service<M>, R: RawLock>(
         &self,
         m: &M,
@@ -112,7 +112,7 @@ impl CcSynch {
         Ok(result)
     }
 
-    /// Executes the requests from a node on. Returns the node whose thread is the next combiner.
+    /// Executes requests starting at a node. Returns the node whose thread is the next combiner.
     async fn combine<M: Machine, S: Service<M>>(
         &self,
         m: &M,
@@ -121,7 +121,7 @@ impl CcSynch {
     ) -> &'static Line {
         let mut request = first;
         for _ in 0..self.max_ops {
-            // It must be read before the node's thread goes on: that one uses the node again.
+            // Read it before the node's thread continues, because that thread reuses the node.
             let next = m.load(&request[NEXT], Acquire).await;
             if next == 0 {
                 break;
@@ -138,9 +138,9 @@ impl CcSynch {
     }
 }
 
-// SAFETY: one node at a time `COMBINES`, and its thread alone executes requests: it got that from
-// the last combiner, whose release pairs with the acquire of the wait. The thread that finds no
-// node is the first combiner.
+// SAFETY: one node at a time `COMBINES`, and only its thread executes requests. It got that role
+// from the last combiner, whose release pairs with the acquire of the wait. The thread that finds
+// no node is the first combiner.
 unsafe impl Scheme for CcSynch {
     const NAME: &'static str = "CC-SYNCH";
     type Local = ();

@@ -1,8 +1,8 @@
 //! H-SYNCH: Fatourou and Kallimanis 2012, section 5. CC-SYNCH in two levels.
 //!
-//! Threads that are near each other, such as those of a socket, share a queue. The combiner of a
-//! queue takes a lock, the same for all queues, before it executes requests. So the data moves from
-//! group to group once for many operations.
+//! Threads that are near each other, such as those of a socket, share a queue. Before the combiner
+//! of a queue executes requests, it takes a lock that all queues share. So the data moves between
+//! groups once for many operations.
 
 #![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
 
@@ -21,14 +21,14 @@ pub struct HSynch {
     group_of: fn(Thread) -> usize,
 }
 
-/// The group of a thread, once it has applied an operation.
+/// The group of a thread, once the thread has applied an operation.
 #[derive(Debug, Default)]
 pub struct MyGroup(Cell<Option<usize>>);
 
 impl HSynch {
-    /// With so many groups, and at most so many operations of other threads for a combiner.
-    /// `group_of` says once for each thread, when it first applies an operation, in which group it
-    /// is, modulo their number. It is called by that thread.
+    /// Creates a scheme with `groups` groups whose combiners execute at most `max_ops` operations
+    /// of other threads. When a thread first applies an operation, it calls `group_of` once to
+    /// obtain its group, modulo their number.
     ///
     /// # Panics
     /// When there is no group.

@@ -1,21 +1,21 @@
 //! HYBCOMB: Petrović 2015, section 6.1.3, Algorithm 4. The numbers in comments are its lines.
 //!
 //! Combiners form a queue of nodes. A thread registers its request with the last combiner by an
-//! addition to the node's `n_ops`, and sends it the request. If that combiner takes no more, the
-//! thread tries to become the next one. A combiner waits until the one before has departed,
-//! executes its own operation and then those that it is sent, and closes its node by a swap of
-//! `n_ops`, which tells how many it owes.
+//! addition to the node's `n_ops`, and sends it the request. If that combiner accepts no more, the
+//! thread tries to become the next one. A combiner waits until its predecessor has departed,
+//! executes its own operation and then the requests that it receives, and closes its node by a swap
+//! of `n_ops`, which returns how many requests it must execute.
 //!
-//! | line of a node | what |
+//! | line of a node | contents |
 //! | --- | --- |
 //! | the first | the thread, and the addresses of the other two |
 //! | `OPS` | `n_ops` |
 //! | `DONE` | `combining_done` |
 //!
-//! A thread that has lost several times to others by compare-exchange takes the place by a swap, so
-//! none starves (the repair of section 6.1.3). Address 0 stands for the dummy node of lines 6 to 8,
-//! and a thread makes its node when it first wants to be the combiner. A node belongs to one lock
-//! until that is retired: a thread may add to the `n_ops` of a node that it read long ago. Such
+//! A thread whose compare-exchange has failed several times takes the place by a swap, so none
+//! starves (the repair of section 6.1.3). Address 0 stands for the dummy node of lines 6 to 8. A
+//! thread creates its node when it first wants to be the combiner. A node belongs to one lock until
+//! that is retired, because a thread may add to the `n_ops` of a node that it read long ago. Such
 //! additions fail, so `n_ops` may exceed `MAX_OPS` by any number of them.
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses, and a scheme excludes")]
@@ -34,19 +34,18 @@ const THREAD: usize = 0;
 const OPS: usize = 1;
 const DONE: usize = 2;
 
-/// Failed attempts to become the combiner, after which a thread does not compare; few in a model.
+/// After this many failed attempts to become the combiner, a thread uses a swap; few in a model.
 const ATTEMPTS: u32 = if cfg!(loom) { 1 } else { 4 };
 
-/// No `MAX_OPS` is larger, so that `n_ops` does not wrap.
+/// The upper limit of `MAX_OPS`, so that `n_ops` does not wrap.
 const MOST_OPS: u64 = 1 << 62;
 
-/// HYBCOMB: a thread that waits executes the operations that it is sent.
+/// HYBCOMB: a waiting thread executes the operations that it receives.
 #[derive(Debug)]
 pub struct HybComb {
     /// The node of the last combiner; 0 before the first operation.
     last_registered: Line,
-    /// The node that the last combiner to depart has left; 0 if there is none yet. Only the
-    /// combiner uses it.
+    /// The node of the last combiner to depart; 0 if there is none yet. Only the combiner uses it.
     departed: Line,
     max_ops: u64,
 }
@@ -55,7 +54,7 @@ pub struct HybComb {
 #[derive(Clone, Copy, Debug)]
 struct Node(&'static Line);
 
-/// The node of a thread, once it has wanted to be the combiner.
+/// The node of a thread, once the thread has wanted to be the combiner.
 #[derive(Debug, Default)]
 pub struct MyNode(Cell<Option<Node>>);
 
@@ -66,7 +65,7 @@ impl Node {
         Self(unsafe { Line::at(address) })
     }
 
-    /// 4: a node that takes no requests.
+    /// 4: creates a node that accepts no requests.
     async fn new<M: Machine>(m: &M, max_ops: u64) -> Self {
         let node = Self(m.take_line());
         let (ops, done) = (m.take_line(), m.take_line());
@@ -80,14 +79,14 @@ impl Node {
 
     async fn word<M: Machine>(self, m: &M, line: usize) -> &'static Word {
         let address = m.load(&self.0[line], Relaxed).await;
-        // SAFETY: these words are addresses of lines since `new`.
+        // SAFETY: these words have held addresses of lines since `new`.
         let line = unsafe { Line::at(address) };
         &line[0]
     }
 
     fn give<M: Machine>(self, m: &M) {
         for line in [OPS, DONE] {
-            // SAFETY: these words are addresses of lines since `new`.
+            // SAFETY: these words have held addresses of lines since `new`.
             m.give_line(unsafe { Line::at(self.0[line].atomic().load(Relaxed)) });
         }
         m.give_line(self.0);
@@ -101,35 +100,35 @@ impl Default for HybComb {
 }
 
 impl HybComb {
-    /// A queue whose combiners execute at most [`MAX_OPS`] operations of other threads.
+    /// Creates a queue whose combiners execute at most [`MAX_OPS`] operations of other threads.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
         Self { last_registered: Line::new(), departed: Line::new(), max_ops: MAX_OPS }
     }
 
-    /// A combiner executes at most so many operations of other threads; with 0, none. A number
-    /// beyond 2^62 counts as 2^62.
+    /// Limits a combiner to `max_ops` operations of other threads; 0 means none. A number above
+    /// 2^62 counts as 2^62.
     #[must_use]
     pub const fn with_max_ops(mut self, max_ops: u64) -> Self {
         self.max_ops = if max_ops < MOST_OPS { max_ops } else { MOST_OPS };
         self
     }
 
-    /// The queue of the requests. None is there while nobody applies an operation.
+    /// Returns the queue of the requests. It is empty while nobody applies an operation.
     fn queue(&self) -> Queue {
         Queue(std::ptr::from_ref(self).addr() as u64)
     }
 
-    /// 14 to 16: sends a request to a combiner, if that takes one more.
+    /// 14 to 16: sends a request to a combiner, if the combiner accepts one more.
     async fn register<M: Machine>(
         &self,
         m: &M,
         combiner: Node,
         request: [u64; 2],
     ) -> Result<bool, M::Stop> {
-        // Acquire: pairs with the release of 21. The thread is read after that, since a node that
-        // was read at 12 may have been another thread's until then.
+        // Acquire: pairs with the release of 21. The thread is read afterwards, because a node that
+        // was read at 12 may have belonged to another thread until then.
         let ops = combiner.word(m, OPS).await;
         if m.fetch_add(ops, 1, Acquire).await >= self.max_ops {
             return Ok(false);
@@ -141,7 +140,7 @@ impl HybComb {
         Ok(true)
     }
 
-    /// 29 and 30: executes a request that was sent.
+    /// 29 and 30: executes a request that was received.
     async fn execute<M: Machine, S: Service<M>>(&self, m: &M, service: &S) -> Result<(), M::Stop> {
         let [sender, operation, argument] = m.receive(self.queue()).await?;
         let result = service.serve(m, operation, argument).await;
@@ -149,7 +148,7 @@ impl HybComb {
         Ok(())
     }
 
-    /// 26 to 46: what the combiner does.
+    /// 26 to 46: runs as the combiner.
     async fn combine<M: Machine, S: Service<M>>(
         &self,
         m: &M,
@@ -164,16 +163,16 @@ impl HybComb {
             self.execute(m, service).await?;
             completed += 1;
         }
-        // 33 to 35: closes the node. Additions that failed are no requests. Nothing relies on this
-        // release: it is the fence of a change of combiners (section 6.2.2) at a place where
-        // requests still arrive meanwhile, so more of them are combined.
+        // 33 to 35: closes the node. Failed additions are not requests. Nothing relies on this
+        // release: it is the fence of a change of combiners (section 6.2.2), placed where requests
+        // still arrive, so that more of them are combined.
         let ops = mine.word(m, OPS).await;
         let total = m.swap(ops, self.max_ops, Release).await.min(self.max_ops);
         while completed < total {
             self.execute(m, service).await?;
             completed += 1;
         }
-        // 42 to 44: its thread was the only one that waited for the node that departed before.
+        // 42 to 44: this thread was the only one that waited for the node that departed before.
         let other = m.load(&self.departed[0], Relaxed).await;
         m.store(&self.departed[0], mine.0.address(), Relaxed).await;
         local.0.set(match other {
@@ -193,14 +192,14 @@ impl HybComb {
     }
 }
 
-/// The thread of a word.
+/// Returns the thread that a word holds.
 fn thread(word: u64) -> Thread {
     Thread(u32::try_from(word).expect("a thread was made a word"))
 }
 
-// SAFETY: nodes are in one order, that of the exchanges of `last_registered`. A thread executes
+// SAFETY: nodes have one order, that of the exchanges of `last_registered`. A thread executes
 // requests between the wait for the node before its own (22) and the release of its own (45), so
-// one at a time. Requests reach it by messages, and answers their senders.
+// one thread at a time does. Messages carry requests to it, and answers to their senders.
 unsafe impl Scheme for HybComb {
     const NAME: &'static str = "HYBCOMB";
     type Local = MyNode;
@@ -236,8 +235,8 @@ unsafe impl Scheme for HybComb {
                 attempts += 1;
                 continue;
             };
-            // 21: only now. Whoever read this node before could register with a thread that is no
-            // combiner. Pairs with the acquire of 14.
+            // 21: only now, since otherwise a thread that read this node earlier could register
+            // with a thread that is not a combiner. Pairs with the acquire of 14.
             m.store(mine.word(m, OPS).await, 0, Release).await;
             if before != 0 {
                 let done = Node::at(before).word(m, DONE).await;

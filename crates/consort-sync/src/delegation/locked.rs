@@ -1,4 +1,4 @@
-//! A lock, under which each thread executes its operations itself.
+//! A lock under which each thread executes its own operations.
 
 #![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
 
@@ -16,7 +16,7 @@ pub struct Locked<R = Handoff> {
 }
 
 impl Locked {
-    /// The default lock.
+    /// Creates a scheme with the default lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -31,7 +31,7 @@ impl Default for Locked {
 }
 
 impl<R: RawLock> Locked<R> {
-    /// A free lock.
+    /// Creates a scheme with this lock, which must be free.
     #[must_use]
     pub const fn with(lock: R) -> Self {
         Self { lock }

@@ -1,17 +1,17 @@
 //! Delegation and combining, without closures, for any [`Machine`]: a thread that wants an
-//! operation executed in a critical section has another one execute it.
+//! operation executed in a critical section has another thread execute it.
 //!
 //! | scheme | who executes | how requests and answers travel |
 //! | --- | --- | --- |
 //! | [`Locked`] | each thread its own | not at all: the data travels |
 //! | [`ShmServer`] | a server | over a line for each client |
 //! | [`MpServer`] | a server | by messages |
-//! | [`CcSynch`] | one of those that wait | over the nodes of a queue |
-//! | [`HSynch`] | one of those that wait, group by group | over the nodes of a queue a group |
-//! | [`HybComb`] | one of those that wait | by messages |
+//! | [`CcSynch`] | one of the waiting threads | over the nodes of a queue |
+//! | [`HSynch`] | one of the waiting threads, group by group | over the nodes of one queue per group |
+//! | [`HybComb`] | one of the waiting threads | by messages |
 //!
-//! An operation is a word, such as a number or the address of a function, and has an argument and a
-//! result of a word each. A [`Backlog`] has operations whose threads do not wait.
+//! An operation is a word, such as a number or the address of a function. Its argument and its
+//! result are a word each. A [`Backlog`] holds operations whose threads do not wait.
 
 #![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
 
@@ -37,38 +37,37 @@ pub use locked::Locked;
 pub use mp_server::MpServer;
 pub use shm_server::ShmServer;
 
-/// The most requests of other threads that a combiner executes before another one takes its place,
-/// unless a scheme is told otherwise (Petrović 2015, section 6.2.2).
+/// The default limit on the requests of other threads that a combiner executes before another one
+/// takes its place (Petrović 2015, section 6.2.2).
 pub const MAX_OPS: u64 = 200;
 
-/// The text of the panic of a second server.
+/// The panic message of a second server.
 const SECOND_SERVER: &str = "the scheme has a server already";
 
-/// What is delegated: the data and its operations.
+/// The data and its operations, which a scheme executes.
 pub trait Service<M: Machine> {
-    /// Executes an operation. No other one is executed meanwhile.
+    /// Executes an operation. No other operation is executed meanwhile.
     fn serve(&self, m: &M, operation: u64, argument: u64) -> impl Future<Output = u64>;
 }
 
 /// A way to execute operations one at a time.
 ///
 /// # Safety
-/// Of all calls of [`Service::serve`] in calls of [`apply`](Self::apply) of one scheme with one
-/// service, and in [`ServerScheme::run`], one ends before the next begins, and happens before it;
-/// so does a section in [`in_place`](Self::in_place).
-/// What came before an `apply` happens before its operation, and that before what comes after,
-/// unless the scheme [streams](Self::streams).
-/// The operation and argument of each `apply` are served once, before it ends; those of each `post`
-/// that returns true once, before the server ends.
+/// Consider all calls of [`Service::serve`] made by [`apply`](Self::apply) of one scheme with one
+/// service and by [`ServerScheme::run`], and all sections of [`in_place`](Self::in_place). Each
+/// ends before the next begins, and happens before it. What precedes an `apply` happens before its
+/// operation, and the operation before what follows the `apply`, unless the scheme
+/// [streams](Self::streams). The operation and argument of each `apply` are served once, before it
+/// ends; those of each `post` that returns true are served once, before the server ends.
 pub unsafe trait Scheme {
     /// The scheme's name in the literature.
     const NAME: &'static str;
-    /// What each thread keeps between its operations. It is the thread's own, and of this scheme;
-    /// the next thread with the same number may have it after this one.
+    /// State that each thread keeps between its operations. It belongs to one thread and this
+    /// scheme; the next thread with the same number may take it over.
     type Local: Default;
 
-    /// Has an operation executed, and returns its result. [`ShmServer`] loses the highest bit of
-    /// a result.
+    /// Has an operation executed, and returns its result. [`ShmServer`] loses the highest bit of a
+    /// result.
     ///
     /// # Errors
     /// When a wait ends early.
@@ -81,8 +80,8 @@ pub unsafe trait Scheme {
         argument: u64,
     ) -> impl Future<Output = Result<u64, M::Stop>>;
 
-    /// Has an operation executed later, if the scheme can do so without the caller, and drops its
-    /// result. Returns whether the scheme can.
+    /// Has an operation executed later and its result dropped, if the scheme can do so without the
+    /// caller. Returns whether it can.
     ///
     /// # Errors
     /// When a wait ends early.
@@ -96,27 +95,27 @@ pub unsafe trait Scheme {
         ready(Ok(false))
     }
 
-    /// Returns what a thread keeps to the machine, when nobody uses the scheme any more.
+    /// Returns what a thread keeps to the machine, once no thread uses the scheme any more.
     fn retire_local<M: Machine>(m: &M, local: &mut Self::Local) {
         let _ = (m, local);
     }
 
-    /// Returns what the scheme keeps of the machine, when nobody uses it any more.
+    /// Returns what the scheme keeps to the machine, once no thread uses it any more.
     fn retire<M: Machine>(&mut self, m: &M) {
         let _ = m;
     }
 
-    /// Whether answers are written past the caches: what an operation wrote may be seen after its
-    /// answer.
+    /// Returns whether answers are written past the caches, so that the effects of an operation may
+    /// become visible after its answer.
     fn streams(&self) -> bool {
         false
     }
 
-    /// Executes a section in place, on the native machine, if the scheme has each thread execute
-    /// its own. Otherwise returns its input.
+    /// Executes a section in place on the native machine, if each thread of the scheme executes its
+    /// own sections.
     ///
     /// # Errors
-    /// The input: nothing was executed.
+    /// Returns the input if nothing was executed.
     #[inline(always)]
     fn in_place<I, R>(&self, input: I, section: impl FnOnce(I) -> R) -> Result<R, I> {
         let _ = section;
@@ -124,33 +123,33 @@ pub unsafe trait Scheme {
     }
 }
 
-/// A scheme whose operations are executed by the threads that apply them.
+/// A scheme in which the threads that apply operations also execute them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no scheme without a server",
     note = "`MpServer` and `ShmServer` are schemes of a `Server`: use `Server::with`"
 )]
 pub trait Serverless: Scheme {}
 
-/// A scheme whose operations one thread executes, the server.
+/// A scheme in which one thread, the server, executes the operations.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no scheme of a server",
     note = "schemes that need no server are those of a `Delegate`: use `Delegate::with`"
 )]
 pub trait ServerScheme: Scheme {
-    /// Executes operations until [`stop`](Self::stop) is called, and then those that are there.
+    /// Executes operations until [`stop`](Self::stop) is called, and then those that are pending.
     ///
     /// # Errors
     /// When a wait ends early.
     ///
     /// # Panics
-    /// When it was called before: there is one server.
+    /// When a server already runs, or ran before.
     fn run<M: Machine, S: Service<M>>(
         &self,
         m: &M,
         service: &S,
     ) -> impl Future<Output = Result<(), M::Stop>>;
 
-    /// Lets the server end. No operation may be applied any more: it would wait for ever.
+    /// Lets the server end. Later operations would wait for ever.
     ///
     /// # Errors
     /// When a wait ends early.

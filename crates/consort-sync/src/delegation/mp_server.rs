@@ -1,7 +1,7 @@
 //! MP-SERVER: Petrović 2015, section 6.1.2.
 //!
-//! A server receives requests as messages, executes them, and answers. It reads its own queue, and
-//! does not wait until an answer has arrived: no memory that others write is on its way.
+//! A server receives requests as messages, executes them, and answers. It reads only its own queue
+//! and does not wait for answers to arrive, so it touches no memory that others write.
 
 #![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
 
@@ -11,17 +11,17 @@ use consort_machine::{Line, Machine, Queue, Thread, Until};
 
 use super::{SECOND_SERVER, Scheme, ServerScheme, Service};
 
-/// Words of the server's line: its thread plus one, 0 before it runs.
+/// Words of the server's line: its thread plus one, or 0 before it runs.
 const SERVER: usize = 0;
-/// 1 once the server was told to end.
+/// 1 once the server must end.
 const ENDS: usize = 1;
 
-/// In place of a client: the server ends.
+/// Sent in place of a client: the server must end.
 const STOP: u64 = u64::MAX;
-/// In place of a client: nobody waits for the answer.
+/// Sent in place of a client: no thread waits for the answer.
 const NOBODY: u64 = u64::MAX - 1;
 
-/// MP-SERVER: a thread executes the operations that it is sent.
+/// MP-SERVER: one thread executes the operations that it receives.
 #[derive(Debug, Default)]
 pub struct MpServer {
     server: Line,
@@ -29,7 +29,7 @@ pub struct MpServer {
 
 #[cfg(not(loom))]
 impl MpServer {
-    /// Without a server yet: clients wait for one.
+    /// Creates a scheme without a server yet: clients wait for one.
     #[must_use]
     pub const fn new() -> Self {
         Self { server: Line::new() }
@@ -37,7 +37,7 @@ impl MpServer {
 }
 
 impl MpServer {
-    /// The queue of the requests. None is there before the server runs.
+    /// Returns the queue of the requests. It is empty before the server runs.
     fn queue(&self) -> Queue {
         Queue(std::ptr::from_ref(self).addr() as u64)
     }
@@ -49,7 +49,7 @@ impl MpServer {
     }
 }
 
-// SAFETY: one thread executes all operations, that which runs the server. There is no second one.
+// SAFETY: only the thread that runs the server executes operations. There is no second server.
 unsafe impl Scheme for MpServer {
     const NAME: &'static str = "MP-SERVER";
     type Local = ();
@@ -99,7 +99,7 @@ impl ServerScheme for MpServer {
     }
 
     async fn stop<M: Machine>(&self, m: &M) -> Result<(), M::Stop> {
-        // A second message would be there for a later scheme at the same address.
+        // A second message would stay in the queue for a later scheme at the same address.
         if m.swap(&self.server[ENDS], 1, Relaxed).await == 0 {
             self.send(m, [STOP, 0, 0]).await?;
         }

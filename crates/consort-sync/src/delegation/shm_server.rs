@@ -2,13 +2,13 @@
 //!
 //! Each client has a slot, a line. It writes its request there and waits there for the answer. A
 //! server scans all slots. In Algorithm 5 a flag says whose turn it is at a slot. Here the number
-//! of the request does, and the answer carries its lowest bit. So an answer is a single word, which
-//! may be written past the caches (section 7.1.3), and a result has 63 bits.
+//! of the request says so, and the answer carries its lowest bit. So an answer is a single word,
+//! which may be written past the caches (section 7.1.3), and a result has 63 bits.
 //!
-//! Threads without a slot of their own share the last one. A server that finds no request for long
-//! sleeps, and clients that see it asleep wake it.
+//! Threads without their own slot share the last one. A server that finds no request for a long
+//! time sleeps, and clients that see it asleep wake it.
 //!
-//! | word of a slot | what | written by |
+//! | word of a slot | contents | written by |
 //! | --- | --- | --- |
 //! | `OPERATION`, `ARGUMENT` | the request | client |
 //! | `REQUEST` | its number | client |
@@ -40,34 +40,34 @@ const SLEEPS: usize = 1;
 const BELL: usize = 2;
 /// 1 once there is a server.
 const RUNS: usize = 3;
-/// The cycles between two looks of a client, if the server finds them out.
+/// The interval at which clients check, in cycles, if the server finds it.
 const PAUSE: usize = 4;
 
-/// Scans without a request after which the server sleeps; few in a model.
+/// The server sleeps after this many scans without a request; few in a model.
 const IDLE_SCANS: u32 = if cfg!(loom) { 1 } else { 10_000 };
-/// The longest sleep, in nanoseconds: a client may come just before it and not see it.
+/// The longest sleep, in nanoseconds: a client may arrive just before it and miss it.
 const SLEEP_NS: u64 = 1_000_000;
-/// Answers after which those past the caches are made visible.
+/// After this many answers, those written past the caches are made visible.
 const MOST_STREAMED: u64 = 4096;
-/// Looks of a client that backs off before it waits as others do.
+/// How often a client that backs off checks before it waits as others do.
 const LOOKS: u32 = 64;
 
-/// SHM-SERVER: a thread executes the operations that it finds in the clients' slots.
+/// SHM-SERVER: one thread executes the operations that it finds in the clients' slots.
 #[derive(Debug)]
 pub struct ShmServer {
     /// The slots, `stride` lines apart.
     lines: Box<[Line]>,
     stride: usize,
-    /// In which order the server scans them.
+    /// The order in which the server scans the slots.
     order: Box<[usize]>,
     backoff: Backoff,
     streams: bool,
-    /// Of the server, for its clients.
+    /// Words that the server shares with its clients.
     server: Line,
 }
 
 impl ShmServer {
-    /// With slots for so many clients. The threads with higher numbers share the last one.
+    /// Creates slots for `clients` clients. Threads with higher numbers share the last slot.
     ///
     /// # Panics
     /// When there is no slot.
@@ -81,7 +81,7 @@ impl ShmServer {
         Self { lines, stride: 1, order, backoff, streams: false, server: Line::default() }
     }
 
-    /// Uses every second line only, for processors that fetch lines in pairs (section 7.2.1).
+    /// Uses only every second line, for processors that fetch lines in pairs (section 7.2.1).
     #[must_use]
     pub fn with_every_second_line(mut self) -> Self {
         self.stride = 2;
@@ -89,25 +89,26 @@ impl ShmServer {
         self
     }
 
-    /// How clients wait.
+    /// Sets how clients wait.
     #[must_use]
     pub fn with_backoff(mut self, backoff: Backoff) -> Self {
         self.backoff = backoff;
         self
     }
 
-    /// Writes answers past the caches. Only for a service whose data no other thread uses, not even
-    /// by what the operation returns: what the operation wrote may be seen after its answer.
+    /// Writes answers past the caches, so an operation's effects may become visible after its
+    /// answer. No other thread may use the service's data then, not even through the result of an
+    /// operation.
     #[must_use]
     pub fn with_streaming(mut self) -> Self {
         self.streams = true;
         self
     }
 
-    /// Scans the slots in this order, which names each once.
+    /// Scans the slots in this order.
     ///
     /// # Panics
-    /// When it does not.
+    /// When `order` does not name each slot once.
     #[must_use]
     #[track_caller]
     pub fn with_order(mut self, order: &[usize]) -> Self {
@@ -118,7 +119,7 @@ impl ShmServer {
         self
     }
 
-    /// The lines of all slots, which follow each other: a simulated machine has to be told.
+    /// Returns the lines of all slots, which are contiguous. A simulated machine must know them.
     #[must_use]
     pub fn lines(&self) -> &[Line] {
         &self.lines
@@ -128,21 +129,21 @@ impl ShmServer {
         &self.lines[index * self.stride]
     }
 
-    /// The slot of a thread, and whether it shares it.
+    /// Returns the slot of a thread, and whether other threads share it.
     fn slot_of<M: Machine>(&self, m: &M) -> (&Line, bool) {
         let (last, thread) = (self.order.len() - 1, m.thread().0 as usize);
         (self.slot(thread.min(last)), thread >= last)
     }
 }
 
-/// Whether an answer is that of the request with this number.
+/// Returns whether an answer is that of the request with this number.
 const fn answers(answer: u64, request: u64) -> bool {
     answer & 1 == request & 1
 }
 
-// SAFETY: one thread executes all operations, that which runs the server. There is no second one.
-// A client writes its request before it releases the number, and the server its answer after the
-// operation; the wait for it acquires.
+// SAFETY: only the thread that runs the server executes operations. There is no second server. A
+// client writes its request before it releases the number, and the server writes its answer after
+// the operation; the wait for it acquires.
 unsafe impl Scheme for ShmServer {
     const NAME: &'static str = "SHM-SERVER";
     type Local = ();
@@ -219,7 +220,7 @@ impl ServerScheme for ShmServer {
                 m.wake(&slot[ANSWER]);
             }
             if self.streams {
-                // What is streamed may stay in the core for long.
+                // Streamed answers may stay in the core for a long time.
                 streamed += found;
                 if streamed > 0 && found == 0 || streamed >= MOST_STREAMED {
                     m.fence(Release).await;
@@ -242,7 +243,7 @@ impl ServerScheme for ShmServer {
             if m.load(&self.server[ENDS], Acquire).await != 0 {
                 return Ok(());
             }
-            // It scans once more after it has said that it sleeps.
+            // The server scans once more after it has announced its sleep.
             if idle == IDLE_SCANS {
                 m.store(&self.server[BELL], 0, Relaxed).await;
                 m.swap(&self.server[SLEEPS], 1, AcqRel).await;

@@ -1,8 +1,8 @@
 //! The CLH lock: Craig 1993; Magnusson, Landin and Hagersten 1994.
 //!
-//! One word: the last node of a queue. A thread waits at the node of the thread before it, and then
-//! owns that node. An attempt that fails may leave its node in the queue, with the address of the
-//! node before it: the next thread goes on there (Scott and Scherer 2001, section 3).
+//! One word: the last node of a queue. A thread waits at its predecessor's node, and then owns that
+//! node. A failed attempt may leave its node in the queue, with the address of the node before it:
+//! the next thread continues there (Scott and Scherer 2001, section 3).
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses, and a lock is trusted to exclude")]
 
@@ -12,15 +12,14 @@ use consort_machine::{Line, Machine, Until, Word};
 
 use super::RawLock;
 
-/// The node's word: [`FREE`], [`HELD`], or the address of the node before it, if its thread gave
-/// up.
+/// The node's word: [`FREE`], [`HELD`], or the address of the node before it if its thread gave up.
 const STATE: usize = 0;
 /// The thread has released the lock.
 const FREE: u64 = 0;
-/// The thread holds the lock, or waits for it.
+/// The thread holds the lock or waits for it.
 const HELD: u64 = 1;
 
-/// A CLH lock: first come, first served. Each thread waits at the line of the thread before it.
+/// A CLH lock: first come, first served. Each thread waits at the line of its predecessor.
 #[derive(Debug, Default)]
 pub struct Clh {
     /// The address of the last node; 0 before the first use.
@@ -28,7 +27,7 @@ pub struct Clh {
 }
 
 impl Clh {
-    /// A free lock.
+    /// Creates a free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -36,17 +35,17 @@ impl Clh {
     }
 }
 
-/// The node at an address that was read from a lock or from a node.
+/// Returns the node at an address that was read from a lock or from a node.
 fn node(address: u64) -> &'static Line {
-    // SAFETY: `last` holds 0, which the callers exclude, or the address of a node; so does `STATE`
-    // besides `FREE` and `HELD`.
+    // SAFETY: `last` holds 0, which the callers exclude, or the address of a node; so does `STATE`,
+    // apart from `FREE` and `HELD`.
     unsafe { Line::at(address) }
 }
 
-// SAFETY: nodes are in one order, that of the exchanges of `last`. A thread holds the lock if the
-// node before its own, after those of threads that gave up, is `FREE`, or if there is none; that
+// SAFETY: nodes have one order, that of the exchanges of `last`. A thread holds the lock if the
+// node before its own, skipping those of threads that gave up, is `FREE`, or if there is none. That
 // node's thread has then released the lock, by a store whose release pairs with the acquire of the
-// wait. Since the thread then owns that node, no other one finds it.
+// wait. Since the thread then owns that node, no other thread finds it.
 unsafe impl RawLock for Clh {
     const NAME: &'static str = "CLH";
     #[cfg(not(loom))]
@@ -54,7 +53,7 @@ unsafe impl RawLock for Clh {
 
     /// The holder's node.
     type Token = &'static Line;
-    /// The thread's node, and the address of the one before it.
+    /// The thread's node, and the address of its predecessor's.
     type Place = (&'static Line, u64);
 
     #[inline(always)]
@@ -103,8 +102,8 @@ unsafe impl RawLock for Clh {
             let line = node(before);
             let state = m.load(&line[STATE], Acquire).await;
             if state == HELD {
-                // The node was used again since it was found free. The next thread goes on there.
-                // It sees that one as this thread does, by its exchange of `last`.
+                // The node was used again since it was found free. The next thread continues there.
+                // It sees that node as this thread does, by its exchange of `last`.
                 m.store(&mine[STATE], before, Relaxed).await;
                 m.wake(&mine[STATE]);
                 return None;
@@ -123,7 +122,7 @@ unsafe impl RawLock for Clh {
         match m.load(&node(last)[STATE], Relaxed).await {
             FREE => false,
             HELD => true,
-            // An attempt was given up. Who is not in the queue may not follow it, so this is one.
+            // An attempt was given up. Only a queued thread may follow its node, so try to acquire.
             _ => match self.try_acquire(m).await {
                 Some(mine) => {
                     // SAFETY: the thread has just taken the lock, with this token.
@@ -141,7 +140,7 @@ unsafe impl RawLock for Clh {
         m: &M,
         mine: &'static Line,
     ) -> Result<(), &'static Line> {
-        m.store(&mine[STATE], FREE, Release).await; // pairs with the acquire of the next holder
+        m.store(&mine[STATE], FREE, Release).await; // pairs with the next holder's acquire
         m.wake(&mine[STATE]);
         Ok(())
     }
@@ -152,7 +151,7 @@ unsafe impl RawLock for Clh {
 
     fn retire<M: Machine>(&mut self, m: &M) {
         let mut last = std::mem::take(self).last.atomic().load(Relaxed);
-        // A node may still be held: its guard was forgotten, and nobody waits.
+        // A node may still be held: its guard was forgotten, and no thread waits.
         while last > HELD {
             let line = node(last);
             last = line[STATE].atomic().load(Relaxed);

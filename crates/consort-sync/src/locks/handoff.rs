@@ -1,26 +1,25 @@
-//! A lock that lets threads barge for a while and then hands itself over: the scheme of Linux's
-//! mutexes since 2016 (Long), with an MCS lock as the queue.
+//! A barging lock that hands over after a while: the scheme of Linux's mutexes since 2016 (Long),
+//! with an MCS lock as the queue.
 //!
-//! The lock is taken by whoever finds it free, which is fast: the holder often is the one that had
-//! it before, and has lock and data in its cache. The others queue up. The first of the queue looks
-//! at the lock now and then, and takes it if it is free and not in rapid use: to take turns at each
-//! section would cost both threads a transfer of the line. After a millisecond, or as soon as the
-//! use is not rapid, it asks for the lock, and the holder then hands it over. So a thread waits for
-//! a turn of each thread before it, and nobody starves.
+//! Any thread may take the lock while it is free. That is fast: often the last holder takes it
+//! again, with lock and data in its cache. The others queue up. The first in the queue checks the
+//! lock now and then, and takes it if it is free and not in rapid use, because alternating at each
+//! section would cost both threads a transfer of the line. After a millisecond, or once the use is
+//! not rapid, it asks for the lock, and the holder then hands it over. So a thread waits for one
+//! turn of each thread before it, and none starves.
 //!
-//! A turn is as long because the next of the queue sleeps where threads outnumber the cores, and
-//! takes some 50 us to wake. It sleeps between its looks too: a thread that spins or yields may
-//! keep the holder off the one core that they share, for some milliseconds, and turns of random
-//! length are unfair.
+//! A turn is this long because the next thread sleeps where threads outnumber the cores, and takes
+//! about 50 us to wake. It also sleeps between its checks: if it spun or yielded, it might keep the
+//! holder off a core that they share for some milliseconds, and turns of random length are unfair.
 //!
-//! | `state` | what |
+//! | `state` | meaning |
 //! | --- | --- |
 //! | 0 | the lock is free |
-//! | `HELD` | somebody holds it |
-//! | `HELD` and `ASKED` | the first of the queue, at `first`, is to get it |
+//! | `HELD` | a thread holds it |
+//! | `HELD` and `ASKED` | the first in the queue, at `first`, gets it next |
 //!
-//! Who wants the lock tries at once to exchange 0 for `HELD`: to look first would cost a transfer
-//! more of a line that another thread has written.
+//! A thread first tries to exchange 0 for `HELD`: checking first would cost one more transfer of a
+//! line that another thread has written.
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses, and a lock is trusted to exclude")]
 
@@ -36,40 +35,40 @@ use super::{Mcs, RawLock};
 const HELD: u64 = 1;
 const ASKED: u64 = 2;
 
-/// The word of a node, which `Mcs` leaves to the holder, that is 1 once its thread has the lock.
+/// The word of a node that `Mcs` leaves to the holder; 1 once its thread has the lock.
 const HANDED: usize = 2;
 
-/// The first rest between two looks at the lock, the longest of a thread that has not queued up
-/// yet, and that of the first of the queue, in cycles.
+/// Cycles of rest between two checks: the first rest, the longest for a thread that has not queued
+/// up yet, and the longest for the first in the queue.
 const FIRST_REST: u64 = 80;
 const LONGEST_BEFORE: u64 = if cfg!(loom) { FIRST_REST / 2 } else { 1_000 };
 const LONGEST_REST: u64 = 4_000;
-/// Cycles of rest after which the first of the queue looks only between naps, while the use is
-/// rapid. In a model it looks once.
+/// While the use is rapid, the first in the queue checks only between naps after resting for this
+/// many cycles. In a model it checks once.
 const SPIN: u64 = if cfg!(loom) { FIRST_REST } else { 4_000 };
-/// How long a nap takes at most.
+/// The longest nap.
 const NAP_NS: u64 = 100_000;
-/// The time after which it asks for the lock: a turn. None in a model.
+/// The time after which the first in the queue asks for the lock: a turn. None in a model.
 const TURN_NS: u64 = if cfg!(loom) { 0 } else { 1_000_000 };
-/// The lock is in rapid use if it is released more often than once in so many cycles, the time of
-/// some transfers of a line.
+/// The lock is in rapid use if it is released more often than once in this many cycles, the time of
+/// several transfers of a line.
 const RAPID: u64 = 400;
 
-/// A lock that is taken by who comes while it is free, but for at most a turn of about a
-/// millisecond while others wait. No thread starves.
+/// A barging lock that hands over after a turn of about a millisecond while others wait. No thread
+/// starves.
 #[derive(Debug, Default)]
 pub struct Handoff {
     state: Word,
-    /// The releases so far, which say how rapidly the lock is used. Only the holder counts.
+    /// The number of releases, which shows how rapidly the lock is used. Only the holder counts.
     releases: Word,
-    /// Who holds it is the first of the queue.
+    /// Its holder is the first in the queue.
     queue: Mcs,
     /// The node of the thread that has asked.
     first: Word,
 }
 
 impl Handoff {
-    /// A free lock.
+    /// Creates a free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -82,16 +81,16 @@ impl Handoff {
         m.compare_exchange(&self.state, 0, HELD, Acquire).await.ok().map(|_| ())
     }
 
-    /// Whether the lock is not in rapid use. There were so many `releases` when the caller looked
-    /// last, at least so many cycles ago.
+    /// Returns whether the lock is not in rapid use. `releases` is the count at the caller's last
+    /// check, at least `cycles` cycles ago.
     async fn is_quiet<M: Machine>(&self, m: &M, releases: &mut u64, cycles: u64) -> bool {
         let now = m.load(&self.releases, Relaxed).await;
         let passed = now.wrapping_sub(replace(releases, now));
         passed.saturating_mul(RAPID) <= cycles.max(RAPID)
     }
 
-    /// Looks at the lock after ever longer rests, up to `longest`, and takes it if it is free and
-    /// not in rapid use. Returns whether it did, after rests of `cycles` at most.
+    /// Checks the lock after ever longer rests, up to `longest`, and takes it if it is free and not
+    /// in rapid use. Returns whether it did so within `cycles` cycles of rest.
     async fn watch<M: Machine>(&self, m: &M, longest: u64, cycles: u64) -> bool {
         let (mut rest, mut rested) = (FIRST_REST, 0);
         let mut releases = m.load(&self.releases, Relaxed).await;
@@ -109,7 +108,7 @@ impl Handoff {
         false
     }
 
-    /// Waits for the lock as the first of the queue.
+    /// Waits for the lock as the first in the queue.
     async fn take_as_first<M: Machine>(&self, m: &M, mine: &'static Line) -> Result<(), M::Stop> {
         m.store(&mine[HANDED], 0, Relaxed).await;
         let (turn_ends, mut rest) = (m.now_ns() + TURN_NS, SPIN);
@@ -138,8 +137,8 @@ impl Handoff {
 }
 
 // SAFETY: a thread holds the lock if it set `HELD`, or once the holder has set its `HANDED`. Only
-// the holder clears `HELD`, or sets `HANDED`, and only one thread, the holder of the queue, can
-// have asked. The release of either store pairs with the acquire of the exchange, or of the wait.
+// the holder clears `HELD` or sets `HANDED`, and only one thread, the holder of the queue, can have
+// asked. The release of either store pairs with the acquire of the exchange, or of the wait.
 unsafe impl RawLock for Handoff {
     const NAME: &'static str = "handoff";
     #[cfg(not(loom))]
@@ -184,7 +183,7 @@ unsafe impl RawLock for Handoff {
     /// Hands the lock over to the thread that has asked.
     async unsafe fn pass_on<M: Machine>(&self, m: &M, (): ()) -> Result<(), M::Stop> {
         m.fence(Acquire).await; // pairs with the release of the exchange that sets `ASKED`
-        // SAFETY: who asks stores the address of its node before it sets `ASKED`.
+        // SAFETY: a thread stores the address of its node before it sets `ASKED`.
         let first = unsafe { Line::at(m.load(&self.first, Relaxed).await) };
         m.store(&self.state, HELD, Relaxed).await;
         m.store(&first[HANDED], 1, Release).await; // pairs with the acquire of the wait

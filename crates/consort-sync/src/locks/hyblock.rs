@@ -1,11 +1,11 @@
 //! HYBLOCK: Petrović 2015, section 6.1.1, Algorithm 3. The numbers in comments are its lines.
 //!
-//! One word: 0 while the lock is free, else the last thread that wants it. A thread that finds
-//! another one there sends it a message, and waits for one that allows it to go on. So nobody reads
-//! or writes memory to hand the lock over.
+//! One word: 0 while the lock is free, otherwise the last thread that wants it. A thread that finds
+//! another one there sends it a message, and waits for a message that allows it to go on. So
+//! handing over the lock reads and writes no memory.
 //!
-//! Algorithm 3 keeps the next thread in a variable of each thread. Here it is the token, and each
-//! lock has a queue of its own, so a thread may hold several locks.
+//! Algorithm 3 keeps the next thread in a thread-local variable. Here it is the token, and each
+//! lock has a separate queue, so a thread may hold several locks.
 
 #![expect(unsafe_code, reason = "a lock is trusted to exclude")]
 
@@ -16,43 +16,43 @@ use consort_machine::{Machine, Queue, Thread, Word};
 use super::RawLock;
 
 const UNLOCKED: u64 = 0;
-/// The message that the lock is handed over. Other messages are threads.
+/// The message that hands the lock over. Other messages are threads.
 const ALLOW: u64 = 0;
 
-/// A HYBLOCK: first come, first served. A thread waits for a message.
+/// A HYBLOCK: first come, first served. Threads wait for messages.
 #[derive(Debug, Default)]
 pub struct HybLock {
-    /// [`UNLOCKED`], or one of [`of_thread`].
+    /// [`UNLOCKED`], or a result of [`of_thread`].
     last: Word,
 }
 
-/// A thread as a word that is not 0.
+/// Returns a thread as a nonzero word.
 fn of_thread(thread: Thread) -> u64 {
     u64::from(thread.0) + 1
 }
 
-/// The thread of such a word.
+/// Returns the thread of such a word.
 fn thread(word: u64) -> Thread {
     Thread(u32::try_from(word - 1).expect("a thread was made a word"))
 }
 
 impl HybLock {
-    /// A free lock.
+    /// Creates a free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
         Self { last: Word::new(UNLOCKED) }
     }
 
-    /// The queue of this lock's messages. No message is there while nobody holds the lock, so the
-    /// lock may move.
+    /// Returns the queue of this lock's messages. It is empty while no thread holds the lock, so
+    /// the lock may move.
     fn queue(&self) -> Queue {
         Queue(std::ptr::from_ref(self).addr() as u64)
     }
 }
 
-// SAFETY: a thread holds the lock if it found `UNLOCKED`, or once it has received `ALLOW`. The
-// thread before it sends that in its release, once, since each exchange of `last` returns another
+// SAFETY: a thread holds the lock if it found `UNLOCKED`, or once it has received `ALLOW`. Its
+// predecessor sends that once, in its release, since each exchange of `last` returns another
 // thread. A message happens before its receipt, and the release of the exchange that unlocks pairs
 // with the acquire of the next swap.
 unsafe impl RawLock for HybLock {
@@ -60,9 +60,9 @@ unsafe impl RawLock for HybLock {
     #[cfg(not(loom))]
     const NEW: Self = Self::new();
 
-    /// The next thread, if it is known already.
+    /// The next thread, if already known.
     type Token = Option<Thread>;
-    /// The thread before.
+    /// The predecessor.
     type Place = Thread;
 
     #[inline(always)]
@@ -80,8 +80,8 @@ unsafe impl RawLock for HybLock {
         if first == ALLOW {
             return Ok(None);
         }
-        // 13 and 14: the next thread came before the lock. No further one follows, unless this
-        // thread holds the lock already: then it waits for ever, as with any lock.
+        // 13 and 14: the next thread's message came before the lock. No further one follows, unless
+        // this thread already holds the lock: then it waits for ever, as with any lock.
         while m.receive(self.queue()).await? != [ALLOW] {}
         Ok(Some(thread(first)))
     }
@@ -102,7 +102,7 @@ unsafe impl RawLock for HybLock {
         m: &M,
         next: Option<Thread>,
     ) -> Result<(), Option<Thread>> {
-        // 16 and 20. A message here is the next thread's.
+        // 16 and 20. A message here comes from the next thread.
         if next.is_some() || !m.is_empty(self.queue()).await {
             return Err(next);
         }

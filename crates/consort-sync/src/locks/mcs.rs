@@ -1,8 +1,8 @@
 //! The MCS lock: Mellor-Crummey and Scott 1991, section 2.4.
 //!
-//! One word: the last node of a queue, 0 while the lock is free. Each thread has a node, a line, in
-//! which it waits; the thread before it tells it there that it is served. Two words of the line are
-//! the lock's, the others the holder's.
+//! One word: the last node of a queue, 0 while the lock is free. Each thread has a node, a line, at
+//! which it waits. Its predecessor clears a word there to hand over the lock. Two words of the line
+//! belong to the lock, the others to the holder.
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses, and a lock is trusted to exclude")]
 
@@ -12,19 +12,19 @@ use consort_machine::{Line, Machine, Until, Word};
 
 use super::RawLock;
 
-/// The node's word with the address of the next node, 0 if there is none yet.
+/// The node's word with the address of the next node; 0 if there is none yet.
 const NEXT: usize = 0;
 /// The node's word that is 1 while its thread waits.
 const WAITS: usize = 1;
 
-/// An MCS lock: first come, first served. Each thread waits at a line of its own.
+/// An MCS lock: first come, first served. Each thread waits at its own line.
 #[derive(Debug, Default)]
 pub struct Mcs {
     last: Word,
 }
 
 impl Mcs {
-    /// A free lock.
+    /// Creates a free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -32,15 +32,15 @@ impl Mcs {
     }
 }
 
-/// The node at an address that was read from a lock or from a node.
+/// Returns the node at an address that was read from a lock or from a node.
 fn node(address: u64) -> &'static Line {
     // SAFETY: `last` and `NEXT` hold 0, which the callers exclude, or addresses of nodes.
     unsafe { Line::at(address) }
 }
 
-// SAFETY: a thread holds the lock if it found the queue empty, or once the thread before it in the
-// queue has cleared `WAITS`, which that one does in its release. The release of that store, or of
-// the exchange that empties the queue, pairs with the acquire of the wait, or of the swap.
+// SAFETY: a thread holds the lock if it found the queue empty, or once its predecessor in the queue
+// has cleared `WAITS`, in its release. The release of that store, or of the exchange that empties
+// the queue, pairs with the acquire of the wait, or of the swap.
 unsafe impl RawLock for Mcs {
     const NAME: &'static str = "MCS";
     #[cfg(not(loom))]
@@ -48,7 +48,7 @@ unsafe impl RawLock for Mcs {
 
     /// The holder's node.
     type Token = &'static Line;
-    /// The thread's node, and the address of the one before it.
+    /// The thread's node, and the address of its predecessor's.
     type Place = (&'static Line, u64);
 
     #[inline(always)]

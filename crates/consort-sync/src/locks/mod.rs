@@ -1,16 +1,16 @@
-//! Locks, without data and without guards, for any [`Machine`].
+//! Locks without data or guards, for any [`Machine`].
 //!
-//! | lock | order | who waits where |
+//! | lock | order | where threads wait |
 //! | --- | --- | --- |
 //! | [`Handoff`] | turns of a millisecond | the next at the lock, others at their own lines |
 //! | [`TestAndSet`] | none | all at one word |
 //! | [`Ticket`] | first come, first served | all at one word |
 //! | [`Mcs`] | first come, first served | each at its own line |
-//! | [`Clh`] | first come, first served | each at the line of the thread before it |
+//! | [`Clh`] | first come, first served | each at the line of its predecessor |
 //! | [`HybLock`] | first come, first served | each for a message |
 //!
-//! First come, first served is fair, and slow where threads outnumber the processors: whoever is
-//! next may have to be woken first.
+//! First come, first served is fair, but slow where threads outnumber the processors, because the
+//! next thread may have to be woken first.
 
 #![expect(unsafe_code, reason = "a lock is trusted to exclude")]
 
@@ -32,28 +32,27 @@ pub use mcs::Mcs;
 pub use test_and_set::TestAndSet;
 pub use ticket::Ticket;
 
-/// A lock: one thread at a time holds it.
+/// A lock that one thread at a time holds.
 ///
 /// The default value is a lock that nobody holds.
 ///
 /// # Safety
-/// Between the end of a successful [`enter`](Self::enter) or
-/// [`try_acquire`](Self::try_acquire), or of a [`wait`](Self::wait), and the beginning of the next
-/// [`leave`](Self::leave), no other one ends; and what came before a release happens before what
-/// comes after the next acquisition.
+/// Between the end of a successful [`enter`](Self::enter) or [`try_acquire`](Self::try_acquire), or
+/// of a [`wait`](Self::wait), and the beginning of the next [`leave`](Self::leave), no other such
+/// call ends. What precedes a release happens before what follows the next acquisition.
 pub unsafe trait RawLock: Default {
     /// The lock's name in the literature.
     const NAME: &'static str;
-    /// A free lock.
+    /// Returns a free lock.
     #[cfg(not(loom))]
     const NEW: Self;
 
-    /// What the holder keeps until it releases the lock.
+    /// The state that the holder keeps until it releases the lock.
     type Token: Copy;
-    /// What a thread keeps that waits.
+    /// The state that a waiting thread keeps.
     type Place;
 
-    /// Takes the lock if it is free, or else a place to wait at. It does not wait itself.
+    /// Takes the lock if it is free, otherwise a place at which to wait. Does not wait itself.
     fn enter<M: Machine>(&self, m: &M) -> impl Future<Output = Result<Self::Token, Self::Place>>;
 
     /// Waits at a place until the calling thread holds the lock.
@@ -79,25 +78,25 @@ pub unsafe trait RawLock: Default {
         }
     }
 
-    /// Takes the lock if nobody holds it or waits for it; otherwise returns `None`. It may also
+    /// Takes the lock if no thread holds it or waits for it; otherwise returns `None`. It may also
     /// fail while another thread tries.
     fn try_acquire<M: Machine>(&self, m: &M) -> impl Future<Output = Option<Self::Token>>;
 
-    /// Whether the lock is held at present.
+    /// Returns whether the lock is held at present.
     fn is_held<M: Machine>(&self, m: &M) -> impl Future<Output = bool>;
 
-    /// Releases the lock if that takes no wait and no message; otherwise returns what the holder
-    /// keeps.
+    /// Releases the lock if that needs no wait and no message; otherwise returns the holder's
+    /// token.
     ///
     /// # Safety
-    /// The calling thread holds the lock, and got `token` when it took it.
+    /// The calling thread holds the lock, and got `token` when it took the lock.
     unsafe fn leave<M: Machine>(
         &self,
         m: &M,
         token: Self::Token,
     ) -> impl Future<Output = Result<(), Self::Token>>;
 
-    /// Gives the lock to the next thread, after [`leave`](Self::leave) has not released it.
+    /// Gives the lock to the next thread, after [`leave`](Self::leave) did not release it.
     ///
     /// # Errors
     /// When a wait ends early.
@@ -116,7 +115,7 @@ pub unsafe trait RawLock: Default {
     /// When a wait ends early.
     ///
     /// # Safety
-    /// The calling thread holds the lock, and got `token` when it took it.
+    /// The calling thread holds the lock, and got `token` when it took the lock.
     unsafe fn release<M: Machine>(
         &self,
         m: &M,
@@ -132,7 +131,7 @@ pub unsafe trait RawLock: Default {
         }
     }
 
-    /// Returns what the lock keeps of the machine, when nobody uses it any more.
+    /// Returns what the lock keeps to the machine, once no thread uses it any more.
     fn retire<M: Machine>(&mut self, m: &M) {
         let _ = m;
     }

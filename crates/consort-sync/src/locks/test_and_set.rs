@@ -1,7 +1,7 @@
 //! The test-and-set lock with exponential backoff: Anderson 1990, section 3.
 //!
 //! One word: 1 while the lock is held. A thread that finds it held waits until it is 0 and tries
-//! again. After each failure it rests twice as long, so that fewer try at once.
+//! again. After each failure it rests twice as long, so that fewer threads try at once.
 
 #![expect(unsafe_code, reason = "a lock is trusted to exclude")]
 
@@ -14,14 +14,14 @@ use super::RawLock;
 /// The first and the longest rest, in cycles.
 const RESTS: [u64; 2] = [64, 4096];
 
-/// A test-and-set lock: one word, no order, nothing that prevents starvation.
+/// A test-and-set lock: one word, no order, no protection from starvation.
 #[derive(Debug, Default)]
 pub struct TestAndSet {
     held: Word,
 }
 
 impl TestAndSet {
-    /// A free lock.
+    /// Creates a free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -29,8 +29,8 @@ impl TestAndSet {
     }
 }
 
-// SAFETY: whoever changes the word from 0 to 1 holds the lock, and only it changes it back; the
-// acquire of that exchange pairs with the release of the store.
+// SAFETY: the thread that changes the word from 0 to 1 holds the lock, and only that thread changes
+// it back. The acquire of that exchange pairs with the release of the store.
 unsafe impl RawLock for TestAndSet {
     const NAME: &'static str = "test-and-set";
     #[cfg(not(loom))]

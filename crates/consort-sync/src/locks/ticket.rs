@@ -1,7 +1,7 @@
 //! The ticket lock: Mellor-Crummey and Scott 1991, section 2.2.
 //!
 //! Two words: the next ticket, and the ticket that holds the lock. A thread takes a ticket and
-//! waits until it is served.
+//! waits until that ticket is served.
 
 #![expect(unsafe_code, reason = "a lock is trusted to exclude")]
 
@@ -19,7 +19,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// A free lock.
+    /// Creates a free lock.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Self {
@@ -27,8 +27,8 @@ impl Ticket {
     }
 }
 
-// SAFETY: each ticket is given once, and `served` goes on by one with each release; the acquire of
-// a wait for it pairs with the release of the store.
+// SAFETY: each ticket is given once, and each release increments `served`; the acquire of a wait
+// for it pairs with the release of the store.
 unsafe impl RawLock for Ticket {
     const NAME: &'static str = "ticket";
     #[cfg(not(loom))]

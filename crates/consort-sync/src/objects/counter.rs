@@ -25,7 +25,7 @@ impl Sequential for Count {
 }
 
 impl<S: Scheme> Counter<S> {
-    /// A counter of 0.
+    /// Creates a counter of 0.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new(scheme: S) -> Self {

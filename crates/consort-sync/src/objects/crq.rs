@@ -1,22 +1,22 @@
 //! A ring of cells, the part of LCRQ that most operations use: Morrison and Afek 2013, section 3,
 //! Figure 3.
 //!
-//! A ticket is a number that a thread gets by adding one to `head` or to `tail`. The values of a
-//! ring are put with the tickets of `tail` and taken with the same ones of `head`. A ticket belongs
-//! to a cell in a *round*. Who comes to its cell too late gives its ticket up:
+//! A ticket is a number that a thread gets by adding one to `head` or to `tail`. A value is put
+//! with a ticket of `tail` and taken with the same ticket of `head`. A ticket belongs to a cell in
+//! a *round*. A thread that reaches its cell too late gives up its ticket:
 //!
-//! | who takes finds in its cell | and then |
+//! | a thread that takes finds in its cell | and then |
 //! | --- | --- |
 //! | the value of its round | takes it, and leaves the cell for the next round |
 //! | no value, and no later round | leaves it for the next round: nobody puts with its ticket |
-//! | a value of a round before | marks the cell unsafe: that value is still to be taken |
-//! | a later round | does nothing: others have given its ticket up |
+//! | a value of an earlier round | marks the cell unsafe: that value is still to be taken |
+//! | a later round | does nothing: others have given up its ticket |
 //!
-//! Who puts needs a cell without a value, whose round is not past, and which is safe, or of which
-//! it knows that nobody takes with its ticket yet. A ring that is full, or where putting fails too
-//! often, is closed for ever: `tail` says so.
+//! A thread that puts needs a cell that has no value, whose round is not past, and that is safe or
+//! with whose ticket, as the thread knows, nobody takes yet. A ring that is full, or where putting
+//! fails too often, is closed for ever: a bit of `tail` marks it.
 //!
-//! A cell is exchanged at once. It is a pair of words or, where the machine exchanges none, one
+//! A cell is exchanged atomically. It is a pair of words or, if the machine exchanges no pairs, one
 //! word with values of 32 bits and rounds of 31, as in Petrović 2015, section 6.2.4. In place of
 //! the paper's index a cell has its round, so that zeros are an empty ring. Rounds never wrap
 //! around: putting closes the ring before they end, and taking then stays in the last one.
@@ -25,24 +25,24 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use consort_machine::{Line, Machine};
 
-/// In `tail`: nothing is put any more.
+/// In `tail`: the ring is closed to puts.
 const CLOSED: u64 = 1 << 63;
-/// Tickets end here.
+/// The end of the tickets.
 const TICKETS: u64 = 1 << 62;
-/// So often a thread tries to put before it closes the ring: the paper's `starving`.
+/// How often a thread tries to put before it closes the ring: the paper's `starving`.
 const TRIES: u32 = 100;
-/// So often who takes looks whether a value comes that has a ticket, and so many cycles it rests
-/// between. Loom would try each of these looks.
+/// How often a thread that takes checks for a value whose ticket was given out, and the cycles that
+/// it rests between checks. Loom would try each of these checks.
 const LOOKS: u32 = if cfg!(loom) { 0 } else { 100 };
 const REST_CYCLES: u64 = 40;
 
-/// Words of `links`: the next ring of the queue, 0 if there is none; the next ring of those that
-/// are out of use; and, of a queue for clusters, the one whose turn it is plus one.
+/// Words of `links`: the next ring of the queue, 0 if there is none; the next ring of those out of
+/// use; and, in a queue for clusters, the cluster whose turn it is plus one.
 pub(super) const NEXT: usize = 0;
 pub(super) const NEXT_SPARE: usize = 1;
 pub(super) const CLUSTER: usize = 2;
 
-/// How cells are kept.
+/// How cells are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// In two words.
@@ -66,7 +66,7 @@ impl Form {
         }
     }
 
-    /// The first number that is no value.
+    /// Returns the first number that is not a value.
     pub(super) const fn values(self) -> u64 {
         match self {
             Self::Pairs => super::VALUES,
@@ -85,7 +85,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// The word with the round, and that with the value.
+    /// Returns the word with the round, and the word with the value.
     fn pair(self) -> [u64; 2] {
         [self.round << 1 | u64::from(self.is_unsafe), self.value]
     }
@@ -111,16 +111,16 @@ pub(super) struct Ring {
     head: Line,
     tail: Line,
     pub(super) links: Line,
-    /// Cells that follow each other are on different lines.
+    /// Consecutive cells are on different lines.
     lines: Box<[Line]>,
     form: Form,
-    /// The cells are 2 to this power, and the lines of cells.
+    /// The numbers of cells and of their lines, as powers of 2.
     cell_bits: u32,
     line_bits: u32,
 }
 
 impl Ring {
-    /// An empty ring of `size` cells, a power of two.
+    /// Creates an empty ring of `size` cells, a power of two.
     pub(super) fn new(form: Form, size: usize) -> Self {
         let lines = (0..size.div_ceil(form.cells_of_line())).map(|_| Line::default());
         let [head, tail, links] = std::array::from_fn(|_| Line::default());
@@ -132,27 +132,27 @@ impl Ring {
         1 << self.cell_bits
     }
 
-    /// The round of a ticket.
+    /// Returns the round of a ticket.
     fn round(&self, ticket: u64) -> u64 {
         (ticket >> self.cell_bits).min(self.form.last_round())
     }
 
-    /// The first ticket with which nothing is put.
+    /// Returns the first ticket with which nothing is put.
     fn end(&self) -> u64 {
         self.form.last_round().saturating_mul(self.size()).min(TICKETS)
     }
 
-    /// The line of a ticket's cell, and the cell's place on it.
+    /// Returns the line of a ticket's cell, and the cell's index on it.
     fn place(&self, ticket: u64) -> (&Line, usize) {
         #[expect(clippy::cast_possible_truncation, reason = "less than the size")]
         let cell = (ticket & (self.size() - 1)) as usize;
         (&self.lines[cell & (self.lines.len() - 1)], cell >> self.line_bits)
     }
 
-    /// The cell of a ticket. The two words of a pair are read one after the other, so they may be
-    /// of different times. Then the exchange fails; and where none follows, only the round was
-    /// used, which is in one word and never goes back, or a ticket to put with is given up, which
-    /// any may be.
+    /// Reads the cell of a ticket. The two words of a pair are read one after the other, so they
+    /// may be of different times. Then the exchange fails. Where no exchange follows, either only
+    /// the round was used, which is in one word and never decreases, or a ticket to put with is
+    /// given up, which is always allowed.
     #[inline]
     async fn cell<M: Machine>(&self, m: &M, ticket: u64) -> Cell {
         let (line, place) = self.place(ticket);
@@ -167,7 +167,7 @@ impl Ring {
         }
     }
 
-    /// Whether the cell of a ticket was `old`: then it is `new`.
+    /// Replaces the cell of a ticket by `new` if it is `old`. Returns whether it was.
     #[inline]
     async fn exchange<M: Machine>(&self, m: &M, ticket: u64, old: Cell, new: Cell) -> bool {
         let (line, place) = self.place(ticket);
@@ -183,7 +183,7 @@ impl Ring {
         }
     }
 
-    /// Puts a value. Returns whether the ring is still open; otherwise nothing was put.
+    /// Puts a value. Returns whether the ring is still open; if not, nothing was put.
     #[inline]
     pub(super) async fn put<M: Machine>(&self, m: &M, value: u64) -> bool {
         for tries in 1.. {
@@ -237,7 +237,7 @@ impl Ring {
         }
     }
 
-    /// The value of a ticket; `None` if none was put with it, and then none will be.
+    /// Takes the value of a ticket; `None` if none was put with it, and then none will be.
     #[inline]
     async fn take_from<M: Machine>(&self, m: &M, ticket: u64) -> Option<u64> {
         let round = self.round(ticket);
@@ -265,14 +265,14 @@ impl Ring {
         }
     }
 
-    /// Whether somebody has a ticket to put with, and may do so soon.
+    /// Returns whether a thread has this ticket to put with, and may do so soon.
     async fn comes<M: Machine>(&self, m: &M, ticket: u64) -> bool {
         let tail = m.load(&self.tail[0], Acquire).await;
         tail & CLOSED == 0 && tail > ticket
     }
 
-    /// Those who found the ring empty have more tickets than there are to put with: no values are
-    /// put with theirs. The paper's `fixState`. A closed ring needs none of that.
+    /// Threads that found the ring empty have more tickets than there are to put with, so `tail`
+    /// skips theirs. This is the paper's `fixState`. A closed ring does not need it.
     async fn let_tail_follow<M: Machine>(&self, m: &M) {
         loop {
             let tail = m.load(&self.tail[0], Acquire).await;
@@ -283,11 +283,11 @@ impl Ring {
         }
     }
 
-    /// Opens a ring that is empty and that nobody else uses. Returns whether it can be used again.
+    /// Opens an empty ring that no other thread uses. Returns whether it can be used again.
     ///
-    /// No cell has a value, and no ticket from now on is less than those that others have had. A
-    /// cell's round is at most that of the next ticket which belongs to it: it was left by one of
-    /// those for the round after its own.
+    /// No cell has a value, and no ticket from now on is less than earlier ones. A cell's round is
+    /// at most that of its next ticket, because one of the earlier tickets left the cell for the
+    /// round after its own.
     pub(super) async fn open<M: Machine>(&self, m: &M) -> bool {
         let tail = m.load(&self.tail[0], Relaxed).await & !CLOSED;
         let ticket = m.load(&self.head[0], Relaxed).await.max(tail);

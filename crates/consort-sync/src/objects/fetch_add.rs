@@ -1,10 +1,10 @@
-//! A counter that the processor increments: what others are compared with.
+//! A counter that the processor increments, as a baseline.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use consort_machine::{Line, Machine};
 
-/// A counter by an atomic addition.
+/// A counter based on atomic addition.
 #[derive(Debug, Default)]
 pub struct FetchAdd(Line);
 

@@ -1,19 +1,19 @@
 //! LCRQ: Morrison and Afek 2013, section 3, Figure 4, with the correction of their revised version;
 //! LCRQ+H, for clusters of cores, section 4.3.
 //!
-//! A list of rings. Values are put into the last one; when it is closed, a new ring with the value
-//! is appended. They are taken from the first one, which leaves the list when it is closed and
-//! empty.
+//! A list of rings. Values are put into the last one; when it is closed, a new ring that contains
+//! the value is appended. They are taken from the first one, which leaves the list when it is
+//! closed and empty.
 //!
-//! A ring that has left the list is used again when nobody may still use it. Each thread shows the
-//! first and the last ring that it has last used: its hazards (Michael 2004, sections 2 and 3). It
-//! looks after the fence whether that ring is still in its place; who looks for a ring that nobody
-//! shows does so after a fence of its own. A thread shows a ring until it uses another one, so an
-//! operation on the same ring as the last one needs no fence, and a thread that rests keeps two
-//! rings from being used again. Rings are freed with the queue.
+//! A ring that has left the list is reused once no thread can still use it. Each thread publishes
+//! the first and the last ring that it used most recently: its hazards (Michael 2004, sections 2
+//! and 3). After a fence it checks whether that ring is still in place; a thread that searches for
+//! an unpublished ring does so after its own fence. A ring stays published until the thread uses
+//! another one. So an operation on the same ring as the last one needs no fence, and an idle thread
+//! keeps two rings from being reused. Rings are freed with the queue.
 //!
-//! For clusters each ring has a cluster whose turn it is. A thread of another one waits for a time
-//! before it makes it the turn of its own.
+//! For clusters, each ring records the cluster whose turn it is. A thread of another cluster waits
+//! for a time before it takes the turn for its own.
 
 #![expect(unsafe_code, reason = "rings are linked by addresses")]
 
@@ -29,13 +29,13 @@ use super::{
     crq::{CLUSTER, Form, NEXT, NEXT_SPARE, Ring},
 };
 
-/// The ends of the list, and the words of a thread's hazards.
+/// Indexes of the ends of the list, and of the words of a thread's hazards.
 const FIRST: usize = 0;
 const LAST: usize = 1;
 /// The next thread's hazards; 0 if there are none.
 const NEXT_THREAD: usize = 2;
 
-/// Words of `lists`: rings out of use, and the hazards of threads; 0 if there are none.
+/// Words of `lists`: rings out of use, and the threads' hazards; 0 if there are none.
 const SPARE: usize = 0;
 const THREADS: usize = 1;
 
@@ -53,17 +53,17 @@ pub struct Lcrq {
 /// Clusters of cores, such as sockets: LCRQ+H.
 #[derive(Clone, Copy, Debug)]
 pub struct Clusters {
-    /// The cluster of a thread. It is called once by each thread.
+    /// Returns the cluster of a thread. Each thread calls it once.
     pub of: fn(Thread) -> usize,
     /// How long a thread waits for the turn of its own cluster, in nanoseconds.
     pub wait_ns: u64,
 }
 
-/// What a thread keeps of an [`Lcrq`].
+/// State that each thread keeps for an [`Lcrq`].
 #[derive(Debug, Default)]
 pub struct MyRings {
     hazards: Cell<Option<&'static Line>>,
-    /// What the hazards are.
+    /// The contents of the hazards.
     shown: [Cell<u64>; 2],
     cluster: Cell<Option<u64>>,
 }
@@ -73,28 +73,29 @@ pub struct MyRings {
 unsafe fn ring<'r>(address: u64) -> &'r Ring {
     #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
     let ring = std::ptr::with_exposed_provenance::<Ring>(address as usize);
-    // SAFETY: the caller's promise. All that changes in a ring is atomic.
+    // SAFETY: the caller's promise. Everything that changes in a ring is atomic.
     unsafe { &*ring }
 }
 
 impl Lcrq {
-    /// The cells of a ring, natively (Petrović 2015, section 7.2.3).
+    /// The number of cells of a ring on the native machine (Petrović 2015, section 7.2.3).
     pub const RING_SIZE: usize = 1 << 17;
 
-    /// An empty queue whose rings have so many cells, a power of two. Where the machine exchanges
-    /// [pairs](Machine::has_pairs), values have 62 bits, and elsewhere 32, without the last number.
+    /// Creates an empty queue whose rings have `ring_size` cells, a power of two. Values have 62
+    /// bits if the machine exchanges [pairs](Machine::has_pairs), otherwise 32, except the largest
+    /// number.
     ///
     /// # Panics
-    /// When the size is no power of two.
+    /// When the size is not a power of two.
     #[must_use]
     pub fn new<M: Machine>(m: &M, ring_size: usize) -> Self {
         Self::of(if m.has_pairs() { Form::Pairs } else { Form::Packed }, ring_size)
     }
 
-    /// The same with values of 32 bits, without the last number, on any machine.
+    /// Creates a queue with values of 32 bits, except the largest number, on any machine.
     ///
     /// # Panics
-    /// When the size is no power of two.
+    /// When the size is not a power of two.
     #[must_use]
     pub fn packed(ring_size: usize) -> Self {
         Self::of(Form::Packed, ring_size)
@@ -108,19 +109,19 @@ impl Lcrq {
         Self { ends, lists: Line::default(), form, ring_size, clusters: None }
     }
 
-    /// Has the threads of a cluster use a ring in turns: LCRQ+H.
+    /// Makes the threads of a cluster take turns at a ring: LCRQ+H.
     #[must_use]
     pub const fn with_clusters(mut self, clusters: Clusters) -> Self {
         self.clusters = Some(clusters);
         self
     }
 
-    /// The address of a new ring.
+    /// Allocates a ring and returns its address.
     fn allocate(form: Form, ring_size: usize) -> u64 {
         Box::into_raw(Box::new(Ring::new(form, ring_size))).expose_provenance() as u64
     }
 
-    /// The hazards of the calling thread, which are in the list.
+    /// Returns the hazards of the calling thread, which are in the list.
     async fn hazards<M: Machine>(&self, m: &M, mine: &MyRings) -> &'static Line {
         if let Some(hazards) = mine.hazards.get() {
             return hazards;
@@ -142,8 +143,8 @@ impl Lcrq {
         hazards
     }
 
-    /// The ring at an end of the list, with its address. It is not used again before the thread's
-    /// next call for the same end.
+    /// Returns the ring at an end of the list, with its address. It is not reused before the
+    /// thread's next call for the same end.
     #[inline]
     async fn at_end<'q, M: Machine>(
         &'q self,
@@ -151,22 +152,22 @@ impl Lcrq {
         mine: &'q MyRings,
         end: usize,
     ) -> (u64, &'q Ring) {
-        // Pairs with the releases of those who change the ends.
+        // Pairs with the releases of those that change the ends.
         let mut address = m.load(&self.ends[end][0], Acquire).await;
         while mine.shown[end].get() != address {
-            // Pairs with the acquire in `is_shown`: the thread is done with the ring of before.
+            // Pairs with the acquire in `is_shown`: the thread no longer uses the previous ring.
             m.store(&self.hazards(m, mine).await[end], address, Release).await;
             mine.shown[end].set(address);
-            m.fence(SeqCst).await; // and that of `spare`: one of the two sees what the other wrote
+            m.fence(SeqCst).await; // pairs with `new_ring`: one side sees what the other wrote
             address = m.load(&self.ends[end][0], Acquire).await;
         }
-        // SAFETY: a ring is freed if it has left the list and no thread shows it, or with the
-        // queue. This one was in the list when the thread already showed it.
+        // SAFETY: a ring is freed when it has left the list and no thread publishes it, or with the
+        // queue. This ring was in the list when the thread had already published it.
         (address, unsafe { ring(address) })
     }
 
-    /// The turns of the thread's cluster, and how long it waits for one. It is called before a ring
-    /// is shown: what names the cluster may use the queue.
+    /// Returns the turns of the thread's cluster, and how long the thread waits for one. Call this
+    /// before a ring is published, because the function that names the cluster may use the queue.
     #[inline]
     fn turns<M: Machine>(&self, m: &M, mine: &MyRings) -> Option<(u64, u64)> {
         let Clusters { of, wait_ns } = self.clusters?;
@@ -175,7 +176,7 @@ impl Lcrq {
         Some((cluster, wait_ns))
     }
 
-    /// Waits for the turn of the thread's cluster at a ring, but not for long.
+    /// Waits for the turn of the thread's cluster at a ring, for a limited time.
     #[inline]
     async fn await_turn<M: Machine>(
         &self,
@@ -197,16 +198,16 @@ impl Lcrq {
         Ok(())
     }
 
-    /// A ring that nobody else uses.
+    /// Returns a ring that no other thread uses.
     async fn new_ring<M: Machine>(&self, m: &M) -> u64 {
         // Pairs with the release in `leave`.
         let mut next = m.swap(&self.lists[SPARE], 0, AcqRel).await;
         let mut found = None;
-        m.fence(SeqCst).await; // and that of `at_end`
+        m.fence(SeqCst).await; // pairs with that of `at_end`
         while next != 0 {
             let address = next;
-            // SAFETY: it is a ring in the list that this thread alone has now. Rings of that list
-            // are freed below or with the queue.
+            // SAFETY: it is a ring from the spare list, which only this thread has now. Rings of
+            // that list are freed below or with the queue.
             let spare = unsafe { ring(address) };
             next = m.load(&spare.links[NEXT_SPARE], Relaxed).await;
             if found.is_some() || self.is_shown(m, address).await {
@@ -214,19 +215,19 @@ impl Lcrq {
             } else if spare.open(m).await {
                 found = Some(address);
             } else {
-                // SAFETY: it has left the list of rings in use, no thread shows it, and any that
-                // read its address before looks first whether it is still in that list.
+                // SAFETY: it has left the list of rings in use, no thread publishes it, and a
+                // thread that has read its address first checks whether it is still in that list.
                 unsafe { Self::free(address) };
             }
         }
         found.unwrap_or_else(|| Self::allocate(self.form, self.ring_size))
     }
 
-    /// Whether a thread shows a ring.
+    /// Returns whether a thread publishes a ring.
     async fn is_shown<M: Machine>(&self, m: &M, address: u64) -> bool {
         let mut next = m.load(&self.lists[THREADS], Acquire).await;
         while next != 0 {
-            // SAFETY: the list has addresses of lines, which are memory for ever.
+            // SAFETY: the list has addresses of lines, which are never freed.
             let hazards = unsafe { Line::at(next) };
             for end in [FIRST, LAST] {
                 // Pairs with the release in `at_end`.
@@ -239,9 +240,9 @@ impl Lcrq {
         false
     }
 
-    /// Adds a ring to those out of use.
+    /// Adds a ring to the spare list.
     async fn leave<M: Machine>(&self, m: &M, address: u64) {
-        // SAFETY: the caller has taken it out of a list, and nobody frees it before it is in one.
+        // SAFETY: the caller has removed it from a list, and no thread frees it outside a list.
         let links = unsafe { &ring(address).links };
         let mut next = m.load(&self.lists[SPARE], Relaxed).await;
         loop {
@@ -254,18 +255,18 @@ impl Lcrq {
     }
 
     /// # Safety
-    /// The address is that of a ring, which nobody uses any more.
+    /// The address is that of a ring, which no thread uses any more.
     unsafe fn free(address: u64) {
         #[expect(clippy::cast_possible_truncation, reason = "it was an address")]
         let ring = std::ptr::with_exposed_provenance_mut::<Ring>(address as usize);
-        // SAFETY: `allocate` made it of a box. The rest is the caller's promise.
+        // SAFETY: `allocate` created it from a box. The rest is the caller's promise.
         drop(unsafe { Box::from_raw(ring) });
     }
 }
 
 // SAFETY: a cell is exchanged for one with a value, and then, by the thread with the same ticket,
-// for one without it; both release and acquire. A ring leaves the list when it is closed and
-// empty, and is not used again while a thread may have it.
+// for one without it; both exchanges release and acquire. A ring leaves the list when it is closed
+// and empty, and is not reused while a thread may use it.
 unsafe impl Container for Lcrq {
     type Local = MyRings;
 
@@ -286,10 +287,10 @@ unsafe impl Container for Lcrq {
             let mut next = m.load(&last.links[NEXT], Acquire).await;
             if next == 0 {
                 let new = self.new_ring(m).await;
-                // SAFETY: nobody else has it yet.
+                // SAFETY: no other thread has it yet.
                 let spare = unsafe { ring(new) };
                 spare.put(m, value).await;
-                // Pairs with the acquires of those who go on to it.
+                // Pairs with the acquires of threads that advance to it.
                 match m.compare_exchange(&last.links[NEXT], 0, new, AcqRel).await {
                     Ok(_) => {
                         let _ = m.compare_exchange(&self.ends[LAST][0], address, new, AcqRel).await;
@@ -320,12 +321,12 @@ unsafe impl Container for Lcrq {
             if next == 0 {
                 return Ok(None);
             }
-            // The correction: a value may have come before the ring was closed.
+            // The correction: a value may have arrived before the ring was closed.
             let value = first.take(m).await;
             if value.is_some() {
                 return Ok(value);
             }
-            // The last ring is never one that has left the list.
+            // Keeps the last ring from being one that has left the list.
             let _ = m.compare_exchange(&self.ends[LAST][0], address, next, AcqRel).await;
             if m.compare_exchange(&self.ends[FIRST][0], address, next, AcqRel).await.is_ok() {
                 self.leave(m, address).await;
@@ -358,7 +359,7 @@ impl Drop for Lcrq {
                 let address = next;
                 // SAFETY: it is a ring in one of the two lists, and not freed yet.
                 next = unsafe { ring(address) }.links[link].atomic().load(Relaxed);
-                // SAFETY: nobody uses the queue any more; the ring was in one list.
+                // SAFETY: no thread uses the queue any more, and the ring was in one list.
                 unsafe { Self::free(address) };
             }
         }

@@ -3,13 +3,13 @@
 //! | object | source |
 //! | --- | --- |
 //! | [`Counter`], [`Stack`] | sequential code under a scheme |
-//! | [`Queue`] | the same; or under two, Michael and Scott 1996 |
+//! | [`Queue`] | the same; or under two schemes, Michael and Scott 1996 |
 //! | [`FetchAdd`] | a counter that the processor increments |
-//! | [`Treiber`] | a stack without locks, Treiber 1986 |
-//! | [`Lcrq`] | a queue without locks, Morrison and Afek 2013; also for clusters of cores |
+//! | [`Treiber`] | a lock-free stack, Treiber 1986 |
+//! | [`Lcrq`] | a lock-free queue, Morrison and Afek 2013; also for clusters of cores |
 //!
-//! Values are words: see each [`Container`] for how many bits. [`Words`] is a container for the
-//! threads of a program; values of any type are in [`Stack`](crate::Stack) and
+//! Values are words: each [`Container`] documents how many bits. [`Words`] is a container for the
+//! threads of a program; for values of any type use [`Stack`](crate::Stack) and
 //! [`Queue`](crate::Queue).
 
 #![expect(unsafe_code, reason = "containers of addresses are trusted to return each once")]
@@ -45,27 +45,27 @@ pub use treiber::Treiber;
 #[cfg(not(loom))]
 pub use words::Words;
 
-/// The first number that is no value.
+/// The first number that is not a value.
 ///
-/// Values have 62 bits, since the answers of some schemes have a bit less than a word, and one more
-/// number says that an object is empty.
+/// Values have 62 bits, because the answers of some schemes have one bit less than a word, and one
+/// more number means that an object is empty.
 pub const VALUES: u64 = 1 << 62;
 
-/// The result of a removal from an empty object.
+/// The result of taking from an empty object.
 const EMPTY: u64 = VALUES;
 
 /// A queue or a stack of words.
 ///
 /// # Safety
-/// [`take`](Self::take) returns only words that were put, and each at most once. What came before a
-/// `put` happens before what comes after the `take` of its word, unless a scheme
+/// [`take`](Self::take) returns only words that were put, and each at most once. What precedes a
+/// `put` happens before what follows the `take` of its word, unless a scheme
 /// [streams](crate::delegation::Scheme::streams).
 pub unsafe trait Container {
-    /// What each thread keeps between its operations. It is the thread's own, and of this object;
-    /// the next thread with the same number may have it after this one.
+    /// State that each thread keeps between its operations. It belongs to one thread and this
+    /// object; the next thread with the same number may take it over.
     type Local: Default;
 
-    /// The first number that is no value of this container.
+    /// Returns the first number that is not a value of this container.
     fn values(&self) -> u64 {
         VALUES
     }
@@ -76,7 +76,7 @@ pub unsafe trait Container {
     /// When a wait ends early.
     ///
     /// # Panics
-    /// When the number is no value.
+    /// When the number is not a value.
     fn put<M: Machine>(
         &self,
         m: &M,
@@ -84,7 +84,7 @@ pub unsafe trait Container {
         value: u64,
     ) -> impl Future<Output = Result<(), M::Stop>>;
 
-    /// Takes the first value of a queue, or that on top of a stack; `None` if it is empty.
+    /// Takes the first value of a queue, or the top value of a stack; `None` if it is empty.
     ///
     /// # Errors
     /// When a wait ends early.
@@ -94,18 +94,18 @@ pub unsafe trait Container {
         local: &Self::Local,
     ) -> impl Future<Output = Result<Option<u64>, M::Stop>>;
 
-    /// Whether its operations may wait.
+    /// Returns whether operations may wait.
     fn waits(&self) -> bool {
         true
     }
 
-    /// As [`put`](Self::put), for a thread of the program.
+    /// Like [`put`](Self::put), for a thread of the program.
     ///
     /// # Panics
-    /// When the number is no value.
+    /// When the number is not a value.
     ///
     /// # Safety
-    /// `local` is the calling thread's own, and of this container. That of another queue would not
+    /// `local` belongs to the calling thread and to this container. That of another queue would not
     /// keep rings of this one from being freed:
     ///
     /// ```compile_fail,E0133
@@ -121,10 +121,10 @@ pub unsafe trait Container {
         let Ok(()) = drive(self.put(&MACHINE, local, value), self.waits());
     }
 
-    /// As [`take`](Self::take), for a thread of the program.
+    /// Like [`take`](Self::take), for a thread of the program.
     ///
     /// # Safety
-    /// As [`put_here`](Self::put_here)'s.
+    /// As for [`put_here`](Self::put_here).
     #[cfg(not(loom))]
     #[inline]
     unsafe fn take_here(&self, local: &Self::Local) -> Option<u64> {
@@ -132,17 +132,17 @@ pub unsafe trait Container {
         value
     }
 
-    /// Returns what a thread keeps to the machine, when nobody uses the container any more.
+    /// Returns what a thread keeps to the machine, once no thread uses the container any more.
     fn retire_local<M: Machine>(m: &M, local: &mut Self::Local) {
         let _ = (m, local);
     }
 
-    /// Returns its memory to the machine, with the values that are left, when nobody uses it any
-    /// more.
+    /// Returns the container's memory to the machine, with the remaining values, once no thread
+    /// uses it any more.
     fn retire<M: Machine>(&mut self, m: &M);
 }
 
-/// The result of a future on the native machine, which is inlined if it never waits.
+/// Returns the result of a future on the native machine. It is inlined if the future never waits.
 #[cfg(not(loom))]
 #[inline(always)]
 fn drive<T>(future: impl Future<Output = T>, waits: bool) -> T {
@@ -150,7 +150,7 @@ fn drive<T>(future: impl Future<Output = T>, waits: bool) -> T {
 }
 
 /// # Panics
-/// When a number is no value.
+/// When a number is not a value.
 #[inline]
 fn check(value: u64, values: u64) {
     assert!(value < values, "{value:#x} is no value: values are less than {values:#x}");

@@ -1,7 +1,7 @@
 //! Sequential code that a scheme makes concurrent.
 //!
-//! One scheme executes all operations, or one those that put and another those that take: then the
-//! code itself says how the two agree.
+//! One scheme executes all operations, or one scheme puts and another takes: then the code itself
+//! must coordinate the two.
 
 #![expect(unsafe_code, reason = "a scheme is trusted to exclude")]
 
@@ -16,18 +16,18 @@ use crate::delegation::{Scheme, ServerScheme, Service};
 #[cfg(not(loom))]
 use crate::machine::MACHINE;
 
-/// Operations of a container, and what executes them if an object has two schemes.
+/// The operations of a container. If an object has two schemes, each executes one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Putting, and taking too if the object has one scheme.
+    /// Putting, and also taking if the object has one scheme.
     Put,
     /// Taking.
     Take,
 }
 
-/// Data in words, and its operations one at a time, which wait for nothing.
+/// Data in words, with operations that run one at a time and never wait.
 pub trait Sequential {
-    /// Executes an operation. No other one of its part is executed meanwhile.
+    /// Executes an operation. No other operation of its part is executed meanwhile.
     fn serve<M: Machine>(&self, m: &M, operation: Part, argument: u64)
     -> impl Future<Output = u64>;
 
@@ -46,7 +46,7 @@ pub struct Object<S, D> {
     data: Served<D>,
 }
 
-/// Data, for schemes.
+/// Data, as schemes serve it.
 #[derive(Debug)]
 struct Served<D>(D);
 
@@ -63,19 +63,19 @@ impl<S, D> Object<S, D> {
         Self { put, take, data: Served(data) }
     }
 
-    /// The scheme that executes a part.
+    /// Returns the scheme that executes a part.
     pub fn scheme(&self, part: Part) -> &S {
         self.take.as_ref().filter(|_| part == Part::Take).unwrap_or(&self.put)
     }
 
-    /// The parts that have a scheme each.
+    /// Returns the parts, each with its own scheme.
     pub fn parts(&self) -> &'static [Part] {
         if self.take.is_some() { &[Part::Put, Part::Take] } else { &[Part::Put] }
     }
 }
 
 impl<S: Scheme, D: Sequential> Object<S, D> {
-    /// What each scheme answers. `local` is what the thread keeps of both.
+    /// Returns the scheme's answer. `local` is what the thread keeps for both schemes.
     #[inline]
     pub(super) async fn apply<M: Machine>(
         &self,
@@ -89,7 +89,7 @@ impl<S: Scheme, D: Sequential> Object<S, D> {
         scheme.apply(m, &local[second], &self.data, part as u64, argument).await
     }
 
-    /// The same for a thread of the program.
+    /// Like `apply`, for a thread of the program.
     #[cfg(not(loom))]
     #[inline]
     pub(crate) fn apply_here(&self, local: &[S::Local; 2], part: Part, argument: u64) -> u64 {
@@ -100,12 +100,12 @@ impl<S: Scheme, D: Sequential> Object<S, D> {
         })
     }
 
-    /// As [`Container::retire_local`].
+    /// As for [`Container::retire_local`].
     pub fn retire_local<M: Machine>(m: &M, local: &mut [S::Local; 2]) {
         local.iter_mut().for_each(|local| S::retire_local(m, local));
     }
 
-    /// As [`Container::retire`].
+    /// As for [`Container::retire`].
     pub fn retire<M: Machine>(&mut self, m: &M) {
         self.data.0.retire(m);
         self.put.retire(m);
@@ -114,8 +114,8 @@ impl<S: Scheme, D: Sequential> Object<S, D> {
 }
 
 impl<S: ServerScheme, D: Sequential> Object<S, D> {
-    /// Serves all threads with one of its [`parts`](Self::parts), until [`stop`](Self::stop) is
-    /// called.
+    /// Serves one of the object's [`parts`](Self::parts) to all threads, until [`stop`](Self::stop)
+    /// is called.
     ///
     /// # Errors
     /// When a wait ends early.
@@ -132,19 +132,19 @@ impl<S: ServerScheme, D: Sequential> Object<S, D> {
     }
 }
 
-/// The value of a result; `None` if the object was empty.
+/// Returns the value of a result; `None` if the object was empty.
 fn taken(result: u64) -> Option<u64> {
     (result != EMPTY).then_some(result)
 }
 
-/// A list of nodes in which each value is once.
+/// A list of nodes that contains each value once.
 ///
 /// # Safety
-/// As [`Container`]'s, if operations of one part are executed one at a time.
+/// As for [`Container`], if operations of one part are executed one at a time.
 pub unsafe trait Nodes: Sequential {}
 
-// SAFETY: a scheme serves each request once, and no other one of the part meanwhile; the rest is
-// the promise of `Nodes`.
+// SAFETY: a scheme serves each request once, and no other request of the part at the same time; the
+// rest is the promise of `Nodes`.
 unsafe impl<S: Scheme, D: Nodes> Container for Object<S, D> {
     type Local = [S::Local; 2];
 

@@ -1,8 +1,8 @@
-//! A queue: the one with two locks of Michael and Scott 1996, section 2, Figure 2.
+//! A queue: the two-lock queue of Michael and Scott 1996, section 2, Figure 2.
 //!
-//! A list of nodes, of which the first has no value any more. Who puts changes its end, and who
-//! takes its beginning. So there may be a scheme for each; then they meet in the word `NEXT` of a
-//! node alone, which is therefore released and acquired.
+//! A list of nodes, of which the first no longer has a value. Putting changes its end, and taking
+//! its beginning. So each may have its own scheme. They then share only the word `NEXT` of a node,
+//! which is therefore released and acquired.
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses")]
 
@@ -27,10 +27,10 @@ pub struct List {
     last: Line,
 }
 
-/// The node at an address that was read from a queue.
+/// Returns the node at an address that was read from a queue.
 fn node(address: u64) -> &'static Line {
-    // SAFETY: the words of `List` are addresses of nodes, and `NEXT`, unless it is 0, which the
-    // callers exclude.
+    // SAFETY: the words of `List` are addresses of nodes, and so is `NEXT` unless it is 0, which
+    // the callers exclude.
     unsafe { Line::at(address) }
 }
 
@@ -53,7 +53,7 @@ impl Sequential for List {
         }
         let value = m.load(&node(next)[VALUE], Relaxed).await;
         m.store(&self.first[0], next, Relaxed).await;
-        // Nobody appends to it: it has a next one.
+        // No thread appends to it, because it has a next node.
         m.give_line(first);
         value
     }
@@ -68,22 +68,22 @@ impl Sequential for List {
     }
 }
 
-// SAFETY: a node has one value. Who puts and who takes share one word, which is released after the
-// value is there.
+// SAFETY: a node has one value. Threads that put and threads that take share one word, which is
+// released after the value is there.
 unsafe impl Nodes for List {}
 
 impl<S: Scheme> Queue<S> {
-    /// An empty queue under one scheme.
+    /// Creates an empty queue under one scheme.
     #[must_use]
     pub fn new<M: Machine>(m: &M, scheme: S) -> Self {
         Self::of(scheme, None, List::new(m))
     }
 
-    /// An empty queue with a scheme for those who put and one for those who take.
+    /// Creates an empty queue with one scheme for threads that put and one for threads that take.
     ///
     /// # Panics
-    /// When one [streams](Scheme::streams) its answers: the nodes belong to both (Petrović 2015,
-    /// section 7.1.3).
+    /// When a scheme [streams](Scheme::streams) its answers: the nodes belong to both schemes
+    /// (Petrović 2015, section 7.1.3).
     #[must_use]
     pub fn with_two<M: Machine>(m: &M, put: S, take: S) -> Self {
         let streams = put.streams() || take.streams();

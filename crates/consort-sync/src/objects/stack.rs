@@ -16,11 +16,11 @@ const BELOW: usize = 1;
 /// A stack under a scheme.
 pub type Stack<S> = Object<S, Pile>;
 
-/// Word 0: the address of the uppermost node; 0 if there is none.
+/// Word 0: the address of the top node; 0 if there is none.
 #[derive(Debug, Default)]
 pub struct Pile(Line);
 
-/// The node at an address that was read from a stack.
+/// Returns the node at an address that was read from a stack.
 fn node(address: u64) -> &'static Line {
     // SAFETY: words 0 and `BELOW` hold addresses of nodes, or 0, which the callers exclude.
     unsafe { Line::at(address) }
@@ -57,12 +57,12 @@ impl Sequential for Pile {
     }
 }
 
-// SAFETY: a node has one value. Both parts have one scheme, so no other operation is executed
-// meanwhile.
+// SAFETY: a node has one value. Both parts have one scheme, so no other operation is executed at
+// the same time.
 unsafe impl Nodes for Pile {}
 
 impl<S: Scheme> Stack<S> {
-    /// An empty stack.
+    /// Creates an empty stack.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new(scheme: S) -> Self {

@@ -1,14 +1,14 @@
 //! Treiber's stack: Treiber 1986, IBM research report RJ 5118.
 //!
-//! A list of nodes. A thread prepares a new list and exchanges the address of the uppermost node
-//! for that of its own; if another thread was first, it tries again. A count beside the address
-//! goes up with each value that is taken, so that an exchange fails if its node was taken, used
-//! again and put again meanwhile. It is a word where the machine exchanges pairs. Elsewhere
-//! address and count share a word: a thread that sleeps while exactly a multiple of 2^22 values
-//! are taken may then lose values.
+//! A list of nodes. A thread prepares a new list and exchanges the address of the top node for that
+//! of its own; if another thread was faster, it tries again. A count next to the address increases
+//! with each value taken, so that an exchange fails if its node was taken, reused and put again in
+//! the meantime. If the machine exchanges pairs, the count is a word. Otherwise address and count
+//! share a word: a thread that sleeps while exactly a multiple of 2^22 values are taken may then
+//! lose values.
 //!
-//! Nodes are lines, which are memory for ever, so a node that is gone may be read: the exchange
-//! then fails.
+//! Nodes are lines, which are never freed, so a node that is gone may be read: the exchange then
+//! fails.
 
 #![expect(unsafe_code, reason = "nodes are linked by addresses")]
 
@@ -22,7 +22,7 @@ use super::{Container, VALUES, check};
 const VALUE: usize = 0;
 const BELOW: usize = 1;
 
-/// The bits of an address that are not 0, where it shares a word with the count.
+/// The address bits that may be nonzero, where the address shares a word with the count.
 const LOWEST_BIT: u32 = 6;
 const HIGHEST_BIT: u32 = 48;
 const COUNT_BITS: u32 = 64 - (HIGHEST_BIT - LOWEST_BIT);
@@ -30,7 +30,7 @@ const COUNT_BITS: u32 = 64 - (HIGHEST_BIT - LOWEST_BIT);
 /// Treiber's stack.
 #[derive(Debug, Default)]
 pub struct Treiber {
-    /// The address of the uppermost node, 0 if there is none, and the count: two words or one.
+    /// The address of the top node, 0 if there is none, and the count: two words or one.
     top: Line,
 }
 
@@ -52,23 +52,23 @@ impl Top {
     }
 }
 
-/// The node at an address that was read from a stack.
+/// Returns the node at an address that was read from a stack.
 fn node(address: u64) -> &'static Line {
     // SAFETY: `top` and `BELOW` hold addresses of nodes, or 0, which the callers exclude. `BELOW`
-    // of a line that is another's by now is not used, since the exchange fails.
+    // of a line that has a new owner is not used, since the exchange fails.
     unsafe { Line::at(address) }
 }
 
 impl Treiber {
-    /// An empty stack.
+    /// Creates an empty stack.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Two words are read one after the other. If the exchange with what was read succeeds, the
-    /// count was the same all the time, so nothing was taken, and the address is that of a node
-    /// that is still uppermost.
+    /// Reads the top. Two words are read one after the other. If the exchange with the result
+    /// succeeds, the count did not change, so nothing was taken, and the address is that of a node
+    /// that is still on top.
     #[inline]
     async fn top<M: Machine>(&self, m: &M) -> Top {
         if m.has_pairs() {
@@ -80,7 +80,7 @@ impl Treiber {
     }
 
     /// # Errors
-    /// What the top was instead.
+    /// Returns the current top if it is not `old`.
     #[inline]
     async fn exchange<M: Machine>(&self, m: &M, old: Top, new: Top) -> Result<(), Top> {
         if m.has_pairs() {
@@ -94,8 +94,7 @@ impl Treiber {
     }
 }
 
-// SAFETY: an exchange that succeeds takes the uppermost node off the list, or puts one on it; it
-// releases and acquires.
+// SAFETY: a successful exchange removes the top node or adds one; it releases and acquires.
 unsafe impl Container for Treiber {
     type Local = ();
 

@@ -39,22 +39,22 @@ impl<C: Container> Words<C> {
     /// Appends a value to a queue, or puts it on a stack.
     ///
     /// # Panics
-    /// When the number is no [value](Container::values).
+    /// When the number is not a [value](Container::values).
     #[inline]
     pub fn put(&self, value: u64) {
-        // SAFETY: it is what this thread keeps of this container.
+        // SAFETY: this thread keeps it for this container.
         unsafe { self.container.put_here(self.locals.mine(), value) };
     }
 
-    /// The first number that is no value.
+    /// Returns the first number that is not a value.
     pub fn values(&self) -> u64 {
         self.container.values()
     }
 
-    /// Takes the first value of a queue, or that on top of a stack; `None` if it is empty.
+    /// Takes the first value of a queue, or the top value of a stack; `None` if it is empty.
     #[inline]
     pub fn take(&self) -> Option<u64> {
-        // SAFETY: it is what this thread keeps of this container.
+        // SAFETY: this thread keeps it for this container.
         unsafe { self.container.take_here(self.locals.mine()) }
     }
 }
@@ -67,19 +67,20 @@ impl<C: Container> Drop for Words<C> {
 }
 
 impl Words<Lcrq> {
-    /// An empty queue with rings of so many cells, a power of two.
+    /// Creates an empty queue whose rings have `cells` cells, a power of two.
     ///
     /// # Panics
-    /// When the size is no power of two.
+    /// When the size is not a power of two.
     #[must_use]
     pub fn with_rings_of(cells: usize) -> Self {
         Self::of(Lcrq::new(&MACHINE, cells))
     }
 
-    /// An empty queue with rings of so many cells, a power of two, for clusters of cores: LCRQ+H.
+    /// Creates a queue whose rings have `cells` cells, a power of two, for clusters of cores:
+    /// LCRQ+H.
     ///
     /// # Panics
-    /// When the size is no power of two.
+    /// When the size is not a power of two.
     #[must_use]
     pub fn with_clusters(cells: usize, clusters: super::Clusters) -> Self {
         Self::of(Lcrq::new(&MACHINE, cells).with_clusters(clusters))
@@ -87,14 +88,14 @@ impl Words<Lcrq> {
 }
 
 impl Default for Words<Treiber> {
-    /// A stack without locks.
+    /// Creates a lock-free stack.
     fn default() -> Self {
         Self::of(Treiber::new())
     }
 }
 
 impl<S: Scheme> Words<Stack<S>> {
-    /// An empty stack under a scheme.
+    /// Creates an empty stack under a scheme.
     #[must_use]
     pub const fn stack(scheme: S) -> Self {
         Self::of(Stack::new(scheme))
@@ -102,20 +103,20 @@ impl<S: Scheme> Words<Stack<S>> {
 }
 
 impl<S: Scheme> Words<Queue<S>> {
-    /// An empty queue under a scheme.
+    /// Creates an empty queue under a scheme.
     #[must_use]
     pub fn queue(scheme: S) -> Self {
         Self::of(Queue::new(&MACHINE, scheme))
     }
 
-    /// An empty queue with a scheme for those who put and one for those who take.
+    /// Creates an empty queue with one scheme for threads that put and one for threads that take.
     #[must_use]
     pub fn queue_of_two(put: S, take: S) -> Self {
         Self::of(Queue::with_two(&MACHINE, put, take))
     }
 }
 
-/// Under a scheme with a server, threads serve the others: one for each part.
+/// Methods for schemes with a server: one thread serves each part.
 ///
 /// ```
 /// use consort_sync::{
@@ -135,20 +136,20 @@ impl<S: ServerScheme, D: Sequential> Words<Object<S, D>>
 where
     Object<S, D>: Container,
 {
-    /// The parts that have a server each.
+    /// Returns the parts, each with its own server.
     pub fn parts(&self) -> &'static [Part] {
         self.container.parts()
     }
 
-    /// Serves all threads with a part, until [`stop`](Self::stop) is called.
+    /// Serves a part to all threads, until [`stop`](Self::stop) is called.
     ///
     /// # Panics
-    /// When a server of the part runs already.
+    /// When a server of the part already runs.
     pub fn run(&self, part: Part) {
         let Ok(()) = block_on_patiently(self.container.run(&MACHINE, part));
     }
 
-    /// Lets the server of a part end. Its operations after that wait for ever.
+    /// Lets the server of a part end. Later operations of the part wait for ever.
     pub fn stop(&self, part: Part) {
         let Ok(()) = block_on(self.container.stop(&MACHINE, part));
     }

@@ -222,7 +222,7 @@ fn slots_are_scanned_in_an_order_of_all() {
     let _ = ShmServer::new(3).with_order(&[0, 1, 1]);
 }
 
-/// Data that is as aligned as its delegate, and so may begin at the same address.
+/// Data as strictly aligned as its delegate, so both may have the same address.
 #[derive(Default)]
 #[repr(align(128))]
 struct Aligned(u64);
@@ -234,7 +234,7 @@ fn a_delegate_may_be_the_data_of_another() {
     assert_eq!(outer.into_inner().into_inner().0, 1);
 }
 
-/// Uses data when it is dropped, and does not take no for an answer.
+/// Uses data when it is dropped, even if the data refuses closures.
 struct UsesIt<'d, S: Serverless>(&'d Delegate<u64, S>);
 
 impl<S: Serverless> Drop for UsesIt<'_, S> {

@@ -1,5 +1,5 @@
-//! Closures whose threads go on meanwhile: each is executed once, in its thread's order; results,
-//! panics, room.
+//! Closures whose threads do not wait: each is executed once, in its thread's order; results,
+//! panics, capacity.
 
 use std::{
     pin::pin,
@@ -27,7 +27,7 @@ for_each_scheme! {
     room_is_bounded,
 }
 
-/// What a thread has had executed: its number and how many before.
+/// The executed closures: each one's thread, and its number in that thread.
 type Log = Vec<(u64, u64)>;
 
 fn closures_are_executed_in_the_order_of_their_thread<D: Applies<Log>, U>(
@@ -115,7 +115,7 @@ fn a_panic_comes_to_whoever_waits<D: Applies<u64>, U>(
     assert!(panic_of(|| _ = refused.wait()).contains("the data is poisoned"));
 }
 
-/// Counts how often it is dropped.
+/// Counts its drops, and panics.
 struct Counted(Arc<AtomicUsize>);
 
 impl Drop for Counted {
@@ -150,7 +150,7 @@ fn refused_closures_are_dropped_once<D: Applies<u64>, U>(
     assert_eq!(data.into_inner(), 0);
 }
 
-/// Uses data when it is dropped, and leaves what that panics with.
+/// Uses data when it is dropped, and records the panic message.
 struct Uses<D: Applies<u64> + 'static>(&'static D, Arc<Mutex<Vec<String>>>);
 
 impl<D: Applies<u64> + 'static> Drop for Uses<D> {
@@ -257,7 +257,7 @@ fn results_are_awaited<D: Applies<u64>, U>(make: impl Fn(u64) -> D, _: impl Fn(u
     assert_eq!(data.into_inner(), 800);
 }
 
-/// While one closure takes its time, threads detach others. At some number they wait.
+/// While one closure takes its time, threads detach others. At some point they must wait.
 fn room_is_bounded<D: Applies<u64>, U>(make: impl Fn(u64) -> D, _: impl Fn(u64) -> U) {
     const THREADS: u64 = 2;
     const EACH: u64 = 20_000;
@@ -304,7 +304,7 @@ fn a_server_executes_what_was_detached_before_it_ends() {
     });
 }
 
-/// A closure that another thread executes must not use data that this other thread holds.
+/// A closure that another thread executes must not use data that the executing thread holds.
 #[test]
 fn a_detached_closure_that_would_wait_for_its_executor_is_refused() {
     within_limit(|| {

@@ -1,4 +1,4 @@
-//! The first line of each public type: a local variable without annotations compiles.
+//! The first line of each public type compiles as a local variable without annotations.
 
 #![expect(unsafe_code, reason = "names the machine of all threads")]
 
@@ -129,7 +129,7 @@ fn objects_of_words() {
     assert_eq!(words.take(), Some(5));
     // SAFETY: only the objects below use it.
     let machine = unsafe { NativeMachine::new() };
-    // Each `Object` is one of these; a `List`, as a `Pile` and a `Count`, is what it is made of.
+    // Each `Object` is one of these; it is made of a `List`, `Pile` or `Count`.
     let (counter, stack) =
         (objects::Counter::new(Locked::new()), objects::Stack::new(Locked::new()));
     let queue = objects::Queue::new(&machine, Locked::new());

@@ -1,5 +1,5 @@
-//! Children that a process forks have no server and get no results of others; locks and delegates
-//! that no thread used at the time work there.
+//! Forked children have no server and get no results from the parent's; locks and delegates that no
+//! thread was using at the time work in them.
 
 use std::{
     env,
@@ -12,10 +12,10 @@ use std::{
 use consort_sandbox::children;
 use consort_sync::{Delegate, Mutex, Server, delegation::CcSynch, locks::HybLock};
 
-/// The environment variable that says that this process is to fork children.
+/// The environment variable that makes this process fork children.
 const FORKS: &str = "TEST_FORKS";
 
-/// Whether a call panics because the process was forked.
+/// Asserts that a call panics because the process was forked.
 fn is_refused<R>(call: impl FnOnce() -> R) {
     let panic = catch_unwind(AssertUnwindSafe(call)).err().expect("a panic");
     let text = panic.downcast_ref::<String>().expect("a message");

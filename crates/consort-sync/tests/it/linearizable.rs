@@ -1,6 +1,6 @@
-//! Histories of every object under every scheme, natively and in simulated schedules at random.
-//! Each is one that a sequential object could have, in an order that respects which operations came
-//! after which (Herlihy and Wing 1990).
+//! Histories of every object under every scheme, natively and in random simulated schedules. Each
+//! must be a history of a sequential object, in an order that respects which operations came after
+//! which (Herlihy and Wing 1990).
 
 #![expect(unsafe_code, reason = "the machine is shared by all tests")]
 
@@ -44,18 +44,18 @@ use self::specifications::{
 const M: NativeMachine = unsafe { NativeMachine::new() };
 
 const MACHINES: [&str; 3] = ["tile-gx36", "xeon-e7-8867l-x8", "opteron-6176-x4"];
-/// Threads of a history and operations of each, natively and simulated; histories of an object.
+/// Threads of a history and operations of each, natively and simulated; histories per object.
 const NATIVE: [u64; 2] = [3, 10];
 const SIMULATED: [u64; 2] = [4, 5];
 const HISTORIES: u64 = 100;
-/// The most servers of an object.
+/// The largest number of servers of an object.
 const PARTS: u32 = 2;
 
 /// An object as its users see it.
 trait Used {
     type Local: Default;
 
-    /// Makes an operation, the `number`-th of all.
+    /// Executes an operation, the `number`-th of all.
     async fn operate<M: Machine>(&self, m: &M, local: &Self::Local, number: u64) -> Operation;
 
     fn end(&mut self);
@@ -67,7 +67,7 @@ impl<C: Container> Used for Contained<C> {
     type Local = C::Local;
 
     async fn operate<M: Machine>(&self, m: &M, local: &C::Local, number: u64) -> Operation {
-        // Half of them; which ones is the same for all objects.
+        // Half of the operations put; the choice is the same for all objects.
         if splitmix64(&mut number.wrapping_mul(7)) % 8 < 4 {
             self.0.put(m, local, number).await.expect("nothing ends it");
             Put(number)
@@ -110,7 +110,7 @@ trait Served {
     async fn stop<M: Machine>(&self, _: &M, _: Part) {}
 }
 
-/// An object that is used as it is.
+/// An object without servers.
 struct Alone<U>(U);
 
 impl<U> Served for Alone<U> {}
@@ -155,7 +155,7 @@ impl<S: ServerScheme, D: Sequential> Served for Contained<Object<S, D>> {
     }
 }
 
-/// The calls and returns of a thread, in the order of a clock that all share.
+/// The calls and returns of a thread, ordered by a clock that all threads share.
 type Events = Vec<(u64, usize, Action<Operation>)>;
 
 /// # Panics
@@ -167,7 +167,7 @@ fn check<S: Specification<Operation = Operation>>(mut events: Events, what: &str
     assert!(WGLChecker::<S>::is_linearizable(history), "{what}: {actions:#?}");
 }
 
-/// The events of a thread, number `thread` of those that have `each` operations.
+/// Returns the events of thread number `thread`; each thread has `each` operations.
 async fn use_it<U: Used, M: Machine>(
     object: &U,
     m: &M,
@@ -222,7 +222,7 @@ fn natively<S: Specification<Operation = Operation>, U: Used + Served + Sync>(
     }
 }
 
-/// Its lines are the simulation's, so the object is not retired.
+/// The object is not retired, because its lines belong to the simulation.
 fn simulated<S: Specification<Operation = Operation>, U: Used + Served>(
     name: &str,
     make: impl Fn(&SimulatedThread) -> U,
@@ -246,7 +246,7 @@ fn simulated<S: Specification<Operation = Operation>, U: Used + Served>(
                 clock.set(clock.get() + 1);
                 clock.get()
             };
-            // The history has room for every number up to the largest, so it stays small.
+            // The history has room for every number up to the largest, so numbers stay small.
             let setting = [u64::from(number - PARTS) + seed % 20, each];
             let events = use_it(object, &m, setting, now, async || m.spin(m.random(100))).await;
             left.set(left.get() - 1);
@@ -258,7 +258,7 @@ fn simulated<S: Specification<Operation = Operation>, U: Used + Served>(
             events
         };
         let all = u32::try_from(threads).expect("few threads") + PARTS;
-        // Some of them share a core where cores have two threads.
+        // Some threads share a core where cores have two hardware threads.
         let placement = (0..all).map(|thread| thread * 5 % 36).collect();
         let machine = machines::Machine::find(machine).expect("a machine that is shipped");
         let simulation = ThreadSimulation::on(machine, 0).placed(placement).seed(seed).explored();
@@ -267,7 +267,7 @@ fn simulated<S: Specification<Operation = Operation>, U: Used + Served>(
     }
 }
 
-/// All objects under a scheme whose threads serve themselves.
+/// All objects under a scheme without a server.
 macro_rules! without_server {
     ($run:ident: $($name:ident, $scheme:expr;)*) => {
         $(#[test] fn $name() {
@@ -357,7 +357,7 @@ macro_rules! all_objects {
 all_objects!(on_threads, natively);
 all_objects!(in_schedules, simulated);
 
-/// What the checker refuses.
+/// Histories that the checker refuses.
 #[test]
 fn some_histories_no_object_has() {
     let is = |operations: &[(usize, Action<Operation>)]| {

@@ -49,7 +49,7 @@ for_each_lock! {
 trait Lock: RawLock + Send + Sync + 'static {}
 impl<R: RawLock + Send + Sync + 'static> Lock for R {}
 
-/// Two numbers that are equal whenever nobody is between the two additions.
+/// Two numbers that are equal unless a thread is between the two additions.
 type Twins = (u64, u64);
 
 fn add_one<R: Lock>(mutex: &Mutex<Twins, R>, within: impl Fn()) {
@@ -79,7 +79,7 @@ fn sixty_four_threads_get_through<R: Lock>() {
     count::<R>(64, 50, || {});
 }
 
-/// Whether a thread sleeps, by its folder in `/proc`.
+/// Returns whether a thread sleeps, by its folder in `/proc`.
 fn is_asleep(thread: &Path) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(thread).join("stat"));
     let stat = stat.expect("the thread is there");
@@ -88,7 +88,7 @@ fn is_asleep(thread: &Path) -> bool {
 }
 
 fn first_come_first_served<R: Lock>() {
-    // A thread that comes may overtake one that waits.
+    // A new thread may overtake a waiting one.
     if [Handoff::NAME, TestAndSet::NAME].contains(&R::NAME) {
         return;
     }
@@ -103,7 +103,7 @@ fn first_come_first_served<R: Lock>() {
                 drop(says);
                 mutex.lock().push(number);
             });
-            // Threads that wait sleep at last.
+            // Waiting threads eventually sleep.
             let who = who.iter().last().expect("its number");
             while !is_asleep(&who) {
                 thread::sleep(Duration::from_millis(1));
@@ -159,7 +159,7 @@ fn locks_nest_and_are_released_in_any_order<R: Lock>() {
             let locks = &locks;
             scope.spawn(move || {
                 for round in 0..100 {
-                    // In one order, so that nobody waits in a circle.
+                    // In one order, so that no threads wait in a circle.
                     let mut guards: Vec<_> = locks.iter().map(Mutex::lock).collect();
                     guards.iter_mut().for_each(|twins| twins.0 += 1);
                     guards.iter_mut().for_each(|twins| twins.1 += 1);
@@ -185,14 +185,14 @@ fn a_lock_that_was_forgotten_may_be_dropped<R: Lock>() {
     }
 }
 
-/// Also if another thread wants it then.
+/// Even if another thread wants it at the same time.
 fn a_thread_does_not_get_a_lock_twice<R: Lock>() {
     let mutex: &Mutex<(), R> = Box::leak(Box::new(Mutex::with(R::NEW, ())));
     let (second, end) = mpsc::channel();
     thread::spawn(move || {
         let _first = mutex.lock();
         thread::spawn(|| {
-            thread::sleep(Duration::from_millis(50)); // until the other one waits
+            thread::sleep(Duration::from_millis(50)); // until the outer thread waits
             drop(mutex.lock());
         });
         let _second = mutex.lock();

@@ -1,4 +1,4 @@
-//! Tests of locks and delegation on this machine and on simulated ones, one module a subject.
+//! Tests of locks and delegation on this machine and on simulated ones, one module per subject.
 #![cfg(not(loom))]
 
 use consort_sandbox as _;

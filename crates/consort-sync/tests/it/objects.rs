@@ -1,4 +1,4 @@
-//! Objects of words under every scheme, against sequential ones.
+//! Objects of words under every scheme, compared with sequential ones.
 
 #![expect(unsafe_code, reason = "the machine is shared by all tests")]
 
@@ -26,13 +26,13 @@ use consort_sync::{
 
 use crate::schemes::{panic_of, within_limit};
 
-// SAFETY: only schemes and objects use it, and each line that is taken here is given back once.
+// SAFETY: only schemes and objects use it, and each line taken here is returned once.
 const M: NativeMachine = unsafe { NativeMachine::new() };
 
 const THREADS: u64 = 4;
 const EACH: u64 = 1_000;
 
-/// The result of a future that does not end early.
+/// Returns the result of a future that does not end early.
 macro_rules! now {
     ($future:expr) => {{
         let Ok(result) = block_on($future);
@@ -40,7 +40,7 @@ macro_rules! now {
     }};
 }
 
-/// Runs `program` on several threads, each with what it keeps.
+/// Runs `program` on several threads, each with its own `L`.
 fn run<L: Default, R: Send>(program: impl Fn(u64, &L) -> R + Sync) -> Vec<R> {
     thread::scope(|scope| {
         let start = |number| {
@@ -52,7 +52,7 @@ fn run<L: Default, R: Send>(program: impl Fn(u64, &L) -> R + Sync) -> Vec<R> {
     })
 }
 
-/// Each value of `fetch_add` is returned once, and in order to each thread.
+/// Each value of `fetch_add` is returned once, and each thread sees ascending values.
 fn counts<S: Scheme + Sync>(counter: &Counter<S>) {
     let seen = run::<[S::Local; 2], _>(|_, local| {
         (0..EACH).map(|_| now!(counter.fetch_add(&M, local, 1))).collect::<Vec<_>>()
@@ -62,7 +62,7 @@ fn counts<S: Scheme + Sync>(counter: &Counter<S>) {
     assert!(all.into_iter().eq(0..THREADS * EACH));
 }
 
-/// What is put is taken once. Returns what each thread has taken, and last what was left.
+/// Each value put is taken once. Returns the values that each thread took, and then the rest.
 fn put_and_take<C: Container + Sync>(container: &C) -> Vec<Vec<u64>> {
     let mut taken = run::<C::Local, _>(|thread, local| {
         let mut taken = Vec::new();
@@ -83,26 +83,26 @@ fn put_and_take<C: Container + Sync>(container: &C) -> Vec<Vec<u64>> {
     taken
 }
 
-/// The values that a thread has put, of those that another one has taken.
+/// Returns the values in `taken` that `thread` put.
 fn of(taken: &[u64], thread: u64) -> impl DoubleEndedIterator<Item = u64> {
     taken.iter().copied().filter(move |value| value >> 16 == thread)
 }
 
-/// A value that a thread pushes below its others comes after them.
+/// Of one thread's values, those pushed later are taken earlier.
 fn stacks<C: Container + Sync>(stack: &C) {
     let taken = put_and_take(stack);
     let left = &taken[taken.len() - 1];
     assert!((0..THREADS).all(|thread| of(left, thread).rev().is_sorted()));
 }
 
-/// The values of each thread come in their order.
+/// The values of each thread are taken in order.
 fn queues<C: Container + Sync>(queue: &C) {
     for taken in put_and_take(queue) {
         assert!((0..THREADS).all(|thread| of(&taken, thread).is_sorted()));
     }
 }
 
-/// All objects under a scheme whose threads serve themselves.
+/// All objects under a scheme without a server.
 fn without_server<S: Serverless + Sync>(scheme: impl Fn() -> S) {
     counts(&Counter::new(scheme()));
     let mut stack = Stack::new(scheme());
@@ -140,7 +140,7 @@ fn with_server<S: ServerScheme + Sync>(scheme: impl Fn() -> S) {
     }
 }
 
-/// Answers past the caches come, and in the order of the operations.
+/// Answers past the caches arrive, and in the order of the operations.
 #[test]
 fn shm_server_that_streams() {
     let scheme = || ShmServer::new(64).with_streaming();
@@ -163,7 +163,7 @@ fn treiber() {
     stack.retire(&M);
 }
 
-/// With small rings threads append new ones all the time, and use them again.
+/// With small rings, threads append new rings all the time and reuse old ones.
 #[test]
 fn lcrq() {
     let clusters = Clusters { of: |thread| thread.0 as usize % 2, wait_ns: 1_000 };
@@ -210,7 +210,7 @@ under! {
     shm_server: with_server, ShmServer::new(64);
 }
 
-/// The same operations on a queue and a stack as on the standard library's, on one thread.
+/// On one thread, a queue and a stack behave like those of the standard library.
 #[test]
 fn one_thread_has_what_it_expects() {
     let (queue, stack) = (Queue::new(&M, CcSynch::new()), Stack::new(HybComb::new()));
@@ -235,7 +235,7 @@ fn larger_numbers_are_no_values() {
     now!(Stack::new(CcSynch::new()).put(&M, &Default::default(), VALUES));
 }
 
-/// The lines that an object gives back are used for the next one, not others.
+/// The lines that one object returns are reused for the next one.
 #[test]
 fn nodes_are_used_again() {
     fn lines_of(a_round: impl Fn()) -> usize {
@@ -267,7 +267,7 @@ fn nodes_are_used_again() {
     assert!(used.iter().all(|&lines| lines < 32), "{used:?}");
 }
 
-/// What boxes hold is dropped once, whether it was taken or left.
+/// A boxed value is dropped once, whether it was taken or not.
 #[test]
 fn boxes_drop_their_values() {
     fn drops<C: Container<Local: Send> + Sync>(boxes: Boxes<Arc<()>, C>) {
@@ -293,7 +293,7 @@ fn boxes_drop_their_values() {
     lcrq.into_iter().for_each(drops);
 }
 
-/// A second one would execute operations beside the first one.
+/// A second server would execute operations concurrently with the first.
 #[test]
 fn there_is_one_server() {
     fn refuses_a_second<S: ServerScheme<Local: Send> + Send + Sync + 'static>(scheme: S) {
@@ -318,7 +318,7 @@ fn there_is_one_server() {
     refuses_a_second(ShmServer::new(2));
 }
 
-/// The second time sends nothing that a later server at the same address could find.
+/// The second stop sends nothing that a later server at the same address could receive.
 #[test]
 fn a_server_may_be_stopped_twice() {
     fn stops<S: ServerScheme<Local: Send> + Sync>(scheme: impl Fn() -> S) {
@@ -364,7 +364,7 @@ static NAMES_CLUSTERS: LazyLock<Words<Lcrq>> = LazyLock::new(|| {
         if !USED.replace(true) {
             (1..=2).for_each(|value| NAMES_CLUSTERS.put(value));
             assert_eq!([(); 2].map(|()| NAMES_CLUSTERS.take()), [Some(1), Some(2)]);
-            (3..=4).for_each(|value| NAMES_CLUSTERS.put(value)); // 4 into a ring of before
+            (3..=4).for_each(|value| NAMES_CLUSTERS.put(value)); // puts 4 into an earlier ring
         }
         0
     };

@@ -1,7 +1,7 @@
-//! Random programs: threads that come and go lock random sets of mutexes of all kinds, in one
-//! order, or try to; some panic while they hold them.
+//! Random programs: short-lived threads lock random sets of mutexes of all kinds in one order, or
+//! try to; some panic while they hold mutexes.
 //!
-//! `TEST_SEED=N` plays one program alone; see `consort_sandbox::seeds`.
+//! `TEST_SEED=N` runs one program only; see `consort_sandbox::seeds`.
 
 use std::{
     panic::resume_unwind,
@@ -24,14 +24,14 @@ use consort_sync::{
 const LIMIT: Duration = Duration::from_secs(60);
 const STEPS: u64 = 300;
 
-/// Two numbers that are equal whenever nobody is between the two additions.
+/// Two numbers that are equal unless a thread is between the two additions.
 type Twins = (u64, u64);
 
 struct OnPurpose;
 
 /// A mutex with any lock.
 trait Any: Sync {
-    /// Uses the data; `false` if it only tries and does not get it.
+    /// Uses the data. Returns `false` if it only tries and fails to lock.
     fn with(&self, tries: bool, use_it: &mut dyn FnMut(&mut Twins)) -> bool;
     fn is_locked(&self) -> bool;
 }
@@ -64,22 +64,22 @@ fn mutex(kind: u64) -> Box<dyn Any> {
 /// Mutexes, and how often each was used.
 struct Program {
     mutexes: Vec<(Box<dyn Any>, AtomicU64)>,
-    /// One of so many sections panics.
+    /// One in this many sections panics.
     panics: u64,
-    /// One of so many acquisitions is an attempt.
+    /// One in this many acquisitions is an attempt.
     tries: u64,
 }
 
 impl Program {
     fn new(random: &mut u64) -> Self {
         let mut below = |end| splitmix64(random) % end;
-        // Of one kind, or of all.
+        // Of one kind, or of all kinds.
         let (kind, step) = (below(6), below(3) / 2);
         let mutexes = (0..=below(6)).map(|number| (mutex(kind + step * number), AtomicU64::new(0)));
         Self { mutexes: mutexes.collect(), panics: 300 + below(2_000), tries: 1 + below(5) }
     }
 
-    /// Locks a random set of the mutexes from number `from` on, and then is in all of them.
+    /// Locks a random set of the mutexes from number `from` on, and holds all of them at once.
     fn section(&self, from: usize, random: &mut u64) {
         let drawn = splitmix64(random);
         let Some((mutex, uses)) = self.mutexes.get(from) else {

@@ -1,7 +1,7 @@
-//! Random programs: threads that come and go use random chains of delegates of all schemes, from
-//! within each other, in one order; some closures panic, and some data is poisoned meanwhile.
+//! Random programs: short-lived threads use random chains of delegates of all schemes, nested in
+//! one order; some closures panic, and some data is poisoned meanwhile.
 //!
-//! `TEST_SEED=N` plays one program alone; see `consort_sandbox::seeds`.
+//! `TEST_SEED=N` runs one program only; see `consort_sandbox::seeds`.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -29,14 +29,14 @@ const LIMIT: Duration = Duration::from_secs(60);
 const STEPS: u64 = 100;
 const KINDS: u64 = 12;
 
-/// Two numbers that are equal whenever nobody is between the two additions.
+/// Two numbers that are equal unless a thread is between the two additions.
 type Twins = (u64, u64);
 
 struct OnPurpose;
 
 /// Data under any scheme.
 trait Any: Sync {
-    /// Uses the data, and returns the text that the closure returns.
+    /// Uses the data, and returns the closure's text.
     fn with(&self, use_it: &mut (dyn FnMut(&mut Twins) -> String + Send)) -> String;
     fn clear_poison(&self);
     fn detach(&self, use_it: Work);
@@ -103,14 +103,14 @@ fn delegate(kind: u64, drawn: u64) -> Box<dyn Any> {
 /// Delegates, and how often each was used.
 struct Program {
     delegates: Vec<(Box<dyn Any>, Arc<AtomicU64>)>,
-    /// One of so many closures panics.
+    /// One in this many closures panics.
     panics: u64,
 }
 
 impl Program {
     fn new(random: &mut u64) -> Self {
         let mut below = |end| splitmix64(random) % end;
-        // Of one kind, or of all.
+        // Of one kind, or of all kinds.
         let (kind, step) = (below(KINDS), below(2));
         let make = |number| (delegate(kind + step * number, below(1 << 32)), Arc::default());
         Self { delegates: (0..=KINDS / 2).map(make).collect(), panics: 500 + kind * 100 }
@@ -141,7 +141,7 @@ impl Program {
         })
     }
 
-    /// A closure for a delegate that some other thread may execute. Sometimes it panics.
+    /// Returns a closure for a delegate, which another thread may execute. Sometimes it panics.
     fn work(&self, number: usize, random: &mut u64) -> Work {
         let (uses, drawn) = (Arc::clone(&self.delegates[number].1), splitmix64(random));
         let panics = drawn.is_multiple_of(self.panics);
@@ -156,7 +156,7 @@ impl Program {
         })
     }
 
-    /// Has closures executed by the way. Waits for one of them.
+    /// Detaches closures or a batch, or submits a closure and waits for it.
     fn detach(&self, random: &mut u64) -> String {
         let drawn = splitmix64(random);
         let number = (drawn >> 8) as usize % self.delegates.len();
@@ -185,7 +185,7 @@ impl Program {
         }
     }
 
-    /// As [`chain`](Self::chain) or [`detach`](Self::detach); mends what it finds poisoned.
+    /// Like [`chain`](Self::chain) or [`detach`](Self::detach), but clears poison.
     fn step(&self, random: &mut u64) {
         match catch_unwind(AssertUnwindSafe(|| self.any(random))) {
             Ok(text) => assert!(text.split_whitespace().rev().is_sorted(), "{text}"),
@@ -223,7 +223,7 @@ fn play(seed: u64) {
     for (number, (delegate, uses)) in program.delegates.iter().enumerate() {
         delegate.clear_poison();
         delegate.with(&mut |twins| {
-            // Read here: until now a server may have executed what was detached.
+            // Read only here: until now a server may have been executing detached closures.
             let uses = uses.load(Relaxed);
             assert_eq!(*twins, (uses, uses), "delegate {number}");
             String::new()

@@ -84,7 +84,7 @@ its_own! {
         S: ServerScheme<Local: Send> + Send + Sync + 'static,
 }
 
-/// What `program` panics with.
+/// Returns the message with which `program` panics.
 pub(crate) fn panic_of(program: impl FnOnce()) -> String {
     let result = catch_unwind(AssertUnwindSafe(program));
     let payload = result.expect_err("it panics");
@@ -92,12 +92,12 @@ pub(crate) fn panic_of(program: impl FnOnce()) -> String {
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-/// Ends a test that does not end by itself.
+/// Fails a test that does not end by itself.
 pub(crate) fn within_limit(program: impl FnOnce() + Send + 'static) {
     run_within_limit(Box::new(program));
 }
 
-/// As [`within_limit`]: compiled once for all programs.
+/// Like [`within_limit`], but compiled once for all programs.
 fn run_within_limit(program: Box<dyn FnOnce() + Send>) {
     let (ended, end) = mpsc::channel();
     let program = thread::spawn(move || {
@@ -109,7 +109,7 @@ fn run_within_limit(program: Box<dyn FnOnce() + Send>) {
     program.join().expect("it ends well");
 }
 
-/// A test for each scheme, which gets a maker of data under it.
+/// Defines a test for each scheme. The test gets a function that creates data under the scheme.
 macro_rules! for_each_scheme {
     ($($test:ident),* $(,)?) => {
         $crate::schemes::for_each_scheme! { @modules [$($test),*]
@@ -153,7 +153,7 @@ macro_rules! for_each_scheme {
 }
 pub(crate) use for_each_scheme;
 
-/// What the makers of data use.
+/// The types that create data.
 pub(crate) mod makers {
     pub(crate) use consort_sync::{
         Delegate, Server,

@@ -42,13 +42,13 @@ impl Service<SimulatedThread> for Counter {
 }
 
 fn simulation(machine: &str, threads: u32, seed: u64) -> ThreadSimulation {
-    // Some of them share a core where cores have two threads.
+    // Some threads share a core where cores have two hardware threads.
     let placement = (0..threads).map(|thread| thread * 5 % 36).collect();
     let machine = Machine::find(machine).expect("a machine that is shipped");
     ThreadSimulation::on(machine, 0).placed(placement).seed(seed)
 }
 
-/// The operations of a thread, whose results are what the counter was.
+/// Returns the results of a thread's operations, which are earlier values of the counter.
 async fn client<S: Scheme>(m: &SimulatedThread, scheme: &S, counter: &Counter) -> Vec<u64> {
     let local = S::Local::default();
     let mut results = Vec::new();
@@ -61,7 +61,7 @@ async fn client<S: Scheme>(m: &SimulatedThread, scheme: &S, counter: &Counter) -
     results
 }
 
-/// Each operation was executed once and saw another value.
+/// Asserts that each operation was executed once and saw a different value.
 fn check(counter: &Counter, results: Vec<Vec<u64>>, first: u64, what: &str) {
     let mut seen: Vec<u64> = results.into_iter().flatten().collect();
     let count = seen.len() as u64;

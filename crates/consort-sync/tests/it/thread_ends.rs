@@ -1,5 +1,5 @@
-//! Locks in the destructors of thread-local variables, in any order with what a thread has of the
-//! machine.
+//! Locks in the destructors of thread-local variables, in any order with the machine's state of the
+//! thread.
 
 use std::{
     cell::RefCell,

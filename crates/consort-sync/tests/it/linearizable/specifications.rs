@@ -9,12 +9,12 @@ use todc_utils::specifications::Specification;
 pub(super) enum Operation {
     Put(u64),
     Take(Option<u64>),
-    /// And the count before.
+    /// With the count before.
     Increment(u64),
 }
 use Operation::{Increment, Put, Take};
 
-/// Sequential objects: what is first and what is last; how often a counter was incremented.
+/// Sequential objects: first in first out, last in first out, and a counter.
 pub(super) struct Fifo;
 pub(super) struct Lifo;
 pub(super) struct Counts;
