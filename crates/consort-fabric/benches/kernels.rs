@@ -1,4 +1,4 @@
-//! Kernels: what it takes to combine two operands that lie in a core's cache.
+//! Kernels: the time to combine two operands that are in a core's cache.
 //!
 //! ```sh
 //! cargo bench -p consort-fabric
@@ -30,7 +30,7 @@ where
     combine::<T, Max>(bencher, bytes, &Max);
 }
 
-/// An operator of a program's own, whose loop the compiler may not vectorize.
+/// A user-defined operator, whose loop the compiler may not vectorize.
 #[divan::bench(args = SIZES)]
 fn closure(bencher: Bencher<'_, '_>, bytes: usize) {
     let modulo = |left: u64, right: u64| (left ^ right) % 1_000_003;

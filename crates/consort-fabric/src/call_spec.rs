@@ -1,13 +1,13 @@
-//! The specification of a call: all that must be the same on all PEs of its team.
+//! The specification of a call: everything that must match on all PEs of its team.
 
 use std::fmt;
 
 use crate::{Collective, OperatorClass, Query, Rank, SyncMode, SyncModes};
 
-/// The specification of a call: all that must match on all PEs of a team. Its text is the call's
-/// name.
+/// The specification of a call: everything that must match on all PEs of a team. Its text is the
+/// call's name.
 ///
-/// It excludes a PE's rank and the addresses of its buffers. The tuner's query is a part of it: see
+/// It excludes a PE's rank and the addresses of its buffers. It includes the tuner's query: see
 /// [`CallSpec::query`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallSpec {
@@ -24,7 +24,7 @@ pub struct CallSpec {
     pub bytes: usize,
     /// The element type's name.
     pub datatype: &'static str,
-    /// Bytes of an element. Where elements are combined, no element is split.
+    /// Bytes of an element. An operation that combines elements never splits one.
     pub element_bytes: usize,
     /// The operator's name; empty for an operation that does not combine.
     pub operator: &'static str,
@@ -32,7 +32,7 @@ pub struct CallSpec {
     pub class: OperatorClass,
     /// Whether the buffers are in symmetric memory, which peers reach without a rendezvous.
     pub symmetric: bool,
-    /// Whether the caller makes other calls while it is pending.
+    /// Whether the caller may make other calls while this one is pending.
     pub nonblocking: bool,
     /// Whether results replace contributions: a PE with a result has its contribution in the
     /// target, and no source.
@@ -40,7 +40,7 @@ pub struct CallSpec {
 }
 
 impl CallSpec {
-    /// A blocking barrier of a team of `pes`.
+    /// Returns a blocking barrier of a team of `pes`.
     #[must_use]
     pub const fn barrier(pes: u32) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl CallSpec {
         }
     }
 
-    /// Whether no PE leaves before all have entered.
+    /// Returns whether no PE leaves before all have entered.
     #[must_use]
     pub fn synchronizes(&self) -> bool {
         self.collective == Collective::Barrier
@@ -71,21 +71,21 @@ impl CallSpec {
         self.sync.entry == SyncMode::All || self.sync.exit == SyncMode::All
     }
 
-    /// Whether its modes take a barrier before the algorithm or after it.
+    /// Returns whether the modes require a barrier before or after the algorithm.
     #[must_use]
     pub fn has_barrier(&self) -> bool {
         let comes_with_data = self.is_private() && self.depends_on_all();
         self.collective != Collective::Barrier && self.asks_for_all() && !comes_with_data
     }
 
-    /// Whether the buffers are the callers' own until they leave, so that nobody sees when data
-    /// moves.
+    /// Returns whether the buffers are private to their callers until they leave, so that no other
+    /// PE sees when data moves.
     #[must_use]
     pub const fn is_private(&self) -> bool {
         !self.symmetric && !self.nonblocking
     }
 
-    /// Whether every PE's result depends on the contributions of all PEs.
+    /// Returns whether every PE's result depends on the contributions of all PEs.
     #[must_use]
     pub const fn depends_on_all(&self) -> bool {
         use Collective::{AllGather, AllReduce, AllToAll, ReduceScatter};
@@ -93,7 +93,7 @@ impl CallSpec {
             && self.bytes > 0
     }
 
-    /// The tuner's query for such a call.
+    /// Returns the tuner's query for such a call.
     #[must_use]
     pub const fn query(&self) -> Query {
         Query {
@@ -107,7 +107,7 @@ impl CallSpec {
     }
 }
 
-/// The blocking call that a query is about: on elements of eight bytes, with root 0.
+/// Converts a query to the blocking call that it is about: on elements of eight bytes, with root 0.
 impl From<&Query> for CallSpec {
     fn from(query: &Query) -> Self {
         Self {

@@ -1,58 +1,57 @@
-//! What may answer a query about a collective: a [`Candidate`].
+//! A [`Candidate`]: a possible answer to a query about a collective.
 //!
 //! It is plain data. The tuner searches candidates without knowing any algorithm; the registry of
 //! algorithms turns a candidate into a plan.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-/// An algorithm and the values of its parameters, by name: `knomial(radix=4)`; of one that is made
-/// of others, these: `two_level(flat,recursive_doubling,knomial(radix=4))`.
+/// An algorithm and its parameters, by name: `knomial(radix=4)`. An algorithm composed of others
+/// also names those: `two_level(flat,recursive_doubling,knomial(radix=4))`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Candidate {
     /// The algorithm's name in its collective's folder.
     pub algorithm: String,
     /// Parameter names and values; units are part of the name.
     pub parameters: BTreeMap<String, u64>,
-    /// The algorithms of its parts, if these are chosen.
+    /// The algorithms of its parts, if they are chosen.
     pub parts: Vec<Candidate>,
 }
 
 impl Candidate {
-    /// An algorithm without parameters.
+    /// Creates a candidate without parameters.
     #[must_use]
     pub fn new(algorithm: &str) -> Self {
         let (parameters, parts) = Default::default();
         Self { algorithm: algorithm.to_owned(), parameters, parts }
     }
 
-    /// The same with one more parameter.
+    /// Adds a parameter.
     #[must_use]
     pub fn with(mut self, parameter: &str, value: u64) -> Self {
         self.parameters.insert(parameter.to_owned(), value);
         self
     }
 
-    /// The same with one more part.
+    /// Adds a part.
     #[must_use]
     pub fn of(mut self, part: Self) -> Self {
         self.parts.push(part);
         self
     }
 
-    /// The value of a parameter, if it is given.
+    /// Returns the value of a parameter, if it is given.
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<u64> {
         self.parameters.get(name).copied()
     }
 
-    /// Its algorithm, with its parts if it is made of some, but without parameters of its own.
+    /// Returns the algorithm with its parts, but without its own parameters.
     #[must_use]
     pub fn named(&self) -> String {
         self.written(self.parts.iter().map(Self::to_string))
     }
 
-    /// The candidate in brief, as tables show it: `shared(chunk=64K)` for
-    /// `shared(chunk_bytes=65536)`.
+    /// Returns a short form for tables: `shared(chunk=64K)` for `shared(chunk_bytes=65536)`.
     #[must_use]
     pub fn brief(&self) -> String {
         let parameter = |(name, &value): (&String, &u64)| match name.strip_suffix(BYTES) {
@@ -83,7 +82,7 @@ impl fmt::Display for Candidate {
     }
 }
 
-/// A text that describes no candidate.
+/// The error for a text that does not describe a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadCandidate(String);
 
@@ -104,7 +103,7 @@ impl std::error::Error for BadCandidate {}
 impl FromStr for Candidate {
     type Err = BadCandidate;
 
-    /// Reads a candidate as it is written, or in brief, as in tables: `chunk=16K` is
+    /// Reads a candidate in its full form or in the short form of tables: `chunk=16K` means
     /// `chunk_bytes=16384`. Spaces may follow commas.
     fn from_str(text: &str) -> Result<Self, BadCandidate> {
         let bad = || BadCandidate(text.to_owned());
@@ -131,15 +130,15 @@ impl FromStr for Candidate {
                 };
             }
         }
-        // Nothing is made of one part: this is a parameter without a value.
+        // No algorithm has exactly one part: this is a parameter without a value.
         if candidate.parts.len() == 1 { Err(bad()) } else { Ok(candidate) }
     }
 }
 
-/// The unit of sizes, at the end of their parameters' names.
+/// The unit of sizes, with which the names of their parameters end.
 const BYTES: &str = "_bytes";
 
-/// A number, and whether its unit says that it is of bytes.
+/// Parses a number; also returns whether it has a unit of bytes.
 fn number(text: &str) -> Option<(u64, bool)> {
     let units = [("B", 0), ("K", 10), ("M", 20)];
     let unit = units.iter().find_map(|(unit, power)| Some((text.strip_suffix(unit)?, power)));
@@ -147,7 +146,7 @@ fn number(text: &str) -> Option<(u64, bool)> {
     Some((text.parse::<u64>().ok()?.checked_mul(1 << power)?, true))
 }
 
-/// What is between commas, but for those in parentheses.
+/// Splits a text at commas, except those in parentheses.
 fn items(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_u32;
     text.split(move |c| {

@@ -5,13 +5,13 @@ use crate::{Nodes, PAIRWISE_BYTES};
 /// The capabilities of a fabric for a call. An algorithm that needs more cannot serve the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Channels in a PE's inbox for one call, each of one cache line.
+    /// The channels in a PE's inbox for one call. Each is one cache line.
     pub inbox_channels: u32,
     /// Bytes of the accumulator, and also of the memory for incoming messages.
     pub scratch_bytes: usize,
     /// Bytes of a PE's message buffer.
     pub buffer_bytes: usize,
-    /// Whether a PE can expose its buffers, so that peers get and put without its help.
+    /// Whether a PE can expose its buffers, so that peers can get and put without its help.
     pub exposes: bool,
     /// Whether a send completes before its receiver takes the message. If not, two PEs that both
     /// first send to each other deadlock.
@@ -19,18 +19,18 @@ pub struct Capabilities {
     /// The longest message that two PEs exchange pairwise, in bytes: at least 8, and at most
     /// [`PAIRWISE_BYTES`].
     pub pairwise_bytes: usize,
-    /// Whether PEs count at each other's counters.
+    /// Whether PEs can add to each other's counters.
     pub counts: bool,
-    /// How the PEs lie on nodes, or on the last-level caches of one.
+    /// How the PEs are placed on nodes, or on the last-level caches of one node.
     pub nodes: Nodes,
-    /// Who takes part in collectives that the fabric itself has.
+    /// Which PEs can use collectives that the fabric provides.
     pub vendor: Vendor,
 }
 
 impl Capabilities {
-    /// Returns the capabilities of a fabric of one node that can do everything but collectives of
-    /// its own, with this much memory: inbox channels, bytes for partial results, and bytes of a
-    /// message buffer.
+    /// Returns the capabilities of a single-node fabric with everything except its own collectives,
+    /// and with this much memory: inbox channels, bytes for partial results, and bytes of a message
+    /// buffer.
     #[must_use]
     pub const fn with_memory(
         inbox_channels: u32,
@@ -51,16 +51,16 @@ impl Capabilities {
     }
 }
 
-/// Who takes part in collectives that a fabric itself has.
+/// The PEs that can use collectives that a fabric provides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Vendor {
     /// Whether the PEs of the team can.
     pub team: bool,
-    /// Whether the first PEs of its nodes can.
+    /// Whether the first PEs of the team's nodes can.
     pub leaders: bool,
 }
 
 impl Vendor {
-    /// Nobody.
+    /// No PEs.
     pub const NONE: Self = Self { team: false, leaders: false };
 }

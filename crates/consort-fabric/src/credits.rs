@@ -4,25 +4,25 @@ use std::future::Future;
 
 use crate::{Local, Op, Rank};
 
-/// The window of a team on machines: the most calls that may be pending at once. Its inboxes have
-/// room for so many, so large teams have a shorter one.
+/// Returns the window of a team: the largest number of calls that may be pending at once. Inboxes
+/// have room for this many, so the window of a large team is shorter.
 #[must_use]
 pub const fn window(pes: usize) -> usize {
     if pes <= 64 { 64 } else { 16 }
 }
 
-/// Who has left a quarter of the window, by a credit for it.
+/// The PEs that have left a quarter of the window, according to a credit for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Credit {
     /// The PE that gives the credit.
     Own,
-    /// That PE, and those whose credits for the quarter it had awaited.
+    /// That PE, and the PEs whose credits for the quarter it had awaited.
     Group,
 }
 
 /// Flow control between calls. Algorithms do not use it.
 pub trait Credits: Local {
-    /// Gives `to` a credit for another quarter of the window of calls, `quarter`.
+    /// Gives `to` a credit for quarter number `quarter` of the window of calls.
     fn credit(&self, to: Rank, credit: Credit, quarter: u64) -> impl Future<Output = Op>;
 
     /// Waits until each of these peers has given such a credit for quarter number `quarter`.

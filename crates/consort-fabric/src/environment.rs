@@ -1,7 +1,7 @@
-//! Environment variables of the user: the one place that decides whether a variable is set.
+//! The user's environment variables. Only this module decides whether a variable is set.
 //!
-//! A shell script unsets a variable for one command by `NAME= command`, so an empty value, or one
-//! of blanks alone, counts as unset.
+//! A shell script unsets a variable for one command with `NAME= command`, so an empty or blank
+//! value counts as unset.
 
 use std::{
     env,
@@ -14,22 +14,22 @@ pub fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !is_blank(value))
 }
 
-/// Whether a value counts as no value.
+/// Returns whether a value counts as unset.
 #[must_use]
 pub fn is_blank(value: &OsStr) -> bool {
     value.as_encoded_bytes().trim_ascii().is_empty()
 }
 
-/// The variables by which launchers other than `consort run` say how many processes they have
-/// started, and which of them a process is: Open MPI; MPICH and Intel MPI; Slurm.
+/// The variables in which launchers other than `consort run` store the number of processes and the
+/// rank: Open MPI; MPICH and Intel MPI; Slurm.
 const LAUNCHERS: [[&str; 2]; 3] = [
     ["OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"],
     ["PMI_SIZE", "PMI_RANK"],
     ["SLURM_STEP_NUM_TASKS", "SLURM_PROCID"],
 ];
 
-/// Returns how many processes another launcher has started, and which of them this is, by the
-/// values of its variables; `None` if no launcher has started this process.
+/// Returns how many processes another launcher has started, and the rank of this one, from the
+/// values of the launcher's variables; `None` if no launcher has started this process.
 #[must_use]
 pub fn launched(value: impl Fn(&str) -> Option<String>) -> Option<(u32, u32)> {
     let number = |name: &str| value(name)?.trim().parse().ok();

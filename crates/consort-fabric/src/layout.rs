@@ -10,8 +10,8 @@ use crate::{Collective, Place, Span};
 pub enum Layout<'l> {
     /// Blocks of equal length, at equal distances.
     Even {
-        /// The distance between the beginnings of two blocks, in bytes; 0 if there is one block for
-        /// all.
+        /// The distance between the beginnings of two blocks, in bytes; 0 if all PEs have the same
+        /// block.
         apart: usize,
         /// The length of a block, in bytes.
         bytes: usize,
@@ -26,14 +26,14 @@ pub enum Layout<'l> {
 }
 
 impl Layout<'_> {
-    /// A single block for all PEs.
+    /// Returns the layout of a single block for all PEs.
     #[must_use]
     pub const fn whole(bytes: usize) -> Self {
         Self::Even { apart: 0, bytes }
     }
 
-    /// The layouts of source and target for a vector variant on blocks of `bytes`, on a PE of a
-    /// team of `pes`. `is_root` is whether the PE is the root. `None` for other collectives.
+    /// Returns the layouts of source and target of a vector variant on blocks of `bytes`, for a PE
+    /// of a team of `pes` that is the root if `is_root`; `None` for other collectives.
     #[inline]
     #[must_use]
     pub fn of_blocks(
@@ -48,7 +48,7 @@ impl Layout<'_> {
         collective.is_vector().then(|| blocks.map(of))
     }
 
-    /// The span of block `index` in the source or the target, by their layouts.
+    /// Returns the span of block `index` in the source or the target, by their layouts.
     ///
     /// # Panics
     /// When no such block is listed.
@@ -59,7 +59,7 @@ impl Layout<'_> {
         Span { place, at, bytes }
     }
 
-    /// Offset and length of block `index`, in bytes.
+    /// Returns the offset and length of block `index`, in bytes.
     ///
     /// # Panics
     /// When no such block is listed.

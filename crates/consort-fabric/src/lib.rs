@@ -1,9 +1,9 @@
 //! The foundation of Consort: the vocabulary of all other crates.
 //!
-//! It has ranks and synchronization modes, the [`Fabric`] that collectives are written on, the
-//! kernels that combine data, and the errors. It also has the vocabulary of tuning: queries,
-//! candidates, and the [`MachineModel`] that cost functions are written over. Nothing here depends on
-//! threads, processes or a network. [`files`] reads what users name, for all crates.
+//! It defines ranks and synchronization modes, the [`Fabric`] for which collectives are written,
+//! the kernels that combine data, the errors, and the vocabulary of tuning: queries, candidates,
+//! and the [`MachineModel`] of cost functions. Nothing here depends on threads, processes or a
+//! network. [`files`] reads the files that users name, for all crates.
 
 mod call_spec;
 mod candidate;

@@ -1,6 +1,6 @@
-//! Which collective's name a text means that is none: MPI's names, and slips of the hand.
+//! Suggests the collective whose name is closest to a misspelt one; knows MPI's names too.
 
-/// The names of MPI's collectives that are not ours without their underscores, and ours.
+/// MPI's names that differ from ours by more than underscores, and our names.
 const OF_MPI: [(&str, &str); 7] = [
     ("bcast", "broadcast"),
     ("exscan", "exclusive_scan"),
@@ -10,14 +10,14 @@ const OF_MPI: [(&str, &str); 7] = [
     ("allgatherv", "all_gather_vector"),
     ("alltoallv", "all_to_all_vector"),
 ];
-/// A text is taken for a name if so many letters are changed at most.
+/// The largest number of changed letters with which a text is taken for a name.
 const SLIPS: usize = 2;
 
-/// The one of `names` that a text most likely means, if there is one.
+/// Returns the one of `names` that a text most likely means, if there is one.
 pub(crate) fn meant(text: &str, names: &[&'static str]) -> Option<&'static str> {
     let asked = letters(text);
     let asked = asked.strip_prefix("mpi").unwrap_or(&asked);
-    // Of short texts a few letters are most.
+    // In short texts, fewer changes are allowed.
     let most = SLIPS.min(asked.len() / 3);
     let ours = names.iter().map(|&name| (letters(name), name));
     let of_mpi = OF_MPI.map(|(name, ours)| (name.to_owned(), ours));
@@ -28,13 +28,13 @@ pub(crate) fn meant(text: &str, names: &[&'static str]) -> Option<&'static str> 
         .map(|(_, name)| name)
 }
 
-/// The letters of a text, all small.
+/// Returns the letters and digits of a text in lower case.
 fn letters(text: &str) -> String {
     text.chars().filter(char::is_ascii_alphanumeric).map(|one| one.to_ascii_lowercase()).collect()
 }
 
-/// How many letters are put in, taken out or changed to make one text of the other (Levenshtein
-/// 1966).
+/// Returns how many letters must be inserted, deleted or changed to turn one text into the other
+/// (Levenshtein 1966).
 fn changes(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (index, letter) in one.bytes().enumerate() {

@@ -2,37 +2,37 @@
 
 use crate::{LINE_PAYLOAD_BYTES, Nodes};
 
-/// The costs of a machine, in the few numbers that cost functions use.
+/// The costs of a machine, as the few numbers that cost functions use.
 ///
-/// Times are in nanoseconds, bandwidths in bytes a nanosecond (that is, GB/s).
+/// Times are in nanoseconds, bandwidths in bytes per nanosecond (that is, GB/s).
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineModel {
     /// The transfer of one cache line from one core's cache to another's, one way.
     pub transfer_ns: f64,
-    /// The additional time of each line of a message after the first.
+    /// The additional time for each line of a message after the first.
     pub next_line_ns: f64,
     /// The overhead of a call, and of each message that it sends or receives.
     pub overhead_ns: f64,
-    /// The bandwidth of copying within a core's own caches.
+    /// The bandwidth of a copy within a core's own caches.
     pub copy_gbps: f64,
-    /// The bandwidth of copying a buffer that another core has just written.
+    /// The bandwidth of a copy of a buffer that another core has just written.
     pub pull_gbps: f64,
-    /// What a get takes besides a transfer and the bandwidth: where memory is not shared, the owner
-    /// answers it.
+    /// The cost of a get in addition to a transfer and the bandwidth: if memory is not shared, the
+    /// owner answers it.
     pub get_ns: f64,
     /// The time to switch a core to the next PE, where PEs outnumber cores.
     pub switch_ns: f64,
-    /// The total bandwidth at which one core's data is read by many cores at once.
+    /// The total bandwidth at which many cores at once read the data of one core.
     pub serve_gbps: f64,
     /// The number of cores that the job may use.
     pub cores: u32,
-    /// How PEs lie on nodes, or on parts of one with a cache each, if there are several, and the
-    /// model inside of one; this one is then of what is between them.
+    /// If PEs are on several nodes, or on several caches of one node: their placement, and the
+    /// model within one of them. This model then describes the costs between them.
     pub inside: Option<(Nodes, Box<Self>)>,
 }
 
 impl MachineModel {
-    /// A multicore of the 2020s without measurements.
+    /// Returns a typical multicore of the 2020s, without measurements.
     #[must_use]
     pub const fn typical(cores: u32) -> Self {
         Self {
@@ -49,9 +49,9 @@ impl MachineModel {
         }
     }
 
-    /// Multicores of this model, between which messages take a typical network without
-    /// measurements: a message some 10 us, and 20 Gbit a second, of which messages in lines reach a
-    /// part. (Measured over Open MPI and TCP.) Its PEs lie on them like this.
+    /// Returns a model of several such multicores with a typical network between them, without
+    /// measurements: about 10 us per message, and 20 Gbit/s, of which messages in lines reach a
+    /// part. (Measured over Open MPI and TCP.) `nodes` is the placement of the PEs.
     #[must_use]
     pub fn between(self, nodes: Nodes) -> Self {
         Self {
@@ -67,48 +67,49 @@ impl MachineModel {
         }
     }
 
-    /// A multicore of this model whose PEs lie on last-level caches like this. A transfer within a
-    /// cache takes half as long. (Assumed; on processors of both makers the ratio is 2 to 4.)
+    /// Returns a multicore of this model whose PEs are placed on last-level caches as in `caches`.
+    /// Transfers within a cache take half as long. (Assumed; on processors of both vendors the
+    /// ratio is 2 to 4.)
     #[must_use]
     pub fn between_caches(self, caches: Nodes) -> Self {
         let inside = Self { transfer_ns: self.transfer_ns / 2.0, ..self.clone() };
         Self { inside: Some((caches, Box::new(inside))), ..self }
     }
 
-    /// How many PEs of a team of `pes` share each core.
+    /// Returns how many PEs of a team of `pes` share each core.
     #[must_use]
     pub fn pes_a_core(&self, pes: u32) -> f64 {
         f64::from(pes) / self.cores_of(pes)
     }
 
-    /// How many cores a team of `pes` uses.
+    /// Returns how many cores a team of `pes` uses.
     #[must_use]
     pub fn cores_of(&self, pes: u32) -> f64 {
         f64::from(self.cores.min(pes).max(1))
     }
 
-    /// Whether PEs of a team of `pes` share cores.
+    /// Returns whether PEs of a team of `pes` share cores.
     #[must_use]
     pub const fn is_shared(&self, pes: u32) -> bool {
         pes > self.cores
     }
 
-    /// The time to write, or read, the cache lines of a message of `bytes`.
+    /// Returns the time to write, or read, the cache lines of a message of `bytes`.
     #[must_use]
     pub fn lines_ns(&self, bytes: f64) -> f64 {
         lines(bytes) * self.next_line_ns
     }
 
-    /// The same for the lines after the first.
+    /// Returns the same for the lines after the first.
     #[must_use]
     pub fn later_lines_ns(&self, bytes: f64) -> f64 {
         (lines(bytes) - 1.0) * self.next_line_ns
     }
 
-    /// The time of a message of `bytes` in a row of calls that overlap. A word shares its line with
-    /// those of the next calls. The first lines of a longer message follow each other at a third of
-    /// a transfer, until the processors prefetch the rest. (Measured, two PEs far apart, in
-    /// transfers a call: 8 B 0.39, 64 B 1.5, 256 B 2.5.)
+    /// Returns the time per message of `bytes` in a series of overlapping calls. A word shares its
+    /// line with those of the next calls. The first lines of a longer message follow each other at
+    /// a third of a transfer, until the processors prefetch the rest. (Measured, two PEs far apart,
+    /// in transfers per call: 8 B 0.39, 64 B 1.5, 256 B 2.5.)
     #[must_use]
     pub fn streamed_ns(&self, bytes: f64) -> f64 {
         if bytes <= 8.0 {
@@ -118,15 +119,15 @@ impl MachineModel {
         self.transfer_ns * (0.5 + lines.min(8.0) / 3.0) + (lines - 8.0).max(0.0) * self.next_line_ns
     }
 
-    /// The time in which `readers` each pull `bytes` from one core at once. It is limited by the
-    /// bandwidth of one reader, or by the total bandwidth of the core's data.
+    /// Returns the time in which `readers` each pull `bytes` from one core at once. It is limited
+    /// by the bandwidth of one reader, or by the total bandwidth of the core's data.
     #[must_use]
     pub fn pulled_ns(&self, bytes: f64, readers: f64) -> f64 {
         self.get_ns + (bytes / self.pull_gbps).max(readers * bytes / self.serve_gbps)
     }
 
-    /// The time of a chain of `hops` dependent messages among `pes` PEs. A hop is a transfer, or,
-    /// where PEs outnumber cores, a turn of the scheduler that runs every PE once.
+    /// Returns the time of a chain of `hops` dependent messages among `pes` PEs. A hop is a
+    /// transfer or, if PEs outnumber cores, a turn of the scheduler that runs every PE once.
     #[must_use]
     pub fn hops_ns(&self, hops: f64, pes: u32) -> f64 {
         if self.is_shared(pes) {
@@ -138,7 +139,7 @@ impl MachineModel {
     }
 }
 
-/// The number of cache lines of a message.
+/// Returns the number of cache lines of a message.
 fn lines(bytes: f64) -> f64 {
     (bytes / LINE_PAYLOAD_BYTES as f64).ceil().max(1.0)
 }

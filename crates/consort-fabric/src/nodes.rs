@@ -1,41 +1,41 @@
 //! Nodes: groups of PEs that are nearer to each other than to the rest.
 //!
-//! A size of 0 counts as 1. So no division has to test its divisor: a compiler may move such a test
-//! before the one of the variant, where it reads bytes that [`Nodes::One`] does not have. That does
-//! no harm, but tools that look for uses of uninitialized memory report it.
+//! A size of 0 counts as 1. So no division has to check its divisor: a compiler may move such a
+//! check before the check of the variant, where it reads bytes that [`Nodes::One`] does not have.
+//! That is harmless, but tools that look for uses of uninitialized memory report it.
 
-/// How the PEs of a team lie on nodes.
+/// The placement of a team's PEs on nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Nodes {
-    /// All on one; also where nothing is known of nodes, or they have another form than these.
+    /// All on one node; also if nothing is known of nodes, or their form is none of these.
     #[default]
     One,
-    /// So many PEs of successive ranks on each node, and the rest on the last.
+    /// This number of consecutive ranks on each node, and the rest on the last.
     Blocks(u32),
-    /// PEs dealt in turn to so many nodes.
+    /// PEs dealt in turn to this number of nodes.
     InTurn(u32),
 }
 
 /// PEs of a team whose ranks are equally far apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
-    /// The rank of the first.
+    /// The rank of the first PE.
     pub first: u32,
-    /// The distance from one to the next.
+    /// The distance between consecutive ranks.
     pub stride: u32,
-    /// How many they are.
+    /// The number of PEs.
     pub count: u32,
 }
 
 impl Ranks {
-    /// The rank in the team of the PE of this index.
+    /// Returns the rank in the team of the PE with this index.
     #[inline(always)]
     #[must_use]
     pub const fn rank(self, index: u32) -> u32 {
         self.first + index * self.stride
     }
 
-    /// The index of a PE by its rank in the team; `None` if it is not one of these.
+    /// Returns the index of a PE by its rank in the team; `None` if it is not one of these PEs.
     #[must_use]
     pub const fn index(self, rank: u32) -> Option<u32> {
         if rank < self.first || !(rank - self.first).is_multiple_of(self.stride) {
@@ -47,10 +47,10 @@ impl Ranks {
 }
 
 impl Nodes {
-    /// The form of nodes of which this is the node of each PE, in the order of ranks.
+    /// Returns the form of a placement from the node of each PE, in rank order.
     #[must_use]
     pub fn of(nodes: &[u32]) -> Self {
-        // A number for each node, in the order in which PEs come to be on it.
+        // A number for each node, in the order in which they first appear.
         let mut numbers = Vec::new();
         let mut number = |node: &u32| match numbers.iter().position(|known| known == node) {
             Some(at) => at,
@@ -71,13 +71,13 @@ impl Nodes {
         forms.into_iter().find(|&form| is(form)).unwrap_or_default()
     }
 
-    /// The first form by which the PEs of a team of `pes` lie in the same way.
+    /// Returns the first form with the same placement of a team of `pes`.
     #[must_use]
     pub fn of_team(self, pes: u32) -> Self {
         Self::of(&(0..pes).map(|pe| self.node(pe)).collect::<Vec<_>>())
     }
 
-    /// The number of nodes of a team of `pes` PEs.
+    /// Returns the number of nodes of a team of `pes` PEs.
     #[must_use]
     pub fn count(self, pes: u32) -> u32 {
         match self {
@@ -87,7 +87,7 @@ impl Nodes {
         }
     }
 
-    /// The node of a PE.
+    /// Returns the node of a PE.
     #[must_use]
     pub const fn node(self, pe: u32) -> u32 {
         match self {
@@ -97,7 +97,7 @@ impl Nodes {
         }
     }
 
-    /// The place of a PE among those of its node.
+    /// Returns the index of a PE among those of its node.
     #[must_use]
     pub const fn place(self, pe: u32) -> u32 {
         match self {
@@ -107,7 +107,7 @@ impl Nodes {
         }
     }
 
-    /// The PEs of a node, in a team of `pes`.
+    /// Returns the PEs of a node, in a team of `pes`.
     ///
     /// # Panics
     /// When there is no such node.
@@ -128,8 +128,8 @@ impl Nodes {
         }
     }
 
-    /// The PEs that have the same place on each node, in a team of `pes`; `None` if some node has
-    /// no such place.
+    /// Returns the PEs with the same index on each node, in a team of `pes`; `None` if some node
+    /// has no such PE.
     ///
     /// # Panics
     /// When the team has no PEs.
@@ -146,7 +146,7 @@ impl Nodes {
     }
 }
 
-/// A size that may be divided by.
+/// Returns a nonzero divisor.
 const fn at_least_one(size: u32) -> u32 {
     if size == 0 { 1 } else { size }
 }
@@ -155,7 +155,7 @@ const fn at_least_one(size: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// A form is found again by the nodes of its PEs.
+    /// A form is recognized from the nodes of its PEs.
     #[test]
     fn forms_are_found() {
         for pes in 1..20 {
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// The members of all nodes are all PEs, each once, and who has a place is at it.
+    /// The members of all nodes are all PEs, each once, and each PE is at its place.
     #[test]
     fn every_pe_is_on_a_node_once() {
         let forms = |most| {

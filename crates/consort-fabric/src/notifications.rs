@@ -3,8 +3,8 @@
 //! [`Notifications`] is a PE's view for as long as it takes part. In contrast, a
 //! [`Fabric`](crate::Fabric) is the view of one call. Each PE has a buffer that all peers read,
 //! separate from the message buffer of collectives. A PE that has filled its buffer notifies the
-//! peers that are to read it, and fills it again once they have acknowledged. So at most one
-//! notification is in flight from a PE to a peer, and one place for each sender suffices.
+//! peers that must read it, and fills it again after they have acknowledged. So at most one
+//! notification is in flight from a PE to a peer, and one slot for each sender suffices.
 //!
 //! On the Intel SCC a notification is an interrupt (Petrović 2015, section 3.2). On a machine
 //! without interrupts it waits until the PE polls.
@@ -18,28 +18,28 @@ use crate::{Op, Rank};
 pub struct Notification {
     /// The PE whose buffer holds the block.
     pub from: Rank,
-    /// The number among the notifications of that PE, from 1 on.
+    /// The number among the notifications of that PE, counted from 1.
     pub number: u64,
     /// The PE that broadcasts the message.
     pub source: Rank,
-    /// The number among the messages of the source, from 0 on.
+    /// The number among the messages of the source, counted from 0.
     pub message: u64,
     /// The offset of the block in the message, in bytes.
     pub at: usize,
     /// The length of the block, in bytes.
     pub bytes: usize,
-    /// How the message goes on after the block.
+    /// How the message continues after the block.
     pub then: Then,
 }
 
-/// How a message goes on after a block.
+/// How a message continues after a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// More blocks of the message follow.
     More,
     /// The message is complete; another one may follow.
     Message,
-    /// Nothing follows: the source leaves. There is no block then.
+    /// Nothing follows: the source leaves. There is then no block.
     Nothing,
 }
 
@@ -48,11 +48,11 @@ pub enum Then {
 pub enum Event {
     /// A notification has arrived: a peer's buffer holds a block for this PE.
     Notification(Notification),
-    /// A peer has acknowledged the notification in question.
+    /// A peer has acknowledged the notification that the caller named.
     Acknowledged,
 }
 
-/// A PE's part in asynchronous broadcasts, which only their source calls.
+/// A PE's part in asynchronous broadcasts, which only the source of a message calls.
 ///
 /// # Ordering
 /// Everything before a `notify` or `acknowledge` happens before everything after the `wait`,
@@ -61,20 +61,20 @@ pub enum Event {
 /// # Errors
 /// Every operation fails with [`Poisoned`](crate::Poisoned) once the job has failed, and only then.
 pub trait Notifications {
-    /// The PE's rank.
+    /// Returns the PE's rank.
     fn rank(&self) -> Rank;
-    /// How many PEs there are.
+    /// Returns how many PEs there are.
     fn size(&self) -> u32;
-    /// The size of a PE's buffer, in bytes.
+    /// Returns the size of a PE's buffer, in bytes.
     fn buffer_bytes(&self) -> usize;
 
-    /// Copies `data` from the own memory into the own buffer. `notification` describes the data.
+    /// Copies `data` from private memory into the PE's own buffer. `notification` describes it.
     fn fill(&self, notification: &Notification, data: &[u8]) -> impl Future<Output = Op>;
 
-    /// Copies the first `bytes` of a peer's buffer into the own one.
+    /// Copies the first `bytes` of a peer's buffer into the PE's own.
     fn relay(&self, from: Rank, bytes: usize) -> impl Future<Output = Op>;
 
-    /// Copies the beginning of a buffer, a peer's or the own one, into the own memory.
+    /// Copies the beginning of a buffer, a peer's or the PE's own, into private memory.
     fn fetch(&self, from: Rank, data: &mut [u8]) -> impl Future<Output = Op>;
 
     /// Sends `notification` to all of `to`, simultaneously as far as the machine can.
@@ -84,13 +84,13 @@ pub trait Notifications {
     /// it.
     fn acknowledge(&self, to: Rank, number: u64) -> impl Future<Output = Op>;
 
-    /// Whether PE `by` has acknowledged the own notification `number`.
+    /// Returns whether PE `by` has acknowledged this PE's notification `number`.
     fn is_acknowledged(&self, by: Rank, number: u64) -> impl Future<Output = Op<bool>>;
 
     /// Takes a notification, if there is one.
     fn poll(&self) -> impl Future<Output = Op<Option<Notification>>>;
 
-    /// Waits for a notification and takes it. If `of` is given, the wait also ends, when there is
-    /// no notification, once that peer has acknowledged the own notification of that number.
+    /// Waits for a notification and takes it. If `of` is given and there is no notification, the
+    /// wait also ends once that peer has acknowledged this PE's notification of that number.
     fn wait(&self, of: Option<(Rank, u64)>) -> impl Future<Output = Op<Event>>;
 }

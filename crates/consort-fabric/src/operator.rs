@@ -3,10 +3,10 @@
 use std::{fmt, str::FromStr};
 
 /// Plain old data: any bit pattern is a value, and there is no padding. Slices and symmetric memory
-/// hold such elements alone.
+/// contain only such elements.
 ///
 /// All integers and floats, arrays of plain data, and structs that derive `bytemuck::Pod` are plain
-/// data. The trait has no methods of its own: every `bytemuck::Pod` is one, and no other type.
+/// data. The trait adds no methods: exactly the types that implement `bytemuck::Pod` implement it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not plain data, which slices and symmetric memory consist of",
     label = "not plain data",
@@ -22,7 +22,7 @@ pub trait Pod: bytemuck::Pod {}
 #[diagnostic::do_not_recommend]
 impl<T: bytemuck::Pod> Pod for T {}
 
-/// The class of an operator, by which algorithms are chosen.
+/// The class of an operator, on which the choice of algorithm depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OperatorClass {
     /// Associative and commutative.
@@ -40,7 +40,7 @@ impl fmt::Display for OperatorClass {
     }
 }
 
-/// A text that names no operator class.
+/// The error for a text that does not name an operator class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownClass(String);
 
@@ -68,8 +68,8 @@ impl FromStr for OperatorClass {
 /// An associative binary operator on elements of type `T`.
 ///
 /// Implemented by [`Sum`], [`Product`], [`Min`], [`Max`], [`BitAnd`], [`BitOr`], [`BitXor`] for the
-/// types that have them and, element by element, for arrays of those. Also by every
-/// `Fn(T, T) -> T + Sync`, which is taken to be associative but not commutative.
+/// types that support them and, element by element, for arrays of those. Also implemented by every
+/// `Fn(T, T) -> T + Sync`, which is assumed to be associative but not commutative.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not combine values of `{T}`",
     label = "not an operator on `{T}`",
@@ -81,14 +81,14 @@ impl FromStr for OperatorClass {
 pub trait Operator<T>: Sync {
     /// Whether operands may be exchanged.
     const CLASS: OperatorClass;
-    /// The operator's name, for messages. Those of the operators here are for what computes the
-    /// same: a library of the fabric may combine in place of [`Self::apply`](Operator::apply).
+    /// The operator's name, for messages. Only an operator that computes the same may reuse a name
+    /// from here: a library of the fabric may combine in place of [`Self::apply`](Operator::apply).
     const NAME: &'static str;
-    /// `left` combined with `right`.
+    /// Combines `left` with `right`.
     fn apply(&self, left: T, right: T) -> T;
 
-    /// Shows `visitor` the operator on the type that it works on in the end: for an operator on
-    /// arrays, that on their numbers, so that many short arrays are one loop.
+    /// Calls `visitor` with the operator on its basic type: for an operator on arrays, the operator
+    /// on their numbers, so that many short arrays are one loop.
     #[doc(hidden)]
     #[inline]
     fn visit<'o, V: Visitor<'o>>(&'o self, visitor: V) -> V::Output
@@ -100,10 +100,10 @@ pub trait Operator<T>: Sync {
     }
 }
 
-/// What takes any operator on plain data.
+/// A function of any operator on plain data.
 #[doc(hidden)]
 pub trait Visitor<'o> {
-    /// What it makes of the operator.
+    /// The result for the operator.
     type Output;
     /// Takes the operator.
     fn operator<T: Pod, O: Operator<T>>(self, operator: &'o O) -> Self::Output;
@@ -166,9 +166,9 @@ macro_rules! operators {
 }
 
 operators! {
-    /// Addition; integers wrap around at their width. Of several NaNs, any may be the result.
+    /// Addition; integers wrap around. If operands are NaNs, the result may be any of them.
     Sum: |a, b| a.wrapping_add(b), float a + b;
-    /// Multiplication; integers wrap around at their width. Of several NaNs, any may be the result.
+    /// Multiplication; integers wrap around. If operands are NaNs, the result may be any of them.
     Product: |a, b| a.wrapping_mul(b), float a * b;
     /// The smaller. For floats this is `minimumNumber` of IEEE 754-2019: -0 is smaller than +0, a
     /// number is preferred to a NaN, and two NaNs give the type's `NAN`. All PEs get the same bits.
@@ -176,11 +176,11 @@ operators! {
     /// The larger. For floats this is `maximumNumber` of IEEE 754-2019: +0 is larger than -0, a
     /// number is preferred to a NaN, and two NaNs give the type's `NAN`. All PEs get the same bits.
     Max: |a, b| a.max(b), float a.maximum_number(b);
-    /// Bitwise and; of `bool`, whether all are true.
+    /// Bitwise and; for `bool`, whether all are true.
     BitAnd: |a, b| a & b, bool a & b;
-    /// Bitwise or; of `bool`, whether any is true.
+    /// Bitwise or; for `bool`, whether any is true.
     BitOr: |a, b| a | b, bool a | b;
-    /// Bitwise exclusive or; of `bool`, whether an odd number is true.
+    /// Bitwise exclusive or; for `bool`, whether an odd number is true.
     BitXor: |a, b| a ^ b, bool a ^ b;
 }
 

@@ -1,6 +1,6 @@
-//! Random numbers from a seed: the same ones each time.
+//! Reproducible random numbers from a seed.
 
-/// The next number of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014). Every state is a seed.
+/// Returns the next SplitMix64 number (Steele, Lea and Flood, OOPSLA 2014). Any state is a seed.
 #[inline]
 pub const fn splitmix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

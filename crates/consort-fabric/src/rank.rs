@@ -2,19 +2,19 @@
 
 use std::{fmt, num::TryFromIntError};
 
-/// The number of a PE within its team, from 0 to the team's size less one.
+/// The number of a PE within its team, from 0 to the team's size minus one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank(pub u32);
 
 impl Rank {
-    /// The rank as an index into an array with one element a PE.
+    /// Returns the rank as an index into an array with one element per PE.
     #[inline]
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The rank `distance` after this one in a team of `pes`, wrapping around.
+    /// Returns the rank `distance` after this one in a team of `pes`, wrapping around.
     #[must_use]
     pub const fn plus(self, distance: u64, pes: u32) -> Self {
         let sum = (self.0 as u64 + distance % pes as u64) % pes as u64;
@@ -23,7 +23,7 @@ impl Rank {
     }
 }
 
-/// The rank of an index, as of an array with one element a PE.
+/// Converts an index of an array with one element per PE.
 ///
 /// ```
 /// # use consort_fabric::Rank;

@@ -2,11 +2,11 @@
 
 use crate::{Collective, Kernel, Rank};
 
-/// The result of PE `me` in a team of `pes`, if it receives any. Contributions are combined in the
-/// order of the ranks.
+/// Returns the result of PE `me` in a team of `pes`, if it receives any. Contributions are combined
+/// in rank order.
 ///
-/// `block(rank, index)` is block `index` of the contribution of PE `rank`; all blocks have one
-/// length.
+/// `block(rank, index)` returns block `index` of the contribution of PE `rank`; all blocks have the
+/// same length.
 ///
 /// # Panics
 /// When a collective that combines has no kernel.

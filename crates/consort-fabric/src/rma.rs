@@ -6,14 +6,14 @@ use crate::{Channel, Local, Messages, Op, Place, Rank, Signal, Span, Step};
 
 /// Gets and puts on a peer's memory.
 ///
-/// A `put` happens before all that follows the receipt of a message that its caller sends after a
-/// [`Rma::fence`]. Nothing else is ordered.
+/// A `put` happens before everything that follows the receipt of a message that its caller sends
+/// after a [`Rma::fence`]. Nothing else is ordered.
 pub trait Rma: Local {
-    /// A handle on a peer's memory: reached directly, or attached.
+    /// A handle to a peer's memory: reached directly, or attached.
     type Remote: Send;
 
-    /// A handle on a peer's memory that can be reached without a rendezvous: on a span of the
-    /// symmetric heap, of the message buffer, or of the call's buffers where those are in symmetric
+    /// Returns a handle to memory of a peer that can be reached without a rendezvous: a span of the
+    /// symmetric heap, of the message buffer, or of the call's buffers if those are in symmetric
     /// memory.
     ///
     /// # Panics
@@ -21,10 +21,10 @@ pub trait Rma: Local {
     /// peer's memory is. A call in symmetric memory has both its buffers on every PE.
     fn reach(&self, peer: Rank, span: Span) -> Self::Remote;
 
-    /// `target = remote[at ..]`.
+    /// Gets: `target = remote[at ..]`.
     fn get(&self, remote: &Self::Remote, at: usize, target: Span) -> impl Future<Output = Op>;
 
-    /// `target = left (op) remote[at ..]` with the call's operator.
+    /// Gets and combines: `target = left (op) remote[at ..]` with the call's operator.
     fn get_combine(
         &self,
         remote: &Self::Remote,
@@ -33,11 +33,11 @@ pub trait Rma: Local {
         target: Span,
     ) -> impl Future<Output = Op>;
 
-    /// `remote[at ..] = source`.
+    /// Puts: `remote[at ..] = source`.
     fn put(&self, remote: &Self::Remote, at: usize, source: Span) -> impl Future<Output = Op>;
 
-    /// `remote[at ..] = source`, then a signal to the 64-bit word at heap offset `word` of the same
-    /// PE. A PE that sees the signal sees the data.
+    /// Puts `remote[at ..] = source`, then signals the 64-bit word at heap offset `word` of the
+    /// same PE. A PE that sees the signal sees the data.
     fn put_signal(
         &self,
         remote: &Self::Remote,
@@ -47,8 +47,8 @@ pub trait Rma: Local {
         how: Signal,
     ) -> impl Future<Output = Op>;
 
-    /// `remote[at ..] = source`, then the signal that this PE has reached `step`, to the PE whose
-    /// memory it is. A PE that sees the signal sees the data. Equivalent to a put, a fence and a
+    /// Puts `remote[at ..] = source`, then signals the owner of the memory, `to`, that this PE has
+    /// reached `step`. A PE that sees the signal sees the data. Equivalent to a put, a fence and a
     /// signal; a network that bundles them sends one message.
     fn put_notify(
         &self,
@@ -75,10 +75,10 @@ pub trait Rma: Local {
     fn quiet(&self) -> impl Future<Output = Op>;
 }
 
-/// The panic of [`Rma::reach`] in every fabric.
+/// Panics for [`Rma::reach`] in every fabric.
 ///
 /// # Panics
-/// Always: with the span that `rank` asked for, and why it cannot be reached.
+/// Always, with the span that `rank` requested and why it cannot be reached.
 #[cold]
 pub fn not_reached(rank: Rank, peer: Rank, span: Span) -> ! {
     let Span { place, at, bytes } = span;

@@ -27,49 +27,49 @@ pub enum Place {
 pub struct Span {
     /// The buffer.
     pub place: Place,
-    /// Offset from the buffer's beginning, in bytes.
+    /// The offset from the buffer's beginning, in bytes.
     pub at: usize,
-    /// Length in bytes.
+    /// The length in bytes.
     pub bytes: usize,
 }
 
 impl Span {
-    /// A part of the caller's contribution.
+    /// Returns a part of the caller's contribution.
     #[inline]
     #[must_use]
     pub const fn source(at: usize, bytes: usize) -> Self {
         Self { place: Place::Source, at, bytes }
     }
 
-    /// A part of the caller's result.
+    /// Returns a part of the caller's result.
     #[inline]
     #[must_use]
     pub const fn target(at: usize, bytes: usize) -> Self {
         Self { place: Place::Target, at, bytes }
     }
 
-    /// The first `bytes` of the memory for partial results.
+    /// Returns the first `bytes` of the memory for partial results.
     #[inline]
     #[must_use]
     pub const fn accumulator(bytes: usize) -> Self {
         Self { place: Place::Accumulator, at: 0, bytes }
     }
 
-    /// The first `bytes` of the memory for an incoming message.
+    /// Returns the first `bytes` of the memory for an incoming message.
     #[inline]
     #[must_use]
     pub const fn incoming(bytes: usize) -> Self {
         Self { place: Place::Incoming, at: 0, bytes }
     }
 
-    /// A part of the message buffer.
+    /// Returns a part of the message buffer.
     #[inline]
     #[must_use]
     pub const fn buffer(at: usize, bytes: usize) -> Self {
         Self { place: Place::Buffer, at, bytes }
     }
 
-    /// A part of the symmetric heap.
+    /// Returns a part of the symmetric heap.
     #[inline]
     #[must_use]
     pub const fn heap(at: usize, bytes: usize) -> Self {

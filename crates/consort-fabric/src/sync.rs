@@ -12,11 +12,11 @@ pub enum SyncMode {
     /// has left.
     None,
     /// Entry: a PE's buffers are not accessed before it enters. Exit: when a PE leaves, its buffers
-    /// are its own again and hold its result.
+    /// belong to it again and hold its result.
     Mine,
     /// Entry: no data moves until all PEs have entered. Exit: no PE leaves before all data has
-    /// moved. In a blocking call on values or slices nobody else sees their data move, so either
-    /// means that no PE leaves before all have entered.
+    /// moved. In a blocking call on values or slices no other PE sees data move, so either means
+    /// that no PE leaves before all have entered.
     All,
 }
 
@@ -43,8 +43,8 @@ pub struct SyncModes {
 }
 
 impl SyncModes {
-    /// All/All: the call happens after all that any PE did before it, and before all that any PE
-    /// does after it and others can see.
+    /// All/All: the call happens after everything that any PE did before it, and before everything
+    /// that any PE does after it and others can see.
     pub const STRICT: Self = Self { entry: SyncMode::All, exit: SyncMode::All };
     /// None/None: successive calls overlap. Barriers before and after them order accesses to the
     /// data.
@@ -52,7 +52,7 @@ impl SyncModes {
     /// Mine/Mine, the default: the guarantee of MPI's collectives.
     pub const MINE: Self = Self { entry: SyncMode::Mine, exit: SyncMode::Mine };
 
-    /// All nine combinations, loosest first.
+    /// Returns all nine combinations, loosest first.
     pub fn every() -> impl Iterator<Item = Self> {
         SyncMode::EVERY
             .into_iter()
@@ -77,7 +77,7 @@ impl fmt::Display for SyncModes {
     }
 }
 
-/// A text that names no synchronization mode.
+/// The error for a text that does not name synchronization modes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownSyncModes(String);
 

@@ -1,4 +1,4 @@
-//! What is tuned: collectives, and a [`Query`] about one.
+//! The subject of tuning: collectives, and a [`Query`] about one.
 
 use std::{fmt, str::FromStr};
 
@@ -63,12 +63,12 @@ impl Collective {
         Self::AllToAllVector,
     ];
 
-    /// Every collective on blocks of equal length. Choices of algorithms are made for these.
+    /// Returns every collective on blocks of equal length. Algorithms are chosen for these.
     pub fn regulars() -> impl Iterator<Item = Self> {
         Self::EVERY.into_iter().filter(|one| !one.is_vector())
     }
 
-    /// This collective on blocks of equal length.
+    /// Returns this collective on blocks of equal length.
     #[inline]
     #[must_use]
     pub const fn regular(self) -> Self {
@@ -81,7 +81,7 @@ impl Collective {
         }
     }
 
-    /// Whether its blocks may differ in length.
+    /// Returns whether blocks may differ in length.
     #[inline]
     #[must_use]
     pub const fn is_vector(self) -> bool {
@@ -91,7 +91,7 @@ impl Collective {
         )
     }
 
-    /// The name: of its method, and in wisdom.
+    /// Returns the name of the collective, which is also that of its method and its key in wisdom.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -113,14 +113,14 @@ impl Collective {
         }
     }
 
-    /// Whether it has a root, from which the data comes or to which it goes.
+    /// Returns whether the collective has a root, from which the data comes or to which it goes.
     #[inline]
     #[must_use]
     pub const fn is_rooted(self) -> bool {
         matches!(self.regular(), Self::Broadcast | Self::Scatter | Self::Gather | Self::Reduce)
     }
 
-    /// Whether it combines data with an operator.
+    /// Returns whether it combines data with an operator.
     #[inline]
     #[must_use]
     pub const fn combines(self) -> bool {
@@ -130,8 +130,8 @@ impl Collective {
         )
     }
 
-    /// How many blocks a PE of a team of `pes` contributes. `is_root` is whether the PE is the
-    /// root.
+    /// Returns how many blocks a PE of a team of `pes` contributes. `is_root` says whether the PE
+    /// is the root.
     #[inline]
     #[must_use]
     pub const fn source_blocks(self, pes: u32, is_root: bool) -> u32 {
@@ -151,8 +151,8 @@ impl Collective {
         }
     }
 
-    /// How many blocks a PE of a team of `pes` receives. `is_root` is whether the PE is the root.
-    /// The root of a broadcast has its block already.
+    /// Returns how many blocks a PE of a team of `pes` receives. `is_root` says whether the PE is
+    /// the root. The root of a broadcast already has its block.
     #[inline]
     #[must_use]
     pub const fn target_blocks(self, pes: u32, is_root: bool) -> u32 {
@@ -178,7 +178,7 @@ impl fmt::Display for Collective {
     }
 }
 
-/// A text that names no collective.
+/// The error for a text that does not name a collective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCollective {
     asked: String,
@@ -201,7 +201,7 @@ impl std::error::Error for UnknownCollective {}
 impl FromStr for Collective {
     type Err = UnknownCollective;
 
-    /// Reads a name; its words may be parted by dashes, too.
+    /// Reads a name. Dashes may also separate its words.
     fn from_str(text: &str) -> Result<Self, UnknownCollective> {
         let name = text.replace('-', "_");
         Self::EVERY
@@ -211,7 +211,7 @@ impl FromStr for Collective {
     }
 }
 
-/// The facts that a choice of algorithm may depend on: only facts that all PEs of a team share.
+/// The facts on which a choice of algorithm may depend. All PEs of a team agree on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Query {
     /// The operation.
@@ -222,7 +222,7 @@ pub struct Query {
     pub pes: u32,
     /// Bytes of a block; 0 for a barrier.
     pub bytes: u64,
-    /// The class of the operator; `Commutative` where nothing is combined.
+    /// The class of the operator; `Commutative` if nothing is combined.
     pub operator: OperatorClass,
     /// Whether the buffers are in symmetric memory, which peers reach without a rendezvous.
     pub symmetric: bool,

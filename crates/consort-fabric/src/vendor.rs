@@ -1,20 +1,19 @@
-//! Collectives that a fabric itself has: of its hardware, or of a vendor's library such as an MPI.
+//! Collectives that a fabric provides: in hardware, or from a vendor's library such as an MPI.
 
 use std::future::Future;
 
 use crate::{Collective, Local, Op, Rank, Span};
 
-/// A call of a collective that the fabric itself has. The first PE of those that take part has rank
-/// 0.
+/// A call of a collective that the fabric provides. The first of the participating PEs has rank 0.
 #[derive(Clone, Copy, Debug)]
 pub struct VendorCall {
     /// The operation: one of [`VendorCall::COLLECTIVES`].
     pub collective: Collective,
-    /// Whether the first PEs of the nodes take part, and not those of the team.
+    /// Whether the first PEs of the nodes take part instead of those of the team.
     pub leaders: bool,
-    /// The root, among those that take part.
+    /// The root, among the participating PEs.
     pub root: Rank,
-    /// The contribution: one block, or one for each of those that take part.
+    /// The contribution: one block, or one for each participating PE.
     pub source: Span,
     /// The result, in the same form.
     pub target: Span,
@@ -22,12 +21,12 @@ pub struct VendorCall {
     pub bytes: usize,
     /// The type of the elements, if they are combined.
     pub datatype: &'static str,
-    /// The operator by which they are.
+    /// The operator that combines them.
     pub operator: &'static str,
 }
 
 impl VendorCall {
-    /// The collectives of libraries.
+    /// The collectives that libraries provide.
     pub const COLLECTIVES: [Collective; 8] = [
         Collective::Barrier,
         Collective::Broadcast,
@@ -39,17 +38,17 @@ impl VendorCall {
         Collective::AllReduce,
     ];
 
-    /// The types of elements that libraries combine, by their names in Rust.
+    /// The element types that libraries combine, by their names in Rust.
     pub const DATATYPES: [&'static str; 10] =
         ["u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64"];
 
-    /// The operators that libraries have. The smaller and the larger of two floats they choose in
-    /// another way where one is no number, or both are zero. Sums of short integers that overflow
-    /// are the largest integer in some (Open MPI 4.1 with AVX).
+    /// The operators that libraries have. Libraries choose the smaller or larger of two floats
+    /// differently if one is a NaN or both are zero. In some, sums of short integers saturate at
+    /// the largest integer on overflow (Open MPI 4.1 with AVX).
     pub const OPERATORS: [&'static str; 7] =
         ["Sum", "Product", "BitAnd", "BitOr", "BitXor", "Min", "Max"];
 
-    /// Whether libraries combine elements of a type by an operator as this one does.
+    /// Returns whether libraries combine elements of this type and operator as this crate does.
     #[must_use]
     pub fn combines(datatype: &str, operator: &str) -> bool {
         let is_float = matches!(datatype, "f32" | "f64");
@@ -60,13 +59,13 @@ impl VendorCall {
     }
 }
 
-/// Collectives of the fabric's own, where [`Capabilities::vendor`](crate::Capabilities::vendor)
+/// Collectives that the fabric provides, if [`Capabilities::vendor`](crate::Capabilities::vendor)
 /// says so.
 pub trait VendorCollectives: Local {
-    /// Makes a call. All that take part make it, in the same order as their other such calls.
+    /// Makes a call. All participating PEs make it, in the same order as their other such calls.
     ///
     /// # Panics
-    /// Where the fabric has none.
+    /// When the fabric provides no collectives.
     fn vendor(&self, call: VendorCall) -> impl Future<Output = Op> {
         async move { panic!("the fabric has no {} of its own", call.collective) }
     }

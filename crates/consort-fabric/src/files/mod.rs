@@ -1,18 +1,18 @@
-//! Files that a user names: read within a limit, replaced at once, and checked for who may change
-//! them.
+//! Files that a user names: reading within a limit, atomic replacement, and checks of who may
+//! change them.
 //!
 //! A path on the command line, in the environment or in a configuration folder may name a pipe
-//! that nobody writes to, a device without an end, or a file of another user. All crates read such
-//! files by these functions:
+//! without a writer, an endless device, or a file of another user. All crates access such files
+//! through these functions:
 //!
-//! - [`open`], [`read`] and [`read_text`] take regular files alone, of at most [`MOST_BYTES`];
-//! - [`create_folders`] makes folders that only this user may write;
-//! - [`replace`](replace()) writes a new file in the place of an old one;
+//! - [`open`], [`read`] and [`read_text`] accept only regular files of at most [`MOST_BYTES`];
+//! - [`create_folders`] creates folders that only this user may write;
+//! - [`replace`](replace()) puts a new file in the place of an old one;
 //! - [`resolve_trusted`] refuses what another user could have written (`trust`);
-//! - [`start_error`] says why a program did not start.
+//! - [`start_error`] explains why a program did not start.
 //!
-//! The errors say what is wrong with the file and what to do. Callers add the path. Files of the
-//! system, such as those in `/proc`, are not read by these functions.
+//! The errors say what is wrong with the file and what to do. Callers add the path. These functions
+//! do not read files of the system, such as those in `/proc`.
 
 mod replace;
 mod starting;
@@ -28,7 +28,7 @@ pub use replace::{Target, replace, try_to_replace};
 pub use starting::{is_mounted_noexec, start_error};
 pub use trust::{Untrusted, open_private_folder, resolve_trusted};
 
-/// The most bytes that are read from a file: many times what any of our files has.
+/// The most bytes that are read from a file: far more than any of our files has.
 pub const MOST_BYTES: u64 = 64 << 20;
 
 /// Opens a regular file for reading. Never waits for the writer of a pipe.
@@ -36,12 +36,12 @@ pub const MOST_BYTES: u64 = 64 << 20;
 /// # Errors
 /// When it cannot be opened, or is not a regular file.
 pub fn open(path: &Path) -> io::Result<File> {
-    // Before it is opened, which may already do something to a device.
+    // Check first, because opening a device may already have an effect.
     ensure_regular(&fs::metadata(path)?)?;
     let mut options = OpenOptions::new();
     without_waiting(options.read(true));
     let file = options.open(path)?;
-    // Another file may have taken its place meanwhile.
+    // Another file may have taken its place in the meantime.
     ensure_regular(&file.metadata()?)?;
     Ok(file)
 }
@@ -52,7 +52,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// As [`open`], and when it has more than [`MOST_BYTES`].
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    // The length of its metadata may be wrong: the file may grow, and files in `/proc` have none.
+    // The length in the metadata may be wrong: the file may grow, and files in `/proc` have none.
     open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST_BYTES {
         let limit_mib = MOST_BYTES >> 20;
@@ -75,7 +75,7 @@ pub fn read_text(path: &Path) -> io::Result<String> {
     })
 }
 
-/// Creates a folder and those above it, where they are missing. Others may at most read them.
+/// Creates a folder and its missing ancestors. Other users may at most read them.
 ///
 /// # Errors
 /// When one cannot be created.
@@ -87,10 +87,10 @@ pub fn create_folders(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Fails if a file is not a regular one.
+/// Fails if a file is not a regular file.
 ///
 /// # Errors
-/// Then, with what it is.
+/// Says what the file is instead.
 pub fn ensure_regular(file: &Metadata) -> io::Result<()> {
     if file.is_file() {
         return Ok(());
@@ -100,7 +100,7 @@ pub fn ensure_regular(file: &Metadata) -> io::Result<()> {
     Err(io::Error::new(kind, why))
 }
 
-/// What a file is, if it is not a regular one.
+/// Returns what a file is that is not a regular file.
 #[cfg(unix)]
 fn name_of(kind: FileType) -> &'static str {
     use std::os::unix::fs::FileTypeExt as _;
@@ -121,8 +121,8 @@ fn name_of(kind: FileType) -> &'static str {
     if kind.is_dir() { "a directory" } else { "a device" }
 }
 
-/// Opening a pipe for reading would wait for its writer, and a terminal could become that of this
-/// process.
+/// Sets flags: opening a pipe for reading would wait for its writer, and a terminal could become
+/// the controlling terminal of this process.
 #[cfg(unix)]
 fn without_waiting(options: &mut OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt as _;
@@ -170,7 +170,7 @@ mod tests {
     fn a_file_is_read_up_to_the_limit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("long");
-        // A hole: it takes no room on the disk.
+        // A sparse file: it takes no space on the disk.
         File::create(&path).unwrap().set_len(MOST_BYTES + 1).unwrap();
         let error = read(&path).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::FileTooLarge);

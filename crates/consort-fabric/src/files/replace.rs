@@ -1,9 +1,9 @@
-//! Replaces a file that a user names, at once: a reader finds the old content or the new one, and a
-//! write that fails leaves the old one.
+//! Atomic replacement of a file that a user names: a reader finds the old content or the new one,
+//! and a failed write leaves the old one.
 //!
-//! The new content goes to a temporary file in the same folder. It is flushed to the disk and then
-//! renamed. Symbolic links are followed, so a link stays, and its target is replaced. Pipes and
-//! devices cannot be replaced: [`Target`] tells them apart.
+//! The new content goes to a temporary file in the same folder, which is flushed to the disk and
+//! then renamed. Symbolic links are followed, so a link stays, and its target is replaced. Pipes
+//! and devices cannot be replaced: [`Target`] tells them apart.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -26,8 +26,8 @@ const MOST_LINKS: usize = 40;
 pub enum Target {
     /// A regular file, or none yet. The path does not end in a symbolic link.
     File(PathBuf),
-    /// A pipe, a socket, a device, or a file that is named by a descriptor: it can only be written
-    /// where it is.
+    /// A pipe, a socket, a device, or a file named by a descriptor. It can only be written in
+    /// place.
     Stream(PathBuf),
 }
 
@@ -52,7 +52,7 @@ impl Target {
         for _ in 0..MOST_LINKS {
             let Ok(target) = fs::read_link(&place) else { return Ok(Self::File(place)) };
             let folder = folder_of(&place);
-            // The links there stand for open files.
+            // The links there represent open files.
             if folder.canonicalize()?.starts_with("/proc") {
                 return Ok(Self::Stream(path.to_owned()));
             }
@@ -62,7 +62,7 @@ impl Target {
     }
 }
 
-/// The folder of a file.
+/// Returns the folder of a file.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -70,17 +70,17 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Replaces the file at `path` by one with this content. It keeps the old one's mode, and its owner
-/// if that is allowed. The new mode never has the bits of `withheld`.
+/// Replaces the file at `path` by one with this content. It keeps the mode of the old file, and its
+/// owner if permitted. The new mode never has the bits of `withheld`.
 ///
 /// # Errors
-/// When it is not a regular file, or cannot be written. Then nothing has changed.
+/// When it is not a regular file, or cannot be written. The old file is then unchanged.
 pub fn replace(path: &Path, content: &[u8], withheld: u32) -> io::Result<()> {
     let place = regular(path)?;
     let (temporary, file) = create_next_to(&place, withheld)?;
     let written = write_flushed(file, content).and_then(|()| fs::rename(&temporary, &place));
     if written.is_err() {
-        // This error is reported, whether or not the temporary file can be removed.
+        // The write error is reported, whether or not the temporary file can be removed.
         let _ = fs::remove_file(&temporary);
         return written;
     }
@@ -98,7 +98,7 @@ pub fn try_to_replace(path: &Path) -> io::Result<()> {
     fs::remove_file(temporary)
 }
 
-/// The path of the regular file that `path` names.
+/// Returns the path of the regular file that `path` names.
 fn regular(path: &Path) -> io::Result<PathBuf> {
     match Target::of(path)? {
         Target::File(place) => Ok(place),
@@ -109,8 +109,8 @@ fn regular(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Creates a temporary file in the folder of `place`, with the mode of the file there. Its name is
-/// not that of a file that a crashed process has left.
+/// Creates a temporary file in the folder of `place`, with the mode of the file there. Its name
+/// differs from those of files that crashed processes have left.
 fn create_next_to(place: &Path, withheld: u32) -> io::Result<(PathBuf, File)> {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let old = match fs::metadata(place) {
@@ -132,7 +132,7 @@ fn create_next_to(place: &Path, withheld: u32) -> io::Result<(PathBuf, File)> {
     Err(taken.unwrap_or_else(|| ErrorKind::AlreadyExists.into()))
 }
 
-/// Creates a new file with the mode and, if that is allowed, the owner of an old one.
+/// Creates a new file with the mode and, if permitted, the owner of an old one.
 #[cfg(unix)]
 fn create(path: &Path, old: Option<&fs::Metadata>, withheld: u32) -> io::Result<File> {
     use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
@@ -144,10 +144,10 @@ fn create(path: &Path, old: Option<&fs::Metadata>, withheld: u32) -> io::Result<
     let (Some(old), Some(kept)) = (old, kept) else { return Ok(file) };
     let new = file.metadata()?;
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        // Without the permission for it the file becomes this user's.
+        // Without the permission, the file belongs to this user.
         let _ = fchown(&file, Some(old.uid()), Some(old.gid()));
     }
-    // The mask of this process may have taken bits away.
+    // The umask of this process may have removed bits.
     file.set_permissions(fs::Permissions::from_mode(kept))?;
     Ok(file)
 }

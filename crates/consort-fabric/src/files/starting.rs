@@ -1,10 +1,10 @@
-//! Errors of starting a program, with what to do about them.
+//! Errors from starting a program, with advice.
 
 use std::{fs, io, path::Path};
 
 use consort_machine::advice::advised;
 
-/// The text of an error of starting a program, with what to do about it.
+/// Returns the text of an error from starting a program, with advice.
 #[must_use]
 pub fn start_error(program: &Path, error: &io::Error) -> String {
     match of_program(program, error) {
@@ -13,7 +13,7 @@ pub fn start_error(program: &Path, error: &io::Error) -> String {
     }
 }
 
-/// Whether the file system of a path is mounted so that nothing in it may be run or loaded.
+/// Returns whether a path's file system is mounted so that nothing in it may be run or loaded.
 #[must_use]
 pub fn is_mounted_noexec(path: &Path) -> bool {
     #[cfg(target_os = "linux")]
@@ -35,7 +35,7 @@ fn of_program(program: &Path, error: &io::Error) -> Option<String> {
 
     use rustix::io::Errno;
 
-    // A bare name is looked up in PATH. A file of that name here is another one.
+    // A bare name is looked up in PATH. A file of that name here is a different one.
     program.parent().filter(|folder| !folder.as_os_str().is_empty())?;
     let about = fs::metadata(program).ok()?;
     let advice = match Errno::from_io_error(error)? {
@@ -89,10 +89,10 @@ mod tests {
             let text = start_error(program, &errno.into());
             assert!(text.contains(part), "`{part}` in {text}");
         }
-        // A file of that name is here, too, but PATH was searched.
+        // A file of that name exists here too, but PATH was searched.
         let text = start_error(Path::new("Cargo.toml"), &Errno::NOENT.into());
         assert!(!text.contains("the file exists"), "{text}");
-        // The files of `/proc` are on such a file system wherever it has the usual options.
+        // The file system of `/proc` is mounted so wherever it has the usual options.
         let text = start_error(Path::new("/proc/self/status"), &Errno::ACCESS.into());
         let is_noexec = is_mounted_noexec(Path::new("/proc/self/status"));
         assert_eq!(text.contains("mounted `noexec`"), is_noexec, "{text}");

@@ -1,13 +1,13 @@
-//! Who may change a file: whether another user than this one and root could have written it.
+//! Whether a user other than this one and root could have written a file.
 //!
 //! The path is walked from the root. Each entry must belong to this user or to root. So must each
-//! folder in which an entry is looked up, and nobody else may write it, unless it is sticky (as
-//! `/tmp` is): then only owners replace their entries. The target of a symbolic link is walked in
-//! its place, and the link is an entry too. The file itself nobody else may write.
+//! folder in which an entry is looked up, and no one else may write it, unless it is sticky (as
+//! `/tmp` is), because then only owners can replace their entries. The target of a symbolic link is
+//! walked in its place, and the link is an entry too. No one else may write the file itself.
 //!
 //! An entry is looked up only in a folder that has passed, so other users cannot change the result
-//! afterwards: what is then opened by the resolved path is what was checked. Access control lists
-//! need no look of their own, since a list that lets others write shows in the bits of the group.
+//! afterwards: the resolved path opens what was checked. Access control lists need no separate
+//! check, because a list that lets others write shows in the group bits.
 
 use std::{
     fmt, io,
@@ -17,19 +17,19 @@ use std::{
 /// Why a file is not trusted.
 #[derive(Debug)]
 pub enum Untrusted {
-    /// It, or a folder above it, belongs to another user.
+    /// The file or a folder above it belongs to another user.
     Owner {
         /// The file or folder.
         path: PathBuf,
-        /// The number of the user.
+        /// The user id.
         owner: u32,
     },
-    /// It, or a folder above it, may be written by others.
+    /// The file or a folder above it may be written by others.
     Writable {
         /// The file or folder.
         path: PathBuf,
     },
-    /// It, or a folder above it, cannot be looked up.
+    /// The file or a folder above it cannot be looked up.
     Unknown {
         /// The file or folder.
         path: PathBuf,
@@ -55,25 +55,25 @@ impl fmt::Display for Untrusted {
 impl std::error::Error for Untrusted {}
 
 impl Untrusted {
-    /// Whether there is no such file.
+    /// Returns whether the file does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Unknown { error, .. } if error.kind() == io::ErrorKind::NotFound)
     }
 }
 
-/// Resolves the path of a file or a folder, if nobody but this user and root can have written what
-/// is there. The result has no symbolic links.
+/// Resolves the path of a file or a folder if only this user and root could have written it. The
+/// result has no symbolic links.
 ///
 /// # Errors
-/// If another user can, or it is not there.
+/// When another user could have, or the file does not exist.
 pub fn resolve_trusted(path: &Path) -> Result<PathBuf, Untrusted> {
     let unknown = |error| Untrusted::Unknown { path: path.to_owned(), error };
     walk(&path::absolute(path).map_err(unknown)?)
 }
 
-/// Opens a folder that this process has just made for itself, whoever can change the folders above
-/// it. What is reached by the descriptor nobody else can change.
+/// Opens a folder that this process has just created for itself, even if others can change the
+/// folders above it. No one else can change what is reached through the descriptor.
 ///
 /// # Errors
 /// When it cannot be opened, is a symbolic link, belongs to another user, or others may enter it.
@@ -94,7 +94,7 @@ pub fn open_private_folder(path: &Path) -> io::Result<std::fs::File> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
-/// Other systems do not say who owns a file.
+/// Resolves a path without checks, because this system does not report who owns a file.
 #[cfg(not(unix))]
 fn walk(path: &Path) -> Result<PathBuf, Untrusted> {
     std::fs::canonicalize(path).map_err(|error| Untrusted::Unknown { path: path.to_owned(), error })
@@ -104,7 +104,7 @@ fn walk(path: &Path) -> Result<PathBuf, Untrusted> {
 fn walk(path: &Path) -> Result<PathBuf, Untrusted> {
     use std::{ffi::OsString, fs, path::Component};
 
-    /// As many symbolic links as Linux follows.
+    /// The number of symbolic links that Linux follows.
     const MOST_LINKS: usize = 40;
 
     let names = |path: &Path| -> Vec<OsString> {
@@ -117,7 +117,7 @@ fn walk(path: &Path) -> Result<PathBuf, Untrusted> {
     let unknown = |path: &Path, error| Untrusted::Unknown { path: path.to_owned(), error };
     let look_up = |path: &Path| fs::symlink_metadata(path).map_err(|error| unknown(path, error));
     let root = Path::new("/");
-    // The names that are left, the next one last.
+    // The remaining names, the next one last.
     let mut rest = names(path);
     let (mut place, mut about) = (root.to_owned(), look_up(root)?);
     let mut links = 0;
@@ -150,7 +150,7 @@ fn walk(path: &Path) -> Result<PathBuf, Untrusted> {
     Ok(place)
 }
 
-/// Fails if something belongs to another user.
+/// Fails if the entry belongs to another user.
 #[cfg(unix)]
 fn ensure_owned(path: &Path, about: &std::fs::Metadata) -> Result<(), Untrusted> {
     use std::os::unix::fs::MetadataExt as _;
@@ -162,7 +162,7 @@ fn ensure_owned(path: &Path, about: &std::fs::Metadata) -> Result<(), Untrusted>
     Err(Untrusted::Owner { path: path.to_owned(), owner })
 }
 
-/// Fails if others may write it, unless it may be sticky and is.
+/// Fails if others may write the entry. A sticky entry passes if `may_be_sticky`.
 #[cfg(unix)]
 fn ensure_unwritable(
     path: &Path,
@@ -193,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder that nobody else may write, and its resolved path.
+    /// Creates a folder that no one else may write; also returns its resolved path.
     fn folder() -> (TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap();
@@ -201,7 +201,7 @@ mod tests {
         (folder, path)
     }
 
-    /// A file with this path, in a new folder if there is none.
+    /// Creates a file at this path, and its folder if that does not exist.
     fn file(path: PathBuf) -> PathBuf {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "").unwrap();
@@ -229,7 +229,7 @@ mod tests {
             (0o775, false),
             (0o757, false),
             (0o777, false),
-            (0o1777, true), // the file is this user's
+            (0o1777, true), // the file belongs to this user
         ] {
             set(&inner, mode);
             assert_eq!(resolve_trusted(&file).is_ok(), is_trusted, "{mode:o}");
@@ -256,7 +256,7 @@ mod tests {
         set(&outer.join("inner"), 0o777);
         assert!(refusal(&link).contains("inner may be written"));
         set(&outer.join("inner"), 0o755);
-        // A link that anybody could replace.
+        // A link that anyone could replace.
         let open = outer.join("open");
         fs::create_dir(&open).unwrap();
         symlink(&file, open.join("link")).unwrap();
@@ -266,7 +266,7 @@ mod tests {
         assert!(refusal(&outer.join("round")).contains("too many symbolic links"));
     }
 
-    /// Only root can give a file away.
+    /// Only root can change the owner of a file.
     #[test]
     fn what_belongs_to_another_user_is_not_trusted() {
         const OTHER: u32 = 65534;
@@ -284,7 +284,7 @@ mod tests {
         lchown(&link, Some(OTHER), None).unwrap();
         assert!(refusal(&link).contains("link belongs to user 65534"));
         chown(&file, Some(OTHER), None).unwrap();
-        // In a folder like /tmp too.
+        // Also in a folder like /tmp.
         set(&outer, 0o1777);
         assert!(refusal(&file).contains("file belongs to user 65534"));
     }

@@ -26,62 +26,62 @@ pub struct Kernel<'k> {
 }
 
 // SAFETY: the state is a shared borrow of an `Operator`, which is `Sync`, and elements are `Pod`,
-// which are plain bytes.
+// that is, plain bytes.
 unsafe impl Send for Kernel<'_> {}
-// SAFETY: as for `Send`; a kernel has no state of its own.
+// SAFETY: as for `Send`; a kernel has no interior mutability.
 unsafe impl Sync for Kernel<'_> {}
 
 impl<'k> Kernel<'k> {
-    /// The kernel of `operator` on elements of `T`. Of an operator on arrays it is a loop over
-    /// their numbers.
+    /// Creates the kernel of `operator` on elements of `T`. For an operator on arrays it is a loop
+    /// over their numbers.
     #[inline]
     pub fn new<T: Pod, O: Operator<T>>(operator: &'k O) -> Self {
         Self { element_bytes: size_of::<T>(), ..operator.visit(Erase) }
     }
 
-    /// The size of an element, in bytes.
+    /// Returns the size of an element, in bytes.
     #[inline]
     #[must_use]
     pub const fn element_bytes(&self) -> usize {
         self.element_bytes
     }
 
-    /// A number that differs between kernels of different operators or datatypes; arrays count as
-    /// their numbers here.
+    /// Returns a number that differs between kernels of different operators or datatypes. For
+    /// arrays it is that of their numbers.
     #[inline]
     #[must_use]
     pub fn identity(&self) -> usize {
         self.combine as usize
     }
 
-    /// Whether operands may be exchanged.
+    /// Returns whether operands may be exchanged.
     #[inline]
     #[must_use]
     pub const fn class(&self) -> OperatorClass {
         self.class
     }
 
-    /// `target[i] = left[i] (op) right[i]` for the whole elements in `bytes`; of arrays, for the
-    /// whole numbers.
+    /// Computes `target[i] = left[i] (op) right[i]` for the whole elements in `bytes`; for arrays,
+    /// for the whole numbers.
     ///
     /// # Safety
     /// `left` and `right` are readable and `target` is writable for `bytes`. Nothing else writes
-    /// the first two or accesses the third meanwhile. No alignment is needed. `target` may be equal
-    /// to `left` or to `right`, but may not overlap either in any other way.
+    /// the first two or accesses the third meanwhile. No alignment is needed. `target` may equal
+    /// `left` or `right`, but may not overlap either in any other way.
     #[inline]
     pub unsafe fn combine(&self, target: *mut u8, left: *const u8, right: *const u8, bytes: usize) {
-        // SAFETY: the caller's promise is the function's; `state` is the operator that `combine`
-        // was made for, borrowed for `'k`.
+        // SAFETY: the caller's promise is the function's; `state` is the operator for which
+        // `combine` was made, borrowed for `'k`.
         unsafe { (self.combine)(self.state, target, left, right, bytes) }
     }
 
-    /// As [`Kernel::combine`] on memory that others may access meanwhile, for as many bytes from
-    /// the beginning on as there is a loop for: whole elements, of arrays whole numbers, and
-    /// possibly none. Returns how many.
+    /// Like [`Kernel::combine`], but on memory that others may access meanwhile. It processes a
+    /// prefix of `bytes` for which a loop exists: whole elements or, for arrays, whole numbers;
+    /// possibly none. Returns the length of the prefix in bytes.
     ///
     /// # Safety
-    /// As [`Kernel::combine`], but others may access all three atomically, or as this does. A value
-    /// that is read while it is written may be a mixture.
+    /// As for [`Kernel::combine`], but others may access all three buffers atomically, or through
+    /// this function. A value that is read while it is written may be a mixture.
     #[inline]
     pub unsafe fn combine_racing(
         &self,
@@ -115,11 +115,11 @@ impl<'k> Visitor<'k> for Erase {
 }
 
 impl Kernel<'_> {
-    /// `left[i] = left[i] (op) right[i]` for the elements that both have.
+    /// Computes `left[i] = left[i] (op) right[i]` for the elements that both have.
     pub fn accumulate(&self, left: &mut [u8], right: &[u8]) {
         let (at, bytes) = (left.as_mut_ptr(), left.len().min(right.len()));
-        // SAFETY: two slices, the first borrowed mutably, both of at least `bytes`; the target is
-        // the left operand.
+        // SAFETY: these are two slices of at least `bytes`, the first mutably borrowed; the target
+        // is the left operand.
         unsafe { self.combine(at, at, right.as_ptr(), bytes) }
     }
 }
@@ -133,7 +133,7 @@ impl fmt::Debug for Kernel<'_> {
     }
 }
 
-/// The loop of a kernel.
+/// Runs the loop of a kernel.
 ///
 /// # Safety
 /// As [`Kernel::combine`], for elements of `T`; `state` points to an `O`.
@@ -160,7 +160,7 @@ unsafe fn combine<T: Pod, O: Operator<T>>(
     unsafe { many(operator, target, left, right, count) }
 }
 
-/// Apart from [`combine`], which thus saves no registers for a single element.
+/// The loop for several elements. It is separate so that [`combine`] saves no registers for one.
 ///
 /// # Safety
 /// As [`combine`].
@@ -184,12 +184,12 @@ unsafe fn many<T: Pod, O: Operator<T>>(
     unsafe { all(operator, target, left, right, count) }
 }
 
-/// The number of elements from which on it pays to ask which vectors the machine has.
+/// From this number of elements on, checking for wide vectors pays off.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const WIDE_COUNT: usize = 32;
 
-/// As [`all`], in vectors of 32 bytes. Min and Max of floats do twice the work of the processor's
-/// own instructions, which leave the order of zeros open; the wider vectors make up for it.
+/// Like [`all`], in vectors of 32 bytes. Min and Max of floats do twice the work of the processor's
+/// own instructions, which do not define the order of zeros; the wider vectors compensate for it.
 ///
 /// # Safety
 /// As [`combine`], and the machine has AVX2.
@@ -216,7 +216,7 @@ unsafe fn all<T: Pod, O: Operator<T>>(
     right: *const T,
     count: usize,
 ) {
-    // Where the target is an operand, the calls make that visible: otherwise compilers do not
+    // If the target is an operand, the calls make that visible; otherwise compilers do not
     // vectorize.
     if target.cast_const() == left {
         // SAFETY: the caller's promise.
@@ -260,7 +260,7 @@ mod tests {
     fn apply<T: Pod, O: Operator<T>>(operator: &O, left: &[T], right: &[T]) -> Vec<T> {
         let mut target = vec![T::zeroed(); left.len()];
         let kernel = Kernel::new(operator);
-        // SAFETY: three distinct buffers of the same length, owned here.
+        // SAFETY: these are three distinct buffers of the same length, owned here.
         unsafe {
             kernel.combine(
                 target.as_mut_ptr().cast(),
@@ -272,8 +272,7 @@ mod tests {
         target
     }
 
-    /// With an operator that is not commutative, on many elements; the target may be either
-    /// operand.
+    /// With a noncommutative operator, on many elements; the target may be either operand.
     #[test]
     fn the_target_may_be_an_operand() {
         let minus = |a: u64, b: u64| a.wrapping_sub(b);
@@ -294,7 +293,7 @@ mod tests {
         assert_eq!(target, expected);
     }
 
-    /// An operator on arrays is the loop of their numbers: as fast, and found by the same code.
+    /// An operator on arrays is a loop over their numbers: as fast, and the same code.
     #[test]
     fn an_array_is_combined_as_its_numbers() {
         let of_numbers = Kernel::new::<f64, _>(&Sum);
@@ -322,7 +321,7 @@ mod tests {
                 }
             };
             for &a in &values {
-                // A lone element, then narrow and wide vectors, each with a remainder.
+                // A single element, then narrow and wide vectors, each with a remainder.
                 for len in [1, values.len(), 4 * values.len() + 3] {
                     let left = vec![a; len];
                     let right: Vec<$float> = values.iter().copied().cycle().take(len).collect();

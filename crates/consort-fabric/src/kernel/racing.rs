@@ -3,7 +3,7 @@
 //! Such an access is undefined behaviour in Rust unless it is atomic, and compilers do not
 //! vectorize atomic accesses. On `x86_64` an assembly block loads or stores a vector: it does only
 //! what a sequence of relaxed atomic byte accesses could do. The operator works on the loaded
-//! values, which nobody else has, so it may be any code; the compiler keeps them in registers.
+//! values, which are private, so it may be any code; the compiler keeps them in registers.
 
 #![cfg_attr(
     all(target_arch = "x86_64", not(miri)),
@@ -12,18 +12,18 @@
 
 use crate::{Operator, Pod};
 
-/// A loop: the operator, target, left and right operand, and bytes.
+/// A loop. Its arguments are the operator, the target, the left and right operands, and bytes.
 pub(super) type Combine<R> = unsafe fn(*const (), *mut u8, *const u8, *const u8, usize) -> R;
 
-/// The loop for `O` on elements of `T`: combines whole vectors and returns their bytes, which are 0
-/// where there is no such loop for the type, the operator or the machine.
+/// Returns the loop for `O` on elements of `T`. It combines whole vectors and returns their bytes:
+/// 0 if there is no such loop for the type, the operator or the machine.
 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
 pub(super) const fn racing<T: Pod, O: Operator<T>>() -> Combine<usize> {
     |_, _, _, _, _| 0
 }
 
-/// The loop for `O` on elements of `T`: combines whole vectors and returns their bytes, which are 0
-/// where there is no such loop for the type, the operator or the machine.
+/// Returns the loop for `O` on elements of `T`. It combines whole vectors and returns their bytes:
+/// 0 if there is no such loop for the type, the operator or the machine.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 pub(super) const fn racing<T: Pod, O: Operator<T>>() -> Combine<usize> {
     let fits = size_of::<T>() > 0 && vectors::BYTES.is_multiple_of(size_of::<T>());
@@ -40,10 +40,10 @@ mod vectors {
 
     use crate::{Operator, Pod};
 
-    /// What is combined at a time.
+    /// The vectors that one iteration combines.
     type Vectors = [__m256i; 2];
 
-    /// The bytes of that.
+    /// The size of [`Vectors`].
     pub(super) const BYTES: usize = size_of::<Vectors>();
 
     /// Combines whole pairs of vectors if the machine has AVX2. Returns their bytes.

@@ -1,27 +1,27 @@
-//! The summary of samples from several launches of a program.
+//! Summaries of samples from several launches of a program.
 //!
-//! A launch fixes the places of threads and pages, so samples of one launch are alike, and many of
-//! them say nothing of the next launch (Kalibera and Jones, "Rigorous Benchmarking in Reasonable
-//! Time", ISMM 2013). So the launch is the unit that varies. The estimate is the median of the
-//! launches' medians. Its interval is a bootstrap in two levels (Davison and Hinkley, "Bootstrap
+//! A launch fixes the placement of threads and pages, so samples of one launch are alike, and many
+//! of them say nothing about the next launch (Kalibera and Jones, "Rigorous Benchmarking in
+//! Reasonable Time", ISMM 2013). So the launch is the unit that varies. The estimate is the median
+//! of the launches' medians. Its interval is a two-level bootstrap (Davison and Hinkley, "Bootstrap
 //! Methods and their Application", 1997, section 3.8): as many launches as there are, drawn with
-//! replacement, and from each drawn launch as many samples as it has, or 32; it leaves out 2.5 %
-//! of the estimates at each end. Of few launches a bootstrap is too narrow, so the interval also
-//! has that of the launches' medians by order statistics and, of less than eight, by Student's t.
+//! replacement, and from each as many samples as it has, or 32; 2.5 % of the estimates are left out
+//! at each end. For few launches a bootstrap is too narrow. So the interval also includes that of
+//! the launches' medians by order statistics and, for fewer than eight launches, by Student's t.
 
 use super::{Summary, median};
 use crate::splitmix64;
 
-/// The seed of all draws: the same samples have the same interval.
+/// The seed of all draws: the same samples give the same interval.
 pub const SEED: u64 = 2009;
 /// How often launches are drawn.
 const DRAWS: usize = 200;
-/// How often samples are drawn from each launch; a drawn launch comes with one of these draws.
+/// How often samples are drawn from each launch; a drawn launch uses one of these draws.
 const LAUNCH_DRAWS: usize = 16;
-/// Samples of a launch that are drawn at most: beyond that its median hardly moves.
+/// The most samples drawn from a launch: with more, its median hardly changes.
 const MOST_SAMPLES: usize = 32;
 
-/// The summary of samples by launch; empty launches do not count. `None` if all are empty.
+/// Summarises samples by launch; empty launches do not count. Returns `None` if all are empty.
 #[must_use]
 pub fn summary(launches: &[Vec<f64>]) -> Option<Summary> {
     let launches: Vec<&[f64]> =
@@ -45,8 +45,9 @@ pub fn summary(launches: &[Vec<f64>]) -> Option<Summary> {
     Some(Summary { median: estimate, ci95, ..Summary::of(&all) })
 }
 
-/// The interval of two to seven medians by Student's t, of their logarithms, since times are
-/// positive and differ by factors; around their own median, and that alone if there are more.
+/// Returns the interval of two to seven medians by Student's t on their logarithms, because times
+/// are positive and differ by factors. It is centred on their median; for more medians, it is only
+/// that.
 fn of_few(medians: &[f64]) -> (f64, f64) {
     /// 97.5 % quantiles, by degrees of freedom from 1 on.
     const QUANTILES: [f64; 6] = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447];
@@ -59,7 +60,7 @@ fn of_few(medians: &[f64]) -> (f64, f64) {
     if half.is_finite() { (centre / half.exp(), centre * half.exp()) } else { (centre, centre) }
 }
 
-/// The interval of the bootstrap.
+/// Returns the interval of the bootstrap.
 fn interval(launches: &[&[f64]]) -> (f64, f64) {
     let mut state = SEED;
     let mut below = |end: usize| usize::try_from(splitmix64(&mut state) % end as u64).unwrap_or(0);
@@ -90,7 +91,7 @@ fn interval(launches: &[&[f64]]) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Launches around 100 that differ by up to `between`, with samples that differ by `within`.
+    /// Draws launches around 100 that differ by up to `between`, and their samples by `within`.
     fn drawn(state: &mut u64, count: usize, between: f64, within: f64) -> Vec<Vec<f64>> {
         let mut unit = || (splitmix64(state) >> 11) as f64 / (1_u64 << 53) as f64;
         (0..count)
@@ -112,7 +113,7 @@ mod tests {
         assert!(steady.precision() < 0.001, "{steady:?}");
     }
 
-    /// Of pairs of measurements of one thing, few have intervals that do not meet.
+    /// Among pairs of measurements of the same thing, few have intervals that do not overlap.
     #[test]
     fn two_measurements_of_one_thing_agree() {
         let mut state = 7;
@@ -129,7 +130,7 @@ mod tests {
         assert!(covered >= 104, "{covered} of 120 intervals have the true median");
     }
 
-    /// The same of two to seven launches, whose range would hold the median far too seldom.
+    /// The same for two to seven launches, whose range would contain the median far too seldom.
     #[test]
     fn few_launches_do_not_make_it_sure() {
         let mut state = 5;

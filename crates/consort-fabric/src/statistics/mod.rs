@@ -1,21 +1,21 @@
 //! Statistics of repeated measurements: median, its confidence interval, and the tail.
 //!
-//! `launches` has the interval where measurements come from several launches of a program.
+//! `launches` computes the interval for measurements from several launches of a program.
 //!
 //! Times on shared machines are skewed, so nothing here assumes a distribution. The interval
 //! consists of order statistics. The true median of `n` sorted samples is between the `k`-th from
 //! below and the `k`-th from above with the probability `1 - 2 P(X < k)`, where `X` is binomial
 //! with `n` trials of probability one half (Hollander and Wolfe, "Nonparametric Statistical
 //! Methods", section 3.6; Hoefler and Belli, "Scientific Benchmarking of Parallel Computing
-//! Systems", SC 2015). The interval has the largest `k` that leaves 95 %: exactly up to 1000
-//! samples, by the normal approximation beyond. Below six samples no such `k` exists, and the
+//! Systems", SC 2015). The interval uses the largest `k` that leaves 95 %: exactly up to 1000
+//! samples, by the normal approximation beyond that. Below six samples no such `k` exists, and the
 //! interval is the range.
 
 pub mod launches;
 
-/// The probability outside of the interval at each end.
+/// The probability outside the interval at each end.
 const TAIL: f64 = 0.025;
-/// Up to so many samples, binomial probabilities are summed; `0.5^n` is a normal number there.
+/// Up to this many samples, binomial probabilities are summed; `0.5^n` is a normal number there.
 const EXACT_COUNT: usize = 1000;
 
 /// The median, its 95 % confidence interval, and the 99th percentile, in the samples' unit.
@@ -27,7 +27,7 @@ pub struct Summary {
     pub ci95: (f64, f64),
     /// The smallest sample that 99 % of all samples do not exceed.
     pub p99: f64,
-    /// How many samples there were.
+    /// The number of samples.
     pub count: usize,
 }
 
@@ -51,8 +51,8 @@ impl Summary {
         }
     }
 
-    /// Half the width of the interval, relative to the median: 0.02 is "within 2 %". Of a single
-    /// sample nobody knows how precise it is: infinite.
+    /// Returns half the width of the interval, relative to the median: 0.02 is "within 2 %". The
+    /// precision of a single sample is unknown: the result is infinite.
     #[must_use]
     pub fn precision(&self) -> f64 {
         if self.count < 2 {
@@ -62,7 +62,7 @@ impl Summary {
     }
 }
 
-/// The median of `samples`; sorts them.
+/// Returns the median of `samples`; sorts them.
 ///
 /// # Panics
 /// If there are none.
@@ -74,7 +74,7 @@ pub fn median(samples: &mut [f64]) -> f64 {
     f64::midpoint(lower, upper)
 }
 
-/// The number of sorted samples, of `count`, that are outside of the interval at each end.
+/// Returns how many of `count` sorted samples are outside the interval at each end.
 fn interval_rank(count: usize) -> usize {
     if count > EXACT_COUNT {
         // k = n/2 - 1.96 sqrt(n)/2, in integers: 1.96 = sqrt(38416) / 100.
