@@ -1,4 +1,4 @@
-//! Ends whatever has been started: the processes, and those that they have left behind.
+//! Ends everything that was started: the processes, and those that they have left behind.
 
 use std::{
     fs, thread,
@@ -10,16 +10,16 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, set_child_subreaper,
 
 use crate::system::send;
 
-/// How long it takes at most to end what is left.
+/// The longest time to end the remaining processes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Lets this process inherit those whose parents end.
+/// Makes this process inherit processes whose parents end.
 pub(crate) fn inherit() {
-    // Old systems do not know it; then what a killed process has started may go on.
+    // Old systems do not support it; descendants of a killed process may then go on.
     let _ = set_child_subreaper(Some(getpid()));
 }
 
-/// How a process has ended.
+/// Returns how a process has ended.
 pub(crate) fn end_of(status: WaitStatus) -> End {
     let byte = |number: i32| u8::try_from(number).unwrap_or(u8::MAX);
     match (status.exit_status(), status.terminating_signal()) {
@@ -28,19 +28,19 @@ pub(crate) fn end_of(status: WaitStatus) -> End {
     }
 }
 
-/// A process of this one that has ended since the last call, if there is one. Of any process
-/// group: a program may have one of its own.
+/// Returns a child that has ended since the last call, if there is one. It may be in any process
+/// group, because a program may create one.
 pub(crate) fn next_ended() -> Option<(Pid, End)> {
     let (process, status) = wait(WaitOptions::NOHANG).ok()??;
     Some((process, end_of(status)))
 }
 
-/// Kills this process's children, and theirs, but those that are spared.
+/// Kills this process's children and their descendants, except those in `spared`.
 pub(crate) fn kill_all(spared: &[Pid]) {
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         while next_ended().is_some() {}
-        // Who has lost its parent by then is among them.
+        // By now this includes processes that have lost their parent.
         let mut left = children();
         left.retain(|child| !spared.contains(child));
         if left.is_empty() {
@@ -51,14 +51,14 @@ pub(crate) fn kill_all(spared: &[Pid]) {
     }
 }
 
-/// The children of this process.
+/// Returns the children of this process.
 pub(crate) fn children() -> Vec<Pid> {
     let own = getpid().as_raw_nonzero().get().to_string();
     let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
     let numbers = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     let is_child = |number: &i32| {
         let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
-        // After the name, which is in brackets and may contain anything: the state, the parent.
+        // After the name, which is in parentheses and may contain anything: state and parent.
         let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
         rest.split_whitespace().nth(1) == Some(&own)
     };

@@ -27,7 +27,7 @@ pub(crate) fn run(launch: &Launch) -> io::Result<u8> {
     ensure_may_wait()?;
     let mut signals = Signals::take()?;
     children::inherit();
-    // A process that has become this program may have had children.
+    // A process that became this program by `exec` may have had children before.
     let spared = children::children();
     match system::fork()? {
         Fork::Launcher { front } => {
@@ -36,7 +36,7 @@ pub(crate) fn run(launch: &Launch) -> io::Result<u8> {
         Fork::Front { launcher, held } => {
             let end = wait_for(launcher, &mut signals);
             drop(held);
-            // Also if the launcher has ended by itself, since it may have failed.
+            // Even if the launcher has ended by itself, since it may have failed.
             children::kill_all(&spared);
             match end? {
                 End::Exited(status) => Ok(status),
@@ -49,7 +49,7 @@ pub(crate) fn run(launch: &Launch) -> io::Result<u8> {
     }
 }
 
-/// Fails if the system refuses the calls that wait for processes and for what they write.
+/// Fails if the system refuses the calls that wait for processes and their output.
 fn ensure_may_wait() -> io::Result<()> {
     let polled = poll(&mut [], Some(&Timespec::default()));
     polled.map_err(|error| of_call("ppoll", &error.into()))?;
@@ -60,7 +60,7 @@ fn ensure_may_wait() -> io::Result<()> {
     }
 }
 
-/// Waits for the launcher, and passes on the signals that come. Returns how it has ended.
+/// Waits for the launcher, and passes signals on to it. Returns how the launcher ended.
 fn wait_for(launcher: Pid, signals: &mut Signals) -> io::Result<End> {
     loop {
         let mut all = [PollFd::new(&*signals, PollFlags::IN)];
@@ -71,7 +71,7 @@ fn wait_for(launcher: Pid, signals: &mut Signals) -> io::Result<End> {
         while let Some(came) = signals.next() {
             if came.number != libc::SIGCHLD && !came.from_terminal {
                 system::send(launcher, came.number);
-                // A launcher that is stopped would not hear of it.
+                // Otherwise a stopped launcher would not receive the signal.
                 system::send(launcher, libc::SIGCONT);
             }
         }

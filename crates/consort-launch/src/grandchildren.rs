@@ -1,6 +1,6 @@
-//! PEs that are run by what the launcher's processes have started: a shell, say, or a debugger.
+//! PEs that the launcher's children have started: a shell, say, or a debugger runs them.
 //!
-//! Their parents alone learn how they end. The launcher learns that they do.
+//! Only their parents learn how they end. The launcher learns that they end.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -11,7 +11,7 @@ use rustix::{
     process::{Pid, PidfdFlags, pidfd_open, test_kill_process},
 };
 
-/// A PE's process, which the launcher has not started.
+/// A PE's process that the launcher has not started.
 struct Grandchild {
     rank: Rank,
     process: Pid,
@@ -19,31 +19,31 @@ struct Grandchild {
 }
 
 enum State {
-    /// It runs, and its end is told here.
+    /// It runs, and the descriptor reports its end.
     Told(OwnedFd),
-    /// It runs, as far as is known: there is no descriptor to be had for it.
+    /// It seems to run, but has no descriptor: its end must be polled for.
     Asked,
     Ended,
 }
 
-/// All that are known.
+/// All known grandchildren.
 #[derive(Default)]
 pub(crate) struct Grandchildren(Vec<Grandchild>);
 
 impl Grandchildren {
-    /// Takes note of a PE's process, if it is not known.
+    /// Records a PE's process, unless it is known already.
     pub(crate) fn note(&mut self, rank: Rank, process: Pid) {
         if self.0.iter().all(|known| known.process != process) {
             let state = match pidfd_open(process, PidfdFlags::empty()) {
                 Ok(descriptor) => State::Told(descriptor),
-                // Even if it has ended already: who is asked finds that.
+                // Even if it has ended already: polling will find that.
                 Err(_) => State::Asked,
             };
             self.0.push(Grandchild { rank, process, state });
         }
     }
 
-    /// Where their ends are told.
+    /// Returns the descriptors that report their ends.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.0.iter().filter_map(|one| match &one.state {
             State::Told(descriptor) => Some(descriptor.as_fd()),
@@ -51,12 +51,12 @@ impl Grandchildren {
         })
     }
 
-    /// Whether the ends of some are not told, so that they must be looked for.
+    /// Returns whether some have no descriptor, so that their ends must be polled for.
     pub(crate) fn must_be_asked(&self) -> bool {
         self.0.iter().any(|one| matches!(one.state, State::Asked))
     }
 
-    /// Those that have ended since the last call.
+    /// Returns those that have ended since the last call.
     pub(crate) fn ended(&mut self) -> Vec<Rank> {
         let mut ended = Vec::new();
         for one in &mut self.0 {
@@ -66,7 +66,7 @@ impl Grandchildren {
                     let mut polled = [PollFd::new(descriptor, PollFlags::IN)];
                     poll(&mut polled, Some(&Timespec::default())).is_ok_and(|count| count > 0)
                 }
-                // Any other error than this one says nothing of it.
+                // Any other error says nothing about the process.
                 State::Asked => test_kill_process(one.process) == Err(Errno::SRCH),
             };
             if has_ended {

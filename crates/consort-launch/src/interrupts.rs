@@ -1,49 +1,49 @@
-//! The signals that are to end a job, and the statuses of processes that end by them.
+//! Signals that end a job, and the exit statuses of processes that they end.
 //!
-//! Whoever sends one to a group of processes sends it to the launcher and to its front, and the
-//! front passes it on to the launcher. So it may come twice, once each way, and is one signal.
+//! A signal to a process group reaches the launcher and its front, and the front passes it on to
+//! the launcher. So one signal may arrive twice, once each way.
 
 use std::time::{Duration, Instant};
 
 use libc::c_int;
 
-/// A signal that comes again so soon, in the same way, is the same one.
+/// A signal that arrives again this soon, the same way, is the same signal.
 pub(crate) const SAME: Duration = Duration::from_millis(100);
-/// A signal that comes so soon in the other way too is the same one.
+/// A signal that also arrives the other way this soon is the same signal.
 const COPY: Duration = Duration::from_secs(1);
 /// The signals that end a job.
 const ALL: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
-/// What a signal means for the job.
+/// The meaning of a signal for the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
-    /// Nothing: the program knows what it means.
+    /// None: only the program knows its meaning.
     PassedOn,
-    /// It is one that has come before.
+    /// It is a copy of an earlier signal.
     Copy,
-    /// The job is to end.
+    /// The job must end.
     Ends,
-    /// The job ends now: it was to end before.
+    /// The job must end now: an earlier signal already ended it.
     EndsNow,
 }
 
-/// The signals that have come.
+/// The signals that have arrived.
 #[derive(Default)]
 pub(crate) struct Interrupts {
-    /// The last that was sent to the launcher itself, and the last that its front has passed on.
+    /// The last signal sent to the launcher itself, and the last that its front passed on.
     heard: [Option<(c_int, Instant)>; 2],
     last: Option<c_int>,
-    /// How many have come.
+    /// The number of signals, without copies.
     pub(crate) count: u32,
 }
 
 impl Interrupts {
-    /// The last that has come.
+    /// Returns the last signal.
     pub(crate) fn last(&self) -> Option<c_int> {
         self.last
     }
 
-    /// What a signal means that has come now.
+    /// Records a signal that arrives now, and returns its meaning.
     pub(crate) fn hear(&mut self, number: c_int, from_front: bool, now: Instant) -> Meaning {
         if !ALL.contains(&number) {
             return Meaning::PassedOn;
@@ -66,17 +66,17 @@ impl Interrupts {
     }
 }
 
-/// The exit status of a process that a signal has ended.
+/// Returns the exit status of a process that a signal has ended.
 pub(crate) fn status_of(signal: c_int) -> u8 {
     u8::try_from(signal).map_or(u8::MAX, |signal| 128_u8.saturating_add(signal))
 }
 
-/// Whether this status means that the signal, or the SIGKILL that followed it, ended the process.
+/// Returns whether this status means that the signal, or a later SIGKILL, ended the process.
 pub(crate) fn has_ended_by(signal: c_int, status: u8) -> bool {
     [signal, libc::SIGTERM, libc::SIGKILL].into_iter().any(|one| status == status_of(one))
 }
 
-/// The signal by which a process has ended, if it is one that ends jobs.
+/// Returns the signal that ended a process, if it is one that ends jobs.
 pub(crate) fn of_status(status: u8) -> Option<c_int> {
     ALL.into_iter().find(|&signal| status == status_of(signal))
 }

@@ -1,74 +1,74 @@
-//! What to start, and what has come of it.
+//! The description of a launch, and its outcome.
 
 use std::{ffi::OsString, fmt, time::Duration};
 
 use consort_fabric::Rank;
 use consort_native::{Binding, End};
 
-/// What to start.
+/// The description of a launch.
 #[derive(Clone, Debug)]
 pub struct Launch {
     /// The number of processes.
     pub pes: u32,
     /// The cores that they may use.
     pub cores: u32,
-    /// Where they run.
+    /// How the processes are bound to processors.
     pub binding: Binding,
-    /// Variables of their environment, besides those of this process.
+    /// Environment variables of the processes, in addition to those of this process.
     pub variables: Vec<(OsString, OsString)>,
-    /// Whether each line that they write begins with the rank.
+    /// Whether each line of output begins with the rank.
     pub tags: bool,
     /// How long the job may take.
     pub timeout: Option<Duration>,
-    /// How long the others may go on when one has failed.
+    /// How long the others may go on after one has failed.
     pub grace: Duration,
-    /// The program, and its arguments.
+    /// The program.
     pub program: OsString,
     /// The arguments.
     pub arguments: Vec<OsString>,
 }
 
-/// What has come of a job.
+/// The outcome of a job.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The exit status: the one that a PE has ended the job with; else that of the first process
-    /// that failed, or 128 and the number of the signal that has killed it or ended the job.
+    /// The exit status: the one with which a PE has ended the job; otherwise that of the first
+    /// process that failed, or 128 plus the number of the signal that killed it or ended the job.
     pub status: u8,
-    /// What has ended the job early.
+    /// The reason why the job ended early.
     pub trouble: Option<Trouble>,
-    /// The PEs that were killed because of that.
+    /// The PEs that were killed for that reason.
     pub killed: Vec<Rank>,
 }
 
-/// What has ended a job early.
+/// The reason why a job ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It has failed, for this reason.
+    /// It failed, for this reason.
     Failed(String),
-    /// A PE has ended it with status 0, of which nothing is said.
+    /// A PE ended it with status 0; nothing is reported.
     Ended,
-    /// A signal to the launcher has ended it.
+    /// A signal to the launcher ended it.
     Interrupted {
         /// The signal's number.
         signal: i32,
     },
-    /// The job has taken too long.
+    /// The job took too long.
     TimedOut {
         /// The limit.
         limit: Duration,
         /// The PEs that had not ended.
         running: Vec<Rank>,
     },
-    /// What the processes write cannot be written any more, for this reason.
+    /// The output of the processes can no longer be written, for this reason.
     NotWritten(String),
-    /// The process that has started the launcher was killed.
+    /// The process that started the launcher was killed.
     Abandoned,
 }
 
-/// At most so many ranks are listed.
+/// The largest number of ranks in a list.
 const LISTED: usize = 8;
 
-/// Some ranks, as a text: `PE 1`, `PEs 1, 2 and 5`.
+/// Returns ranks as text: `PE 1`, `PEs 1, 2 and 5`.
 pub(crate) fn list(ranks: &[Rank]) -> String {
     let named: Vec<String> = ranks.iter().take(LISTED).map(ToString::to_string).collect();
     match named.split_last() {

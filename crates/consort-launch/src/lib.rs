@@ -1,4 +1,4 @@
-//! Starts the processes of a job, passes on what they write, and ends them all when one fails.
+//! Starts the processes of a job, passes on their output, and ends them all when one fails.
 //!
 //! Linux only: elsewhere [`run`] returns an error.
 //!
@@ -9,24 +9,24 @@
 //!       └ PE 1             and whatever they start
 //! ```
 //!
-//! Either of the front and the launcher ends all processes when the other is killed: the front is
-//! the launcher's parent, and holds a pipe at whose end the launcher waits. Each inherits the
-//! processes whose parents have ended (`PR_SET_CHILD_SUBREAPER`). A launcher that is stopped goes
-//! on when its front is killed (`PR_SET_PDEATHSIG`), and PEs are killed with their launcher.
+//! The front and the launcher each end all processes if the other is killed: the front is the
+//! launcher's parent, and holds a pipe whose end the launcher awaits. Each inherits processes whose
+//! parents have ended (`PR_SET_CHILD_SUBREAPER`). A stopped launcher continues when its front is
+//! killed (`PR_SET_PDEATHSIG`), and PEs are killed with their launcher.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `launch` | what to start, and what has come of it |
+//! | `launch` | the description of a launch, and its outcome |
 //! | `front` | the process between the shell and the launcher |
 //! | `start` | starts the processes |
 //! | `watch` | the launcher's loop: signals, output; how the job ends |
-//! | `interrupts` | the signals that are to end a job |
-//! | `grandchildren` | PEs that are run by what the launcher's processes have started |
+//! | `interrupts` | the signals that end a job |
+//! | `grandchildren` | PEs run by descendants of the launcher's processes |
 //! | `output` | passes on lines |
-//! | `sink` | where they go, without waiting for who reads them |
-//! | `children` | ends whatever has been started |
-//! | `stack` | room for a command, whatever `ulimit -s` says |
-//! | `system` | signals, and what a process does before its program |
+//! | `sink` | their destination, which never waits for a reader |
+//! | `children` | ends everything that was started |
+//! | `stack` | enough stack for a command, regardless of `ulimit -s` |
+//! | `system` | signals, and the preparation of a process before its program |
 
 #[cfg(test)]
 use consort_sandbox as _;
@@ -58,7 +58,7 @@ pub use launch::{Launch, Outcome, Trouble};
 #[cfg(target_os = "linux")]
 pub use stack::with_room;
 
-/// Runs a job to its end. The calling process passes on signals, and ends when the job has ended.
+/// Runs a job to its end. Until then, the calling process passes on signals.
 ///
 /// # Errors
 /// When the processes cannot be started, or the calling process has other threads.
@@ -67,7 +67,7 @@ pub fn run(launch: &Launch) -> std::io::Result<u8> {
     front::run(launch)
 }
 
-/// There are no such processes.
+/// Fails: this system does not support processes as PEs.
 ///
 /// # Errors
 /// Always.

@@ -1,18 +1,19 @@
-//! Passes on what the processes write, line by line.
+//! Passes on the output of the processes, line by line.
 //!
-//! The bytes of a stream are passed on as they are and in their order, and lines of several
-//! processes do not mix, however long they are. A line that is not complete waits for its end,
-//! unless nothing comes for a while: then somebody may be asked a question.
+//! The bytes of a stream are passed on unchanged and in order, and lines of different processes do
+//! not mix, however long they are. An incomplete line waits for its end, unless nothing arrives for
+//! a while: it may be a question to the user.
 //!
-//! What is passed on of an incomplete line *holds* its stream: what other processes write waits in
+//! An incomplete line that was passed on *holds* its stream: output of other processes waits in
 //! their pipes until the line ends. The line gives way when its process pauses, has written to it
-//! for long, or ends, so no process waits for ever. Then what others write follows it directly, as
-//! under `mpirun` and `srun`, and so does the rest of the line, which holds the stream no more. Only
-//! tags, and what the launcher itself says, begin on a new line. Waiting for a slow reader counts as
-//! neither. The process that was read longest ago is read first, so all have their turns.
+//! for a long time, or ends, so no process waits for ever. Waiting for a slow reader counts as
+//! neither. Output of others then follows it directly, as under `mpirun` and `srun`, and so does
+//! the rest of the line, which no longer holds the stream. Only tags and the launcher's own
+//! messages begin on a new line. The process that was read longest ago is read first, so all get
+//! their turn.
 //!
-//! What a stream has no room for is kept, up to some bytes; then the processes that write to this
-//! stream wait, as they would if they wrote to it themselves.
+//! Output for which a stream has no room is buffered, up to a limit. Then the processes that write
+//! to this stream wait, as they would if they wrote to it directly.
 
 use std::{
     io::{self, Read, Write as _},
@@ -27,35 +28,35 @@ use crate::sink::Sink;
 
 /// How long an incomplete line waits before it is passed on.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How long nothing may come of an incomplete line that holds its stream.
+/// The longest pause within an incomplete line that holds its stream.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How long a line may hold its stream.
+/// The longest time that a line may hold its stream.
 const LONGEST: Duration = Duration::from_secs(10);
-/// How much of one wait for a reader counts as time in which a line holds its stream.
+/// The part of one wait for a reader that counts as time in which a line holds its stream.
 const COUNTED: Duration = Duration::from_millis(100);
-/// The most bytes that are read at a time, and that an incomplete line has when it is passed on.
+/// The most bytes that are read at once; an incomplete line of this length is passed on.
 const BYTES: usize = 64 << 10;
 
-/// What a process writes to one of its streams.
+/// The read end of one of a process's output streams.
 pub(crate) trait Stream: Read + AsFd {}
 
 impl<S: Read + AsFd> Stream for S {}
 
-/// A stream of a process, until its end.
+/// An output stream of a process, until its end.
 pub(crate) struct Source {
     rank: Rank,
     is_error: bool,
     stream: Box<dyn Stream>,
     incomplete: Vec<u8>,
-    /// When the last of it came.
+    /// When its last data arrived.
     came: Instant,
-    /// Whether the beginning of its present line has been passed on.
+    /// Whether the beginning of its current line has been passed on.
     is_open: bool,
-    /// Whether another process has written since then.
+    /// Whether another process has written since that.
     gave_way: bool,
 }
 
-/// What has come of reading.
+/// The result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Something,
@@ -63,17 +64,17 @@ pub(crate) enum Progress {
     End,
 }
 
-/// A line whose beginning was written last.
+/// The line that was written last and has not ended.
 struct Open {
     rank: Rank,
     is_error: bool,
     hold: Option<Hold>,
 }
 
-/// Why others wait.
+/// A line's hold on its stream, during which others wait.
 struct Hold {
     began: Instant,
-    /// When the last of the line came.
+    /// When the last data of the line arrived.
     came: Instant,
 }
 
@@ -83,16 +84,16 @@ impl Hold {
     }
 }
 
-/// Where all goes.
+/// The destination of all output.
 pub(crate) struct Output {
     tags: bool,
-    /// Standard output, and standard error.
+    /// Standard output and standard error.
     sinks: [Sink; 2],
-    /// The open line of each.
+    /// The open line of each sink.
     open: [Option<Open>; 2],
-    /// Whether both are one terminal, pipe or file. Then all goes to the first.
+    /// Whether both are the same terminal, pipe or file. Then all output goes to the first sink.
     are_one: bool,
-    /// What is read comes here first.
+    /// The read buffer.
     bytes: Box<[u8]>,
 }
 
@@ -102,12 +103,12 @@ impl Source {
         Self { rank, is_error, stream, incomplete, came, is_open: false, gave_way: false }
     }
 
-    /// When something came of it last.
+    /// Returns when its last data arrived.
     pub(crate) fn came(&self) -> Instant {
         self.came
     }
 
-    /// When its incomplete line is to be passed on, if it has one.
+    /// Returns when its incomplete line must be passed on, if it has one.
     fn due(&self) -> Option<Instant> {
         (!self.incomplete.is_empty()).then(|| self.came + PATIENCE)
     }
@@ -128,19 +129,19 @@ impl Output {
         Self { tags, sinks, open: [None, None], are_one, bytes: vec![0; BYTES].into() }
     }
 
-    /// Which sink is for standard output or standard error.
+    /// Returns the index of the sink for standard output or standard error.
     fn sink_index(&self, is_error: bool) -> usize {
         usize::from(is_error && !self.are_one)
     }
 
-    /// The open line of the sink of a source, if it is the source's.
+    /// Returns the open line of the source's sink, if it belongs to the source.
     fn own_line(&mut self, source: &Source) -> Option<&mut Open> {
         let open = self.open[self.sink_index(source.is_error)].as_mut();
         open.filter(|open| open.rank == source.rank && open.is_error == source.is_error)
     }
 
-    /// Whether something of a source can be passed on: there is room, and no line of another one
-    /// holds the stream.
+    /// Returns whether data of a source can be passed on: there is room, and no line of another
+    /// source holds the stream.
     pub(crate) fn takes(&self, source: &Source, now: Instant) -> bool {
         let at = self.sink_index(source.is_error);
         let is_held_from_it = self.open[at].as_ref().is_some_and(|open| {
@@ -150,23 +151,23 @@ impl Output {
         !self.sinks[at].is_full() && !is_held_from_it
     }
 
-    /// When something is to be passed on, though its line is not complete.
+    /// Returns when an incomplete line must be passed on.
     pub(crate) fn due(&self, source: &Source, now: Instant) -> Option<Instant> {
         source.due().filter(|_| self.takes(source, now))
     }
 
-    /// When lines give way that hold their streams.
+    /// Returns when the lines that hold their streams give way.
     pub(crate) fn ends_of_holds(&self, now: Instant) -> impl Iterator<Item = Instant> {
         let holds = self.open.iter().flatten().filter_map(|open| open.hold.as_ref());
         holds.map(Hold::until).filter(move |&until| now < until)
     }
 
-    /// Which sinks have no room.
+    /// Returns which sinks have no room.
     pub(crate) fn full(&self) -> [bool; 2] {
         self.sinks.each_ref().map(Sink::is_full)
     }
 
-    /// Takes note that these sinks had no room for so long.
+    /// Records that these sinks had no room for the time `waited`.
     pub(crate) fn excuse(&mut self, full: [bool; 2], waited: Duration) {
         for (open, _) in self.open.iter_mut().zip(full).filter(|(_, is_full)| *is_full) {
             if let Some(hold) = open.as_mut().and_then(|open| open.hold.as_mut()) {
@@ -176,12 +177,12 @@ impl Output {
         }
     }
 
-    /// What waits to have room.
+    /// Returns the descriptors that wait for room.
     pub(crate) fn blocked(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.sinks.iter().filter_map(Sink::blocked)
     }
 
-    /// Reads once, and passes on the complete lines.
+    /// Reads once, and passes on complete lines.
     pub(crate) fn pass_on(&mut self, source: &mut Source) -> Progress {
         match source.stream.read(&mut self.bytes) {
             Ok(count) if count > 0 => {
@@ -209,14 +210,14 @@ impl Output {
         }
     }
 
-    /// Passes on an incomplete line that has waited for long.
+    /// Passes on an incomplete line that has waited long enough.
     pub(crate) fn pass_on_if_due(&mut self, source: &mut Source, now: Instant) {
         if self.due(source, now).is_some_and(|due| due <= now) {
             self.flush(source);
         }
     }
 
-    /// Passes on the last of a source, which then holds its stream no more.
+    /// Passes on the last data of a source, which then no longer holds its stream.
     pub(crate) fn end(&mut self, source: &mut Source) {
         self.flush(source);
         if let Some(open) = self.own_line(source) {
@@ -224,7 +225,7 @@ impl Output {
         }
     }
 
-    /// Passes on what a source has begun.
+    /// Passes on the incomplete line of a source.
     fn flush(&mut self, source: &mut Source) {
         let rest = std::mem::take(&mut source.incomplete);
         if !rest.is_empty() {
@@ -232,7 +233,7 @@ impl Output {
         }
     }
 
-    /// Adds lines, of which the last may be incomplete.
+    /// Adds lines; the last may be incomplete.
     fn add(&mut self, source: &mut Source, lines: &[u8]) {
         let at = self.sink_index(source.is_error);
         let own = self.own_line(source).map(|open| open.hold.take());
@@ -252,7 +253,7 @@ impl Output {
         let has_ended = lines.contains(&b'\n');
         source.gave_way &= !has_ended;
         source.is_open = lines.last() != Some(&b'\n');
-        // A line that goes on holds the stream for as long as before.
+        // A continued line holds the stream for no longer than before.
         let hold = own.filter(|_| !has_ended).unwrap_or_else(|| {
             (!source.gave_way).then(|| Hold { began: Instant::now(), came: source.came })
         });
@@ -264,15 +265,15 @@ impl Output {
     /// Writes as much as there is room for.
     ///
     /// # Errors
-    /// When standard output cannot be written to, or nobody reads standard error. Other errors of
-    /// standard error are dropped: they could not be printed.
+    /// When standard output cannot be written, or standard error has no reader. Other errors of
+    /// standard error are dropped, because they could not be printed.
     pub(crate) fn write(&mut self) -> io::Result<()> {
         let [out, error] = self.sinks.each_mut().map(Sink::write);
         let is_broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         out.and(error.or_else(|error| if is_broken(&error) { Err(error) } else { Ok(()) }))
     }
 
-    /// Adds lines of the launcher, if there are any, to standard error, each on a line by itself.
+    /// Adds the launcher's lines, if any, to standard error, each on a separate line.
     pub(crate) fn close(&mut self, lines: &[String]) {
         let at = self.sink_index(true);
         if !lines.is_empty() && self.open[at].take().is_some() {
@@ -295,7 +296,7 @@ mod tests {
 
     use super::*;
 
-    /// A sink for the tests, and what two processes write to it.
+    /// Creates a sink, and two processes that write to it.
     fn two() -> (Output, PipeReader, [(Source, PipeWriter); 2]) {
         let (reader, writer) = io::pipe().expect("a pipe");
         let sinks = [Sink::new(writer.as_fd()), Sink::new(writer.as_fd())];
@@ -315,7 +316,7 @@ mod tests {
         assert_eq!(output.pass_on(source), Progress::Something);
     }
 
-    /// What was passed on so far.
+    /// Returns the output that was passed on so far.
     fn passed(output: &mut Output, reader: &mut PipeReader) -> Vec<u8> {
         output.write().expect("a reader");
         let mut bytes = vec![0; 1 << 20];

@@ -1,8 +1,7 @@
-//! Where output goes, without waiting for who reads it: what cannot be written at once is kept.
+//! The destination of output. It waits for no reader: what cannot be written at once is buffered.
 //!
-//! A pipe or a terminal is opened anew, so that it does not block here and still does for the other
-//! processes that have it. Where that is not possible, pieces are written that fit in whenever the
-//! system says that there is room.
+//! A pipe or a terminal is opened anew, so that it does not block here but still does for other
+//! processes. If that is impossible, small pieces are written whenever the system reports room.
 
 use std::{
     io,
@@ -16,19 +15,19 @@ use rustix::{
     termios::isatty,
 };
 
-/// The most bytes that are written at once.
+/// The largest number of bytes in one write.
 const BYTES: usize = 64 << 10;
-/// What a pipe takes that has room at all.
+/// The number of bytes that a pipe with any room accepts.
 const PIECE: usize = 4 << 10;
 
-/// One of the two streams of output.
+/// One of the two output streams.
 pub(crate) struct Sink {
-    /// `None` if there is nothing that could be written to.
+    /// `None` if output can no longer be written.
     descriptor: Option<OwnedFd>,
-    /// Whether it never blocks.
+    /// Whether the descriptor was opened here, so that it never blocks.
     is_own: bool,
     waiting: Vec<u8>,
-    /// How much of that has been written.
+    /// How much of `waiting` has been written.
     written: usize,
 }
 
@@ -40,20 +39,20 @@ impl Sink {
         Self { descriptor, is_own, waiting: Vec::new(), written: 0 }
     }
 
-    /// Adds text, unless nothing can be written any more.
+    /// Adds text, unless output can no longer be written.
     pub(crate) fn add(&mut self, text: &[u8]) {
         if self.descriptor.is_some() {
             self.waiting.extend_from_slice(text);
         }
     }
 
-    /// What waits to have room, if anything does.
+    /// Returns the descriptor if data waits for room.
     pub(crate) fn blocked(&self) -> Option<BorrowedFd<'_>> {
         let descriptor = self.descriptor.as_ref()?;
         (!self.waiting.is_empty()).then(|| descriptor.as_fd())
     }
 
-    /// Whether so much waits that no more should be added.
+    /// Returns whether so much data waits that no more should be added.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() - self.written >= BYTES
     }
@@ -61,7 +60,7 @@ impl Sink {
     /// Writes as much as there is room for.
     ///
     /// # Errors
-    /// What the system says; nothing is written any more then.
+    /// Returns the system's error; nothing is written after that.
     pub(crate) fn write(&mut self) -> io::Result<()> {
         let Some(descriptor) = &self.descriptor else { return Ok(()) };
         let most = if self.is_own { BYTES } else { PIECE };
@@ -85,7 +84,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Drops what waits and all that is added.
+    /// Drops the waiting data and everything added later.
     pub(crate) fn give_up(&mut self) {
         self.descriptor = None;
         self.waiting = Vec::new();
@@ -93,7 +92,7 @@ impl Sink {
     }
 }
 
-/// The same pipe or terminal, opened for this process alone.
+/// Reopens the same pipe or terminal for this process only.
 fn reopened(stream: BorrowedFd<'_>) -> Option<OwnedFd> {
     let kind = FileType::from_raw_mode(fstat(stream).ok()?.st_mode);
     if kind != FileType::Fifo && !isatty(stream) {
@@ -103,7 +102,7 @@ fn reopened(stream: BorrowedFd<'_>) -> Option<OwnedFd> {
     open(format!("/proc/self/fd/{}", stream.as_raw_fd()), flags, Mode::empty()).ok()
 }
 
-/// Whether something can be written, or it can be told why not.
+/// Returns whether a write would make progress or report an error.
 fn has_room(descriptor: BorrowedFd<'_>) -> bool {
     let mut all = [PollFd::from_borrowed_fd(descriptor, PollFlags::OUT)];
     poll(&mut all, Some(&Timespec::default())).map_or(true, |count| count > 0)

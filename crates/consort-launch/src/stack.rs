@@ -1,9 +1,8 @@
-//! Room on the stack, whatever `ulimit -s` says.
+//! Enough stack for a command, regardless of `ulimit -s`.
 //!
 //! The first thread of a process has the stack that the limit allows, which may be too small for a
-//! command. Then the command runs on another thread, and the first one waits for it: it does
-//! nothing else, and hears no signals. So a process may be forked from the other thread as if it
-//! had one.
+//! command. The command then runs on another thread, while the first thread only waits for it and
+//! receives no signals. So the other thread may fork the process as if it were the only one.
 
 use std::{io, sync::atomic::AtomicBool, thread};
 
@@ -11,15 +10,15 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::system;
 
-/// The stack that a command has.
+/// The size of the stack for a command.
 const BYTES: usize = 8 << 20;
-/// A smaller stack may be too small for one.
+/// Below this size, the stack of the first thread may be too small.
 const LEAST: u64 = 4 << 20;
 
-/// Runs a command on a stack that has room for it.
+/// Runs a command on a stack that is large enough.
 ///
 /// # Errors
-/// When the stack is small, and there can be no thread with a larger one.
+/// When the stack is small, and no thread with a larger one can be started.
 ///
 /// # Panics
 /// As the command.

@@ -21,7 +21,7 @@ use crate::{
     system::{self, Before, Signals},
 };
 
-/// Files that the launcher has open for itself, and for a moment.
+/// The number of files that the launcher itself keeps open or opens briefly.
 const FILES: u64 = 32;
 
 /// A process that has been started.
@@ -30,10 +30,10 @@ pub(crate) struct Started {
     pub(crate) process: Pid,
 }
 
-/// Starts all, and returns them with what they write.
+/// Starts all processes; also returns their output streams.
 ///
 /// # Errors
-/// When one cannot be started, by its program's name.
+/// When one cannot be started; the error names its program.
 pub(crate) fn start(
     launch: &Launch,
     launcher: &Launcher,
@@ -72,7 +72,7 @@ pub(crate) fn start(
     Ok((all, sources))
 }
 
-/// Why a program could not be started.
+/// Returns an error that says why a program could not be started.
 fn not_started(launch: &Launch, error: &io::Error) -> io::Error {
     let program = launch.program.to_string_lossy();
     let why = start_error(Path::new(&launch.program), error);
@@ -84,8 +84,8 @@ fn not_started(launch: &Launch, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), text)
 }
 
-/// Lets this process have as many files open as so many PEs take, and returns what it was allowed
-/// before. Each takes two, and one more if another process than the one that was started is the PE.
+/// Raises this process's limit on open files to what the PEs need, and returns the old limit. Each
+/// PE needs two files, and one more if the PE is not the process that was started.
 fn allow_files(pes: u32) -> io::Result<Rlimit> {
     let before = getrlimit(Resource::Nofile);
     let open = fs::read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64);

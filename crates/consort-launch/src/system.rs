@@ -1,4 +1,4 @@
-//! Signals, and what a process does before its program.
+//! Signals, and the preparation of a process before its program.
 
 #![expect(unsafe_code, reason = "signals, fork, and what a process does before its program")]
 
@@ -30,37 +30,37 @@ use rustix::process::{
 pub(crate) const PASSED_ON: [c_int; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
-/// A signal that has come.
+/// A signal that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came {
     pub(crate) number: c_int,
-    /// Whether the terminal sent it, to all processes in the foreground, and not a process.
+    /// Whether the terminal sent it, to all processes in the foreground.
     pub(crate) from_terminal: bool,
     /// The process that sent it.
     pub(crate) sender: c_int,
 }
 
-/// The signals of this process, to be read: it is not interrupted by them.
+/// The signals of this process. They are read, and do not interrupt it.
 pub(crate) struct Signals {
     file: File,
-    /// The signals that were blocked before.
+    /// The previously blocked signals.
     before: libc::sigset_t,
 }
 
-/// What was another before, and is to be so again in the processes of the job.
+/// Settings of this process that the processes of the job get back.
 pub(crate) struct Before<'s> {
     pub(crate) signals: &'s Signals,
-    /// How many files a process may have open.
+    /// The limit on open files of a process.
     pub(crate) files: Rlimit,
 }
 
 impl Signals {
-    /// Takes them, before any thread is started. One that is ignored stays so, as `nohup` wants.
+    /// Takes them, before any thread is started. Ignored signals stay ignored, as `nohup` wants.
     pub(crate) fn take() -> io::Result<Self> {
         let mut set = MaybeUninit::<libc::sigset_t>::uninit();
         // SAFETY: it initializes the set.
         unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-        // SAFETY: it changes no function that handles signals. Ends of children must be told.
+        // SAFETY: it changes no signal handler. Ends of children must be reported.
         unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
         let heard = PASSED_ON.into_iter().filter(|&signal| !is_ignored(signal));
         for signal in heard.chain([libc::SIGCHLD]) {
@@ -68,9 +68,9 @@ impl Signals {
             unsafe { libc::sigaddset(set.as_mut_ptr(), signal) };
         }
         let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-        // SAFETY: the set is initialized, and there is room for the one before.
+        // SAFETY: the set is initialized, and there is room for the old one.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr()) };
-        // SAFETY: zeros are a set too.
+        // SAFETY: an all-zero set is valid too.
         let before = unsafe { before.assume_init() };
         let flags = libc::SFD_NONBLOCK | libc::SFD_CLOEXEC;
         // SAFETY: the set is initialized.
@@ -78,18 +78,18 @@ impl Signals {
         if number < 0 {
             return Err(of_call("signalfd4", &io::Error::last_os_error()));
         }
-        // SAFETY: it has just been opened, and nothing else knows it.
+        // SAFETY: it has just been opened, and nothing else uses it.
         let file = unsafe { File::from_raw_fd(number) };
         Ok(Self { file, before })
     }
 
-    /// The next that has come, if there is one.
+    /// Returns the next signal that has arrived, if there is one.
     pub(crate) fn next(&mut self) -> Option<Came> {
         let mut bytes = [0_u8; size_of::<signalfd_siginfo>()];
         if self.file.read(&mut bytes).ok()? < bytes.len() {
             return None;
         }
-        // SAFETY: as many bytes as it has, which the system wrote; any are valid integers.
+        // SAFETY: the system has written the whole structure, and any bytes are valid integers.
         let came: signalfd_siginfo =
             unsafe { bytes.as_ptr().cast::<signalfd_siginfo>().read_unaligned() };
         let from_terminal = came.ssi_code == libc::SI_KERNEL;
@@ -104,36 +104,36 @@ impl AsFd for Signals {
     }
 }
 
-/// Whether a signal is ignored.
+/// Returns whether a signal is ignored.
 fn is_ignored(signal: c_int) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: it changes nothing, and initializes the action unless there is no such signal.
+    // SAFETY: it changes nothing, and initializes the action if the signal exists.
     let found = unsafe { libc::sigaction(signal, null(), action.as_mut_ptr()) };
     // SAFETY: as above.
     found == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
 
-/// Sends a signal to a process, if it is still there.
+/// Sends a signal to a process, if it still exists.
 pub(crate) fn send(process: Pid, signal: c_int) {
     // SAFETY: a signal to another process changes nothing here.
     unsafe { libc::kill(process.as_raw_nonzero().get(), signal) };
 }
 
-/// What a process of this one does before its program: it ends when this process does, inherits a
-/// descriptor, and gets the signals and limits that this process was started with.
+/// Prepares a child before its program: it ends when this process does, inherits a descriptor, and
+/// gets the signals and limits with which this process was started.
 pub(crate) fn prepare(command: &mut Command, descriptor: c_int, before: &Before<'_>) {
     let own = rustix::process::getpid();
     let (signals, files) = (before.signals.before, before.files);
     let prepare = move || {
-        // SAFETY: the set is initialized, and nobody asks for the one before.
+        // SAFETY: the set is initialized, and the old one is not requested.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const signals, null_mut()) };
         setrlimit(Resource::Nofile, files)?;
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // This process may have ended before that.
+        // This process may have ended earlier.
         if getppid() != Some(own) {
             return Err(io::ErrorKind::NotConnected.into());
         }
-        // SAFETY: it changes a flag of a descriptor, which other processes have on their own.
+        // SAFETY: it changes a flag of a descriptor, which each process has separately.
         match unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -143,31 +143,32 @@ pub(crate) fn prepare(command: &mut Command, descriptor: c_int, before: &Before<
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Which of two processes this is.
+/// The two processes after a fork.
 pub(crate) enum Fork {
-    /// The one before. The pipe's other end is at its end when this process is.
+    /// The original process. When it ends, the launcher's pipe reaches its end.
     Front { launcher: Pid, held: PipeWriter },
-    /// The new one.
+    /// The new process.
     Launcher { front: PipeReader },
 }
 
-/// Makes a process that does what follows too.
+/// Forks this process; both processes continue.
 ///
 /// # Errors
-/// When there can be none, or this process has other threads.
+/// When the system cannot fork, or this process has other threads.
 pub(crate) fn fork() -> io::Result<Fork> {
     ensure_alone()?;
     let (front, held) = io::pipe().map_err(|error| of_call("pipe", &error))?;
-    // SAFETY: this process has no other threads, as has just been seen, and none can begin: only
-    // this thread could start one. One that only waits for this thread, in `wait_for`, holds no
-    // lock. So the new process may do anything.
+    // SAFETY: this process has no other threads, as was just checked, and none can begin: only this
+    // thread could start one. A thread that only waits for this one, in `wait_for`, holds no lock.
+    // So the new process may do anything.
     match unsafe { libc::fork() } {
         -1 => Err(of_call("fork", &io::Error::last_os_error())),
         0 => {
-            // If the front is killed while this process is stopped, this one goes on, and ends all.
+            // If the front is killed while this process is stopped, this one continues, and ends
+            // all.
             set_parent_process_death_signal(Some(Signal::CONT))
                 .map_err(|error| of_call("prctl(PR_SET_PDEATHSIG)", &error.into()))?;
-            Ok(Fork::Launcher { front }) // and the other end is closed here
+            Ok(Fork::Launcher { front }) // the other end is closed here
         }
         process => {
             let launcher = Pid::from_raw(process).ok_or(io::ErrorKind::InvalidData)?;
@@ -177,38 +178,38 @@ pub(crate) fn fork() -> io::Result<Fork> {
 }
 
 thread_local! {
-    /// Whether another thread does nothing but wait for this one: it holds no lock, and takes none
-    /// before this one has ended.
+    /// Whether another thread does nothing but wait for this one. That thread holds no lock, and
+    /// takes none before this one has ended.
     static IS_WAITED_FOR: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Waits until the thread for which this one runs waits for it, as it says.
+/// Waits until the thread that started this one announces, by `waits`, that it only waits.
 pub(crate) fn await_waiter(waits: &AtomicBool) {
-    // Acquire: the store of `wait_for`, before it waits.
+    // Acquire: pairs with the release in `wait_for`.
     while !waits.load(Acquire) {
         thread::yield_now();
     }
     IS_WAITED_FOR.set(true);
 }
 
-/// Waits, by `join`, for the end of a thread that runs in place of this one, and has its signals
-/// meanwhile. Says that it waits.
+/// Waits, by `join`, for the end of a thread that runs in place of this one and has its signals
+/// meanwhile. Announces the wait by `waits`.
 pub(crate) fn wait_for<R>(join: impl FnOnce() -> R, waits: &AtomicBool) -> R {
     let mut all = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: it initializes the set.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: the set is initialized, and there is room for the one before.
+    // SAFETY: the set is initialized, and there is room for the old one.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr()) };
-    // Release: `await_waiter`. This thread does nothing after it but wait.
+    // Release: pairs with the acquire in `await_waiter`. After this, the thread only waits.
     waits.store(true, Release);
     let ended = join();
-    // SAFETY: the set is initialized, and nobody asks for the one before.
+    // SAFETY: the set is initialized, and the old one is not requested.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), null_mut()) };
     ended
 }
 
-/// Fails if this process has other threads, besides those that only wait for this one.
+/// Fails if this process has other threads, except those that only wait for this one.
 fn ensure_alone() -> io::Result<()> {
     let threads = fs::read_dir("/proc/self/task")
         .map_err(|error| io::Error::new(error.kind(), format!("/proc is needed: {error}")))?;
@@ -228,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_process_with_threads_is_not_forked() {
-        // A test is a thread beside the one that runs the tests.
+        // A test is a thread in addition to the one that runs the tests.
         let (ends, waits) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || waits.recv());
         assert!(fork().is_err_and(|error| error.to_string().contains("has one thread")));

@@ -1,7 +1,7 @@
 //! The launcher's loop: it waits for signals, output, and the ends of processes.
 //!
-//! When the last process has ended, what they wrote is still to be read and passed on, for as long
-//! as somebody reads it; a signal or the end of the job's time ends that too.
+//! After the last process has ended, remaining output is still read and passed on, as long as it
+//! has a reader. A signal or the job's timeout ends that too.
 
 mod ends;
 
@@ -28,15 +28,15 @@ use crate::{
     system::{self, Came, Signals},
 };
 
-/// How often the launcher looks for PEs that are run by what its processes have started.
+/// How often the launcher checks for PEs run by descendants of its processes.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long after the last process joined the job the launcher warns of those that have not.
+/// How long after the last process joined the job the launcher warns about missing ones.
 const LATE_START: Duration = Duration::from_secs(10);
-/// How long the processes may take after a signal that the launcher has passed on.
+/// How long the processes may take after the launcher has passed on a signal.
 const AFTER_SIGNAL: Duration = Duration::from_secs(5);
-/// How long after a process that was blamed its signal may come to the launcher too.
+/// How long after the end of a blamed process its signal may still reach the launcher.
 const LATE: Duration = Duration::from_secs(1);
-/// Stands for times that are later than clocks count.
+/// A stand-in for times later than clocks can represent.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 struct Watch<'l> {
@@ -46,21 +46,21 @@ struct Watch<'l> {
     grandchildren: Grandchildren,
     /// When a process last joined the job, and how many had joined by then.
     joined: Option<(Instant, usize)>,
-    /// Whether the launcher has warned of those that are late.
+    /// Whether the launcher has warned about late processes.
     has_warned: bool,
     sources: Vec<Source>,
     output: Output,
     outcome: Outcome,
-    /// Whose end, which is not known yet, decides the status.
+    /// The PE whose end, not known yet, decides the status.
     blamed: Option<Rank>,
-    /// When processes that still run get a signal to end, and when they are killed.
+    /// When the running processes get a signal to end, and when they are killed.
     ends: Option<[Instant; 2]>,
     timeout: Option<Instant>,
-    /// The signals that were to end the job.
+    /// The signals that ended the job.
     interrupts: Interrupts,
-    /// By which of them the process ended that is blamed, and when.
+    /// The signal that ended the blamed process, and when.
     suspected: Option<(i32, Instant)>,
-    /// Until the end of the process that has started this one.
+    /// Reaches its end when the front does. `None` after that.
     front: Option<PipeReader>,
     front_process: Option<Pid>,
 }
@@ -119,7 +119,7 @@ impl<'l> Watch<'l> {
         Ok(self.outcome.status)
     }
 
-    /// Waits until there is something to do. Returns which sources there is something to read of.
+    /// Waits until there is something to do. Returns which sources have data to read.
     fn wait(&mut self, signals: &Signals) -> io::Result<Vec<bool>> {
         let is_unknown = |one: &Started| self.launcher.process(one.rank).is_none();
         let looks = self.grandchildren.must_be_asked() || self.running.iter().any(is_unknown);
@@ -133,7 +133,7 @@ impl<'l> Watch<'l> {
             Timespec::try_from(left + Duration::from_millis(1)).unwrap_or_default()
         });
         let mut all = vec![PollFd::new(signals, PollFlags::IN)];
-        // Of those that are not read now the ends are not told either.
+        // Sources that are not read now do not report their ends either.
         let is_read: Vec<bool> =
             self.sources.iter().map(|source| self.output.takes(source, now)).collect();
         let read = self.sources.iter().zip(&is_read).filter(|(_, is_read)| **is_read);
@@ -161,7 +161,7 @@ impl<'l> Watch<'l> {
         Ok(ready)
     }
 
-    /// Passes on what there is to read, first of the source that was read longest ago.
+    /// Passes on available output, first of the source that was read longest ago.
     fn read(&mut self, ready: &[bool]) {
         let Self { sources, output, .. } = self;
         let mut all: Vec<usize> = (0..sources.len()).filter(|&at| ready[at]).collect();
@@ -181,13 +181,13 @@ impl<'l> Watch<'l> {
         });
     }
 
-    /// Writes what there is room for.
+    /// Writes as much as there is room for.
     fn write(&mut self) {
         let written = self.output.write();
         self.ensure_written(written);
     }
 
-    /// Ends the job if what it writes cannot be written.
+    /// Ends the job if its output cannot be written.
     fn ensure_written(&mut self, written: io::Result<()>) {
         let Err(error) = written else { return };
         let (status, text) = match error.kind() {
@@ -198,7 +198,7 @@ impl<'l> Watch<'l> {
         self.ends = Some([Instant::now(); 2]);
     }
 
-    /// Passes on the signals that have come.
+    /// Passes on the signals that have arrived.
     fn hear(&mut self, signals: &mut Signals) {
         while let Some(came) = signals.next() {
             self.pass_on(came);
@@ -216,7 +216,7 @@ impl<'l> Watch<'l> {
         if meaning == Meaning::Copy {
             return;
         }
-        // The terminal has sent it to this process's group, too.
+        // The terminal has also sent it to this process's group.
         let own = from_terminal.then(getpgrp);
         let has_it = |one: &&Started| own.is_some() && getpgid(Some(one.process)).ok() == own;
         let others = self.running.iter().filter(|one| !has_it(one));
@@ -227,14 +227,14 @@ impl<'l> Watch<'l> {
             Meaning::PassedOn | Meaning::Copy => return,
         }
         if self.suspected.is_some_and(|(signal, at)| signal == number && now < at + LATE) {
-            // It came to all, and to that process first.
+            // It was sent to all, and reached that process first.
             self.outcome.trouble = Some(Trouble::Interrupted { signal: number });
             self.outcome.status = status_of(number);
         }
     }
 
-    /// Waits a moment for the signal by which a process has ended, if it is blamed for that: others
-    /// may have sent it to all processes, one after the other.
+    /// Waits briefly for the signal that ended a blamed process: it may have been sent to all
+    /// processes, one after the other.
     fn hear_late(&mut self, signals: &mut Signals) -> io::Result<()> {
         let until = Instant::now() + interrupts::SAME;
         while self.suspected.is_some() && self.interrupts.count == 0 {
@@ -249,20 +249,20 @@ impl<'l> Watch<'l> {
         Ok(())
     }
 
-    /// Takes note of the processes that have ended.
+    /// Records the processes that have ended.
     fn reap(&mut self, signals: &mut Signals) {
         while let Some((process, end)) = children::next_ended() {
             let Some(at) = self.running.iter().position(|one| one.process == process) else {
                 continue; // something that one of them has started
             };
             let Started { rank, .. } = self.running.swap_remove(at);
-            // A signal that has ended it has come to this process before.
+            // A signal that ended the process reached this process earlier.
             self.hear(signals);
             self.lose(rank, end);
         }
     }
 
-    /// Looks for PEs that other processes run than those that were started.
+    /// Checks for PEs that are not the processes that were started.
     fn look_at_grandchildren(&mut self) {
         for one in &self.running {
             let process = self.launcher.process(one.rank).and_then(|number| {
@@ -273,13 +273,13 @@ impl<'l> Watch<'l> {
             }
         }
         for rank in self.grandchildren.ended() {
-            // How it ended its parent alone learns.
+            // Only its parent learns how it ended.
             self.lose(rank, End::Gone);
         }
     }
 
-    /// Warns once of processes that have not joined the job long after the others, which may be
-    /// waiting for them.
+    /// Warns once about processes that join the job long after the others, which may be waiting for
+    /// them.
     fn warn_of_late_starts(&mut self) {
         let has_joined = |one: &&Started| self.launcher.process(one.rank).is_some();
         let (joined, mut late): (Vec<_>, Vec<_>) = self.running.iter().partition(has_joined);
@@ -300,8 +300,7 @@ impl<'l> Watch<'l> {
         }
     }
 
-    /// Passes on what the processes have written before they ended, and says what has ended the
-    /// job early.
+    /// Passes on the remaining output of the processes, and reports why the job ended early.
     fn finish(&mut self, signals: &mut Signals) -> io::Result<()> {
         self.ends = None;
         let mut is_told = false;
@@ -320,7 +319,7 @@ impl<'l> Watch<'l> {
             if self.timeout.is_some_and(|timeout| timeout <= now) {
                 self.time_out();
             }
-            // What has been ended waits for no reader.
+            // A job that was ended does not wait for readers.
             let is_over = self.front.is_none()
                 || !matches!(self.outcome.trouble, None | Some(Trouble::Failed(_)));
             if is_over && until.is_none() {
@@ -347,7 +346,7 @@ impl<'l> Watch<'l> {
         Ok(())
     }
 
-    /// Reads all that there is, as far as there is room for it. Nothing is left that could write.
+    /// Reads everything for which there is room. No process is left that could write.
     fn read_to_the_end(&mut self) {
         let Self { sources, output, .. } = self;
         let mut written = Ok(());
@@ -366,7 +365,7 @@ impl<'l> Watch<'l> {
         self.ensure_written(written);
     }
 
-    /// Adds what is to be said at the end.
+    /// Adds the final messages.
     fn say(&mut self) {
         let is_quiet = matches!(self.outcome.trouble, None | Some(Trouble::Ended));
         let outcome = (!is_quiet).then(|| self.outcome.to_string());
@@ -393,7 +392,7 @@ impl<'l> Watch<'l> {
     }
 }
 
-/// A time after another.
+/// Returns `time` plus `duration`, capped at [`FOREVER`].
 fn after(time: Instant, duration: Duration) -> Instant {
     time + duration.min(FOREVER)
 }

@@ -1,4 +1,4 @@
-//! How a job ends: which process has failed it, and when those are ended that still run.
+//! The end of a job: which process made it fail, and when the remaining ones are ended.
 
 use std::time::Instant;
 
@@ -12,11 +12,11 @@ use crate::{
     system,
 };
 
-/// The exit status of a job that has taken too long, as of the command `timeout`.
+/// The exit status of a job that took too long, as for the command `timeout`.
 const TIMED_OUT: u8 = 124;
 
 impl Watch<'_> {
-    /// A PE's process has ended.
+    /// Handles the end of a PE's process.
     pub(super) fn lose(&mut self, rank: Rank, end: End) {
         let is_missed = self.launcher.lose(rank, end);
         let own = match end {
@@ -39,7 +39,7 @@ impl Watch<'_> {
             return;
         }
         self.suspected = own.and_then(interrupts::of_status).map(|signal| (signal, Instant::now()));
-        // It may have ended because of what another PE did.
+        // Another PE may have caused it to end.
         let own = own.unwrap_or(1);
         match self.launcher.failure() {
             None => self.fail(own, Trouble::Failed(format!("PE {rank} {end}"))),
@@ -68,14 +68,14 @@ impl Watch<'_> {
         }
     }
 
-    /// A PE has ended after a signal that is to end the job, and is not blamed for that. The status
-    /// is that of the signal, unless all PEs have chosen another one.
+    /// Handles the end of a PE, without blame, after a signal that ends the job. The status is that
+    /// of the signal, unless all PEs have chosen another one.
     fn interrupt(&mut self, signal: i32, own: Option<u8>) {
         let own = own.filter(|&status| !has_ended_by(signal, status));
         let status = own.unwrap_or(status_of(signal));
         match self.outcome.trouble {
             None => {
-                // The others have as long as they have after a signal.
+                // The others have as much time as after any signal.
                 let ends = self.ends;
                 self.fail(status, Trouble::Interrupted { signal });
                 self.ends = ends;
@@ -85,7 +85,8 @@ impl Watch<'_> {
         }
     }
 
-    /// The job has failed, unless it has before: the others may end by themselves, for a while.
+    /// Records that the job has failed, unless it has before. The others may end by themselves for
+    /// a while.
     pub(super) fn fail(&mut self, status: u8, trouble: Trouble) {
         if self.outcome.trouble.is_some() {
             return;
@@ -124,7 +125,7 @@ impl Watch<'_> {
         }
     }
 
-    /// The job has taken too long.
+    /// Handles the job's time-out.
     pub(super) fn time_out(&mut self) {
         self.timeout = None;
         let mut running: Vec<Rank> = self.running.iter().map(|one| one.rank).collect();
