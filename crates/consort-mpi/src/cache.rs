@@ -1,10 +1,10 @@
-//! The folder in which shims are kept, and which of them may be loaded.
+//! The folder that stores shims, and which of them may be loaded.
 //!
-//! A shim's name says its MPI's flavor, and has hashes of its source and of its compiler's path:
-//! MPIs do not share one. It appears in the folder at once, whole, and ends with a seal, by which a
-//! file that has lost a part is known.
+//! A shim's name consists of its MPI's flavor and hashes of its source and of its compiler's path,
+//! so MPIs do not share shims. It is put into the folder atomically and ends with a seal, by which
+//! a truncated file is recognized.
 //!
-//! Anybody can know the name and compute the seal. So a shim is loaded only if no other user can
+//! Anyone can know the name and compute the seal. So a shim is loaded only if no other user can
 //! have written it: by `resolve_trusted`, whose result no other user can change afterwards.
 
 use std::{
@@ -27,7 +27,7 @@ use super::{environment::Flavor, no_shim::NoShim};
 /// The shim's source.
 pub(crate) const SOURCE: &str = include_str!("shim.c");
 
-/// The environment variable that names the folder for what is compiled.
+/// The environment variable that names the folder for compiled shims.
 pub(crate) const CACHE: &str = "CONSORT_CACHE";
 
 /// The folder of shims.
@@ -40,24 +40,24 @@ fn hash(what: impl Hash) -> u64 {
     hasher.finish()
 }
 
-/// What the names of the shims of a flavor begin with.
+/// Returns how the names of a flavor's shims begin.
 fn beginning(flavor: Flavor) -> String {
     format!("mpi-{}-{:016x}-", flavor.name(), hash((SOURCE, env!("CARGO_PKG_VERSION"))))
 }
 
-/// What makes temporary folders that nobody else may enter, whatever the user's mask is.
+/// Builds temporary folders that no one else may enter, regardless of the user's umask.
 pub(crate) fn private() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.permissions(Permissions::from_mode(0o700));
     builder
 }
 
-/// The end of a file with this content.
+/// Returns the seal of a file with this content.
 fn seal(content: &[u8]) -> [u8; 8] {
     hash(content).to_le_bytes()
 }
 
-/// The path of a shim, resolved, if it is there and whole, and no other user can have written it.
+/// Returns the resolved path of a shim that is whole and that no other user can have written.
 fn usable(shim: &Path) -> Result<Option<PathBuf>, NoShim> {
     let unreadable = |error| NoShim::Unreadable { path: shim.to_owned(), error };
     let resolved = match resolve_trusted(shim) {
@@ -72,7 +72,7 @@ fn usable(shim: &Path) -> Result<Option<PathBuf>, NoShim> {
 }
 
 impl Cache {
-    /// The folder that `CONSORT_CACHE` names, or the user's.
+    /// Returns the folder that `CONSORT_CACHE` names, or the user's.
     pub(crate) fn here() -> Result<Self, NoShim> {
         if let Some(folder) = variable(CACHE) {
             let folder = PathBuf::from(folder);
@@ -84,7 +84,7 @@ impl Cache {
         Ok(Self(base.cache_dir().join("consort")))
     }
 
-    /// A folder. A bare name of a file would be looked for where libraries are.
+    /// Uses this folder. The path is made absolute, because the loader searches for bare names.
     pub(crate) fn at(folder: &Path) -> io::Result<Self> {
         path::absolute(folder).map(Self)
     }
@@ -97,12 +97,12 @@ impl Cache {
         NoShim::Unwritable { path: self.0.clone(), error, setting: CACHE }
     }
 
-    /// The file of the shim that a compiler makes.
+    /// Returns the path of the shim for a compiler.
     fn file(&self, flavor: Flavor, compiler: &Path) -> PathBuf {
         self.0.join(format!("{}{:016x}.so", beginning(flavor), hash(compiler)))
     }
 
-    /// The shim that is kept for an MPI, if there is one: that of a compiler, or the newest where
+    /// Returns the stored shim for an MPI, if there is one: that of `compiler`, or the newest if
     /// there is no compiler.
     ///
     /// # Errors
@@ -118,10 +118,10 @@ impl Cache {
         }
     }
 
-    /// The newest usable shim of a flavor.
+    /// Returns the newest usable shim of a flavor.
     ///
     /// # Errors
-    /// When no shim is usable, and one could be but for this error.
+    /// When no shim is usable, and one would be but for this error.
     fn newest(&self, flavor: Flavor) -> Result<Option<PathBuf>, NoShim> {
         let unreadable = |error| NoShim::Unreadable { path: self.0.clone(), error };
         let entries = match fs::read_dir(&self.0) {
@@ -150,10 +150,10 @@ impl Cache {
         }
     }
 
-    /// A new private folder in the cache, to compile in.
+    /// Creates a private folder in the cache, to compile in.
     ///
     /// # Errors
-    /// When it cannot be made, or other users could change what is in the cache.
+    /// When it cannot be created, or other users could change the contents of the cache.
     pub(crate) fn workplace(&self) -> Result<TempDir, NoShim> {
         let no_cache = |error| self.unwritable(error);
         files::create_folders(&self.0).map_err(no_cache)?;
@@ -161,10 +161,10 @@ impl Cache {
         private().tempdir_in(&self.0).map_err(no_cache)
     }
 
-    /// Keeps a shim that has been compiled in the cache, and returns its path.
+    /// Stores a compiled shim in the cache, and returns its path.
     ///
     /// # Errors
-    /// When it cannot be kept, or another user's file is in its place.
+    /// When it cannot be stored, or another user's file is in its place.
     pub(crate) fn keep(
         &self,
         shim: &Path,
@@ -182,7 +182,7 @@ impl Cache {
             let content = fs::read(shim)?;
             let mut file = fs::OpenOptions::new().append(true).open(shim)?;
             file.write_all(&seal(&content))?;
-            // The linker goes by the user's mask, which may let others write.
+            // The linker obeys the user's umask, which may let others write.
             let mode = file.metadata()?.permissions().mode();
             file.set_permissions(Permissions::from_mode(mode & !0o022))?;
             fs::rename(shim, &path)
@@ -198,14 +198,14 @@ mod tests {
 
     use super::*;
 
-    /// A cache that nobody else may write, and its folder.
+    /// Creates a cache that no one else may write, and its folder.
     fn cache() -> (TempDir, Cache) {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(&folder.path().canonicalize().unwrap()).unwrap();
         (folder, cache)
     }
 
-    /// Keeps a library as that of a compiler.
+    /// Stores a library as the shim of a compiler.
     fn keep(cache: &Cache, compiler: &str) -> PathBuf {
         let made = cache.folder().join("made");
         fs::write(&made, "a library").unwrap();
@@ -277,17 +277,17 @@ mod tests {
             refused("may be written by other users");
             assert!(matches!(cache.workplace(), Err(NoShim::Untrusted(_))));
         }
-        // As /tmp is: each file is its owner's.
+        // Like /tmp: each file belongs to its owner.
         set(cache.folder(), 0o1777);
         assert_eq!(kept(&cache, "/bin/mpicc"), Ok(Some(shim.clone())));
-        // By way of a link that others could replace.
+        // Through a link that others could replace.
         let open = cache.folder().join("open");
         fs::create_dir(&open).unwrap();
         symlink(cache.folder(), open.join("link")).unwrap();
         set(&open, 0o777);
         let linked = Cache::at(&open.join("link")).unwrap();
         assert!(kept(&linked, "/bin/mpicc").unwrap_err().contains("open may be written"));
-        // Only root can give a file away.
+        // Only root can change the owner of a file.
         if rustix::process::geteuid().is_root() {
             chown(&shim, Some(65534), None).unwrap();
             refused("belongs to user 65534");

@@ -1,36 +1,36 @@
-//! What the launchers of MPIs tell their processes, in the environment.
+//! The environment variables that MPI launchers set for their processes.
 
 use std::fmt;
 
 use consort_fabric::environment::variable;
 
-/// A family of MPIs, whose launchers and libraries belong together.
+/// A family of MPIs whose launchers and libraries belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {
     /// Open MPI.
     OpenMpi,
-    /// MPICH and those made of it, as Intel MPI is.
+    /// MPICH and MPIs derived from it, such as Intel MPI.
     Mpich,
 }
 
 /// A process that an MPI has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Started {
-    /// Which MPI.
+    /// The MPI.
     pub flavor: Flavor,
-    /// How many processes it has started.
+    /// The number of processes that it has started.
     pub processes: u32,
-    /// How many of them on this machine, if that is known.
+    /// The number of them on this machine, if known.
     pub here: Option<u32>,
-    /// Which of them this one is, if that is known.
+    /// The rank of this process, if known.
     pub rank: Option<u32>,
 }
 
 impl Flavor {
-    /// Both.
+    /// Both flavors.
     pub const EVERY: [Self; 2] = [Self::OpenMpi, Self::Mpich];
 
-    /// The name, in files' names.
+    /// Returns the name that is used in file names.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,13 +39,13 @@ impl Flavor {
         }
     }
 
-    /// The flavor of an MPI by the text with which it tells its version.
+    /// Returns the flavor of an MPI from its version text.
     #[must_use]
     pub fn of_version(text: &str) -> Self {
         if text.contains("Open MPI") { Self::OpenMpi } else { Self::Mpich }
     }
 
-    /// The variables that tell the number of processes, that of those on one machine, and the rank.
+    /// Returns the variables for the number of processes, the number on this machine, and the rank.
     const fn variables(self) -> [&'static str; 3] {
         match self {
             Self::OpenMpi => {
@@ -66,7 +66,7 @@ impl fmt::Display for Flavor {
 }
 
 impl Started {
-    /// This process as an MPI has started it; `None` if none has.
+    /// Returns how an MPI has started this process; `None` if none has.
     #[must_use]
     pub fn here() -> Option<Self> {
         Self::by(|name| variable(name)?.into_string().ok())

@@ -1,18 +1,18 @@
-//! The launchers of MPIs: which one an `mpirun` is, and its options for hosts.
+//! MPI launchers: which one an `mpirun` is, and its options for hosts.
 //!
-//! Only Hydra and Open MPI know how many processes each host takes one by one; with Intel's
-//! launcher all take as many. So that is what all are asked for.
+//! Only Hydra and Open MPI accept the number of processes for each host separately; with Intel's
+//! launcher all hosts take the same number. So all launchers are asked for the same number.
 
 use std::{collections::BTreeMap, ffi::OsString, iter};
 
-/// The launchers, by their options.
+/// A launcher, by its options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launcher {
-    /// Open MPI's.
+    /// Open MPI's launcher.
     OpenMpi,
-    /// MPICH's.
+    /// MPICH's launcher.
     Hydra,
-    /// Intel's and others, which have most of Hydra's options, and bind processes by themselves.
+    /// Intel's and others, which have most of Hydra's options, and bind processes themselves.
     Other,
 }
 
@@ -23,20 +23,20 @@ pub struct OnHosts<'h> {
     pub hosts: &'h [String],
     /// The number of processes.
     pub processes: u32,
-    /// The most processes of a host.
+    /// The largest number of processes on a host.
     pub most: u32,
-    /// Whether processes are dealt to the hosts in turn, or each host takes as many as it may.
+    /// Whether processes are dealt to the hosts in turn, or each host is filled in turn.
     pub in_turn: bool,
     /// Whether each line of output begins with the rank of its process.
     pub tags: bool,
-    /// Whether it may run as root, where that has to be said.
+    /// Whether it may run as root; some launchers have an option for that.
     pub as_root: bool,
-    /// Variables that the processes need: those without a value have that of this process.
+    /// Variables for the processes; a variable without a value has the value of this process.
     pub variables: &'h BTreeMap<OsString, Option<OsString>>,
 }
 
 impl Launcher {
-    /// The launcher by the text with which it tells its version.
+    /// Returns the launcher with this version text.
     #[must_use]
     pub fn of_version(text: &str) -> Self {
         if text.contains("Open MPI") || text.contains("OpenRTE") {
@@ -48,7 +48,7 @@ impl Launcher {
         }
     }
 
-    /// Its options for processes on hosts, before those of the program.
+    /// Returns its options for processes on hosts, which precede the program.
     #[must_use]
     pub fn arguments(self, on: &OnHosts<'_>) -> Vec<OsString> {
         let mut words = match self {
@@ -61,8 +61,8 @@ impl Launcher {
 }
 
 impl OnHosts<'_> {
-    /// Over ssh it passes on no variables but those that are named. It binds one or two processes
-    /// to a core each, on which their threads would wait for each other.
+    /// Returns Open MPI's options. Over ssh it passes on only named variables. By default it binds
+    /// one or two processes to a core each, where their threads would wait for each other.
     fn options_of_open_mpi(&self) -> Vec<OsString> {
         let hosts = self.hosts.iter().map(|host| format!("{host}:{}", self.most));
         let hosts = hosts.collect::<Vec<_>>().join(",");
@@ -82,7 +82,7 @@ impl OnHosts<'_> {
         words
     }
 
-    /// It passes on all variables.
+    /// Returns Hydra's options. It passes on all variables.
     fn options_of_hydra(&self) -> Vec<OsString> {
         let each = if self.in_turn { 1 } else { self.most };
         let hosts = self.hosts.join(",");

@@ -1,20 +1,20 @@
 //! PEs on many machines: a [transport](consort_native::Transport) over the MPI that a cluster has.
 //!
-//! No MPI is needed to build a program. A small library in C, the *shim*, stands between the
-//! program and the MPI; that MPI's own `mpicc` compiles it where it is first used, into a cache. So
-//! one program works with any MPI, whatever its interface in memory is.
+//! Building a program requires no MPI. A small C library, the *shim*, is between the program and
+//! the MPI. The MPI's own `mpicc` compiles it into a cache when it is first used. So one program
+//! works with any MPI, whatever its ABI.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `launcher` | which launcher an `mpirun` is, and its options for hosts |
-//! | `environment` | what the launchers of MPIs tell their processes |
-//! | `shim.c` | what is needed of MPI |
-//! | `prepare` | finds an MPI's compiler, compiles the shim by it, and finds that again |
-//! | `cache` | the folder in which shims are kept, and which of them may be loaded |
+//! | `environment` | the variables that MPI launchers set for their processes |
+//! | `shim.c` | the functions that are needed of MPI |
+//! | `prepare` | finds an MPI's compiler, compiles the shim with it, or finds a stored shim |
+//! | `cache` | the folder that stores shims, and which of them may be loaded |
 //! | `no_shim` | why there is no shim |
 //! | `library` | the shim's functions |
 //! | `transport` | frames over them |
-//! | `watch` | says that processes do not come |
+//! | `watch` | warns if processes do not start |
 
 #[cfg(test)]
 use consort_sandbox as _;

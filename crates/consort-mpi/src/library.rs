@@ -1,4 +1,4 @@
-//! The shim's functions, loaded when a program starts.
+//! The shim's functions, loaded at the start of a program.
 
 #![expect(unsafe_code, reason = "calls the functions of a library that is loaded")]
 
@@ -44,51 +44,51 @@ pub(crate) struct Shim {
 /// Bytes of an element of each of [`VendorCall::DATATYPES`].
 const ELEMENT_BYTES: [usize; VendorCall::DATATYPES.len()] = [1, 1, 2, 2, 4, 4, 8, 8, 4, 8];
 
-/// The addresses of a source and of a target without bytes: MPIs take some numbers that are no
-/// addresses, such as Rust's of empty slices, for orders to them.
+/// Addresses for an empty source and an empty target. MPIs treat some numbers that are not
+/// addresses, such as Rust's for empty slices, as special values.
 static NOTHING: [u64; 2] = [0; 2];
 
-/// A request about words that are the MPI's until it is done. If nobody waits for that, they are
+/// A request on words that belong to the MPI until it is done. If no one waits for it, they are
 /// never freed.
 pub(crate) struct WordsRequest {
     request: Request,
     words: ManuallyDrop<Vec<u64>>,
 }
 
-/// A request about memory that somebody else keeps until it is done.
+/// A request on memory that the caller keeps until it is done.
 pub(crate) struct Request(*mut c_void);
 
-// SAFETY: a request is any thread's, one at a time, as the MPI is told with the level of threads.
+// SAFETY: any thread may use a request, one at a time: the MPI runs at that thread level.
 unsafe impl Send for Request {}
 
-/// A function of a library.
+/// Looks up a function of a library.
 macro_rules! function {
     ($library:expr, $name:literal) => {{
-        // SAFETY: the shim, whose source is beside this file, has a function of this type.
+        // SAFETY: the shim, whose source is next to this file, has a function of this type.
         let function = unsafe { $library.get($name) };
         *function.map_err(|error| reason(&error))?
     }};
 }
 
-/// What went wrong, with what the system says of it.
+/// Returns the reason of an error, as the system reports it.
 fn reason(error: &libloading::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 fn load(path: &Path) -> Result<&'static Library, String> {
-    // SAFETY: what is loaded is the shim, which an MPI's compiler has made, and the MPI itself.
+    // SAFETY: only the shim, which an MPI's compiler has created, and the MPI itself are loaded.
     let library = unsafe { Library::new(path) };
     // An MPI must not be unloaded.
     let library = library.map_err(|error| format!("{}: {}", path.display(), reason(&error)))?;
     Ok(Box::leak(Box::new(library)))
 }
 
-/// A count or a rank as MPI has it.
+/// Converts a count or a rank to MPI's type.
 fn number(number: usize) -> Result<c_int, String> {
     c_int::try_from(number).map_err(|_| "a message is too long for MPI".to_owned())
 }
 
-/// What `write` writes into so many bytes.
+/// Returns the text that `write` writes into a buffer.
 fn text(write: extern "C" fn(*mut c_char, c_int)) -> String {
     let mut bytes = [0_u8; 512];
     write(bytes.as_mut_ptr().cast(), 512);
@@ -96,14 +96,14 @@ fn text(write: extern "C" fn(*mut c_char, c_int)) -> String {
     text.to_string_lossy().trim().to_owned()
 }
 
-/// The version that the MPI of a shim tells.
+/// Returns the version of a shim's MPI.
 pub(crate) fn version(path: &Path) -> Result<String, String> {
     let library = load(path)?;
     Ok(text(function!(library, b"consort_mpi_version")))
 }
 
 impl Shim {
-    /// Loads it.
+    /// Loads the shim at `path`.
     pub(crate) fn load(path: &Path) -> Result<Self, String> {
         let library = load(path)?;
         Ok(Self {
@@ -136,7 +136,7 @@ impl Shim {
         }
     }
 
-    /// Begins to use MPI: this process's rank, and the number of processes.
+    /// Begins to use MPI. Returns this process's rank and the number of processes.
     pub(crate) fn begin(&self) -> Result<[u32; 2], String> {
         let (mut rank, mut processes) = (0, 0);
         match (self.begin)(&raw mut rank, &raw mut processes) {
@@ -148,12 +148,12 @@ impl Shim {
         }
     }
 
-    /// Begins a job, with all processes.
+    /// Begins a job, together with all processes.
     pub(crate) fn open(&self) -> Result<(), String> {
         self.result((self.open)(), ())
     }
 
-    /// Words of so many processes, which are all, and pass as many each.
+    /// Gathers words from all `processes` processes. Each passes the same number.
     pub(crate) fn gather(&self, words: &[u64], processes: u32) -> Result<Vec<u64>, String> {
         let mut gathered = vec![0; words.len() * processes as usize];
         let count = number(words.len())?;
@@ -171,7 +171,7 @@ impl Shim {
         Ok(WordsRequest { request, words: ManuallyDrop::new(words) })
     }
 
-    /// Begins to receive what comes next, if it has come, and from whom.
+    /// Begins to receive the next message if it has arrived; also returns its sender.
     pub(crate) fn receive(&self) -> Result<Option<(u32, WordsRequest)>, String> {
         let (mut has_come, mut from, mut count) = (0, 0, 0);
         let status = (self.probe)(&raw mut has_come, &raw mut from, &raw mut count);
@@ -185,16 +185,16 @@ impl Shim {
         Ok(Some((from.unsigned_abs(), request)))
     }
 
-    /// Says whether this process is the first of its node. All processes say so.
+    /// Declares whether this process is the first of its node. All processes must call this.
     pub(crate) fn lead(&self, leads: bool) -> Result<(), String> {
         self.result((self.lead)(leads.into()), ())
     }
 
-    /// Begins a collective of the MPI's own.
+    /// Begins one of the MPI's own collectives.
     ///
     /// # Safety
     /// The source and the target must stay until the request is done, and be as long as the call
-    /// says, which must be one that there is.
+    /// says. The call must be supported.
     pub(crate) unsafe fn collect(
         &self,
         call: &VendorCall,
@@ -219,7 +219,7 @@ impl Shim {
             (0, 1, 0) // bytes
         };
         let request = unsafe {
-            // SAFETY: the caller promises it.
+            // SAFETY: the caller's promise.
             (self.collect)(
                 number(collective)?,
                 call.leaders.into(),
@@ -234,10 +234,10 @@ impl Shim {
         self.begun(request)
     }
 
-    /// Sends bytes from where they are.
+    /// Sends bytes directly from their memory.
     ///
     /// # Safety
-    /// They must stay until the request is done.
+    /// The memory must stay until the request is done.
     pub(crate) unsafe fn push(
         &self,
         to: u32,
@@ -245,14 +245,14 @@ impl Shim {
         (at, bytes): (*const u8, usize),
     ) -> Result<Request, String> {
         let (count, to, tag) = (number(bytes)?, number(to as usize)?, number(tag as usize)?);
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller's promise.
         self.begun(unsafe { (self.push)(at.cast(), count, to, tag) })
     }
 
-    /// Receives bytes to where they belong.
+    /// Receives bytes directly into their memory.
     ///
     /// # Safety
-    /// That must stay, and be writable, until the request is done.
+    /// The memory must stay, and be writable, until the request is done.
     pub(crate) unsafe fn pull(
         &self,
         from: u32,
@@ -260,11 +260,11 @@ impl Shim {
         (at, bytes): (*mut u8, usize),
     ) -> Result<Request, String> {
         let (count, from, tag) = (number(bytes)?, number(from as usize)?, number(tag as usize)?);
-        // SAFETY: the caller promises it.
+        // SAFETY: the caller's promise.
         self.begun(unsafe { (self.pull)(at.cast(), count, from, tag) })
     }
 
-    /// Whether a request is done, or the request again.
+    /// Returns `None` if a request is done, otherwise the request.
     pub(crate) fn is_done(&self, request: Request) -> Result<Option<Request>, String> {
         let mut is_done = 0;
         let status = (self.test)(request.0, &raw mut is_done);
@@ -272,7 +272,7 @@ impl Shim {
         Ok((is_done == 0).then_some(request))
     }
 
-    /// The words of a request that is done, or the request again.
+    /// Returns the words of a finished request, otherwise the request.
     pub(crate) fn words(
         &self,
         WordsRequest { request, words }: WordsRequest,
@@ -283,19 +283,19 @@ impl Shim {
         })
     }
 
-    /// Ends a receipt to which nothing is sent.
+    /// Cancels a receive for which nothing is sent.
     pub(crate) fn cancel(&self, request: Request) {
         (self.cancel)(request.0);
     }
 
-    /// Ends a job, with all processes; or says what has failed, and ends all processes.
+    /// Ends a job, together with all processes; or prints why it failed, and ends all processes.
     pub(crate) fn close(&self, failed: Option<&str>) {
         let reason = failed.map(|reason| CString::new(reason.replace('\0', " ")));
         let reason = reason.map(Result::unwrap_or_default);
         (self.close)(reason.as_ref().map_or(std::ptr::null(), |reason| reason.as_ptr()));
     }
 
-    /// Ends all processes, this one among them, with a status.
+    /// Ends all processes, including this one, with a status.
     pub(crate) fn abort(&self, status: u8) {
         (self.abort)(status.into());
     }

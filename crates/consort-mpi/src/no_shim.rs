@@ -1,4 +1,4 @@
-//! Why there is no shim.
+//! The reasons why there is no shim.
 
 use std::{
     fmt, io,
@@ -10,7 +10,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::environment::Flavor;
 
-/// Why there is no shim.
+/// The reason why there is no shim.
 #[derive(Debug)]
 pub enum NoShim {
     /// There is no compiler.
@@ -24,44 +24,44 @@ pub enum NoShim {
     Compiler {
         /// Its name.
         compiler: String,
-        /// What it wrote.
+        /// Its output.
         output: String,
     },
-    /// The compiler is that of another MPI.
+    /// The compiler belongs to another MPI.
     Mixed {
-        /// The MPI that has started the process.
+        /// The MPI that started the process.
         started: Flavor,
         /// The compiler.
         compiler: String,
-        /// Its MPI.
+        /// The compiler's MPI.
         found: Flavor,
     },
     /// The cache cannot be read.
     Unreadable {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// The folder for what is compiled cannot be written.
+    /// The folder for compiled shims cannot be written.
     Unwritable {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
         /// The environment variable that names it.
         setting: &'static str,
     },
-    /// Another user could have written what is in the cache.
+    /// Another user could have written the contents of the cache.
     Untrusted(Untrusted),
-    /// Another user could have written what is in the cache, and it cannot be compiled anew.
+    /// Another user could have written the cache, and the shim cannot be compiled again.
     NotAnew {
-        /// What is wrong with the cache.
+        /// The problem with the cache.
         untrusted: Box<NoShim>,
         /// Why it cannot be compiled.
         error: Box<NoShim>,
     },
-    /// A static program cannot load any library.
+    /// A static program cannot load libraries.
     Static,
     /// The library is on a file system that is mounted `noexec`.
     NoExec {
@@ -70,14 +70,14 @@ pub enum NoShim {
         /// The environment variable that names it.
         setting: &'static str,
     },
-    /// What was compiled has no room in memory.
+    /// The shim does not fit into memory.
     NoRoom {
-        /// What the loader says.
+        /// The loader's message.
         reason: String,
         /// The limit.
         limit: u64,
     },
-    /// What was compiled cannot be loaded.
+    /// The shim cannot be loaded.
     Load(String),
 }
 
@@ -166,8 +166,8 @@ impl From<Untrusted> for NoShim {
 }
 
 impl NoShim {
-    /// Why a shim in `folder`, which `setting` names, cannot be loaded. `reason` is what the loader
-    /// says, which knows no causes.
+    /// Returns why a shim in `folder`, which `setting` names, cannot be loaded. `reason` is the
+    /// loader's message, which does not include the cause.
     pub(crate) fn unloadable(reason: String, (folder, setting): (&Path, &'static str)) -> Self {
         let is_mapping = reason.contains("map") || reason.contains("allocate");
         if is_mounted_noexec(folder) {
@@ -184,7 +184,7 @@ impl NoShim {
 mod tests {
     use super::*;
 
-    /// `/proc` is mounted `noexec` wherever it has the usual options.
+    /// The usual options mount `/proc` with `noexec`.
     #[test]
     fn error_of_loading_names_the_cause_and_the_setting() {
         let of = |folder| {

@@ -1,8 +1,8 @@
-//! Compiles the shim by an MPI's own compiler, or finds one that is kept.
+//! Compiles the shim with an MPI's own compiler, or finds a stored one.
 //!
-//! Shims are kept in the user's cache, or where `CONSORT_CACHE` says (`cache`). If other users
-//! could have written what is there, it is not loaded: the shim is compiled anew in a private
-//! folder, for this process alone, and the job says so once.
+//! Shims are stored in the user's cache, or in the folder that `CONSORT_CACHE` names (`cache`). If
+//! other users could have written one, it is not loaded: the shim is compiled again in a private
+//! folder, for this process only, and the job warns once.
 
 use std::{
     env,
@@ -33,14 +33,14 @@ const COMPILER: &str = "CONSORT_MPICC";
 /// The environment variable that names the folder for temporary files.
 const TEMPORARY: &str = "TMPDIR";
 
-/// A shim that is kept in the cache.
+/// A shim that is stored in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Its MPI.
     pub flavor: Flavor,
-    /// The version that the MPI tells.
+    /// The MPI's version text.
     pub version: String,
 }
 
@@ -51,22 +51,22 @@ struct Compiled {
     version: String,
 }
 
-/// A folder to compile in that nobody else can change. Its own path may lead through folders of
-/// others, who could put another in its place.
+/// A folder for compiling that no one else can change. Its own path may lead through other users'
+/// folders, so they could put another folder in its place.
 struct Private {
-    /// Removes it in the end.
+    /// Removes the folder when dropped.
     folder: TempDir,
-    /// A path by a descriptor, for this process and for those that it starts until they run another
+    /// A path through a descriptor, for this process and for its children until they run another
     /// program.
     path: PathBuf,
 }
 
-/// The name of the MPI's compiler.
+/// Returns the name of the MPI's compiler.
 fn compiler() -> OsString {
     variable(COMPILER).unwrap_or_else(|| "mpicc".into())
 }
 
-/// Where a program is, if it is there: at its path, or a bare name in a folder of `PATH`.
+/// Returns the path of a program, if it exists: a path, or a bare name in a folder of `PATH`.
 #[must_use]
 pub fn find_program(name: &Path) -> Option<PathBuf> {
     if name.components().count() > 1 {
@@ -76,27 +76,28 @@ pub fn find_program(name: &Path) -> Option<PathBuf> {
     env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
-/// Where a compiler is, behind all links, if it is there.
+/// Returns the path of a compiler with all links resolved, if it exists.
 fn place(compiler: &OsStr) -> Option<PathBuf> {
     find_program(Path::new(compiler))?.canonicalize().ok()
 }
 
-/// The folder that Intel's compiler needs as its root. The compiler of Python's package does not
-/// know its own, and a variable that is set may be of another, activated MPI. Only installations
-/// with the library in `lib` have the folder above `bin` as their root.
+/// Returns the folder that Intel's compiler needs as its root. The compiler of Intel's Python
+/// package does not know it, and the variable may be set for another, activated MPI. Only
+/// installations with the library in `lib` have the folder above `bin` as their root.
 #[must_use]
 pub fn intel_root(compiler: &Path) -> Option<&Path> {
     compiler.parent()?.parent().filter(|root| root.join("lib/libmpi.so").exists())
 }
 
-/// Loading ends a static program with a signal, or has no effect, depending on the C library.
+/// Fails in a static program, in which loading is fatal or has no effect, depending on the C
+/// library.
 fn refuse_static() -> Result<(), NoShim> {
     if cfg!(target_feature = "crt-static") { Err(NoShim::Static) } else { Ok(()) }
 }
 
-/// Loads the shim of the MPI that has started this process: one that is kept, or else a new one.
-/// Where there is no compiler, the newest is taken. The text, if there is one, says why what is
-/// kept is not used.
+/// Loads the shim of the MPI that has started this process: a stored one, otherwise a new one.
+/// Without a compiler, the newest is taken. Also returns why a stored shim is not used, if that is
+/// so.
 pub(crate) fn load(started: Flavor) -> Result<(Shim, Option<String>), NoShim> {
     refuse_static()?;
     load_by(started, &Cache::here()?, &compiler())
@@ -135,12 +136,12 @@ fn load_by(
     }
 }
 
-/// Loads the shim at `path`, which lies in the folder that a setting names.
+/// Loads the shim at `path`, which is in the folder that a setting names.
 fn shim(path: &Path, at: (&Path, &'static str)) -> Result<Shim, NoShim> {
     Shim::load(path).map_err(|reason| NoShim::unloadable(reason, at))
 }
 
-/// Fails unless the compiler is that of the MPI that has started this process.
+/// Fails unless the compiler belongs to the MPI that has started this process.
 fn ensure_same(started: Flavor, found: Flavor, compiler: &OsStr) -> Result<(), NoShim> {
     if found == started {
         return Ok(());
@@ -163,17 +164,18 @@ impl Private {
         let no_folder = |error| NoShim::Unwritable { path: path.clone(), error, setting };
         let folder = private().tempdir().map_err(no_folder)?;
         let file = files::open_private_folder(folder.path()).map_err(no_folder)?;
-        // The loader knows libraries by their paths, so the descriptor stays open: its number must
-        // not name another folder later.
+        // The loader identifies libraries by their paths, so the descriptor stays open: its number
+        // must not name another folder later.
         let path = PathBuf::from(format!("/proc/self/fd/{}", file.into_raw_fd()));
         Ok(Self { folder, path })
     }
 }
 
-/// Compiles the shim by the MPI's compiler, and keeps it where programs find it.
+/// Compiles the shim with the MPI's compiler, and stores it where programs find it.
 ///
 /// # Errors
-/// When there is no compiler, or it fails; when the cache cannot be written, or by other users too.
+/// When there is no compiler, or it fails; when the cache cannot be written, or others can write
+/// it.
 pub fn prepare() -> Result<Prepared, NoShim> {
     refuse_static()?;
     prepare_in(&Cache::here()?, &compiler())
@@ -187,8 +189,8 @@ fn prepare_in(cache: &Cache, compiler: &OsStr) -> Result<Prepared, NoShim> {
     Ok(Prepared { path: cache.keep(&path, flavor, &place)?, flavor, version })
 }
 
-/// Compiles the shim in `work`, a folder that nobody else can change, and asks it for its MPI's
-/// version. Errors name the folder and the setting of `at`.
+/// Compiles the shim in `work`, a folder that no one else can change, and reads its MPI's version.
+/// Errors name the folder and the setting of `at`.
 fn compile(
     work: &Path,
     at @ (folder, setting): (&Path, &'static str),
@@ -200,8 +202,8 @@ fn compile(
     fs::write(work.join("shim.c"), SOURCE).map_err(unwritable)?;
     let found = find_program(Path::new(program));
     let found = found.ok_or_else(|| no_compiler(ErrorKind::NotFound.into()))?;
-    // Absolute, since it runs in the folder; and not behind links, since some compilers know by
-    // their name what they are.
+    // The path is absolute because the compiler runs in `work`. It keeps its links because some
+    // compilers choose their behaviour by their name.
     let mut command = Command::new(path::absolute(found).map_err(no_compiler)?);
     command.args(["-O2", "-shared", "-fPIC", "-o", "shim.so", "shim.c"]).current_dir(work);
     if let Some(root) = place(program).as_deref().and_then(intel_root) {
@@ -228,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// A compiler of an MPI: it compiles a library with what is asked for here.
+    /// Creates an MPI compiler that compiles a library with the functions needed here.
     fn compiler(folder: &Path) -> PathBuf {
         let (program, source) = (folder.join("mpicc"), folder.join("mpi.c"));
         let names = ["begin", "open", "gather", "send", "probe", "receive", "lead", "collect"];
@@ -275,7 +277,7 @@ mod tests {
         assert_eq!(intel_root(&compiler), Some(folder.path()));
     }
 
-    /// A planted shim would end the test: its constructor does.
+    /// A planted shim would end the test by its constructor.
     #[test]
     fn a_planted_shim_is_not_loaded_but_compiled_anew_in_a_private_folder() {
         let folder = tempfile::tempdir().unwrap();
@@ -291,7 +293,7 @@ mod tests {
         assert_eq!(said(load()), None, "it is found again");
         assert!(!folder.path().join("given.c").exists());
 
-        // Another user plants one that is whole, under the name that anybody knows.
+        // Another user plants a whole shim under the name that anyone can know.
         let kept = fs::read_dir(cache.folder()).unwrap().next().unwrap().unwrap().path();
         let (source, made) = (folder.path().join("planted.c"), folder.path().join("planted.so"));
         let text = "#include <unistd.h>\n__attribute__((constructor)) void f() { _exit(9); }\n";
@@ -307,7 +309,7 @@ mod tests {
         assert!(folder.path().join("given.c").exists(), "it was compiled");
         let error = prepare_in(&cache, compiler.as_os_str()).unwrap_err();
         assert!(matches!(error, NoShim::Untrusted(_)), "{error}");
-        // Only root can give a file away. Nothing else is wrong in a folder like /tmp.
+        // Only root can change the owner of a file. In a folder like /tmp nothing else is wrong.
         set(cache.folder(), 0o1777);
         if rustix::process::geteuid().is_root() {
             chown(&kept, Some(65534), None).unwrap();

@@ -1,6 +1,6 @@
-/* What Consort needs of MPI, as functions whose interface does not depend on which MPI it is. The
- * MPI's own compiler compiles this where it is used. Each function returns 0, or MPI's error, whose
- * text consort_mpi_error writes; a request is NULL if there was an error. */
+/* The functions of MPI that Consort needs, with an ABI that does not depend on the MPI. The MPI's
+ * own compiler compiles this where it is used. Each function returns 0 or MPI's error, whose text
+ * consort_mpi_error writes; a request is NULL if there was an error. */
 
 #include <mpi.h>
 #include <stdint.h>
@@ -9,16 +9,16 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Frames, and long data. */
+/* Communicators for frames and for long data. */
 static MPI_Comm all = MPI_COMM_NULL, bulk = MPI_COMM_NULL;
-/* The MPI's own collectives: of all processes, and of the first of each node. */
+/* For the MPI's own collectives: of all processes, and of the first of each node. */
 static MPI_Comm team = MPI_COMM_NULL, leaders = MPI_COMM_NULL;
 static int last = MPI_SUCCESS;
 static int is_over = 0;
-/* The process that has begun, and not one that it has forked. */
+/* The process that has begun MPI, as opposed to its forked children. */
 static pid_t own = 0;
 
-/* Whether all do what this one does: processes begin a job, or end their use of MPI, together. */
+/* Returns whether all processes do the same as this one: begin a job, or end their use of MPI. */
 static int agree(int begins)
 {
     int own[2] = {begins, !begins}, any[2] = {0, 0};
@@ -35,7 +35,7 @@ static void finish(void)
     if (done || is_over)
         return;
     is_over = 1;
-    /* All wait for the last: MPICH 4.0 over UCX often hangs if a process ends far earlier. */
+    /* All wait for the last one: MPICH 4.0 over UCX often hangs if a process ends far earlier. */
     if (all != MPI_COMM_NULL || !agree(0)) {
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         fprintf(stderr, "consort: process %d exits in the midst of its program\n", rank);
@@ -51,7 +51,7 @@ static int failed(int error)
     return error != MPI_SUCCESS;
 }
 
-/* Begins the use of MPI by this process; has no effect if it has begun. */
+/* Begins the use of MPI by this process; has no effect if it has already begun. */
 int consort_mpi_begin(int *rank, int *processes)
 {
     int there = 0, over = 0, level = 0, error;
@@ -60,8 +60,8 @@ int consort_mpi_begin(int *rank, int *processes)
     if (over)
         return 3;
     if (!there) {
-        /* Open MPI's messages queue behind what TCP has taken of longer ones: with the kernel's own
-         * buffers, megabytes. */
+        /* Open MPI's messages queue behind the part of longer ones that TCP has accepted: with the
+         * kernel's default buffers, megabytes. */
         setenv("OMPI_MCA_btl_tcp_sndbuf", "131072", 0);
         error = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
         if (failed(error))
@@ -77,15 +77,15 @@ int consort_mpi_begin(int *rank, int *processes)
            failed(MPI_Comm_size(MPI_COMM_WORLD, processes));
 }
 
-/* Words of all processes, as many of each. */
+/* Gathers words of all processes, the same number from each. */
 int consort_mpi_gather(const uint64_t *words, int count, uint64_t *gathered)
 {
     return failed(
         MPI_Allgather(words, count, MPI_UINT64_T, gathered, count, MPI_UINT64_T, all));
 }
 
-/* Says whether this process takes part in the collectives of the first processes of the nodes. All
- * processes say so, once. */
+/* Declares whether this process takes part in the collectives of the first processes of the nodes.
+ * All processes must call this, once. */
 int consort_mpi_lead(int leads)
 {
     int rank, error;
@@ -109,9 +109,9 @@ static void *begun(MPI_Request *request, int error)
 
 #ifdef OPEN_MPI
 
-/* Receipts from any process wait in a ring, in which the MPI fills them in order: a message that
- * finds one takes a microsecond less than one that is probed for. What is longer is announced by
- * its length, and comes on a communicator of its own. */
+/* Receives from any process are posted in a ring, which the MPI fills in order: a message that
+ * finds one takes a microsecond less than one that is probed for. A longer message is announced by
+ * its length, and arrives on a separate communicator. */
 enum { RECEIPTS = 16, WORDS = 2048, LONG = 1 };
 static struct receipt {
     MPI_Request request;
@@ -119,7 +119,7 @@ static struct receipt {
 } receipts[RECEIPTS];
 static int first = 0;
 static MPI_Comm longer = MPI_COMM_NULL;
-/* What has come, and is not received yet. */
+/* The message that has arrived and is not received yet. */
 static MPI_Status come;
 
 static int wait_for(struct receipt *receipt)
@@ -189,7 +189,7 @@ static int receive(uint64_t *words, int count, MPI_Request *request)
 
 #else
 
-/* MPICH over UCX (4.3, 5.0) loses some of what receipts from any process wait for. */
+/* MPICH over UCX (4.3, 5.0) loses some messages for posted receives from any process. */
 static MPI_Message come = MPI_MESSAGE_NULL;
 
 static int begin_receipts(void)
@@ -224,8 +224,8 @@ static int receive(uint64_t *words, int count, MPI_Request *request)
 
 #endif
 
-/* Messages of one job do not meet those of another: all processes begin it. A process that ends
- * instead ends all. */
+/* Begins a job, together with all processes, so that messages of different jobs do not mix. A
+ * process that ends instead ends all. */
 int consort_mpi_open(void)
 {
     if (!agree(1))
@@ -243,20 +243,20 @@ void *consort_mpi_send(const uint64_t *words, int count, int to)
     return begun(request, request ? send(words, count, to, request) : MPI_ERR_NO_MEM);
 }
 
-/* Whether words have come that are not received yet, from whom, and how many. */
+/* Reports whether words have arrived that are not received yet, their sender and their number. */
 int consort_mpi_probe(int *has_come, int *from, int *count)
 {
     return failed(probe(has_come, from, count));
 }
 
-/* Receives the words that have come, which are so many. */
+/* Receives the words that have arrived, which are `count`. */
 void *consort_mpi_receive(uint64_t *words, int count)
 {
     MPI_Request *request = malloc(sizeof *request);
     return begun(request, request ? receive(words, count, request) : MPI_ERR_NO_MEM);
 }
 
-/* Sends bytes from where they are. */
+/* Sends bytes directly from their memory. */
 void *consort_mpi_push(const void *bytes, int count, int to, int tag)
 {
     MPI_Request *request = malloc(sizeof *request);
@@ -266,7 +266,7 @@ void *consort_mpi_push(const void *bytes, int count, int to, int tag)
     return begun(request, error);
 }
 
-/* Receives bytes to where they belong. */
+/* Receives bytes directly into their memory. */
 void *consort_mpi_pull(void *bytes, int count, int from, int tag)
 {
     MPI_Request *request = malloc(sizeof *request);
@@ -325,7 +325,7 @@ void *consort_mpi_collect(int collective, int are_leaders, int root, int count, 
     return begun(request, error);
 }
 
-/* Ends a receipt to which nothing is sent. */
+/* Cancels a receive for which nothing is sent. */
 void consort_mpi_cancel(void *request)
 {
     if (!failed(MPI_Cancel(request)))
@@ -333,7 +333,7 @@ void consort_mpi_cancel(void *request)
     free(request);
 }
 
-/* Whether a request is done, which is then gone. */
+/* Reports whether a request is done; a finished request is freed. */
 int consort_mpi_test(void *request, int *is_done)
 {
     if (failed(MPI_Test(request, is_done, MPI_STATUS_IGNORE)))
@@ -343,14 +343,14 @@ int consort_mpi_test(void *request, int *is_done)
     return 0;
 }
 
-/* Ends the processes of all, with this status. */
+/* Ends all processes, with this status. */
 void consort_mpi_abort(int status)
 {
     is_over = 1;
     MPI_Abort(MPI_COMM_WORLD, status);
 }
 
-/* Ends a job: all processes do, or else this says what has failed and ends the processes of all. */
+/* Ends a job, together with all processes. After a failure, prints the reason and ends all. */
 int consort_mpi_close(const char *failed_by)
 {
     if (failed_by) {
@@ -365,7 +365,7 @@ int consort_mpi_close(const char *failed_by)
     return end_receipts() || failed(MPI_Comm_free(&bulk)) || failed(MPI_Comm_free(&all));
 }
 
-/* The last error, and the library's version. */
+/* Writes the text of the last error; the next function writes the library's version. */
 void consort_mpi_error(char *text, int bytes)
 {
     char long_text[MPI_MAX_ERROR_STRING];

@@ -1,7 +1,7 @@
 //! Frames over MPI's messages, and transfers.
 //!
 //! A frame is a message. Transfers are messages too, from the memory of one process to that of
-//! another, with a receipt that waits for each.
+//! another, with a posted receive for each.
 
 #![expect(unsafe_code, reason = "passes on what callers promise of their memory")]
 
@@ -30,7 +30,7 @@ use super::{
     watch::Watched,
 };
 
-/// Why there is no transport.
+/// The reason why there is no transport.
 #[derive(Debug)]
 pub enum NoMpi {
     /// There is no shim for the MPI.
@@ -41,18 +41,18 @@ pub enum NoMpi {
     Mixed {
         /// The processes that the launcher has started.
         started: u32,
-        /// Those that the library knows.
+        /// The processes that the library knows of.
         known: u32,
     },
-    /// Another job of this process goes on.
+    /// Another job of this process is in progress.
     Busy,
     /// This process was forked from one that has begun a job.
     Forked,
     /// A setting is not the same in all processes.
     Differs {
-        /// Which setting.
+        /// The setting.
         what: &'static str,
-        /// Which process is the first whose setting differs from that of process 0, and both.
+        /// The first process whose setting differs from that of process 0, and both settings.
         how: String,
     },
 }
@@ -98,7 +98,7 @@ impl From<NoShim> for NoMpi {
     }
 }
 
-/// A process's end.
+/// A process's end of the transport.
 pub struct Mpi {
     shim: Shim,
     warning: Option<String>,
@@ -106,24 +106,24 @@ pub struct Mpi {
     processes: u32,
     /// Frames that MPI may still read.
     sent: VecDeque<WordsRequest>,
-    /// Frames that are being received, and from whom, in the order in which they are delivered.
+    /// Frames that are being received, and their senders, in the order of delivery.
     coming: VecDeque<(u32, WordsRequest)>,
-    /// Frames that have come.
+    /// Frames that have arrived.
     come: VecDeque<(u32, Frame)>,
-    /// The transfers that are not done.
+    /// The transfers in progress.
     transfers: HashMap<Transfer, Left>,
-    /// By process, what is pushed to it.
+    /// By process, the messages that are pushed to it.
     pushes: Vec<Pushes>,
-    /// The processes to which something is pushed.
+    /// The processes to which messages are pushed.
     pushing: Vec<u32>,
     /// The number of the next transfer.
     next: Transfer,
 }
 
-/// The words in which processes tell each other a text. A longer one is cut.
+/// The size in words of a text that processes exchange. A longer text is cut.
 const TEXT_WORDS: usize = 128;
 
-/// A text in words, with zeros after it.
+/// Returns a text as words, padded with zeros.
 fn words(text: &str) -> Vec<u64> {
     let mut bytes = text.as_bytes().to_vec();
     bytes.resize(TEXT_WORDS * size_of::<u64>(), 0);
@@ -131,45 +131,46 @@ fn words(text: &str) -> Vec<u64> {
     bytes.chunks(size_of::<u64>()).map(word).collect()
 }
 
-/// The process that has begun the first job.
+/// The process that began the first job.
 static PROCESS: OnceLock<ProcessToken> = OnceLock::new();
-/// Whether a job of this process goes on: the shim serves one.
+/// Whether a job of this process is in progress: the shim serves one at a time.
 static GOES_ON: AtomicBool = AtomicBool::new(false);
 
-/// More than so many frames that are on their way are looked after by each look, ...
+/// If more frames than this are in flight, each receive frees those that were sent.
 const MANY_SENT: usize = 16;
-/// ... and more than so many are waited for.
+/// If more frames than this are in flight, a send waits.
 const MOST_SENT: usize = 256;
-/// A transfer of more bytes is several messages, so short that MPIs send them over TCP without
-/// asking the receiver (below 64 KiB). The answers to longer ones queue behind what the receiver
-/// sends: two processes that send to each other would take turns.
+/// A longer transfer is split into messages short enough that MPIs send them over TCP without
+/// asking the receiver (below 64 KiB). The answers to longer messages queue behind the data that
+/// the receiver sends, so two processes that send to each other would take turns.
 const MOST_BYTES: usize = 60 << 10;
-/// The messages of transfers that are on their way to a process, at most. Frames overtake those
-/// that are not: among them is what the process waits for before it sends more.
+/// The largest number of transfer messages in flight to a process. Frames overtake those not in
+/// flight; the process may need a frame before it sends more.
 const MOST_PUSHED: usize = 4;
 
-/// What is left of a transfer.
+/// The remaining part of a transfer.
 enum Left {
-    /// So many messages to be sent to a process.
+    /// This number of messages to be sent to a process.
     Pushes { to: u32, left: usize },
     /// Messages to be received, or a collective.
     Requests(Vec<Request>),
 }
 
-/// What is pushed to a process.
+/// The messages that are pushed to a process.
 #[derive(Default)]
 struct Pushes {
-    /// The messages that wait: their transfer, its tag, and the memory.
+    /// Waiting messages: their transfer, its tag, and the memory.
     waiting: VecDeque<(Transfer, u32, Region)>,
-    /// Those on their way.
+    /// Messages in flight.
     begun: VecDeque<(Transfer, Request)>,
 }
 
 impl Mpi {
-    /// Begins a job of the processes that an MPI has started. All of them call this equally often.
+    /// Begins a job of the processes that an MPI has started. All must call this equally often.
     ///
     /// # Errors
-    /// When there is no shim for that MPI, or it fails, or another job goes on; in a child of a
+    /// When there is no shim for that MPI, or it fails, or another job is in progress; in a forked
+    /// child of a process that has called this.
     /// process that has called this.
     pub fn begin(started: &Started) -> Result<Self, NoMpi> {
         if !PROCESS.get_or_init(ProcessToken::of_caller).is_of_caller() {
@@ -205,12 +206,12 @@ impl Mpi {
         })
     }
 
-    /// Why what is kept of the shim is not used, if it is not: most often alike in all processes.
+    /// Returns why the stored shim is not used, if so; usually alike in all processes.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
 
-    /// Words of all processes, in the order of their ranks. Each calls it with as many.
+    /// Gathers words of all processes, in rank order. Each process passes the same number of words.
     ///
     /// # Errors
     /// When MPI fails.
@@ -218,8 +219,8 @@ impl Mpi {
         self.shim.gather(words, self.processes).map_err(NoMpi::Failed)
     }
 
-    /// Says whether this process is the first of those that share memory: those take part in
-    /// collectives of the MPI's own between nodes. All processes say so, once.
+    /// Declares whether this process is the first of those that share memory. The first ones take
+    /// part in the MPI's own collectives between nodes. All processes must call this, once.
     ///
     /// # Errors
     /// When MPI fails.
@@ -227,11 +228,11 @@ impl Mpi {
         self.shim.lead(leads).map_err(NoMpi::Failed)
     }
 
-    /// Ends the job if a setting is not the same in all processes, which have settings of the same
-    /// names. `shown` is what an error says of one on this process, by its place among them.
+    /// Ends the job if a setting differs between processes. All processes have settings of the same
+    /// names. `shown` returns the text of this process's setting with this index, for the error.
     ///
     /// # Errors
-    /// Then, and when MPI fails.
+    /// When a setting differs, or MPI fails.
     pub fn ensure_same(
         &mut self,
         settings: &[(&'static str, u64)],
@@ -254,7 +255,7 @@ impl Mpi {
         Err(NoMpi::Differs { what: settings[at].0, how })
     }
 
-    /// Frees the frames that MPI has sent: all, or those before the first that it has not.
+    /// Frees frames that MPI has sent: all of them, or those before the first unsent one.
     fn clear(&mut self, all: bool) -> Result<(), Lost> {
         for _ in 0..self.sent.len() {
             let Some(request) = self.sent.pop_front() else { break };
@@ -268,7 +269,7 @@ impl Mpi {
         Ok(())
     }
 
-    /// Takes the frame that has come next, if one has.
+    /// Takes the next frame that has arrived, if any.
     fn look(&mut self) -> Result<(), Lost> {
         self.coming.extend(self.shim.receive().map_err(Lost)?);
         if let Some((from, request)) = self.coming.pop_front() {
@@ -280,21 +281,21 @@ impl Mpi {
         Ok(())
     }
 
-    /// What a transfer that has failed comes to: its MPI may still access the memory, so all
-    /// processes end.
+    /// Ends all processes after a failed transfer, because MPI may still access its memory. Returns
+    /// the error.
     fn fails(&self, error: String) -> Lost {
         self.shim.close(Some(&format!("process {}: {error}", self.rank)));
         Lost(error)
     }
 
-    /// The number of a new transfer.
+    /// Registers a transfer and returns its number.
     fn begin_transfer(&mut self, left: Left) -> Transfer {
         self.next += 1;
         self.transfers.insert(self.next, left);
         self.next
     }
 
-    /// Sends what is to be pushed, as long as not too much is on its way.
+    /// Sends waiting messages, as long as not too many are in flight.
     fn push_all(&mut self) -> Result<(), Lost> {
         let mut pushing = std::mem::take(&mut self.pushing);
         let mut lost = Ok(());
@@ -321,7 +322,7 @@ impl Mpi {
             && let Some((transfer, tag, region)) = waiting.pop_front()
         {
             let memory = (region.at().cast_const(), region.bytes());
-            // SAFETY: who has begun the transfer promises that its memory stays until it is done.
+            // SAFETY: the transfer's caller promises that its memory stays until it is done.
             match unsafe { self.shim.push(to, tag, memory) } {
                 Ok(request) => begun.push_back((transfer, request)),
                 Err(error) => return Err(self.fails(error)),
@@ -342,7 +343,7 @@ impl Transport for Mpi {
 
     fn send(&mut self, to: u32, frame: Frame) -> Result<(), Lost> {
         self.sent.push_back(self.shim.send(to, frame).map_err(Lost)?);
-        // Peers that wait for each other still take what has come.
+        // Peers that wait for each other must still take frames that have arrived.
         while self.sent.len() > MOST_SENT {
             self.clear(true)?;
             self.push_all()?;

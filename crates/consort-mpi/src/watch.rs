@@ -1,8 +1,8 @@
-//! Says that processes do not come: they wait for each other within the MPI when they begin, for as
-//! long as it takes.
+//! Warns if processes do not start: when processes begin, they wait for each other within the MPI,
+//! for as long as it takes.
 //!
-//! A process may well compute for long before its first job, so that is no error. The first process
-//! and the last one say it, of which one at least has come.
+//! A process may compute for a long time before its first job, so this is not an error. The first
+//! and the last process warn; at least one of them has started.
 
 use std::{
     sync::mpsc::{self, RecvTimeoutError, Sender},
@@ -14,7 +14,7 @@ use consort_machine::stay_loaded;
 
 use super::environment::Started;
 
-/// How long a process waits before it says so.
+/// How long a process waits before it warns.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A wait that is watched, until it is dropped.
@@ -23,7 +23,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Watches how long a process waits for the others.
+    /// Watches how long this process waits for the others.
     pub(crate) fn wait(started: &Started) -> Self {
         let last = started.processes.saturating_sub(1);
         match started.rank {
@@ -41,7 +41,7 @@ impl Watched {
         }
     }
 
-    /// Says something after a time, if the wait lasts so long.
+    /// Calls `say` if the wait lasts longer than `time`.
     fn after(time: Duration, say: impl FnOnce() + Send + 'static) -> Self {
         let (waits, ended) = mpsc::channel();
         let watch = move || {
@@ -50,7 +50,7 @@ impl Watched {
             }
         };
         stay_loaded(); // as long as the thread may run
-        // Without a thread nobody says it.
+        // Without the thread there is no warning.
         let _ = thread::Builder::new().name("consort watch".to_owned()).spawn(watch);
         Self { _waits: Some(waits) }
     }
