@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | [`machine`] | the interface that locks and delegation use; [`native`]: this machine |
 //! | [`topology`], [`affinity`], [`cores`] | processors, caches and quotas; which of them threads use |
-//! | [`limits`], [`advice`] | the system's limits; advice on system errors |
+//! | [`limits`], [`permissions`], [`advice`] | limits and rights of this process; advice on errors |
 //! | [`threads`], [`usage`] | how many threads may start; statistics that the system keeps |
 //! | [`wait`], [`sync`] | waiting and waking; atomics and futexes, or loom's; a biased lock |
 //! | [`system`] | functions that only Linux has, and their substitutes elsewhere |
@@ -24,6 +24,7 @@ pub mod machine;
 #[cfg(not(loom))]
 pub mod native;
 pub mod panic;
+pub mod permissions;
 pub mod sync;
 pub mod system;
 pub mod threads;

@@ -102,6 +102,8 @@ mod system {
     }
 }
 
+#[cfg(all(unix, not(miri)))]
+pub use system::longest_file;
 pub use system::{left, most};
 
 /// Returns advice on an error of the system, if a limit may be the reason.
@@ -146,6 +148,12 @@ mod system {
             #[expect(clippy::useless_conversion, reason = "it is u64 on Linux")]
             most => u64::try_from(most).ok(),
         }
+    }
+
+    /// Returns the length in bytes to which this process may extend a file; `None` without a limit.
+    #[must_use]
+    pub fn longest_file() -> Option<u64> {
+        soft(RLIMIT_FSIZE)
     }
 
     fn page_size() -> usize {
@@ -204,7 +212,7 @@ mod system {
             (ENFILE, _) => {
                 "the machine has no room for more open files: raise `sysctl fs.file-max`".to_owned()
             }
-            (EFBIG, _) => match soft(RLIMIT_FSIZE) {
+            (EFBIG, _) => match longest_file() {
                 Some(most) => format!(
                     "shared memory is a file, and `ulimit -f` allows {most} bytes of one: raise \
                      it, or ask for less symmetric memory"

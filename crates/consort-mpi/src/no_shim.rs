@@ -5,7 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use consort_fabric::files::{Untrusted, is_mounted_noexec};
+use consort_fabric::files::Untrusted;
+use consort_machine::permissions::is_mounted_noexec;
 use rustix::process::{Resource, getrlimit};
 
 use super::environment::Flavor;

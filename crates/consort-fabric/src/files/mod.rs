@@ -25,7 +25,7 @@ use std::{
 };
 
 pub use replace::{Target, replace, try_to_replace};
-pub use starting::{is_mounted_noexec, start_error};
+pub use starting::start_error;
 pub use trust::{Untrusted, open_private_folder, resolve_trusted};
 
 /// The most bytes that are read from a file: far more than any of our files has.
@@ -127,10 +127,7 @@ fn name_of(kind: FileType) -> &'static str {
 fn without_waiting(options: &mut OpenOptions) {
     use std::os::unix::fs::OpenOptionsExt as _;
 
-    use rustix::fs::OFlags;
-
-    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
-    options.custom_flags(flags.bits().cast_signed());
+    options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
 }
 
 #[cfg(not(unix))]

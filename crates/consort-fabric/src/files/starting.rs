@@ -2,7 +2,7 @@
 
 use std::{fs, io, path::Path};
 
-use consort_machine::advice::advised;
+use consort_machine::{advice::advised, permissions::is_mounted_noexec};
 
 /// Returns the text of an error from starting a program, with advice.
 #[must_use]
@@ -13,47 +13,29 @@ pub fn start_error(program: &Path, error: &io::Error) -> String {
     }
 }
 
-/// Returns whether a path's file system is mounted so that nothing in it may be run or loaded.
-#[must_use]
-pub fn is_mounted_noexec(path: &Path) -> bool {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{StatVfsMountFlags, statvfs};
-
-        statvfs(path).is_ok_and(|mount| mount.f_flag.contains(StatVfsMountFlags::NOEXEC))
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = path;
-        false
-    }
-}
-
 #[cfg(unix)]
 fn of_program(program: &Path, error: &io::Error) -> Option<String> {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use rustix::io::Errno;
-
     // A bare name is looked up in PATH. A file of that name here is a different one.
     program.parent().filter(|folder| !folder.as_os_str().is_empty())?;
     let about = fs::metadata(program).ok()?;
-    let advice = match Errno::from_io_error(error)? {
-        Errno::ACCESS if about.is_dir() => "it is a directory: name a program",
-        Errno::ACCESS if is_mounted_noexec(program) => {
+    let advice = match error.raw_os_error()? {
+        libc::EACCES if about.is_dir() => "it is a directory: name a program",
+        libc::EACCES if is_mounted_noexec(program) => {
             "its file system is mounted `noexec`, so programs cannot run from there: put it on \
              another one"
         }
-        Errno::ACCESS if about.permissions().mode() & 0o111 == 0 => {
+        libc::EACCES if about.permissions().mode() & 0o111 == 0 => {
             "it may not be executed: `chmod +x` it, or name a program"
         }
-        Errno::NOEXEC => {
+        libc::ENOEXEC => {
             "it is neither a program for this machine nor a script that begins with `#!`"
         }
-        Errno::NOENT => {
+        libc::ENOENT => {
             "the file exists, but its interpreter or loader does not: see its `#!` line, or `ldd`"
         }
-        Errno::TOOBIG => "the arguments and the environment are too long: shorten them",
+        libc::E2BIG => "the arguments and the environment are too long: shorten them",
         _ => return None,
     };
     Some(advice.to_owned())

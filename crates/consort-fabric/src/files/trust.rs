@@ -14,6 +14,9 @@ use std::{
     path::{self, Path, PathBuf},
 };
 
+#[cfg(unix)]
+use consort_machine::permissions::effective_user;
+
 /// Why a file is not trusted.
 #[derive(Debug)]
 pub enum Untrusted {
@@ -81,12 +84,10 @@ pub fn resolve_trusted(path: &Path) -> Result<PathBuf, Untrusted> {
 pub fn open_private_folder(path: &Path) -> io::Result<std::fs::File> {
     use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 
-    use rustix::fs::OFlags;
-
-    let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits().cast_signed();
+    let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW;
     let folder = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     let about = folder.metadata()?;
-    let is_own = about.uid() == rustix::process::geteuid().as_raw();
+    let is_own = about.uid() == effective_user();
     if is_own && about.mode() & 0o077 == 0 {
         return Ok(folder);
     }
@@ -156,7 +157,7 @@ fn ensure_owned(path: &Path, about: &std::fs::Metadata) -> Result<(), Untrusted>
     use std::os::unix::fs::MetadataExt as _;
 
     let owner = about.uid();
-    if owner == 0 || owner == rustix::process::geteuid().as_raw() {
+    if owner == 0 || owner == effective_user() {
         return Ok(());
     }
     Err(Untrusted::Owner { path: path.to_owned(), owner })
@@ -271,7 +272,7 @@ mod tests {
     fn what_belongs_to_another_user_is_not_trusted() {
         const OTHER: u32 = 65534;
 
-        if !rustix::process::geteuid().is_root() {
+        if effective_user() != 0 {
             return;
         }
         let (_folder, outer) = folder();

@@ -26,13 +26,12 @@ use std::{
 };
 
 use libc::c_void;
-use rustix::{
-    io::Errno,
-    mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap_fixed, munmap},
-};
 
 use super::program::Chunk;
-use crate::heap::one_sided::OneSided;
+use crate::{
+    heap::one_sided::OneSided,
+    system::memory::{READ_WRITE, mmap},
+};
 use consort_machine::system::fork::{self, Copies};
 
 /// The maximum number of chunks. Linkers make a few, around protected data.
@@ -78,7 +77,7 @@ fn next_contents(file: RawFd, from: u64, end: u64) -> io::Result<Option<Range<u6
         match u64::try_from(found) {
             Ok(found) => Ok(Some(found.min(end)).filter(|&found| found < end)),
             Err(_) => match io::Error::last_os_error() {
-                error if Errno::from_io_error(&error) == Some(Errno::NXIO) => Ok(None),
+                error if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
                 error => Err(error),
             },
         }
@@ -89,10 +88,8 @@ fn next_contents(file: RawFd, from: u64, end: u64) -> io::Result<Option<Range<u6
 
 /// Returns a private copy of pages, which are in the file at offset `at`.
 fn copy(pages: &Range<usize>, file: RawFd, at: u64) -> io::Result<*mut c_void> {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
     // SAFETY: a new mapping replaces nothing.
-    let new = unsafe { mmap_anonymous(null_mut(), pages.len(), access, flags) }?;
+    let new = unsafe { mmap(null_mut(), pages.len(), READ_WRITE, libc::MAP_PRIVATE, None) }?;
     let (mut next, end) = (at, at + pages.len() as u64);
     while let Some(part) = next_contents(file, next, end)? {
         next = part.end;
@@ -133,20 +130,21 @@ fn in_parent() {
     }
     for (pages, copy) in take_copies().filter(|(_, copy)| *copy != 0) {
         // SAFETY: mapped before the fork, and unused.
-        let _ = unsafe { munmap(with_exposed_provenance_mut(copy), pages.len()) };
+        let _ = unsafe { libc::munmap(with_exposed_provenance_mut(copy), pages.len()) };
     }
 }
 
 fn in_child() {
+    const MOVE: libc::c_int = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
     if of_own().is_none() {
         return;
     }
     for (pages, copy) in take_copies() {
-        let (bytes, begin) = (pages.len(), with_exposed_provenance_mut(pages.start));
+        let (bytes, begin) = (pages.len(), with_exposed_provenance_mut::<c_void>(pages.start));
         let copy = with_exposed_provenance_mut(copy);
         // SAFETY: pages of data, which have the same contents afterwards.
-        let is_moved = || unsafe { mremap_fixed(copy, bytes, bytes, MremapFlags::MAYMOVE, begin) };
-        if copy.is_null() || is_moved().is_err() {
+        let moved = || unsafe { libc::mremap(copy, bytes, bytes, MOVE, begin) };
+        if copy.is_null() || moved() == libc::MAP_FAILED {
             fork::end_child(
                 "consort: a forked child ends, since its static variables could not be copied\n",
             );

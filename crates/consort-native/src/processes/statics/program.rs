@@ -66,8 +66,7 @@ fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Returns the size of the system's pages in bytes. `rustix` would read memory that valgrind does
-/// not let programs read.
+/// Returns the size of the system's pages in bytes.
 pub(super) fn page_size() -> usize {
     // SAFETY: queries a number.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };

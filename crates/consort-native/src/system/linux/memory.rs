@@ -18,10 +18,15 @@ use std::{
     ffi::c_void,
     fs::File,
     io,
+    os::fd::AsRawFd as _,
     ptr::{NonNull, null_mut},
 };
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use libc::{
+    MADV_DODUMP, MADV_DONTDUMP, MADV_DONTNEED, MADV_HUGEPAGE, MADV_NOHUGEPAGE, MADV_REMOVE,
+    MAP_ANONYMOUS, MAP_FAILED, MAP_FIXED, MAP_NORESERVE, MAP_PRIVATE, MAP_SHARED, PROT_NONE,
+    PROT_READ, PROT_WRITE, c_int,
+};
 
 use crate::segment::{
     no_memory::out_of_memory,
@@ -29,12 +34,35 @@ use crate::segment::{
     page::{LARGE_PAGE, Placement},
 };
 
+/// Access to memory that is read and written.
+pub(crate) const READ_WRITE: c_int = PROT_READ | PROT_WRITE;
+
+/// Maps a file from an offset on, or memory without a file, and commits nothing.
+///
+/// # Safety
+/// With `MAP_FIXED`, nothing needs what is mapped at these addresses.
+pub(crate) unsafe fn mmap(
+    at: *mut c_void,
+    bytes: usize,
+    access: c_int,
+    flags: c_int,
+    file: Option<(&File, u64)>,
+) -> io::Result<*mut c_void> {
+    let (anonymous, file, from) = match file {
+        None => (MAP_ANONYMOUS, -1, 0),
+        Some((file, from)) => (0, file.as_raw_fd(), from),
+    };
+    let from = from.try_into().map_err(|_| out_of_memory())?;
+    // SAFETY: the caller's promise.
+    let at =
+        unsafe { libc::mmap(at, bytes, access, flags | MAP_NORESERVE | anonymous, file, from) };
+    if at == MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(at) }
+}
+
 pub(crate) fn reserve(bytes: usize, placement: Placement) -> io::Result<NonNull<u8>> {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
     let place = Place::of(bytes, placement)?;
     // SAFETY: replaces addresses that have been reserved for it.
-    let at = unsafe { mmap_anonymous(place.at, bytes, access, flags) }?;
+    let at = unsafe { mmap(place.at, bytes, READ_WRITE, MAP_PRIVATE | MAP_FIXED, None) }?;
     place.keep();
     kept_out_of_cores(at.cast(), bytes)
 }
@@ -46,18 +74,17 @@ pub(crate) fn map(
     bytes: usize,
     placement: Placement,
 ) -> io::Result<NonNull<u8>> {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    let flags = MapFlags::SHARED | MapFlags::NORESERVE | MapFlags::FIXED;
     let place = Place::of(bytes, placement)?;
+    let (flags, file) = (MAP_SHARED | MAP_FIXED, Some((file, at as u64)));
     // SAFETY: replaces addresses that have been reserved for it.
-    let at = unsafe { mmap(place.at, bytes, access, flags, file, at as u64) }?;
+    let at = unsafe { mmap(place.at, bytes, READ_WRITE, flags, file) }?;
     place.keep();
     kept_out_of_cores(at.cast(), bytes)
 }
 
 /// Returns a new mapping, which is kept out of core files.
 fn kept_out_of_cores(at: *mut u8, bytes: usize) -> io::Result<NonNull<u8>> {
-    advise(at, bytes, Advice::LinuxDontDump);
+    advise(at, bytes, MADV_DONTDUMP);
     NonNull::new(at).ok_or_else(out_of_memory)
 }
 
@@ -69,11 +96,9 @@ pub(crate) unsafe fn map_over(at: *mut u8, bytes: usize, file: &File, from: u64)
     if bytes == 0 {
         return Ok(());
     }
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    let flags = MapFlags::SHARED | MapFlags::FIXED | MapFlags::NORESERVE;
+    let flags = MAP_SHARED | MAP_FIXED;
     // SAFETY: the caller's promise.
-    unsafe { mmap(at.cast(), bytes, access, flags, file, from) }?;
-    Ok(())
+    unsafe { mmap(at.cast(), bytes, READ_WRITE, flags, Some((file, from))) }.map(drop)
 }
 
 /// Maps whole pages of a file privately over a shared mapping of the same pages. From then on, what
@@ -87,10 +112,9 @@ pub(crate) unsafe fn part_from_others(
     file: &File,
     from: u64,
 ) -> io::Result<()> {
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    let flags = MapFlags::PRIVATE | MapFlags::FIXED | MapFlags::NORESERVE;
+    let flags = MAP_PRIVATE | MAP_FIXED;
     // SAFETY: the contents are the same, by the caller's promise.
-    unsafe { mmap(at.cast(), bytes, access, flags, file, from) }?;
+    unsafe { mmap(at.cast(), bytes, READ_WRITE, flags, Some((file, from))) }?;
     keep_out_of_cores(at, bytes);
     Ok(())
 }
@@ -114,16 +138,15 @@ impl Place {
 
     fn at(bytes: usize, Placement { align, offset }: Placement) -> io::Result<Self> {
         let all = bytes.checked_add(align).ok_or_else(out_of_memory)?;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping at an address that the system chooses replaces nothing.
-        let first = unsafe { mmap_anonymous(null_mut(), all, ProtFlags::empty(), flags) }?;
+        let first = unsafe { mmap(null_mut(), all, PROT_NONE, MAP_PRIVATE, None) }?;
         let before = first.addr().wrapping_add(offset).wrapping_neg() & (align - 1);
         let at = first.wrapping_byte_add(before);
         for (part, bytes) in [(first, before), (at.wrapping_byte_add(bytes), align - before)] {
             if bytes > 0 {
                 // SAFETY: a part of what has just been reserved, which nothing uses. A failure only
                 // leaves the addresses reserved.
-                let _ = unsafe { munmap(part, bytes) };
+                let _ = unsafe { libc::munmap(part, bytes) };
             }
         }
         Ok(Self { at, bytes })
@@ -139,7 +162,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         if self.bytes > 0 {
             // SAFETY: the addresses are only reserved, so nothing uses them.
-            let _ = unsafe { munmap(self.at, self.bytes) };
+            let _ = unsafe { libc::munmap(self.at, self.bytes) };
         }
     }
 }
@@ -148,19 +171,19 @@ impl Drop for Place {
 /// `at` is the beginning of a mapping of `bytes` that is no longer used.
 pub(crate) unsafe fn release(at: NonNull<u8>, bytes: usize) {
     // SAFETY: the caller's promise. A failure only leaves the mapping behind.
-    let _ = unsafe { munmap(at.as_ptr().cast(), bytes) };
+    let _ = unsafe { libc::munmap(at.as_ptr().cast(), bytes) };
 }
 
 /// # Safety
 /// The bytes are whole pages of a mapping of this origin, which nothing else currently uses.
 pub(crate) unsafe fn clear(at: NonNull<u8>, bytes: usize, origin: Origin) {
     let advice = match origin {
-        Origin::Private => Advice::LinuxDontNeed,
-        Origin::Shared => Advice::LinuxRemove,
+        Origin::Private => MADV_DONTNEED,
+        Origin::Shared => MADV_REMOVE,
     };
     // SAFETY: the caller's promise. Pages that the system has taken are zero when touched again.
-    let done = unsafe { madvise(at.as_ptr().cast(), bytes, advice) };
-    if done.is_err() {
+    let failed = unsafe { libc::madvise(at.as_ptr().cast(), bytes, advice) } != 0;
+    if failed {
         // The system refuses to take locked pages.
         // SAFETY: the caller's promise.
         unsafe { at.as_ptr().write_bytes(0, bytes) };
@@ -170,28 +193,28 @@ pub(crate) unsafe fn clear(at: NonNull<u8>, bytes: usize, origin: Origin) {
 /// Advises small pages for a part of a mapping. A kernel without large pages refuses, which is
 /// harmless.
 pub(crate) fn keep_pages_small(at: *mut u8, bytes: usize) {
-    advise(at, bytes, Advice::LinuxNoHugepage);
+    advise(at, bytes, MADV_NOHUGEPAGE);
 }
 
 /// Allows large pages in a part of a mapping. A kernel that has none, or may not use them, does
 /// nothing.
 pub(crate) fn let_pages_be_large(at: *mut u8, bytes: usize) {
-    advise(at, bytes, Advice::LinuxHugepage);
+    advise(at, bytes, MADV_HUGEPAGE);
 }
 
 pub(crate) fn put_in_cores(at: *mut u8, bytes: usize) {
-    advise(at, bytes, Advice::LinuxDoDump);
+    advise(at, bytes, MADV_DODUMP);
 }
 
 pub(crate) fn keep_out_of_cores(at: *mut u8, bytes: usize) {
-    advise(at, bytes, Advice::LinuxDontDump);
+    advise(at, bytes, MADV_DONTDUMP);
 }
 
 /// Gives advice that does not change the contents of pages. It is not an error if the kernel
 /// refuses it.
-fn advise(at: *mut u8, bytes: usize, advice: Advice) {
+fn advise(at: *mut u8, bytes: usize, advice: c_int) {
     // SAFETY: such advice does not change the pages.
-    let _ = unsafe { madvise(at.cast(), bytes, advice) };
+    let _ = unsafe { libc::madvise(at.cast(), bytes, advice) };
 }
 
 #[cfg(test)]

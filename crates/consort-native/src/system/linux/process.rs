@@ -9,19 +9,25 @@ use std::{
     os::fd::{AsRawFd, FromRawFd},
 };
 
-use consort_machine::advice::of_call;
-use rustix::{
-    fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create},
-    io::Errno,
-    process::{Resource, geteuid, getrlimit},
-};
+use consort_machine::{advice::of_call, limits, permissions::effective_user};
 
 /// Creates an unnamed file in memory that only this process and its heirs know. It can never become
 /// shorter, because a process that accesses mapped memory beyond the end of its file is killed.
 pub(crate) fn memory_file() -> io::Result<File> {
-    let file = memfd_create("consort", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::SEAL)?;
-    Ok(File::from(file))
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: the name ends with a zero byte.
+    let file = unsafe { libc::memfd_create(c"consort".as_ptr(), flags) };
+    if file < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it has just been opened, and nothing else knows it.
+    let file = unsafe { File::from_raw_fd(file) };
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
+    // SAFETY: changes what may be done with the file.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(file)
 }
 
 /// Returns the descriptor number under which other processes inherit a file.
@@ -65,7 +71,7 @@ pub(crate) fn place() -> Option<u64> {
     fs::read("/proc/sys/kernel/random/boot_id").ok()?.hash(&mut hasher);
     fs::read_link("/proc/self/ns/pid").ok()?.hash(&mut hasher);
     fs::read("/proc/sys/kernel/hostname").ok()?.hash(&mut hasher);
-    geteuid().as_raw().hash(&mut hasher);
+    effective_user().hash(&mut hasher);
     Some(hasher.finish())
 }
 
@@ -75,9 +81,8 @@ pub(crate) fn extend(file: &File, bytes: u64) -> io::Result<()> {
     if file.metadata()?.len() >= bytes {
         return Ok(());
     }
-    let most = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
-    if bytes > most {
-        return Err(Errno::FBIG.into());
+    if limits::longest_file().is_some_and(|most| bytes > most) {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
     }
     let done = file.set_len(bytes);
     // Another process may have made the file longer, and it cannot be made shorter.
@@ -87,7 +92,10 @@ pub(crate) fn extend(file: &File, bytes: u64) -> io::Result<()> {
 /// Gives the memory of a part of a file back to the system.
 pub(crate) fn clear_part(file: &File, at: u64, bytes: u64) {
     // After a failure, the memory is held until the file is closed.
-    let _ = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, at, bytes);
+    let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    let (at, bytes) = (at.cast_signed(), bytes.cast_signed());
+    // SAFETY: changes the file alone.
+    let _ = unsafe { libc::fallocate(file.as_raw_fd(), how, at, bytes) };
 }
 
 #[cfg(all(test, not(any(miri, loom))))]
