@@ -1,4 +1,4 @@
-//! The trait of an algorithm, its parameters, and the errors of a plan.
+//! The `Algorithm` trait, algorithm parameters, and the errors of making a plan.
 
 use std::{
     borrow::Cow,
@@ -11,37 +11,37 @@ use consort_fabric::{Candidate, Collective, Fabric, MachineModel, Op, Query};
 
 use crate::Setting;
 
-/// A parameter of an algorithm and the values worth trying.
+/// A parameter of an algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name; a unit is part of it.
+    /// Its name, including the unit.
     pub name: &'static str,
     /// The values that the tuner tries.
     pub values: &'static [u64],
-    /// The smallest and the largest value that make sense.
+    /// The smallest and the largest valid value.
     pub range: (u64, u64),
 }
 
 /// An algorithm's name and parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// The name of its file.
+    /// The name, which is also the name of its file.
     pub name: &'static str,
     /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// Whether results may replace contributions.
+    /// Whether it also works in place, where results replace contributions.
     pub in_place: bool,
-    /// The collectives of its parts, if their algorithms are chosen.
+    /// The collectives of its parts, if the algorithms of the parts can be chosen.
     pub parts: [Option<Collective>; 3],
     /// See [`Algorithm::REVISION`].
     pub revision: u32,
 }
 
 impl Description {
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     ///
     /// # Errors
-    /// When it is missing or out of range.
+    /// If the parameter is missing or out of range.
     pub fn parameter(&self, candidate: &Candidate, index: usize) -> Result<u64, PlanError> {
         let Parameter { name, range: (least, most), .. } = self.parameters[index];
         candidate
@@ -50,19 +50,19 @@ impl Description {
             .ok_or(PlanError::BadValue { algorithm: self.name, name, least, most })
     }
 
-    /// Whether all parameters are known ones, with values in their ranges.
+    /// Checks that all parameters are known and that their values are in range.
     ///
     /// # Errors
-    /// When one is not, or is missing.
+    /// If a parameter is unknown, missing or out of range.
     pub fn check(&self, candidate: &Candidate) -> Result<(), PlanError> {
         self.check_names(candidate)?;
         (0..self.parameters.len()).try_for_each(|index| self.parameter(candidate, index).map(drop))
     }
 
-    /// Whether all parameters are known ones.
+    /// Checks that all parameters are known.
     ///
     /// # Errors
-    /// When one is not.
+    /// If a parameter is unknown.
     pub fn check_names(&self, candidate: &Candidate) -> Result<(), PlanError> {
         if let Some(part) = candidate.parts.first()
             && self.parts.iter().all(Option::is_none)
@@ -83,36 +83,36 @@ impl Description {
     }
 }
 
-/// Which way the data of an algorithm moves: this decides which waits its messages imply.
+/// The direction in which an algorithm moves data. It decides which waits the messages imply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// From the root: whoever has received knows that the root has entered.
+    /// From the root: a PE that has received data knows that the root has entered.
     Down,
-    /// To the root: when the root is done it knows that all have entered.
+    /// To the root: when the root is done, it knows that all PEs have entered.
     Up,
     /// Neither.
     Neither,
 }
 
-/// Why a candidate is no plan.
+/// The reason why no plan can be made of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanError {
     /// No algorithm has that name.
     UnknownAlgorithm {
         /// The operation.
         collective: Collective,
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The names that there are.
+        /// The names that exist.
         known: String,
     },
     /// The algorithm has no such parameter.
     UnknownParameter {
         /// The algorithm.
         algorithm: &'static str,
-        /// The name that was given.
+        /// The given name.
         name: String,
-        /// The names that there are.
+        /// The names that exist.
         known: String,
     },
     /// A parameter's value is missing or out of range.
@@ -121,9 +121,9 @@ pub enum PlanError {
         algorithm: &'static str,
         /// The parameter.
         name: &'static str,
-        /// The smallest that makes sense.
+        /// The smallest valid value.
         least: u64,
-        /// The largest.
+        /// The largest valid value.
         most: u64,
     },
     /// The algorithm cannot serve this call.
@@ -156,26 +156,26 @@ impl fmt::Display for PlanError {
 
 impl std::error::Error for PlanError {}
 
-/// An algorithm for a collective: a name, parameters, a schedule, a cost, and the protocol itself.
+/// An algorithm for a collective: name, parameters, schedule, cost and protocol.
 pub trait Algorithm: 'static {
-    /// The name of its file.
+    /// The name, which is also the name of its file.
     const NAME: &'static str;
-    /// Whether data moves from the root, to it, or neither; see [`Direction`].
+    /// The direction in which data moves.
     const DIRECTION: Direction = Direction::Neither;
-    /// Whether the root touches data of its own in no order with the messages: before the first of
-    /// those that move up to it, or after the last of those that move down.
+    /// Whether the root accesses its own data in no order with the messages: before the first
+    /// message that moves up to it, or after the last one that moves down.
     const ROOT_ACTS_APART: bool = false;
-    /// Whether it reads no part of a contribution after it has written that part of the result, so
-    /// that the result may replace the contribution; see [`Setting::contribution`].
+    /// Whether it never reads a part of a contribution after it has written that part of the
+    /// result. If so, the result may replace the contribution; see [`Setting::contribution`].
     const IN_PLACE: bool = false;
     /// Its parameters.
     const PARAMETERS: &'static [Parameter];
-    /// Raised when what it sends changes, so that wisdom about the old messages is not used. A test
-    /// of the conformance suite compares the messages with those of each revision.
+    /// Raised when the messages of the algorithm change, so that wisdom about the old ones is not
+    /// used. The conformance suite compares the messages with those recorded for each revision.
     const REVISION: u32 = 1;
-    /// The collectives of its parts, if their algorithms are chosen.
+    /// The collectives of its parts, if the algorithms of the parts can be chosen.
     const PARTS: [Option<Collective>; 3] = [None; 3];
-    /// All of these, for code that is the same for all algorithms.
+    /// All of the above, for code that handles every algorithm alike.
     const DESCRIPTION: Description = Description {
         name: Self::NAME,
         parameters: Self::PARAMETERS,
@@ -183,80 +183,82 @@ pub trait Algorithm: 'static {
         parts: Self::PARTS,
         revision: Self::REVISION,
     };
-    /// The peers and channels, computed once for many calls. Its `Debug` shows all of it: schedules
-    /// of one type that are shown alike are one.
+    /// The peers and channels, computed once for many calls. `Debug` must show all of it: two
+    /// schedules of one type with the same output count as equal.
     type Schedule: Debug + Send + std::marker::Sync + 'static;
 
-    /// The schedule of one PE. Succeeds on all PEs of a team or on none.
+    /// Returns the schedule of one PE. Succeeds on all PEs of a team or on none.
     ///
     /// # Errors
-    /// When the algorithm cannot serve the setting.
+    /// If the algorithm cannot serve the setting.
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Self::Schedule, PlanError>;
 
-    /// Steps of a call, the same on all PEs: one more than the largest step it uses.
+    /// Returns the number of steps of a call, the same on all PEs: the largest step plus one.
     fn steps(_: &Self::Schedule) -> u64 {
         1
     }
 
-    /// Whether, by this schedule, no PE leaves before all have entered, so that the plan needs no
-    /// barrier for it. In calls on values and slices that is taken for granted of a collective
-    /// whose every result depends on all contributions.
+    /// Returns whether this schedule lets no PE leave before all have entered, so that the plan
+    /// needs no barrier for that. Calls on values and slices assume it of every collective in which
+    /// each result depends on all contributions.
     fn synchronizes(_: &Self::Schedule) -> bool {
         false
     }
 
-    /// The model's estimate of a call, in nanoseconds: of `Loose` calls in a row, of others alone.
+    /// Returns the model's estimate of a call, in nanoseconds. A `Loose` call is one of many in a
+    /// row; any other call is a single one.
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;
 
-    /// The protocol. It begins when it is first polled, after the entry barrier: an operation of a
-    /// fabric may begin as soon as it is called. It awaits operations of the fabric alone: a call
-    /// in which all PEs wait, for messages that none of them sends, fails the job.
+    /// Runs the protocol. It begins at the first poll, after the entry barrier, because an
+    /// operation of a fabric may begin as soon as it is called. The protocol may await operations
+    /// of the fabric only: if all PEs of a call wait for messages that none of them sends, the job
+    /// fails.
     fn run<F: Fabric>(f: &F, schedule: &Self::Schedule) -> impl Future<Output = Op>;
 
-    /// The error for a call that it cannot serve.
+    /// Returns the error for a call that the algorithm cannot serve.
     #[must_use]
     fn incapable(why: impl Into<Cow<'static, str>>) -> PlanError {
         PlanError::Incapable { algorithm: Self::NAME, why: why.into() }
     }
 
-    /// The error on a fabric without counters; none where there are some.
+    /// Checks that the fabric has counters.
     ///
     /// # Errors
-    /// As it says.
+    /// If the fabric has no counters.
     fn need_counters(setting: &Setting) -> Result<(), PlanError> {
         let why = "the fabric has no counters, to which several PEs add";
         if setting.capabilities.counts { Ok(()) } else { Err(Self::incapable(why)) }
     }
 
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     ///
     /// # Errors
-    /// When it is missing or out of range.
+    /// If the parameter is missing or out of range.
     fn parameter(candidate: &Candidate, index: usize) -> Result<u64, PlanError> {
         Self::DESCRIPTION.parameter(candidate, index)
     }
 
-    /// Whether all parameters are known ones, with values in their ranges.
+    /// Checks that all parameters are known and that their values are in range.
     ///
     /// # Errors
-    /// When one is not, or is missing.
+    /// If a parameter is unknown, missing or out of range.
     fn check(candidate: &Candidate) -> Result<(), PlanError> {
         Self::DESCRIPTION.check(candidate)
     }
 
-    /// Whether all parameters are known ones.
+    /// Checks that all parameters are known.
     ///
     /// # Errors
-    /// When one is not.
+    /// If a parameter is unknown.
     fn check_names(candidate: &Candidate) -> Result<(), PlanError> {
         Self::DESCRIPTION.check_names(candidate)
     }
 }
 
-/// The schedule of one PE, if the algorithm can serve the call.
+/// Returns the schedule of one PE.
 ///
 /// # Errors
-/// As [`Algorithm::schedule`], and when the call is in place and the algorithm does not work so.
+/// As [`Algorithm::schedule`]; also if the call is in place and the algorithm cannot work in place.
 pub(crate) fn schedule<A: Algorithm>(
     setting: &Setting,
     candidate: &Candidate,
@@ -269,10 +271,10 @@ pub(crate) fn schedule<A: Algorithm>(
 
 /// A schedule of any algorithm of a collective.
 pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
-    /// The schedule of one PE.
+    /// Returns the schedule of one PE.
     ///
     /// # Errors
-    /// As [`Algorithm::schedule`], and when there is no such algorithm.
+    /// As [`Algorithm::schedule`], and if no such algorithm exists.
     fn new(setting: &Setting, candidate: &Candidate) -> Result<Self, PlanError>;
     /// See [`Algorithm::steps`].
     fn steps(&self) -> u64;
@@ -282,17 +284,17 @@ pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
     fn run<'c, F: Fabric>(&'c self, f: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
 }
 
-/// Something to do with an algorithm that is known by name only.
+/// An operation on an algorithm that is known only by its name.
 pub trait Visitor {
-    /// The result of a visit.
+    /// The result of the visit.
     type Output;
-    /// Does it.
+    /// Performs the operation on algorithm `A`.
     fn visit<A: Algorithm>(self) -> Self::Output;
 }
 
-/// Makes a collective's registry of its algorithms' files, and of algorithms that it shares with
-/// other collectives. Where `Any` is asked for, it is one of these algorithms, but not of the files
-/// after it, which are made of such.
+/// Makes the registry of a collective: the algorithms in its files, and those that it shares with
+/// other collectives. `Any` is a schedule of one of them. The files listed after `Any` are not part
+/// of it, because their algorithms are composed of `Any`.
 macro_rules! registry {
     (
         $($file:ident: $($algorithm:ident)+),*;
@@ -399,7 +401,7 @@ macro_rules! registry {
             $($(<$shared as $crate::Algorithm>::NAME,)*)?
         ];
 
-        /// Does something with the algorithm called `name`, if there is one.
+        /// Visits the algorithm called `name`, if it exists.
         pub fn visit<V: $crate::Visitor>(name: &str, visitor: V) -> Option<V::Output> {
             match name {
                 $($(<$algorithm as $crate::Algorithm>::NAME => {

@@ -3,16 +3,16 @@
 //! An all-reduce is a reduction and a broadcast of its result, or a reduce-scatter and an
 //! all-gather of the blocks. An all-gather is a gather and a broadcast. (Nishtala, Zheng, Hargrove
 //! and Yelick 2011, section 3.5; with a broadcast, also Bala et al. 1995, section 4.2.) The parts
-//! run unchanged. Those of `Composed` are two algorithms with the parameters of the whole; those of
-//! `open` are any two. The second part works on the result that the first has left in the target:
-//! the whole result at PE 0, or each PE's own block of it if the second part is an all-gather. (An
-//! all-gather made of as many broadcasts as there are PEs has its own file, and uses the same
-//! `Part`s.)
+//! run unchanged. The parts of `Composed` are two fixed algorithms, with the parameters of the
+//! whole; those of `open` are any two. The second part works on the result that the first has left
+//! in the target: the whole result at PE 0, or each PE's own block of it if the second part is an
+//! all-gather. (The all-gather that consists of one broadcast per PE has its own file, and uses the
+//! same `Part`s.)
 //!
 //! The parts share the call. The first uses the lower half of the inbox and the second the upper
 //! half, and each has its own counters. The first has the caller's entry mode and the second its
-//! exit mode; between them a PE's buffers are its own. All exposures of the first are detached when
-//! it ends.
+//! exit mode; between them, a PE's buffers are its own. All exposures of the first are detached
+//! when it ends.
 
 pub mod open;
 mod part;
@@ -35,7 +35,7 @@ pub use {part::Part, sub::Sub};
 
 /// The definition of a composed algorithm.
 pub trait Composition: 'static {
-    /// The composed algorithm's name, that of its file.
+    /// The composed algorithm's name, which is also the name of its file.
     const NAME: &'static str;
     /// The composed algorithm's parameters.
     const PARAMETERS: &'static [Parameter];
@@ -44,10 +44,10 @@ pub trait Composition: 'static {
     /// The second part, on the result of the first; its root is PE 0 if it has one.
     type Second: Algorithm;
 
-    /// The candidates of the two parts.
+    /// Returns the candidates of the two parts.
     fn parts(candidate: &Candidate) -> (Candidate, Candidate);
-    /// The queries for the two parts that answer a query for the whole. The blocks of both must be
-    /// whole elements, and the result of the first must be the input of the second.
+    /// Returns the queries for the two parts that together answer a query for the whole. The blocks
+    /// of both must be whole elements, and the result of the first must be the input of the second.
     fn queries(query: &Query) -> (Query, Query);
 }
 
@@ -55,7 +55,7 @@ pub trait Composition: 'static {
 #[derive(Debug)]
 pub struct Composed<C>(PhantomData<C>);
 
-/// One PE's schedule: those of the parts.
+/// One PE's schedule: the schedules of the parts.
 #[derive(Debug)]
 pub struct Schedule<A, B> {
     first: A,
@@ -64,8 +64,8 @@ pub struct Schedule<A, B> {
     apart: usize,
 }
 
-/// The error of the part for `collective`, as an error of the whole, which is all that the caller
-/// knows.
+/// Turns the error of the part for `collective` into an error of the whole, because the caller
+/// knows only the whole.
 pub(crate) fn of_whole<A: Algorithm>(collective: Collective, error: PlanError) -> PlanError {
     A::incapable(match error {
         PlanError::Incapable { algorithm, why } => {
@@ -75,7 +75,7 @@ pub(crate) fn of_whole<A: Algorithm>(collective: Collective, error: PlanError) -
     })
 }
 
-/// The algorithm of a part for which none is given.
+/// Returns the default algorithm of a part.
 pub(crate) fn usual(collective: Collective) -> Candidate {
     match collective {
         Collective::AllGather => Candidate::new("bruck").with("radix", 2),
@@ -86,8 +86,8 @@ pub(crate) fn usual(collective: Collective) -> Candidate {
     }
 }
 
-/// The candidate of a part, by its index among those that there are: the usual one if none is
-/// given.
+/// Returns the candidate of a part, by its index among the parts that exist. It is the default one
+/// if the candidate names none.
 pub(crate) fn part_of<A: Algorithm>(
     candidate: &Candidate,
     index: usize,
@@ -104,7 +104,7 @@ pub(crate) fn part_of<A: Algorithm>(
     })
 }
 
-/// The queries for the two parts, with their modes: between them a PE's buffers are its own.
+/// Returns the queries for the two parts, with modes that leave a PE its buffers between them.
 fn queries(query: &Query, parts: impl Fn(&Query) -> (Query, Query)) -> (Query, Query) {
     let (first, second) = parts(query);
     let SyncModes { entry, exit } = query.sync;
@@ -114,7 +114,7 @@ fn queries(query: &Query, parts: impl Fn(&Query) -> (Query, Query)) -> (Query, Q
     )
 }
 
-/// The settings of the two parts, and the distance between the places of successive PEs'
+/// Returns the settings of the two parts, and the distance between the places of successive PEs'
 /// intermediate results in their targets.
 fn halves<A: Algorithm>(
     setting: &Setting,
@@ -257,9 +257,9 @@ mod tests {
         );
     }
 
-    /// What a leader keeps for its node fits its scratch memory, 4 KiB: in a gather a block of each
-    /// of 4 PEs, in an all-to-all 8 of each, and at the root of a scatter all 8 where they are
-    /// reordered. What an all-gather or a long all-reduce keeps lies in the target.
+    /// The scratch memory of a leader, 4 KiB, holds the data of its node: in a gather, one block of
+    /// each of 4 PEs; in an all-to-all, 8 of each; at the root of a scatter, all 8 if they are
+    /// reordered. An all-gather or a long all-reduce keeps its data in the target.
     #[test]
     fn two_levels_need_equal_nodes_and_memory_of_their_leaders() {
         let on = |nodes, collective, bytes| refused_on(nodes, collective, bytes, 256, "two_level");
@@ -292,7 +292,7 @@ mod tests {
         assert!(refused.ends_with("it reads contributions after it has written results"));
     }
 
-    /// The blocks of a node lie in the leader's target already when they go across.
+    /// The blocks of a node are already in the leader's target when they go across.
     #[test]
     fn no_library_gathers_all_from_its_target() {
         let refused = |collective| {

@@ -1,8 +1,8 @@
-//! Fingerprints: whether two candidates are one algorithm under two names.
+//! Fingerprints: they show whether two candidates are the same algorithm under two names.
 //!
-//! Trees of radix 2, 4 and 8 are the same tree of two PEs, and so are a ring and a pairwise
-//! exchange. What a PE does in a call is its schedule and the barriers around it. Schedules of one
-//! type are run by one protocol, so equal schedules on every PE are equal calls.
+//! For two PEs, trees of radix 2, 4 and 8 are the same tree, and so are a ring and a pairwise
+//! exchange. A PE's actions in a call are its schedule and the barriers around it. Schedules of one
+//! type are run by one protocol, so equal schedules on every PE mean equal calls.
 
 use std::{
     any::type_name,
@@ -14,12 +14,12 @@ use consort_fabric::{CallSpec, Candidate, Capabilities, Rank};
 
 use crate::{Algorithm, Setting, Visitor, algorithm::schedule, visit};
 
-/// The largest teams whose schedules are compared: the time is in proportion to all of them.
+/// The largest teams whose schedules are compared: the time is proportional to all schedules.
 const MOST_PES: u32 = 32;
 
-/// A number for what `candidate` does on all PEs in `call`. Candidates of one collective with equal
-/// numbers differ in name alone. `None` for teams of more than 32 PEs, and if the candidate cannot
-/// serve the call.
+/// Returns a number for what `candidate` does on all PEs in `call`. Candidates of one collective
+/// with equal numbers differ only in their names. Returns `None` for teams of more than 32 PEs, or
+/// if the candidate cannot serve the call.
 #[must_use]
 pub fn fingerprint(
     call: &CallSpec,
@@ -52,7 +52,7 @@ impl Visitor for Print<'_> {
     }
 }
 
-/// The hash of a text, without the text.
+/// The hash of a text. It does not store the text.
 struct Hashed(DefaultHasher);
 
 impl Write for Hashed {

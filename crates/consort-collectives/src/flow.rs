@@ -1,13 +1,13 @@
 //! Flow control: no PE enters call `n` before all have left call `n - W`.
 //!
-//! Call `n` uses the lines `n mod W` of each inbox whatever its algorithm, so this is what keeps
-//! Loose calls, and a change of algorithm, from overwriting messages that are not read yet.
+//! Call `n` uses the lines `n mod W` of each inbox, whatever its algorithm. So this is what keeps
+//! Loose calls, or a change of algorithm, from overwriting unread messages.
 //!
-//! The window is four quarters. When a PE has left the last call of a quarter it gives every peer a
-//! credit, unless there was a call in the quarter that no PE could leave before all had entered it:
-//! whoever is past such a call knows that all have left the calls before. All PEs make the same
-//! calls, so all agree on which credits are given. Before quarter `k`, all must have left quarter
-//! `k - 4`:
+//! The window has four quarters. When a PE has left the last call of a quarter, it gives every peer
+//! a credit. It does not if the quarter had a synchronizing call, which no PE leaves before all
+//! have entered: a PE past such a call knows that all PEs have left the earlier calls. All PEs make
+//! the same calls, so they agree on which credits are given. Before quarter `k`, all PEs must have
+//! left quarter `k - 4`:
 //!
 //! | calls of quarters `k - 4` to `k - 1` | entering quarter `k` waits for |
 //! | --- | --- |
@@ -16,22 +16,22 @@
 //! | no synchronizing call in any of the four | the credits of quarter `k - 4` |
 //! | a synchronizing call in `k - 4` only | the credits of quarter `k - 3` |
 //!
-//! That all are past a call says nothing of nonblocking ones before it, which may be under way for
-//! long. So a nonblocking call does not count as synchronizing; a quarter with one always gives a
-//! credit; and each PE gives its credits in order, each when all its calls up to the quarter's last
-//! are complete.
+//! If all PEs are past a call, earlier nonblocking calls may still be pending for a long time. So a
+//! nonblocking call does not count as synchronizing; a quarter with one always gives a credit; and
+//! each PE gives its credits in order, each when all its calls up to the end of the quarter are
+//! complete.
 //!
 //! In a team of more than 8 PEs, credits go in two steps, which `Given::InSteps` explains.
 //!
-//! Cost: nothing for calls that synchronize; for others `P - 1` additions a quarter, or in steps
-//! about twice the root of `P`.
+//! Cost: nothing for calls that synchronize; for others `P - 1` additions per quarter, or in steps
+//! about twice the square root of `P`.
 
 use consort_fabric::{Credit, Credits, Op, Rank};
 
-/// The largest team in which a PE gives its credits to all peers at once.
+/// The largest team in which a PE gives credits to all peers at once.
 const MOST_AT_ONCE: usize = 8;
 
-/// The kinds of calls that a quarter had.
+/// The kinds of calls that occurred in a quarter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quarter {
     /// A blocking call that no PE leaves before all have entered.
@@ -40,23 +40,23 @@ pub struct Quarter {
     pub started: bool,
 }
 
-/// To whom a PE gives credits for a quarter.
+/// The peers to which a PE gives credits for a quarter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Given {
     ToNone,
     ToAll,
-    /// As in a dissemination barrier of two rounds (Hensgen, Finkel and Manber 1988). With `G` the
-    /// root of `P`, rounded up: after quarter `q` a PE gives a credit to each of the `G - 1` PEs
-    /// after it. Before quarter `q + 2` it awaits those of the `G - 1` PEs before it, and gives a
-    /// credit for all of them to every `G`-th PE after it. Before quarter `q + 3` it awaits these.
+    /// As in a dissemination barrier of two rounds (Hensgen, Finkel and Manber 1988). Let `G` be
+    /// the square root of `P`, rounded up. After quarter `q` a PE gives a credit to each of the `G
+    /// - 1` PEs after it. Before quarter `q + 2` it awaits the credits of the `G - 1` PEs before
+    /// it, and gives a credit for all of them to every `G`-th PE after it. Before quarter `q + 3`
+    /// it awaits these.
     ///
     /// PEs are then at most three quarters apart. A PE that waits for the first step must not wait
-    /// for a nonblocking call, which may be under way for long: where one of the last four quarters
-    /// had one, each PE gives its credits to all.
+    /// for a nonblocking call, which may be pending for a long time. So if one of the last four
+    /// quarters had a nonblocking call, each PE gives its credits to all.
     InSteps,
 }
 
-/// A quarter that is over.
 #[derive(Clone, Copy, Debug)]
 struct Past {
     quarter: Quarter,
@@ -70,7 +70,6 @@ pub struct Flow {
     has_steps: bool,
     /// The last four quarters, latest last.
     recent: [Past; 4],
-    /// The number of quarters that are over.
     over: u64,
 }
 
@@ -81,7 +80,7 @@ pub struct Turn {
     last: u64,
     /// For the last quarter.
     give: Given,
-    /// Credits of all peers.
+    /// Credits that all peers must have given.
     await_all: Option<u64>,
     /// The second step for the quarter before the last.
     passes_on: bool,
@@ -90,7 +89,8 @@ pub struct Turn {
 }
 
 impl Flow {
-    /// For a window of so many calls, a power of two from 4 on, in a team of so many PEs.
+    /// Creates the account for a window of `window` calls, a power of two and at least 4, in a team
+    /// of `pes` PEs.
     #[must_use]
     pub fn new(window: u64, pes: usize) -> Self {
         Self::with(window, pes > MOST_AT_ONCE)
@@ -99,25 +99,26 @@ impl Flow {
     fn with(window: u64, has_steps: bool) -> Self {
         assert!(window >= 4, "a window has four quarters");
         assert!(window.is_power_of_two(), "a mask selects the quarter");
-        // Before the first call nothing is under way.
+        // No call is pending before the first one.
         let quarter = Quarter { synchronized: true, started: false };
         let recent = [Past { quarter, given: Given::ToNone }; 4];
         Self { quarter_calls: window / 4, has_steps, recent, over: 0 }
     }
 
-    /// A call whose number has none of these bits begins a quarter: a turn is due before it.
+    /// Returns the mask of a call's number: if no masked bit is set, the call begins a quarter, and
+    /// a turn is due before it.
     #[must_use]
     pub const fn quarter_mask(&self) -> u64 {
         self.quarter_calls - 1
     }
 
-    /// Ends a quarter of blocking calls, in which some call was entered or left by all together or
-    /// none was, and says what is to be done before the next begins.
+    /// Ends a quarter of blocking calls, and returns what to do before the next one begins.
+    /// `synchronized` is whether the quarter had a synchronizing call.
     pub fn turn(&mut self, synchronized: bool) -> Turn {
         self.turn_after(Quarter { synchronized, started: false })
     }
 
-    /// Ends a quarter, and says what is to be done before the next begins.
+    /// Ends a quarter, and returns what to do before the next one begins.
     #[inline]
     pub fn turn_after(&mut self, quarter: Quarter) -> Turn {
         let [_, fourth, third, second] = self.recent;
@@ -142,7 +143,7 @@ impl Flow {
         } else {
             None
         };
-        // Whoever is past a synchronizing call knows what further steps would tell.
+        // A PE past a synchronizing call already knows what further steps would report.
         let passes_on = second.given == Given::InSteps && !latest.quarter.synchronized;
         let awaits_groups = third.given == Given::InSteps
             && !second.quarter.synchronized
@@ -152,8 +153,8 @@ impl Flow {
 }
 
 impl Turn {
-    /// Takes the credit that all peers are to be given, for a PE that gives it later: calls are
-    /// still under way.
+    /// Takes the credit for all peers, if there is one, because calls are still pending and the PE
+    /// must give it later.
     pub fn take_credit(&mut self) -> Option<u64> {
         let is_to_all = self.give == Given::ToAll;
         is_to_all.then(|| {
@@ -162,7 +163,7 @@ impl Turn {
         })
     }
 
-    /// How many quarters ago a PE began one by giving what is awaited now.
+    /// Returns how many quarters ago a peer entered a quarter by giving the credits awaited now.
     #[must_use]
     pub const fn quarters_since(&self) -> u64 {
         if self.passes_on || self.awaits_groups { 1 } else { 2 }
@@ -171,7 +172,7 @@ impl Turn {
     /// Gives and awaits credits.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     pub async fn run<F: Credits>(self, f: &F) -> Op {
         let pes = f.size();
         let given_at_once = match self.give {
@@ -188,7 +189,7 @@ impl Turn {
         if self.passes_on || self.awaits_groups { self.go_on(f).await } else { Ok(()) }
     }
 
-    /// Goes on with steps of earlier quarters.
+    /// Continues the steps of earlier quarters.
     async fn go_on<F: Credits>(self, f: &F) -> Op {
         let group = root(f.size());
         let others = (group..f.size()).step_by(group as usize);
@@ -206,19 +207,18 @@ impl Turn {
     }
 }
 
-/// The PE so many after this one.
 fn after(f: &impl Credits, by: u32) -> Rank {
     let rank = f.rank().0 + by;
     Rank(if rank < f.size() { rank } else { rank - f.size() })
 }
 
-/// The PE so many before this one.
+/// Returns the PE a given number of ranks before this one.
 fn before<F: Credits>(f: &F) -> impl Fn(u32) -> Rank + Clone + Unpin + use<F> {
     let (rank, pes) = (f.rank().0, f.size());
     move |by| Rank(if by <= rank { rank - by } else { rank + pes - by })
 }
 
-/// The root of a number of PEs, rounded up.
+/// Returns the square root of a number of PEs, rounded up.
 fn root(pes: u32) -> u32 {
     let root = pes.isqrt();
     if root * root == pes { root } else { root + 1 }
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     const WINDOW: u64 = 16;
-    /// Calls after which a pattern begins again.
+    /// The number of calls after which a pattern repeats.
     const PERIOD: u32 = 12;
 
     #[derive(Clone, Copy, PartialEq)]
@@ -239,20 +239,20 @@ mod tests {
         Nonblocking,
     }
 
-    /// By the definition: two PEs, one as far ahead as its waits allow, the other at the call that
-    /// the first knows it to have entered, its nonblocking calls under way for as long as may be.
-    /// Where credits go in steps, the other is one that the first hears of by the last step.
+    /// Checks the definition with two PEs. One is as far ahead as its waits allow. The other is at
+    /// the call that the first knows it to have entered, and its nonblocking calls stay pending as
+    /// long as possible. If credits go in steps, only the last step informs the first of the other.
     fn nobody_is_a_window_ahead(kind: impl Fn(u64) -> Kind, has_steps: bool) -> Result<(), u64> {
         let mut flow = Flow::with(WINDOW, has_steps);
         let mut quarter = Quarter { synchronized: true, started: false };
-        // The quarters for which all have been given credits, and by each step.
+        // The quarters for which credits have been given, to all and in each step.
         let (mut to_all, mut first, mut passed_on) = (Vec::new(), Vec::new(), Vec::new());
         let mut complete_by_credit = 0;
         let mut synchronizing = 0;
         for call in 0..4 * WINDOW {
             if call & flow.quarter_mask() == 0 {
                 let turn = flow.turn_after(std::mem::take(&mut quarter));
-                // Of the quarter before the first call nothing is told.
+                // The quarter before the first call gives no credits.
                 if call > 0 {
                     match turn.give {
                         Given::ToNone => {}
@@ -264,7 +264,7 @@ mod tests {
                         }
                     }
                 }
-                // What the fast PE knows the slow one to have left when it enters `call`.
+                // The calls that the fast PE knows the slow one to have left when it enters `call`.
                 if let Some(quarter) = turn.await_all {
                     assert!(to_all.contains(&quarter), "awaited credits are given");
                     complete_by_credit = complete_by_credit.max(4 * quarter);

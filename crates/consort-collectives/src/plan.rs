@@ -1,4 +1,4 @@
-//! A plan: an algorithm's schedule, between the entry and exit barriers that the modes ask for.
+//! A plan: an algorithm's schedule between the entry and exit barriers that the modes require.
 //!
 //! In symmetric memory, and in nonblocking calls, modes All are barriers around the algorithm.
 //! Strict is "the aforementioned tuned barrier between each collective" (Nishtala and Yelick 2009,
@@ -6,14 +6,14 @@
 //! paper has one barrier between two collectives; here a row of Strict calls has two, the exit
 //! barrier of one call and the entry barrier of the next.
 //!
-//! Between two PEs a barrier is one signal, since the message of the algorithm serves as the other.
-//! The exception is a root that acts without a message, such as by copying its own block.
+//! Between two PEs a barrier is one signal, because the message of the algorithm serves as the
+//! other. The exception is a root that acts without a message, for example by copying its own
+//! block.
 //!
-//! Values and slices are the callers' own until they leave a blocking call. Nobody can see when
-//! their data moves, so all that a mode All comes to is that no PE leaves before all have entered.
-//! That takes one barrier, after the algorithm; and none if every result depends on all
-//! contributions. Between two PEs it takes one signal, which is sent before the algorithm and
-//! awaited after it.
+//! Values and slices belong to the caller until it leaves a blocking call. No other PE can see when
+//! their data moves, so mode All means only that no PE leaves before all have entered. That takes
+//! one barrier, after the algorithm, or none if every result depends on all contributions. Between
+//! two PEs it takes one signal, which is sent before the algorithm and awaited after it.
 
 use std::{future::Future, pin::Pin};
 
@@ -21,29 +21,29 @@ use consort_fabric::{Candidate, Fabric, Op, SyncMode};
 
 use crate::{Algorithm, Direction, PlanError, Setting, algorithm::schedule, barrier::Synchronizer};
 
-/// The part of one PE in the calls of one kind.
+/// One PE's part in the calls of one kind.
 #[derive(Debug)]
 pub struct Plan<A: Algorithm> {
     schedule: A::Schedule,
-    /// In a box, since most calls have none: to test for it is one comparison.
+    /// Boxed, because most calls have none: the test is then one comparison.
     entry_and_exit: Option<Box<EntryAndExit>>,
 }
 
 /// The entry and exit barriers of a call.
 #[derive(Debug)]
 pub struct EntryAndExit {
-    /// The barrier before, where all enter together.
+    /// The barrier before the algorithm, if all must enter together.
     entry: Option<Synchronizer>,
-    /// The barrier after, where all leave together.
+    /// The barrier after the algorithm, if all must leave together.
     exit: Option<Synchronizer>,
 }
 
 impl<A: Algorithm> Plan<A> {
-    /// The plan for `setting`, whose entry and exit barriers are `barrier`. Succeeds on all PEs of
-    /// a team or on none.
+    /// Creates the plan for `setting`, whose entry and exit barriers are `barrier`. Succeeds on all
+    /// PEs of a team or on none.
     ///
     /// # Errors
-    /// When a candidate is unknown, its parameters are wrong, or it cannot serve the setting.
+    /// If a candidate is unknown, its parameters are wrong, or it cannot serve the setting.
     pub fn new(
         setting: &Setting,
         candidate: &Candidate,
@@ -58,31 +58,31 @@ impl<A: Algorithm> Plan<A> {
         Ok(Self { schedule, entry_and_exit })
     }
 
-    /// Steps of a call.
+    /// Returns the number of steps of a call.
     #[must_use]
     pub fn steps(&self) -> u64 {
         A::steps(&self.schedule)
     }
 
-    /// The algorithm's schedule.
+    /// Returns the algorithm's schedule.
     #[inline(always)]
     #[must_use]
     pub const fn schedule(&self) -> &A::Schedule {
         &self.schedule
     }
 
-    /// The entry and exit barriers, if the modes ask for any.
+    /// Returns the entry and exit barriers, if the modes require any.
     #[inline(always)]
     #[must_use]
     pub fn entry_and_exit(&self) -> Option<&EntryAndExit> {
         self.entry_and_exit.as_deref()
     }
 
-    /// The future of one call, boxed: the barriers around it are compiled once for a fabric,
-    /// whatever the algorithm.
+    /// Returns the boxed future of one call. Because it is boxed, the barriers around it are
+    /// compiled once per fabric, whatever the algorithm.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     #[inline]
     pub fn run<'c, F: Fabric>(&'c self, f: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
         let algorithm: Pin<Box<dyn Future<Output = Op> + 'c>> = Box::pin(A::run(f, &self.schedule));
@@ -105,7 +105,7 @@ impl EntryAndExit {
             return Ok(None);
         }
         // An entry barrier signals in the second words, so that its signals travel with those of
-        // the exit barrier of the call before.
+        // the preceding call's exit barrier.
         let barrier_for = |direction, second_word, counter| {
             let setting = Setting { first_channel: 1, second_word, counter, ..*setting };
             Synchronizer::new(&setting, barrier, direction)
@@ -115,8 +115,8 @@ impl EntryAndExit {
             let signals = matches!(barrier, Synchronizer::Signals(..));
             if signals { (Some(barrier), None) } else { (None, Some(barrier)) }
         } else {
-            // Upwards a root that acts apart waits for the signal that it may begin, downwards it
-            // signals its end.
+            // If data moves up, a root that acts apart waits for the signal that it may begin; if
+            // data moves down, it signals when it is done.
             let direction_of = |apart| {
                 let is_apart = root_acts_apart && direction == apart;
                 if is_apart { Direction::Neither } else { direction }
@@ -133,7 +133,7 @@ impl EntryAndExit {
     /// Runs the entry barrier, the algorithm and the exit barrier.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     pub async fn run<F: Fabric>(&self, f: &F, algorithm: impl Future<Output = Op>) -> Op {
         if let Some(entry) = &self.entry {
             entry.run(f).await?;

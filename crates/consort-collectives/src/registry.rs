@@ -1,4 +1,4 @@
-//! How an algorithm is found by its name.
+//! Finding an algorithm by its name.
 
 use consort_fabric::{Candidate, Capabilities, Collective, MachineModel, Query};
 
@@ -8,7 +8,7 @@ use crate::{
     reduce_scatter, scan, scatter,
 };
 
-/// The names of a collective's algorithms.
+/// Returns the names of a collective's algorithms.
 #[must_use]
 pub const fn names(collective: Collective) -> &'static [&'static str] {
     match collective {
@@ -29,10 +29,10 @@ pub const fn names(collective: Collective) -> &'static [&'static str] {
     }
 }
 
-/// Does something with an algorithm.
+/// Visits an algorithm of the library.
 ///
 /// # Errors
-/// When there is none of that name.
+/// If there is no algorithm of that name.
 pub fn visit<V: Visitor>(
     collective: Collective,
     name: &str,
@@ -61,10 +61,10 @@ pub fn visit<V: Visitor>(
     })
 }
 
-/// The name and the parameters of an algorithm.
+/// Returns the name and the parameters of an algorithm.
 ///
 /// # Errors
-/// When there is none of that name.
+/// If there is no algorithm of that name.
 pub fn describe(collective: Collective, name: &str) -> Result<Description, PlanError> {
     struct Describe;
     impl Visitor for Describe {
@@ -76,17 +76,17 @@ pub fn describe(collective: Collective, name: &str) -> Result<Description, PlanE
     visit(collective, name, Describe)
 }
 
-/// The revision of every algorithm, by collective and name.
+/// Returns the revision of every algorithm, by collective and name.
 pub fn revisions() -> impl Iterator<Item = (Collective, &'static str, u32)> {
     Collective::EVERY.into_iter().flat_map(|collective| {
         described(collective).map(move |one| (collective, one.name, one.revision))
     })
 }
 
-/// Whether a candidate has a schedule for a setting.
+/// Checks that a candidate has a schedule for a setting.
 ///
 /// # Errors
-/// When it has none, or there is no such candidate.
+/// If it has none, or there is no such candidate.
 pub fn check(setting: &Setting, candidate: &Candidate) -> Result<(), PlanError> {
     struct Try<'q>(&'q Setting, &'q Candidate);
     impl Visitor for Try<'_> {
@@ -98,15 +98,16 @@ pub fn check(setting: &Setting, candidate: &Candidate) -> Result<(), PlanError> 
     visit(setting.call.collective, &candidate.algorithm, Try(setting, candidate))?
 }
 
-/// Whether a candidate of this algorithm, of the registry or not, has a schedule for a setting.
+/// Checks that a candidate of algorithm `A`, in the registry or not, has a schedule for a setting.
 ///
 /// # Errors
-/// When it has none.
+/// If it has none.
 pub fn check_of<A: Algorithm>(setting: &Setting, candidate: &Candidate) -> Result<(), PlanError> {
     schedule::<A>(setting, candidate).map(drop)
 }
 
-/// Every candidate that can serve a query: all algorithms with all values worth trying.
+/// Returns every candidate that can serve a query: all algorithms with all values that the tuner
+/// tries.
 #[must_use]
 pub fn candidates(query: &Query, capabilities: Capabilities) -> Vec<Candidate> {
     let setting = Setting::of(query, capabilities);
@@ -124,7 +125,7 @@ fn described(collective: Collective) -> impl Iterator<Item = Description> {
     names(collective).iter().filter_map(move |name| describe(collective, name).ok())
 }
 
-/// An algorithm with all values of its parameters that are worth trying.
+/// Returns an algorithm with all parameter values that the tuner tries.
 #[must_use]
 pub fn of_values(&Description { name, parameters, .. }: &Description) -> Vec<Candidate> {
     let mut all = vec![Candidate::new(name)];
@@ -137,7 +138,8 @@ pub fn of_values(&Description { name, parameters, .. }: &Description) -> Vec<Can
     all
 }
 
-/// An algorithm that is made of others: each part by each algorithm, the other parts by the usual.
+/// Returns the candidates of an algorithm that is made of others: one part by each algorithm, the
+/// other parts by the default.
 #[must_use]
 pub fn of_parts(&Description { name, parts, .. }: &Description) -> Vec<Candidate> {
     let parts: Vec<Collective> = parts.into_iter().flatten().collect();
@@ -156,13 +158,13 @@ pub fn of_parts(&Description { name, parts, .. }: &Description) -> Vec<Candidate
     all
 }
 
-/// Whether a candidate can serve a setting, which is to say whether it has a schedule.
+/// Returns whether a candidate can serve a setting, that is, whether it has a schedule.
 #[must_use]
 pub fn serves(setting: &Setting, candidate: &Candidate) -> bool {
     setting.is_addressable() && check(setting, candidate).is_ok()
 }
 
-/// The model's estimate of a candidate, in nanoseconds; infinite for an unknown one.
+/// Returns the model's estimate of a candidate, in nanoseconds; infinite for an unknown one.
 #[must_use]
 pub fn estimate_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
     struct Cost<'q>(&'q Query, &'q Candidate, &'q MachineModel);
@@ -193,7 +195,7 @@ mod tests {
 
     const CAPABILITIES: Capabilities = Capabilities::with_memory(256, 16 << 10, 64 << 10);
 
-    /// All collectives with blocks of a size among a few PEs.
+    /// Returns queries for all collectives with blocks of this size among a few PEs.
     fn queries(bytes: u64) -> Vec<Query> {
         let mut all = Vec::new();
         for collective in Collective::EVERY {
@@ -209,7 +211,7 @@ mod tests {
         all
     }
 
-    /// How many rounds or operations a schedule keeps, if it is one of rounds.
+    /// Counts the rounds or operations that a schedule stores, if it consists of rounds.
     struct Kept<'s>(&'s Setting, &'s Candidate);
 
     impl Visitor for Kept<'_> {
@@ -234,7 +236,7 @@ mod tests {
                 for bytes in [1 << 30, (1 << 30) + 8, 1 << 40] {
                     let longer = Query { bytes, ..query };
                     let Some(kept) = kept_of(&longer, &candidate) else { continue };
-                    // The last piece of a block may be shorter, and then has rounds of its own.
+                    // The last piece of a block may be shorter, and then has separate rounds.
                     assert!(kept <= 2 * least, "{candidate} {longer:?}: {kept}, and {least}");
                     compared += 1;
                 }
@@ -261,7 +263,7 @@ mod tests {
         let least = took(1 << 20);
         for bytes in [1 << 30, (1 << 30) + 8, 1 << 40] {
             let longer = took(bytes);
-            // Generous, for other tests run meanwhile: it was hundreds of times as long.
+            // Generous, because other tests run at the same time: it once took hundreds of times.
             let limit = 10 * least + Duration::from_millis(100);
             assert!(longer < limit, "{bytes} B take {longer:?}, and 1 MiB {least:?}");
         }
@@ -280,7 +282,8 @@ mod tests {
         }
     }
 
-    /// An algorithm may refuse them, but not miscount, and something serves each collective.
+    /// An algorithm may refuse such sizes but must not miscount, and each collective has one that
+    /// serves them.
     #[test]
     fn there_is_a_schedule_for_gigabytes() {
         for collective in Collective::EVERY {
@@ -295,7 +298,7 @@ mod tests {
         }
     }
 
-    /// Messages that do not fit are divided: rounds serve in small inboxes, whoever takes part.
+    /// Messages that do not fit are divided, so rounds serve in small inboxes on every PE.
     #[test]
     fn rounds_serve_in_small_inboxes() {
         let always: fn(u32) -> bool = |_| true;

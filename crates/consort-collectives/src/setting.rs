@@ -17,11 +17,11 @@ pub struct Setting {
     pub second_word: bool,
     /// The counter that the algorithm may use.
     pub counter: u32,
-    /// Whether the algorithm serves the call alone, and not as a part of another one.
+    /// Whether the algorithm serves the whole call, rather than a part of another algorithm's.
     pub is_whole: bool,
 }
 
-/// A pairwise exchange that is all of a call between its root and a leaf: one of them has data for
+/// A pairwise exchange that is the whole call between a root and a leaf: one of them has data for
 /// the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
@@ -31,13 +31,13 @@ pub(crate) struct Exchange {
 }
 
 impl Setting {
-    /// Whether data of so many bytes is passed in a pairwise exchange.
+    /// Returns whether data of `bytes` bytes is sent in a pairwise exchange.
     #[must_use]
     pub(crate) fn is_pairwise(&self, bytes: usize) -> bool {
         (1..=self.capabilities.pairwise_bytes).contains(&bytes)
     }
 
-    /// The setting of PE 0 for a call, or for the call of a tuner's query.
+    /// Returns the setting of PE 0 for a call, or for the call of a tuner's query.
     #[must_use]
     pub fn of(call: impl Into<CallSpec>, capabilities: Capabilities) -> Self {
         let call = call.into();
@@ -46,35 +46,35 @@ impl Setting {
         Self { call, rank, capabilities, first_channel, second_word, counter, is_whole }
     }
 
-    /// The first channel for an operation's own messages. Channel 0 is for counters, and the next
-    /// channels, as many as there are PEs, are for entry and exit barriers.
+    /// Returns the first channel for an operation's own messages. Channel 0 is for counters; the
+    /// next channels, one per PE, are for entry and exit barriers.
     #[must_use]
     pub const fn first_channel(collective: Collective, pes: u32) -> u32 {
         if matches!(collective, Collective::Barrier) { 1 } else { 1 + pes }
     }
 
-    /// The same setting for another PE.
+    /// Returns the same setting for another PE.
     #[must_use]
     pub const fn at(self, rank: Rank) -> Self {
         Self { rank, ..self }
     }
 
-    /// Whether twice the data that a PE contributes or receives is addressable: algorithms compute
-    /// offsets up to that.
+    /// Returns whether twice the data that a PE contributes or receives is addressable: algorithms
+    /// compute offsets up to that.
     #[must_use]
     pub fn is_addressable(&self) -> bool {
         let all = self.call.bytes.checked_mul(2 * self.call.pes as usize);
         all.is_some_and(|all| isize::try_from(all).is_ok())
     }
 
-    /// Whether the caller may leave while its buffers are still in use.
+    /// Returns whether the caller may leave while its buffers are still in use.
     #[must_use]
     pub fn leaves_early(&self) -> bool {
         self.call.symmetric && self.call.sync.exit == SyncMode::None
     }
 
-    /// The pairwise exchange that serves the whole call, if one can: two PEs, of which one has a
-    /// few words for the other, leave when both have entered.
+    /// Returns the pairwise exchange that serves the whole call, if one can: one of two PEs has a
+    /// few words for the other, and both leave when both have entered.
     #[must_use]
     pub(crate) fn exchange(&self) -> Option<Exchange> {
         let CallSpec { pes, bytes, root, .. } = self.call;
@@ -87,7 +87,7 @@ impl Setting {
         })
     }
 
-    /// The buffer with the PE's contribution: the target if a result replaces it there.
+    /// Returns the buffer with the PE's contribution: the target, if a result replaces it there.
     #[must_use]
     pub fn contribution(&self) -> Place {
         let CallSpec { collective, root, in_place, .. } = self.call;
@@ -95,26 +95,26 @@ impl Setting {
         if in_place && has_result { Place::Target } else { Place::Source }
     }
 
-    /// Channel `index` of those that the algorithm may use.
+    /// Returns channel `index` of those that the algorithm may use.
     #[must_use]
     pub const fn channel(&self, index: u32) -> Channel {
         let channel = Channel::new(self.first_channel + index);
         if self.second_word { channel.second() } else { channel }
     }
 
-    /// The number of lines that the algorithm may use.
+    /// Returns the number of lines that the algorithm may use.
     #[must_use]
     pub const fn lines(&self) -> u32 {
         self.capabilities.inbox_channels.saturating_sub(self.first_channel)
     }
 
-    /// Block `index` of the PE's contribution.
+    /// Returns block `index` of the PE's contribution.
     #[must_use]
     pub const fn source_block(&self, index: u32) -> Span {
         Span::source(index as usize * self.call.bytes, self.call.bytes)
     }
 
-    /// Block `index` of the PE's result.
+    /// Returns block `index` of the PE's result.
     #[must_use]
     pub const fn target_block(&self, index: u32) -> Span {
         Span::target(index as usize * self.call.bytes, self.call.bytes)
@@ -127,8 +127,8 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A setting of PE 0 of four in symmetric memory, with `lines` lines for the algorithm. PEs
-    /// signal that they have entered, and do not wait in the end.
+    /// Returns a setting of PE 0 of four in symmetric memory, with `lines` lines for the algorithm.
+    /// PEs signal that they have entered, and do not wait at the end.
     pub(crate) fn with_lines(collective: Collective, lines: u32) -> Setting {
         let query = Query {
             collective,

@@ -1,4 +1,5 @@
-//! Trees as parameters: each collective has one algorithm over trees, for any of these:
+//! Trees as parameters. Each collective has one algorithm over trees, which works with any of
+//! these:
 //!
 //! | name | tree | source |
 //! | --- | --- | --- |
@@ -6,7 +7,7 @@
 //! | `chain` | each PE has one child; chunks | section 4.1 |
 //! | `knomial` | k-nomial: 1 is the chain, 2 the binomial tree | section 2.2 |
 //! | `pipelined` | k-ary; chunks | Petrović 2015, section 3.1.1 |
-//! | `pipelined`, of what combines | k-nomial; chunks | 2009, section 2.2; 2015, section 3.1.1 |
+//! | `pipelined`, combining | k-nomial; chunks | 2009, section 2.2; 2015, section 3.1.1 |
 
 use consort_fabric::Candidate;
 
@@ -19,7 +20,7 @@ pub trait Tree: 'static {
     /// The parameters of a candidate.
     const PARAMETERS: &'static [Parameter];
 
-    /// The tree's shape and the bytes of a chunk, by a candidate's parameters.
+    /// Returns the tree's shape and the length of a chunk in bytes, from a candidate's parameters.
     fn of(candidate: &Candidate) -> (Shape, usize);
 }
 
@@ -76,8 +77,8 @@ impl Tree for Knomial {
     }
 }
 
-/// A k-nomial tree whose edges carry the blocks of subtrees. The tuner is offered no chains, and no
-/// large radices.
+/// A k-nomial tree whose edges carry the blocks of subtrees. The tuner tries no chains and no large
+/// radices.
 #[derive(Debug)]
 pub struct KnomialOfBlocks;
 
@@ -90,7 +91,7 @@ impl Tree for KnomialOfBlocks {
     }
 }
 
-/// A k-nomial tree, in chunks: its subtrees are ranges of ranks.
+/// A k-nomial tree, in chunks; its subtrees are ranges of ranks.
 #[derive(Debug)]
 pub struct PipelinedKnomial;
 

@@ -1,22 +1,22 @@
-//! A collective that the fabric itself has: of the hardware, or of a vendor's library.
+//! A collective that the fabric itself has: in hardware, or in a vendor's library.
 //!
-//! Idea: such a collective may know what this library does not, such as a network's own trees. It
-//! is a candidate like any other, and tuning takes it where it is faster (the hardware collectives
-//! of Nishtala, Zheng, Hargrove and Yelick 2011, sections 3.5 and 3.6). Over an MPI it is the
-//! MPI's.
+//! Idea: such a collective may use knowledge that this library lacks, such as a network's own
+//! trees. It is a candidate like any other, and tuning selects it where it is faster (the hardware
+//! collectives of Nishtala, Zheng, Hargrove and Yelick 2011, sections 3.5 and 3.6). On a fabric
+//! over MPI it is the MPI library's collective.
 //!
-//! Protocol: one call on the callers' buffers. It needs elements and an operator that libraries
-//! have too, and PEs among which the fabric has collectives; in two levels those may be the leaders
+//! Protocol: one call on the callers' buffers. It needs elements and an operator that the library
+//! has too, and PEs among which the fabric has collectives; in two levels those may be the leaders
 //! of the nodes.
 //!
-//! Cost: not known. The model takes it to cost twice what a good algorithm does, so it is only
-//! chosen where it has been measured.
+//! Cost: unknown. The model assumes twice the cost of a good algorithm, so this is selected only
+//! where it has been measured.
 
 use consort_fabric::{CallSpec, Candidate, Fabric, MachineModel, Op, Query, Span, VendorCall};
 
 use crate::{Algorithm, Parameter, PlanError, Setting};
 
-/// See the head of the file.
+/// See the module documentation.
 #[derive(Debug)]
 pub struct Vendor;
 

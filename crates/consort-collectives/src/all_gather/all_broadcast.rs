@@ -1,19 +1,19 @@
-//! All broadcast: each PE broadcasts its block down a k-nomial tree of its own.
+//! All broadcast: each PE broadcasts its block down its own k-nomial tree.
 //!
-//! A composition of `P` broadcasts `knomial`, one from each PE (Nishtala, Zheng, Hargrove and
-//! Yelick 2011, section 3.5), which run unchanged. The broadcast from root `s` has block `s` of
-//! every PE's target as its target, and its own share of the inbox's lines.
+//! A composition of `P` unchanged broadcasts `knomial`, one from each PE (Nishtala, Zheng, Hargrove
+//! and Yelick 2011, section 3.5). The target of the broadcast from root `s` is block `s` of every
+//! PE's target. Each broadcast has its own share of the inbox's lines.
 //!
 //! Protocol: a PE runs the broadcasts by the distance of their roots: first its own, then those of
 //! the PEs before it. So all PEs send their own blocks at once, and in turn `i` PE `r` is node `i`
-//! of the tree rooted at `r - i`. Its parent there is a node of a lower number, which forwards the
-//! block in an earlier turn; so PEs never wait in a cycle. They would if a send waited for its
-//! receiver: where the fabric does not buffer messages, or the inbox has no room for all chunks of
-//! a block. There all PEs run the broadcasts in the order of the ranks, one after the other.
+//! of the tree rooted at `r - i`. Its parent there is a node with a lower number, which forwards
+//! the block in an earlier turn, so PEs never wait in a cycle. They would if a send waited for its
+//! receiver, because the fabric does not buffer messages or the inbox has no room for all chunks of
+//! a block. In that case, all PEs run the broadcasts one after the other in rank order.
 //!
-//! Cost: each PE sends and receives `P - 1` messages, whatever the radix; and the depth of the
-//! tree. Radix 1 is `ring`. A radix of at least `P` is `flat`, whose estimate by the model is never
-//! higher; the composition is here because the source has it.
+//! Cost: each PE sends and receives `P - 1` messages, whatever the radix. The critical path is the
+//! depth of the tree. Radix 1 is `ring`. A radix of at least `P` is `flat`, whose estimate by the
+//! model is never higher. The composition is here because the source has it.
 
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, Fabric, Local, MachineModel, Op, Query, Rank,
@@ -44,10 +44,10 @@ fn tree(candidate: &Candidate) -> Candidate {
     Candidate::new(Knomial::NAME).with("radix", candidate.parameter("radix").unwrap_or(0))
 }
 
-/// The setting of turn `turn`, the broadcast from `root`.
+/// Returns the setting of turn `turn`, the broadcast from `root`.
 fn part(setting: &Setting, turn: u32, root: Rank) -> Setting {
     let Setting { call: CallSpec { pes, sync, .. }, .. } = *setting;
-    // Between two turns a PE's buffers are its own.
+    // Between two turns only this PE uses its buffers.
     let entry = if turn == 0 { sync.entry } else { SyncMode::Mine };
     let exit = if turn + 1 == pes { sync.exit } else { SyncMode::Mine };
     let share = setting.lines() / pes;
@@ -72,7 +72,7 @@ impl Algorithm for AllBroadcast {
         let (first, broadcast) = (part(setting, 0, Rank(0)), tree(candidate));
         let refused = |error| of_whole::<Self>(Collective::Broadcast, error);
         let first = Knomial::schedule(&first, &broadcast).map_err(refused)?;
-        // Up to two chunks have a buffer each, so they are sent without acknowledgements.
+        // Up to two chunks have one buffer each, so they are sent without acknowledgements.
         let at_once = capabilities.buffered && Knomial::steps(&first) <= 2;
         let turn = |turn: u32| {
             let root = if at_once { rank.plus(u64::from(pes - turn), pes) } else { Rank(turn) };
@@ -103,8 +103,8 @@ impl Algorithm for AllBroadcast {
             let block = Part::new(f, InTurn::<false>::new(f.rank(), root.index() * bytes, 0));
             Knomial::run(&block, broadcast).await?;
             if *root == f.rank() {
-                // A broadcast's root keeps its data in the source; here it also needs them in the
-                // target.
+                // The root of a broadcast leaves its data in the source, but an all-gather needs it
+                // in the target too.
                 block.copy(Span::target(0, bytes), Span::source(0, bytes)).await?;
             }
         }

@@ -1,15 +1,15 @@
-//! Bruck's all-gather: the blocks of a PE grow by a factor of `k` in each phase, for any number of
-//! PEs.
+//! Bruck's all-gather, for any number of PEs: the number of blocks of a PE grows by a factor of `k`
+//! in each phase.
 //!
 //! Source: Bruck, Ho, Kipnis, Upfal and Weathersby 1997, "Efficient algorithms for all-to-all
 //! communications in multiport message-passing systems", section 4. The `k - 1` ports of a phase
-//! are used at once if the inbox has room for all messages of the call, and sends do not wait for
-//! their receivers; otherwise one after the other. The paper shifts blocks at the end; here blocks
-//! are received at their final places, and wrap around.
+//! are used at once if the inbox has room for all messages of the call and sends do not wait for
+//! their receivers; otherwise they are used one after the other. The paper shifts blocks at the
+//! end. Here blocks are received at their final places, and wrap around.
 //!
-//! Protocol (`protocols/exchange`): when PE `r` has blocks `r` to `r + n - 1`, modulo `P`, it sends
-//! the first of them, as many as the receiver lacks, to PE `r - d n`, and receives the blocks after
-//! its own from PE `r + d n`, for `d` from 1 to `k - 1`. Then it has `k n` blocks.
+//! Protocol (`protocols/exchange`): when PE `r` has blocks `r` to `r + n - 1`, modulo `P`, it does
+//! this for `d` from 1 to `k - 1`: it sends as many of the first ones as the receiver lacks to PE
+//! `r - d n`, and receives the blocks after its own from PE `r + d n`. Then it has `k n` blocks.
 //!
 //! Cost: `log_k P` phases of `k - 1` messages, `P - 1` blocks.
 
@@ -26,7 +26,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Bruck;
 
-/// The phases: for each round of a phase, the distance of the partners and the number of blocks.
+/// Returns the phases: for each round of a phase, the distance of the partners and the number of
+/// blocks.
 fn phases(pes: u32, radix: u32) -> Vec<Vec<(u32, u32)>> {
     let (mut phases, mut have) = (Vec::new(), 1);
     while have < pes {
@@ -84,7 +85,7 @@ impl InRounds for Bruck {
         let radix = candidate.parameter("radix").and_then(|radix| u32::try_from(radix).ok());
         let phases = phases(query.pes, radix.unwrap_or(2));
         let bytes = query.bytes as f64;
-        // The messages of a phase have the same length, but for the last one.
+        // All messages of a phase but the last have the same length.
         let phase = |rounds: &Vec<(u32, u32)>| {
             let messages = rounds.len() as f64;
             let blocks = rounds.iter().map(|&(_, blocks)| f64::from(blocks)).sum::<f64>();

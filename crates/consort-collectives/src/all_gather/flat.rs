@@ -1,13 +1,13 @@
 //! Flat all-gather: every PE sends its block to every other PE.
 //!
 //! Source: the spreading algorithm of Bruck et al. 1997, in one round with as many ports as there
-//! are PEs; as in the all-reduce `flat`.
+//! are PEs; see the all-reduce `flat`.
 //!
-//! Protocol (`protocols/exchange`): for each distance `d`, send the own block to PE `r + d`, and
-//! receive block `r - d`. All sends come before all receives if the inbox has room for all
-//! messages, and sends do not wait for their receivers.
+//! Protocol (`protocols/exchange`): for each distance `d`, send this PE's block to PE `r + d`, and
+//! receive block `r - d`. All sends come before all receives if the inbox has room for all messages
+//! and sends do not wait for their receivers.
 //!
-//! Cost: one transfer, `P - 1` messages a PE.
+//! Cost: one transfer, `P - 1` messages per PE.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Query};
 

@@ -1,9 +1,9 @@
-//! Gather and broadcast: all blocks go to PE 0, and then to everyone.
+//! Gather and broadcast: all blocks go to PE 0, and from there to all PEs.
 //!
 //! A composition of two parts, each by any algorithm of its collective (Bala et al. 1995, section
-//! 4.2; Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5), as in
-//! `gather_broadcast(knomial(radix=2),knomial(radix=2))`. That needs twice the transfers of
-//! `bruck`, one after the other, but only `2 (P - 1)` messages in all.
+//! 4.2; Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5), for example
+//! `gather_broadcast(knomial(radix=2),knomial(radix=2))`. It needs twice the transfers of `bruck`,
+//! one after the other, but only `2 (P - 1)` messages in total.
 
 use consort_fabric::{Collective, Query};
 

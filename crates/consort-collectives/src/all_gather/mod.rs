@@ -1,4 +1,4 @@
-//! All-gathers: every PE's block, to every PE. The registry of their algorithms.
+//! The registry of all-gathers, which send every PE's block to every PE.
 
 pub mod vector;
 

@@ -1,4 +1,4 @@
-//! All-gather by neighbour exchange: pairs of neighbours exchange what they received last.
+//! All-gather by neighbour exchange: neighbours exchange the blocks that they received last.
 //!
 //! Source: Chen, Zhang, Zhang and Yuan 2005, "Performance evaluation of allgather algorithms on
 //! terascale Linux cluster with fast Ethernet".
@@ -6,8 +6,8 @@
 //! Protocol, for `P` even (`protocols/exchange`):
 //! 1. each PE exchanges its block with its partner, the PE with the same `r / 2`;
 //! 2. in rounds 1 to `P / 2 - 1` it exchanges two blocks, alternately with its neighbour on the
-//!    other side and with its partner: first the blocks of its own pair, then those that it
-//!    received in the round before.
+//!    other side and with its partner: first the blocks of its own pair, then those of the round
+//!    before.
 //!
 //! Cost: `P / 2` consecutive transfers, `P - 1` blocks. Every PE communicates with its neighbours
 //! only, and half as often as around a ring.
@@ -36,7 +36,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         let Span { at, .. } = setting.target_block(2 * pair);
         vec![Span::target(at, 2 * bytes)]
     };
-    // This PE's pair, and the pair whose blocks it receives in a round. Pairs received from one
+    // This PE's pair, and the pair whose blocks it receives in a round. Pairs that arrive from one
     // side are further and further away on that side.
     let mine = rank.0 / 2;
     let news = |round: u32| {

@@ -1,12 +1,12 @@
-//! All-gather by recursive doubling: the distance of partners, and the blocks of a PE, double each
-//! round.
+//! All-gather by recursive doubling: the distance of the partners and the number of blocks of a PE
+//! double in each round.
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
 //! operations in MPICH", section 4.1.
 //!
 //! Protocol, in rounds 0 to `log2 P - 1` (`protocols/exchange`), for `P` a power of two: PEs `r`
 //! and `r xor 2^i` exchange the `2^i` blocks that each has: those of the ranks that differ from its
-//! own in the lower `i` bits only.
+//! own rank in the lower `i` bits only.
 //!
 //! Cost: `log2 P` transfers, `P - 1` blocks.
 

@@ -1,15 +1,15 @@
 //! Direct all-reduce: every PE combines the contributions from all PEs' buffers.
 //!
-//! Idea: as in the reduction `direct`, a contribution needs no copy. All PEs can do at once, each
-//! for itself, what one PE would do for all; so nothing has to be sent back.
+//! Idea: as in the reduction `direct`, contributions are not copied. Each PE does what the root of
+//! a reduction would do, all at the same time, so no result is sent back.
 //!
 //! Protocol (`protocols/exposed`):
 //! 1. each PE exposes its source to all others;
-//! 2. each combines all contributions, a block at a time, in the order of the ranks;
+//! 2. each combines all contributions in rank order, a block at a time;
 //! 3. each leaves when no peer reads its source any more.
 //!
 //! Cost: `P - 1` passes over the message on every PE, and `P (P - 1)` exposed buffers; in symmetric
-//! memory without mode Mine only the passes. For two PEs this work is minimal; for more, `shared`
+//! memory without mode Mine, only the passes. For two PEs this work is minimal; for more, `shared`
 //! divides it.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rendezvous, Span};

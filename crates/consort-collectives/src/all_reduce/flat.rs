@@ -1,18 +1,18 @@
 //! Flat all-reduce: every PE sends its data to every other PE.
 //!
-//! Idea: for a line of data nothing is faster than one transfer, after which each PE combines all
-//! contributions. The work grows with the number of PEs, so this is for few PEs.
+//! Idea: for one line of data, nothing is faster than one transfer, after which each PE combines
+//! all contributions. The work grows with the number of PEs, so this is for few PEs.
 //!
 //! Protocol:
-//! 1. send the own data to every other PE, into the channel of the sender's rank;
-//! 2. combine the own data and the others' in the order of the ranks.
+//! 1. send this PE's data to every other PE, into the channel of the sender's rank;
+//! 2. combine the data of all PEs in rank order.
 //!
-//! Two PEs with a word each use a pairwise combine, like the pairwise exchange of the barrier
-//! `dissemination`; with data that is hardly longer, a pairwise exchange.
+//! Two PEs with one word each use a pairwise combine, like the pairwise exchange of the barrier
+//! `dissemination`. If the data is only a little longer, they use a pairwise exchange.
 //!
-//! Cost: one transfer, `P - 1` messages a PE. It costs as much as a scheme in which each PE writes
-//! a line of its own and reads the lines of all others. A PE waits for words in its own memory
-//! only, so each line has a copy at every PE (for 8 bytes, a short slot).
+//! Cost: one transfer, `P - 1` messages per PE. That is the cost of a scheme in which each PE
+//! writes its own line and reads all other lines. Here a PE waits for words in its own memory only,
+//! so each line has a copy at every PE (for 8 bytes, a short slot).
 //!
 //! Source: a dissemination of radix `P`, which has the messages of a flat exchange (Nishtala,
 //! Zheng, Hargrove and Yelick 2011, section 3.4).
@@ -32,7 +32,7 @@ pub struct Schedule {
     bytes: usize,
     /// The schedule for a team of two.
     pair: Option<Pair>,
-    /// The channel of each PE's message, by rank; the own one is not used.
+    /// The channel of each PE's message, by rank; this PE's entry is not used.
     channels: Box<[Channel]>,
 }
 
@@ -40,19 +40,19 @@ pub struct Schedule {
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     peer: Rank,
-    /// The channels of the own message and of the peer's.
+    /// The channels of this PE's message and of the peer's.
     channels: (Channel, Channel),
-    /// Whether the own data may be the left operand.
+    /// Whether this PE's data is the left operand.
     is_left: bool,
     passing: Passing,
 }
 
-/// How two PEs pass each other their data.
+/// How two PEs exchange their data.
 #[derive(Clone, Copy, Debug)]
 enum Passing {
-    /// By a pairwise combine, if it is a word.
+    /// By a pairwise combine, if the data is one word.
     Combine(Channel),
-    /// By a pairwise exchange, if it is short.
+    /// By a pairwise exchange, if the data is short.
     Exchange(Channel),
     /// By messages.
     Messages,
@@ -140,8 +140,8 @@ impl Algorithm for Flat {
     }
 }
 
-/// The number of lines of a message with all of the data. `None` unless `messages` of them fit the
-/// inbox, and one fits the scratch memory.
+/// Returns the number of lines of a message that holds all of the data. `None` unless `messages` of
+/// them fit the inbox and one fits the scratch memory.
 pub(super) fn message_lines(setting: &Setting, messages: u32) -> Option<u32> {
     let lines = u32::try_from(Channel::count_for(setting.call.bytes)).ok()?;
     let fits = lines.checked_mul(messages).is_some_and(|all| all <= setting.lines());

@@ -1,10 +1,10 @@
-//! All-reduces: every PE's data combined, on every PE. The registry of their algorithms.
+//! The registry of all-reduces, which give every PE the combination of all PEs' data.
 //!
 //! `flat` and `recursive_doubling` exchange whole messages, `rabenseifner` and `ring` parts of
-//! them; `pipelined` sends chunks up a tree and down again meanwhile; `direct` and `shared` work in
-//! the callers' buffers; the others are compositions. An
-//! operator need only be associative: if it is not commutative, all algorithms combine in the order
-//! of the ranks, except for `ring`, which refuses.
+//! them. `pipelined` sends chunks up a tree, and down again at the same time. `direct` and `shared`
+//! work in the callers' buffers. The others are compositions. An operator need only be associative:
+//! if it is not commutative, all algorithms combine in rank order, except for `ring`, which
+//! refuses.
 
 use consort_fabric::{Collective, Query};
 
@@ -27,7 +27,7 @@ registry! {
     two_level: TwoLevel,
 }
 
-/// The queries for the reduction and the broadcast that answer a query for both.
+/// Returns the queries for the reduction and the broadcast that together answer a query for both.
 fn reduce_and_broadcast(query: &Query) -> (Query, Query) {
     let part = |collective| Query { collective, ..*query };
     (part(Collective::Reduce), part(Collective::Broadcast))

@@ -1,26 +1,26 @@
-//! Pipelined all-reduce: chunks go up a k-nomial tree to PE 0, and down again while later ones go
+//! Pipelined all-reduce: chunks go up a k-nomial tree to PE 0, and down again while later chunks go
 //! up.
 //!
-//! Idea: in a reduction and then a broadcast, all of the result waits for its last chunk. Here PE 0
-//! sends each chunk down as soon as it is combined, so that both phases overlap. Sources: the
+//! Idea: in a reduction followed by a broadcast, the whole result waits for its last chunk. Here PE
+//! 0 sends each chunk down as soon as it is combined, so that the two phases overlap. Sources: the
 //! chunks that use two buffers in turn are those of OC-BCAST (Petrović 2015, section 3.1.1, whose
-//! conclusion leaves other collectives open); phases that overlap are the Loose collectives of
+//! conclusion leaves other collectives open); overlapping phases are the Loose collectives of
 //! Nishtala and Yelick 2009, section 3, within one call.
 //!
-//! Protocol, at a PE of depth `d`: chunk `i` goes up as in the reduction `pipelined`; then chunk
-//! `i - 2d` goes down as in the broadcast `pipelined`. So long a chunk takes to the root and back.
-//! At the end the last `2d` chunks go down.
+//! Protocol, at a PE of depth `d`: chunk `i` goes up as in the reduction `pipelined`; then chunk `i
+//! - 2d` goes down as in the broadcast `pipelined`, because a chunk takes `2d` steps to the root
+//! and back. At the end the last `2d` chunks go down.
 //!
-//! No PE waits in a circle. Say that chunk `i` goes up through a PE of depth `d` at time `i - d`,
-//! and down at `i + d + 1/2`: then each wait is for something earlier. A PE combines what its
-//! children, at depth `d + 1`, have sent; it sends when its parent has taken the chunk two before,
-//! at `i - 2 - (d - 1)`; it receives what its parent has sent; and it sends down when its children
-//! have taken the chunk two before, at `i - 2 + d + 1 + 1/2`. Of a PE's own steps, `i` up at `i -
-//! d` comes before `i - 2d` down at `i - d + 1/2`, and that before `i + 1` up. All of this takes
-//! sends that do not last until the message is taken.
+//! PEs never wait in a circle. Suppose chunk `i` goes up through a PE of depth `d` at time `i - d`,
+//! and down at `i + d + 1/2`. Then each wait is for something earlier. A PE combines what its
+//! children, at depth `d + 1`, have sent. It sends when its parent has taken the chunk two before,
+//! at `i - 2 - (d - 1)`. It receives what its parent has sent. It sends down when its children have
+//! taken the chunk two before, at `i - 2 + d + 1 + 1/2`. Of a PE's own steps, `i` up at `i - d`
+//! comes before `i - 2d` down at `i - d + 1/2`, and that before `i + 1` up. All of this requires
+//! sends that do not wait until the message is taken.
 //!
-//! Cost: `2 log_k P` chunks to fill the pipeline, and then the longer of both phases where messages
-//! move by themselves, or their sum where PEs copy them.
+//! Cost: `2 log_k P` chunks to fill the pipeline, and then the longer of the two phases if messages
+//! move by themselves, or their sum if PEs copy them.
 
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, MachineModel, Messages, Op, Query, Rank, Span, SyncModes,
@@ -37,21 +37,21 @@ use crate::{
 #[derive(Debug)]
 pub struct Pipelined;
 
-/// What a call takes, of both phases one after the other. (Simulated on Cray XT4 and Ranger: 0.6 to
-/// 0.75; measured between two threads: 0.8 and less.)
+/// The duration of a call, as a share of the two phases one after the other. (Simulated on Cray XT4
+/// and Ranger: 0.6 to 0.75; measured between two threads: 0.8 and less.)
 const OVERLAP: f64 = 0.75;
 
-/// One PE's schedule: both trees, of which each has half of the channels.
+/// One PE's schedule: two trees, each with half of the channels.
 #[derive(Debug)]
 pub struct Schedule {
     up: up::Schedule,
     down: down::Schedule,
-    /// How many chunks later a chunk comes down than it went up.
+    /// The number of chunks by which the way down lags behind the way up.
     lag: u32,
 }
 
 impl Schedule {
-    /// `None` if the inbox or the scratch memory is too small.
+    /// Returns the schedule, or `None` if the inbox or the scratch memory is too small.
     fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
         let call = CallSpec { root: Rank(0), ..setting.call };
         let middle = setting.first_channel + setting.lines() / 2;

@@ -1,19 +1,19 @@
-//! Rabenseifner's all-reduce: a reduce-scatter by recursive halving, an all-gather by recursive
-//! doubling.
+//! Rabenseifner's all-reduce: a reduce-scatter by recursive halving, then an all-gather by
+//! recursive doubling.
 //!
 //! Source: Rabenseifner 2004, "Optimization of collective reduction operations", section 4; Thakur,
-//! Rabenseifner and Gropp 2005, section 4.5. Neighbours are the first partners, as there, so that
+//! Rabenseifner and Gropp 2005, section 4.5. As there, neighbours are the first partners, so that
 //! each PE combines contributions of consecutive ranks, and each half of the data is a range.
 //!
 //! Protocol (`protocols/exchange`), for `P = 2^n + e`:
 //! 1. among the first `2 e` PEs, each odd one sends its data to the PE before it, and waits;
 //! 2. the other `2^n` PEs, in rounds 0 to `n - 1`, exchange halves of their current range with the
 //!    PE at distance `2^i`: the lower PE combines the first half, the other PE the second;
-//! 3. in the same rounds backwards they exchange the ranges that they have combined;
+//! 3. they exchange the combined ranges in the same rounds backwards;
 //! 4. the waiting PEs receive the result.
 //!
-//! Cost: `2 log2 P` transfers, and `2 (P - 1) / P` of the data through a PE; two more transfers, of
-//! all the data, where `P` is no power of two.
+//! Cost: `2 log2 P` transfers, and `2 (P - 1) / P` of the data through a PE; two more transfers of
+//! all the data if `P` is not a power of two.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let element = element_bytes.max(1);
     let count = pes.ilog2();
     let folded = pes - (1 << count);
-    // The longest message: all of the data if some PEs wait, else half of it, rounded up to
+    // The longest message: all of the data if some PEs wait; otherwise half of it, rounded up to
     // elements.
     let half = bytes.div_ceil(element).div_ceil(2) * element;
     let (folds, longest) = if folded > 0 { (2, bytes) } else { (0, half) };
@@ -44,7 +44,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let chunks = buffers.chunks(longest);
     let own = setting.contribution();
     let (all, sum) = (Span { place: own, at: 0, bytes }, Span::target(0, bytes));
-    // Halving and doubling with one PE share a credit.
+    // Halving and doubling with the same PE share one credit.
     let round = |number: u32, credit| Round::at(number * chunks, credit);
     let last = 2 * count + 1;
     if rank < 2 * folded && rank % 2 == 1 {
@@ -56,7 +56,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
         return Some(Rounds::new(setting, &buffers, rounds));
     }
     let waiting = (rank < 2 * folded).then_some(Rank(rank + 1));
-    // The PEs that exchange are renumbered, in the order of their ranks.
+    // The PEs that exchange are renumbered in rank order.
     let rank_of = |node: u32| Rank(if node < folded { 2 * node } else { node + folded });
     let node = if rank < 2 * folded { rank / 2 } else { rank - folded };
     let mut rounds = Vec::new();
@@ -68,7 +68,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let before = u32::from(folded > 0);
     let span =
         |place, range: &Range<usize>| vec![Span { place, at: range.start, bytes: range.len() }];
-    // The range of the data that is left, and the range sent away in each round.
+    // The range of the data that is left, and the ranges sent away, by round.
     let (mut kept, mut given) = (0..bytes, Vec::new());
     for index in 0..count {
         let other = node ^ (1 << index);

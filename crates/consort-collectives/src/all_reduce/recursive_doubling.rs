@@ -2,14 +2,14 @@
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
 //! operations in MPICH", section 4.5. Neighbours are the first partners, so that each PE has the
-//! sum of consecutive ranks, and combines in the order of the ranks.
+//! sum of consecutive ranks and combines in rank order.
 //!
 //! Protocol, for `P = 2^n + e`:
 //! 1. among the first `2 e` PEs, each odd one sends its data to the PE before it, and waits;
 //! 2. the other `2^n` PEs exchange their partial results with the PE at distance 1, 2, 4, ...;
 //! 3. the waiting PEs receive the result.
 //!
-//! Cost: `log2 P` transfers, two more where `P` is no power of two.
+//! Cost: `log2 P` transfers, two more if `P` is not a power of two.
 
 use consort_fabric::{CallSpec, Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Span};
 
@@ -25,7 +25,8 @@ pub struct Schedule {
     bytes: usize,
     role: Role,
     fold: Channel,
-    /// Whether both partners send before they receive; else only the one with the lower ranks does.
+    /// Whether both partners send before they receive; otherwise only the one with the lower ranks
+    /// does.
     both_send: bool,
 }
 
@@ -37,7 +38,7 @@ enum Role {
     Works {
         /// The waiting PE whose data it combines with its own.
         folded: Option<Rank>,
-        /// The partner of each round, whether the partner's ranks are lower, and the channel.
+        /// Per round: the partner, whether its ranks are lower, and the channel.
         rounds: Box<[(Rank, bool, Channel)]>,
     },
 }
@@ -55,7 +56,7 @@ impl Algorithm for RecursiveDoubling {
             return Err(Self::incapable("the messages do not fit the inbox or the scratch memory"));
         };
         let folded = pes - (1 << rounds);
-        // The PEs that exchange are renumbered, in the order of their ranks.
+        // The PEs that exchange are renumbered in rank order.
         let rank_of = |node: u32| Rank(if node < folded { 2 * node } else { node + folded });
         let role = if rank < 2 * folded && rank % 2 == 1 {
             Role::Waits(Rank(rank - 1))

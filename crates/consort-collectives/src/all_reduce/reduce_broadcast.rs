@@ -1,9 +1,9 @@
 //! Reduce and broadcast: any reduction to PE 0, and any broadcast from it.
 //!
 //! A composition of two parts, each by any algorithm of its collective (Nishtala, Zheng, Hargrove
-//! and Yelick 2011, section 3.5), as in `reduce_broadcast(knomial_get(largest_first=0,radix=4),
-//! direct)`. `flat`, `knomial`, `chain` and `oc_bcast` are such pairs too, of which each has the
-//! parameters of one.
+//! and Yelick 2011, section 3.5), for example
+//! `reduce_broadcast(knomial_get(largest_first=0,radix=4),direct)`. `flat`, `knomial`, `chain` and
+//! `oc_bcast` are such pairs too, with the parameters of a single algorithm.
 
 use consort_fabric::{Collective, Query};
 

@@ -1,12 +1,12 @@
-//! Reduce-scatter and all-gather: each PE combines its block, and then gets the others' combined
-//! blocks.
+//! Reduce-scatter and all-gather: each PE combines its block, and then gets the combined blocks of
+//! the others.
 //!
 //! A composition of two parts, each by any algorithm of its collective (Nishtala, Zheng, Hargrove
-//! and Yelick 2011, section 3.5; Rabenseifner 2004 explains why it suits long data), as in
-//! `reduce_scatter_all_gather(direct(block_bytes=16384),direct)`. Where `shared` puts each block
-//! into every PE's target, `direct` gets it.
+//! and Yelick 2011, section 3.5; Rabenseifner 2004 explains why it suits long data), for example
+//! `reduce_scatter_all_gather(direct(block_bytes=16384),direct)`. `shared` puts each block into
+//! every PE's target; `direct` gets it instead.
 //!
-//! Cost with both `direct`: a pass over the data to combine and one to gather; `2 P (P - 1)`
+//! Cost with both `direct`: one pass over the data to combine and one to gather; `2 P (P - 1)`
 //! exposed buffers.
 
 use consort_fabric::{Collective, Query};

@@ -4,14 +4,15 @@
 //! Source: Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of
 //! workstations": a reduce-scatter and an all-gather around a ring. For commutative operators.
 //!
-//! Protocol (`protocols/exchange`), with the data divided into `P` blocks of whole elements, of
-//! which the last ones may be shorter or empty:
-//! 1. in rounds 0 to `P - 2` send block `r - i` to PE `r + 1`, receive block `r - i - 1` from PE
-//!    `r - 1`, and combine it with the own one; then PE `r` has the combined block `r + 1`;
-//! 2. in as many rounds forward combined blocks in the same way, from `r + 1` down, and keep the
-//!    blocks received.
+//! Protocol (`protocols/exchange`), with the data divided into `P` blocks of whole elements, the
+//! last of which may be shorter or empty:
+//! 1. in rounds 0 to `P - 2` send block `r - i` to PE `r + 1`, receive block `r - i - 1` from PE `r
+//!    - 1`, and combine it with this PE's block; then PE `r` has the combined block `r + 1`;
+//! 2. in another `P - 1` rounds forward combined blocks in the same way, from `r + 1` down, and
+//!    keep the received blocks.
 //!
-//! A block is sent, or combined, before the result is written there, so it works in place.
+//! A block is sent or combined before the result is written over it, so the algorithm works in
+//! place.
 //!
 //! Cost: `2 (P - 1)` consecutive transfers, and `2 (P - 1) / P` of the data through a PE, which is
 //! the minimum. Every PE communicates with its neighbours only.
@@ -35,8 +36,8 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let each = bytes.div_ceil(element).div_ceil(pes as usize) * element;
     let buffers = Buffers::new(setting, 2 * (pes - 1), each, 1, 1)?;
     let own = setting.contribution();
-    // The block `before` places before this PE's own one, in its contribution; blocks are alike on
-    // all PEs.
+    // The block `before` places before this PE's own, in its contribution; blocks are alike on all
+    // PEs.
     let block = |before: u32| {
         let index = rank.plus(u64::from(2 * pes - before), pes).index();
         let at = (index * each).min(bytes);

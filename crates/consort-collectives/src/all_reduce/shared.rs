@@ -6,11 +6,11 @@
 //!
 //! Protocol (`protocols/shares`):
 //! 1. each PE exposes its source and its target to all others;
-//! 2. each combines its share, a block at a time, in the order of the ranks, and puts the block
-//!    into every PE's target;
-//! 3. each detaches all buffers after a fence, and waits until all of its own are detached.
+//! 2. each combines its share in rank order, a block at a time, and puts the block into every PE's
+//!    target;
+//! 3. each detaches all buffers after a fence, and waits until all its own buffers are detached.
 //!
-//! Cost: a pass over the message a PE, whatever the number of PEs, and `2 P (P - 1)` exposed
+//! Cost: one pass over the message per PE, whatever the number of PEs, and `2 P (P - 1)` exposed
 //! buffers; half as many in place.
 
 use consort_fabric::{Candidate, MachineModel, Op, Query, Rendezvous, Span};
@@ -43,7 +43,7 @@ impl Algorithm for Shared {
     async fn run<F: Rendezvous>(f: &F, shares: &Shares) -> Op {
         let buffers = shares.attach(f).await?;
         for own in shares.blocks() {
-            // Not in the target, which others may write meanwhile.
+            // Not in the target, because peers may write there at the same time.
             let sum = Span::accumulator(own.bytes);
             combine_in_order(f, &buffers.sources, own, sum, shares.class).await?;
             for target in buffers.targets().iter().flatten() {

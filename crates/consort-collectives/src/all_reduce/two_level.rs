@@ -1,7 +1,7 @@
-//! All-reduce in two levels: inside nodes, and between them; see [`two_level`].
+//! All-reduce in two levels, inside nodes and between them; see [`two_level`].
 //!
-//! A representative of each node communicates with those of the others (Nishtala, Zheng, Hargrove
-//! and Yelick 2011, section 3.1), as coordinators of clusters do in MagPIe (Kielmann et al. 1999).
+//! A representative of each node communicates with the others (Nishtala, Zheng, Hargrove and Yelick
+//! 2011, section 3.1), like the coordinators of clusters in MagPIe (Kielmann et al. 1999).
 
 use consort_fabric::Collective;
 

@@ -3,14 +3,14 @@
 //! Source: Bruck, Ho, Kipnis, Upfal and Weathersby 1997, "Efficient algorithms for all-to-all
 //! communications in multiport message-passing systems", section 3, with the `k - 1` ports used one
 //! after the other. Its first and last phases, which shift all blocks, are left out. Instead, a
-//! block whose total distance is `i` is stored, from its first stop on, where the PE's result from
-//! the PE `i` before it will be.
+//! block whose total distance is `i` is stored, from its first stop on, at the final place of the
+//! block from the PE `i` ranks before.
 //!
-//! Protocol (`protocols/exchange`), for each digit of the distances from 1 to `P - 1` to base `k`,
-//! the lowest first, and each of its values `d` except 0: all blocks whose distance has this digit
-//! go `d` times the digit's weight further, packed into one message.
+//! Protocol (`protocols/exchange`), for each digit of the distances from 1 to `P - 1` in base `k`,
+//! lowest first, and each nonzero value `d` of the digit: all blocks whose distance has this digit
+//! move `d` times the digit's weight, packed into one message.
 //!
-//! Cost: `(k - 1) log_k P` transfers, of up to `P / k` blocks each, which are packed and unpacked.
+//! Cost: `(k - 1) log_k P` transfers of up to `P / k` blocks each, which are packed and unpacked.
 //! For short blocks among many PEs.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Span};
@@ -27,14 +27,14 @@ use crate::{
 pub struct Bruck;
 
 /// The message of a round: its distance, the weight of the digit, and its blocks by their total
-/// distance. The furthest come first: consecutive distances are then in the order of their places.
+/// distance. The furthest come first, so that consecutive distances are in the order of their
+/// places.
 struct Packed {
     far: u32,
     weight: u32,
     blocks: Vec<u32>,
 }
 
-/// The rounds among `pes` PEs.
 fn packed(pes: u32, radix: u32) -> Vec<Packed> {
     let (mut all, mut weight) = (Vec::new(), 1_u32);
     while weight < pes {

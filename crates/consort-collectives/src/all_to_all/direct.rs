@@ -5,12 +5,12 @@
 //!
 //! Protocol (`protocols/exposed`):
 //! 1. each PE exposes its source to all others, and copies its own block;
-//! 2. each gets its blocks from the others, beginning with the next rank, so that no two begin with
-//!    one PE;
+//! 2. each gets its blocks from the others, beginning with the next rank, so that no two PEs begin
+//!    with the same one;
 //! 3. each leaves when no peer reads its source any more.
 //!
-//! Cost: `P - 1` copies of a block a PE, two transfers, `P (P - 1)` exposed buffers. In symmetric
-//! memory without mode Mine only the copies.
+//! Cost: `P - 1` copies of a block per PE, two transfers and `P (P - 1)` exposed buffers. In
+//! symmetric memory without mode Mine, only the copies.
 
 use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rendezvous};
 

@@ -1,4 +1,4 @@
-//! All-to-alls: a block from every PE to every PE. The registry of their algorithms.
+//! The registry of all-to-alls, which move a block from every PE to every PE.
 
 pub mod vector;
 

@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Pairwise;
 
-/// Round `index`, which sends a block to `to` and receives one from `from`.
+/// Returns round `index`, which sends a block to `to` and receives one from `from`.
 pub(super) fn round(
     setting: &Setting,
     buffers: &Buffers,
@@ -34,7 +34,7 @@ pub(super) fn round(
         .receive(from, [setting.target_block(from.0)], Keep::Stores)
 }
 
-/// Adds the copy of the own block to the rounds.
+/// Adds the copy of this PE's own block to the rounds.
 pub(super) fn with_own(setting: &Setting, mut rounds: Vec<Round>) -> Vec<Round> {
     let Rank(me) = setting.rank;
     Round::copy_first(&mut rounds, setting.target_block(me), setting.source_block(me));

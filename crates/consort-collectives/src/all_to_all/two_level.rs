@@ -1,8 +1,8 @@
-//! All-to-all in two levels: inside nodes, and between them; see [`two_level`].
+//! All-to-all in two levels, inside nodes and between them; see [`two_level`].
 //!
-//! A representative of each node communicates with those of the others (Nishtala, Zheng, Hargrove
-//! and Yelick 2011, section 3.1), as coordinators of clusters do in MagPIe (Kielmann et al. 1999).
-//! The leader of a node gives the blocks of all its PEs for all PEs of another node as one.
+//! A representative of each node communicates with the others (Nishtala, Zheng, Hargrove and Yelick
+//! 2011, section 3.1), like the coordinators of clusters in MagPIe (Kielmann et al. 1999). The
+//! leader of a node sends the blocks of all its PEs for all PEs of another node as one block.
 
 use consort_fabric::Collective;
 

@@ -1,31 +1,30 @@
 //! Asynchronous OC-BCAST: only the source calls; the other PEs are interrupted, and forward chunks.
 //!
-//! Idea: as the synchronous `broadcast/oc_bcast.rs`, with an interrupt to all children in place of
-//! flags that they poll, and with a tree for each source. A PE whose buffer is in use when another
-//! chunk arrives gets that chunk into its own memory, acknowledges it, and queues it to be
-//! forwarded later; so no cycle of PEs waits for buffers. Source: Petrović 2015, section 3.2,
-//! Algorithm 2.
+//! Idea: like the synchronous `broadcast/oc_bcast.rs`, with an interrupt to all children instead of
+//! flags that they poll, and with one tree per source. If a chunk arrives while a PE's buffer is in
+//! use, the PE gets it into its memory, acknowledges it and queues it for forwarding. So no cycle
+//! of PEs waits for buffers. Source: Petrović 2015, section 3.2, Algorithm 2.
 //!
 //! Protocol, when a PE is notified of a chunk in its parent's buffer:
-//! 1. if its own buffer is free (then its queue is empty), and it has children, it gets the chunk
-//!    into its own buffer, acknowledges, interrupts its own children, and copies the chunk to
-//!    memory; the buffer is free again when all children have acknowledged;
-//! 2. otherwise it gets the chunk to memory, acknowledges, and queues the chunk if it has children.
+//! 1. if its buffer is free (then its queue is empty) and it has children, it gets the chunk into
+//!    its buffer, acknowledges it, interrupts its children, and copies the chunk to memory; the
+//!    buffer is free again when all children have acknowledged;
+//! 2. otherwise it gets the chunk into memory, acknowledges it, and queues it if it has children.
 //!
 //! Invariants: a PE sends one chunk at a time, the chunks of a source in the source's order, and no
-//! chunk overtakes another in the queue. So messages of a source arrive at every PE once and in
-//! order; anything else is a fault of the machine, and panics.
+//! chunk overtakes another in the queue. So the messages of a source arrive at every PE once and in
+//! order. Anything else is a fault of the machine and panics.
 //!
-//! The published algorithm livelocks under endless load: an own chunk waits until the queue is
-//! empty, which never happens, and interrupts have priority over acknowledgements, which so are
-//! never seen. [`Variant::Fair`] avoids both: own and queued chunks alternate, and acknowledgements
-//! are checked before each interrupt. As printed, a PE without children too gets a chunk into its
-//! buffer first; then it copies twice, and PEs that send nothing receive at a lower rate than those
-//! whose buffer is in use. The thesis' measured throughput (Figure 3.4) has no such difference, and
-//! the fair variant does not do that. Neither variant bounds the memory for chunks that a PE has
-//! received.
+//! The published algorithm livelocks under endless load. A PE's own chunk waits until the queue is
+//! empty, which never happens; and interrupts have priority over acknowledgements, which are
+//! therefore never seen. [`Variant::Fair`] avoids both: own and queued chunks alternate, and
+//! acknowledgements are checked before each interrupt. As printed, even a PE without children first
+//! gets a chunk into its buffer. Then it copies twice, and PEs that send nothing receive at a lower
+//! rate than those whose buffer is in use. The thesis' measured throughput (Figure 3.4) shows no
+//! such difference, so the fair variant does not do that. Neither variant bounds the memory for
+//! received chunks.
 //!
-//! Cost: as the synchronous algorithm, with one interrupt a level in place of `log2 k` flags.
+//! Cost: that of the synchronous algorithm, with one interrupt per level instead of `log2 k` flags.
 
 use std::collections::VecDeque;
 
@@ -33,15 +32,15 @@ use consort_fabric::{Event, Notification, Notifications, Op, Rank, Then};
 
 use crate::rank_math::tree::Shape;
 
-/// How a PE goes about its work. [`OcBcastAsync::poll`] looks for acknowledgements first in either
-/// variant.
+/// The order in which a PE does its work. In both variants, [`OcBcastAsync::poll`] looks for
+/// acknowledgements first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Algorithm 2 as printed: interrupts, then queued chunks, then own chunks. PEs without
-    /// children use their buffer as the others do.
+    /// Algorithm 2 as printed: interrupts, then queued chunks, then the PE's own chunks. PEs
+    /// without children use their buffer like the others.
     Published,
-    /// Acknowledgements, then interrupts; own and queued chunks alternate. PEs without children
-    /// get chunks into their memory.
+    /// Acknowledgements, then interrupts; own and queued chunks alternate. PEs without children get
+    /// chunks directly into their memory.
     Fair,
 }
 
@@ -53,7 +52,7 @@ pub struct OcBcastAsync<F> {
     chunk_bytes: usize,
     /// This PE's children in the tree of each source.
     children: Box<[Vec<Rank>]>,
-    /// The source of the chunk in the own buffer, and how many children have acknowledged it.
+    /// The source of the chunk in this PE's buffer, and how many children have acknowledged it.
     busy: Option<(Rank, usize)>,
     /// The number of notifications sent.
     given: u64,
@@ -65,15 +64,15 @@ pub struct OcBcastAsync<F> {
     delivered: VecDeque<(Rank, Vec<u8>)>,
     /// Memory for the next message.
     spare: Vec<u8>,
-    /// The number of own messages.
+    /// The number of messages that this PE has broadcast.
     messages: u64,
     /// The number of peers that have left.
     gone: u32,
 }
 
 impl<F: Notifications> OcBcastAsync<F> {
-    /// Takes part through `f`, with trees in which a PE has at most `k` children. All PEs must pass
-    /// the same `k`.
+    /// Joins the broadcasts through `f`, with trees in which a PE has at most `k` children. All PEs
+    /// must pass the same `k`.
     ///
     /// # Panics
     /// If `k` is 0, or a chunk is empty or does not fit the buffers.
@@ -98,16 +97,17 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// The fabric that it communicates through.
+    /// Returns the fabric that it communicates through.
     pub const fn fabric(&self) -> &F {
         &self.f
     }
 
-    /// Broadcasts `data` to all peers, and meanwhile receives what arrives. Returns when `data` may
-    /// be changed: the last chunk is in the own buffer, and the children have been interrupted.
+    /// Broadcasts `data` to all peers, and receives what arrives in the meantime. Returns when
+    /// `data` may be changed: the last chunk is in this PE's buffer, and the children have been
+    /// interrupted.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     pub async fn broadcast(&mut self, data: &[u8]) -> Op {
         let message = self.messages;
         self.messages += 1;
@@ -124,13 +124,13 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// Does all work that is ready, and waits for nothing. It also returns under endless load.
+    /// Does all work that is ready, without waiting. It also returns under endless load.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     pub async fn poll(&mut self) -> Op {
         self.advance().await?;
-        // At most as many events as one notification and one acknowledgement of every peer.
+        // At most one notification and one acknowledgement from every peer.
         for _ in 0..2 * self.f.size() {
             if self.sees_acknowledged().await? {
                 self.acknowledged();
@@ -144,20 +144,20 @@ impl<F: Notifications> OcBcastAsync<F> {
         Ok(())
     }
 
-    /// Waits for an event, and handles it.
+    /// Waits for an event and handles it.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     pub async fn serve(&mut self) -> Op {
         self.advance().await?;
         self.receive_one().await?;
         self.advance().await
     }
 
-    /// Waits until all children have acknowledged all that this PE had to send and to forward.
+    /// Waits until all children have acknowledged everything that this PE had to send and forward.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     pub async fn settle(&mut self) -> Op {
         self.advance().await?;
         while self.busy.is_some() {
@@ -170,7 +170,7 @@ impl<F: Notifications> OcBcastAsync<F> {
     /// calls this once, and broadcasts nothing afterwards.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     pub async fn close(&mut self) -> Op {
         self.leave().await?;
         while !self.is_over() {
@@ -183,38 +183,38 @@ impl<F: Notifications> OcBcastAsync<F> {
     /// [`OcBcastAsync::serve`] until [`OcBcastAsync::is_over`].
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     pub async fn leave(&mut self) -> Op {
-        // It follows the messages on their way: a PE that receives it has received them all.
+        // This follows the messages on their way: a PE that receives it has received them all.
         self.send_in_turn(self.messages, 0, &[], Then::Nothing).await
     }
 
-    /// Whether all peers have left, and this PE has nothing more to forward.
+    /// Returns whether all peers have left and this PE has nothing more to forward.
     pub fn is_over(&self) -> bool {
         self.gone == self.peers() && self.busy.is_none() && self.queue.is_empty()
     }
 
-    /// Whether a complete message has arrived that was not taken yet.
+    /// Returns whether a complete message has arrived that has not been taken yet.
     pub fn has_delivered(&self) -> bool {
         !self.delivered.is_empty()
     }
 
-    /// The number of other PEs.
+    /// Returns the number of other PEs.
     pub fn peers(&self) -> u32 {
         self.f.size() - 1
     }
 
-    /// The number of peers that have left.
+    /// Returns the number of peers that have left.
     pub const fn gone(&self) -> u32 {
         self.gone
     }
 
-    /// Takes the next complete message, with its source. Messages of a source are in its order.
+    /// Takes the next complete message and its source. Messages of a source come in its order.
     pub fn next_delivered(&mut self) -> Option<(Rank, Vec<u8>)> {
         self.delivered.pop_front()
     }
 
-    /// Reuses the memory of a message for a later one.
+    /// Reuses the memory of a message for a later message.
     pub fn reuse(&mut self, mut data: Vec<u8>) {
         data.clear();
         if data.capacity() > self.spare.capacity() {
@@ -222,7 +222,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// Sends an own chunk when it is its turn.
+    /// Sends a chunk of this PE's message when it is its turn.
     async fn send_in_turn(&mut self, message: u64, at: usize, data: &[u8], then: Then) -> Op {
         let (source, bytes) = (self.f.rank(), data.len());
         let notification =
@@ -255,13 +255,12 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// Copies a chunk into the free buffer and notifies the children.
+    /// Copies a chunk into the free buffer, and notifies the children.
     async fn send(&mut self, notification: Notification, data: &[u8]) -> Op {
         self.f.fill(&notification, data).await?;
         self.notify_children(notification).await
     }
 
-    /// Notifies the children, if there are any, of the chunk in the buffer.
     async fn notify_children(&mut self, notification: Notification) -> Op {
         let children = &self.children[notification.source.index()];
         if children.is_empty() {
@@ -273,13 +272,12 @@ impl<F: Notifications> OcBcastAsync<F> {
         self.f.notify(children, notification).await
     }
 
-    /// The child whose acknowledgement is awaited, and the number of the notification.
+    /// Returns the child whose acknowledgement is awaited, and the number of the notification.
     fn awaited(&self) -> Option<(Rank, u64)> {
         let (source, acknowledged) = self.busy?;
         Some((self.children[source.index()][acknowledged], self.given))
     }
 
-    /// Whether that child has acknowledged.
     async fn sees_acknowledged(&self) -> Op<bool> {
         match self.awaited() {
             Some((child, number)) => self.f.is_acknowledged(child, number).await,
@@ -287,7 +285,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// Records that child's acknowledgement, and goes on to the next child.
+    /// Records the awaited child's acknowledgement, and moves on to the next child.
     fn acknowledged(&mut self) {
         if let Some((source, acknowledged)) = self.busy {
             let more = acknowledged + 1 < self.children[source.index()].len();
@@ -295,7 +293,6 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// Waits for one event, and handles it.
     async fn receive_one(&mut self) -> Op {
         if self.variant == Variant::Fair && self.sees_acknowledged().await? {
             self.acknowledged();
@@ -310,7 +307,6 @@ impl<F: Notifications> OcBcastAsync<F> {
         }
     }
 
-    /// Receives a chunk from a parent.
     async fn receive(&mut self, notification: Notification) -> Op {
         let Notification { from, number, source, message, at, bytes, then } = notification;
         let (before, data) = std::mem::take(&mut self.incoming[source.index()]);
@@ -318,7 +314,7 @@ impl<F: Notifications> OcBcastAsync<F> {
         let mut data = data;
         data.resize(at + bytes, 0);
         let is_leaf = self.children[source.index()].is_empty();
-        // With the buffer free the queue is empty: a queued chunk would have gone first.
+        // If the buffer is free, the queue is empty: a queued chunk would have gone first.
         if self.busy.is_none() && (!is_leaf || self.variant == Variant::Published) {
             self.f.relay(from, bytes).await?;
             self.f.acknowledge(from, number).await?;

@@ -1,15 +1,15 @@
-//! Central barrier: PEs count their arrivals, and the last to arrive releases the others.
+//! Central barrier: PEs count their arrivals, and the last one to arrive releases the others.
 //!
 //! Idea: the sense-reversing barrier of Mellor-Crummey and Scott 1991, section 3.1, with the
-//! counter at PE 0. Two things differ. The call's number replaces the sense. And each PE waits on a
-//! word of its own instead of one shared word, since a fabric need not offer waits on a peer's
-//! memory; so the release is `P - 1` signals.
+//! counter at PE 0. Two things differ. The call's number replaces the sense. And each PE waits on
+//! its own word instead of a shared word, because a fabric need not offer waits on a peer's memory;
+//! so the release is `P - 1` signals.
 //!
-//! Protocol: add 1 to the counter; the PE that finds `P - 1` resets it to 0 and signals all others,
+//! Protocol: add 1 to the counter; the PE that finds `P - 1` resets it to 0 and signals the others,
 //! which wait in channel 0.
 //!
-//! Cost: `P` atomic additions to one line, `P - 1` messages. Where PEs outnumber cores it needs the
-//! fewest turns of the scheduler: each PE runs once.
+//! Cost: `P` atomic additions to one line, `P - 1` messages. If PEs outnumber cores, it needs the
+//! fewest time slices: each PE runs once.
 
 use consort_fabric::{Candidate, Channel, Counters, MachineModel, Messages, Op, Query, Rank};
 
@@ -43,7 +43,7 @@ impl Algorithm for Central {
         if model.is_shared(query.pes) {
             model.hops_ns(1.0, query.pes)
         } else {
-            // Each addition moves the line from the PE of the previous one.
+            // Each addition moves the line away from the PE that added before.
             (pes + 1.0) * model.transfer_ns + pes * model.next_line_ns
         }
     }

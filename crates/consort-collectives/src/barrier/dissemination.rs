@@ -1,15 +1,15 @@
 //! Dissemination barrier of radix k.
 //!
-//! Idea: in each round every PE signals `k - 1` others and waits for as many signals; after
-//! `ceil(log_k P)` rounds every PE depends on the arrival of every other PE, directly or not.
+//! Idea: in each round every PE signals `k - 1` others and waits for `k - 1` signals. After
+//! `ceil(log_k P)` rounds, every PE depends on the arrival of every other PE, directly or not.
 //! Sources: Hensgen, Finkel and Manber 1988; Mellor-Crummey and Scott 1991, section 3.3; other
 //! radices as in Nishtala, Zheng, Hargrove and Yelick 2011, section 3.4 (there for exchanges of
 //! data).
 //!
-//! Protocol, for each round: signal the round's peers, each in a channel of its own; wait for as
-//! many signals.
+//! Protocol, for each round: signal the round's peers, each in its own channel; wait for the same
+//! number of signals.
 //!
-//! Cost: at most `(k - 1) ceil(log_k P)` messages a PE, `ceil(log_k P)` transfers on the critical
+//! Cost: at most `(k - 1) ceil(log_k P)` messages per PE, `ceil(log_k P)` transfers on the critical
 //! path.
 
 use consort_fabric::{Candidate, Channel, MachineModel, Messages, Op, Query, Rank};
@@ -22,11 +22,11 @@ use crate::{
 #[derive(Debug)]
 pub struct Dissemination;
 
-/// One PE's schedule: the peers to signal, with the channels. It awaits as many signals, in the
-/// same channels.
+/// One PE's schedule: the peers to signal, with the channels. The PE awaits the same number of
+/// signals in the same channels.
 #[derive(Debug)]
 pub struct Schedule {
-    /// The partner of a pairwise exchange, if there is only one round, with one peer.
+    /// The partner of a pairwise exchange, if there is only one round with one peer.
     only: Option<(Rank, Channel)>,
     rounds: Vec<Box<[(Rank, Channel)]>>,
 }

@@ -1,11 +1,11 @@
 //! Barriers up and down a tree: `flat` and `knomial`.
 //!
-//! Idea: a PE signals its parent when its whole subtree has arrived, and the root's release goes
-//! down the same tree. Radix 1 is the chain, 2 the binomial tree. Source: Nishtala and Yelick 2009,
-//! section 2.2; Mellor-Crummey and Scott 1991, section 3.5.
+//! Idea: a PE signals its parent when its whole subtree has arrived, and the release by the root
+//! goes down the same tree. Radix 1 is the chain, radix 2 the binomial tree. Source: Nishtala and
+//! Yelick 2009, section 2.2; Mellor-Crummey and Scott 1991, section 3.5.
 //!
 //! Protocol:
-//! 1. wait for a signal from each child, in the channels from 1 on;
+//! 1. wait for a signal from each child, in channels 1 and up;
 //! 2. signal the parent; wait for its release in channel 0;
 //! 3. signal each child.
 //!
@@ -33,7 +33,7 @@ pub type Knomial = OverTree<trees::Knomial>;
 /// One PE's schedule: its neighbours in the tree.
 #[derive(Debug)]
 pub struct Schedule {
-    /// The parent, and the channel in which this subtree signals it.
+    /// The parent, and the channel in which this PE signals that its subtree has arrived.
     parent: Option<(Rank, Channel)>,
     /// The children, and the channel in which each of them signals.
     children: Box<[(Rank, Channel)]>,
@@ -42,7 +42,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of the setting's PE in a tree of this shape, rooted at 0.
+    /// Returns the schedule of the setting's PE in a tree of this shape, rooted at 0.
     fn new(setting: &Setting, shape: Shape) -> Self {
         let node = shape.node(setting.rank, Rank(0), setting.call.pes);
         Self {

@@ -1,4 +1,4 @@
-//! Barriers: no PE leaves before all have entered. The registry of their algorithms.
+//! The registry of barriers, which no PE leaves before all have entered.
 
 use consort_fabric::{Candidate, Channel, Fabric, Op, Rank};
 
@@ -22,28 +22,27 @@ pub enum Synchronizer {
     Dissemination(<Dissemination as Algorithm>::Schedule),
     /// See [`Flat`] and [`Knomial`].
     Tree(<Knomial as Algorithm>::Schedule),
-    /// In a team of two: waits for the other PE's signal. The data that moves does not synchronize
-    /// this PE with the other.
+    /// In a team of two: waits for the other PE's signal, because no data moves from the other PE
+    /// to this one.
     Waits(Channel),
-    /// In a team of two: signals the other PE. The data that moves synchronizes this PE with the
-    /// other.
+    /// In a team of two: signals the other PE, because no data moves from this PE to the other.
     Signals(Rank, Channel),
 }
 
 impl Synchronizer {
-    /// Whether a barrier can be the entry or exit barrier of another operation. Those of several
-    /// parts, and the fabric's own, cannot.
+    /// Returns whether a barrier can be the entry or exit barrier of another operation. Barriers of
+    /// several parts and those of the fabric itself cannot.
     #[must_use]
     pub fn can_be(candidate: &Candidate) -> bool {
         let names = [Central::NAME, Flat::NAME, Knomial::NAME, Dissemination::NAME];
         names.contains(&candidate.algorithm.as_str())
     }
 
-    /// The barrier that `candidate` names, in the channels and with the counter of `setting`,
-    /// around an operation whose data moves in this direction.
+    /// Returns the barrier that `candidate` names, in the channels and with the counter of
+    /// `setting`, around an operation whose data moves in this direction.
     ///
     /// # Errors
-    /// When there is no such barrier, or its parameters are wrong.
+    /// If there is no such barrier, or its parameters are wrong.
     pub fn new(
         setting: &Setting,
         candidate: &Candidate,
@@ -51,9 +50,9 @@ impl Synchronizer {
     ) -> Result<Self, PlanError> {
         if setting.call.pes == 2 && direction != Direction::Neither {
             // Downwards the data reaches the other PE, so the root waits for a signal: at entry
-            // that the other PE has entered, at exit that it has received. Upwards the data reaches
-            // the root, so the other PE waits: at entry until the root has entered, at exit until
-            // it has the data.
+            // until the other PE has entered, at exit until it has received. Upwards the data
+            // reaches the root, so the other PE waits: at entry until the root has entered, at exit
+            // until the root has the data.
             let (peer, channel) = (Rank(1 - setting.rank.0), setting.channel(0));
             let waits = (setting.rank == setting.call.root) == (direction == Direction::Down);
             return Ok(if waits { Self::Waits(channel) } else { Self::Signals(peer, channel) });
@@ -76,7 +75,7 @@ impl Synchronizer {
     /// Runs this PE's part of the barrier.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     #[inline(always)]
     pub async fn run<F: Fabric>(&self, f: &F) -> Op {
         match self {

@@ -1,16 +1,17 @@
 //! Direct broadcast: every PE copies from the root's buffer.
 //!
 //! Idea: between threads a message needs no intermediate copy. The root exposes its buffer, and all
-//! PEs get the message from it at once. This is the flat topology of Nishtala and Yelick 2009,
-//! section 2.2, one-sided (section 1), and the rendezvous get of the GASNet collectives (Nishtala,
-//! Zheng, Hargrove and Yelick 2011, section 3.3.2).
+//! PEs get the message from it at the same time. This is the flat topology of Nishtala and Yelick
+//! 2009, section 2.2, one-sided (section 1), and the rendezvous get of the GASNet collectives
+//! (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.3.2).
 //!
 //! Protocol:
 //! 1. the root exposes its source to each PE (exposure 0), each attaches it;
 //! 2. each gets the whole message into its target, and detaches the buffer;
-//! 3. the root leaves when all have detached it. In symmetric memory with exit mode None the root
-//!    exposes nothing: it signals that it has entered, and leaves. It does so in all entry modes;
-//!    in the other `direct` algorithms, among more than two PEs, only mode Mine has such a signal.
+//! 3. the root leaves when all PEs have detached it. In symmetric memory with exit mode None, the
+//!    root exposes nothing: it signals that it has entered, and leaves. It does so in all entry
+//!    modes. The other `direct` algorithms, among more than two PEs, have such a signal in mode
+//!    Mine only.
 //!
 //! Cost: `P - 1` concurrent copies, two transfers on the critical path.
 
@@ -57,7 +58,7 @@ impl Algorithm for Direct {
         }
         // The root exposes its buffer to every PE.
         let exposures = 2.0 * (f64::from(query.pes) - 2.0).max(0.0) * model.next_line_ns;
-        // A signal that the buffer is exposed, one that it is detached, and the way to the next
+        // A signal that the buffer is exposed, one that it is detached, and one hop to the next
         // call.
         model.hops_ns(3.0, query.pes) + exposures + copy
     }
@@ -77,7 +78,7 @@ impl Algorithm for Direct {
             Some(here) => {
                 f.wait(here, 0).await?;
                 // In symmetric memory a broadcast has one buffer: the root's source is at the place
-                // of the others' targets.
+                // of the other PEs' targets.
                 let data = f.reach(root, Span::target(0, bytes));
                 f.get(&data, 0, Span::target(0, bytes)).await
             }

@@ -1,12 +1,13 @@
 //! Broadcasts down a tree: `flat`, `knomial` and `pipelined`.
 //!
-//! Idea: every PE that has the message sends it on. In a k-nomial tree, the number of PEs that have
-//! it grows by a factor of `k` each round (Nishtala and Yelick 2009, section 2.2). In a k-ary tree,
-//! a PE sends chunk `i` on while chunk `i + 1` arrives, so that all levels of the tree work at once
-//! (Petrović 2015, section 3.1.1).
+//! Idea: every PE that has the message forwards it. In a k-nomial tree, the number of PEs that have
+//! it grows by a factor of `k` in each round (Nishtala and Yelick 2009, section 2.2). In a k-ary
+//! tree, a PE forwards chunk `i` while chunk `i + 1` arrives, so that all levels of the tree work
+//! at once (Petrović 2015, section 3.1.1).
 //!
-//! Protocol, for each chunk: receive it from the parent into the target; send it to each child, the
-//! last child first, which in a k-nomial tree has the largest subtree (`protocols/stream`).
+//! Protocol, for each chunk: receive it from the parent into the target; send it to each child
+//! (`protocols/stream`). The last child comes first: in a k-nomial tree, it has the largest
+//! subtree.
 //!
 //! Cost: `P - 1` messages, and the depth of the tree on the critical path. In chunks: the depth to
 //! fill the pipeline, then `k` times the message.
@@ -36,7 +37,7 @@ pub type Knomial = DownTree<trees::Knomial>;
 /// A broadcast down a k-ary tree, in chunks.
 pub type Pipelined = DownTree<trees::Pipelined>;
 
-/// The schedule of a PE that handles one message only, without loops.
+/// The schedule of a PE that handles one message only. It needs no loops.
 #[derive(Debug)]
 enum Only {
     /// A root with one child sends its data.
@@ -56,10 +57,10 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// `None` if the inbox is too small.
+    /// Returns the schedule, or `None` if the inbox is too small.
     pub(crate) fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
-        // Channels: `fan` for children's signals that they have taken a chunk; then one edge's
-        // buffers.
+        // Channels: `fan` for the children's signals that they have taken a chunk, then the buffers
+        // of one edge.
         let fan = shape.fan(setting.call.pes);
         let room = setting.lines().checked_sub(fan)?;
         let chunks = Chunks::new(setting.call.bytes, 1, chunk_bytes, room)?;
@@ -79,12 +80,11 @@ impl Schedule {
         Some(Self { only, exchange, chunks, parent, children })
     }
 
-    /// The chunks of the message.
     pub(crate) const fn chunks(&self) -> Chunks {
         self.chunks
     }
 
-    /// One chunk's way through this PE; the root has it in `own`.
+    /// Moves one chunk through this PE. At the root, `own` is the chunk.
     #[inline(always)]
     pub(crate) async fn chunk<F: Messages>(&self, f: &F, index: u32, own: Span) -> Op {
         let Self { chunks, parent, children, .. } = self;
@@ -107,7 +107,7 @@ impl Schedule {
     }
 }
 
-/// The model's estimate for a broadcast over a tree, in nanoseconds.
+/// Returns the model's estimate for a broadcast over a tree, in nanoseconds.
 pub(crate) fn cost_ns(
     shape: Shape,
     chunk_bytes: usize,
@@ -119,12 +119,12 @@ pub(crate) fn cost_ns(
     let hop = model.hops_ns(1.0, query.pes) + model.later_lines_ns(chunk);
     let pass = model.lines_ns(bytes) * fan.max(1.0);
     let depth = f64::from(shape.depth(query.pes));
-    // In a k-ary tree the last child of each node waits for its siblings. In a k-nomial tree this
-    // delay occurs at the root only, since a last child has no children of its own.
+    // In a k-ary tree, the last child of each node waits for its siblings. In a k-nomial tree, only
+    // the root causes this delay, because a last child has no children.
     let siblings = if matches!(shape, Shape::Kary(_)) { fan - 1.0 } else { 0.0 };
     let queue = (depth - 1.0).max(0.0) * siblings * model.lines_ns(chunk);
     if model.is_shared(query.pes) {
-        // All PEs' work is done one after the other, and two chunks fill the buffers.
+        // The work of all PEs is done one after the other, and two chunks fill the buffers.
         let work = pass * model.pes_a_core(query.pes);
         let turns = (bytes / chunk.max(1.0) / 2.0).floor();
         return work + (depth + turns) * model.hops_ns(1.0, query.pes);

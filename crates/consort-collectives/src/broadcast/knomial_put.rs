@@ -1,16 +1,16 @@
-//! Broadcast down a k-nomial tree by signalling puts into symmetric memory.
+//! Broadcast down a k-nomial tree by puts with signals into symmetric memory.
 //!
-//! Idea: the sender knows where the data belongs, so it puts it there, and a signal follows: no
-//! message is copied out of an inbox (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.3.1).
-//! The trees are those of Nishtala and Yelick 2009, section 2.2; with a radix from the number of
-//! PEs on, the root puts to all.
+//! Idea: the sender knows the place of the data at the receiver, so it puts the data there,
+//! followed by a signal. No message is copied out of an inbox (Nishtala, Zheng, Hargrove and Yelick
+//! 2011, section 3.3.1). The trees are those of Nishtala and Yelick 2009, section 2.2. With a radix
+//! of at least `P`, the root puts to all PEs.
 //!
 //! Protocol:
 //! 1. with entry mode Mine, signal the parent that this PE has entered, so that its memory may be
 //!    written;
 //! 2. wait until the parent signals that it has put the data;
-//! 3. for each child, the last first, which has the largest subtree: with entry mode Mine wait
-//!    until it has entered; put the data into its buffer, and signal it.
+//! 3. for each child, beginning with the last one, which has the largest subtree: with entry mode
+//!    Mine, wait until it has entered; put the data into its buffer, and signal it.
 //!
 //! Cost: `P - 1` puts and signals, and the depth of the tree on the critical path.
 
@@ -26,7 +26,7 @@ use crate::{
 #[derive(Debug)]
 pub struct KnomialPut;
 
-/// A child, and the channel in which it signals that it has entered, if it must.
+/// A child, and the channel in which it signals that it has entered, if the mode requires that.
 #[derive(Clone, Copy, Debug)]
 struct Child {
     peer: Rank,
@@ -37,7 +37,7 @@ struct Child {
 #[derive(Debug)]
 pub struct Schedule {
     bytes: usize,
-    /// The parent, and the channel in which this PE signals it that it has entered, if it must.
+    /// The parent, and the channel in which this PE signals that it has entered, if required.
     parent: Option<(Rank, Option<Channel>)>,
     children: Box<[Child]>,
     /// The channel in which a parent signals that the data has arrived.
@@ -60,7 +60,8 @@ impl Algorithm for KnomialPut {
         }
         let (shape, _) = Knomial::of(candidate);
         let (pes, root) = (setting.call.pes, setting.call.root);
-        // Channels: 0 for the parent's signal; one for each child's that it has entered.
+        // Channels: 0 for the parent's signal; then one for each child's signal that it has
+        // entered.
         let waits = setting.call.sync.entry == SyncMode::Mine;
         let fan = shape.fan(pes);
         if setting.lines() < 1 + if waits { fan } else { 0 } {
@@ -80,7 +81,7 @@ impl Algorithm for KnomialPut {
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (shape, _) = Knomial::of(candidate);
         let (fan, depth) = (f64::from(shape.fan(query.pes)), f64::from(shape.depth(query.pes)));
-        // The data, and the signal, which is a message of its own.
+        // The data, and the signal, which is a separate message.
         let put = query.bytes as f64 / model.pull_gbps + model.overhead_ns + model.next_line_ns;
         let entered = if query.sync.entry == SyncMode::Mine { 1.0 } else { 0.0 };
         let hop = model.hops_ns(1.0, query.pes);
@@ -94,8 +95,8 @@ impl Algorithm for KnomialPut {
     #[inline(always)]
     async fn run<F: Messages + Rma>(f: &F, schedule: &Schedule) -> Op {
         let Schedule { bytes, parent, ref children, arrived } = *schedule;
-        // A broadcast in symmetric memory has one buffer, also as a part of another call: the
-        // root's source is at the place of the others' targets.
+        // A broadcast in symmetric memory has one buffer, even as a part of another call: the
+        // root's source is at the place of the other PEs' targets.
         let mut data = Span::source(0, bytes);
         if let Some((parent, entered)) = parent {
             if let Some(entered) = entered {

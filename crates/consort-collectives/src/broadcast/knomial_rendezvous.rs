@@ -1,16 +1,16 @@
 //! Broadcast down a k-nomial tree by rendezvous: children get from their parents' buffers.
 //!
-//! Idea: no address of a receiver need be known, and no memory for messages is needed. A PE says
-//! where its data is, its children get it, and say when they have it (Nishtala, Zheng, Hargrove and
-//! Yelick 2011, section 3.3.2). The trees are those of Nishtala and Yelick 2009, section 2.2;
-//! `direct` is the same in one level.
+//! Idea: a PE exposes its data, its children get it, and signal when they have it (Nishtala, Zheng,
+//! Hargrove and Yelick 2011, section 3.3.2). So a sender need not know a receiver's address, and
+//! messages need no memory. The trees are those of Nishtala and Yelick 2009, section 2.2; `direct`
+//! is the same in one level.
 //!
 //! Protocol:
 //! 1. attach the parent's buffer (exposure 0), get the data into the target, detach;
-//! 2. expose the data to each child, the last first, which has the largest subtree;
+//! 2. expose the data to each child, beginning with the last one, which has the largest subtree;
 //! 3. wait until all children have detached it.
 //!
-//! Cost: `P - 1` gets, and on each level of the tree a signal, a get and an answer.
+//! Cost: `P - 1` gets; on each level of the tree, a signal, a get and a reply.
 
 use consort_fabric::{Candidate, MachineModel, Op, Query, Rank, Rendezvous, Span, SyncModes};
 
@@ -55,8 +55,8 @@ impl Algorithm for KnomialRendezvous {
         let (fan, depth) = (f64::from(shape.fan(query.pes)), f64::from(shape.depth(query.pes)));
         let copy = model.pulled_ns(query.bytes as f64, fan) * model.pes_a_core(query.pes);
         let exposures = 2.0 * fan * model.next_line_ns;
-        // On each level a signal that the buffer is exposed and the get; at the end one that it is
-        // detached, and the way to the next call.
+        // Each level takes a signal that the buffer is exposed and the get. The end takes a signal
+        // that it is detached, and one hop to the next call.
         let level = model.hops_ns(1.0, query.pes) + exposures + copy;
         let end = model.hops_ns(2.0, query.pes);
         if query.sync == SyncModes::LOOSE { level + end } else { depth * level + end }

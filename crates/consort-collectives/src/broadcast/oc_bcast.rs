@@ -1,21 +1,22 @@
 //! Synchronous OC-BCAST: chunks go from message buffer to message buffer, down a k-ary tree.
 //!
-//! Idea: a PE puts a chunk into its own buffer, and its `k` children get it from there
-//! concurrently. The copy to the caller's memory is off the critical path. `k` bounds how many PEs
-//! read one buffer. The notification of a chunk spreads among the children along a binary tree of
-//! its own (`rank_math/tree`). Two chunks fit into a buffer, so that one is filled while the other
-//! is read. Source: Petrović 2015, section 3.1, Algorithm 1.
+//! Idea: a PE puts a chunk into its buffer, and its `k` children get it from there concurrently.
+//! The copy to the caller's memory is off the critical path. `k` bounds the number of PEs that read
+//! one buffer. The notification of a chunk spreads among the children along a separate binary tree
+//! (`rank_math/tree`). A buffer holds two chunks, so that one is filled while the other is read.
+//! Source: Petrović 2015, section 3.1, Algorithm 1.
 //!
 //! Protocol, for each chunk:
-//! 1. before chunk `i` from 2 on, wait until all children have chunk `i - 2`, whose place it takes;
+//! 1. from chunk 2 on, wait until all children have chunk `i - 2`, whose place chunk `i` takes;
 //! 2. the root copies the chunk into its buffer. Other PEs wait to be notified, notify the siblings
 //!    after them in the binary tree, get the chunk into their buffer, and signal the parent;
-//! 3. notify the first two of the own children; copy the chunk from the buffer to the target.
+//! 3. notify the first two children; copy the chunk from the buffer to the target.
 //!
 //! At the end, wait until all children have the last chunk.
 //!
 //! Cost of the first chunk: a copy, a get for each level of the tree, and a copy. Cost of each
-//! further chunk: a get and a copy. `P - 1` notifications and as many acknowledgements a chunk.
+//! further chunk: a get and a copy. Each chunk takes `P - 1` notifications and `P - 1`
+//! acknowledgements.
 
 use consort_fabric::{
     CallSpec, Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step,
@@ -98,20 +99,21 @@ impl Algorithm for OcBcast {
         let chunks = (bytes / chunk.max(1.0)).ceil().max(1.0);
         let (fan, depth) = (shape.fan(query.pes), f64::from(shape.depth(query.pes)));
         let notice = model.hops_ns(f64::from(Shape::Kary(2).depth(fan + 1)), query.pes);
-        // A PE's children, and the PE itself, read from its buffer at once.
+        // A PE and its children read from its buffer at the same time.
         let readers = f64::from(fan) + 1.0;
         let (get, copy) = (model.pulled_ns(chunk, readers), chunk / model.copy_gbps);
         let work = get + copy + f64::from(fan) * model.overhead_ns;
         if model.is_shared(query.pes) {
-            // All PEs' work is done one after the other, and two chunks fill the buffers.
+            // The work of all PEs is done one after the other, and two chunks fill the buffers.
             let turns = model.pes_a_core(query.pes);
             return chunks * work * turns + (depth + (chunks / 2.0).floor()) * notice;
         }
-        // In a row of Loose calls the levels work at once, as they do on successive chunks.
+        // In a row of Loose calls, the levels work at the same time, as they do on successive
+        // chunks.
         let levels = if query.sync == SyncModes::LOOSE { depth.min(1.0) } else { depth };
         let level = notice + get + model.overhead_ns;
         let turn = work.max((level + model.hops_ns(1.0, query.pes)) / 2.0);
-        // At the end the parents poll their children's flags, while the leaves copy.
+        // At the end, the parents poll their children's flags while the leaves copy.
         let last = copy.max(f64::from(fan) * model.overhead_ns) + model.hops_ns(1.0, query.pes);
         copy + levels * level + last + (chunks - 1.0) * turn
     }

@@ -1,22 +1,22 @@
 //! Scatter-allgather: each PE receives a slice of the message, and then all PEs gather all slices.
 //!
-//! Idea: for a long message a tree makes inner PEs send all of it several times. Here no PE sends
+//! Idea: for a long message, the inner PEs of a tree send all of it several times. Here no PE sends
 //! more than about twice its length. Source: Barnett, Shuler, van de Geijn, Gupta, Payne and Watts
 //! 1994; as in `RCCE_comm`, Petrović 2015, section 3.3.2.
 //!
 //! Protocol, with ranks relative to the root; slice `i` belongs to PE `i`:
 //! 1. scatter by recursive halving (`rank_math/halving`): receive the slices of a range of PEs,
-//!    then send on the second half of the rest until only the own slice is left;
+//!    then send the second half of the rest until only this PE's slice is left;
 //! 2. allgather around a ring, in `P - 1` rounds (`rank_math/slices`): in round `r` PE `i` sends
 //!    slice `i + r` to its left neighbour, PE `i - 1`, and receives slice `i + 1 + r` from its
-//!    right one. The root receives nothing, since it has all slices.
+//!    right one. The root receives nothing, because it has all slices.
 //!
 //! Messages travel in chunks over two buffers (`protocols/stream`). Even PEs send first and odd
-//! ones receive first, chunk by chunk: where a send waits for its receiver, half of the PEs then
-//! send at a time, instead of one after the other. PEs never wait in a cycle, since the root waits
-//! for no other PE's chunk.
+//! ones receive first, chunk by chunk. So if a send waits for its receiver, half of the PEs send at
+//! a time instead of one after the other. PEs never wait in a cycle, because the root waits for no
+//! other PE's chunk.
 //!
-//! Cost: `log2 P` transfers for the scatter and `P - 1` for the ring; `2 (P - 1) / P` times the
+//! Cost: `log2 P` transfers for the scatter and `P - 1` for the ring; `2 (P - 1) / P` of the
 //! message through a PE.
 
 use std::ops::Range;
@@ -60,7 +60,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// `None` if the inbox is too small or there are too many chunks.
+    /// Returns the schedule, or `None` if the inbox is too small or there are too many chunks.
     fn new(setting: &Setting) -> Option<Self> {
         let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
         // Channels: one for each child's signals that it has taken a chunk of the scatter; one for
@@ -94,7 +94,7 @@ impl Schedule {
             slices,
             chunks,
             pes,
-            // The longest message of the scatter is the first of the root.
+            // The longest message of the scatter is the root's first one.
             steps: around.max(divided(bytes)?.count()),
             received,
             sent: sent.collect::<Option<_>>()?,
@@ -103,8 +103,8 @@ impl Schedule {
         })
     }
 
-    /// Offset and length of chunk `step` among those that go around the ring, beginning with the
-    /// slice that comes so many nodes after this PE's.
+    /// Returns the offset and length of chunk `step` of those that go around the ring, beginning
+    /// with the slice `after` nodes after this PE's.
     #[inline(always)]
     fn around(&self, after: u32, step: Step) -> (usize, usize) {
         let (round, index) = (step / self.chunks.count(), step % self.chunks.count());

@@ -1,18 +1,18 @@
 //! Shared broadcast: the root and each receiver share the work of copying.
 //!
 //! Idea: a core that pulls a buffer which another core has just written is limited by the line
-//! transfers; two cores that copy, one pulling and one pushing, are faster. The receiver takes
-//! chunks from the front and the root from the back until they meet. So a late or slow PE takes
-//! fewer chunks, and in a row of calls each finds in its cache the data that it copied before.
-//! One-sided get and put as in Nishtala and Yelick 2009, section 1; taking from two ends as in
-//! Chase and Lev 2005.
+//! transfers. Two cores, one pulling and one pushing, copy faster. The receiver takes chunks from
+//! the front and the root from the back until they meet. So a late or slow PE takes fewer chunks,
+//! and in a row of calls each PE finds in its cache the data that it copied before. One-sided get
+//! and put as in Nishtala and Yelick 2009, section 1; taking from two ends as in Chase and Lev
+//! 2005.
 //!
 //! Protocol:
 //! 1. the root exposes its source to each PE, each exposes its target to the root (exposure 0);
 //! 2. both count their chunks in the two halves of one counter at the receiver. Until the halves
 //!    meet, the receiver gets the next chunk from the front, and the root puts the next one from
-//!    the back. A PE that has taken half of the chunks yields once, since the other PE may be
-//!    computing in its program, and has the data of its half in its cache;
+//!    the back. A PE that has taken half of the chunks yields once, because the other PE may be
+//!    computing in its program and has the data of its half in its cache;
 //! 3. both detach their buffers, the root after a fence. When its target is detached, the receiver
 //!    resets the counter to 0.
 //!
@@ -40,13 +40,13 @@ pub struct Schedule {
 const FROM_BACK: u64 = 1 << 32;
 
 impl Schedule {
-    /// The receiver's next chunk when the counter was `before`: its offset and length.
+    /// Returns the offset and length of the receiver's next chunk when the counter was `before`.
     fn front(&self, before: u64) -> Option<(usize, usize)> {
         let (front, back) = (before % FROM_BACK, before / FROM_BACK);
         self.chunk(front).filter(|_| front + back < self.chunks())
     }
 
-    /// The root's next chunk when the counter was `before`.
+    /// Returns the offset and length of the root's next chunk when the counter was `before`.
     fn back(&self, before: u64) -> Option<(usize, usize)> {
         let (front, back) = (before % FROM_BACK, before / FROM_BACK);
         if front + back >= self.chunks() {

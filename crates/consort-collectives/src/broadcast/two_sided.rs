@@ -1,18 +1,19 @@
 //! The broadcasts of RCCE_comm, by two-sided messages: `two_sided_binomial` for short messages and
 //! `two_sided_scatter_allgather` for long ones.
 //!
-//! Idea: each step has pairs of PEs alone, of which one sends and the other receives. Source:
-//! Petrović 2015, sections 3.3.2 and 4.3; what they are compared with OC-BCAST by.
+//! Idea: each step consists of pairs of PEs, one of which sends while the other receives. Source:
+//! Petrović 2015, sections 3.3.2 and 4.3, which compares OC-BCAST with these algorithms.
 //!
 //! Protocol: the owner of a range of PEs sends to the first PE of its second half, and so on
-//! (`rank_math/halving`): all of the message, or the slices of that half. In the second algorithm
-//! each PE then `P - 1` times sends a slice to its left neighbour, at first its own and then the
-//! one that it has received, and receives one from the right (`rank_math/slices`). Messages are
-//! those of `protocols/two_sided`. Even PEs send first, odd ones receive first. PEs never wait in a
-//! cycle, since nobody sends to the root.
+//! (`rank_math/halving`): the whole message, or the slices of that half. In the second algorithm,
+//! each PE then does this `P - 1` times: it sends a slice to its left neighbour, first its own and
+//! then the one that it has received, and receives one from the right (`rank_math/slices`). The
+//! messages are those of `protocols/two_sided`. Even PEs send first, odd ones receive first. PEs
+//! never wait in a cycle, because no PE sends to the root.
 //!
-//! Cost: `log2 P` messages one after the other; and in the second algorithm as many of ever fewer
-//! slices, and `2 (P - 1)` of one slice, since a PE sends and receives in turn.
+//! Cost: `log2 P` messages one after the other. In the second algorithm, these carry fewer and
+//! fewer slices, and `2 (P - 1)` messages of one slice follow, because a PE sends and receives in
+//! turn.
 
 use std::ops::Range;
 
@@ -39,7 +40,7 @@ struct Message {
     bytes: usize,
 }
 
-/// What a PE receives and then sends down the halves.
+/// The messages that a PE receives and then sends down the halves.
 #[derive(Debug)]
 struct Down {
     by: TwoSided,
@@ -49,7 +50,8 @@ struct Down {
 }
 
 impl Down {
-    /// With the slices of the PEs of a half, or all bytes for any.
+    /// Returns the messages of this PE. They hold the slices of the PEs of a half, or the whole
+    /// message if `slices` is `None`.
     fn new(setting: &Setting, slices: Option<Slices>) -> Option<Self> {
         let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
         let by = TwoSided::new(setting, 0)?;
@@ -66,7 +68,7 @@ impl Down {
         })
     }
 
-    /// A span of the data that this PE has.
+    /// Returns a span of the data that this PE has.
     #[inline(always)]
     fn own(&self, at: usize, bytes: usize) -> Span {
         if self.received.is_some() { Span::target(at, bytes) } else { Span::source(at, bytes) }
@@ -118,7 +120,7 @@ impl Algorithm for TwoSidedBinomial {
     }
 }
 
-/// Slices down the halves, then around a ring.
+/// Slices go down the halves, then around a ring.
 #[derive(Debug)]
 pub struct TwoSidedScatterAllgather;
 
@@ -174,11 +176,11 @@ impl Algorithm for TwoSidedScatterAllgather {
 
     fn cost_ns(query: &Query, _: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
-        // Half of the data, a quarter, and so on: all but a slice in the end.
+        // Half of the data, then a quarter, and so on: in the end, all but one slice.
         let scattered = TwoSided::cost_ns(query, bytes * (pes - 1.0) / pes, model);
         let levels = f64::from(rounds(query.pes)).max(1.0) - 1.0;
         let flags = levels * model.hops_ns(2.0, query.pes);
-        // Of two PEs, one only sends.
+        // With two PEs, each only sends or only receives.
         let each = if query.pes == 2 { 1.0 } else { 2.0 };
         let around = each * (pes - 1.0) * TwoSided::cost_ns(query, bytes / pes, model);
         (scattered + flags + around) * model.pes_a_core(query.pes)

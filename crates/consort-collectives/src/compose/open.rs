@@ -1,8 +1,8 @@
 //! Open compositions: two parts, each by any algorithm of its collective.
 //!
 //! The candidate names the parts' algorithms, as in `reduce_broadcast(knomial(radix=4),flat)`, or
-//! none for the usual ones (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). The tuner
-//! varies each part, and adds the best of both together.
+//! none to select the default ones (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.5). The
+//! tuner varies each part, and adds the combination of the best ones.
 
 use std::{fmt::Debug, marker::PhantomData};
 
@@ -18,7 +18,7 @@ use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
 
 /// The definition of an open composition.
 pub trait OpenComposition: Debug + 'static {
-    /// The composed algorithm's name, that of its file.
+    /// The composed algorithm's name, which is also the name of its file.
     const NAME: &'static str;
     /// The collectives of the parts.
     const PARTS: [Collective; 2];
@@ -27,12 +27,12 @@ pub trait OpenComposition: Debug + 'static {
     /// The second part, on the result of the first; its root is PE 0 if it has one.
     type Second: AnySchedule;
 
-    /// The queries for the two parts that answer a query for the whole. The blocks of both must be
-    /// whole elements, and the result of the first must be the input of the second.
+    /// Returns the queries for the two parts that together answer a query for the whole. The blocks
+    /// of both must be whole elements, and the result of the first must be the input of the second.
     fn queries(query: &Query) -> (Query, Query);
 }
 
-/// An algorithm that is composed of any two.
+/// An algorithm that is composed of any two algorithms.
 #[derive(Debug)]
 pub struct Open<C>(PhantomData<C>);
 
@@ -52,7 +52,7 @@ impl<C: OpenComposition> Algorithm for Open<C> {
     fn schedule(setting: &Setting, candidate: &Candidate) -> Result<Self::Schedule, PlanError> {
         Self::check_names(candidate)?;
         let (lower, upper, apart) = halves::<Self>(setting, C::queries)?;
-        // A library serves whole calls.
+        // A vendor library serves whole calls only.
         let alone = |half: Setting| Setting {
             capabilities: Capabilities { vendor: Vendor::NONE, ..half.capabilities },
             ..half

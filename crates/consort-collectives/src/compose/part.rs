@@ -1,4 +1,4 @@
-//! A part of a composition: a fabric for one of its algorithms.
+//! A part of a composition: the fabric that one of its algorithms runs on.
 
 use std::future::Future;
 
@@ -7,25 +7,25 @@ use consort_fabric::{
     Step, VendorCall, VendorCollectives,
 };
 
-/// How a part sees the call: who takes part, and where its buffers are.
+/// How a part sees the call: which PEs take part, and where its buffers are.
 #[doc(hidden)]
 pub trait View {
-    /// The calling PE's rank in the part, by that in the team.
+    /// Returns the calling PE's rank in the part, given its rank in the team.
     fn rank(&self, in_team: Rank) -> Rank;
-    /// The number of PEs of the part, by that of the team.
+    /// Returns the number of PEs of the part, given that of the team.
     fn size(&self, of_team: u32) -> u32;
-    /// A PE's rank in the team, by that in the part.
+    /// Returns a PE's rank in the team, given its rank in the part.
     fn peer(&self, rank: Rank) -> Rank;
-    /// The caller's span for a span of the part, on the calling PE.
+    /// Returns the caller's span for a span of the part, on the calling PE.
     fn own(&self, span: Span) -> Span;
-    /// The same on a peer, by its rank in the part.
+    /// Returns the caller's span for a span of the part, on a peer, given its rank in the part.
     fn of(&self, peer: Rank, span: Span) -> Span;
-    /// Whether those who take part are the first PEs of the nodes, where `Capabilities::vendor` of
-    /// the part says that the fabric has collectives for them.
+    /// Whether the PEs of the part are the first PEs of the nodes. `Capabilities::vendor` of the
+    /// part says whether the fabric has collectives for them.
     const ARE_LEADERS: bool;
 }
 
-/// The fabric for a part of a call, as it sees the call.
+/// The fabric for a part of a call, with the part's view of the call.
 #[doc(hidden)]
 pub struct Part<'f, F, V> {
     f: &'f F,
@@ -50,24 +50,25 @@ impl<'f, F: Fabric, V: View> Part<'f, F, V> {
 }
 
 /// All PEs, one part after the other. The target of the first part and the source of the second are
-/// the intermediate result, a place in the caller's target. If several parts each have a place in
-/// the target and share the source, each of them is like a first part.
+/// the intermediate result, a place in the caller's target. If several parts share the source and
+/// each has its own place in the target, each of them is like a first part.
 pub(crate) struct InTurn<const IS_SECOND: bool> {
-    /// The offset of the place on this PE, its offset on PE 0, and the distance between those of
-    /// successive PEs.
+    /// The offset of the place on this PE, its offset on PE 0, and the distance between the places
+    /// of successive PEs.
     own: usize,
     first: usize,
     apart: usize,
 }
 
 impl<const IS_SECOND: bool> InTurn<IS_SECOND> {
-    /// A part whose place begins at `first + r * apart` on PE `r`; the calling PE is `rank`.
+    /// Returns a part whose place begins at `first + r * apart` on PE `r`; the calling PE is
+    /// `rank`.
     #[inline(always)]
     pub(crate) fn new(rank: Rank, first: usize, apart: usize) -> Self {
         Self { own: first + rank.index() * apart, first, apart }
     }
 
-    /// The caller's span for a span of the part whose place begins at `place`.
+    /// Returns the caller's span for a span of the part whose place begins at `place`.
     #[inline(always)]
     fn at(place: usize, span: Span) -> Span {
         match span.place {
@@ -121,7 +122,7 @@ impl<F: Fabric, V: View> Local for Part<'_, F, V> {
     #[inline(always)]
     async fn copy(&self, target: Span, source: Span) -> Op {
         let (target, source) = (self.own(target), self.own(source));
-        // The block to be gathered is in its place already.
+        // The block to be gathered may already be in its place.
         if target == source { Ok(()) } else { self.f.copy(target, source).await }
     }
 

@@ -1,15 +1,14 @@
 //! Reordering the blocks of a PE, between two parts of a call.
 //!
 //! Within one buffer, blocks follow the cycles of the permutation, and one block of each cycle goes
-//! by way of spare memory (Windley, "Transposing matrices in a digital computer", 1959). From one
-//! buffer to another each is copied to its place. If a block is longer than the spare memory, all
-//! are moved piece by piece.
+//! through spare memory (Windley, "Transposing matrices in a digital computer", 1959). Between two
+//! buffers, each block is copied to its place. If a block is longer than the spare memory, all
+//! blocks are moved piece by piece.
 
 use consort_fabric::{Local, Op, Span};
 
 use super::sub::Buffer;
 
-/// What one PE moves.
 #[derive(Debug)]
 pub(super) struct Reorder {
     from: Buffer,
@@ -25,7 +24,7 @@ pub(super) struct Reorder {
 /// The number that stands for the spare memory.
 const SPARE: u32 = u32::MAX;
 
-/// The moves within one buffer that fill block `k` with block `order[k]`.
+/// Returns the moves within one buffer that fill block `k` with block `order[k]`.
 fn cycles(order: &[u32]) -> Vec<[u32; 2]> {
     let mut moves = Vec::new();
     let mut is_filled = vec![false; order.len()];
@@ -49,9 +48,9 @@ fn cycles(order: &[u32]) -> Vec<[u32; 2]> {
 }
 
 impl Reorder {
-    /// Fills block `k` of `to`, of `bytes` bytes, with block `order[k]` of `from`. These are the
-    /// same buffer or do not overlap. The first `spare` bytes of the memory for incoming messages,
-    /// at least one, serve in between.
+    /// Plans to fill block `k` of `to`, of `bytes` bytes, with block `order[k]` of `from`. The two
+    /// are the same buffer, or do not overlap. The first `spare` bytes of the memory for incoming
+    /// messages, at least one, are the spare memory.
     pub(super) fn new([from, to]: [Buffer; 2], order: &[u32], bytes: usize, spare: usize) -> Self {
         if from == to {
             return Self { from, to, bytes, piece: bytes.min(spare), moves: cycles(order) };
@@ -82,7 +81,6 @@ impl Reorder {
 mod tests {
     use super::*;
 
-    /// The permutations of `0..count`.
     fn permutations(count: u32) -> Vec<Vec<u32>> {
         let Some(last) = count.checked_sub(1) else { return vec![Vec::new()] };
         let with_last = |shorter: Vec<u32>| {

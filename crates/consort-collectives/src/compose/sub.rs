@@ -5,8 +5,8 @@ use consort_fabric::{Fabric, Op, Place, Rank, Ranks, Span};
 use super::part::{Part, View};
 use crate::algorithm::AnySchedule;
 
-/// Some PEs of the team, whose ranks count from 0 among them, with buffers that may be elsewhere
-/// than the caller's.
+/// Some PEs of the team, whose ranks count from 0 among them. Their buffers may be elsewhere than
+/// the caller's.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Sub {
@@ -16,14 +16,14 @@ pub struct Sub {
     pub(crate) buffers: Buffers,
 }
 
-/// Where the buffers of a part are.
+/// The places of the buffers of a part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Buffers {
     pub(crate) source: Buffer,
     pub(crate) target: Buffer,
 }
 
-/// A buffer of each PE of a part: that of PE `i` begins at `first + i * apart` of a place.
+/// The buffers of the PEs of a part: the one of PE `i` begins at `first + i * apart` of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Buffer {
     pub(crate) place: Place,
@@ -32,17 +32,17 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// A buffer that begins at the same offset on each PE.
+    /// Returns a buffer that begins at the same offset on each PE.
     pub(crate) const fn new(place: Place, first: usize) -> Self {
         Self { place, first, apart: 0 }
     }
 
-    /// That of PE `index`, for a part whose PEs all know it.
+    /// Returns the buffer of PE `index`, for a part whose PEs all know it.
     pub(crate) const fn on(self, index: u32) -> Self {
         Self { first: self.first + index as usize * self.apart, apart: 0, ..self }
     }
 
-    /// Whether it lies in memory that no peer reaches.
+    /// Returns whether it lies in memory that no peer reaches.
     pub(crate) const fn is_scratch(self) -> bool {
         matches!(self.place, Place::Accumulator | Place::Incoming)
     }
@@ -78,7 +78,7 @@ impl View for Sub {
     }
 }
 
-/// One PE's share of a part of a call: what it sees, and its schedule.
+/// One PE's share of a part of a call: its view, and its schedule.
 #[derive(Debug)]
 pub(crate) struct Share<S> {
     pub(crate) sub: Sub,

@@ -1,11 +1,11 @@
 //! Two levels: up inside each node, across between nodes, down inside each node.
 //!
-//! Messages inside a node cost less than those between nodes, and PEs of a node share what connects
-//! it. So one PE of each node, its *leader*, speaks for it: those that have the root's place on
-//! their nodes, or the first of each. The candidate names the parts' algorithms, as in
-//! `two_level(flat,recursive_doubling,knomial(radix=4))`, or none for the usual ones. Each part may
-//! be any algorithm of its collective, and runs unchanged over a fabric of its PEs (`Sub`). Where
-//! all PEs share memory, nodes are the last-level caches that they lie on.
+//! Messages inside a node cost less than those between nodes, and the PEs of a node share its
+//! connection. So one PE of each node, its *leader*, communicates for it: the PE with the root's
+//! place on its node, or the first. The candidate names the parts' algorithms, as in
+//! `two_level(flat,recursive_doubling,knomial(radix=4))`, or none for the default ones. Each part
+//! may be any algorithm of its collective, and runs unchanged over a fabric of its PEs (`Sub`). If
+//! all PEs share memory, nodes are the last-level caches.
 //!
 //! | | up | across | down |
 //! | --- | --- | --- | --- |
@@ -19,15 +19,15 @@
 //! | all-reduce | reduce | all-reduce | broadcast |
 //! | reduce-scatter | reduce | reduce-scatter | scatter |
 //!
-//! Where parts gather or scatter, the blocks of a node go across as one, and all nodes have equally
-//! many PEs. Where that is not the order of the ranks, leaders reorder blocks before and after.
-//! What has gone up lies in the leader's target in an all-gather, and in an all-reduce of more than
-//! half of the scratch memory, whose part across then works in place. Otherwise it lies at the end
-//! of the accumulator, and what is scattered down at the end of the memory for incoming messages:
-//! both are at most that long and move by messages only. Operators commute on nodes in turn.
+//! If parts gather or scatter, the blocks of a node go across as one, and all nodes must have the
+//! same number of PEs. Leaders reorder blocks before and after if that is not rank order. Data that
+//! has gone up lies in the leader's target in an all-gather, and in an all-reduce of more than half
+//! of the scratch memory, whose part across then works in place. Otherwise it lies at the end of
+//! the accumulator, and data to be scattered down at the end of the memory for incoming messages:
+//! both fit there and move by messages only. On `Nodes::InTurn`, operators must be commutative.
 //!
-//! The parts share the call: each has a third of the inbox, and counters of its own. The first has
-//! the caller's entry mode and the last its exit mode; between them a PE's buffers are its own.
+//! The parts share the call: each has a third of the inbox, and its own counters. The first has the
+//! caller's entry mode and the last its exit mode; between them, a PE's buffers are its own.
 
 use std::{fmt::Debug, future::Future, marker::PhantomData, pin::Pin};
 
@@ -44,12 +44,12 @@ use super::{
 };
 use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
 
-/// Scratch memory is divided at lines, which suits any element.
+/// Scratch memory is divided at cache lines, which suits any element.
 const LINE_BYTES: usize = 64;
 
 /// The parts of a collective in two levels.
 pub trait Levels: 'static {
-    /// The collectives of the parts; `None` for one that is not there.
+    /// The collectives of the parts; `None` for a part that does not exist.
     const PARTS: [Option<Collective>; 3];
     /// Inside nodes, to the leaders.
     type Up: AnySchedule;
@@ -59,7 +59,7 @@ pub trait Levels: 'static {
     type Down: AnySchedule;
 }
 
-/// A part that is not there.
+/// A part that does not exist.
 #[derive(Debug)]
 pub enum Nothing {}
 
@@ -88,7 +88,7 @@ type Cost = fn(&Query, &Candidate, &MachineModel) -> f64;
 #[derive(Debug)]
 pub struct TwoLevel<L>(PhantomData<L>);
 
-/// The modes of each part, what is a block in it, and where its buffers are.
+/// The modes of each part, the size of its blocks, and the place of its buffers.
 #[derive(Clone, Copy, Debug)]
 struct Outline {
     sync: [SyncModes; 3],
@@ -96,12 +96,12 @@ struct Outline {
     buffers: [Buffers; 3],
     /// Whether the part across has its data in the leaders' targets.
     in_place: bool,
-    /// How much of the scratch memory is left to the parts that have buffers there.
+    /// The number of bytes of scratch memory that are left to the parts with buffers there.
     scratch_bytes: usize,
 }
 
-/// One PE's schedule: those of the parts that it takes part in, and what it reorders before and
-/// after the part across.
+/// One PE's schedule: those of the parts that it takes part in, and the blocks that it reorders
+/// before and after the part across.
 #[derive(Debug)]
 pub struct Schedule<L: Levels> {
     up: Option<Share<L::Up>>,
@@ -121,12 +121,12 @@ impl<L: Levels + Debug> TwoLevel<L> {
         L::PARTS[level] == Some(part)
     }
 
-    /// The candidate of a part.
     fn candidate(candidate: &Candidate, level: usize) -> Result<Candidate, PlanError> {
         part_of::<Self>(candidate, L::PARTS[..level].iter().flatten().count())
     }
 
-    /// The modes of the parts. What is reordered at the end is the PE's own by then.
+    /// Returns the modes of the parts. Data that is reordered at the end is used only by its PE
+    /// then.
     fn sync(sync: SyncModes, reorders_after: bool) -> [SyncModes; 3] {
         std::array::from_fn(|level| {
             let is_first = L::PARTS[..level].iter().all(Option::is_none);
@@ -138,18 +138,18 @@ impl<L: Levels + Debug> TwoLevel<L> {
         })
     }
 
-    /// What is the same for all PEs of a node, if it fits.
+    /// Returns what is the same for all PEs of a node, or `None` if the data does not fit.
     fn outline(setting: &Setting, volume: &Volume) -> Option<Outline> {
         let Setting { rank, call, capabilities, .. } = *setting;
         let Capabilities { nodes, scratch_bytes, .. } = capabilities;
         let gathers_all = Self::is(1, Collective::AllGather);
-        // Of long data there is more than one copy in scratch memory.
+        // If the data is long, scratch memory would have to hold more than one copy.
         let in_place = Self::is(1, Collective::AllReduce) && call.bytes > scratch_bytes / 2;
         let is_kept = Self::has(0) && !gathers_all && !in_place || volume.rows > 0;
         let kept_blocks = if is_kept { volume.raised } else { 0 };
         let kept = call.bytes.checked_mul(kept_blocks.max(volume.scattered))?;
         let scratch_bytes = scratch_bytes.checked_sub(kept)? / LINE_BYTES * LINE_BYTES;
-        // Something must be spare where blocks change places.
+        // Reordering needs some spare memory.
         (scratch_bytes > 0 || volume.rows + volume.columns == 0).then_some(())?;
         let bytes = volume.blocks.map(|blocks| blocks * call.bytes);
         let [source, target] = [Place::Source, Place::Target].map(|place| Buffer::new(place, 0));
@@ -171,7 +171,7 @@ impl<L: Levels + Debug> TwoLevel<L> {
         Some(Outline { sync, bytes, buffers: [up, across, down], in_place, scratch_bytes })
     }
 
-    /// What a leader reorders before and after its part across.
+    /// Returns the blocks that a leader reorders before and after its part across.
     fn reorders(setting: &Setting, volume: &Volume, outline: &Outline) -> [Option<Reorder>; 2] {
         let Setting { call: CallSpec { pes, bytes, .. }, capabilities, .. } = *setting;
         let nodes = capabilities.nodes;
@@ -191,8 +191,9 @@ impl<L: Levels + Debug> TwoLevel<L> {
         [before, after]
     }
 
-    /// The part of a level among `ranks`, of which the leader is the `root`th, and its steps. `own`
-    /// is `None` for a PE that is not among them: it finds out whether the others have a schedule.
+    /// Returns the part of a level among `ranks`, and its steps. The leader is the one at index
+    /// `root`. `own` is `None` for a PE that is not among them and only checks that they have a
+    /// schedule.
     fn part<S: AnySchedule>(
         setting: &Setting,
         candidate: &Candidate,
@@ -214,7 +215,7 @@ impl<L: Levels + Debug> TwoLevel<L> {
             scratch_bytes: if in_scratch { outline.scratch_bytes } else { whole.scratch_bytes },
             exposes: whole.exposes && !in_scratch && !(in_place && symmetric),
             nodes: Nodes::One,
-            // Libraries take no source that lies in the target.
+            // Vendor libraries accept no source that lies in the target.
             vendor: Vendor {
                 team: whole.vendor.leaders
                     && level == 1
@@ -291,8 +292,8 @@ impl<L: Levels + Debug> Algorithm for TwoLevel<L> {
         let (across, across_steps) = Self::part(setting, candidate, 1, &outline, between)?;
         let (down, down_steps) = Self::part(setting, candidate, 2, &outline, inside)?;
         steps = steps.max(across_steps).max(down_steps);
-        // Other nodes may have more PEs or fewer: as many as the first or the last. They must have
-        // schedules too, and all PEs count the same steps.
+        // Other nodes may have more or fewer PEs: as many as the first or the last node. They must
+        // have schedules too, and all PEs must count the same steps.
         let ends = [0, count - 1];
         for node in ends.into_iter().filter(|_| !is_regular) {
             let others = (nodes.members(node, pes), leader, None);

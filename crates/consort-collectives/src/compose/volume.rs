@@ -1,25 +1,26 @@
-//! How much moves on each of two levels, and in which order.
+//! The amount of data that moves on each of two levels, and the order of its blocks.
 
 use consort_fabric::{Collective, Nodes};
 
-/// How much each part moves, in blocks of the call.
+/// The amount of data that each part moves, in blocks of the call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Volume {
-    /// What is one block in each part.
+    /// The size of one block in each part.
     pub(super) blocks: [usize; 3],
-    /// What a leader has before its part across.
+    /// The data that a leader has before its part across.
     pub(super) raised: usize,
-    /// What a leader scatters down; 0 if it broadcasts.
+    /// The data that a leader scatters down; 0 if it broadcasts.
     pub(super) scattered: usize,
-    /// Raised rows of a block for each PE, which leaders reorder; 0 if they reorder nothing.
-    pub(super) rows: usize,
-    /// Columns of a block from each PE that have come across, which leaders make rows; 0 if they
+    /// The number of raised rows, each with one block per PE, that leaders reorder; 0 if they
     /// reorder nothing.
+    pub(super) rows: usize,
+    /// The number of columns, each with one block from every PE, that have come across and that
+    /// leaders turn into rows; 0 if they reorder nothing.
     pub(super) columns: usize,
 }
 
 impl Volume {
-    /// Of a collective that is made of such parts.
+    /// Returns the volume of a collective that consists of these parts.
     pub(super) fn new(
         parts: [Option<Collective>; 3],
         collective: Collective,
@@ -36,7 +37,7 @@ impl Volume {
         let block = raised / sent.max(1) as usize;
         let lowered = collective.target_blocks(pes, false) as usize;
         let scatters = down == Some(Collective::Scatter);
-        // Blocks of a node follow each other if its ranks do, and there is one for each of them.
+        // The blocks of a node are adjacent if its ranks are, and if there is one block per rank.
         let reorders =
             |blocks| if blocks > 1 || matches!(nodes, Nodes::InTurn(_)) { blocks } else { 0 };
         Self {
@@ -48,14 +49,15 @@ impl Volume {
         }
     }
 
-    /// The blocks that leaders copy to reorder them.
+    /// Returns the number of blocks that leaders copy to reorder them.
     pub(super) const fn reordered(&self, pes: u32) -> usize {
         (self.rows + self.columns) * pes as usize
     }
 }
 
-/// The order in which blocks go across: node by node, in it row by row. `order[k]` is the index of
-/// the `k`th in rows in the order of the ranks, where `run` blocks that stay together are one.
+/// Returns the order in which blocks go across: node by node, and row by row within a node.
+/// `order[k]` is the index of the `k`th block in rows in rank order, where `run` blocks that stay
+/// together count as one.
 pub(super) fn by_node(nodes: Nodes, pes: u32, rows: u32, run: u32) -> Vec<u32> {
     let of_node = |node| {
         let members = nodes.members(node, pes);
@@ -68,8 +70,9 @@ pub(super) fn by_node(nodes: Nodes, pes: u32, rows: u32, run: u32) -> Vec<u32> {
     (0..nodes.count(pes)).flat_map(of_node).collect()
 }
 
-/// The order in which blocks that have come across are wanted: row by row, in it by rank.
-/// `order[k]` is the index of the `k`th as they come: node by node, PE by PE, a block of each row.
+/// Returns the final order of the blocks that have come across: row by row, and by rank within a
+/// row. `order[k]` is the index of the `k`th block in order of arrival: node by node, PE by PE, one
+/// block of each row.
 pub(super) fn by_rank(nodes: Nodes, pes: u32, rows: u32) -> Vec<u32> {
     let members = nodes.members(0, pes).count;
     let index = move |pe| nodes.node(pe) * members + nodes.place(pe);

@@ -1,6 +1,6 @@
 //! Direct gather: every PE copies its block into the root's buffer.
 //!
-//! Idea: the reverse of the scatter `direct`, with puts in place of gets. The copies are concurrent
+//! Idea: the reverse of the scatter `direct`, with puts instead of gets. The copies are concurrent
 //! (the flat topology of Nishtala and Yelick 2009, section 2.2, one-sided).
 //!
 //! Protocol (`protocols/rendezvous`):
@@ -45,7 +45,7 @@ impl Algorithm for Direct {
         if me != root {
             let result = access.attach(f, root, all).await?;
             f.put(&result, mine, own).await?;
-            // Completion may be signalled by a barrier that counts, which a fence does not order.
+            // A counting barrier may signal the completion, and a fence does not order counting.
             f.quiet().await?;
             return access.detach(f, root, result).await;
         }

@@ -1,13 +1,13 @@
-//! Gathers up a tree: `flat` and `knomial`. A PE sends its parent the blocks of its subtree.
+//! Gathers up a tree: `flat` and `knomial`. A PE sends the blocks of its subtree to its parent.
 //!
 //! Source: Nishtala and Yelick 2009, section 2.2, for the trees; the reverse of the scatter
 //! `knomial`. Radix 1 is the chain.
 //!
-//! Protocol (`protocols/exchange`): copy the own block into scratch memory; receive the blocks of
-//! each child's subtree beside it, the smallest subtree first; send all of them to the parent. The
+//! Protocol (`protocols/exchange`): copy this PE's block into scratch memory; receive the blocks of
+//! each child's subtree next to it, the smallest subtree first; send all of them to the parent. The
 //! root receives them in its target, and a leaf sends its block from its source.
 //!
-//! Cost: the depth of the tree in transfers; the root receives `P - 1` blocks in few messages. The
+//! Cost: the depth of the tree in transfers. The root receives `P - 1` blocks in few messages. The
 //! blocks that a PE forwards must fit its scratch memory.
 
 use std::{marker::PhantomData, ops::Range};
@@ -37,14 +37,14 @@ fn rounds(setting: &Setting, shape: Shape) -> Option<Rounds> {
     let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
     let subtree = Subtree::of(rank, root, pes, shape);
     let (fan, largest) = (shape.fan(pes), subtree::largest(pes, shape));
-    // The ranks of several PEs' blocks may wrap around, which makes two spans.
+    // The blocks of several PEs may wrap around at the last rank, which makes two spans.
     let spans = if largest > 1 { 2 } else { 1 };
     let longest = largest as usize * bytes;
     let buffers = Buffers::new(setting, fan, longest, spans, 1)?;
     (largest <= 1 || longest <= setting.capabilities.scratch_bytes).then_some(())?;
     let (own, is_leaf) = (Span::source(0, bytes), subtree.children.is_empty());
     let place = if rank == root { Place::Target } else { Place::Accumulator };
-    // The numbers of the first chunks of a PE's children, the smallest subtree first.
+    // Returns the first chunk number of each child, the smallest subtree first.
     let firsts = |children: &[(_, Range<u32>)]| -> Vec<u32> {
         let chunks = children.iter().map(|(_, nodes)| buffers.chunks(nodes.len() * bytes));
         chunks.scan(0, |next, chunks| Some(std::mem::replace(next, *next + chunks))).collect()

@@ -1,4 +1,4 @@
-//! Gathers: every PE's block, to the root. The registry of their algorithms.
+//! The registry of gathers, which send every PE's block to the root.
 
 pub mod vector;
 

@@ -2,21 +2,21 @@
 //! chunk by chunk.
 //!
 //! Idea: a PE puts the chunks of its own block into its buffer, and then those of the PEs below it,
-//! which it gets from the buffers of its children. Two chunks fit into a buffer, so that one is
-//! filled while the other is read. Source: Petrović 2015, section 3.1, which has the broadcast;
-//! this is the reverse. Blocks of the PEs furthest from the root come last.
+//! which it gets from the buffers of its children. A buffer holds two chunks, so that one is filled
+//! while the other is read. Source: Petrović 2015, section 3.1, which describes the broadcast; this
+//! is the reverse. The blocks of the PEs furthest from the root come last.
 //!
-//! Protocol, for each chunk of each block of the own subtree, numbered from 0 (`protocols/relay`):
-//! 1. before chunk `i` from 2 on, wait until the parent has taken chunk `i - 2`, whose place it
-//!    takes;
-//! 2. copy the chunk into the buffer if it is of the own block. Otherwise wait until the child on
-//!    its route has it, get it from there, and signal the child. The root writes to its target
-//!    directly;
+//! Protocol, for each chunk of each block of this PE's subtree, numbered from 0
+//! (`protocols/relay`):
+//! 1. from chunk 2 on, wait until the parent has taken chunk `i - 2`, whose place chunk `i` takes;
+//! 2. if the chunk is of this PE's block, copy it into the buffer. Otherwise wait until the child
+//!    on its route has it, get it from there, and signal the child. The root writes directly to its
+//!    target;
 //! 3. notify the parent.
 //!
 //! At the end, wait until the parent has taken the last chunk.
 //!
-//! Cost: the root gets `P - 1` blocks, any other PE as many as PEs are below it.
+//! Cost: the root gets `P - 1` blocks; any other PE gets one block for each PE below it.
 
 use consort_fabric::{
     Candidate, Channel, MachineModel, Messages, Op, Query, Rank, Rma, Span, Step,
@@ -33,10 +33,9 @@ pub struct OcBcast;
 /// A block that a PE contributes or forwards.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
-    /// The PE that contributes it.
     rank: Rank,
-    /// The child whose buffer it is got from, the channel in which the child signals a chunk, and
-    /// the number of its first chunk among the child's; `None` for the own block.
+    /// The child whose buffer has it, the channel in which the child signals a chunk, and the
+    /// number of its first chunk among the child's; `None` for this PE's own block.
     child: Option<(Rank, Channel, Step)>,
 }
 

@@ -1,5 +1,5 @@
-//! Combining straight from peers' buffers: what the `direct` algorithms of several collectives
-//! share.
+//! Combining directly from peers' buffers: shared by the `direct` algorithms of several
+//! collectives.
 
 use consort_fabric::{
     Candidate, MachineModel, Messages, Op, OperatorClass, Query, Rendezvous, Span,
@@ -8,29 +8,29 @@ use consort_fabric::{
 use super::exposed::Exposed;
 use crate::{Algorithm, Parameter, PlanError, Setting, reduce::combine_in_order};
 
-/// The only parameter: the bytes that a PE combines from all peers before it goes on to the next.
+/// The only parameter: the number of bytes that a PE combines from all peers before it continues
+/// with the next ones.
 pub(crate) const PARAMETERS: &[Parameter] =
     &[Parameter { name: "block_bytes", values: &[16384, 1 << 20], range: (1, 1 << 30) }];
 
-/// A block that is longer than this is no longer in the core's nearest caches in the second pass.
+/// A longer block is no longer in the core's nearest caches in the second pass.
 const CACHED_BYTES: f64 = 65536.0;
 
-/// One PE's schedule: it exposes its source, and combines a part of the sources of others.
+/// One PE's schedule: it exposes its source, and combines a part of the sources of other PEs.
 #[derive(Debug)]
 pub struct Schedule {
-    /// Where the part begins in a source.
+    /// The offset of the part in a source.
     first: usize,
-    /// The length of the part.
     bytes: usize,
     block: usize,
     class: OperatorClass,
-    /// How many PEs' sources the PE combines.
+    /// The number of PEs whose sources this PE combines.
     inputs: u32,
     exposed: Exposed,
 }
 
 impl Schedule {
-    /// The schedule of algorithm `A` for a part that begins at `first` in each source.
+    /// Creates the schedule of algorithm `A` for a part that begins at `first` in each source.
     pub(crate) fn new<A: Algorithm>(
         setting: &Setting,
         candidate: &Candidate,
@@ -42,12 +42,12 @@ impl Schedule {
         let exposed = exposed.ok_or(A::incapable("the fabric cannot expose buffers"))?;
         let (bytes, class) = (setting.call.bytes, setting.call.class);
         let element = setting.call.element_bytes.max(1);
-        // A larger block than all is all, whatever the parameter.
+        // A block is at most all of the data: larger parameters give the same schedule.
         let block = ((wanted / element).max(1) * element).min(bytes.max(element));
         Ok(Self { first, bytes, block, class, inputs, exposed })
     }
 
-    /// Exposes, combines in the order of the ranks, and leaves when no peer reads any more.
+    /// Exposes, combines in rank order, and leaves when no peer reads any more.
     #[inline(always)]
     pub(crate) async fn run<F: Messages + Rendezvous>(&self, f: &F) -> Op {
         let Self { first, bytes, block, class, inputs, ref exposed } = *self;
@@ -63,7 +63,7 @@ impl Schedule {
     }
 }
 
-/// The time to combine all PEs' blocks, where `readers` PEs read a source at a time.
+/// Returns the time to combine all PEs' blocks if `readers` PEs read a source at a time.
 pub(crate) fn work_ns(
     query: &Query,
     candidate: &Candidate,

@@ -1,27 +1,27 @@
-//! Rounds: in each a PE may send to one PE and may receive from one, the same or another.
+//! Rounds: in each, a PE may send to one PE and may receive from one, the same or another.
 //!
-//! An algorithm loops over its rounds once for many calls, and describes by rank arithmetic what a
-//! PE sends and receives in each ([`Round`]). A call executes them ([`Rounds::run`]). That divides
-//! messages into chunks, numbers the chunks, gives credits to senders, and orders operations such
+//! An algorithm describes by rank arithmetic what a PE sends and receives in each round
+//! ([`Round`]), once for many calls. A call executes the rounds ([`Rounds::run`]): it divides
+//! messages into chunks, numbers the chunks, gives credits to senders, and orders operations so
 //! that PEs never wait in a cycle. The rounds are the synchronous ones of Bruck et al. 1997,
-//! section 1; the flow control is double buffering (Petrović 2015, section 3.1.1), with any number
+//! section 1. The flow control is double buffering (Petrović 2015, section 3.1.1), with any number
 //! of buffers.
 //!
 //! The chunks that a PE receives in a call are numbered in the order in which it takes them,
-//! message after message. Chunk `i` uses buffer `i mod N` of its inbox:
+//! message by message. Chunk `i` uses buffer `i mod N` of its inbox:
 //!
 //! | sender of chunk `i` | receiver |
 //! | --- | --- |
 //! | awaits its credit, if `i >= N` | takes chunk `i - N` and gives the sender the credit |
 //! | sends into buffer `i mod N` | takes chunk `i` |
 //!
-//! So a call that fits the inbox needs no credits. A PE that receives nothing in a round skips its
-//! numbers, so that all PEs number alike; a skipped number counts as taken.
+//! So a call that fits the inbox needs no credits. A PE that receives nothing in a round skips the
+//! round's numbers, so that all PEs number alike; a skipped number counts as taken.
 //!
-//! Within a round a PE alternates sends and receives, chunk by chunk, so PEs never wait in a cycle.
-//! If a send waits for its receiver, not all PEs may send first; see [`sends_first`].
+//! Within a round, a PE alternates sends and receives, chunk by chunk, so PEs never wait in a
+//! cycle. If a send waits for its receiver, some PEs must receive first; see [`sends_first`].
 //!
-//! A chunk of several spans is as many messages, each on lines of its own in one buffer.
+//! A chunk with several spans is one message per span, each on its own lines of one buffer.
 
 mod act;
 mod cursor;
@@ -33,21 +33,20 @@ use consort_fabric::{Channel, MachineModel, Query, Rank, Span};
 use crate::Setting;
 pub use cursor::Rounds;
 
-/// The smallest number of buffers that a PE receives into, if messages are divided.
+/// The smallest number of buffers that a PE receives into if messages are divided.
 const BUFFERS: u32 = 4;
 
 fn lines(bytes: usize) -> usize {
     Channel::count_for(bytes)
 }
 
-/// The division of messages into chunks, and the buffers for them; the same on all PEs.
+/// The division of messages into chunks, and the buffers for the chunks; the same on all PEs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffers {
     /// Bytes of a chunk.
     chunk: usize,
     /// Lines of a buffer.
     lines: u32,
-    /// The number of buffers.
     count: u32,
     /// The number of channels for credits, before the buffers.
     credits: u32,
@@ -56,10 +55,10 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// The buffers for calls in which a PE receives at most `messages`, of at most `longest` bytes
-    /// each, in at most `spans` spans each, and in which rounds use credits below `credits`. `None`
-    /// if the inbox is too small, or the scratch memory for data that is combined, or there are
-    /// more chunks than steps can number.
+    /// Returns the buffers for calls in which a PE receives at most `messages` messages, each of at
+    /// most `longest` bytes in at most `spans` spans, and in which rounds use credits below
+    /// `credits`. Returns `None` if the inbox is too small, the scratch memory is too small for
+    /// data that is combined, or there are more chunks than steps can number.
     #[must_use]
     pub fn new(
         setting: &Setting,
@@ -90,7 +89,7 @@ impl Buffers {
     }
 
     /// Merges rounds that do not depend on each other, so that all sends come before all receives,
-    /// if the inbox has room for all messages; otherwise returns the rounds unchanged.
+    /// if the inbox has room for all messages. Otherwise returns the rounds unchanged.
     #[must_use]
     pub fn at_once(&self, setting: &Setting, rounds: Vec<Round>) -> Vec<Round> {
         if !setting.capabilities.buffered || !self.hold_all() {
@@ -106,13 +105,13 @@ impl Buffers {
         sends
     }
 
-    /// Whether the inbox has room for all that a PE receives in a call.
+    /// Returns whether the inbox has room for everything that a PE receives in a call.
     #[must_use]
     pub const fn hold_all(&self) -> bool {
         self.count >= self.steps
     }
 
-    /// How many chunks a message of `bytes` has.
+    /// Returns the number of chunks of a message of `bytes`.
     #[must_use]
     pub fn chunks(&self, bytes: usize) -> u32 {
         let chunks = if bytes <= self.chunk { 1 } else { bytes.div_ceil(self.chunk) };
@@ -138,23 +137,25 @@ pub enum Keep {
 /// The work of a PE in a round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
-    /// The number of the first chunk of its messages, by the receivers' numbering. These numbers
+    /// The number of the first chunk of its messages, as the receivers number them. These numbers
     /// ascend over the messages that a PE receives.
     first: u32,
-    /// The sender's credit that allows a chunk to be sent. No other receiver gives the sender this
-    /// credit in the call.
+    /// The sender's credit that allows a chunk to be sent. In a call, only one receiver gives the
+    /// sender this credit.
     credit: u32,
     sent: Option<End>,
-    /// Targets and sources of copies. They are made when it has sent a chunk, before it receives
-    /// one; or first, if it receives first.
+    /// Targets and sources of copies. They are made between the send of a chunk and the receive of
+    /// one, or at the beginning if the PE receives first.
     copied: Vec<(Span, Span)>,
     received: Option<(End, Keep)>,
-    /// Target, left and right operand of the combinations made when all is received.
+    /// Target, left and right operand of the combinations, which are made when everything is
+    /// received.
     combined: Vec<[Span; 3]>,
 }
 
 impl Round {
-    /// A round whose chunks are numbered from `first` on, and whose senders await credit `credit`.
+    /// Creates a round whose chunks are numbered from `first`, and whose senders await credit
+    /// `credit`.
     #[must_use]
     pub fn at(first: u32, credit: u32) -> Self {
         Self { first, credit, ..Self::default() }
@@ -167,30 +168,30 @@ impl Round {
         self
     }
 
-    /// Receives into `spans` from a PE: either the PE that it sends to, or the PE at the same
-    /// distance on the other side. The spans may overlap what is sent only if they are combined
-    /// with it.
+    /// Receives into `spans` from a PE: either the PE that the round sends to, or the PE at the
+    /// same distance on the other side. The spans may overlap the sent ones only if they are
+    /// combined with them.
     #[must_use]
     pub fn receive(mut self, from: Rank, spans: impl Into<Vec<Span>>, keep: Keep) -> Self {
         self.received = Some(((from, spans.into()), keep));
         self
     }
 
-    /// Copies `source` to `target`, before anything is received.
+    /// Copies `source` to `target` before anything is received.
     #[must_use]
     pub fn copy(mut self, target: Span, source: Span) -> Self {
         self.copied.push((target, source));
         self
     }
 
-    /// Combines two spans when all is received.
+    /// Combines two spans when everything is received.
     #[must_use]
     pub fn combine(mut self, target: Span, left: Span, right: Span) -> Self {
         self.combined.push([target, left, right]);
         self
     }
 
-    /// Copies a span before the first receive, after the sends that come before that.
+    /// Copies a span before the first receive, and after the sends that precede it.
     pub fn copy_first(rounds: &mut Vec<Self>, target: Span, source: Span) {
         match rounds.iter_mut().find(|round| round.received.is_some()) {
             Some(round) => round.copied.push((target, source)),
@@ -199,11 +200,11 @@ impl Round {
     }
 }
 
-/// Whether `rank` sends before it receives, where a send waits for its receiver. It sends to `to`,
-/// and receives from `to` itself or from the PE at the same distance on the other side.
+/// Returns whether `rank` sends before it receives, if a send waits for its receiver. It sends to
+/// `to`, and receives from `to` or from the PE at the same distance on the other side.
 ///
-/// Of two PEs that send to each other, the lower one sends first. In a ring with steps of `d`,
-/// every second PE sends first, as far as the number is even; so some PE always receives.
+/// If two PEs send to each other, the lower one sends first. In a ring with steps of `d`, every
+/// second PE sends first as far as the number of PEs is even, so some PE always receives.
 #[must_use]
 pub fn sends_first(rank: Rank, to: Rank, from: Rank, pes: u32) -> bool {
     let distance = (to.0 + pes - rank.0) % pes;
@@ -218,14 +219,14 @@ pub struct Pass {
     pub rounds: Vec<Round>,
     /// The number of repetitions.
     pub times: u32,
-    /// How far the spans of the source and the target advance with each repetition, in bytes.
+    /// The bytes by which the spans of the source and the target advance with each repetition.
     pub bytes: usize,
-    /// How far the chunk numbers advance with each repetition.
+    /// The number by which the chunk numbers advance with each repetition.
     pub chunks: u32,
 }
 
-/// The model's estimate for consecutive rounds, in nanoseconds: of each kind, their number and the
-/// bytes of a message. It excludes combinations and copies.
+/// Returns the model's estimate for consecutive rounds, in nanoseconds, given the number of rounds
+/// of each kind and the bytes of a message. It excludes combinations and copies.
 #[must_use]
 pub fn cost_ns(
     query: &Query,
@@ -238,20 +239,20 @@ pub fn cost_ns(
     rounds.into_iter().map(round).sum()
 }
 
-/// The model's estimate for `count` rounds that are made at once, in nanoseconds.
+/// Returns the model's estimate for `count` rounds at once, in nanoseconds.
 #[must_use]
 pub fn cost_at_once_ns(query: &Query, model: &MachineModel, count: f64, bytes: f64) -> f64 {
     let work = count * (message_ns(bytes, model) + model.next_line_ns);
     model.hops_ns(1.0, query.pes) + work * model.pes_a_core(query.pes)
 }
 
-/// The model's estimate for the copies of the PEs' own blocks, in nanoseconds.
+/// Returns the model's estimate for the copies of the PEs' own blocks, in nanoseconds.
 #[must_use]
 pub fn own_copy_ns(query: &Query, model: &MachineModel) -> f64 {
     query.bytes as f64 / model.copy_gbps * model.pes_a_core(query.pes)
 }
 
-/// The time of a PE to write the lines of one message and to read those of another.
+/// Returns the time of a PE to write the lines of one message and to read those of another.
 fn message_ns(bytes: f64, model: &MachineModel) -> f64 {
     2.0 * model.later_lines_ns(bytes) + model.overhead_ns
 }

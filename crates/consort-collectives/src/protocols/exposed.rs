@@ -1,5 +1,5 @@
-//! Exposed buffers: a PE lets some peers read one of its buffers, and reads the same buffer of some
-//! peers.
+//! Exposed buffers: a PE lets some peers read one of its buffers, and reads the same buffer of
+//! other peers.
 //!
 //! | | |
 //! | --- | --- |
@@ -38,15 +38,15 @@ impl Exposed {
         Some(Self { span, readers: readers.into_iter().collect(), access })
     }
 
-    /// Exposes `span` to all other PEs, beginning with the next rank, so that no two begin with one
-    /// PE.
+    /// Exposes `span` to all other PEs, beginning with the next rank, so that no two PEs begin with
+    /// the same one.
     #[must_use]
     pub fn to_all(setting: &Setting, span: Span) -> Option<Self> {
         Self::new(setting, span, others(setting.rank, setting.call.pes))
     }
 
-    /// The model's estimate for exposing a buffer and attaching as many peers' buffers, without the
-    /// reading, in nanoseconds.
+    /// Returns the model's estimate for exposing a buffer to all peers and attaching theirs,
+    /// without the reads, in nanoseconds.
     #[must_use]
     pub fn cost_ns(query: &Query, model: &MachineModel) -> f64 {
         Access::cost_ns(query, Direction::Neither, model)
@@ -55,7 +55,7 @@ impl Exposed {
     /// Exposes the buffer to its readers.
     ///
     /// # Errors
-    /// When the job has failed, as in all methods below.
+    /// If the job has failed; also in all methods below.
     #[inline(always)]
     pub async fn expose<F: Messages + Rendezvous>(&self, f: &F) -> Op {
         for &reader in &self.readers {
@@ -64,7 +64,7 @@ impl Exposed {
         Ok(())
     }
 
-    /// Attaches the buffer of a peer, once it may be read.
+    /// Attaches the buffer of a peer once it may be read.
     ///
     /// # Errors
     /// As [`Self::expose`].
@@ -94,7 +94,8 @@ impl Exposed {
         self.access.detach(f, peer, remote)
     }
 
-    /// Attaches the buffers of the first `count` PEs, by rank; `None` for this PE.
+    /// Attaches the buffers of the first `count` PEs and returns them by rank, with `None` for this
+    /// PE.
     ///
     /// # Errors
     /// As [`Self::expose`].
@@ -143,7 +144,7 @@ impl Exposed {
     }
 }
 
-/// A source of blocks, exposed to all other PEs; each gets its block of it.
+/// A source of blocks, exposed to all other PEs; each PE gets its block from it.
 #[derive(Debug)]
 pub struct ExposedBlocks {
     exposed: Exposed,
@@ -152,7 +153,8 @@ pub struct ExposedBlocks {
 }
 
 impl ExposedBlocks {
-    /// Exposes a source of so many blocks, on every PE. `None` if the fabric cannot expose it.
+    /// Exposes a source of `blocks` blocks on every PE. Returns `None` if the fabric cannot expose
+    /// buffers.
     #[must_use]
     pub fn new(setting: &Setting, blocks: u32) -> Option<Self> {
         let bytes = setting.call.bytes;
@@ -160,7 +162,7 @@ impl ExposedBlocks {
         Some(Self { exposed, bytes })
     }
 
-    /// The model's estimate of [`Self::get`], in nanoseconds.
+    /// Returns the model's estimate of [`Self::get`], in nanoseconds.
     #[must_use]
     pub fn cost_ns(query: &Query, model: &MachineModel) -> f64 {
         let (others, bytes) = (f64::from(query.pes) - 1.0, query.bytes as f64);
@@ -169,11 +171,11 @@ impl ExposedBlocks {
         Exposed::cost_ns(query, model) + work * model.pes_a_core(query.pes)
     }
 
-    /// Gets block `index` of each PE's source into the target, in the order of the ranks: copies
-    /// the own one first, then gets the others, from the PE after this one on.
+    /// Gets block `index` of each PE's source into the target, which is in rank order. Copies this
+    /// PE's own block first, then gets the others, beginning with the PE after this one.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     #[inline(always)]
     pub async fn get<F: Messages + Rendezvous>(&self, f: &F, index: u32) -> Op {
         let Self { ref exposed, bytes } = *self;
@@ -190,7 +192,7 @@ impl ExposedBlocks {
     }
 }
 
-/// The other PEs, from the rank after `rank` on, wrapping around.
+/// Returns the other PEs, beginning with the rank after `rank` and wrapping around.
 pub fn others(rank: Rank, pes: u32) -> impl Iterator<Item = Rank> {
     (1..pes).map(move |distance| rank.plus(distance.into(), pes))
 }

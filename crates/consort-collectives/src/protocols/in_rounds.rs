@@ -5,7 +5,7 @@ use consort_fabric::{Candidate, Fabric, MachineModel, Op, Query};
 use super::exchange::Rounds;
 use crate::{Algorithm, Parameter, PlanError, Setting};
 
-/// An algorithm that says which rounds each PE takes part in, and what they cost.
+/// An algorithm that is defined by the rounds of each PE and their cost.
 pub(crate) trait InRounds: 'static {
     /// See [`Algorithm::NAME`].
     const NAME: &'static str;
@@ -16,10 +16,10 @@ pub(crate) trait InRounds: 'static {
     /// See [`Algorithm::REVISION`].
     const REVISION: u32 = 1;
 
-    /// The rounds of one PE. Succeeds on all PEs of a team or on none.
+    /// Returns the rounds of one PE. Succeeds on all PEs of a team or on none.
     ///
     /// # Errors
-    /// When the algorithm cannot serve the setting.
+    /// If the algorithm cannot serve the setting.
     fn rounds(setting: &Setting, candidate: &Candidate) -> Result<Rounds, PlanError>;
 
     /// See [`Algorithm::cost_ns`].

@@ -1,10 +1,10 @@
-//! Relays: a block of each PE goes through message buffers, up or down a k-ary tree. Scatter and
-//! gather by OC-BCAST's scheme.
+//! Relays: one block per PE goes through message buffers, up or down a k-ary tree. Used by scatter
+//! and gather in OC-BCAST's scheme.
 //!
 //! In OC-BCAST chunks go from message buffer to message buffer, and a buffer holds two chunks
-//! (Petrović 2015, section 3.1). Here each chunk belongs to one PE, and only passes through the PEs
-//! between that PE and the root. The PEs below a PE are ordered level by level; in this order the
-//! PEs below each child are in that child's own order. So all PEs identify chunks by counting.
+//! (Petrović 2015, section 3.1). Here each chunk belongs to one PE, and passes only through the PEs
+//! between that PE and the root. The PEs below a PE are ordered level by level. In this order, the
+//! PEs below each child are in that child's own order, so all PEs identify chunks by counting.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Query, Rank, Span, Step};
 
@@ -30,9 +30,9 @@ pub struct Relay {
     steps: Step,
     /// The parent, and this PE's index among its children; `None` at the root.
     pub parent: Option<(Rank, u32)>,
-    /// The PEs below this one, level by level, each with the child on the way to it.
+    /// The PEs below this one, level by level, each with the child on the route to it.
     pub below: Vec<(Rank, Child)>,
-    /// The same for the parent; empty at the root.
+    /// The PEs below the parent, each with the parent's child; empty at the root.
     pub below_parent: Vec<(Rank, Child)>,
 }
 
@@ -46,10 +46,10 @@ pub struct Child {
 }
 
 impl Relay {
-    /// The relay for a setting's blocks.
+    /// Creates the relay for a setting's blocks.
     ///
     /// # Errors
-    /// The reason why there is none.
+    /// The reason why the blocks cannot be relayed.
     pub fn new(setting: &Setting, chunk_bytes: u64, k: u64) -> Result<Self, String> {
         let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
         let (chunk, k) = (usize::try_from(chunk_bytes), u32::try_from(k));
@@ -78,13 +78,13 @@ impl Relay {
         Ok(Self { bytes, chunk, chunks, steps, parent, below, below_parent })
     }
 
-    /// The number of steps of a call.
+    /// Returns the number of steps of a call.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps.into()
     }
 
-    /// The chunks of a block: their indices, offsets and lengths in bytes.
+    /// Returns the chunks of a block: index, offset and length in bytes.
     #[inline(always)]
     pub fn pieces(&self) -> impl Iterator<Item = (Step, usize, usize)> {
         let (bytes, chunk) = (self.bytes, self.chunk);
@@ -92,7 +92,7 @@ impl Relay {
         starts.map(move |(index, at)| (index, at, chunk.min(bytes - at)))
     }
 
-    /// The span in a message buffer of chunk `number` of those that go through it.
+    /// Returns the span in a message buffer of chunk `number` of those that go through it.
     #[inline(always)]
     #[must_use]
     pub const fn buffer(&self, number: Step, bytes: usize) -> Span {
@@ -100,7 +100,7 @@ impl Relay {
     }
 }
 
-/// The PEs below `rank`, level by level, each with the child on the way to it.
+/// Returns the PEs below `rank`, level by level, each with the child on the route to it.
 fn below(shape: Shape, rank: Rank, root: Rank, pes: u32) -> Vec<(Rank, Child)> {
     let children = shape.children_of(rank, root, pes);
     let of_child = |(index, rank)| (rank, Child { rank, index });
@@ -114,7 +114,7 @@ fn below(shape: Shape, rank: Rank, root: Rank, pes: u32) -> Vec<(Rank, Child)> {
     all
 }
 
-/// The model's estimate for a relay, in nanoseconds.
+/// Returns the model's estimate for a relay, in nanoseconds.
 #[must_use]
 pub fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
     let k = candidate.parameter("k").and_then(|k| u32::try_from(k).ok()).unwrap_or(7);
@@ -127,11 +127,11 @@ pub fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f6
     let hop = model.hops_ns(1.0, query.pes);
     let depth = f64::from(Shape::Kary(k).depth(query.pes));
     if model.is_shared(query.pes) {
-        // All PEs' work is done one after the other, and two chunks fill the buffers.
+        // The work of all PEs is done one after the other, and two chunks fill the buffers.
         let work = depth * chunks * (get + model.overhead_ns) / f64::from(model.cores.max(1));
         return work + (depth + (chunks / 2.0).floor()) * hop;
     }
-    // A chunk's place is free again when a PE has been signalled, has got the chunk, and has
+    // The place of a chunk is free again when a PE has been signalled, has got the chunk, and has
     // signalled back.
     let turn = (get.max(copy) + model.overhead_ns).max((get + copy + 2.0 * hop) / 2.0);
     copy + depth * (hop + get) + (chunks - 1.0).max(0.0) * turn + hop

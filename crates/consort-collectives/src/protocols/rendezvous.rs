@@ -9,10 +9,10 @@
 //! | entry Mine | the owner signals its users that it has entered; otherwise they begin at once |
 //! | exit Mine | the users signal the owner that they are done; otherwise it does not wait |
 //!
-//! With mode None no PE waits, and with All a barrier synchronizes. But in a team of two a barrier
-//! is one signal, and the data must synchronize the other direction: downwards the root signals
-//! that it has entered, upwards the other PE signals that it is done. The root is the owner in
-//! these cases.
+//! With mode None no PE waits, and with All a barrier synchronizes. But in a team of two, a barrier
+//! is one signal, and the data must synchronize the other direction: downwards, the root signals
+//! that it has entered; upwards, the other PE signals that it is done. The root is the owner in
+//! both cases.
 
 use consort_fabric::{
     Channel, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span, SyncMode,
@@ -20,18 +20,18 @@ use consort_fabric::{
 
 use crate::{Direction, Setting};
 
-/// The way of access to buffers in a call. Each owner has one buffer, as exposure 0.
+/// The way to access buffers in a call. Each owner has one buffer, as exposure 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Owners expose, users attach and detach.
     Exposes,
     /// Users reach the buffers directly.
     Reaches {
-        /// The channel in which PE 0 signals that it has entered, if needed; other PEs use those
-        /// after it.
+        /// The channel in which PE 0 signals that it has entered, if needed. The other PEs use the
+        /// following channels.
         ready: Option<Channel>,
-        /// The channel in which PE 0 signals that it is done, if needed; other PEs use those after
-        /// it.
+        /// The channel in which PE 0 signals that it is done, if needed. The other PEs use the
+        /// following channels.
         done: Option<Channel>,
     },
 }
@@ -39,7 +39,7 @@ pub enum Access {
 /// The schedule of gathers and scatters that copy blocks directly between callers' buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Rooted {
-    /// The way of access to the root's buffer.
+    /// The way to access the root's buffer.
     pub access: Access,
     /// The root.
     pub root: Rank,
@@ -48,14 +48,15 @@ pub struct Rooted {
 }
 
 impl Rooted {
-    /// For blocks that go from the root or to it. `None` if the fabric cannot expose buffers.
+    /// Creates the schedule for blocks that go from the root or to it. `None` if the fabric cannot
+    /// expose buffers.
     #[must_use]
     pub fn new(setting: &Setting, direction: Direction) -> Option<Self> {
         let access = Access::new(setting, direction)?;
         Some(Self { access, root: setting.call.root, bytes: setting.call.bytes })
     }
 
-    /// The model's estimate, in nanoseconds: concurrent copies of a block.
+    /// Returns the model's estimate for concurrent copies of a block, in nanoseconds.
     #[must_use]
     pub fn cost_ns(query: &Query, direction: Direction, model: &MachineModel) -> f64 {
         let copies = (f64::from(query.pes) - 1.0) / model.cores_of(query.pes);
@@ -70,8 +71,8 @@ fn of(first: Channel, rank: Rank) -> Channel {
 }
 
 impl Access {
-    /// The access for an algorithm whose data moves in this direction: between the root's buffer
-    /// and the other PEs, or between all PEs. `None` if the fabric cannot expose buffers.
+    /// Returns the access for an algorithm whose data moves in this direction: between the root's
+    /// buffer and the other PEs, or between all PEs. `None` if the fabric cannot expose buffers.
     #[must_use]
     pub fn new(setting: &Setting, direction: Direction) -> Option<Self> {
         setting.capabilities.exposes.then_some(())?;
@@ -86,10 +87,10 @@ impl Access {
         })
     }
 
-    /// The owner exposes its buffer to a user.
+    /// Exposes the owner's buffer to a user.
     ///
     /// # Errors
-    /// When the job has failed, as in all methods below.
+    /// If the job has failed; also in all methods below.
     #[inline(always)]
     pub async fn expose<F: Messages + Rendezvous>(self, f: &F, to: Rank, buffer: Span) -> Op {
         match self {
@@ -99,7 +100,7 @@ impl Access {
         }
     }
 
-    /// A user attaches the owner's buffer, whose span it knows.
+    /// Attaches the owner's buffer, whose span the user knows.
     ///
     /// # Errors
     /// See [`Access::expose`].
@@ -124,7 +125,7 @@ impl Access {
         Ok(f.reach(from, buffer))
     }
 
-    /// A user detaches the owner's buffer.
+    /// Detaches the owner's buffer.
     ///
     /// # Errors
     /// See [`Access::expose`].
@@ -142,7 +143,7 @@ impl Access {
         }
     }
 
-    /// The owner waits until its users have detached its buffer, if it must.
+    /// Waits until the users have detached the owner's buffer, if the modes require that.
     ///
     /// # Errors
     /// See [`Access::expose`].
@@ -164,7 +165,7 @@ impl Access {
         }
     }
 
-    /// The model's estimate without the copies, in nanoseconds.
+    /// Returns the model's estimate without the copies, in nanoseconds.
     #[must_use]
     pub fn cost_ns(query: &Query, direction: Direction, model: &MachineModel) -> f64 {
         let others = f64::from(query.pes) - 1.0;
@@ -176,13 +177,14 @@ impl Access {
             let words = signals * (model.overhead_ns * others + model.next_line_ns * more);
             return model.transfer_ns / 2.0 + model.hops_ns(signals, query.pes) + words;
         }
-        // A signal that the buffer is exposed, one that it is detached, and the way to the next
+        // A signal that the buffer is exposed, one that it is detached, and one hop to the next
         // call.
         model.hops_ns(3.0, query.pes) + 2.0 * more * model.next_line_ns
     }
 }
 
-/// Whether owners signal that they have entered, and whether users signal that they are done.
+/// Returns whether owners signal that they have entered, and whether users signal that they are
+/// done.
 fn signalled((entry, exit): (SyncMode, SyncMode), direction: Direction, pes: u32) -> (bool, bool) {
     let is_one_signal = pes == 2 && (entry == SyncMode::All || exit == SyncMode::All);
     (

@@ -1,13 +1,13 @@
-//! Shares: each PE combines a share of all PEs' data, in the callers' own buffers.
+//! Shares: each PE combines its share of all PEs' data, in the callers' own buffers.
 //!
 //! | | |
 //! | --- | --- |
 //! | `attach` | exposes the source and the target to all PEs, and attaches those of all others |
-//! | `blocks` | the blocks of the own share |
-//! | `detach` | detaches all buffers after a fence, and waits until all of the own are detached |
+//! | `blocks` | the blocks of this PE's share |
+//! | `detach` | detaches all buffers after a fence, and waits until all its own are detached |
 //!
-//! In place the target is the source too, and exposed once: a PE alone reads and writes its share
-//! of all buffers.
+//! In place, the target is also the source, and it is exposed once: only one PE reads and writes a
+//! given share of all buffers.
 
 use consort_fabric::{
     CallSpec, Candidate, MachineModel, Op, OperatorClass, Place, Query, Rank, Rendezvous, Span,
@@ -15,14 +15,14 @@ use consort_fabric::{
 
 use crate::Setting;
 
-/// One PE's share, and how it is worked on.
+/// One PE's share, and its division into blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Shares {
     /// Bytes of a source and of a target.
     bytes: usize,
-    /// The buffer with the own contribution.
+    /// The buffer that holds this PE's contribution.
     contribution: Place,
-    /// The own share: its beginning and its end.
+    /// The beginning and the end of this PE's share.
     share: (usize, usize),
     /// Bytes of a block.
     block: usize,
@@ -30,7 +30,7 @@ pub struct Shares {
     pub class: OperatorClass,
 }
 
-/// The buffers of all PEs, by rank; `None` for the own.
+/// The buffers of all PEs, by rank; `None` for this PE.
 #[derive(Debug)]
 pub struct Buffers<R> {
     /// The contributions.
@@ -40,7 +40,7 @@ pub struct Buffers<R> {
 }
 
 impl<R> Buffers<R> {
-    /// The buffers for the results.
+    /// Returns the buffers for the results.
     #[must_use]
     pub fn targets(&self) -> &[Option<R>] {
         self.targets.as_ref().unwrap_or(&self.sources)
@@ -48,10 +48,11 @@ impl<R> Buffers<R> {
 }
 
 impl Shares {
-    /// Shares of about equal length, worked on in blocks of at most `wanted` bytes.
+    /// Creates shares of about equal length, which are processed in blocks of at most `wanted`
+    /// bytes.
     ///
     /// # Errors
-    /// The reason when the fabric cannot expose buffers, or a block would be less than an element.
+    /// If the fabric cannot expose buffers, or a block would be shorter than an element.
     pub fn new(setting: &Setting, wanted: usize) -> Result<Self, &'static str> {
         if !setting.capabilities.exposes {
             return Err("the fabric cannot expose buffers");
@@ -71,14 +72,14 @@ impl Shares {
             bytes,
             contribution: setting.contribution(),
             share: (edge(rank.index()), edge(rank.index() + 1)),
-            // A larger block than a share is the share, whatever was wanted.
+            // A block is at most the share: larger parameters give the same schedule.
             block: (wanted / element * element).min(each.max(element)),
             class,
         })
     }
 
-    /// The model's estimate, in nanoseconds: each byte of a result is read from every other PE, and
-    /// written to every other PE; own bytes are copied.
+    /// Returns the model's estimate, in nanoseconds. Each byte of a result is read from every other
+    /// PE and written to every other PE; this PE's own bytes are copied.
     #[must_use]
     pub fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
@@ -86,30 +87,30 @@ impl Shares {
         let moved = 2.0 * bytes * (pes - 1.0) / model.pull_gbps + bytes / model.copy_gbps;
         let block = candidate.parameter("block_bytes").unwrap_or(16384) as f64;
         let blocks = (bytes / pes / block).ceil().max(1.0);
-        // Puts are complete when their owners have answered.
+        // Puts are complete when their owners have replied.
         let gets = (blocks * (pes - 1.0) + 1.0) * model.get_ns;
         let exposures = 4.0 * (pes - 2.0).max(0.0) * model.next_line_ns;
-        // A signal that the buffers are exposed, one that they are detached, and the way to the
+        // A signal that the buffers are exposed, one that they are detached, and one hop to the
         // next call.
         model.hops_ns(3.0, query.pes) + exposures + gets + moved / cores
     }
 
-    /// Whether results replace contributions.
+    /// Returns whether results replace contributions.
     #[must_use]
     pub fn is_in_place(&self) -> bool {
         self.contribution == Place::Target
     }
 
-    /// The blocks of the own share in the own source.
+    /// Returns the blocks of this PE's share, in its contribution.
     pub fn blocks(&self) -> impl Iterator<Item = Span> + use<> {
         let Self { contribution: place, share: (from, to), block, .. } = *self;
         (from..to).step_by(block).map(move |at| Span { place, at, bytes: block.min(to - at) })
     }
 
-    /// Exposes the own buffers to all other PEs, and attaches theirs.
+    /// Exposes this PE's buffers to all other PEs, and attaches theirs.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     #[inline(always)]
     pub async fn attach<F: Rendezvous>(&self, f: &F) -> Op<Buffers<F::Remote>> {
         let Self { bytes, contribution: place, .. } = *self;
@@ -132,10 +133,10 @@ impl Shares {
         Ok(Buffers { sources, targets })
     }
 
-    /// Detaches all buffers, and waits until the own are detached.
+    /// Detaches all buffers, and waits until this PE's buffers are detached.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     #[inline(always)]
     pub async fn detach<F: Rendezvous>(f: &F, buffers: Buffers<F::Remote>) -> Op {
         f.fence().await?;

@@ -6,8 +6,8 @@
 //! | | sends chunk `i` into buffer `i mod 2` | receives it |
 //! | | | signals that chunk `i` is taken |
 //!
-//! A message of at most two chunks needs no such signals. A pipeline results when a PE forwards
-//! chunk `i` before chunk `i + 1` has arrived (double buffering as in OC-BCAST; Petrović 2015,
+//! A message of at most two chunks needs no such signals. If a PE forwards chunk `i` before chunk
+//! `i + 1` has arrived, the result is a pipeline (double buffering as in OC-BCAST; Petrović 2015,
 //! section 3.1.1).
 
 use consort_fabric::{Channel, Rank, Step};
@@ -22,8 +22,8 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Divides `total` bytes into chunks of at most `wanted` bytes, each of whole elements, such
-    /// that the buffers of an edge fit into `room` lines. `None` if not even one element fits.
+    /// Divides `total` bytes into chunks of at most `wanted` bytes, each of whole elements, so that
+    /// the buffers of an edge fit into `room` lines. `None` if not even one element fits.
     #[must_use]
     pub fn new(total: usize, element: usize, wanted: usize, room: u32) -> Option<Self> {
         let lines = Channel::count_for;
@@ -41,19 +41,19 @@ impl Chunks {
         Some(Self { total, chunk, count, lines: u32::try_from(lines).ok()? })
     }
 
-    /// The number of lines of one edge's buffers.
+    /// Returns the number of lines of one edge's buffers.
     #[must_use]
     pub const fn lines_per_edge(&self) -> u32 {
         if self.count == 1 { self.lines } else { 2 * self.lines }
     }
 
-    /// The number of chunks, at least 1.
+    /// Returns the number of chunks, at least 1.
     #[must_use]
     pub const fn count(&self) -> u32 {
         self.count
     }
 
-    /// Offset and length of chunk `index`, in bytes.
+    /// Returns the offset and length of chunk `index`, in bytes.
     #[inline(always)]
     #[must_use]
     pub fn range(&self, index: u32) -> (usize, usize) {
@@ -64,28 +64,28 @@ impl Chunks {
         (at, self.chunk.min(self.total - at))
     }
 
-    /// The chunk that must be taken before chunk `index` is sent.
+    /// Returns the chunk that must be taken before chunk `index` is sent.
     #[inline(always)]
     #[must_use]
     pub const fn awaits(&self, index: Step) -> Option<Step> {
         index.checked_sub(2)
     }
 
-    /// Whether the sender waits for the signal that chunk `index` is taken.
+    /// Returns whether the sender waits for the signal that chunk `index` is taken.
     #[inline(always)]
     #[must_use]
     pub const fn is_awaited(&self, index: Step) -> bool {
         index + 2 < self.count
     }
 
-    /// The largest chunk, in bytes.
+    /// Returns the length of the largest chunk, in bytes.
     #[must_use]
     pub const fn chunk_bytes(&self) -> usize {
         self.chunk
     }
 }
 
-/// One direction between two PEs, as one of its ends sees it.
+/// One direction between two PEs, as seen from one end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// The PE at the other end.
@@ -97,7 +97,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// The first line of the buffer for chunk `index`.
+    /// Returns the first line of the buffer for chunk `index`.
     #[inline(always)]
     #[must_use]
     pub fn buffer(&self, chunks: &Chunks, index: Step) -> Channel {

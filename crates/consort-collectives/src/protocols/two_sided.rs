@@ -11,7 +11,7 @@
 //! | | sets the sender's flag |
 //!
 //! Both are synchronous: a send ends when the receiver has the message. So PEs that all send first
-//! wait for each other for ever, and an algorithm has its PEs send and receive in turns.
+//! wait for each other forever; an algorithm must make its PEs send and receive in turn.
 //!
 //! Cost of a piece: a copy into the buffer, a get out of it, and two signals, one after the other.
 
@@ -21,19 +21,19 @@ use crate::Setting;
 
 /// The flags of messages between all PEs of a call, and the size of their pieces.
 ///
-/// Each PE has a flag for every peer that sends to it, and one for every peer that takes what it
-/// has sent. Messages between the same PEs are numbered by the steps of their pieces.
+/// Each PE has a flag for every peer that sends to it, and one for every peer that receives from
+/// it. Messages between the same PEs are numbered by the steps of their pieces.
 #[derive(Clone, Copy, Debug)]
 pub struct TwoSided {
     piece: usize,
-    /// The flag of PE 0 as a sender, and as a receiver; those of other PEs follow.
+    /// The flags of PE 0 as a sender and as a receiver; those of the other PEs follow.
     sent: Channel,
     taken: Channel,
 }
 
 impl TwoSided {
-    /// The flags number `lane` of a call, and pieces that fill the message buffer. `None` if there
-    /// is no buffer, or the inbox is too small.
+    /// Returns set number `lane` of the flags of a call, and pieces that fill the message buffer.
+    /// `None` if there is no buffer, or the inbox is too small.
     #[must_use]
     pub fn new(setting: &Setting, lane: u32) -> Option<Self> {
         let (pes, piece) = (setting.call.pes, setting.capabilities.buffer_bytes);
@@ -46,13 +46,13 @@ impl TwoSided {
         })
     }
 
-    /// The number of pieces of a message: at least one. `None` if they cannot be counted.
+    /// Returns the number of pieces of a message, at least one. `None` if they cannot be counted.
     #[must_use]
     pub fn pieces(&self, bytes: usize) -> Option<Step> {
         Step::try_from(bytes.div_ceil(self.piece).max(1)).ok()
     }
 
-    /// The pieces of a message, each with its step.
+    /// Returns the pieces of a message, each with its step.
     fn cut(self, first: Step, message: Span) -> impl Iterator<Item = (Step, Span)> {
         let starts = (0..message.bytes.max(1)).step_by(self.piece);
         (first..).zip(starts).map(move |(step, start)| {
@@ -61,10 +61,10 @@ impl TwoSided {
         })
     }
 
-    /// Sends a message whose first piece has this step, and waits until it is received.
+    /// Sends a message whose first piece has step `first`, and waits until it is received.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     #[inline(always)]
     pub async fn send<F: Messages + Rma>(self, f: &F, to: Rank, first: Step, source: Span) -> Op {
         for (step, piece) in self.cut(first, source) {
@@ -75,10 +75,10 @@ impl TwoSided {
         Ok(())
     }
 
-    /// Receives a message whose first piece has this step; it is as long as `target`.
+    /// Receives a message of the length of `target` whose first piece has step `first`.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     #[inline(always)]
     pub async fn receive<F: Messages + Rma>(
         self,
@@ -96,14 +96,14 @@ impl TwoSided {
         Ok(())
     }
 
-    /// The model's estimate for a message, in nanoseconds.
+    /// Returns the model's estimate for a message, in nanoseconds.
     #[must_use]
     pub fn cost_ns(query: &Query, bytes: f64, model: &MachineModel) -> f64 {
         bytes / model.copy_gbps + model.pulled_ns(bytes, 1.0) + model.hops_ns(2.0, query.pes)
     }
 }
 
-/// A PE's flag among those of all PEs.
+/// Returns a PE's flag among those of all PEs.
 fn of(first: Channel, rank: Rank) -> Channel {
     let channel = Channel::new(first.index() + rank.0);
     if first.is_second() { channel.second() } else { channel }

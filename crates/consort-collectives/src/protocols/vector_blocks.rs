@@ -1,10 +1,10 @@
 //! Blocks of any lengths, copied between the callers' buffers: the basis of vector variants.
 //!
-//! A PE alone knows the places and lengths of its blocks, so it exposes each block separately: the
-//! rendezvous of the GASNet collectives (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.3.2).
-//! The PE that attaches a block passes the length that it expects; the job fails if the two lengths
-//! differ. An empty block is exposed as well, since a PE that expects a longer one would wait
-//! forever.
+//! Only a PE itself knows the places and lengths of its blocks, so it exposes each block
+//! separately: the rendezvous of the GASNet collectives (Nishtala, Zheng, Hargrove and Yelick 2011,
+//! section 3.3.2). The PE that attaches a block passes the length that it expects, and the job
+//! fails if the two lengths differ. An empty block is exposed too, because a PE that expects a
+//! longer one would wait forever.
 //!
 //! A plan thus does not depend on lengths, and serves calls with any lengths.
 
@@ -13,13 +13,14 @@ use consort_fabric::{Capabilities, Local, MachineModel, Op, Place, Query, Rank, 
 use super::{exposed::others, rendezvous::Access};
 use crate::Direction;
 
-/// Whether a fabric can copy such blocks.
+/// Returns whether a fabric can copy such blocks.
 #[must_use]
 pub const fn serves(capabilities: &Capabilities) -> bool {
     capabilities.exposes
 }
 
-/// The model's estimate if a PE copies `copies` blocks of the query's length, in nanoseconds.
+/// Returns the model's estimate if a PE copies `copies` blocks of the query's length, in
+/// nanoseconds.
 #[must_use]
 pub fn cost_ns(query: &Query, copies: f64, model: &MachineModel) -> f64 {
     let bytes = query.bytes as f64;
@@ -34,7 +35,8 @@ pub fn cost_ns(query: &Query, copies: f64, model: &MachineModel) -> f64 {
 /// Copies blocks from every PE's source to every PE's target.
 ///
 /// # Errors
-/// When the job has failed, as it does if PEs disagree on a length; also in the functions below.
+/// If the job has failed, which includes PEs that disagree on a length; also in the functions
+/// below.
 #[inline(always)]
 pub async fn all_to_all<F: Rendezvous>(f: &F) -> Op {
     let peers = || others(f.rank(), f.size());
@@ -75,7 +77,7 @@ pub async fn all_to_one<F: Rendezvous>(f: &F, root: Rank) -> Op {
         let remote = f.attach(root, 0).await?;
         f.check_length(&remote, own.bytes).await?;
         f.put(&remote, 0, own).await?;
-        // Completion may be signalled by a barrier that counts, which a fence does not order.
+        // A counting barrier may signal the completion, and a fence does not order counting.
         f.quiet().await?;
         return f.detach(remote).await;
     }
@@ -98,7 +100,7 @@ async fn get<F: Rendezvous>(f: &F, peer: Rank) -> Op {
     f.detach(remote).await
 }
 
-/// The block from a PE to itself.
+/// Returns the block from a PE to itself.
 fn own<F: Local>(f: &F, place: Place) -> Span {
     f.vector_block(place, f.rank().0)
 }

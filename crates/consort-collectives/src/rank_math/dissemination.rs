@@ -6,14 +6,14 @@
 
 use consort_fabric::Rank;
 
-/// One round: the PEs that a PE signals. It waits for as many signals.
+/// One round: the PEs that a PE signals. It waits for the same number of signals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Round {
-    /// The PEs that it signals, in the order of their digits.
+    /// The PEs that it signals, ordered by digit.
     pub to: Vec<Rank>,
 }
 
-/// The rounds of PE `rank` among `pes`, for a radix of at least 2.
+/// Returns the rounds of PE `rank` among `pes`, for a radix of at least 2.
 #[must_use]
 pub fn rounds(rank: Rank, pes: u32, radix: u32) -> Vec<Round> {
     let round = |power| {
@@ -24,13 +24,13 @@ pub fn rounds(rank: Rank, pes: u32, radix: u32) -> Vec<Round> {
     powers(pes, radix).map(round).collect()
 }
 
-/// The number of rounds among `pes`, for a radix of at least 2.
+/// Returns the number of rounds among `pes`, for a radix of at least 2.
 #[must_use]
 pub fn round_count(pes: u32, radix: u32) -> usize {
     powers(pes, radix).count()
 }
 
-/// The powers of the radix below the number of PEs: one for each round.
+/// Returns the powers of the radix below the number of PEs, one per round.
 fn powers(pes: u32, radix: u32) -> impl Iterator<Item = u64> {
     let powers = std::iter::successors(Some(1), move |power| Some(power * u64::from(radix)));
     powers.take_while(move |&power| power < u64::from(pes))

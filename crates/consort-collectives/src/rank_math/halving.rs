@@ -1,25 +1,26 @@
-//! Recursive halving: the owner of a range of nodes sends its second half to the first node there,
-//! until each node owns only itself.
+//! Recursive halving: the owner of a range of nodes sends the second half to that half's first
+//! node, until each node owns only itself.
 //!
-//! Nodes are *relative* ranks, counted from the root. An owner of `n` nodes sends on `floor(n / 2)`
-//! of them, so `ceil(log2 P)` rounds suffice (the binomial tree of Petrović 2015, section 3.3.2).
+//! Nodes are *relative* ranks, counted from the root. An owner of `n` nodes sends `floor(n / 2)` of
+//! them, so `ceil(log2 P)` rounds suffice (the binomial tree of Petrović 2015, section 3.3.2).
 
 use std::ops::Range;
 
 use consort_fabric::Rank;
 
-/// The range that one PE receives, and the ranges that it sends on.
+/// The range that one PE receives, and the ranges that it sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Half {
-    /// The PE that sends it its range, and its index among that PE's children; `None` at the root.
+    /// The PE that sends the range, and this PE's index among its children; `None` at the root.
     pub parent: Option<(Rank, u32)>,
-    /// The nodes that it owns at first; the first of them is itself.
+    /// The nodes that this PE owns at first; the first of them is itself.
     pub range: Range<u32>,
-    /// The PEs to which it sends the second half of its rest, and the nodes of these halves.
+    /// The PEs to which it sends the second half of its remaining range, and the nodes of each
+    /// half.
     pub children: Vec<(Rank, Range<u32>)>,
 }
 
-/// The ranges of `rank` among `pes` PEs. At first the root owns all nodes.
+/// Returns the ranges of `rank` among `pes` PEs. At first the root owns all nodes.
 #[must_use]
 pub fn half(rank: Rank, root: Rank, pes: u32) -> Half {
     let relative = (rank.0 + pes - root.0) % pes;
@@ -46,7 +47,7 @@ pub fn half(rank: Rank, root: Rank, pes: u32) -> Half {
     Half { parent, range, children }
 }
 
-/// The number of rounds, which is also the largest number of children of a PE.
+/// Returns the number of rounds, which is also the largest number of children of a PE.
 #[must_use]
 pub const fn rounds(pes: u32) -> u32 {
     pes.next_power_of_two().ilog2()

@@ -1,4 +1,4 @@
-//! Slices of a message, one for each node, and the ring in which all nodes come to have all slices.
+//! Slices of a message, one per node, and the ring in which every node obtains all slices.
 //!
 //! Nodes are *relative* ranks, counted from the root. In round `r` node `i` sends slice `i + r` to
 //! its left neighbour, node `i - 1`, and receives slice `i + 1 + r` from its right one. The root
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use consort_fabric::Rank;
 
-/// The slices of a message, as one PE sees them.
+/// The slices of a message, as seen by one PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slices {
     bytes: usize,
@@ -19,7 +19,7 @@ pub struct Slices {
 }
 
 impl Slices {
-    /// The slices of a message of `bytes` of the root, for `rank`.
+    /// Creates the slices of a message of `bytes` bytes from the root, for `rank`.
     #[must_use]
     pub fn new(bytes: usize, rank: Rank, root: Rank, pes: u32) -> Self {
         // Whole words, so that lines hold whole words.
@@ -27,21 +27,21 @@ impl Slices {
         Self { bytes, slice, pes, node: (rank.0 + pes - root.0) % pes }
     }
 
-    /// The bytes of the longest slice.
+    /// Returns the length of the longest slice, in bytes.
     #[must_use]
     pub const fn longest(&self) -> usize {
         self.slice
     }
 
-    /// Offset and length of the slices of a range of nodes.
+    /// Returns the offset and length of the slices of a range of nodes.
     #[must_use]
     pub fn of(&self, nodes: &Range<u32>) -> (usize, usize) {
         let start = |node: u32| self.bytes.min(node as usize * self.slice);
         (start(nodes.start), start(nodes.end) - start(nodes.start))
     }
 
-    /// Offset in the message and length of the part `at..at + len` of the slice that comes so many
-    /// nodes after this one.
+    /// Returns the offset in the message and the length of the part `at..at + len` of the slice
+    /// `after` nodes after this one.
     #[inline(always)]
     #[must_use]
     pub fn part(&self, after: u32, at: usize, len: usize) -> (usize, usize) {
@@ -50,20 +50,20 @@ impl Slices {
         (start, end - start)
     }
 
-    /// The PE on the left, unless it has all slices.
+    /// Returns the PE on the left, unless it has all slices.
     #[must_use]
     pub fn left(&self, rank: Rank) -> Option<Rank> {
         (self.node != 1 && self.pes > 1).then(|| rank.plus(u64::from(self.pes) - 1, self.pes))
     }
 
-    /// The PE on the right, unless this one has all slices.
+    /// Returns the PE on the right, unless this PE has all slices.
     #[must_use]
     pub fn right(&self, rank: Rank) -> Option<Rank> {
         (self.node != 0).then(|| rank.plus(1, self.pes))
     }
 
-    /// Whether this PE sends before it receives: every second one does, so that half of the PEs
-    /// send at a time where a send waits for its receiver.
+    /// Returns whether this PE sends before it receives. Every second PE does, so that half of the
+    /// PEs send at a time if a send waits for its receiver.
     #[inline(always)]
     #[must_use]
     pub const fn sends_first(&self) -> bool {
@@ -87,7 +87,7 @@ mod tests {
                         assert_eq!(slices.part(0, 0, slices.longest()), own);
                         assert_eq!(slices.right(rank).is_none(), rank == root);
                         assert_eq!(slices.left(rank).is_none(), slices.node == 1 || pes == 1);
-                        // What it receives in a round is what its right neighbour sends.
+                        // It receives in each round what its right neighbour sends.
                         if let Some(right) = slices.right(rank) {
                             let other = Slices::new(bytes, right, root, pes);
                             let whole = |of: &Slices, after| of.part(after, 0, of.longest());

@@ -2,7 +2,7 @@
 //!
 //! A subtree of a k-nomial tree is a range of nodes, which are ranks relative to the root (Nishtala
 //! and Yelick 2009, section 2.2, for the trees; Barnett et al. 1994, for the binomial one as a
-//! scatter). So its blocks are contiguous, or in two parts where ranks wrap around.
+//! scatter). So its blocks are contiguous, or in two parts if ranks wrap around.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::Setting;
 /// A PE's subtree of a k-nomial tree, and its neighbours in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subtree {
-    /// The nodes of the subtree; the PE's own is the first.
+    /// The nodes of the subtree; the first one is this PE's.
     pub nodes: Range<u32>,
     /// The parent, and this PE's index among its children; `None` at the root.
     pub parent: Option<(Rank, u32)>,
@@ -23,10 +23,10 @@ pub struct Subtree {
 }
 
 impl Subtree {
-    /// The subtree of `rank` in the flat or k-nomial tree of `pes` PEs from `root` on.
+    /// Returns the subtree of `rank` in the flat or k-nomial tree of `pes` PEs rooted at `root`.
     ///
     /// # Panics
-    /// When subtrees of this shape are not ranges of nodes.
+    /// If subtrees of this shape are not ranges of nodes.
     #[must_use]
     pub fn of(rank: Rank, root: Rank, pes: u32, shape: Shape) -> Self {
         let radix = match shape {
@@ -47,8 +47,8 @@ impl Subtree {
         Self { nodes, parent: node.parent, children }
     }
 
-    /// The spans of the blocks of some nodes. In scratch memory blocks are in the order of the
-    /// nodes; in the root's buffer they are in the order of the ranks.
+    /// Returns the spans of the blocks of some nodes. Blocks are in node order in scratch memory,
+    /// and in rank order in the root's buffer.
     #[must_use]
     pub fn blocks(&self, setting: &Setting, nodes: Range<u32>, place: Place) -> Vec<Span> {
         let Setting { call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
@@ -66,7 +66,6 @@ impl Subtree {
     }
 }
 
-/// The end of a node's subtree.
 fn end(node: u32, pes: u32, radix: u32) -> u32 {
     if node == 0 || radix == 1 {
         return pes;
@@ -78,14 +77,14 @@ fn end(node: u32, pes: u32, radix: u32) -> u32 {
     pes.min(node.saturating_add(power))
 }
 
-/// The size of the largest subtree other than the whole tree.
+/// Returns the size of the largest subtree other than the whole tree.
 #[must_use]
 pub fn largest(pes: u32, shape: Shape) -> u32 {
     let children = Subtree::of(Rank(0), Rank(0), pes, shape).children;
     children.iter().map(|(_, nodes)| nodes.end - nodes.start).max().unwrap_or(0)
 }
 
-/// The model's estimate for a scatter down, or a gather up, a tree, in nanoseconds.
+/// Returns the model's estimate for a scatter down a tree or a gather up a tree, in nanoseconds.
 #[must_use]
 pub fn cost_ns(shape: Shape, query: &Query, model: &MachineModel) -> f64 {
     let bytes = query.bytes as f64;
@@ -94,7 +93,7 @@ pub fn cost_ns(shape: Shape, query: &Query, model: &MachineModel) -> f64 {
     let others = f64::from(query.pes) - 1.0;
     let pass = lines_ns(others) + fan * model.overhead_ns;
     let hops = model.hops_ns(depth, query.pes);
-    // Each level forwards what is left, less and less.
+    // Each level forwards the remaining blocks, which become fewer and fewer.
     let largest = f64::from(largest(query.pes, shape));
     let inner =
         if largest > 1.0 { lines_ns(largest) + largest * bytes / model.copy_gbps } else { 0.0 };

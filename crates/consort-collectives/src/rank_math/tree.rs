@@ -1,9 +1,9 @@
 //! Trees over the ranks of a team: flat, chain, k-nomial and k-ary.
 //!
-//! Nodes are *relative* ranks, counted from the root. A k-nomial tree writes a node in base `k`:
-//! its parent clears the lowest digit that is not 0, and its children set one digit below that. So
-//! each subtree is a range of consecutive nodes, by which a reduction can keep the order of the
-//! ranks. Radix 1 is the chain (Nishtala and Yelick 2009, section 2.2).
+//! Nodes are *relative* ranks, counted from the root. In a k-nomial tree, write a node in base `k`:
+//! its parent clears the lowest nonzero digit, and its children set one digit below that. So each
+//! subtree is a range of consecutive nodes, which allows a reduction to combine in rank order.
+//! Radix 1 is the chain (Nishtala and Yelick 2009, section 2.2).
 
 use consort_fabric::Rank;
 
@@ -14,11 +14,11 @@ pub enum Shape {
     Flat,
     /// k-nomial of this radix, at least 1.
     Knomial(u32),
-    /// Node `i` has children `k i + 1 ..= k i + k`, for this k, at least 1.
+    /// Node `i` has children `k i + 1 ..= k i + k`; `k` is at least 1.
     Kary(u32),
 }
 
-/// Parent and children of one PE, children in ascending order of their relative ranks.
+/// Parent and children of one PE, with the children in ascending order of their relative ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     /// The parent, and this node's index among its children; `None` at the root.
@@ -27,7 +27,7 @@ pub struct Node {
     pub children: Vec<Rank>,
 }
 
-/// The PEs that a PE notifies when data has arrived, where notifications spread apart from the
+/// The PEs that a PE notifies when data has arrived, if notifications take other routes than the
 /// data.
 ///
 /// A parent and its children, in their order, are the nodes of a binary tree: the parent notifies
@@ -37,12 +37,12 @@ pub struct Node {
 pub struct Notified {
     /// Children of the same parent, to be notified of the parent's data.
     pub siblings: Vec<Rank>,
-    /// Own children, to be notified of the own data.
+    /// This PE's children, to be notified of its own data.
     pub children: Vec<Rank>,
 }
 
 impl Shape {
-    /// The PEs that `rank` notifies in the tree of `pes` PEs rooted at `root`.
+    /// Returns the PEs that `rank` notifies in the tree of `pes` PEs rooted at `root`.
     #[must_use]
     pub fn notified(self, rank: Rank, root: Rank, pes: u32) -> Notified {
         let told = |place: usize, family: &[Rank]| -> Vec<Rank> {
@@ -55,7 +55,7 @@ impl Shape {
         Notified { siblings, children: told(0, &children) }
     }
 
-    /// The neighbours of `rank` in the tree of `pes` PEs rooted at `root`.
+    /// Returns the neighbours of `rank` in the tree of `pes` PEs rooted at `root`.
     #[must_use]
     pub fn node(self, rank: Rank, root: Rank, pes: u32) -> Node {
         let relative = (rank.0 + pes - root.0) % pes;
@@ -68,7 +68,8 @@ impl Shape {
         Node { parent, children: self.children_of(rank, root, pes) }
     }
 
-    /// The children of `rank` in the tree of `pes` PEs rooted at `root`, as in [`Shape::node`].
+    /// Returns the children of `rank` in the tree of `pes` PEs rooted at `root`, as in
+    /// [`Shape::node`].
     #[must_use]
     pub fn children_of(self, rank: Rank, root: Rank, pes: u32) -> Vec<Rank> {
         let relative = (rank.0 + pes - root.0) % pes;
@@ -76,7 +77,7 @@ impl Shape {
         self.children(relative, pes).into_iter().map(absolute).collect()
     }
 
-    /// The largest number of children of a node.
+    /// Returns the largest number of children of a node.
     #[must_use]
     pub fn fan(self, pes: u32) -> u32 {
         match self {
@@ -87,7 +88,7 @@ impl Shape {
         }
     }
 
-    /// The number of edges from the root to the furthest node.
+    /// Returns the number of edges from the root to the furthest node.
     #[must_use]
     pub fn depth(self, pes: u32) -> u32 {
         match self {
@@ -115,7 +116,7 @@ impl Shape {
         }
     }
 
-    /// The number of edges from PE 0, which is the root, to a PE.
+    /// Returns the number of edges from PE 0, which is the root, to a PE.
     #[must_use]
     pub fn depth_of(self, rank: Rank, pes: u32) -> u32 {
         let up = |&node: &u32| self.parent(node);

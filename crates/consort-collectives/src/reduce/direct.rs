@@ -7,14 +7,14 @@
 //!
 //! Protocol:
 //! 1. each PE exposes its source to the root (exposure 0), and leaves when it is detached;
-//! 2. the root, for each block, combines the contributions in the order of the ranks;
+//! 2. the root combines the contributions to each block in rank order;
 //! 3. the root detaches all sources.
 //!
 //! In symmetric memory, PEs that may leave early (exit None) expose nothing: with entry Mine they
-//! signal that they have entered, and leave. Without mode Mine there are no signals at all. When
-//! the root has entered, data may move (entry None), or all PEs have entered (entry All). PEs leave
-//! at once (exit None), or wait for all in a barrier (exit All). (In a team of two a barrier is one
-//! signal, so the signals of the other modes are needed.)
+//! signal that they have entered, and leave. Without mode Mine there are no signals at all. Once
+//! the root has entered, data may move, because of entry None or because all PEs have entered
+//! (entry All). PEs leave at once (exit None), or wait for all in a barrier (exit All). (In a team
+//! of two, a barrier is one signal, so the signals of the other modes are needed.)
 //!
 //! Cost: `P - 1` passes over the message at the root, two transfers.
 
@@ -35,8 +35,8 @@ pub struct Schedule {
     bytes: usize,
     block: usize,
     class: OperatorClass,
-    /// If the root reaches the sources directly: the channels in which PEs signal it that they have
-    /// entered, by rank; `None` as an entry if it need not wait.
+    /// If the root reaches the sources directly: the channels in which PEs signal that they have
+    /// entered, by rank. An entry is `None` if the root need not wait.
     here: Option<Box<[Option<Channel>]>>,
 }
 
@@ -55,7 +55,7 @@ impl Algorithm for Direct {
         let wanted = usize::try_from(Self::parameter(candidate, 0)?).unwrap_or(usize::MAX);
         let element = setting.call.element_bytes.max(1);
         let SyncModes { entry, exit } = setting.call.sync;
-        // In a team of two the barriers do not signal the root that the other PE has entered.
+        // In a team of two, the barriers do not signal the root that the other PE has entered.
         let has_barrier = entry == SyncMode::All || exit == SyncMode::All;
         let waits = entry == SyncMode::Mine || (setting.call.pes == 2 && has_barrier);
         let may_reach =
@@ -66,7 +66,7 @@ impl Algorithm for Direct {
         Ok(Schedule {
             root: setting.call.root,
             bytes: setting.call.bytes,
-            // A larger block than all is all, whatever the parameter.
+            // A block is at most all of the data: larger parameters give the same schedule.
             block: ((wanted / element).max(1) * element).min(setting.call.bytes.max(element)),
             class: setting.call.class,
             here,
@@ -83,7 +83,7 @@ impl Algorithm for Direct {
         let combining = passes * bytes / model.pull_gbps + again + blocks;
         let said = query.sync.entry == SyncMode::Mine || query.sync.exit == SyncMode::Mine;
         if query.symmetric && !said && (query.pes > 2 || query.sync == SyncModes::LOOSE) {
-            // Measured between two PEs: the cost besides the combining, for the fences and turns of
+            // Measured between two PEs: the cost apart from combining, for the fences and turns of
             // a call.
             return model.transfer_ns / 2.0 + combining;
         }
@@ -92,7 +92,7 @@ impl Algorithm for Direct {
         }
         // Every PE exposes its buffer to the root, which detaches it.
         let exposures = 2.0 * (passes - 1.0).max(0.0) * model.next_line_ns;
-        // A signal that the buffer is exposed, one that it is detached, and the way to the next
+        // A signal that the buffer is exposed, one that it is detached, and one hop to the next
         // call.
         model.hops_ns(3.0, query.pes) + exposures + combining
     }
@@ -138,10 +138,10 @@ impl Algorithm for Direct {
     }
 }
 
-/// Combines all contributions in the order of the ranks, and stores the result in `sum`. The entry
-/// without a remote is the own contribution, `own`; all others are at the same offset. If the
-/// operator commutes, the first two contributions may be exchanged, so that the own one need not be
-/// read again.
+/// Combines all contributions in rank order, and stores the result in `sum`. The entry without a
+/// remote is this PE's contribution, `own`; all others are at the same offset. If the operator
+/// commutes, the first two contributions may be exchanged, so that this PE's contribution need not
+/// be read again.
 #[inline(always)]
 pub(crate) async fn combine_in_order<F: Rma>(
     f: &F,

@@ -5,15 +5,15 @@
 //! 2.2 and 4.1). Along a chain all PEs work at once, chunk by chunk, and no PE has more than one
 //! child: the best tree for a row of Loose reductions.
 //!
-//! Protocol, for each chunk: combine the data of the children before this PE, the own contribution,
-//! and the data of the children after it, in this order; send the result to the parent, or keep it
-//! at the root (`protocols/stream`).
+//! Protocol, for each chunk: combine the data of the children before this PE, this PE's
+//! contribution, and the data of the children after it, in this order; send the result to the
+//! parent, or keep it at the root (`protocols/stream`).
 //!
 //! **Order.** A subtree of a k-nomial tree is a range of ranks relative to its root. If the
 //! operator is not commutative and the root is not PE 0, the tree is rooted at PE 0, which then
-//! sends the result to the root. The root then waits for each chunk of the result before it goes
-//! on, so chunks do not follow each other closely. A flat tree, and so any tree of two PEs, keeps
-//! the order whatever its root.
+//! sends the result to the root. The root waits for each chunk of the result before it continues,
+//! so chunks do not follow each other closely. A flat tree, and so any tree of two PEs, keeps the
+//! order whatever its root.
 //!
 //! Cost: `P - 1` messages. Combinations at the root: `(k - 1) log_k P`; `P - 1` in a flat tree. In
 //! a chain, `P - 1` chunks fill the pipeline, and then one message passes.
@@ -53,7 +53,7 @@ enum Input {
     Child(Edge),
 }
 
-/// The schedule of a PE that handles one message only, without loops.
+/// The schedule of a PE that handles one message only. It needs no loops.
 #[derive(Debug)]
 enum Only {
     /// A leaf sends its contribution.
@@ -70,14 +70,14 @@ pub struct Schedule {
     chunks: Chunks,
     inputs: Box<[Input]>,
     parent: Option<Edge>,
-    /// The edge from the tree's root, at a root that is not the tree's root.
+    /// The edge from the tree's root to the call's root, if these differ.
     result: Option<Edge>,
-    /// Whether this PE's combination is the result, and stays here.
+    /// Whether this PE's combination is the result and stays here.
     keeps: bool,
 }
 
-/// One chunk's way through a PE. No future of its own, so that a call of one chunk has none around
-/// it: between two PEs that would take some 60 instructions more.
+/// Moves one chunk through a PE. This is not a future, so that a call of one chunk has no future
+/// around it: between two PEs that would take about 60 more instructions.
 macro_rules! pass {
     ($schedule:expr, $f:expr, $index:expr) => {
         let Schedule { chunks, inputs, parent, result, keeps, .. } = $schedule;
@@ -122,7 +122,7 @@ macro_rules! pass {
 }
 
 impl Schedule {
-    /// `None` if the inbox or the scratch memory is too small.
+    /// Returns the schedule, or `None` if the inbox or the scratch memory is too small.
     pub(crate) fn new(setting: &Setting, shape: Shape, chunk_bytes: usize) -> Option<Self> {
         let Setting { rank, call: CallSpec { root, pes, .. }, .. } = *setting;
         let ordered = setting.call.class == OperatorClass::Ordered;
@@ -130,8 +130,8 @@ impl Schedule {
         let is_flat = shape == Shape::Flat || pes == 2;
         let top = if ordered && !is_flat { Rank(0) } else { root };
         let fan = shape.fan(pes);
-        // Channels: one for the parent's signals that a chunk is taken; the buffers of each child;
-        // and those of the result, which arrives like another child's data.
+        // Channels: one for the parent's signals that a chunk is taken, the buffers of each child,
+        // and those of the result, which arrives like the data of another child.
         let room = setting.lines().checked_sub(1)? / (fan + 1);
         let chunks =
             Chunks::new(setting.call.bytes, setting.call.element_bytes, chunk_bytes, room)?;
@@ -173,12 +173,11 @@ impl Schedule {
         Some(Self { only, exchange, chunks, inputs: inputs.into(), parent, keeps, result })
     }
 
-    /// The chunks of the message.
     pub(crate) const fn chunks(&self) -> Chunks {
         self.chunks
     }
 
-    /// One chunk's way through this PE.
+    /// Moves one chunk through this PE.
     #[inline(always)]
     pub(crate) async fn chunk<F: Messages>(&self, f: &F, index: u32) -> Op {
         pass!(self, f, index);
@@ -186,7 +185,7 @@ impl Schedule {
     }
 }
 
-/// The model's estimate for a reduction over a tree, in nanoseconds.
+/// Returns the model's estimate for a reduction over a tree, in nanoseconds.
 pub(crate) fn cost_ns(
     shape: Shape,
     chunk_bytes: usize,
@@ -199,7 +198,7 @@ pub(crate) fn cost_ns(
     let pass = (model.lines_ns(bytes) + bytes / model.copy_gbps) * fan.max(1.0);
     let depth = f64::from(shape.depth(query.pes));
     if model.is_shared(query.pes) {
-        // All PEs' work is done one after the other, and two chunks fill the buffers.
+        // The work of all PEs is done one after the other, and two chunks fill the buffers.
         let work = pass * model.pes_a_core(query.pes);
         let turns = (bytes / chunk.max(1.0) / 2.0).floor();
         return work + (depth + turns) * model.hops_ns(1.0, query.pes);

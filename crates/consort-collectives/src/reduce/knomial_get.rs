@@ -1,30 +1,29 @@
 //! Reduction up a k-nomial tree, where parents get from their children's message buffers.
 //!
-//! Idea: a PE combines in its own buffer, and its parent reads that buffer in the same pass in
-//! which it combines: no message is copied in between. Radix 1 is the chain, where a PE combines
-//! its own contribution with its child's result in one pass. In other trees it first copies its
-//! contribution, while it would wait for its children. Source: Nishtala and Yelick 2009, sections
-//! 2.2 and 4; and the reverse of OC-BCAST (Petrović 2015, whose conclusion leaves this open): a
-//! message longer than the buffer goes up in chunks, of which the buffer holds two.
+//! Idea: a PE combines in its own buffer, and its parent reads that buffer and combines in the same
+//! pass, without a copy in between. Radix 1 is the chain, where a PE combines its contribution with
+//! its child's result in one pass. In other trees it first copies its contribution, while it would
+//! wait for its children. Source: Nishtala and Yelick 2009, sections 2.2 and 4; and the reverse of
+//! OC-BCAST (Petrović 2015, whose conclusion leaves this open): a message longer than the buffer
+//! goes up in chunks, two of which fit the buffer.
 //!
 //! Protocol, for each chunk:
-//! 1. before chunk `i` from 2 on, wait until the parent has taken chunk `i - 2`, whose place it
-//!    takes;
-//! 2. copy the contribution into the own buffer, or at the root into the target (in a chain only
+//! 1. from chunk 2 on, wait until the parent has taken chunk `i - 2`, whose place chunk `i` takes;
+//! 2. copy the contribution into this PE's buffer, or at the root into the target (in a chain only
 //!    the last PE does; see above);
-//! 3. for each child, when it signals that it is ready: combine with its buffer, in one pass, and
+//! 3. for each child, when it signals that it is ready: combine with its buffer in one pass, and
 //!    signal that its buffer is taken;
 //! 4. signal the parent. At the end, wait until it signals that the last chunk is taken.
 //!
 //! The largest subtree may come first. Its pass then does not wait for those of the smaller ones,
 //! but theirs wait for it; which is faster depends on the machine and the modes. If the operator is
 //! not commutative, the smallest comes first, and the tree is rooted at PE 0, from whose buffer the
-//! root gets the result. The root then waits for each chunk of the result before it goes on, so
-//! chunks do not follow each other closely.
+//! root gets the result. The root waits for each chunk of the result before it continues, so chunks
+//! do not follow each other closely.
 //!
 //! Cost of the first chunk: a copy, and the passes on the longest path through the tree. Cost of
 //! each further chunk: a copy and the passes of a PE. A PE's call lasts until its parent has taken
-//! its buffer, also in a row of Loose calls.
+//! its buffer, even in a row of Loose calls.
 
 use consort_fabric::{
     CallSpec, Candidate, Channel, MachineModel, Messages, Op, OperatorClass, Place, Query, Rank,
@@ -36,7 +35,7 @@ use crate::{Algorithm, Direction, Parameter, PlanError, Setting, rank_math::tree
 #[derive(Debug)]
 pub struct KnomialGet;
 
-/// Bytes of a message buffer in the model's estimate, which cannot depend on a fabric.
+/// The size of a message buffer in the model's estimate, which cannot depend on a fabric.
 const BUFFER_BYTES: f64 = 65536.0;
 
 /// A PE whose buffer is read, and the channel in which it signals that it is ready.
@@ -53,22 +52,22 @@ pub struct Schedule {
     /// The length of a chunk, in bytes.
     chunk: usize,
     chunks: Step,
-    /// Whether this PE combines in the target; otherwise in the message buffer.
+    /// Whether this PE combines in the target rather than in the message buffer.
     keeps: bool,
-    /// Whether the own contribution is first copied there.
+    /// Whether this PE's contribution is first copied there.
     copies: bool,
     /// The children, in the order in which they are combined.
     children: Box<[Read]>,
     /// The PE that reads this PE's buffer, and the channel in which it is signalled.
     reader: Option<(Rank, Channel)>,
-    /// The tree's root, at a root that is not the tree's root.
+    /// The tree's root, from which the call's root reads, if these differ.
     result: Option<Read>,
     /// The channel in which this PE is signalled that its buffer is taken.
     taken: Channel,
 }
 
 impl Schedule {
-    /// The spans of a chunk in the target and in the message buffers.
+    /// Returns the spans of a chunk in the target and in the message buffers.
     #[inline(always)]
     fn chunk(&self, step: Step) -> (Span, Span) {
         let at = step as usize * self.chunk;
@@ -108,8 +107,8 @@ impl Algorithm for KnomialGet {
         if ordered && largest_first && fan > 1 {
             return Err(Self::incapable("largest_first needs a commutative operator"));
         }
-        // Channels: 0 for signals that the own buffer is taken; one for each child; one for the
-        // result.
+        // Channels: 0 for signals that this PE's buffer is taken, one for each child, and one for
+        // the result.
         if setting.lines() < fan + 2 {
             return Err(Self::incapable("the inbox is too small"));
         }
@@ -158,12 +157,12 @@ impl Algorithm for KnomialGet {
         let pass = (bytes / model.pull_gbps).max(model.transfer_ns / 2.0);
         let pass = pass + model.get_ns + model.overhead_ns;
         let copy = bytes / model.copy_gbps;
-        // Besides the signals on the way up, one hop a level: the acknowledgement, and the way to
-        // the next call. So a tree of one level has three hops, as `direct`. In a row of Loose
-        // calls, and for each further chunk, they are a PE's signal and its acknowledgement.
+        // Besides the signals on the way up, one hop per level: the acknowledgement and the way to
+        // the next call. So a tree of one level has three hops, like `direct`. In a row of Loose
+        // calls, and for each further chunk, the hops are a PE's signal and its acknowledgement.
         let hops = 2.0 * hop;
         if model.is_shared(query.pes) {
-            // All PEs' work is done one after the other.
+            // The work of all PEs is done one after the other.
             let turns = model.pes_a_core(query.pes);
             let work = (copy + pass) * turns;
             return work + f64::from(shape.depth(query.pes)) * hop + hops + further * (work + hop);

@@ -1,10 +1,9 @@
-//! Reductions: every PE's data combined, on the root. The registry of their algorithms.
+//! The registry of reductions, which combine every PE's data on the root.
 //!
-//! `flat`, `knomial`, `chain` and `pipelined` send chunks up a tree and differ in its shape (file
-//! `knomial`);
-//! `knomial_get` combines from message buffers, up a tree; `direct` and `shared` combine from the
-//! callers' buffers. An operator need only be associative: if it is not commutative, all algorithms
-//! combine in the order of the ranks, or refuse.
+//! `flat`, `knomial`, `chain` and `pipelined` (file `knomial`) send chunks up trees of different
+//! shapes. `knomial_get` combines from message buffers, up a tree. `direct` and `shared` combine
+//! from the callers' buffers. An operator need only be associative: if it is not commutative, all
+//! algorithms combine in rank order, or refuse.
 
 use crate::{Vendor, algorithm::registry};
 

@@ -1,22 +1,22 @@
 //! Shared reduction: each PE combines a share of the message.
 //!
 //! Idea: in `direct` the root does all the work. Here each PE exposes its source to all others, and
-//! the root its target too. PEs draw chunks by tickets, combine all contributions to a chunk, and
-//! put the result into the root's target. This is the reduction over a shared address space of
-//! Hashmi, Chakraborty, Bayatpour, Subramoni and Panda 2018, with drawn chunks instead of fixed
-//! ones.
+//! the root also exposes its target. PEs draw chunks by tickets, combine all contributions to a
+//! chunk, and put the result into the root's target. This is the reduction over a shared address
+//! space of Hashmi, Chakraborty, Bayatpour, Subramoni and Panda 2018, with drawn chunks instead of
+//! fixed ones.
 //!
 //! Protocol:
 //! 1. each PE exposes its source to all others (exposure 0), and the root its target (exposure 1);
-//! 2. all PEs draw tickets from the root's counter; the PE that drew `t` combines chunk `t`, in the
-//!    order of the ranks, and puts it into the root's target;
+//! 2. all PEs draw tickets from the root's counter; the PE that drew `t` combines chunk `t` in rank
+//!    order, and puts it into the root's target;
 //! 3. all PEs detach the buffers after a fence. When the root's buffers are detached, it resets the
 //!    counter to 0.
 //!
-//! Cost: `(P - 1) / P` passes over the message a PE, `(P + 1) (P - 1)` exposed buffers.
+//! Cost: `(P - 1) / P` passes over the message per PE, `(P + 1) (P - 1)` exposed buffers.
 //!
-//! In place the root's target is its source too, and exposed once: a chunk of it is read and
-//! written by the PE that drew the chunk.
+//! In place, the root's target is also its source, and it is exposed once: only the PE that drew a
+//! chunk reads and writes that chunk of it.
 
 use consort_fabric::{
     CallSpec, Candidate, Counters, MachineModel, Op, OperatorClass, Place, Query, Rank, Rendezvous,
@@ -74,10 +74,10 @@ impl Algorithm for Shared {
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
         let (pes, bytes) = (f64::from(query.pes), query.bytes as f64);
         let chunk = candidate.parameter("chunk_bytes").unwrap_or(16384) as f64;
-        // At most as many PEs work as there are chunks.
+        // The number of working PEs is at most the number of chunks.
         let cores = model.cores_of(query.pes);
         let workers = cores.min((bytes / chunk).ceil().max(1.0));
-        // All of the result but the root's share moves to the PE that combines it, and back.
+        // All of the result except the root's share moves to the PE that combines it, and back.
         let moves = pes - 1.0 + 2.0 * (workers - 1.0) / workers;
         let passes = bytes * moves / model.pull_gbps;
         let tickets = bytes / chunk * model.transfer_ns;

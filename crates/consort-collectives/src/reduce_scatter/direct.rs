@@ -5,11 +5,11 @@
 //!
 //! Protocol (`protocols/exposed`):
 //! 1. each PE exposes its source to all others;
-//! 2. each combines its block of all sources, a block at a time, in the order of the ranks;
+//! 2. each combines its block of all sources in rank order, a part of it at a time;
 //! 3. each leaves when no peer reads its source any more.
 //!
-//! Cost: `P - 1` passes over a block a PE, `P (P - 1)` exposed buffers. In symmetric memory without
-//! mode Mine only the passes.
+//! Cost: `P - 1` passes over a block per PE, `P (P - 1)` exposed buffers. In symmetric memory
+//! without mode Mine, only the passes.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, Messages, Op, Query, Rendezvous, Span};
 
@@ -38,7 +38,7 @@ impl Algorithm for Direct {
     }
 
     fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64 {
-        // All PEs combine in the order of the ranks, so all read one PE's source at a time.
+        // All PEs combine in rank order, so all of them read the same PE's source at a time.
         let work = direct::work_ns(query, candidate, model, f64::from(query.pes) - 1.0);
         Exposed::cost_ns(query, model) + work * model.pes_a_core(query.pes)
     }

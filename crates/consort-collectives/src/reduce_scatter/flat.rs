@@ -1,4 +1,5 @@
-//! Flat reduce-scatter: every PE sends each other PE its block, and combines what it receives.
+//! Flat reduce-scatter: every PE sends each other PE its block, and combines the blocks it
+//! receives.
 //!
 //! Idea: as in the all-reduce `flat`, nothing is faster than one transfer for short blocks among
 //! few PEs (an all-to-all is a dissemination of radix `P`; Nishtala, Zheng, Hargrove and Yelick
@@ -6,10 +7,10 @@
 //!
 //! Protocol (`protocols/exchange`):
 //! 1. send every other PE its block;
-//! 2. combine the own contribution and the others', in the order of the ranks; if the operator
-//!    commutes, the own one first.
+//! 2. combine this PE's contribution and the others' in rank order; if the operator commutes, this
+//!    PE's comes first.
 //!
-//! Cost: one transfer, `P - 1` messages a PE.
+//! Cost: one transfer, `P - 1` messages per PE.
 
 use consort_fabric::{CallSpec, Candidate, MachineModel, OperatorClass, Query, Rank};
 
@@ -28,7 +29,7 @@ pub struct Flat;
 fn rounds(setting: &Setting, buffers: &Buffers) -> Rounds {
     let Setting { rank: me, call: CallSpec { pes, .. }, .. } = *setting;
     let (own, result) = (setting.source_block(me.0), setting.target_block(0));
-    // A PE numbers the messages that it receives by their senders' ranks, without itself.
+    // A PE numbers the messages that it receives by the ranks of the other PEs, without a gap.
     let round = |from: Rank, to: Rank| {
         let number = if from < to { from.0 } else { from.0 - 1 };
         Round::at(number * buffers.chunks(setting.call.bytes), 0)

@@ -1,7 +1,7 @@
-//! Reduce-scatters: block `i` of every PE, combined, to PE `i`. The registry of their algorithms.
+//! The registry of reduce-scatters, which combine block `i` of every PE on PE `i`.
 //!
-//! An operator need only be associative: if it is not commutative, all algorithms combine in the
-//! order of the ranks.
+//! An operator need only be associative: if it is not commutative, all algorithms combine in rank
+//! order.
 
 use consort_fabric::CallSpec;
 
@@ -32,8 +32,8 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Pieces such that one piece of each of `results` blocks fits the scratch memory. `None` if no
-    /// element fits, or there are too many pieces to count.
+    /// Creates pieces such that one piece of each of `results` blocks fits the scratch memory.
+    /// Returns `None` if no element fits, or there are too many pieces to count.
     fn new(setting: &Setting, results: u32) -> Option<Self> {
         let Setting { call: CallSpec { bytes, element_bytes, .. }, .. } = *setting;
         let scratch = setting.capabilities.scratch_bytes.checked_div(results as usize);
@@ -46,14 +46,14 @@ impl Pieces {
         Some(Self { bytes: length, whole, rest: bytes % length })
     }
 
-    /// The number of messages, with `of_piece` messages a piece.
+    /// Returns the number of messages, with `of_piece` messages per piece.
     fn messages(&self, of_piece: u32) -> Option<u32> {
         self.whole.checked_add(u32::from(self.rest > 0))?.checked_mul(of_piece)
     }
 
-    /// The passes over all pieces. `rounds` makes the rounds of a piece from its offset, its
-    /// length, and the number of its first chunk. Each piece has `chunks` chunk numbers, also the
-    /// rest.
+    /// Returns the passes over all pieces. `rounds` returns the rounds of a piece, given its
+    /// offset, its length and the number of its first chunk. Each piece, including the rest, has
+    /// `chunks` chunk numbers.
     fn passes(&self, chunks: u32, rounds: impl Fn(usize, usize, u32) -> Vec<Round>) -> Vec<Pass> {
         let Self { bytes, whole, rest } = *self;
         let mut passes = vec![Pass { rounds: rounds(0, bytes, 0), times: whole, bytes, chunks }];

@@ -5,10 +5,11 @@
 //! operators, the contributions of the PEs before this one and of those after it are combined
 //! separately.
 //!
-//! Protocol, in rounds 1 to `P - 1` (`protocols/exchange`): send PE `r - i` its block, receive the
-//! own block from PE `r + i`, and combine it with the result so far. If the operator does not
-//! commute, blocks of PEs after this one are combined with the own block, those of PEs before it in
-//! scratch memory, both in the order of the ranks; at the end both results are combined.
+//! Protocol, in rounds 1 to `P - 1` (`protocols/exchange`): send PE `r - i` its block, receive a
+//! contribution to this PE's block from PE `r + i`, and combine it with the result so far. If the
+//! operator does not commute, contributions of PEs after this one are combined with its own, and
+//! those of PEs before it in scratch memory, both in rank order; at the end the two results are
+//! combined.
 //!
 //! Cost: `P - 1` consecutive transfers, `P - 1` blocks, each combined once.
 

@@ -1,16 +1,16 @@
-//! Recursive halving: in each round PEs exchange halves of their blocks, and combine the other
-//! halves.
+//! Recursive halving: in each round, PEs exchange halves of their blocks, and combine the halves
+//! that they keep.
 //!
 //! Source: Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication
-//! operations in MPICH", section 4.4. The furthest partners come first there, which requires a
-//! commutative operator. For other operators neighbours come first here, and then PEs twice as far
-//! away: a PE then combines contributions of consecutive ranks, and the blocks that it keeps are
-//! not contiguous.
+//! operations in MPICH", section 4.4. There the furthest partners come first, which requires a
+//! commutative operator. For other operators, neighbours come first here, then PEs twice as far
+//! away, and so on: a PE then combines contributions of consecutive ranks, and the blocks that it
+//! keeps are not contiguous.
 //!
-//! Protocol, for `P` a power of two (`protocols/exchange`), for each bit of the ranks, the highest
-//! first (for operators that are not commutative, the lowest first): send the PE that differs in
-//! this bit those of the kept blocks that differ in this bit; receive its contributions to the
-//! other kept blocks, and combine.
+//! Protocol, for `P` a power of two (`protocols/exchange`), for each bit of the ranks, highest
+//! first (lowest first if the operator is not commutative): send those kept blocks whose numbers
+//! differ from this PE's rank in the bit to the PE whose rank differs in it; receive its
+//! contributions to the other kept blocks, and combine them.
 //!
 //! Scratch memory holds partial results of half of the blocks; if necessary, only a piece of each
 //! block at a time.
@@ -31,7 +31,7 @@ use crate::{
 #[derive(Debug)]
 pub struct RecursiveHalving;
 
-/// The spans of blocks, joined into one span if they are adjacent on both PEs.
+/// Returns the spans of blocks, joined into one span if they are adjacent on both PEs.
 fn joined(spans: impl Iterator<Item = Span>, is_row: bool) -> Vec<Span> {
     let spans: Vec<Span> = spans.collect();
     match spans.first() {
@@ -46,7 +46,7 @@ fn rounds(setting: &Setting) -> Option<Rounds> {
     let Setting { rank: Rank(me), call: CallSpec { pes, bytes, .. }, .. } = *setting;
     let commutes = setting.call.class == OperatorClass::Commutative;
     let (count, half) = (pes.ilog2(), pes / 2);
-    // In a team of two each PE combines in its target.
+    // In a team of two, each PE combines in its target.
     let pieces = Pieces::new(setting, if count < 2 { 0 } else { half })?;
     let (messages, longest) = (pieces.messages(count)?, pieces.bytes);
     let is_row = longest == bytes && commutes;

@@ -1,17 +1,17 @@
 //! Direct scan: each PE combines from the buffers of all PEs before it.
 //!
 //! Idea: as in the reduction `direct`, a contribution needs no copy, and no PE waits for another's
-//! result. With few PEs the call takes as long as its last PE, whose work is that of a reduction's
-//! root (the flat tree of Nishtala and Yelick 2009, section 4).
+//! result. With few PEs, the call takes as long as its last PE, which does the work of a
+//! reduction's root (the flat tree of Nishtala and Yelick 2009, section 4).
 //!
 //! Protocol (`protocols/exposed`):
 //! 1. each PE exposes its source to all PEs after it;
-//! 2. each combines, a block at a time, the contributions of all PEs before it, and its own if the
-//!    scan is inclusive, in the order of the ranks;
+//! 2. each combines the contributions of all PEs before it, and its own if the scan is inclusive,
+//!    in rank order, a block at a time;
 //! 3. each leaves when no peer reads its source any more.
 //!
 //! Cost: `P - 1` passes over a block at the last PE, `P (P - 1) / 2` exposed buffers. In symmetric
-//! memory without mode Mine only the passes.
+//! memory without mode Mine, only the passes.
 
 use consort_fabric::{
     CallSpec, Candidate, Collective, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span,
@@ -48,7 +48,7 @@ impl Algorithm for Direct {
         let readers = (f64::from(query.pes) - 1.0) / 2.0;
         let work = direct::work_ns(query, candidate, model, readers);
         // `work` is that of the last PE. On average PEs do half of it, so a core does half of it
-        // for each of its PEs, but the call takes no less than the last PE.
+        // for each of its PEs, but the call takes at least as long as the last PE.
         let turns = model.pes_a_core(query.pes) / 2.0;
         Exposed::cost_ns(query, model) + work * turns.max(1.0)
     }

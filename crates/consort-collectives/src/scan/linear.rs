@@ -1,11 +1,12 @@
-//! Linear scan: each PE combines the previous PE's result with its own block, and sends it on.
+//! Linear scan: each PE combines the previous PE's result with its own block, and forwards it.
 //!
 //! Source: the chain of Nishtala and Yelick 2009, section 4.1, whose partial results are the
-//! results of a scan. It goes chunk by chunk, so that all PEs work at once on a long block.
+//! results of a scan. It proceeds in chunks, so that all PEs work at once on a long block.
 //!
 //! Protocol, for each chunk:
-//! 1. receive the combination of the PEs before, unless this is the first PE;
-//! 2. combine it with the own block, and send the result on, unless this is the last PE.
+//! 1. receive the combination of the PEs before this one, unless it is the first;
+//! 2. combine it with this PE's block, and send the result to the next PE, unless this one is the
+//!    last.
 //!
 //! Cost: `P - 1` consecutive chunks, then the rest of one message.
 
@@ -64,7 +65,7 @@ impl Algorithm for Linear {
         let pass = model.lines_ns(bytes) + bytes / model.copy_gbps;
         let hops = f64::from(query.pes) - 1.0;
         if model.is_shared(query.pes) {
-            // All PEs' work is done one after the other, and two chunks fill the buffers.
+            // The work of all PEs is done one after the other, and two chunks fill the buffers.
             let work = pass * model.pes_a_core(query.pes);
             let turns = (bytes / chunk.max(1.0) / 2.0).floor();
             return work + (hops / f64::from(query.pes) + turns) * model.hops_ns(1.0, query.pes);
@@ -84,7 +85,7 @@ impl Algorithm for Linear {
             if let Some(before) = before {
                 let channel = before.buffer(&chunks, index);
                 if is_inclusive {
-                    // The own block is the right operand.
+                    // This PE's block is the right operand.
                     let earlier = Span::incoming(bytes);
                     f.receive(channel, index, earlier).await?;
                     f.combine(result, earlier, own).await?;

@@ -1,7 +1,7 @@
-//! Scans: the blocks of all lower ranks, combined; an inclusive scan adds the PE's own block. The
-//! registry of the algorithms for both.
+//! The registry of scans, which combine the blocks of all lower ranks; an inclusive scan adds the
+//! PE's own block.
 //!
-//! An operator need only be associative: all algorithms combine in the order of the ranks.
+//! An operator need only be associative: all algorithms combine in rank order.
 
 use crate::algorithm::registry;
 

@@ -1,19 +1,19 @@
 //! Recursive doubling: in round `i` each PE adds the partial result of the PE `2^i` before it.
 //!
-//! After round `i` a PE has the combination of the `2^(i + 1)` PEs up to itself, in their order.
+//! After round `i` a PE has the combination of the `2^(i + 1)` PEs up to itself, in rank order.
 //! Source: Hillis and Steele 1986, "Data parallel algorithms", section "All Partial Sums of an
 //! Array".
 //!
 //! Protocol, for each chunk, for `d = 1, 2, 4, ...` below `P`:
 //! 1. send the partial result to the PE `d` after this one, if there is one;
 //! 2. receive the partial result of the PE `d` before this one, if there is one, and combine it
-//!    with the own one.
+//!    with this PE's.
 //!
 //! The result of an exclusive scan lacks the PE's own block, and is combined separately. If a send
 //! waits for its receiver, PEs of even `rank / d` send first and the others receive first. Messages
-//! go in chunks over two buffers a round (`protocols/stream`).
+//! go in chunks over two buffers per round (`protocols/stream`).
 //!
-//! Cost: `log2 P` transfers, as many messages a PE.
+//! Cost: `log2 P` transfers, at most `log2 P` messages per PE.
 
 use consort_fabric::{
     CallSpec, Candidate, Collective, MachineModel, Messages, Op, Query, Rank, Span,
@@ -27,7 +27,6 @@ use crate::{
 #[derive(Debug)]
 pub struct RecursiveDoubling;
 
-/// One round of a PE.
 #[derive(Clone, Copy, Debug)]
 struct Round {
     before: Option<Edge>,

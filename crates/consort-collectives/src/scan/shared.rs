@@ -1,19 +1,19 @@
 //! Shared scan: each PE scans its share of all PEs' data.
 //!
 //! Idea: as in the all-reduce `shared`, the data is divided rather than the work on one block. A PE
-//! goes over its share of all contributions in the order of the ranks, and puts each partial result
-//! to the PE whose result it is. So no PE waits for another's result, and none does more than the
-//! others (the design over a shared address space of Hashmi, Chakraborty, Bayatpour, Subramoni and
-//! Panda 2018, which has reductions only).
+//! goes over its share of all contributions in rank order, and puts each partial result into the
+//! memory of the PE whose result it is. So no PE waits for another's result, and all do the same
+//! amount of work (the design over a shared address space of Hashmi, Chakraborty, Bayatpour,
+//! Subramoni and Panda 2018, which has reductions only).
 //!
 //! Protocol (`protocols/shares`):
 //! 1. each PE exposes its source and its target to all others;
-//! 2. each combines its share, a block at a time, with one contribution after the other, and puts
-//!    what it has combined before or after each of them into that PE's target;
-//! 3. each detaches all buffers after a fence, and waits until all of its own are detached.
+//! 2. each combines its share with one contribution after the other, a block at a time, and puts
+//!    the combination before (or after) each contribution into that PE's target;
+//! 3. each detaches all buffers after a fence, and waits until all its own buffers are detached.
 //!
-//! Cost: one pass of reading and one of writing a PE, whatever the number of PEs, and `2 P (P - 1)`
-//! exposed buffers; half as many in place.
+//! Cost: one pass of reading and one of writing per PE, whatever the number of PEs, and `2 P (P -
+//! 1)` exposed buffers; half as many in place.
 
 use consort_fabric::{Candidate, Collective, MachineModel, Op, Query, Rendezvous, Span};
 
@@ -67,8 +67,8 @@ impl Algorithm for Shared {
                         (Some(source), _) => f.get_combine(source, own.at, before, after).await?,
                     }
                 }
-                // Nor does it have a result on the first PE; that of an inclusive scan in place is
-                // there already.
+                // The first PE has no result of an exclusive scan. Its result of an inclusive scan
+                // in place is already there.
                 if is_inclusive && !shares.is_in_place() || rank > 0 {
                     let sum = if is_inclusive { after } else { before };
                     match result {

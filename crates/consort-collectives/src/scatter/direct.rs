@@ -7,7 +7,7 @@
 //! Protocol (`protocols/rendezvous`):
 //! 1. the root exposes its source to all others, and copies its own block;
 //! 2. each gets its block;
-//! 3. the root waits until all have detached.
+//! 3. the root waits until all have detached its source.
 //!
 //! Cost: `P - 1` concurrent copies of a block, two transfers on the critical path.
 

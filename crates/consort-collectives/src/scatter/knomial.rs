@@ -3,13 +3,13 @@
 //!
 //! Source: Nishtala and Yelick 2009, section 2.2, for the trees; Barnett et al. 1994 for the
 //! binomial one as a scatter. A subtree is a range of nodes, which are ranks relative to the root.
-//! So its blocks are contiguous, or in two parts where the ranks wrap around. Radix 1 is the chain.
+//! So its blocks are contiguous, or in two parts if the ranks wrap around. Radix 1 is the chain.
 //!
-//! Protocol (`protocols/exchange`): receive the blocks of the own subtree into scratch memory, or
+//! Protocol (`protocols/exchange`): receive the blocks of this PE's subtree into scratch memory, or
 //! as a leaf into the target; send each child the blocks of its subtree, the largest first; copy
-//! the own block to the target.
+//! this PE's block to the target.
 //!
-//! Cost: the depth of the tree in transfers; the root sends `P - 1` blocks in few messages. The
+//! Cost: the depth of the tree in transfers. The root sends `P - 1` blocks in few messages. The
 //! blocks that a PE forwards must fit its scratch memory.
 
 use std::marker::PhantomData;
@@ -39,7 +39,7 @@ fn rounds(setting: &Setting, shape: Shape) -> Option<Rounds> {
     let Setting { rank, call: CallSpec { root, pes, bytes, .. }, .. } = *setting;
     let subtree = Subtree::of(rank, root, pes, shape);
     let (fan, largest) = (shape.fan(pes), subtree::largest(pes, shape));
-    // The ranks of several PEs' blocks may wrap around, which makes two spans.
+    // The blocks of several PEs may wrap around at the last rank, which makes two spans.
     let spans = if largest > 1 { 2 } else { 1 };
     let longest = largest as usize * bytes;
     let buffers = Buffers::new(setting, 1, longest, spans, fan)?;

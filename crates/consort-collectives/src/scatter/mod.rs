@@ -1,4 +1,4 @@
-//! Scatters: block `i` of the root, to PE `i`. The registry of their algorithms.
+//! The registry of scatters, which send block `i` of the root to PE `i`.
 
 pub mod vector;
 

@@ -1,21 +1,21 @@
 //! Scatter by OC-BCAST's scheme: blocks go from message buffer to message buffer, down a k-ary
 //! tree, chunk by chunk.
 //!
-//! Idea: a PE puts a chunk into its own buffer; the child on the route to the chunk's destination
-//! gets it from there. Two chunks fit into a buffer, so that one is filled while the other is read.
-//! Source: Petrović 2015, section 3.1, which has the broadcast. Blocks for the PEs furthest from
-//! the root go first.
+//! Idea: a PE puts a chunk into its buffer; the child on the route to the chunk's destination gets
+//! it from there. A buffer holds two chunks, so that one is filled while the other is read. Source:
+//! Petrović 2015, section 3.1, which describes the broadcast. Blocks for the PEs furthest from the
+//! root go first.
 //!
-//! Protocol, for each chunk of each block of the own subtree (`protocols/relay`); the chunks for
+//! Protocol, for each chunk of each block of this PE's subtree (`protocols/relay`); the chunks for
 //! other PEs are numbered from 0:
-//! 1. before chunk `i` from 2 on, wait until chunk `i - 2` is taken, whose place it takes;
+//! 1. from chunk 2 on, wait until chunk `i - 2` is taken, whose place chunk `i` takes;
 //! 2. the root copies the chunk into its buffer. Other PEs wait until the parent has it, get it
 //!    into their buffer, or into the target if it is for them, and signal the parent;
 //! 3. notify the child on its route.
 //!
 //! At the end, wait until the last two chunks are taken.
 //!
-//! Cost: `P - 1` blocks through the root's buffer, and through any other PE's as many as PEs are
+//! Cost: `P - 1` blocks through the root's buffer; through any other PE's, one block for each PE
 //! below it.
 
 use consort_fabric::{
@@ -38,7 +38,7 @@ struct Hop {
     /// The number of its first chunk among those that go through the parent's buffer.
     first: Step,
     /// The child that gets it from this PE, and the channel in which the child signals that it has
-    /// a chunk; `None` for the own block.
+    /// a chunk; `None` for this PE's own block.
     child: Option<(Rank, Channel)>,
 }
 
@@ -66,7 +66,7 @@ impl Algorithm for OcBcast {
         let relay = Relay::new(setting, chunk_bytes, k).map_err(Self::incapable)?;
         let taken = |index: u32| setting.channel(1 + index);
         let parent = relay.parent.map(|(parent, me)| (parent, taken(me)));
-        // Beginning with the lowest level, at each PE and therefore at its parent, too.
+        // Begins with the lowest level, at each PE and therefore also at its parent.
         let below = relay.below.iter().rev();
         let passing = below.map(|&(rank, child)| (rank, Some((child.rank, taken(child.index)))));
         let all = passing.chain([(setting.rank, None)]);

@@ -1,5 +1,4 @@
-//! Vector all-gathers: every PE's block, of any length, to every PE.
-//! The registry of their algorithms.
+//! The registry of vector all-gathers, in which each PE's block may have any length.
 
 use crate::algorithm::registry;
 

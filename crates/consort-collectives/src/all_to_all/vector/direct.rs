@@ -2,15 +2,15 @@
 //!
 //! Idea: between threads a block needs no intermediate copy. This is the rendezvous get of the
 //! GASNet collectives (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.3.2), from every PE,
-//! with one exposed buffer a block.
+//! with one exposed buffer per block.
 //!
 //! Protocol (`protocols/vector_blocks`):
-//! 1. each PE exposes to each other PE the block for it, and copies its own block;
-//! 2. each gets its blocks from the others, beginning with the next rank, so that no two begin with
-//!    one PE;
+//! 1. each PE exposes each other PE's block to it, and copies its own block;
+//! 2. each gets its blocks from the others, beginning with the next rank, so that no two PEs begin
+//!    with the same one;
 //! 3. each leaves when all its exposures are detached.
 //!
-//! Cost: `P - 1` copies a PE, two transfers, `P (P - 1)` exposed buffers.
+//! Cost: `P - 1` copies per PE, two transfers, `P (P - 1)` exposed buffers.
 
 use std::future::Future;
 

@@ -1,5 +1,5 @@
-//! Vector all-to-alls: a block of any length from every PE to every PE, MPI's all-to-allv.
-//! The registry of their algorithms.
+//! The registry of vector all-to-alls (MPI's all-to-allv): blocks of any length from every PE to
+//! every PE.
 
 use crate::algorithm::registry;
 

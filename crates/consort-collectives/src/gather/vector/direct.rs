@@ -1,10 +1,10 @@
 //! Direct vector gather: every PE copies its block into the root's buffer.
 //!
-//! Idea: the reverse of the vector scatter `direct`, with puts in place of gets. The copies are
+//! Idea: the reverse of the vector scatter `direct`, with puts instead of gets. The copies are
 //! concurrent (the flat topology of Nishtala and Yelick 2009, section 2.2, one-sided).
 //!
 //! Protocol (`protocols/vector_blocks`):
-//! 1. the root exposes to each other PE the place for its block, and copies its own;
+//! 1. the root exposes to each other PE the place for its block, and copies its own block;
 //! 2. each puts its block, and waits until the put is complete;
 //! 3. the root leaves when all its exposures are detached.
 //!

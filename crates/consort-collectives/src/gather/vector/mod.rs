@@ -1,5 +1,4 @@
-//! Vector gathers: every PE's block, of any length, to the root.
-//! The registry of their algorithms.
+//! The registry of vector gathers, in which each PE's block may have any length.
 
 use crate::algorithm::registry;
 

@@ -2,7 +2,6 @@
 
 use consort_fabric::{Channel, Rank, Span, Step};
 
-/// An operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     /// Awaits the credit to send a chunk.

@@ -1,10 +1,10 @@
-//! The rounds of a call, and its cursor: its position among them, and the next operation.
+//! The rounds of a call, and its cursor: its position among them and the next operation.
 //!
-//! A plan stores rounds, whose messages are spans of any length. A call goes through the rounds and
-//! cuts each message into chunks when it reaches it. So a plan takes no more memory for longer
-//! messages, and no more time to make or to refuse. The operations of one chunk are made at a time,
-//! in memory that is reused for the next chunk. If no message is divided, the plan makes all
-//! operations once.
+//! A plan stores rounds, whose messages are spans of any length. A call goes through the rounds,
+//! and cuts each message into chunks when it reaches the message. So the length of messages affects
+//! neither the memory of a plan nor the time to create or refuse it. Operations are generated one
+//! chunk at a time, in memory that is reused for the next chunk. If no message is divided, the plan
+//! generates all operations once.
 
 use std::{iter, slice};
 
@@ -30,13 +30,13 @@ pub(super) enum Acts {
 }
 
 impl Rounds {
-    /// The rounds of one pass.
+    /// Creates the rounds of one pass.
     #[must_use]
     pub fn new(setting: &Setting, buffers: &Buffers, rounds: Vec<Round>) -> Self {
         Self::of_passes(setting, buffers, vec![Pass { rounds, times: 1, bytes: 0, chunks: 0 }])
     }
 
-    /// The rounds of these passes, one after the other.
+    /// Creates the rounds of several passes, one after the other.
     #[must_use]
     pub fn of_passes(setting: &Setting, buffers: &Buffers, passes: Vec<Pass>) -> Self {
         let sequence = Sequence::new(setting, buffers, passes);
@@ -49,7 +49,7 @@ impl Rounds {
         Self { acts, steps: buffers.steps }
     }
 
-    /// The number of steps of a call.
+    /// Returns the number of steps of a call.
     #[must_use]
     pub fn steps(&self) -> u64 {
         u64::from(self.steps)
@@ -58,7 +58,7 @@ impl Rounds {
     /// Executes the rounds, one after the other.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     #[inline(always)]
     pub async fn run<F: Messages>(&self, f: &F) -> Op {
         let mut cursor = self.cursor();
@@ -81,13 +81,11 @@ impl Rounds {
         Ok(())
     }
 
-    /// The stored form.
     #[cfg(test)]
     pub(super) fn kept(&self) -> &Acts {
         &self.acts
     }
 
-    /// The operations of a call.
     #[inline(always)]
     pub(super) fn cursor(&self) -> Cursor<'_> {
         match &self.acts {

@@ -1,8 +1,8 @@
 //! The cutter: cuts messages into chunks, round by round, and chunks into operations.
 //!
-//! A PE gives a credit some chunks before it takes the chunk that the credit is for. So the cutter
-//! has three positions in the rounds: the next operation, the next chunk to take, and the next
-//! chunk to give a credit for.
+//! A PE gives the credit for a chunk some chunks before it takes that chunk. So the cutter has
+//! three positions in the rounds: the next operation, the next chunk to take, and the next chunk to
+//! give a credit for.
 
 use std::iter::Peekable;
 
@@ -61,9 +61,9 @@ pub(super) struct Cutter<'p> {
     uncredited: Peekable<Incoming<'p>>,
     /// The operations of the current chunk.
     acts: Vec<Act>,
-    /// The next of them.
+    /// The index of the next operation in `acts`.
     at: usize,
-    /// Combinations that come after the chunk's send, since an operand may have to be sent first.
+    /// Combinations that follow the chunk's send, because an operand may have to be sent first.
     combines: Vec<Act>,
 }
 
@@ -85,7 +85,6 @@ impl<'p> Cutter<'p> {
         cutter
     }
 
-    /// The next operation; `None` at the end of the call.
     pub(super) fn next(&mut self) -> Option<&Act> {
         while self.at == self.acts.len() {
             let (round, further) = self.walk.here()?;
@@ -97,7 +96,7 @@ impl<'p> Cutter<'p> {
         Some(&self.acts[self.at - 1])
     }
 
-    /// Replaces the operations by those of the next chunk, or of the end of the round.
+    /// Replaces the operations by those of the next chunk or of the end of the round.
     #[inline(never)]
     fn cut(&mut self, round: &Measured, further: Further) {
         let chunks = |end: &Divided| end.chunks;
@@ -162,7 +161,7 @@ impl<'p> Cutter<'p> {
         }
     }
 
-    /// Receives chunk `index`; in an exchange, for the data `own` of this PE.
+    /// Receives chunk `index`. In an exchange, `own` is the peer and this PE's data.
     fn receive(
         &mut self,
         received: &Divided,

@@ -23,9 +23,9 @@ pub(super) struct Measured {
     pub(super) copied: Vec<(Span, Span)>,
     pub(super) received: Option<(Divided, Keep)>,
     pub(super) combined: Vec<[Span; 3]>,
-    /// Whether it sends a chunk before it receives one.
+    /// Whether the PE sends a chunk before it receives one.
     pub(super) sends_first: bool,
-    /// Whether it exchanges its messages with one PE pairwise.
+    /// Whether the messages are a pairwise exchange with one PE.
     pub(super) is_exchange: bool,
 }
 
@@ -47,7 +47,7 @@ impl Measured {
                 let short = |(_, spans): &End| is_short(setting, buffers, spans);
                 let are_short = short(sent) && short(received);
                 let fits = first < buffers.count && setting.capabilities.buffered;
-                // Copies come before the exchange, and may not change what it sends.
+                // Copies come before the exchange, and must not change the data that it sends.
                 let is_kept = copied.is_empty() || sent.1[0].place == Place::Source;
                 sent.0 == received.0 && are_short && fits && is_kept && !setting.call.nonblocking
             }
@@ -62,7 +62,7 @@ impl Measured {
     }
 }
 
-/// Whether a message of these spans is passed in a pairwise exchange.
+/// Returns whether a message of these spans is sent in a pairwise exchange.
 fn is_short(setting: &Setting, buffers: &Buffers, spans: &[Span]) -> bool {
     matches!(spans, [span] if setting.is_pairwise(span.bytes) && buffers.chunks(span.bytes) == 1)
 }
@@ -89,7 +89,7 @@ impl Sequence {
         let repeated = |Pass { rounds, times, bytes, chunks }| {
             let measured = |round| {
                 let measured = Measured::new(setting, buffers, round);
-                // Chunks of later times have other numbers.
+                // Chunks of later repetitions have other numbers.
                 Measured { is_exchange: measured.is_exchange && times == 1, ..measured }
             };
             Repeated { rounds: rounds.into_iter().map(measured).collect(), times, bytes, chunks }
@@ -129,20 +129,19 @@ impl Sequence {
         }
     }
 
-    /// Whether no message is divided, and no pass is repeated.
+    /// Returns whether no message is divided and no pass is repeated.
     pub(super) fn is_undivided(&self) -> bool {
         let is_whole = |round: &Measured| round.ends().all(|end| end.chunks == 1);
         self.passes.iter().all(|pass| pass.times == 1 && pass.rounds.iter().all(is_whole))
     }
 
-    /// How many rounds are stored.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         self.passes.iter().map(|pass| pass.rounds.len()).sum()
     }
 
-    /// The parts of chunk `index` of a message, which is chunk `number` of its receiver: for each
-    /// part, its channel in the receiver's buffer, and its place in the list of spans.
+    /// Returns the parts of chunk `index` of a message, which is chunk `number` of its receiver:
+    /// for each part, its channel in the receiver's buffer and its place in the list of spans.
     pub(super) fn parts<'m>(
         &'m self,
         Divided { end: (_, spans), bytes, .. }: &'m Divided,
@@ -178,7 +177,7 @@ pub(super) struct Part {
     bytes: usize,
 }
 
-/// How far a repetition is ahead of the first one: in the caller's buffers, and in chunk numbers.
+/// How far a repetition is ahead of the first one, in the caller's buffers and in chunk numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Further {
     bytes: usize,

@@ -8,7 +8,7 @@ use consort_fabric::{
 use super::{Buffers, Keep, Round, Rounds, act::Act, cursor::Acts};
 use crate::Setting;
 
-/// A setting of PE 0, on a fabric with `lines` lines for the algorithm.
+/// Returns a setting of PE 0, on a fabric with `lines` lines for the algorithm.
 pub(crate) fn setting(
     collective: Collective,
     pes: u32,
@@ -33,7 +33,7 @@ pub(crate) fn setting(
     Setting::of(call, capabilities)
 }
 
-/// The buffers in an inbox that is large enough.
+/// Returns the buffers in an inbox that is large enough.
 fn fits(setting: &Setting, messages: u32, longest: usize, spans: u32, credits: u32) -> Buffers {
     Buffers::new(setting, messages, longest, spans, credits).expect("it fits")
 }
@@ -49,8 +49,8 @@ fn a_message_that_fits_needs_no_credit_and_no_division() {
     assert_eq!(names_of_exchange(&setting, 1, 25), ["Send", "Copy", "Rece"]);
 }
 
-/// The operations of a round that exchanges `bytes` with PE 1 and copies as many, in calls of at
-/// most `messages`.
+/// Returns the operations of a round that exchanges `bytes` with PE 1 and copies `bytes`, in calls
+/// of at most `messages` messages.
 fn names_of_exchange(setting: &Setting, messages: u32, bytes: usize) -> Vec<String> {
     let exchange = Round::at(0, 0).send(Rank(1), [Span::source(0, bytes)]);
     let mut rounds = vec![exchange.receive(Rank(1), [Span::target(0, bytes)], Keep::Stores)];
@@ -117,7 +117,6 @@ fn offsets_past_32_bits_are_exact() {
     assert_eq!(next, 2 * bytes);
 }
 
-/// How many operations or rounds are stored.
 pub(crate) fn kept(program: &Rounds) -> usize {
     match program.kept() {
         Acts::Listed(acts) => acts.len(),
@@ -125,7 +124,7 @@ pub(crate) fn kept(program: &Rounds) -> usize {
     }
 }
 
-/// The stored form of a message of `bytes` from PE 0 to PE 1.
+/// Returns the stored form of a message of `bytes` from PE 0 to PE 1.
 fn parts_of(bytes: usize) -> Acts {
     let setting = setting(Collective::Gather, 2, bytes, 1 << 10, true);
     let buffers = fits(&setting, 1, bytes, 1, 1);

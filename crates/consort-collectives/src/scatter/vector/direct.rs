@@ -2,10 +2,10 @@
 //!
 //! Idea: between threads a block needs no intermediate copy. This is the rendezvous get of the
 //! GASNet collectives (Nishtala, Zheng, Hargrove and Yelick 2011, section 3.3.2), from the root,
-//! with one exposed buffer a block.
+//! with one exposed buffer per block.
 //!
 //! Protocol (`protocols/vector_blocks`):
-//! 1. the root exposes to each other PE its block, and copies its own;
+//! 1. the root exposes each other PE's block to it, and copies its own block;
 //! 2. each gets its block;
 //! 3. the root leaves when all its exposures are detached.
 //!

@@ -1,5 +1,4 @@
-//! Vector scatters: block `i` of the root, of any length, to PE `i`.
-//! The registry of their algorithms.
+//! The registry of vector scatters, which send block `i` of the root, of any length, to PE `i`.
 
 use crate::algorithm::registry;
 
