@@ -1,9 +1,9 @@
-//! Measures what the choices lose against the best candidate: the penalty, not only the gain.
+//! Measures what the choices lose against the best candidates: the penalty, not only the gain.
 //!
-//! All candidates that differ are measured first, in turn, to find the best. The fastest of many
-//! is also the luckiest, so its time is biased. So the choice and the fastest of the others are
-//! measured again, against each other alone. Each query has its share of the time that is left. A
-//! query in whose midst the time is over was not measured.
+//! All distinct candidates are first measured in turn, to find the best. The fastest of many is
+//! also the luckiest, so its time is biased. Therefore the choice and the fastest of the others are
+//! measured again, against each other only. Each query gets its share of the remaining time. A
+//! query that the end of the time interrupts counts as unmeasured.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -17,10 +17,10 @@ use crate::{
     search::contest::slice,
 };
 
-/// The share of the duel in the time for a query: one part in this many.
+/// The duel gets one part in this many of a query's time.
 const DUEL_SHARE: u32 = 3;
 
-/// The launches in which all candidates are measured, and those of the duel.
+/// The number of launches that measure all candidates, and that of the duel.
 const FIRST_LAUNCHES: u32 = 3;
 const DUEL_LAUNCHES: u32 = 8;
 
@@ -29,7 +29,7 @@ const DUEL_LAUNCHES: u32 = 8;
 pub struct Penalty {
     /// The query.
     pub query: Query,
-    /// The choice of wisdom, or else of the model.
+    /// The choice of wisdom, or of the model if wisdom has none.
     pub chosen: Candidate,
     /// Its median in nanoseconds per call.
     pub chosen_ns: f64,
@@ -37,7 +37,7 @@ pub struct Penalty {
     pub best: Candidate,
     /// Its median in nanoseconds per call.
     pub best_ns: f64,
-    /// Whether the confidence intervals of both overlap.
+    /// Whether the two confidence intervals overlap.
     pub within_noise: bool,
 }
 
@@ -57,7 +57,8 @@ impl Penalty {
         }
     }
 
-    /// The relative slowdown of the choice against the best: 0.05 for 5 %, 0 for the best itself.
+    /// Returns the relative slowdown of the choice against the best: 0.05 for 5 %, 0 for the best
+    /// itself.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.chosen_ns / self.best_ns - 1.0
@@ -67,16 +68,16 @@ impl Penalty {
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// A penalty for each query measured, in their order.
+    /// The penalty of each measured query, in query order.
     pub penalties: Vec<Penalty>,
-    /// Queries of the check that were not measured: the time was over, the check was stopped, or
+    /// The number of queries that were not measured: the time was over, the check was stopped, or
     /// the choice could not be measured.
     pub unmeasured_count: usize,
 }
 
 impl Report {
-    /// The share of the measured queries whose penalty is at most `limit`: `share_within(0.1)` for
-    /// those within 10 %. 1 if nothing was measured.
+    /// Returns the share of the measured queries whose penalty is at most `limit`:
+    /// `share_within(0.1)` for those within 10 %. Returns 1 if nothing was measured.
     #[must_use]
     pub fn share_within(&self, limit: f64) -> f64 {
         if self.penalties.is_empty() {
@@ -86,7 +87,7 @@ impl Report {
         within as f64 / self.penalties.len() as f64
     }
 
-    /// The largest penalty.
+    /// Returns the largest penalty.
     #[must_use]
     pub fn worst(&self) -> Option<&Penalty> {
         self.penalties.iter().max_by(|a, b| a.share().total_cmp(&b.share()))
@@ -98,7 +99,7 @@ impl Report {
 pub struct Check<'a> {
     /// The queries.
     pub workload: &'a Workload,
-    /// How many of the queries are checked, evenly spread; `None` for all.
+    /// The number of queries to check, evenly spread; `None` for all.
     pub sample_count: Option<usize>,
     /// The time for the whole check.
     pub budget: Duration,
@@ -109,12 +110,12 @@ pub struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Checks each query: measures all its candidates in turn, and then the choice
-    /// of `wisdom` (or, without it, of the model) against the fastest of the others. Passes each
-    /// penalty to `watch`.
+    /// Checks each query: measures all its candidates in turn, and then the choice of `wisdom` (or
+    /// of the model, without wisdom) against the fastest of the others. Passes each penalty to
+    /// `watch`.
     ///
     /// # Errors
-    /// When measuring fails as a whole.
+    /// If measuring fails as a whole.
     pub fn run<W: Workbench<Error: 'static>>(
         &self,
         bench: &mut W,
@@ -134,7 +135,7 @@ impl Check<'_> {
         watch: &mut impl FnMut(&Penalty),
     ) -> Result<Report, SearchError<W::Error>> {
         let started = bench.now();
-        // What no candidate can serve here is nobody's choice.
+        // A query that no candidate can serve here has no choice.
         let is_served = |query: &Query| !bench.candidates(query).is_empty();
         let queries = self.workload.queries().filter(is_served).collect();
         let queries = sampled(queries, self.sample_count);
@@ -145,7 +146,7 @@ impl Check<'_> {
             let selector = Selector::new(&*bench, Measured::new(wisdom, self.cores));
             let chosen = selector.select(&CallSpec::from(query));
             let chosen = chosen.map(|chosen| chosen.candidate.into_owned());
-            // Of candidates that are the same the first is measured: the choice comes first.
+            // Only the first of equivalent candidates is measured, so the choice comes first.
             let mut candidates = bench.candidates(query);
             candidates.sort_by_key(|candidate| chosen.as_ref() != Some(candidate));
             let field: Vec<Candidate> = distinct(bench, query, candidates).collect();
@@ -176,7 +177,7 @@ impl Check<'_> {
             let penalty = if let Some(rival) = ranking.iter().find(|one| !is_chosen(one)) {
                 let mut duel = Race::new(vec![found.0.clone(), rival.0.clone()]);
                 duel.run(bench, query, DUEL_LAUNCHES, duel_slice).map_err(failed)?;
-                // A duel that the end of the time has cut short says less than the race.
+                // A duel cut short by the end of the time is worth less than the race.
                 let duel = if duel.ranking().len() < 2 { ranking.clone() } else { duel.ranking() };
                 let found = duel.iter().find(is_chosen).unwrap_or(found);
                 Penalty::of(query, found, duel.first().unwrap_or(&ranking[0]))
@@ -190,7 +191,7 @@ impl Check<'_> {
     }
 }
 
-/// `count` of `queries`, evenly spread; all of them if there are no more.
+/// Returns `count` of `queries`, evenly spread, or all of them if there are fewer.
 fn sampled(queries: Vec<Query>, count: Option<usize>) -> Vec<Query> {
     match count {
         Some(count) if count < queries.len() => {

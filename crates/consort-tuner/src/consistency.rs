@@ -3,16 +3,16 @@
 //!
 //! Of two entries that differ in one property, one does less if it has a smaller message, modes
 //! that wait for less at either end, a commutative operator, buffers in symmetric memory, or a
-//! result on the root alone. A barrier does less than any strict operation, which implies one.
-//! Two operations one after the other that give the result of a third do more than it (Träff, Gropp
-//! and Thakur 2010, "Self-consistent MPI performance guidelines"). A contradiction means noise or a
-//! missing candidate, since one that does more could have served.
+//! result on the root only. A barrier does less than any strict operation, because that implies a
+//! barrier. Two operations in sequence that give the result of a third do more than it (Träff,
+//! Gropp and Thakur 2010, "Self-consistent MPI performance guidelines"). A contradiction means
+//! noise or a missing candidate, because the one that does more could have served.
 //!
-//! Entries are times of calls in a row. A call takes the place of another in such a row, so their
-//! times compare. But two rows of calls that overlap say nothing of a row in which both alternate:
-//! the second waits there for the first. So only calls that cannot overlap are put one after the
-//! other, Strict ones in symmetric memory. In private memory modes All ask for less, and are not
-//! compared with those in symmetric memory.
+//! Entries are times of calls in a row. One call can replace another in such a row, so their times
+//! are comparable. But the times of two rows of overlapping calls say nothing about a row that
+//! alternates between both: there the second call waits for the first. So only calls that cannot
+//! overlap are put in sequence: Strict ones in symmetric memory. In private memory, modes All
+//! require less, so these calls are not compared with those in symmetric memory.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ pub struct Inconsistency {
     pub less: Query,
     /// Its time in nanoseconds per call.
     pub less_ns: f64,
-    /// The query that does more, or two that do more one after the other.
+    /// The query that does more, or two that do more in sequence.
     pub more: Vec<Query>,
     /// Their time in nanoseconds per call.
     pub more_ns: f64,
@@ -48,7 +48,7 @@ impl fmt::Display for Inconsistency {
     }
 }
 
-/// All contradictions among the measured entries of `wisdom`.
+/// Returns all contradictions among the measured entries of `wisdom`.
 #[must_use]
 pub fn inconsistencies(wisdom: &Wisdom) -> Vec<Inconsistency> {
     let mut entries: Vec<&Entry> = wisdom.entries().filter(|entry| entry.is_measured()).collect();
@@ -80,8 +80,8 @@ pub fn inconsistencies(wisdom: &Wisdom) -> Vec<Inconsistency> {
         .collect()
 }
 
-/// The pairs of operations that give the result of `query` one after the other: Strict calls, which
-/// do not overlap in a row.
+/// Returns the pairs of operations that give the result of `query` in sequence. They are Strict
+/// calls, which do not overlap in a row.
 fn compositions(query: &Query) -> Vec<[Query; 2]> {
     use Collective::{
         AllGather, AllReduce, AllToAll, Broadcast, ExclusiveScan, Gather, Reduce, ReduceScatter,
@@ -115,7 +115,7 @@ fn compositions(query: &Query) -> Vec<[Query; 2]> {
     }
 }
 
-/// Whether `less` does less than `more`, at the same size.
+/// Returns whether `less` does less than `more`, at the same size.
 fn asks_less(less: &Query, more: &Query) -> bool {
     if less.pes != more.pes {
         return false;
@@ -145,8 +145,8 @@ fn asks_less(less: &Query, more: &Query) -> bool {
         && (symmetric || !more.symmetric)
 }
 
-/// Whether `less` is slower than all of `more` in sequence, by more than noise, with the cores
-/// equally far apart.
+/// Returns whether `less` is slower than all of `more` in sequence, by more than noise, with the
+/// cores equally far apart.
 fn contradict(less: &Entry, more: &[&Entry]) -> bool {
     let classes = || more.iter().chain([&less]).filter_map(|entry| entry.class);
     let comparable = classes().zip(classes().skip(1)).all(|(one, next)| one == next);

@@ -1,4 +1,4 @@
-//! The model's choice: candidates ranked by their estimates, and those that are the same.
+//! The model's choice: candidates ranked by their estimates, and equivalent candidates.
 
 use std::collections::BTreeSet;
 
@@ -6,9 +6,9 @@ use consort_fabric::{Candidate, Query};
 
 use crate::{Catalog, Confidence, Entry, Rigour, RunnerUp, parts::best_of_each, times::rounded_ns};
 
-/// The candidates for `query` for which `able` holds, with their estimates, the most promising
-/// first, among them what is made of the best of each part. Candidates with equal estimates are
-/// ordered by their names.
+/// Returns the candidates for `query` that satisfy `able`, with their estimates, the most promising
+/// first. They include the combination of the best of each part. Candidates with equal estimates
+/// are ordered by name.
 pub fn ranked<C: Catalog + ?Sized>(
     catalog: &C,
     query: &Query,
@@ -32,8 +32,8 @@ pub fn ranked<C: Catalog + ?Sized>(
     ranked
 }
 
-/// The model's choice among the candidates for which `able` holds, as an entry; `None` if there is
-/// none.
+/// Returns the model's choice among the candidates that satisfy `able`, as an entry; `None` if
+/// there are none.
 pub(crate) fn estimated<C: Catalog + ?Sized>(
     catalog: &C,
     query: &Query,
@@ -41,7 +41,7 @@ pub(crate) fn estimated<C: Catalog + ?Sized>(
 ) -> Option<Entry> {
     let mut ranked = ranked(catalog, query, able).into_iter();
     let (choice, median_ns) = ranked.next()?;
-    // Another name of the choice is no runner-up.
+    // The same candidate under another name is not a runner-up.
     let second = ranked.find(|(candidate, _)| !same(catalog, query, &choice, candidate));
     let runner_up = second.map(|(candidate, median_ns)| RunnerUp { candidate, median_ns });
     Some(Entry {
@@ -58,8 +58,8 @@ pub(crate) fn estimated<C: Catalog + ?Sized>(
     })
 }
 
-/// The candidates that differ from all before them at `query`, in order: of those that are one
-/// algorithm under several names, the first.
+/// Returns the distinct candidates at `query`, in order: of several names for one algorithm, the
+/// first.
 pub fn distinct<'c, C: Catalog + ?Sized>(
     catalog: &'c C,
     query: &'c Query,
@@ -72,7 +72,7 @@ pub fn distinct<'c, C: Catalog + ?Sized>(
     candidates.into_iter().filter(is_new)
 }
 
-/// Whether two candidates are one algorithm at `query`.
+/// Returns whether two candidates are the same algorithm at `query`.
 pub fn same<C: Catalog + ?Sized>(
     catalog: &C,
     query: &Query,

@@ -1,5 +1,4 @@
-//! The queries that a search tunes, the most useful first: a search that stops early has tuned
-//! those.
+//! The queries that a search tunes, the most useful first, because a search may stop early.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -7,8 +6,8 @@ use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
 
 use crate::query::canonical;
 
-/// A grid of queries: every combination of the values in its lists. In each list but `bytes` the
-/// most important value comes first.
+/// A grid of queries: every combination of the values in its lists. In each list except `bytes`,
+/// the most important value comes first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
     /// The collectives.
@@ -25,9 +24,9 @@ pub struct Grid {
     pub symmetric: Vec<bool>,
 }
 
-/// This many collectives are interleaved before the less common ones follow.
+/// The number of collectives that are interleaved before the less common ones follow.
 const AT_A_TIME: usize = 4;
-/// This many modes come before all others.
+/// The number of modes that come before all others.
 const MODES_AT_A_TIME: usize = 3;
 
 impl Grid {
@@ -52,15 +51,15 @@ impl Grid {
     /// The modes that have names, the most common one first.
     pub const NAMED_SYNCS: [SyncModes; 3] = [SyncModes::MINE, SyncModes::STRICT, SyncModes::LOOSE];
 
-    /// All nine modes, those with names first.
+    /// Returns all nine modes, the named ones first.
     #[must_use]
     pub fn every_sync() -> Vec<SyncModes> {
         let others = SyncModes::every().filter(|sync| !Self::NAMED_SYNCS.contains(sync));
         Self::NAMED_SYNCS.into_iter().chain(others).collect()
     }
 
-    /// All collectives, the three named modes, teams of `cores` and of every smaller power of two,
-    /// and then `oversubscribed` teams.
+    /// Creates a grid of all collectives, the three named modes, teams of `cores` and of every
+    /// smaller power of two, and then the `oversubscribed` teams.
     #[must_use]
     pub fn new(cores: u32, oversubscribed: &[u32]) -> Self {
         let powers = (1..32).map(|power| 1_u32 << power).take_while(|&pes| pes < cores);
@@ -83,10 +82,10 @@ impl Grid {
         }
     }
 
-    /// All queries, each once: those of the first three modes, of the next three, and so on. Among
-    /// these they are ordered by the sum of the positions of their values in the lists, in which
-    /// collectives count in groups of four. Queries of one group that differ in collective and size
-    /// alone are interleaved; the smallest and the largest size come first.
+    /// Returns all queries, each once: those of the first three modes, then of the next three, and
+    /// so on. Within these, they are ordered by the sum of their values' positions in the lists,
+    /// where collectives count in groups of four. Queries of one group that differ only in
+    /// collective and size are interleaved; the smallest and the largest size come first.
     #[must_use]
     pub fn points(&self) -> Vec<Query> {
         let mut ranked = Vec::new();
@@ -115,7 +114,7 @@ impl Grid {
     }
 }
 
-/// The first, the last, the middle, the middles of both halves, and so on.
+/// Returns the first, the last, the middle, the middles of both halves, and so on.
 fn ends_first(ascending: &[u64]) -> Vec<u64> {
     let Some(last) = ascending.len().checked_sub(1) else { return Vec::new() };
     let mut order = vec![ascending[0]];

@@ -1,23 +1,22 @@
-//! Search, wisdom and choice among the algorithms of a collective, by name and parameter.
+//! Search, wisdom and selection among the algorithms of a collective, by name and parameters.
 //!
 //! Nishtala and Yelick ("Optimizing collective communication on multicores", 2009) find the best
 //! tree by trying trees, with the mode, the size and the team as inputs. Here too, a model prunes
-//! and measurement decides. Nothing in this crate knows an algorithm: a [`Catalog`] lists
+//! candidates and measurement decides. This crate contains no algorithms: a [`Catalog`] lists
 //! candidates and estimates them, a [`Workbench`] measures them.
 //!
 //! 1. [`Search`] measures a [`Workload`] at a [`Rigour`] and writes entries into [`Wisdom`]. The
 //!    workload is a [`Grid`] of queries, or the [`Mix`] that programs have recorded.
 //! 2. [`Wisdom`] is the readable file of one machine. It is loaded, saved atomically, merged, and
-//!    refused where it does not fit.
-//! 3. A [`Selector`] chooses by wisdom, and by the model where wisdom has no entry. A [`Table`] is
+//!    refused if it does not fit.
+//! 3. A [`Selector`] selects by wisdom, and by the model if wisdom has no entry. A [`Table`] is
 //!    wisdom compiled for one team; a look-up takes nanoseconds.
 //! 4. [`inconsistencies`] finds entries that contradict each other, and [`Check`] measures what the
 //!    choices lose against the best.
-//!
 //! 5. [`online`] refines a choice while a program runs.
 //!
-//! Every query is first made canonical: a barrier is strict, and has no bytes, no operator and no
-//! private buffers; only a collective that combines has an operator class.
+//! Every query is first made canonical: a barrier is Strict, and has no bytes, operator or private
+//! buffers; only a collective that combines has an operator class.
 
 #[cfg(test)]
 use consort_sandbox as _;

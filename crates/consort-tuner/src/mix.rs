@@ -1,8 +1,8 @@
-//! The mix of collectives that programs call: recorded by them, and tuned for.
+//! The mix of collectives that programs call: programs record it, and the tuner tunes for it.
 //!
-//! A file is TOML like wisdom, a table `[[calls]]` for each kind of call. Jobs append their tables,
-//! so each has the version of the format, and ends with a mandatory key, which shows where a file
-//! was cut off. Sizes are the powers of two that wisdom has entries for.
+//! A file is TOML like wisdom, with a table `[[calls]]` for each kind of call. Jobs append their
+//! tables. So each table has the version of the format and ends with a mandatory key, which shows
+//! where a file was cut off. Sizes are the powers of two that wisdom has entries for.
 
 use std::{
     collections::BTreeMap,
@@ -23,9 +23,8 @@ use crate::{
 
 /// The version of the tables that this library reads and writes.
 const FORMAT: u64 = 1;
-/// What a file begins with, after empty lines, unless it was edited.
+/// The beginning of a file, after empty lines, unless it was edited.
 const BEGINNING: &[u8] = b"[[calls]]\nformat = 1\n";
-/// The smallest size that is recorded.
 const LEAST_BYTES: u64 = 8;
 /// The largest number of calls that the file can hold.
 const MOST_CALLS: u64 = i64::MAX as u64;
@@ -53,7 +52,7 @@ pub enum MixError {
         /// The reason.
         reason: io::Error,
     },
-    /// It is a folder, a pipe or a device.
+    /// The path is a folder, a pipe or a device.
     Irregular {
         /// The path.
         path: PathBuf,
@@ -69,10 +68,10 @@ pub enum MixError {
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// Its format.
+        /// The format of the table.
         theirs: u64,
     },
-    /// The file has something else than recorded calls, or only a part of one.
+    /// The file contains something other than recorded calls, or only a part of a record.
     Damaged {
         /// The file.
         path: PathBuf,
@@ -127,9 +126,9 @@ const KEYS: &[&str] =
     &["format", "collective", "sync", "pes", "bytes", "operator", "symmetric", "calls"];
 
 impl Mix {
-    /// The query under which calls like `query` are recorded: canonical, with the size that is the
-    /// nearest power of two on a logarithmic scale, at least 8 bytes. Lengths in calls of vector
-    /// variants are not known, and recorded as 0.
+    /// Returns the query under which calls like `query` are recorded: canonical, with the nearest
+    /// power of two on a logarithmic scale as its size, at least 8 bytes. The lengths in calls of
+    /// vector variants are unknown and recorded as 0.
     #[must_use]
     pub fn recorded_as(query: &Query) -> Query {
         let query = canonical(query);
@@ -138,7 +137,7 @@ impl Mix {
         }
         let bytes = query.bytes.clamp(LEAST_BYTES, MAX_BYTES);
         let below = 1 << bytes.ilog2();
-        // Above the geometric mean of both powers, the upper one is nearer.
+        // Above the geometric mean of the two powers, the upper one is nearer.
         let is_nearer_above = u128::from(bytes).pow(2) > 2 * u128::from(below).pow(2);
         Query { bytes: if is_nearer_above { 2 * below } else { below }, ..query }
     }
@@ -154,13 +153,14 @@ impl Mix {
         other.calls().for_each(|(query, calls)| self.add(&query, calls));
     }
 
-    /// The queries, and how often each was called.
+    /// Returns the queries and how often each was called.
     pub fn calls(&self) -> impl ExactSizeIterator<Item = (Query, u64)> + '_ {
         self.calls.iter().map(|(query, calls)| (*query, *calls))
     }
 
-    /// The same calls by the queries that choices are made by: wisdom of commutative operators
-    /// serves all. Vector variants are left out, since no choice depends on their lengths.
+    /// Returns the same calls under the queries that selection uses: wisdom of commutative
+    /// operators serves all operators. Vector variants are left out, because no choice depends on
+    /// their lengths.
     #[must_use]
     pub fn tunable(&self) -> Self {
         let mut tunable = Self::default();
@@ -170,14 +170,14 @@ impl Mix {
         tunable
     }
 
-    /// Opens `path` for appending, and creates it if necessary. A file of something else is left as
-    /// it is.
+    /// Opens `path` for appending, and creates it if necessary. A file with other content is left
+    /// unchanged.
     ///
     /// # Errors
-    /// When it cannot be written, is no regular file, or has something else than recorded calls of
-    /// this format, or only a part of them.
+    /// If the file cannot be written, is not a regular file, or contains something other than
+    /// complete recorded calls of this format.
     pub fn open(path: &Path) -> Result<File, MixError> {
-        // Before it is opened, for which a pipe's writer waits.
+        // Checked before opening, because opening a pipe waits for its other end.
         match fs::metadata(path) {
             Ok(file) if !file.is_file() => {
                 return Err(MixError::Irregular { path: path.to_owned() });
@@ -186,25 +186,24 @@ impl Mix {
                 Ok(_) | Err(MixError::Empty { .. }) => {}
                 Err(error) => return Err(error),
             },
-            // If the path cannot be looked up, opening it says why.
+            // If the metadata is unavailable, opening the file reports the reason.
             Ok(_) | Err(_) => {}
         }
         let opened = OpenOptions::new().create(true).append(true).open(path);
         opened.map_err(|reason| MixError::Unwritable { path: path.to_owned(), reason })
     }
 
-    /// Appends all calls to the file at `path`, in one piece, so that several jobs may.
+    /// Appends all calls to the file at `path` in one piece, so that several jobs may do so.
     ///
     /// # Errors
     /// As [`Mix::open`].
     pub fn append(&self, path: &Path) -> Result<(), MixError> {
         let unwritable = |reason| MixError::Unwritable { path: path.to_owned(), reason };
         let text = self.text();
-        // The file may lack the end of its last line.
+        // The last line of the file may be unterminated.
         Self::open(path)?.write_all(format!("\n{text}").as_bytes()).map_err(unwritable)
     }
 
-    /// The text of all calls.
     fn text(&self) -> String {
         let mut file = Writer::default();
         for (query, calls) in self.calls() {
@@ -219,7 +218,7 @@ impl Mix {
     /// Reads the calls that jobs have appended to the file at `path`.
     ///
     /// # Errors
-    /// When it cannot be read, has no calls, is damaged, or has calls in another format.
+    /// If the file cannot be read, has no calls, is damaged, or has calls in another format.
     pub fn load(path: &Path) -> Result<Self, MixError> {
         let path = path.to_owned();
         let text = match files::read(&path) {
@@ -234,11 +233,11 @@ impl Mix {
         }
     }
 
-    /// The calls in the content of a file, or the line of an error.
+    /// Returns the calls in the content of a file, or the line and the reason of an error.
     fn parse(bytes: &[u8]) -> Result<Self, (usize, Flaw)> {
         let file = toml::read(bytes)?;
         let tables = file.tables("calls")?;
-        // Whether the rest can be read depends on the formats.
+        // The format decides whether the rest can be read.
         for table in tables {
             let format = table.get("format")?;
             if format != FORMAT {
@@ -261,7 +260,7 @@ impl Mix {
     }
 }
 
-/// Whether a file begins with calls of this format, so that a long one need not be read.
+/// Returns whether a file begins with calls of this format, so that a long one need not be read.
 fn begins_as_written(path: &Path) -> bool {
     let mut head = Vec::new();
     let read = files::open(path).and_then(|file| file.take(64).read_to_end(&mut head));

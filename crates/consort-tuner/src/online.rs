@@ -1,4 +1,4 @@
-//! Refines a choice while a program runs: from time to time another candidate serves a few calls.
+//! Refines a choice while a program runs: from time to time, another candidate serves a few calls.
 //!
 //! | phase | calls | then |
 //! | --- | --- | --- |
@@ -6,13 +6,13 @@
 //! | duel | several rounds of both, in turn | a clearly faster challenger takes over |
 //! | rest | enough to pay for probe and duel | the next challenger |
 //!
-//! All PEs count alike, since they make the same calls. The caller adds up the times of all PEs
+//! All PEs count alike, because they make the same calls. The caller adds up the times of all PEs
 //! before a decision ([`Refinement::decide`]), so all decide alike. A challenger must be faster in
-//! most rounds and by a margin; otherwise two equally good candidates would take turns for ever.
-//! Once all have been tried, those that came near are tried again after ever longer rests, since
+//! most rounds and by a margin; otherwise two equally good candidates would alternate forever. Once
+//! all have been tried, those that came near are tried again after longer and longer rests, because
 //! machines change.
 //!
-//! What it has found is an entry of wisdom like one of tuning ([`Refinement::found`]).
+//! The result is an entry of wisdom like one from tuning ([`Refinement::found`]).
 
 use consort_fabric::{CallSpec, Candidate};
 
@@ -20,29 +20,26 @@ use crate::{
     Confidence, Entry, Rigour, RunnerUp, select::asked, times::rounded_ns, wisdom::MOST_CONTENDERS,
 };
 
-/// Rounds of a duel.
 const ROUNDS: usize = 5;
-/// The times that the PEs add up: one of the incumbent and one of the challenger for each round.
+/// The number of times that the PEs add up: one of each contender for each round.
 pub const TIMES: usize = 2 * ROUNDS;
 /// The rounds that a challenger must win.
 const WON: usize = 4;
-/// A challenger takes over if the ratio of its median to the incumbent's is below this.
+/// A challenger takes over if its median is below this share of the incumbent's.
 const CLEARLY: f64 = 0.95;
 /// A challenger is dropped if it takes this many times as long in the probe.
 const HOPELESS: f64 = 2.0;
-/// A challenger is tried again if it took at most this many times as long; tuning keeps what does.
+/// A challenger is tried again if it took at most this many times as long; tuning keeps these.
 pub(crate) const NEAR: f64 = 1.3;
-/// Calls of a block of a probe.
 const PROBE_CALLS: u32 = 4;
-/// The intended time of a block of a duel, in nanoseconds: much longer than reading a clock.
+/// The intended time of a block of a duel, in nanoseconds: much longer than a clock reading.
 const BLOCK_NS: f64 = 20_000.0;
-/// The most calls of a block of a duel.
 const MOST_CALLS: f64 = 256.0;
-/// The factor by which each rest is longer, once all candidates have been tried.
+/// The factor by which each rest grows, once all candidates have been tried.
 const LONGER: f64 = 4.0;
-/// The smallest share: with none, a rest would never end.
+/// The smallest share: with a share of 0, a rest would never end.
 const LEAST_SHARE: f64 = 1e-6;
-/// The most calls of a rest.
+/// The largest number of calls in a rest.
 const MOST_REST: f64 = 1e9;
 
 /// The next step of a refinement.
@@ -50,7 +47,7 @@ const MOST_REST: f64 = 1e9;
 pub enum Next {
     /// The incumbent serves this many calls from now on, untimed.
     Rest(u64),
-    /// This candidate, by its index, serves the next call. The caller passes its time to
+    /// The candidate with this index serves the next call. The caller passes the time to
     /// [`Refinement::took`].
     Try(usize),
     /// The caller adds up the times of all PEs and calls [`Refinement::decide`] before the next
@@ -90,7 +87,7 @@ pub struct Refinement {
     times_ns: [u64; TIMES],
     /// The share of the time in calls that may be lost.
     share: f64,
-    /// The time of a call by the incumbent, and the loss that no rest has paid for, in nanoseconds.
+    /// The time of a call by the incumbent, and the loss not yet paid for by rests, in nanoseconds.
     call_ns: f64,
     owed_ns: f64,
     /// The shortest and the longest time of a call by the incumbent in the rounds of its last duel.
@@ -100,7 +97,7 @@ pub struct Refinement {
 }
 
 impl Refinement {
-    /// Refines the choice among `candidates`: the first serves, and the others are tried in their
+    /// Refines the choice among `candidates`. The first one serves, and the others are tried in
     /// order. That costs at most `share` of the time in calls of this kind, and one try in advance.
     #[must_use]
     pub fn new(candidates: Vec<Candidate>, share: f64) -> Self {
@@ -116,7 +113,7 @@ impl Refinement {
             calls: PROBE_CALLS,
             blocks: 0,
             times_ns: [0; TIMES],
-            // NaN becomes the smallest share, too.
+            // NaN becomes the smallest share too.
             share: if share > LEAST_SHARE { share.min(1.0) } else { LEAST_SHARE },
             call_ns: 0.0,
             owed_ns: 0.0,
@@ -128,20 +125,20 @@ impl Refinement {
         new
     }
 
-    /// The candidates, in the order of their indices.
+    /// Returns the candidates, in the order of their indices.
     #[must_use]
     pub fn candidates(&self) -> &[Candidate] {
         &self.candidates
     }
 
-    /// The index of the candidate that serves calls.
+    /// Returns the index of the candidate that serves calls.
     #[must_use]
     pub fn incumbent(&self) -> usize {
         self.incumbent
     }
 
-    /// What has been found for such a call, as an entry of wisdom; `None` before the first duel.
-    /// The interval is that of the rounds of the last duel.
+    /// Returns the result for such a call, as an entry of wisdom; `None` before the first duel. Its
+    /// interval is that of the rounds of the last duel.
     #[must_use]
     pub fn found(&self, call: &CallSpec) -> Option<Entry> {
         let (low_ns, high_ns) = self.range_ns?;
@@ -176,7 +173,7 @@ impl Refinement {
         })
     }
 
-    /// Excludes a candidate that turned out not to be able to serve the calls.
+    /// Excludes a candidate that proved unable to serve the calls.
     pub fn drop_candidate(&mut self, index: usize) {
         self.standings[index] = Standing::Took(f64::INFINITY);
         self.took_ns[index] = None;
@@ -206,7 +203,7 @@ impl Refinement {
         }
     }
 
-    /// The times of this PE, for [`Next::Decide`].
+    /// Returns the times of this PE, for [`Next::Decide`].
     #[must_use]
     pub fn times_ns(&self) -> [u64; TIMES] {
         self.times_ns
@@ -255,7 +252,7 @@ impl Refinement {
         }
         self.begin(Phase::Probe);
         self.challenge();
-        // The calls after which `share` of their time equals the loss.
+        // The number of calls after which `share` of their time equals the loss.
         let rest = (self.owed_ns / self.share / self.call_ns).ceil();
         let rest = rest * LONGER.powi((self.passes - 1).clamp(0, 12));
         self.owed_ns = 0.0;
@@ -274,7 +271,7 @@ impl Refinement {
         self.calls = if phase == Phase::Duel { fitting } else { PROBE_CALLS };
     }
 
-    /// Selects the next challenger: an untried one, or else one that came near in its last try.
+    /// Selects the next challenger: an untried one, otherwise one that came near in its last try.
     fn challenge(&mut self) {
         let others = || (0..self.candidates.len()).filter(|&index| index != self.incumbent);
         let is_untried = |&index: &usize| self.standings[index] == Standing::Untried;
@@ -294,7 +291,7 @@ impl Refinement {
 }
 
 impl Phase {
-    /// The blocks of calls in this phase.
+    /// Returns the number of blocks of calls in this phase.
     const fn blocks(self) -> usize {
         match self {
             Self::Probe => 2,
@@ -313,8 +310,8 @@ mod tests {
         (0..count).map(|value| Candidate::new("tree").with("radix", value)).collect()
     }
 
-    /// Simulates `calls` calls. `call_ns` gives the time of a call by candidate and number. Returns
-    /// the total time.
+    /// Simulates `calls` calls. `call_ns` returns the time of a call, given its candidate and
+    /// number. Returns the total time.
     fn play(
         refinement: &mut Refinement,
         calls: u64,
@@ -396,7 +393,7 @@ mod tests {
         }
     }
 
-    /// It is much faster in the others, so that the medians alone would do.
+    /// It is much faster in the other rounds, so the medians alone would be enough.
     #[test]
     fn a_challenger_that_loses_two_rounds_of_five_does_not_take_over() {
         for (lost, incumbent) in [(1, 1), (2, 0)] {

@@ -1,13 +1,13 @@
-//! Candidates that are made of parts: the best of each part, together.
+//! Candidates that are made of parts: the combination of the best of each part.
 //!
-//! All combinations of parts would be too many, so a catalogue has each part by each algorithm
-//! beside the usual ones of the others. Times of parts add up: so the best of each part make the
-//! best whole.
+//! There are too many combinations of parts, so a catalogue varies one part at a time and combines
+//! it with the default other parts. Times of parts add up, so the best of each part make the best
+//! whole.
 
 use consort_fabric::Candidate;
 
-/// The candidate made of the best of each part, by candidates from the fastest on; `None` if it is
-/// one of them.
+/// Returns the combination of the best of each part, given candidates from the fastest on; `None`
+/// if it is one of them.
 pub(crate) fn best_of_each(ranking: &[&Candidate]) -> Option<Candidate> {
     let first = ranking.iter().find(|one| !one.parts.is_empty())?;
     let is_alike = |one: &&&Candidate| one.algorithm == first.algorithm;
@@ -15,7 +15,7 @@ pub(crate) fn best_of_each(ranking: &[&Candidate]) -> Option<Candidate> {
     let differing = |one: &Candidate, other: &Candidate| {
         one.parts.iter().zip(&other.parts).filter(|(part, of_other)| part != of_other).count()
     };
-    // Most differ from the usual one in one part, and in two from each other.
+    // Most differ from the default one in one part, and from each other in two.
     let near = |one: &&&Candidate| all.iter().filter(|other| differing(one, other) <= 1).count();
     let usual = *all.iter().max_by_key(near)?;
     let mut whole = usual.clone();
@@ -44,7 +44,7 @@ mod tests {
         assert_eq!(best(&["two(a,x,c)", "two(a,z,c)", usual, "two(y,b,c)"]), None);
         assert_eq!(best(&[usual, "two(a,x,c)", "flat"]), None);
         assert_eq!(best(&["flat"]), None);
-        // Others may be slow, or combinations already.
+        // Others may be slow, or may already be combinations.
         let ranking = ["two(y,x,c)", "two(a,x,c)", "two(a,b,z)", "two(y,b,c)", usual];
         assert_eq!(best(&ranking).unwrap(), "two(y,x,z)");
     }

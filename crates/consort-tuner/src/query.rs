@@ -1,12 +1,12 @@
-//! The canonical form of queries: two queries for the same thing find the same entry.
+//! The canonical form of queries: equivalent queries find the same entry.
 
 use consort_fabric::{Collective, OperatorClass, Query, SyncModes};
 
 /// The largest distinct size: larger ones are treated as this.
 pub(crate) const MAX_BYTES: u64 = (1 << 52) - 1;
 
-/// `query` with each property that does not apply to its collective set to the value that demands
-/// least.
+/// Returns `query` with each property that does not apply to its collective set to the least
+/// demanding value.
 pub(crate) fn canonical(query: &Query) -> Query {
     let mut query = *query;
     query.bytes = query.bytes.min(MAX_BYTES);
@@ -21,12 +21,12 @@ pub(crate) fn canonical(query: &Query) -> Query {
     query
 }
 
-/// The row of a query: the query without its size.
+/// Returns the row of a query: the query without its size.
 pub(crate) fn row_of(query: &Query) -> Query {
     Query { bytes: 0, ..canonical(query) }
 }
 
-/// A query for people, without properties that do not apply.
+/// Returns a readable query, without properties that do not apply.
 pub(crate) fn describe(query: &Query) -> String {
     if query.collective == Collective::Barrier {
         return format!("barrier of {} PEs", query.pes);

@@ -1,9 +1,9 @@
 //! Candidates that are measured together, launch by launch.
 //!
-//! A launch fixes the places of its threads and buffers, and where PEs share cores also the order
-//! of their turns. That favours one candidate or another. And the machine changes while it is
-//! measured. So a time's interval is over launches, and a candidate is clearly faster only if it is
-//! so by the ratios of the two times within each launch.
+//! A launch fixes the places of its threads and buffers, and the order of turns if PEs share cores.
+//! That favours one candidate or another. Besides, the machine changes during measurement. So an
+//! interval is over launches, and a candidate is clearly faster only if the ratios of the two times
+//! within each launch say so.
 
 use std::time::Duration;
 
@@ -11,34 +11,34 @@ use consort_fabric::{Candidate, Query, statistics::launches};
 
 use crate::{Block, Sample, TransferClass, Workbench};
 
-/// With fewer launches no difference is clear.
+/// With fewer launches, no difference is clear.
 const SURE_LAUNCHES: usize = 8;
 
 /// The blocks of some candidates in each launch so far.
 #[derive(Clone, Debug)]
 pub struct Race {
     field: Vec<Candidate>,
-    /// By candidate, then by launch; empty where it could not be measured.
+    /// By candidate, then by launch; empty if the candidate could not be measured.
     blocks: Vec<Vec<Vec<Block>>>,
-    /// Whether the workbench has refused each.
+    /// Whether the workbench has refused each candidate.
     refused: Vec<bool>,
 }
 
 impl Race {
-    /// A race without launches.
+    /// Creates a race without launches.
     #[must_use]
     pub fn new(field: Vec<Candidate>) -> Self {
         let (blocks, refused) = (vec![Vec::new(); field.len()], vec![false; field.len()]);
         Self { field, blocks, refused }
     }
 
-    /// The candidates.
+    /// Returns the candidates.
     #[must_use]
     pub fn field(&self) -> &[Candidate] {
         &self.field
     }
 
-    /// The number of launches.
+    /// Returns the number of launches.
     #[must_use]
     pub fn launches(&self) -> usize {
         self.blocks.first().map_or(0, Vec::len)
@@ -47,7 +47,7 @@ impl Race {
     /// Adds a launch: the blocks of each candidate, in order.
     ///
     /// # Panics
-    /// When they are not as many as the candidates.
+    /// If the number of blocks differs from that of the candidates.
     pub fn add(&mut self, launch: Vec<Option<Vec<Block>>>) {
         assert_eq!(launch.len(), self.field.len(), "a workbench answers for each candidate");
         for ((all, refused), new) in self.blocks.iter_mut().zip(&mut self.refused).zip(launch) {
@@ -56,8 +56,8 @@ impl Race {
         }
     }
 
-    /// Removes all candidates but these, and but those of which the machine has spoilt each block
-    /// so far.
+    /// Removes all candidates except these, and except those whose blocks the machine has all
+    /// spoilt so far.
     pub(crate) fn keep(&mut self, survivors: &[Candidate]) {
         let spoilt =
             |index: usize| !self.refused[index] && self.blocks[index].iter().all(Vec::is_empty);
@@ -71,7 +71,7 @@ impl Race {
     /// Measures the candidates in at most `count` launches, at least one, within `budget`.
     ///
     /// # Errors
-    /// When measuring fails as a whole.
+    /// If measuring fails as a whole.
     pub fn run<W: Workbench>(
         &mut self,
         bench: &mut W,
@@ -90,7 +90,7 @@ impl Race {
         Ok(())
     }
 
-    /// The sample of each candidate, by blocks of one class; `None` without such blocks.
+    /// Returns the sample of each candidate, by blocks of one class; `None` without such blocks.
     #[must_use]
     pub fn samples(&self) -> Vec<Option<Sample>> {
         let class = self.class();
@@ -103,7 +103,7 @@ impl Race {
         self.blocks.iter().map(sample).collect()
     }
 
-    /// The candidates that could be measured, the fastest first.
+    /// Returns the candidates that could be measured, the fastest first.
     #[must_use]
     pub fn ranking(&self) -> Vec<(Candidate, Sample)> {
         let measured = self.field.iter().cloned().zip(self.samples());
@@ -115,7 +115,7 @@ impl Race {
         ranking
     }
 
-    /// Whether `faster` is clearly faster than `slower`.
+    /// Returns whether `faster` is clearly faster than `slower`.
     pub(crate) fn is_clear(&self, faster: &Candidate, slower: &Candidate) -> bool {
         let class = self.class();
         let of = |candidate| {
@@ -132,9 +132,9 @@ impl Race {
         summary.is_some_and(|ratio| ratio.ci95.1 < 1.0)
     }
 
-    /// The class of the blocks that count: the one in which the candidate with the fewest launches
-    /// has more, then the one with more blocks in all. `None` for blocks of any class, if no class
-    /// has blocks of each candidate.
+    /// Returns the class of the blocks that count: the one in which the candidate with the fewest
+    /// launches has more, then the one with more blocks in total. `None` stands for blocks of any
+    /// class, if no class has blocks of each candidate.
     fn class(&self) -> Option<TransferClass> {
         let able =
             || self.blocks.iter().filter(|launches| launches.iter().any(|one| !one.is_empty()));
@@ -161,7 +161,7 @@ fn retain<T>(items: &mut Vec<T>, stays: &[bool]) {
     items.retain(|_| stays.next() == Some(&true));
 }
 
-/// The times of a candidate's blocks of a class, or of any, by launch.
+/// Returns the times of a candidate's blocks of a class, or of any class, by launch.
 fn times(launches: &[Vec<Block>], class: Option<TransferClass>) -> Vec<Vec<f64>> {
     let counts = |block: &&Block| class.is_none() || block.class == class;
     let times = |blocks: &Vec<Block>| blocks.iter().filter(counts).map(|block| block.ns).collect();
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(race.field(), [names[2].clone()]);
     }
 
-    /// Within each launch the other takes longer, though it varies by more from launch to launch.
+    /// Within each launch the other takes longer, though the launches differ by more.
     #[test]
     fn what_is_slower_in_each_launch_is_clearly_slower() {
         let launches = |count: u32| {

@@ -1,13 +1,12 @@
-//! Rows of wisdom: the entries that differ in size alone, and the sizes for which each is used.
+//! Rows of wisdom: entries that differ only in size, and the sizes for which each is used.
 //!
 //! An entry is used for the sizes nearest to its own on a logarithmic scale: the ranges of two
 //! neighbours meet at their geometric mean. It is used up to [`REACH_BYTES`] times its size at
-//! most, and only where its choice can serve; where the choice of one neighbour cannot, the other
-//! is used. All arithmetic is on integers, so that every PE gets the same limits.
+//! most, and only if its choice can serve; if the choice of one neighbour cannot, the other is
+//! used. All arithmetic is on integers, so that every PE gets the same limits.
 //!
-//! Calls in modes that were not measured take the choice that was measured in the nearest modes:
-//! entry and exit barriers cost the same whatever the algorithm, and the model does not know the
-//! machine.
+//! Calls in unmeasured modes take the choice that was measured in the nearest modes: entry and exit
+//! barriers cost the same whatever the algorithm, and the model does not know the machine.
 
 use consort_fabric::{CallSpec, Query, SyncMode, SyncModes};
 
@@ -30,11 +29,11 @@ pub(crate) struct Span<'a> {
 }
 
 impl Wisdom {
-    /// The entry for `query` on a machine with `cores` usable cores; `None` if wisdom has none. Its
-    /// collective, operator class and kind of memory are those of the query. Its team size and
-    /// bytes may be the nearest ones, if its choice can serve the query's. Without a measured entry
-    /// of the query's modes it is a measured one of the nearest modes, and without that an
-    /// estimate for the query's.
+    /// Returns the entry for `query` on a machine with `cores` usable cores; `None` if wisdom has
+    /// none. Its collective, operator class and kind of memory are those of the query. Its team
+    /// size and bytes may be the nearest ones, if its choice can serve the query's. If no entry was
+    /// measured in the query's modes, it is one measured in the nearest modes; if there is none
+    /// either, an estimate for the query's modes.
     #[must_use]
     pub fn answer<C: Catalog + ?Sized>(
         &self,
@@ -48,7 +47,8 @@ impl Wisdom {
         span.map(|span| span.entry)
     }
 
-    /// The team sizes for which calls as in `query` were measured, ascending, whatever the bytes.
+    /// Returns the team sizes for which calls like `query` were measured, ascending, whatever the
+    /// bytes.
     #[must_use]
     pub fn measured_pes(&self, query: &Query) -> Vec<u32> {
         let measured = entries_of(self, &row_of(query), true);
@@ -58,7 +58,7 @@ impl Wisdom {
     }
 }
 
-/// The spans of the rows that are used for `query`, ascending and disjoint; empty if there is none.
+/// Returns the spans of the rows that are used for `query`, ascending and disjoint, maybe none.
 pub(crate) fn spans<'a, C: Catalog + ?Sized>(
     wisdom: &'a Wisdom,
     catalog: &C,
@@ -78,8 +78,8 @@ pub(crate) fn spans<'a, C: Catalog + ?Sized>(
     spans
 }
 
-/// The other modes, those most alike first: by how many steps they are apart. Of two that are as
-/// far apart, the exit mode decides, since it says whether calls overlap.
+/// Returns the other modes, the most similar first, by the number of steps between them. If two are
+/// equally far, the exit mode decides, because it determines whether calls overlap.
 fn nearest_modes(sync: SyncModes) -> Vec<SyncModes> {
     let steps = |one: SyncMode, other: SyncMode| (one as u8).abs_diff(other as u8);
     let mut others: Vec<SyncModes> = SyncModes::every().filter(|&other| other != sync).collect();
@@ -112,7 +112,7 @@ fn fill<'a>(spans: &mut Vec<Span<'a>>, more: Vec<Span<'a>>) {
     }
 }
 
-/// The spans of the entries of a row for calls as in `query`.
+/// Returns the spans of the entries of a row for calls like `query`.
 fn spans_of<'a, C: Catalog + ?Sized>(
     entries: &[&'a Entry],
     catalog: &C,
@@ -133,15 +133,16 @@ fn spans_of<'a, C: Catalog + ?Sized>(
     spans
 }
 
-/// The measured entries of a row, or the estimated ones, by team size, then by size.
+/// Returns the measured or the estimated entries of a row, by team size, then by size.
 fn entries_of<'a>(wisdom: &'a Wisdom, row: &Query, is_measured: bool) -> Vec<&'a Entry> {
     let in_row = |entry: &&Entry| row_of(&entry.query) == Query { pes: entry.query.pes, ..*row };
     let entries = wisdom.of_modes(row).filter(in_row);
     entries.filter(|entry| entry.is_measured() == is_measured).collect()
 }
 
-/// The entries of the row of `query`, measured or estimated, by size, for the nearest team size:
-/// within reach, on the same side of oversubscription; the smaller of two that are equally near.
+/// Returns the entries of the row of `query`, measured or estimated, by size, for the nearest team
+/// size: within reach, and on the same side of oversubscription. If two are equally near, the
+/// smaller one is used.
 fn nearest_row<'a>(
     wisdom: &'a Wisdom,
     query: &Query,
@@ -172,8 +173,8 @@ fn nearest_row<'a>(
     entries.into_iter().filter(|entry| Some(entry.query.pes) == nearest).collect()
 }
 
-/// The sizes within reach of `entry` that its choice can serve for `query`'s team; `None` if it
-/// cannot serve even its own size there.
+/// Returns the sizes within reach of `entry` that its choice can serve for `query`'s team; `None`
+/// if it cannot serve even its own size there.
 fn served<C: Catalog + ?Sized>(catalog: &C, query: &Query, entry: &Entry) -> Option<(u64, u64)> {
     let serves = |bytes| catalog.serves(&CallSpec::from(&Query { bytes, ..*query }), &entry.choice);
     let own = entry.query.bytes;
@@ -185,7 +186,7 @@ fn served<C: Catalog + ?Sized>(catalog: &C, query: &Query, entry: &Entry) -> Opt
     Some((furthest(own, lowest, serves), furthest(own, highest, serves)))
 }
 
-/// The size furthest from `own`, towards `limit`, for which `serves` holds, by bisection.
+/// Returns the size furthest from `own`, towards `limit`, that satisfies `serves`, by bisection.
 fn furthest(own: u64, limit: u64, serves: impl Fn(u64) -> bool) -> u64 {
     if serves(limit) {
         return limit;
@@ -202,15 +203,15 @@ fn furthest(own: u64, limit: u64, serves: impl Fn(u64) -> bool) -> u64 {
     good
 }
 
-/// The largest size that is no nearer to `high` than to `low`.
+/// Returns the largest size that is not nearer to `high` than to `low`.
 fn geometric_mean(low: u64, high: u64) -> u64 {
     let mean = (u128::from(low) * u128::from(high)).isqrt();
     u64::try_from(mean).unwrap_or(high)
 }
 
-/// The sizes to measure between neighbouring entries of a row whose choices differ by `is_change`,
-/// of the entries for which `accepts` holds. The sizes with the largest margin come first.
-/// Neighbours that are both ties have no crossover, since either choice serves.
+/// Returns the sizes to measure between neighbouring entries of a row, among the entries that
+/// `accepts` holds for, whose choices differ by `is_change`. The sizes with the largest margin come
+/// first. Neighbours that are both ties have no crossover, because either choice serves.
 pub(crate) fn crossovers(
     wisdom: &Wisdom,
     accepts: impl Fn(&Entry) -> bool,
@@ -237,7 +238,7 @@ pub(crate) fn crossovers(
     crossovers.into_iter().map(|(_, query)| query).collect()
 }
 
-/// The power of two in the middle between two sizes, if one lies strictly between them.
+/// Returns the power of two in the middle between two sizes, if one lies strictly between them.
 fn power_between(low: u64, high: u64) -> Option<u64> {
     let exponent = low.checked_ilog2()?.midpoint(high.checked_ilog2()?);
     Some(1 << exponent).filter(|&power| low < power && power < high)

@@ -1,17 +1,16 @@
-//! The selector: decides which candidate serves a call, and gives the reason.
+//! The selector: decides which candidate serves a call, and explains why.
 //!
 //! A runtime that plans a call, a command that explains or checks a choice, and the refinement of
-//! choices while a program runs all use it, so they agree. In this order it takes
+//! choices at run time all use it, so they agree. It takes, in this order:
 //!
 //! 1. the candidate that the program forces for the collective;
 //! 2. wisdom's choice for the call, or for the nearest modes, team size and message size, if that
 //!    candidate can serve the call;
-//! 3. of the candidates that can serve it, the one with the best estimate of the model.
+//! 3. the candidate with the model's best estimate among those that can serve the call.
 //!
-//! All algorithms keep the order of the ranks, whatever the operator, at the cost of one more
-//! message at most. So measurements with a commutative operator are used for all operators. Wisdom
-//! and the model assume elements of eight bytes; a candidate that cannot serve larger elements is
-//! skipped.
+//! All algorithms keep rank order, whatever the operator, at the cost of at most one more message.
+//! So measurements with a commutative operator are used for all operators. Wisdom and the model
+//! assume elements of eight bytes; a candidate that cannot serve larger elements is skipped.
 
 use std::{borrow::Cow, fmt};
 
@@ -25,7 +24,7 @@ use crate::{
 
 /// A candidate is never the best if the model estimates it this many times slower than the best.
 const HOPELESS: f64 = 8.0;
-/// The most candidates besides the first that are tried while a program runs.
+/// The largest number of candidates besides the first that are tried while a program runs.
 const MOST_CONTESTANTS: usize = 24;
 
 /// The measurements that a selector uses.
@@ -40,7 +39,7 @@ pub enum Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    /// Wisdom for a machine with `cores` usable cores, if there is any.
+    /// Returns wisdom for a machine with `cores` usable cores, if there is any.
     #[must_use]
     pub fn new(wisdom: Option<&'a Wisdom>, cores: u32) -> Self {
         wisdom.map_or(Self::Nothing, |wisdom| Self::Wisdom(wisdom, cores))
@@ -54,7 +53,7 @@ pub struct Selector<'a, C: ?Sized> {
     pub catalog: &'a C,
     /// The measurements of them.
     pub measured: Measured<'a>,
-    /// The candidate that the program forces, if it does.
+    /// The candidate that the program forces, if any.
     pub forced: Option<&'a Candidate>,
 }
 
@@ -78,22 +77,22 @@ pub struct Selection<'a> {
     pub candidate: Cow<'a, Candidate>,
     /// Its origin.
     pub by: ChosenBy,
-    /// The entry of wisdom, or the model's estimate, by which it was chosen, where that is known.
-    /// Its query may differ from this one: see [`Selection::is_exact`].
+    /// The entry of wisdom, or the model's estimate, that decided, if known. Its query may differ
+    /// from this one: see [`Selection::is_exact`].
     pub entry: Option<Cow<'a, Entry>>,
     /// The team sizes for which calls of this collective, in these modes and kind of memory, were
-    /// measured; empty if that is not known.
+    /// measured; empty if unknown.
     pub measured_pes: Vec<u32>,
 }
 
 impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
-    /// Selects among the candidates of `catalog`, by these measurements.
+    /// Creates a selector among the candidates of `catalog`, by these measurements.
     #[must_use]
     pub const fn new(catalog: &'a C, measured: Measured<'a>) -> Self {
         Self { catalog, measured, forced: None }
     }
 
-    /// The candidate that serves `call`; `None` only if the catalogue has none that can.
+    /// Returns the candidate that serves `call`; `None` only if the catalogue has none that can.
     #[must_use]
     pub fn select(&self, call: &CallSpec) -> Option<Selection<'a>> {
         let query = canonical(&call.query());
@@ -116,10 +115,10 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
         Some(Selection { query, candidate, by: ChosenBy::Model, entry, measured_pes })
     }
 
-    /// The candidate that serves `call`, and then those worth trying, the most promising first:
-    /// those that tuning kept besides it, or, if it has kept none, those whose estimates are not
-    /// far above the best. Candidates that are the same for such a call are one. Only the first if
-    /// the program forces it.
+    /// Returns the candidate that serves `call`, and then those worth trying, the most promising
+    /// first: those that tuning kept besides it, or, if it kept none, those whose estimates are not
+    /// far above the best. Equivalent candidates appear once. If the program forces a candidate, it
+    /// is the only one.
     #[must_use]
     pub fn contestants(&self, call: &CallSpec) -> Vec<Candidate> {
         let first = self.select(call);
@@ -142,9 +141,9 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
         distinct(self.catalog, &query, all).take(1 + MOST_CONTESTANTS).collect()
     }
 
-    /// The time that is expected of a selected candidate, in nanoseconds: that of its entry. If
-    /// another query was measured, that is scaled by the model's estimates of both. `None` of a
-    /// candidate without an entry.
+    /// Returns the expected time of a selected candidate, in nanoseconds: that of its entry, scaled
+    /// by the model's estimates if the entry is for another query. `None` for a candidate without
+    /// an entry.
     #[must_use]
     pub fn expected_ns(&self, selection: &Selection<'_>) -> Option<f64> {
         let entry = selection.entry.as_deref()?;
@@ -154,7 +153,7 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
         Some(entry.median_ns * if is_sound { ratio } else { 1.0 })
     }
 
-    /// What tuning has measured and kept besides wisdom's choice.
+    /// Returns the candidates that tuning measured and kept besides wisdom's choice.
     fn kept_for(&self, call: &CallSpec) -> Vec<Candidate> {
         let query = asked(call);
         match self.measured {
@@ -168,7 +167,7 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
         }
     }
 
-    /// Wisdom's choice, if it can serve the call.
+    /// Returns wisdom's choice, if it can serve the call.
     fn measured_for(&self, call: &CallSpec) -> Option<(&'a Candidate, Option<&'a Entry>)> {
         let query = asked(call);
         let found = match self.measured {
@@ -183,14 +182,14 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
     }
 }
 
-/// The query by which wisdom is asked about a call.
+/// Returns the query with which a call is looked up in wisdom.
 pub(crate) fn asked(call: &CallSpec) -> Query {
     Query { operator: OperatorClass::Commutative, ..canonical(&call.query()) }
 }
 
 impl Selection<'_> {
-    /// Whether the entry is for this very query. If not, it is for the nearest modes, team size and
-    /// message size.
+    /// Returns whether the entry is for exactly this query. If not, it is for the nearest modes,
+    /// team size and message size.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         let asked = Query { operator: OperatorClass::Commutative, ..self.query };
@@ -198,7 +197,7 @@ impl Selection<'_> {
         self.entry.as_ref().is_some_and(is_asked)
     }
 
-    /// What was measured instead, if it was not this query.
+    /// Describes what was measured instead of this query.
     fn measured_instead(&self) -> String {
         let Query { pes, sync, .. } = self.query;
         let entry = self.entry.as_ref().map_or(self.query, |entry| entry.query);
@@ -214,7 +213,7 @@ impl Selection<'_> {
 }
 
 impl fmt::Display for Selection<'_> {
-    /// Explains the choice on several lines for people, without a line break at the end.
+    /// Explains the choice in several readable lines, without a line break at the end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}: {}", describe(&self.query), self.candidate)?;
         let Some(entry) = self.entry.as_deref() else {
@@ -226,7 +225,7 @@ impl fmt::Display for Selection<'_> {
         };
         match (entry.is_measured(), entry.ci95_ns) {
             (true, Some((low, high))) => {
-                // A time that was measured in another call is no promise.
+                // A time measured in another call is not a promise.
                 if !self.is_exact() {
                     writeln!(f, "  expected: not known, {}", self.measured_instead())?;
                 }

@@ -1,11 +1,10 @@
 //! Wisdom compiled for one team: a look-up by the number of a row and the sizes in it.
 //!
 //! A row is a collective, modes, operator class and kind of memory. Its number gives the position
-//! of its entries. A query is served by the first entry of its row whose last size is not less than
-//! the query's. The look-up counts the smaller sizes, of which a row has some twenty at most: no
-//! step of that waits for the one before. A binary search takes half as long again. An entry takes
-//! 16 bytes; candidates are stored once, beside the entries, and so is what tuning kept besides
-//! each choice.
+//! of its entries. The first entry of a row whose last size is not less than the query's serves the
+//! query. The look-up counts the smaller sizes, of which a row has about twenty at most: no step of
+//! that waits for the previous one. A binary search takes half as long again. An entry takes 16
+//! bytes. Candidates, and what tuning kept besides each choice, are stored separately, each once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +16,11 @@ use crate::{
     row::spans,
 };
 
-/// The choice for the sizes up to the last one.
+/// The choice for the sizes up to `last_bytes`.
 #[derive(Clone, Copy, Debug)]
 struct TableEntry {
     last_bytes: u64,
-    /// The index of the candidate; `None` where wisdom has no entry.
+    /// The index of the candidate; `None` if wisdom has no entry.
     candidate: Option<u32>,
 }
 
@@ -33,7 +32,7 @@ pub struct Table {
     starts: Vec<u32>,
     /// The entries, by row and then by size.
     entries: Vec<TableEntry>,
-    /// What tuning kept besides the choice of each entry.
+    /// The candidates that tuning kept besides the choice of each entry.
     kept: Vec<Box<[u32]>>,
     candidates: Vec<Candidate>,
 }
@@ -42,7 +41,7 @@ impl Table {
     /// Compiles the entries of `wisdom` for teams of `pes` PEs on `cores` usable cores.
     #[must_use]
     pub fn new<C: Catalog + ?Sized>(wisdom: &Wisdom, catalog: &C, pes: u32, cores: u32) -> Self {
-        // Modes without entries may be served by those of others.
+        // Entries in other modes may serve modes without entries.
         let in_one_mode =
             |entry: &Entry| Query { pes, sync: SyncModes::STRICT, ..row_of(&entry.query) };
         let in_every_mode =
@@ -85,13 +84,14 @@ impl Table {
         table
     }
 
-    /// The number of entries. Neighbouring sizes of a row with one choice are one entry.
+    /// Returns the number of entries. Neighbouring sizes of a row with the same choice are one
+    /// entry.
     #[must_use]
     pub const fn entry_count(&self) -> usize {
         self.entries.len()
     }
 
-    /// The size of the table in bytes, with its candidates.
+    /// Returns the size of the table in bytes, with its candidates.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let candidates: usize = self.candidates.iter().map(candidate_bytes).sum();
@@ -104,8 +104,8 @@ impl Table {
             + candidates
     }
 
-    /// The candidate for `query`; `None` if wisdom has no entry for it, or its team has another
-    /// size.
+    /// Returns the candidate for `query`; `None` if wisdom has no entry for it, or its team has
+    /// another size.
     #[inline]
     #[must_use]
     pub fn look_up(&self, query: &Query) -> Option<&Candidate> {
@@ -113,13 +113,12 @@ impl Table {
         self.candidates.get(self.entries[index].candidate? as usize)
     }
 
-    /// What tuning kept besides the candidate for `query`, the fastest first.
+    /// Returns the candidates that tuning kept besides the one for `query`, the fastest first.
     pub fn kept(&self, query: &Query) -> impl Iterator<Item = &Candidate> {
         let kept = self.find(query).map(|index| self.kept[index].iter());
         kept.into_iter().flatten().filter_map(|&index| self.candidates.get(index as usize))
     }
 
-    /// The index of the entry for `query`.
     #[inline]
     fn find(&self, query: &Query) -> Option<usize> {
         let query = canonical(query);
@@ -134,7 +133,7 @@ impl Table {
     }
 }
 
-/// The row of a query as a number below 2^10.
+/// Returns the row of a query as a number below 2^10.
 #[inline]
 fn row_number(query: &Query) -> usize {
     let modes = query.sync.entry as usize * 3 + query.sync.exit as usize;
@@ -142,7 +141,7 @@ fn row_number(query: &Query) -> usize {
     (query.collective as usize) << 6 | modes << 2 | operator << 1 | usize::from(query.symmetric)
 }
 
-/// The bytes that a candidate takes. Its parameters are in one node of a tree.
+/// Returns the size of a candidate in bytes. Its parameters are in one node of a tree.
 fn candidate_bytes(candidate: &Candidate) -> usize {
     const NODE_PLACES: usize = 11;
     let names: usize = candidate.parameters.keys().map(String::capacity).sum();

@@ -1,4 +1,4 @@
-//! Queries in files: the keys that wisdom and recorded calls have alike.
+//! Queries in files: the keys that wisdom and recorded calls share.
 
 use consort_fabric::Query;
 

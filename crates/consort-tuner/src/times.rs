@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 /// and NaN become the longest.
 pub(crate) const TIMES_NS: RangeInclusive<f64> = 0.1..=1e15;
 
-/// A time as it is stored in wisdom: to a tenth of a nanosecond, within [`TIMES_NS`].
+/// Returns a time as wisdom stores it: to a tenth of a nanosecond, within [`TIMES_NS`].
 pub(crate) fn rounded_ns(time_ns: f64) -> f64 {
     if time_ns.is_nan() {
         return *TIMES_NS.end();

@@ -36,7 +36,7 @@ macro_rules! words {
             /// All values, in order.
             pub const EVERY: &[Self] = &[$(Self::$variant),*];
 
-            /// The name, on the command line and in wisdom.
+            /// Returns the name, on the command line and in wisdom.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -65,21 +65,21 @@ macro_rules! words {
 }
 
 words! {
-    /// How the PEs of a program arrive at its calls. Wisdom is measured for one of both and used
-    /// for that.
+    /// How the PEs of a program arrive at its calls. Wisdom is measured for one kind of arrival,
+    /// and used for that kind only.
     Arrival is a "kind of arrival":
     /// Together: each call begins where the last one ended.
     Together = "together",
-    /// Skewed: each PE does random work of its own before a call.
+    /// Skewed: each PE does random work before a call.
     Skewed = "skewed",
 }
 
 words! {
-    /// How hard the tuner searches, after FFTW's planner. A higher rigour is greater.
+    /// How hard the tuner searches, after FFTW's planner. Higher rigour compares greater.
     Rigour is a "rigour":
-    /// The model alone; nothing is measured.
+    /// The model only; nothing is measured.
     Estimate = "estimate",
-    /// The model prunes the candidates to a few, and successive halving decides among these.
+    /// The model prunes the candidates to a few, and successive halving decides among them.
     Measure = "measure",
     /// Successive halving among all candidates.
     Patient = "patient",
@@ -90,9 +90,9 @@ words! {
 words! {
     /// How certain it is that an entry's choice beats its runner-up.
     Confidence is a "confidence":
-    /// The 95 % intervals of both do not overlap.
+    /// The two 95 % intervals do not overlap.
     Clear = "clear",
-    /// The intervals overlap: either may be the better.
+    /// The intervals overlap: either may be better.
     Tie = "tie",
     /// No other candidate could be measured.
     Alone = "alone",
@@ -101,8 +101,8 @@ words! {
 }
 
 words! {
-    /// How far apart the cores were while something was measured, by the one-way transfer of a
-    /// cache line. Shared virtual cores move between the two within seconds.
+    /// How far apart the cores were during a measurement, by the one-way transfer of a cache line.
+    /// Shared virtual cores move between the two classes within seconds.
     TransferClass is a "transfer class":
     /// Under 80 ns: siblings of one physical core.
     Near = "near",
@@ -114,7 +114,7 @@ impl TransferClass {
     /// One-way transfers below this many nanoseconds are near.
     pub const NEAR_BELOW_NS: f64 = 80.0;
 
-    /// The class of a one-way transfer of `transfer_ns` nanoseconds.
+    /// Returns the class of a one-way transfer of `transfer_ns` nanoseconds.
     #[must_use]
     pub fn of(transfer_ns: f64) -> Self {
         if transfer_ns < Self::NEAR_BELOW_NS { Self::Near } else { Self::Far }

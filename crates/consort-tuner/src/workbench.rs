@@ -1,4 +1,4 @@
-//! The interfaces of the tuner to the program: candidates and estimates, and their measurement.
+//! The tuner's interfaces to the program: candidates and estimates, and their measurement.
 
 use std::{collections::BTreeSet, error::Error, sync::OnceLock, time::Duration, time::Instant};
 
@@ -10,35 +10,35 @@ use crate::{TransferClass, query::canonical, wisdom::Revisions};
 
 /// The available algorithms, and a model of their times.
 ///
-/// Results depend on the machine and the team alone: they are equal on every PE and at every call.
+/// Results depend only on the machine and the team: they are equal on every PE and in every call.
 pub trait Catalog {
-    /// Every candidate that can serve `query`, each once; at least one for every query.
+    /// Returns every candidate that can serve `query`, each once; at least one for every query.
     fn candidates(&self, query: &Query) -> Vec<Candidate>;
 
-    /// The model's estimate for `candidate`, in nanoseconds per call. A value that is not finite
-    /// ranks last.
+    /// Returns the model's estimate for `candidate`, in nanoseconds per call. A value that is not
+    /// finite ranks last.
     fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64;
 
-    /// Whether `candidate` can serve `call`. For each candidate, the sizes that it can serve must
-    /// lie in one interval.
+    /// Returns whether `candidate` can serve `call`. For each candidate, the sizes that it can
+    /// serve must form one interval.
     fn serves(&self, call: &CallSpec, candidate: &Candidate) -> bool {
         self.candidates(&call.query()).contains(candidate)
     }
 
-    /// A number for what `candidate` does at `query`: two candidates with one number are one
-    /// algorithm under two names, and it suffices to measure one. `None` if that is not known.
+    /// Returns a number for what `candidate` does at `query`. Candidates with equal numbers are one
+    /// algorithm under two names, and it is enough to measure one. `None` if the number is unknown.
     fn fingerprint(&self, query: &Query, candidate: &Candidate) -> Option<u64> {
         let _ = (query, candidate);
         None
     }
 
-    /// The revisions of the algorithms. Without any, all that it offers are of revision 1.
+    /// Returns the revisions of the algorithms. By default, all algorithms have revision 1.
     fn revisions(&self) -> Revisions {
         offered(self)
     }
 }
 
-/// The algorithms of `catalog` for a fixed set of queries, each of revision 1.
+/// Returns the algorithms of `catalog` for a fixed set of queries, each with revision 1.
 fn offered<C: Catalog + ?Sized>(catalog: &C) -> Revisions {
     let mut offered = BTreeSet::new();
     for collective in Collective::EVERY {
@@ -59,14 +59,14 @@ fn offered<C: Catalog + ?Sized>(catalog: &C) -> Revisions {
 
 /// A catalogue whose candidates can also be measured.
 pub trait Workbench: Catalog {
-    /// The reason why nothing can be measured at all: a job that does not start, a failed PE.
+    /// The reason why nothing can be measured: for example, a job does not start or a PE failed.
     type Error: Error;
 
-    /// Measures `candidates` at `query`, in turn, in one launch, for about `budget` together.
+    /// Measures `candidates` at `query` in turn, in one launch, for about `budget` in total.
     /// Returns the blocks of each candidate, in order; `None` if it could not be measured.
     ///
     /// # Errors
-    /// When measuring fails as a whole. The search then ends and keeps its results.
+    /// If measuring fails as a whole. The search then ends and keeps its results.
     fn launch(
         &mut self,
         query: &Query,
@@ -74,13 +74,13 @@ pub trait Workbench: Catalog {
         budget: Duration,
     ) -> Result<Vec<Option<Vec<Block>>>, Self::Error>;
 
-    /// Launches end in so much time, whatever they have measured by then; `None`: they measure each
-    /// candidate at least once.
+    /// Makes launches end within `left`, whatever they have measured by then. With `None`, they
+    /// measure each candidate at least once.
     fn end_within(&mut self, left: Option<Duration>) {
         let _ = left;
     }
 
-    /// The time since a fixed moment, on the clock by which the search keeps its budget.
+    /// Returns the time since a fixed moment, on the clock that the search uses for its budget.
     fn now(&self) -> Duration {
         static START: OnceLock<Instant> = OnceLock::new();
         START.get_or_init(Instant::now).elapsed()
@@ -92,7 +92,7 @@ pub trait Workbench: Catalog {
 pub struct Block {
     /// Nanoseconds per call.
     pub ns: f64,
-    /// How far apart the cores were, if that is known.
+    /// How far apart the cores were, if known.
     pub class: Option<TransferClass>,
 }
 
@@ -105,14 +105,14 @@ pub struct Sample {
     pub ci95_ns: (f64, f64),
     /// The 99th percentile.
     pub p99_ns: f64,
-    /// The launches in which it was measured, which the interval is over.
+    /// The number of launches in which it was measured; the interval is over these.
     pub launches: u32,
-    /// How far apart the cores were, if that is known.
+    /// How far apart the cores were, if known.
     pub class: Option<TransferClass>,
 }
 
 impl Sample {
-    /// The statistics of blocks of calls in so many launches, in nanoseconds per call.
+    /// Creates the statistics of blocks of calls in `launches` launches, in nanoseconds per call.
     #[must_use]
     pub fn of(blocks: &Summary, launches: usize, class: Option<TransferClass>) -> Self {
         Self {
@@ -124,7 +124,7 @@ impl Sample {
         }
     }
 
-    /// Whether the times are finite, positive and ordered.
+    /// Returns whether the times are finite, positive and ordered.
     pub(crate) fn is_sound(&self) -> bool {
         let (low, high) = self.ci95_ns;
         low > 0.0 && low <= self.median_ns && self.median_ns <= high && high.is_finite()

@@ -1,4 +1,4 @@
-//! Workloads: the queries that a search or a check measures, and the share of each in the time.
+//! Workloads: the queries that a search or a check measures, and their shares of the time.
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Exactly these queries. A query's weight is positive, such as the time that a program spends
-    /// in its calls; the largest come first.
+    /// Creates a workload of exactly these queries. A query's weight is positive, for example the
+    /// time that a program spends in its calls; the largest come first.
     #[must_use]
     pub fn exactly(weighted: impl IntoIterator<Item = (Query, f64)>) -> Self {
         let mut weights: BTreeMap<Query, f64> = BTreeMap::new();
@@ -29,24 +29,24 @@ impl Workload {
         Self { points, refines: false }
     }
 
-    /// The queries and their weights.
+    /// Returns the queries and their weights.
     #[must_use]
     pub fn points(&self) -> &[(Query, f64)] {
         &self.points
     }
 
-    /// The queries.
+    /// Returns the queries.
     pub fn queries(&self) -> impl ExactSizeIterator<Item = Query> + '_ {
         self.points.iter().map(|(query, _)| *query)
     }
 
-    /// Whether a search also measures sizes between those of two queries with different winners.
+    /// Returns whether a search also measures sizes between two queries with different winners.
     pub(crate) const fn refines(&self) -> bool {
         self.refines
     }
 }
 
-/// All queries of a grid, and sizes between them where the winner changes. All weigh the same.
+/// All queries of a grid, with equal weights, and sizes between them where the winner changes.
 impl From<&Grid> for Workload {
     fn from(grid: &Grid) -> Self {
         let points = grid.points().into_iter().map(|query| (query, 1.0)).collect();
@@ -54,8 +54,8 @@ impl From<&Grid> for Workload {
     }
 }
 
-/// For each of these weights its share of those that are not before it: of the time that is left
-/// when the others have had theirs.
+/// Returns each weight's share of itself and the later weights: its share of the time that the
+/// earlier ones leave.
 #[must_use]
 pub fn shares_ahead(weights: &[f64]) -> Vec<f64> {
     let mut ahead = 0.0;

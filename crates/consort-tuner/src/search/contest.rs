@@ -1,9 +1,9 @@
 //! The contest of a query: finds the fastest of its candidates.
 //!
 //! Successive halving: each heat measures the remaining candidates in turn. Those that are much
-//! slower than the best leave, and so does the slower half of the rest, until two are left.
-//! They meet in the final, which alone decides, so that choice and runner-up come from the same
-//! launches. The search spreads these over its time.
+//! slower than the best leave, and so does the slower half of the rest, until two remain. These two
+//! meet in the final, which alone decides, so that choice and runner-up come from the same
+//! launches. The search spreads these launches over its time.
 
 use std::time::Duration;
 
@@ -18,23 +18,24 @@ use crate::{
     wisdom::MOST_CONTENDERS,
 };
 
-/// The most candidates that the model lets through to be measured at [`Rigour::Measure`].
+/// The largest number of candidates that the model lets through to be measured at
+/// [`Rigour::Measure`].
 const HANDFUL: usize = 6;
 /// The model's estimate for them is at most this many times that of its favourite.
 const PRUNE_RATIO: f64 = 4.0;
-/// The most time for one query; at [`Rigour::Exhaustive`] for each of its candidates.
+/// The longest time for one query; at [`Rigour::Exhaustive`] for each of its candidates.
 const MEASURE_CAP: Duration = Duration::from_millis(250);
 const PATIENT_CAP: Duration = Duration::from_secs(1);
 const EXHAUSTIVE_CAP: Duration = Duration::from_millis(100);
-/// The least time for a candidate that gives a useful measurement.
+/// The shortest time for a candidate that gives a useful measurement.
 const FLOOR: Duration = Duration::from_millis(2);
 
-/// What takes so many times as long as the best leaves a heat.
+/// A candidate leaves a heat if it takes this many times as long as the best.
 const MUCH_SLOWER: f64 = 1.5;
-/// The launches of a heat.
+/// The number of launches of a heat.
 pub(crate) const HEAT_LAUNCHES: u32 = 4;
 
-/// The candidates that a search at `rigour` measures, each once.
+/// Returns the candidates that a search at `rigour` measures, each once.
 pub(crate) fn field<W: Workbench>(bench: &W, query: &Query, rigour: Rigour) -> Vec<Candidate> {
     let ranked = ranked(bench, query, |_| true);
     if rigour != Rigour::Measure {
@@ -43,7 +44,7 @@ pub(crate) fn field<W: Workbench>(bench: &W, query: &Query, rigour: Rigour) -> V
     }
     let limit_ns = ranked.first().map_or(0.0, |(_, best_ns)| best_ns * PRUNE_RATIO);
     let hopeful = ranked.into_iter().filter(|&(_, estimate_ns)| estimate_ns <= limit_ns);
-    // The model errs more between algorithms than between parameters of one algorithm. So the best
+    // The model errs more between algorithms than between parameters of one algorithm, so the best
     // candidate of each algorithm comes first.
     let (mut field, mut others): (Vec<Candidate>, Vec<Candidate>) = Default::default();
     for (candidate, _) in hopeful {
@@ -54,15 +55,15 @@ pub(crate) fn field<W: Workbench>(bench: &W, query: &Query, rigour: Rigour) -> V
     distinct(bench, query, field).take(HANDFUL).collect()
 }
 
-/// The time for a query with `field_size` candidates, if its share of the time left is `share`:
-/// at most `cap`, but enough to measure them.
+/// Returns the time for a query with `field_size` candidates, if its share of the remaining time is
+/// `share`: at most `cap`, but enough to measure them.
 pub(crate) fn slice(field_size: usize, share: Duration, cap: Duration) -> Duration {
     let field_count = u32::try_from(field_size.max(1)).unwrap_or(u32::MAX);
     let floor = FLOOR.saturating_mul(field_count);
     share.clamp(floor, cap.max(floor))
 }
 
-/// The most time that a query with `field_size` candidates asks for in a grid.
+/// Returns the longest time that a query with `field_size` candidates may take in a grid.
 pub(crate) fn cap(rigour: Rigour, field_size: usize) -> Duration {
     match rigour {
         Rigour::Estimate => Duration::ZERO,
@@ -76,8 +77,9 @@ pub(crate) fn cap(rigour: Rigour, field_size: usize) -> Duration {
 
 /// Holds the heats for `query` among `field` within `budget`. Returns the final, and the entry for
 /// the last heat. A field of two, and any field at [`Rigour::Exhaustive`], has one heat, whose
-/// launches count in the final. After the first heat the best of each part, together, joins the
-/// field, if it is new. Passes the candidates of each heat to `announce` before they are measured.
+/// launches count in the final. After the first heat, the combination of the best of each part
+/// joins the field if it is new. Passes the candidates of each heat to `announce` before they are
+/// measured.
 pub(crate) fn heats<W: Workbench>(
     bench: &mut W,
     query: &Query,
@@ -108,7 +110,7 @@ pub(crate) fn heats<W: Workbench>(
             let field = heat.field().iter().cloned().chain([joins]).collect();
             return Ok((Race::new(field), entry));
         }
-        // It takes the place of the slowest survivor, so that heats remain as many.
+        // It replaces the slowest survivor, so that the number of heats does not change.
         let count = if ranking.len() > 2 { survivor_count(&ranking) } else { ranking.len() };
         ranking.truncate(count - usize::from(joins.is_some()));
         let survivors = ranking.into_iter().map(|(candidate, _)| candidate);
@@ -120,15 +122,15 @@ pub(crate) fn heats<W: Workbench>(
     }
 }
 
-/// How many candidates, of at least two, remain: the faster half without those that are much slower
-/// than the best, but at least two.
+/// Returns how many candidates, at least two, remain of two or more: the faster half without those
+/// that are much slower than the best.
 fn survivor_count(ranking: &[(Candidate, Sample)]) -> usize {
     let limit_ns = MUCH_SLOWER * ranking[0].1.median_ns;
     let open = ranking.iter().filter(|(_, sample)| sample.median_ns <= limit_ns).count();
     open.min(ranking.len().div_ceil(2)).max(2)
 }
 
-/// The entry for a race; `None` if no candidate could be measured.
+/// Returns the entry for a race; `None` if no candidate could be measured.
 pub(crate) fn won(query: &Query, race: &Race, rigour: Rigour) -> Option<Entry> {
     let mut ranking = race.ranking().into_iter();
     let (choice, sample) = ranking.next()?;
@@ -157,7 +159,7 @@ pub(crate) fn won(query: &Query, race: &Race, rigour: Rigour) -> Option<Entry> {
     })
 }
 
-/// An entry with what came near in an earlier race of the query too.
+/// Returns an entry that also keeps what came near in an earlier race of the query.
 pub(crate) fn after(before: Option<&Entry>, entry: Entry) -> Entry {
     let earlier = before.filter(|before| before.is_measured() && before.query == entry.query);
     let earlier =

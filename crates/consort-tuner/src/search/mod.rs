@@ -2,15 +2,15 @@
 //!
 //! 1. Every query without an entry gets the model's estimate. From then on the result is complete,
 //!    and every later step only improves it.
-//! 2. Heats find the finalists of each query, in the order of the workload, the most useful queries
-//!    first, in three eighths of the time. A query's time is in proportion to its weight.
-//! 3. Where the winner of a grid changes between neighbouring sizes, the size between them has
-//!    heats too, the largest margin first, until the change is located or half of the time is over.
-//! 4. The finals of all queries are measured, a launch of each after the other, several times. So
-//!    the launches of a query see how the machine changes during the search.
+//! 2. Heats find the finalists of each query in workload order, the most useful queries first, in
+//!    three eighths of the time. A query's time is proportional to its weight.
+//! 3. If the winner of a grid changes between neighbouring sizes, the size between them has heats
+//!    too, the largest margin first, until the change is located or half of the time is over.
+//! 4. The finals of all queries are measured in turn, one launch of each, several times. So the
+//!    launches of a query see how the machine changes during the search.
 //!
 //! The search keeps existing entries that were won at the same or a higher rigour. So it can be
-//! stopped at any time, and continues when it is run again. What a heat has found counts as well.
+//! stopped at any time, and continues when it runs again. The result of a heat counts as well.
 
 pub(crate) mod contest;
 mod progress;
@@ -35,11 +35,11 @@ use crate::{
     workload::shares_ahead,
 };
 
-/// The launches of a final: some more than make a difference clear, since the cores may be near in
-/// one launch and far in another.
+/// The number of launches of a final: some more than make a difference clear, because the cores may
+/// be near in one launch and far in another.
 const FINAL_LAUNCHES: u32 = 10;
 
-/// Measuring failed as a whole. Wisdom has all entries that were won before.
+/// Measuring failed as a whole. Wisdom contains all entries won before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchError<E: Error + 'static> {
     /// The query that was being measured.
@@ -69,8 +69,8 @@ pub struct Search<'a> {
     pub rigour: Rigour,
     /// The time for the whole search.
     pub budget: Duration,
-    /// Whether to measure again queries whose entries would be kept. Of a workload that is no grid
-    /// entries of a higher rigour are kept all the same.
+    /// Whether to measure again queries whose entries would be kept. If the workload is not a grid,
+    /// entries of a higher rigour are still kept.
     pub retune: bool,
     /// Ends the search soon after it is set.
     pub stop: &'a AtomicBool,
@@ -80,7 +80,7 @@ impl Search<'_> {
     /// Searches with `bench` and writes into `wisdom`.
     ///
     /// # Errors
-    /// When measuring fails as a whole.
+    /// If measuring fails as a whole.
     pub fn run<W: Workbench<Error: 'static>, O: Observer>(
         &self,
         bench: &mut W,
@@ -119,17 +119,15 @@ impl Search<'_> {
     }
 }
 
-/// The final of a query.
 struct Final {
     query: Query,
     race: Race,
-    /// The most time for a launch.
+    /// The longest time for a launch.
     most: Duration,
-    /// What its last launch took.
+    /// The duration of its last launch.
     taken: Duration,
 }
 
-/// A search in progress.
 struct Run<'a, W, O> {
     search: &'a Search<'a>,
     /// The rows of the workload.
@@ -140,9 +138,9 @@ struct Run<'a, W, O> {
     measured_count: usize,
     kept_count: usize,
     finals: Vec<Final>,
-    /// Launches of finals that are done.
+    /// The number of completed launches of finals.
     launched: usize,
-    /// Queries that are kept, or whose finals are over.
+    /// The number of queries that are kept or whose finals are over.
     settled_count: usize,
     started: Duration,
     bench: &'a mut W,
@@ -151,7 +149,7 @@ struct Run<'a, W, O> {
 }
 
 impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
-    /// Runs all steps. Returns the reason why it ended, and how many queries the refinement
+    /// Runs all steps. Returns the reason for the end, and how many queries the refinement
     /// measured.
     fn everything(&mut self) -> Result<(Ending, usize), SearchError<W::Error>> {
         let workload = &self.search.workload;
@@ -184,7 +182,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         Ok((ending.unwrap_or(Ending::Complete), self.measured_count - before_count))
     }
 
-    /// Inserts the model's estimate for a query that has no measurement, if the model has one.
+    /// Inserts the model's estimate, if there is one, for a query that has no measurement.
     fn estimate(&mut self, query: &Query) {
         if !self.wisdom.entry(query).is_some_and(Entry::is_measured)
             && let Some(entry) = estimated(&*self.bench, query, |_| true)
@@ -193,7 +191,6 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         }
     }
 
-    /// Whether the entry for `query` is kept.
     fn keeps(&self, query: &Query) -> bool {
         let Search { rigour, retune, ref workload, .. } = *self.search;
         let is_enough = |own: &Entry| {
@@ -203,8 +200,8 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
     }
 
     /// Holds the heats of each query of `work`. They share the time until `deadline` after the
-    /// start by their weights, or one in `shares` equal parts of it. None begins unless its final
-    /// fits into the budget too. Returns the reason why the search must end, if it must.
+    /// start by their weights, or one of `shares` equal parts of it. A query's heats begin only if
+    /// its final fits into the budget too. Returns the reason why the search must end, if it must.
     fn heats(
         &mut self,
         work: &[(Query, f64)],
@@ -231,7 +228,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
             let field = contest::field(self.bench, query, rigour);
             let left = deadline.saturating_sub(self.elapsed()).min(end.saturating_sub(of_finals));
             let share = left.mul_f64((part / shares).clamp(0.0, 1.0));
-            // By weights that a program has, all time is of use.
+            // With a program's own weights, all time is useful.
             let cap =
                 if workload.refines() { contest::cap(rigour, field.len()) } else { 2 * share };
             let slice = contest::slice(field.len(), 2 * share, cap) / 2;
@@ -262,7 +259,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         Ok(None)
     }
 
-    /// Measures the finals, a launch of each after the other.
+    /// Measures the finals in turn, one launch of each.
     fn run_finals(&mut self) -> Result<Option<Ending>, SearchError<W::Error>> {
         let Search { budget, stop, .. } = *self.search;
         let count = self.finals.len();
@@ -292,7 +289,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
     }
 
     /// Keeps the winners of the finals, which are over. A final with fewer launches than a heat, or
-    /// without a time for each finalist, says less than the heat before it.
+    /// without a time for each finalist, is worth less than the heat before it.
     fn conclude(&mut self) {
         self.launched = 0;
         for Final { query, race, .. } in std::mem::take(&mut self.finals) {
@@ -332,8 +329,8 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
             if rigour == Rigour::Estimate {
                 work.iter().for_each(|(query, _)| self.estimate(query));
             }
-            // Heats and finals share the time. The crossovers found now lead to about as many
-            // again, half as far apart.
+            // Heats and finals share the time. The crossovers found now lead to about the same
+            // number again, half as far apart.
             let begun = self.elapsed();
             let left = budget.saturating_sub(begun).saturating_sub(self.time_of_finals());
             if let Some(ending) = self.heats(&work, begun + left / 2, 2.0)? {
@@ -347,7 +344,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         self.bench.now().saturating_sub(self.started)
     }
 
-    /// Heats are half of the way, and finals the other half.
+    /// Returns the progress. Heats are half of the work, and finals the other half.
     fn progress(&self) -> Progress {
         let in_finals = self.launched / FINAL_LAUNCHES as usize;
         Progress {

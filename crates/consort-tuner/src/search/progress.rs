@@ -9,11 +9,11 @@ use crate::{Entry, Wisdom};
 /// The progress of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Queries that are done, measured or kept.
+    /// The number of queries that are done, measured or kept.
     pub done_count: usize,
-    /// Queries in all, as far as is known: refinement adds to it.
+    /// The number of all queries, as far as known: refinement adds to it.
     pub total_count: usize,
-    /// Time since the start.
+    /// The time since the start.
     pub elapsed: Duration,
 }
 
@@ -24,7 +24,7 @@ pub trait Observer {
         let _ = (progress, query, candidates);
     }
 
-    /// `entry` was won; `wisdom` contains it already and can be saved.
+    /// `entry` was won; `wisdom` already contains it and can be saved.
     fn won(&mut self, progress: &Progress, entry: &Entry, wisdom: &Wisdom) {
         let _ = (progress, entry, wisdom);
     }
@@ -49,14 +49,15 @@ pub enum Ending {
 pub struct Outcome {
     /// The reason why it ended.
     pub ending: Ending,
-    /// Queries newly measured.
+    /// The number of newly measured queries.
     pub measured_count: usize,
-    /// Of these, queries that refine the grid where the winner changes.
+    /// How many of these refine the grid where the winner changes.
     pub refined_count: usize,
-    /// Queries whose entry was kept, since it was won at the same or a higher rigour.
+    /// The number of queries whose entry was kept because it was won at the same or a higher
+    /// rigour.
     pub kept_count: usize,
-    /// Queries of the grid that have only an estimate.
+    /// The number of queries of the grid that have only an estimate.
     pub estimated_count: usize,
-    /// The time that it took.
+    /// The duration of the search.
     pub elapsed: Duration,
 }

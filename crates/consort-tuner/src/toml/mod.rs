@@ -1,18 +1,19 @@
-//! Reads and writes the part of TOML in which wisdom and recorded calls are written.
+//! Reads and writes the subset of TOML that wisdom and recorded calls use.
 //!
-//! That part is comments, tables `[one]` and `[one.two]`, arrays of tables `[[one]]`, and lines
-//! `key = value`: a string in any of TOML's four forms, a decimal integer, a float, a boolean, or an
-//! array of these. Keys are bare or quoted.
+//! The subset consists of comments, tables `[one]` and `[one.two]`, arrays of tables `[[one]]`, and
+//! lines `key = value`, where a value is a string in any of TOML's four forms, a decimal integer, a
+//! float, a boolean, or an array of these. Keys are bare or quoted.
 //!
 //! Dates, inline tables, dotted keys, arrays within arrays, numbers of base 16, 8 or 2, and tables
-//! with more than two names are left out on purpose, and errors name them: no file has them, and
-//! users' programs compile this instead of a library of all of TOML. Without them nothing nests, so
-//! neither reading nor dropping recurses.
+//! with more than two names are left out on purpose, and errors name them: no file uses them, and
+//! users' programs compile this instead of a library for all of TOML. Without them nothing nests,
+//! so neither reading nor dropping recurses.
 //!
-//! Later formats of a file must keep to this part, or older programs report them as errors.
+//! Later file formats must keep to this subset, or older programs report them as errors.
 //!
-//! Every error has its line. A text is written as the crate `toml` writes it, byte by byte, since a
-//! hash of it tells processes whether their wisdom is the same; tests compare both.
+//! Every error has its line. Text is written exactly as the crate `toml` writes it, byte by byte,
+//! because processes compare a hash of it to check that they have the same wisdom; tests compare
+//! both.
 
 mod read;
 #[cfg(test)]
@@ -24,7 +25,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 pub(crate) use read::read;
 pub(crate) use write::Writer;
 
-/// The most characters of a text that an error shows.
+/// The largest number of characters of a text that an error shows.
 const SHOWN: usize = 40;
 
 /// The reason why a text cannot be read.
@@ -64,7 +65,7 @@ enum Node {
 #[derive(Debug)]
 pub(crate) struct Table {
     line: usize,
-    /// Whether a line names it, rather than only the name of a table in it.
+    /// Whether a header names it, rather than only the header of a table inside it.
     is_named: bool,
     nodes: BTreeMap<String, Node>,
 }
@@ -74,12 +75,12 @@ impl Table {
         Self { line, is_named, nodes: BTreeMap::new() }
     }
 
-    /// The line where it begins.
+    /// Returns the line where it begins.
     pub(crate) fn line(&self) -> usize {
         self.line
     }
 
-    /// Checks that it has no other keys than these.
+    /// Checks that it has only these keys.
     pub(crate) fn only(&self, keys: &[&str]) -> Result<(), Error> {
         let unknown = self.nodes.iter().filter(|(key, _)| !keys.contains(&key.as_str()));
         let Some((key, node)) = unknown.min_by_key(|(_, node)| node.line()) else { return Ok(()) };
@@ -92,17 +93,17 @@ impl Table {
         Err(Error { line: node.line(), message })
     }
 
-    /// The value of a key that must be there.
+    /// Returns the value of a mandatory key.
     pub(crate) fn get<T: FromValue>(&self, key: &str) -> Result<T, Error> {
         self.find(key)?.ok_or_else(|| self.missing(key))
     }
 
-    /// The value of a key that need not be there.
+    /// Returns the value of an optional key.
     pub(crate) fn find<T: FromValue>(&self, key: &str) -> Result<Option<T>, Error> {
         self.nodes.get(key).map(Node::as_value).transpose()
     }
 
-    /// The table of a key that must be there.
+    /// Returns the table of a mandatory key.
     pub(crate) fn table(&self, key: &str) -> Result<&Self, Error> {
         match self.nodes.get(key) {
             None => Err(self.missing(key)),
@@ -111,7 +112,7 @@ impl Table {
         }
     }
 
-    /// The tables of a key, none where there is no such key.
+    /// Returns the tables of a key; none if there is no such key.
     pub(crate) fn tables(&self, key: &str) -> Result<&[Self], Error> {
         match self.nodes.get(key) {
             None => Ok(&[]),
@@ -120,7 +121,7 @@ impl Table {
         }
     }
 
-    /// All values by their keys.
+    /// Returns all values by key.
     pub(crate) fn values<T: FromValue>(&self) -> Result<BTreeMap<String, T>, Error> {
         self.nodes.iter().map(|(key, node)| Ok((key.clone(), node.as_value()?))).collect()
     }
@@ -171,7 +172,6 @@ impl Value {
 }
 
 impl fmt::Display for Kind {
-    /// Shows what was found, for errors.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::String(text) => write!(f, "string \"{}\"", shown(text)),
@@ -183,7 +183,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A part of the text, for errors in one line.
+/// Returns the part of a text that a one-line error shows.
 fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN).flat_map(char::escape_debug).collect();
     if text.chars().nth(SHOWN).is_some() {
@@ -197,7 +197,6 @@ pub(crate) trait FromValue: Sized {
     /// The expected type, for errors.
     const EXPECTED: &'static str;
 
-    /// Reads the value.
     fn from_value(value: &Value) -> Result<Self, Error>;
 }
 
@@ -255,7 +254,7 @@ impl FromValue for String {
     }
 }
 
-/// A value that stands in the file as its text.
+/// A value that the file stores as text.
 pub(crate) struct Text<T>(pub(crate) T);
 
 impl<T: FromStr<Err: fmt::Display>> FromValue for Text<T> {

@@ -7,7 +7,6 @@ use super::{
     write::{is_bare, is_control},
 };
 
-/// Reads a text as a table.
 pub(crate) fn read(bytes: &[u8]) -> Result<Table, Error> {
     let text = str::from_utf8(bytes).map_err(|error| {
         let before = bytes.iter().take(error.valid_up_to());
@@ -18,7 +17,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Table, Error> {
     Reader { rest, line: 1 }.document()
 }
 
-/// The rest of the text, and its first line.
+/// The rest of the text, and the line number of its beginning.
 struct Reader<'t> {
     rest: &'t str,
     line: usize,
@@ -42,7 +41,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads the line of a table, and adds the table to those that came before.
+    /// Reads the header of a table, and adds the table to the earlier ones.
     fn header<'r>(&mut self, root: &'r mut Table) -> Result<&'r mut Table, Error> {
         let is_array = self.take("[[");
         let end = if is_array { "]]" } else { "]" };
@@ -63,7 +62,7 @@ impl<'t> Reader<'t> {
         self.add(table, &part, is_array)
     }
 
-    /// Reads a name of a table.
+    /// Reads one name of a table.
     fn name(&mut self) -> Result<String, Error> {
         self.skip_spaces();
         let name = self.key()?;
@@ -71,7 +70,7 @@ impl<'t> Reader<'t> {
         Ok(name)
     }
 
-    /// Adds a table that a line names.
+    /// Adds a table that a header names.
     fn add<'r>(
         &self,
         table: &'r mut Table,
@@ -93,7 +92,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The table of which another is a part; of an array, its last one.
+    /// Returns the table that contains another; of an array, the last table.
     fn open<'r>(&self, table: &'r mut Table, name: &str) -> Result<&'r mut Table, Error> {
         let implied = || Node::Table(Table::at(self.line, false));
         let node = table.nodes.entry(name.to_owned()).or_insert_with(implied);
@@ -180,13 +179,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads a string of any form that begins with this quote.
+    /// Reads a string in any form that begins with this quote.
     fn string(&mut self, quote: char) -> Result<String, Error> {
         let line = self.line;
         let long_quotes = if quote == '"' { "\"\"\"" } else { "'''" };
         let is_long = self.take(long_quotes);
         if is_long {
-            // The end of a line at the start is no part of it.
+            // A line end right after the opening quotes is not part of the string.
             self.newline();
         } else {
             self.skip(1);
@@ -225,8 +224,8 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Takes the quotes that end a long string, unless there are fewer. Up to two before the last
-    /// three are a part of it: how many.
+    /// Takes the quotes that end a long string, if there are enough. Returns how many quotes before
+    /// the last three belong to the string, up to two.
     fn quotes(&mut self, quote: char, long_quotes: &str) -> Option<usize> {
         let count = self.rest.chars().take_while(|it| *it == quote).take(5).count();
         let own = count.checked_sub(long_quotes.len())?;
@@ -234,7 +233,7 @@ impl<'t> Reader<'t> {
         Some(own)
     }
 
-    /// Reads an escape after its backslash. That of the end of a line means nothing.
+    /// Reads an escape after its backslash. An escaped line end yields no character.
     fn escape(&mut self, is_long: bool) -> Result<Option<char>, Error> {
         if is_long && self.rest.starts_with([' ', '\t', '\r', '\n']) {
             self.skip_spaces();
@@ -272,7 +271,7 @@ impl<'t> Reader<'t> {
         Ok(Some(escaped))
     }
 
-    /// Reads a letter for the base, and the number of a character.
+    /// Reads the letter of a Unicode escape, and the number of a character.
     fn code(&mut self, digit_count: usize) -> Result<char, Error> {
         let digits = self.rest.get(1..=digit_count);
         let digits = digits.filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -289,7 +288,6 @@ impl<'t> Reader<'t> {
         Ok(found)
     }
 
-    /// Reads a value without quotes.
     fn word(&mut self) -> Result<Kind, Error> {
         let ends = |it: char| is_control(it) || matches!(it, ' ' | '\t' | ',' | '#' | ']' | '}');
         let length = self.rest.find(ends).unwrap_or(self.rest.len());
@@ -309,7 +307,7 @@ impl<'t> Reader<'t> {
         self.rest = self.rest.trim_start_matches([' ', '\t']);
     }
 
-    /// Skips spaces, comments and ends of lines.
+    /// Skips spaces, comments and line ends.
     fn skip_blank(&mut self) -> Result<(), Error> {
         loop {
             self.skip_spaces();
@@ -320,7 +318,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Skips a comment, if there is one, but not the end of its line.
+    /// Skips a comment, if there is one, but not its line end.
     fn skip_comment(&mut self) -> Result<(), Error> {
         if self.take("#") {
             self.take_while(|letter| !is_control(letter));
@@ -333,7 +331,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Skips what may stand after a table or a value in its line.
+    /// Skips what may follow a table header or a value on its line.
     fn end_of_line(&mut self) -> Result<(), Error> {
         self.skip_spaces();
         self.skip_comment()?;
@@ -344,7 +342,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Takes the end of a line.
+    /// Takes a line end.
     fn newline(&mut self) -> Option<&'t str> {
         let newline = ["\n", "\r\n"].into_iter().find(|it| self.rest.starts_with(it))?;
         self.skip(newline.len());
@@ -352,7 +350,7 @@ impl<'t> Reader<'t> {
         Some(newline)
     }
 
-    /// Whether the rest begins with this, which is then taken.
+    /// Takes `start` if the rest begins with it, and returns whether it did.
     fn take(&mut self, start: &str) -> bool {
         let rest = self.rest.strip_prefix(start);
         self.rest = rest.unwrap_or(self.rest);
@@ -366,7 +364,7 @@ impl<'t> Reader<'t> {
         taken
     }
 
-    /// Skips bytes that are whole characters.
+    /// Skips a number of bytes, which must be whole characters.
     fn skip(&mut self, length: usize) {
         self.rest = self.rest.get(length..).unwrap_or_default();
     }
@@ -379,7 +377,7 @@ impl<'t> Reader<'t> {
         Err(self.error(format!("expected `{part}`, not {found}")))
     }
 
-    /// The next character, for errors.
+    /// Describes the next character, for errors.
     fn found(&self) -> String {
         match self.rest.chars().next() {
             None => "the end of the file".to_owned(),
@@ -395,12 +393,12 @@ impl<'t> Reader<'t> {
         Error { line: self.line, message }
     }
 
-    /// The error that this part of TOML is left out.
+    /// Returns the error that this part of TOML is not supported.
     fn unread(&self, what: &str) -> Error {
         self.error(unread(what))
     }
 
-    /// The error that a key stands in the line `first` too.
+    /// Returns the error that a key also occurs in line `first`.
     fn duplicate(&self, key: &str, first: usize) -> Error {
         let key = shown(key);
         self.error(format!("duplicate key `{key}`: it is also in line {first}"))
@@ -411,18 +409,17 @@ fn unread(what: &str) -> String {
     format!("{what} is not supported in this file")
 }
 
-/// Whether it is digits, with single underscores between them.
+/// Returns whether a text consists of digits, with single underscores between them.
 fn is_digits(text: &str) -> bool {
     text.split('_').all(|part| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit()))
 }
 
-/// Whether a word begins as a date or a time does.
+/// Returns whether a word begins like a date or a time.
 fn is_date(word: &str) -> bool {
     let rest = word.trim_start_matches(|letter: char| letter.is_ascii_digit());
     matches!((word.len() - rest.len(), rest.chars().next()), (4, Some('-')) | (2, Some(':')))
 }
 
-/// An integer or a float.
 fn number(word: &str) -> Result<Kind, String> {
     let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
     match unsigned {

@@ -6,7 +6,7 @@ use super::*;
 
 type Theirs = ::toml::Value;
 
-/// Strings that are hard to write: quotes, backslashes, ends of lines, control characters.
+/// Strings that are hard to write: quotes, backslashes, line ends, control characters.
 fn any_string() -> impl Strategy<Value = String> {
     let hard = "[a-z \"'\\\\\n\r\t\u{0}\u{8}\u{c}\u{1b}\u{7f}\u{85}é𝄞#=.\\[\\]]{0,12}";
     prop_oneof!["[a-z_ ]{0,8}", "[\"'\\\\\n]{0,8}", hard, any::<String>()]
@@ -26,7 +26,7 @@ fn any_values() -> impl Strategy<Value = Theirs> {
     prop_oneof![any_value(), vec(any_value(), 0..4).prop_map(Theirs::Array)]
 }
 
-/// Tables that this module reads all of.
+/// Tables that this module can read completely.
 fn any_file() -> impl Strategy<Value = ::toml::Table> {
     let keys = || prop_oneof!["[a-zA-Z0-9_-]{1,4}", any_string()];
     let values = move || vec((keys(), any_values()), 0..4);
@@ -40,7 +40,7 @@ fn any_file() -> impl Strategy<Value = ::toml::Table> {
     vec((keys(), node), 0..6).prop_map(|all| all.into_iter().collect())
 }
 
-/// Texts that are TOML, or nearly: lines, whole or in pieces.
+/// Texts that are TOML or almost: lines, whole or in pieces.
 fn any_text() -> impl Strategy<Value = String> {
     const TABLES: &str = "[a]\n|[b]\r\n|[ a . 'b' ] # c\n|[a.c]\n|[[a]]\n|[[a.b]]\n|[[\"\\u0063\"]]\n\
                           |[a.b.c]\n|[a\n|[]\n";
@@ -62,7 +62,7 @@ fn any_text() -> impl Strategy<Value = String> {
     vec(line, 0..5).prop_map(|lines| lines.concat())
 }
 
-/// Whether both have read the same. Any two floats that are no numbers are the same.
+/// Returns whether both have read the same value. Any two NaNs are the same.
 fn is_same_value(ours: &Value, theirs: &Theirs) -> bool {
     match (&ours.kind, theirs) {
         (Kind::String(ours), Theirs::String(theirs)) => ours == theirs,
@@ -94,7 +94,7 @@ fn is_same(ours: &Table, theirs: &::toml::Table) -> bool {
     ours.nodes.len() == theirs.len() && ours.nodes.iter().all(is_same_node)
 }
 
-/// A line that this module writes.
+/// Returns a line that this module writes.
 fn line_of(key: &str, value: &Theirs) -> String {
     let mut file = Writer::default();
     match value {
@@ -140,8 +140,8 @@ proptest! {
         }
     }
 
-    /// What the crate reads and this module does not is a part of TOML that is left out, and the
-    /// error says so.
+    /// If only the crate can read a text, it uses an unsupported part of TOML, and the error says
+    /// so.
     #[test]
     fn texts_mean_what_they_mean_to_the_crate_toml(text in any_text()) {
         match (read(text.as_bytes()), ::toml::from_str::<::toml::Table>(&text)) {

@@ -1,29 +1,28 @@
 //! Writes tables and values.
 //!
 //! A string gets the first form that shows it without an escape: `"basic"`, `'literal'`, or one of
-//! the two that may hold quotes of both kinds and ends of lines, in three quotes each. What needs
-//! escapes in all of them is basic.
+//! the two forms with three quotes, which may contain both kinds of quotes and line ends. A string
+//! that needs escapes in all of them is basic.
 
 use std::fmt::Display;
 
-/// A text that grows by a line at a time.
+/// A text that grows line by line.
 #[derive(Default)]
 pub(crate) struct Writer {
     text: String,
 }
 
 impl Writer {
-    /// The text.
     pub(crate) fn into_text(self) -> String {
         self.text
     }
 
-    /// Begins the table with this name, of one key or several.
+    /// Begins the table with this name, which consists of one or more keys.
     pub(crate) fn table(&mut self, names: &[&str]) {
         self.header("[", names, "]\n");
     }
 
-    /// Begins one more table of an array.
+    /// Begins another table of an array.
     pub(crate) fn table_of(&mut self, array: &str) {
         self.header("[[", &[array], "]]\n");
     }
@@ -47,22 +46,18 @@ impl Writer {
         self.pair(key, |text| text.push_str(&value.to_string()));
     }
 
-    /// Writes a string.
     pub(crate) fn string(&mut self, key: &str, value: impl Display) {
         self.pair(key, |text| push_string(text, &value.to_string()));
     }
 
-    /// Writes an array of strings.
     pub(crate) fn strings(&mut self, key: &str, values: impl IntoIterator<Item = impl Display>) {
         self.array(key, values, |text, value| push_string(text, &value.to_string()));
     }
 
-    /// Writes a float.
     pub(crate) fn float(&mut self, key: &str, value: f64) {
         self.pair(key, |text| push_float(text, value));
     }
 
-    /// Writes an array of floats.
     pub(crate) fn floats(&mut self, key: &str, values: impl IntoIterator<Item = f64>) {
         self.array(key, values, push_float);
     }
@@ -93,18 +88,18 @@ impl Writer {
     }
 }
 
-/// Whether a character may stand in a key without quotes.
+/// Returns whether a character may be part of a key without quotes.
 pub(super) fn is_bare(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_')
 }
 
-/// Whether a character may stand nowhere but, as an escape, in a basic string. Ends of lines are
-/// such characters too.
+/// Returns whether a character is allowed only as an escape in a basic string. Line ends are such
+/// characters too.
 pub(super) fn is_control(letter: char) -> bool {
     letter.is_ascii_control() && letter != '\t'
 }
 
-/// Floats have a fraction or are no numbers, so that they do not read as integers.
+/// Writes a float so that it does not read as an integer: with a fraction, or as `nan` or `inf`.
 fn push_float(text: &mut String, value: f64) {
     if value.is_nan() {
         text.push_str("nan");
@@ -150,7 +145,7 @@ fn push_string(text: &mut String, value: &str) {
     push_basic(text, if has_lines { "\"\"\"" } else { "\"" }, value);
 }
 
-/// Writes it as it is. The end of a line at the start of a long string is no part of it.
+/// Writes a text as it is. A line end right after the opening quotes is not part of a long string.
 fn push_quoted(text: &mut String, quotes: &str, value: &str) {
     text.push_str(quotes);
     if quotes.len() > 1 && value.contains('\n') {
@@ -160,7 +155,7 @@ fn push_quoted(text: &mut String, quotes: &str, value: &str) {
     text.push_str(quotes);
 }
 
-/// Writes it with escapes.
+/// Writes a text with escapes.
 fn push_basic(text: &mut String, quotes: &str, value: &str) {
     let is_long = quotes.len() > 1;
     text.push_str(quotes);

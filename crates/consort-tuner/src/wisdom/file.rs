@@ -1,7 +1,7 @@
-//! The path of wisdom, and its loading and atomic saving.
+//! The path of wisdom, and loading and atomic saving.
 //!
-//! A reader sees the old or the new wisdom, and a crash leaves one of them (`files::replace`). If two
-//! tuners save at once, the file of the last one remains.
+//! A reader sees the old or the new wisdom, and a crash leaves one of them (`files::replace`). If
+//! two tuners save at once, the last one's file remains.
 
 use std::{
     error::Error,
@@ -44,7 +44,7 @@ pub enum WisdomError {
     OtherFormat {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The file's format.
         theirs: u64,
         /// The format that this version reads.
         ours: u64,
@@ -63,7 +63,7 @@ pub enum WisdomError {
         /// The reason.
         source: io::Error,
     },
-    /// There is no home directory, and so no configuration directory.
+    /// There is no home directory, and therefore no configuration directory.
     NoHome,
 }
 
@@ -106,18 +106,19 @@ impl Error for WisdomError {
 }
 
 impl Wisdom {
-    /// Loads the wisdom at `path` for use under `identity`: the entries whose algorithms have not
-    /// changed.
+    /// Loads the wisdom at `path` for use under `identity`, with the entries whose algorithms have
+    /// not changed.
     ///
     /// # Errors
-    /// When there is no file, it cannot be read, it is not wisdom, or it does not fit `identity`.
+    /// If there is no file, it cannot be read, it is not wisdom, or it does not fit `identity`.
     pub fn load(path: &Path, identity: &Identity) -> Result<Self, WisdomError> {
         let fitted = Self::load_unfitted(path)?.fitted(identity);
         fitted.map_err(|misfit| WisdomError::Misfit { path: path.to_owned(), misfit })
     }
 
-    /// Loads the wisdom at `path` to add entries to it: as [`Wisdom::load`], but entries of
-    /// algorithms that `identity` does not know stay. Another program may have registered them.
+    /// Loads the wisdom at `path` to add entries to it. Unlike [`Wisdom::load`], it keeps entries
+    /// of algorithms that `identity` does not know, because another program may have registered
+    /// them.
     ///
     /// # Errors
     /// As [`Wisdom::load`].
@@ -131,7 +132,7 @@ impl Wisdom {
     /// Loads the wisdom at `path`, whatever its identity, to show or to copy it.
     ///
     /// # Errors
-    /// When there is no file, it cannot be read, or it is not wisdom.
+    /// If there is no file, it cannot be read, or it is not wisdom.
     pub fn load_unfitted(path: &Path) -> Result<Self, WisdomError> {
         let path_buf = || path.to_owned();
         let bytes = files::read(path).map_err(|source| match source.kind() {
@@ -148,27 +149,28 @@ impl Wisdom {
         })
     }
 
-    /// Saves to `path`, and creates its directory if necessary. At every moment the path has the
+    /// Saves to `path`, and creates its directory if necessary. At every moment the path holds the
     /// old or the new wisdom. A symbolic link is followed.
     ///
     /// # Errors
-    /// When it cannot be written. Then nothing has changed.
+    /// If the file cannot be written. Then nothing has changed.
     pub fn save(&self, path: &Path) -> Result<(), WisdomError> {
         replace_file(path, &self.to_string())
             .map_err(|source| WisdomError::Unwritable { path: path.to_owned(), source })
     }
 }
 
-/// The path of wisdom: the file that `CONSORT_WISDOM` names, or else, in the user's configuration
-/// directory, `consort/wisdom.toml` or, for skewed arrival, `consort/wisdom-skewed.toml`.
+/// Returns the path of wisdom: the file that `CONSORT_WISDOM` names; otherwise, in the user's
+/// configuration directory, `consort/wisdom.toml` or, for skewed arrival,
+/// `consort/wisdom-skewed.toml`.
 ///
 /// # Errors
-/// [`WisdomError::NoHome`] when the variable is not set and there is no home directory.
+/// [`WisdomError::NoHome`] if the variable is not set and there is no home directory.
 pub fn default_path(arrival: Arrival) -> Result<PathBuf, WisdomError> {
     path_named(variable("CONSORT_WISDOM"), arrival)
 }
 
-/// The path that the variable's value gives, or the default.
+/// Returns the path in the variable's value, or the default.
 fn path_named(variable: Option<OsString>, arrival: Arrival) -> Result<PathBuf, WisdomError> {
     if let Some(path) = variable {
         return Ok(path.into());
@@ -181,14 +183,14 @@ fn path_named(variable: Option<OsString>, arrival: Arrival) -> Result<PathBuf, W
     Ok(strategy.config_dir().join("consort").join(name))
 }
 
-/// The bits of a mode that let other users write a file.
+/// The mode bits that let other users write a file.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 
-/// Replaces `path` atomically by a file with `text`, and creates its directory if necessary. Only
+/// Atomically replaces `path` by a file with `text`, and creates its directory if necessary. Only
 /// this user may write the new file.
 ///
 /// # Errors
-/// When it cannot be written. Then nothing has changed.
+/// If the file cannot be written. Then nothing has changed.
 pub fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => files::create_folders(parent)?,

@@ -1,8 +1,8 @@
 //! The text of wisdom: TOML with a `[wisdom]` head, then one `[[entry]]` for each query.
 //!
 //! The head counts the entries, and each entry ends with a mandatory key, so a truncated file is
-//! noticed. Unknown keys, values out of range, and margins or confidences that contradict the times
-//! are errors too, each with its line.
+//! detected. Unknown keys, values out of range, and margins or confidences that contradict the
+//! times are errors too, each with its line.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::{
 
 /// The version of the file format that this library reads and writes.
 pub const FORMAT: u64 = 3;
-/// The largest difference of a margin in the text from the one that its times give.
+/// The largest difference between a margin in the text and the margin that its times give.
 const MARGIN_TOLERANCE: f64 = 1e-3;
 
 const PREFACE: &str = "\
@@ -39,7 +39,6 @@ impl From<toml::Error> for Flaw {
     }
 }
 
-/// The keys of the head.
 const HEAD_KEYS: &[&str] = &["format", "library", "machine", "arrival", "entries", "algorithms"];
 
 /// The keys of an entry. The last one is mandatory.
@@ -140,7 +139,6 @@ fn read_entry(table: &Table) -> Result<Entry, toml::Error> {
 }
 
 impl fmt::Display for Wisdom {
-    /// Writes the text of the file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Identity { library, machine, arrival, revisions } = self.identity();
         let mut file = Writer::default();
@@ -162,11 +160,10 @@ impl fmt::Display for Wisdom {
 }
 
 impl Wisdom {
-    /// Parses the content of a file.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Flaw> {
         let file = toml::read(bytes)?;
         let head = file.table("wisdom")?;
-        // Whether the rest can be read depends on the format.
+        // The format decides whether the rest can be read.
         let format = head.get("format")?;
         if format != FORMAT {
             return Err(Flaw::Format { theirs: format, ours: FORMAT });

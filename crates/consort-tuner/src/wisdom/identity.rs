@@ -5,13 +5,13 @@ use std::{error::Error, fmt};
 use super::revisions::Revisions;
 use crate::{Arrival, Catalog};
 
-/// The identity of wisdom. It is used on the same machine with the same arrival, as far as the
-/// algorithms that it names have not changed since.
+/// The identity of wisdom. Wisdom is used on the same machine with the same arrival, as far as the
+/// algorithms that it names have not changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The machine, as the fabric describes it: processor, topology, placement.
     pub machine: String,
-    /// The version of the library that it was made with.
+    /// The version of the library that produced the wisdom.
     pub library: String,
     /// The revisions of the algorithms.
     pub revisions: Revisions,
@@ -20,8 +20,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The identity of wisdom measured on `machine` with this version and the algorithms of
-    /// `catalog`.
+    /// Creates the identity of wisdom that is measured on `machine` with this version and the
+    /// algorithms of `catalog`.
     #[must_use]
     pub fn new<C: Catalog + ?Sized>(machine: &str, catalog: &C) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Identity {
         }
     }
 
-    /// The same identity with another arrival.
+    /// Returns the same identity with another arrival.
     #[must_use]
     pub fn with(self, arrival: Arrival) -> Self {
         Self { arrival, ..self }
@@ -42,7 +42,7 @@ impl Identity {
     /// not changed.
     ///
     /// # Errors
-    /// The first difference: of machine or arrival, in this order.
+    /// The first difference, of machine or arrival, in this order.
     pub fn admit(&self, other: &Self) -> Result<(), Misfit> {
         let (theirs, ours) = (other.clone(), self.clone());
         if theirs.machine != ours.machine {
@@ -58,19 +58,19 @@ impl Identity {
 /// The reason why wisdom cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
-    /// It was made on another machine.
+    /// It was measured on another machine.
     OtherMachine {
-        /// The machine that made it.
+        /// The machine of the wisdom.
         theirs: String,
         /// This machine.
         ours: String,
     },
-    /// All algorithms that it names have changed or are no more.
+    /// All algorithms that it names have changed or no longer exist.
     OtherAlgorithms {
-        /// The version that made it.
+        /// The version that produced it.
         theirs: String,
     },
-    /// It was made of calls with another arrival of the PEs.
+    /// It was measured with another arrival of the PEs.
     OtherArrival {
         /// The arrival of the wisdom.
         theirs: Arrival,
@@ -102,7 +102,7 @@ impl fmt::Display for Misfit {
 
 impl Error for Misfit {}
 
-/// FNV-1a of the lines: equal on every machine and in every version.
+/// Returns the FNV-1a hash of the lines, which is equal on every machine and in every version.
 pub(super) fn fingerprint<'a>(lines: impl IntoIterator<Item = &'a str>) -> u64 {
     let bytes = lines.into_iter().flat_map(|line| line.bytes().chain([b'\n']));
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

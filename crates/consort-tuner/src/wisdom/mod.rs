@@ -1,14 +1,14 @@
-//! Wisdom: the results of tuning one machine, one entry for each query.
+//! Wisdom: the results of tuning one machine, with one entry per query.
 //!
 //! 1. `mod.rs`: entries, and merging.
-//! 2. `identity.rs`: the machine and algorithms of wisdom, and the reasons why it is refused
-//!    elsewhere; `revisions.rs`: what the algorithms are told by.
+//! 2. `identity.rs`: the machine and algorithms of wisdom, and the reasons to refuse it elsewhere;
+//!    `revisions.rs`: the revisions that tell changed algorithms apart.
 //! 3. `format.rs`: the text; each error has its line.
 //! 4. `file.rs`: finding, loading and saving it.
 //!
-//! Wisdom belongs to one machine. Where it does not fit it is refused, never used in silence. It
+//! Wisdom belongs to one machine. If it does not fit, it is refused, never used in silence. It
 //! outlives releases of the library: each algorithm has a revision, and entries whose algorithms
-//! have another one are left out.
+//! have another revision are left out.
 
 mod file;
 mod format;
@@ -27,7 +27,7 @@ pub use revisions::Revisions;
 use crate::{Confidence, Rigour, TransferClass, query::canonical, times::TIMES_NS};
 use identity::fingerprint;
 
-/// The most contenders that an entry has.
+/// The largest number of contenders of an entry.
 pub(crate) const MOST_CONTENDERS: usize = 8;
 
 /// The second-best candidate of an entry.
@@ -52,22 +52,22 @@ pub struct Entry {
     pub ci95_ns: Option<(f64, f64)>,
     /// The second-best candidate, from the same run.
     pub runner_up: Option<RunnerUp>,
-    /// Further candidates that came near, the fastest first: with the runner-up, what refinement
-    /// while a program runs tries.
+    /// Further candidates that came near, the fastest first. Refinement at run time tries these and
+    /// the runner-up.
     pub contenders: Vec<Candidate>,
-    /// How far apart the cores were, if that is known.
+    /// How far apart the cores were, if known.
     pub class: Option<TransferClass>,
     /// How certain it is that the choice beats the runner-up.
     pub confidence: Confidence,
     /// How hard the tuner searched.
     pub rigour: Rigour,
-    /// What disturbed the measurement, in one line; `None` on an idle machine.
+    /// The disturbances of the measurement, in one line; `None` on an idle machine.
     pub busy: Option<String>,
 }
 
 impl Entry {
-    /// A measured choice without a runner-up, whose interval is a tenth of its median to either
-    /// side.
+    /// Returns a measured choice without a runner-up, whose interval extends from its median by a
+    /// tenth to either side.
     #[must_use]
     pub fn alone(query: Query, choice: Candidate, median_ns: f64) -> Self {
         Self {
@@ -84,44 +84,44 @@ impl Entry {
         }
     }
 
-    /// The relative slowdown of the runner-up against the choice: 0.25 for a quarter.
+    /// Returns the relative slowdown of the runner-up against the choice: 0.25 for a quarter.
     #[must_use]
     pub fn margin(&self) -> Option<f64> {
         self.runner_up.as_ref().map(|runner_up| runner_up.median_ns / self.median_ns - 1.0)
     }
 
-    /// The candidates that tuning kept besides the choice, the fastest first.
+    /// Returns the candidates that tuning kept besides the choice, the fastest first.
     pub fn kept(&self) -> impl Iterator<Item = &Candidate> {
         self.runner_up.iter().map(|second| &second.candidate).chain(&self.contenders)
     }
 
-    /// Whether it was measured, not only estimated.
+    /// Returns whether the entry was measured, not only estimated.
     #[must_use]
     pub fn is_measured(&self) -> bool {
         self.rigour > Rigour::Estimate
     }
 
-    /// Whether it is a single time, which has no interval: what was measured more often has one of
-    /// some width.
+    /// Returns whether the entry is a single time, which has no interval: repeated measurements
+    /// have an interval of some width.
     #[must_use]
     pub fn is_one_sample(&self) -> bool {
         self.ci95_ns.is_some_and(|(low, high)| low >= high)
     }
 
-    /// The width of the confidence interval as a share of the median.
+    /// Returns the width of the confidence interval as a share of the median.
     fn spread(&self) -> f64 {
         let interval = self.ci95_ns.filter(|_| !self.is_one_sample());
         interval.map_or(f64::INFINITY, |(low, high)| (high - low) / self.median_ns)
     }
 
-    /// Whether this is more reliable than `other`: by rigour, then as measured on an idle machine,
-    /// then by the narrower interval.
+    /// Returns whether this entry is more reliable than `other`: by rigour, then if measured on an
+    /// idle machine, then by the narrower interval.
     fn outranks(&self, other: &Self) -> bool {
         let worth = |entry: &Self| (entry.rigour, entry.busy.is_none());
         worth(self) > worth(other) || worth(self) == worth(other) && self.spread() < other.spread()
     }
 
-    /// An error in the entry, as the end of a sentence; `None` for a sound entry.
+    /// Returns an error in the entry, as the end of a sentence; `None` for a sound entry.
     pub(crate) fn flaw(&self) -> Option<&'static str> {
         let is_time = |time_ns: f64| TIMES_NS.contains(&time_ns);
         let holds = |(low, high): (f64, f64)| {
@@ -179,31 +179,30 @@ impl Entry {
 pub struct Wisdom {
     identity: Identity,
     entries: BTreeMap<Query, Entry>,
-    /// Entries that were left out, since their algorithms have changed.
+    /// The number of entries left out because their algorithms have changed.
     outdated: usize,
 }
 
 impl Wisdom {
-    /// Empty wisdom of this identity.
+    /// Creates empty wisdom of this identity.
     #[must_use]
     pub fn new(identity: Identity) -> Self {
         Self { identity, entries: BTreeMap::new(), outdated: 0 }
     }
 
-    /// The machine, library and candidates to which it belongs.
+    /// Returns the machine, library and candidates to which the wisdom belongs.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// The number of entries that were left out when it was loaded: their algorithms have changed
-    /// since they were measured, or are no more.
+    /// Returns the number of entries that were left out during loading, because their algorithms
+    /// have changed since they were measured or no longer exist.
     #[must_use]
     pub fn outdated(&self) -> usize {
         self.outdated
     }
 
-    /// The names of all algorithms of its entries.
     fn algorithms(&self) -> BTreeSet<String> {
         let named = |entry: &Entry| {
             let all = std::iter::once(&entry.choice).chain(entry.kept());
@@ -213,11 +212,11 @@ impl Wisdom {
         self.entries().flat_map(named).collect()
     }
 
-    /// What of it may be used under another identity: the entries whose choices are of the same
-    /// revision there. A runner-up that is not is forgotten.
+    /// Returns the part that may be used under another identity: the entries whose choices have the
+    /// same revision there. A runner-up with another revision is dropped.
     ///
     /// # Errors
-    /// When it does not fit, or none of its entries may be used.
+    /// If the wisdom does not fit, or none of its entries may be used.
     fn fitted(self, identity: &Identity) -> Result<Self, Misfit> {
         identity.admit(&self.identity)?;
         let mut fitted = Self::new(identity.clone());
@@ -246,12 +245,12 @@ impl Wisdom {
         Ok(fitted)
     }
 
-    /// All entries, by collective, then modes, team size, and bytes.
+    /// Returns all entries, by collective, then modes, team size and bytes.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
         self.entries.values()
     }
 
-    /// The entries with the collective and the modes of `query`, by team size.
+    /// Returns the entries with the collective and the modes of `query`, by team size.
     pub(crate) fn of_modes(&self, query: &Query) -> impl Iterator<Item = &Entry> {
         let Query { collective, sync, .. } = *query;
         let (pes, bytes, operator, symmetric) = (0, 0, OperatorClass::Commutative, false);
@@ -262,30 +261,30 @@ impl Wisdom {
         })
     }
 
-    /// The entry for exactly this query.
+    /// Returns the entry for exactly this query.
     #[must_use]
     pub fn entry(&self, query: &Query) -> Option<&Entry> {
         self.entries.get(&canonical(query))
     }
 
-    /// Inserts `entry`, and replaces one for the same query.
+    /// Inserts `entry`, and replaces an entry for the same query.
     ///
     /// # Panics
-    /// When the entry is not sound: a time is not from 0.1 to 1e15 ns, the interval does not
-    /// contain the median, the runner-up is faster than the choice, the team has no PE, the query
-    /// is not canonical, the confidence or the interval does not match the rigour, or `busy` is
-    /// not one line.
+    /// If the entry is not sound: a time is not from 0.1 to 1e15 ns, the interval does not contain
+    /// the median, the runner-up is faster than the choice, the team has no PE, the query is not
+    /// canonical, the confidence or the interval does not match the rigour, or `busy` is not one
+    /// line.
     pub fn insert(&mut self, entry: Entry) {
         let flaw = entry.flaw();
         assert!(flaw.is_none(), "unsound entry: {}: {entry:?}", flaw.unwrap_or_default());
         self.entries.insert(entry.query, entry);
     }
 
-    /// Marks the measured entries for `queries` as measured on a busy machine. `why` is one line on
-    /// what disturbed it.
+    /// Marks the measured entries for `queries` as measured on a busy machine. `why` is one line
+    /// that describes the disturbance.
     ///
     /// # Panics
-    /// When `why` is empty or more than one line.
+    /// If `why` is empty or more than one line.
     pub fn mark_busy<'q>(&mut self, queries: impl IntoIterator<Item = &'q Query>, why: &str) {
         for query in queries {
             let entry = self.entry(query).filter(|entry| entry.is_measured()).cloned();
@@ -299,7 +298,7 @@ impl Wisdom {
     /// one, then the narrower confidence interval. Returns how many entries it took.
     ///
     /// # Errors
-    /// When `other` is of another machine or arrival, or none of its entries may be used. Then
+    /// If `other` is of another machine or arrival, or none of its entries may be used. Then
     /// nothing is taken.
     pub fn merge(&mut self, other: Self) -> Result<usize, Misfit> {
         let other = other.fitted(&self.identity)?;
@@ -313,7 +312,8 @@ impl Wisdom {
         Ok(taken_count)
     }
 
-    /// A hash of all its content, by which processes can check that they use the same wisdom.
+    /// Returns a hash of the whole content, with which processes check that they use the same
+    /// wisdom.
     #[must_use]
     pub fn digest(&self) -> u64 {
         fingerprint([self.to_string().as_str()])

@@ -1,4 +1,4 @@
-//! Checks: what good and bad wisdom lose.
+//! Checks: the losses of good and bad wisdom.
 
 use std::{sync::atomic::AtomicBool, time::Duration};
 
@@ -18,7 +18,7 @@ fn check(workload: &Workload) -> Check<'_> {
     Check { workload, sample_count: None, budget, cores: CORES, stop: &GO_ON }
 }
 
-/// An entry for `query` with the candidate that is really the worst.
+/// Returns an entry for `query` with the candidate that is really the worst.
 fn worst_entry(bench: &Fake, query: consort_fabric::Query) -> Entry {
     let worst = bench
         .candidates(&query)
@@ -76,7 +76,7 @@ fn a_check_keeps_to_its_budget_and_says_what_it_left_out() {
     assert!(report.penalties.iter().all(|penalty| penalty.chosen.algorithm != "flat"));
 }
 
-/// One launch of a query may take longer than the whole check: it ends when that does.
+/// One launch of a query may take longer than the whole check, and ends with the check.
 #[test]
 fn a_check_ends_a_launch_at_its_end() {
     let workload = Workload::from(&Grid::new(CORES, &[]));
@@ -88,11 +88,11 @@ fn a_check_ends_a_launch_at_its_end() {
     let taken = bench.now();
     assert!(taken <= short.budget, "{taken:?}");
     assert_eq!(report.penalties.len() + report.unmeasured_count, workload.points().len());
-    // Another search is not ended so.
+    // The end of a check does not end another search.
     assert_eq!(bench.end, None);
 }
 
-/// Also of queries whose choice is the best, for which the time is as well spent.
+/// This includes queries whose choice is the best, for which the time is spent just as well.
 #[test]
 fn a_check_uses_its_budget_and_each_choice_has_a_rival() {
     let workload = Workload::from(&Grid::new(CORES, &[]));

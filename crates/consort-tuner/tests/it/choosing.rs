@@ -1,4 +1,4 @@
-//! Choices: which entry answers, and that a table answers alike.
+//! Choices: which entry answers a query, and that a table gives the same answer.
 
 use consort_fabric::{CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes};
 use consort_tuner::{
@@ -32,11 +32,11 @@ fn wisdom(entries: impl IntoIterator<Item = Entry>) -> Wisdom {
     wisdom
 }
 
-/// Whether an entry of wisdom is one for the question.
+/// Whether an entry of wisdom is for exactly this query.
 const EXACT: bool = true;
 const NEAREST: bool = false;
 
-/// What wisdom says, and a table of it too.
+/// Returns the choice of wisdom, and checks that a table has the same.
 fn chosen(wisdom: &Wisdom, query: Query) -> Option<(String, bool)> {
     let bench = Fake::new(0);
     let entry = wisdom.answer(&bench, &query, CORES);
@@ -124,7 +124,7 @@ fn the_nearest_modes_answer_where_the_own_were_not_measured() {
     assert_eq!(name(all_mine), Some(("flat".to_owned(), NEAREST)));
     assert_eq!(name(mine_none), Some(("knomial(radix=3)".to_owned(), NEAREST)));
     assert_eq!(name(mine_all), Some(("knomial(radix=2)".to_owned(), NEAREST)));
-    // A measured entry of the own modes is used as far as it reaches, and others beyond.
+    // A measured entry in the same modes is used as far as it reaches, and others beyond.
     let far = Entry { query: at(8, 1 << 20), ..known[0].clone() };
     let near = Entry { query: Query { sync: none_mine, ..at(8, 8) }, ..known[1].clone() };
     let mixed = wisdom([far, near]);
@@ -133,7 +133,7 @@ fn the_nearest_modes_answer_where_the_own_were_not_measured() {
     assert_eq!(name(512).as_deref(), Some("knomial(radix=2)"));
     assert_eq!(name(1024), None, "beyond the reach of both");
     assert_eq!(name(1 << 15).as_deref(), Some("flat"));
-    // Without measurements the estimate stays.
+    // Without measurements, the estimate is used.
     assert_eq!(chosen(&wisdom([estimate]), Query { sync: none_mine, ..REDUCE }).unwrap().1, EXACT);
     let bench = Fake::new(0);
     let text = select_by(Measured::Wisdom(&all, CORES), &bench, Query { sync: mine_all, ..REDUCE });
@@ -152,7 +152,7 @@ fn a_choice_answers_only_what_it_can_serve() {
     assert_eq!(name(LINE_BYTES).as_deref(), Some("line"));
     assert_eq!(name(LINE_BYTES + 1), None, "nor does the other reach so far down");
     assert_eq!(name(128).as_deref(), Some("knomial(radix=2)"), "though 8 bytes is nearer");
-    // A tree of radix 8 cannot serve four PEs, nor can the team's neighbour's neighbour.
+    // A tree of radix 4 cannot serve four PEs.
     let wide = entry(at(8, 64), "knomial(radix=4)");
     let wisdom = self::wisdom([wide]);
     assert_eq!(chosen(&wisdom, at(4, 64)), None);
@@ -218,7 +218,7 @@ fn the_model_answers_with_its_favourite() {
     assert!(second.median_ns >= entry.median_ns);
 }
 
-/// It may have other names, whose estimates are as good: none is the runner-up.
+/// It may have other names with equal estimates, which are not runners-up.
 #[test]
 fn the_models_runner_up_is_another_algorithm() {
     let favourite = |bench: &Fake| {
@@ -246,7 +246,7 @@ fn what_the_program_names_comes_first() {
     assert_eq!(selector.contestants(&call), [named]);
 }
 
-/// Refinement tries what tuning kept; where that is nothing, what the model thinks well of.
+/// Refinement tries what tuning kept or, if it kept nothing, what the model estimates to be good.
 #[test]
 fn contestants_are_what_tuning_kept() {
     let call = CallSpec::from(&at(8, 64));
@@ -270,7 +270,7 @@ fn contestants_are_what_tuning_kept() {
     assert!(all(&wisdom([estimate])).len() > kept.len(), "an estimate has kept nothing");
 }
 
-/// What tuning kept cannot serve elements that are larger than those it measured.
+/// Candidates that tuning kept may not be able to serve elements larger than the measured ones.
 #[test]
 fn contestants_can_serve_the_elements() {
     let line = Some(RunnerUp { candidate: Candidate::new("line"), median_ns: 125.0 });
@@ -372,7 +372,8 @@ prop_compose! {
 }
 
 proptest! {
-    /// What a table says is what the search through wisdom says, and it can be served.
+    /// A table gives the same answer as a search through wisdom, and its choice can serve the
+    /// query.
     #[test]
     fn a_table_answers_as_wisdom_does(
         entries in vec(row_entry(), 0..20),

@@ -1,5 +1,5 @@
-//! A machine that exists on paper: true costs, a model that errs, noise from a seed, and time that
-//! passes only while something is measured.
+//! An imaginary machine: true costs, a model with errors, noise from a seed, and time that passes
+//! only during measurements.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -14,27 +14,27 @@ pub(crate) const LINE_BYTES: u64 = 56;
 /// The largest element that the algorithm `line` can serve.
 pub(crate) const LARGEST_ELEMENT: usize = 64;
 
-/// The best radices of the parts of what is made of parts.
+/// The best radices of the parts of a composed candidate.
 pub(crate) const BEST_RADICES: [f64; 2] = [8.0, 4.0];
 
 pub(crate) struct Fake {
     state: u64,
     now: Duration,
-    /// Each query measured, with the candidates.
+    /// Each measured query, with its candidates.
     pub(crate) log: Vec<(Query, Vec<Candidate>)>,
-    /// When each of these measurements began.
+    /// The start of each of these measurements.
     pub(crate) begun: Vec<Duration>,
     /// An algorithm that cannot be measured.
     pub(crate) broken: Option<&'static str>,
-    /// Whether there is one algorithm more.
+    /// Whether there is an additional algorithm.
     pub(crate) extended: bool,
-    /// An algorithm whose candidates all are the same.
+    /// An algorithm whose candidates are all equivalent.
     pub(crate) alike: Option<&'static str>,
-    /// Whether there is one that is made of parts.
+    /// Whether there is an algorithm made of parts.
     pub(crate) has_parts: bool,
-    /// The least time of a launch.
+    /// The shortest time of a launch.
     pub(crate) least: Duration,
-    /// When launches end.
+    /// The time at which launches end.
     pub(crate) end: Option<Duration>,
 }
 
@@ -54,12 +54,11 @@ impl Fake {
         }
     }
 
-    /// A number from 0 to 1.
     fn random(&mut self) -> f64 {
         random(&mut self.state)
     }
 
-    /// What a call really takes: the truth that nobody may ask but the tests.
+    /// Returns the true time of a call, which only the tests may use.
     pub(crate) fn true_ns(query: &Query, candidate: &Candidate) -> f64 {
         let pes = f64::from(query.pes);
         let bytes = query.bytes as f64;
@@ -95,14 +94,13 @@ impl Fake {
         (moving_ns * ordering + waiting_ns + exposing_ns) * barrier_share
     }
 
-    /// The least that any candidate really takes.
+    /// Returns the shortest true time of any candidate.
     pub(crate) fn best_ns(&self, query: &Query) -> f64 {
         let candidates = self.candidates(query);
         candidates.iter().map(|c| Self::true_ns(query, c)).fold(f64::INFINITY, f64::min)
     }
 }
 
-/// The next number from 0 to 1.
 fn random(state: &mut u64) -> f64 {
     (splitmix64(state) >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -133,7 +131,7 @@ impl Catalog for Fake {
         all
     }
 
-    /// The truth, times an error from 0.5 to 1.5 that is the candidate's own.
+    /// Returns the true time multiplied by an error of 0.5 to 1.5, which depends on the candidate.
     fn estimate_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
         let name = candidate.to_string();
         let mut hash = name.bytes().fold(7_u64, |sum, byte| {
@@ -155,8 +153,8 @@ impl Catalog for Fake {
 impl Workbench for Fake {
     type Error = Infallible;
 
-    /// Times are true times 1 to 1.3, now and then up to 5 times as much, and all of a run are
-    /// less than half as much when the cores happen to be near.
+    /// Returns true times multiplied by 1 to 1.3, occasionally by up to 5. All times of a run are
+    /// less than half as long if the cores happen to be near.
     fn launch(
         &mut self,
         query: &Query,

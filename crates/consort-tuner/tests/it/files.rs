@@ -1,4 +1,4 @@
-//! Wisdom as text and as a file: round trips, damage, and who may merge what.
+//! Wisdom as text and as a file: round trips, damage, and merging.
 
 use std::{collections::BTreeMap, error::Error as _, fs};
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fake::{Fake, REDUCE};
 
-/// Names of algorithms that every collective of this file has.
+/// Names of algorithms that every collective in this file has.
 const ALGORITHMS: [&str; 5] = ["flat", "knomial", "ring", "tree", "a_b"];
 
 fn identity() -> Identity {
@@ -22,7 +22,7 @@ fn identity() -> Identity {
     Identity { revisions, ..Identity::new(machine, &Fake::new(0)) }
 }
 
-/// What disturbed a measurement.
+/// A description of what disturbed a measurement.
 const BUSY: &str = "12 % of processor time stolen, load \"3.2\" before the start";
 
 prop_compose! {
@@ -139,7 +139,7 @@ struct Row {
     rigour: String,
 }
 
-/// Two entries with everything that an entry can have.
+/// Returns two entries with everything that an entry can have.
 fn sample() -> Wisdom {
     let full = Entry {
         query: REDUCE,
@@ -165,7 +165,6 @@ fn sample() -> Wisdom {
     wisdom_of(vec![full, estimate])
 }
 
-/// Loads `bytes` as a file.
 fn loaded(bytes: &[u8]) -> Result<Wisdom, WisdomError> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("wisdom.toml");
@@ -173,7 +172,7 @@ fn loaded(bytes: &[u8]) -> Result<Wisdom, WisdomError> {
     Wisdom::load(&path, &identity())
 }
 
-/// The line and the message of what is wrong with `text`.
+/// Returns the line and the message of the error in `text`.
 fn flaw(text: &str) -> (usize, String) {
     match loaded(text.as_bytes()) {
         Err(WisdomError::NotWisdom { line, message, .. }) => (line, message),
@@ -199,7 +198,7 @@ proptest! {
         prop_assert_eq!(again, wisdom);
     }
 
-    /// Other versions have the same digest of the same wisdom, and read it.
+    /// Other versions compute the same digest of the same wisdom, and read it.
     #[test]
     fn the_text_is_that_of_the_crate_toml(
         mut entries in vec(any_entry(), 0..6),
@@ -252,7 +251,7 @@ proptest! {
         prop_assert!(loaded(text.as_bytes()).is_err());
     }
 
-    /// Merging in any order gives the better of each.
+    /// Merging in any order keeps the better of each.
     #[test]
     fn merging_keeps_the_better(one in vec(any_entry(), 0..6), two in vec(any_entry(), 0..6)) {
         let (one, two) = (wisdom_of(one), wisdom_of(two));
@@ -417,7 +416,7 @@ fn measured_entries_are_marked_and_estimates_are_not() {
     assert_eq!(wisdom.entry(&REDUCE).unwrap().choice, sample().entry(&REDUCE).unwrap().choice);
 }
 
-/// What earlier versions wrote has no marks.
+/// Earlier versions wrote no marks.
 #[test]
 fn wisdom_without_marks_is_loaded() {
     let mut idle = sample().entry(&REDUCE).unwrap().clone();
@@ -433,7 +432,7 @@ fn a_mark_is_one_line() {
     sample().mark_busy(&[REDUCE], "load 7.0\nbefore the start");
 }
 
-/// An identity of algorithms of these revisions.
+/// Returns an identity with algorithms of these revisions.
 fn of_revisions(reduce: u32, broadcast: u32) -> Identity {
     let all = [
         (Collective::Reduce, "knomial", reduce),
@@ -466,7 +465,7 @@ fn entries_of_algorithms_that_have_changed_are_left_out() {
 
     let same = load(1, 1);
     assert_eq!((same.entries().len(), same.outdated()), (3, 0));
-    // A part is known by its name alone, whatever its collective.
+    // A part is identified by its name alone, whatever its collective.
     let changed = load(2, 1);
     assert_eq!((changed.entries().len(), changed.outdated()), (1, 2));
     assert_eq!(changed.entry(&REDUCE), Some(&flat), "a runner-up that has changed is forgotten");

@@ -1,4 +1,4 @@
-//! The tuner from outside, on a workbench that is made up.
+//! The tuner from outside, on an imaginary workbench.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

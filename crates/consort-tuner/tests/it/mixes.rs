@@ -1,4 +1,4 @@
-//! Recorded calls: what is recorded as one, round trips, and files that cannot be read.
+//! Recorded calls: which calls are recorded as one, round trips, and unreadable files.
 
 use std::{fs, path::Path, process::Command};
 

@@ -1,4 +1,4 @@
-//! Searches: how good, how long, and what they take up and leave.
+//! Searches: quality, duration, and what they keep, add and leave out.
 
 use std::{
     collections::BTreeSet,
@@ -30,13 +30,13 @@ fn run(search: Search<'_>, bench: &mut Fake, wisdom: &mut Wisdom) -> Outcome {
     search.run(bench, wisdom, &mut ()).unwrap()
 }
 
-/// Every power of two of every row of the grid.
+/// Returns every power of two of every row of the grid.
 fn all_sizes(grid: &Grid) -> Vec<Query> {
     let bytes = (3..=22).map(|power| 1 << power).collect();
     Grid { bytes, ..grid.clone() }.points()
 }
 
-/// The share of `queries` where the choice is within 10 % of the best.
+/// Returns the share of `queries` where the choice is within 10 % of the best.
 fn share_of_good(bench: &Fake, wisdom: Option<&Wisdom>, queries: &[Query]) -> f64 {
     let is_good = |query: &&Query| {
         let selector = Selector::new(bench, Measured::new(wisdom, CORES));
@@ -46,7 +46,7 @@ fn share_of_good(bench: &Fake, wisdom: Option<&Wisdom>, queries: &[Query]) -> f6
     queries.iter().filter(is_good).count() as f64 / queries.len() as f64
 }
 
-/// What came near is kept for refinement: not only what was in the final, and nothing that is far.
+/// Candidates that came near are kept for refinement, not only the finalists, but none far behind.
 #[test]
 fn what_came_near_is_kept() {
     let mut bench = Fake::new(4);
@@ -58,7 +58,7 @@ fn what_came_near_is_kept() {
         let best_ns = Fake::true_ns(&entry.query, &entry.choice);
         for one in &entry.contenders {
             assert!(*one != entry.choice && entry.kept().filter(|kept| *kept == one).count() == 1);
-            // The noise of a heat, which sees each only a few times, and of the final's winner.
+            // The noise of a heat, which measures each only a few times, and of the final's winner.
             assert!(Fake::true_ns(&entry.query, one) < 1.6 * best_ns, "{entry:?}");
         }
         count += entry.contenders.len();
@@ -83,8 +83,8 @@ fn the_choices_are_near_the_best() {
         let share = share_of_good(&bench, Some(&wisdom), &queries);
         assert!(share >= 0.9, "{rigour}, seed {seed}: {share}, {outcome:?}");
         println!("{rigour}, seed {seed}: {share:.3}, {outcome:?}");
-        // On the imagined machine all operations with a number of bytes cost the same, whether
-        // those are of a block or of all.
+        // On the imaginary machine, all operations with the same number of bytes cost the same,
+        // whether it is the size of a block or of all data.
         let mut contradictions = inconsistencies(&wisdom);
         contradictions.retain(|one| one.more.len() == 1);
         assert!(contradictions.len() <= 2, "seed {seed}: {contradictions:?}");
@@ -274,7 +274,7 @@ fn one_of_each_kind_is_measured_where_candidates_are_the_same() {
     }
 }
 
-/// Stops the search after a number of measurements, and checks what it is given.
+/// Stops the search after a number of measurements, and checks its reports.
 struct Stopper<'a> {
     stop: &'a AtomicBool,
     measured: usize,
@@ -313,7 +313,7 @@ fn an_observer_follows_and_the_flag_stops() {
     assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), measured_count);
 }
 
-/// No combination of parts is among the candidates, and the best one is found and measured.
+/// No combination of parts is among the candidates, but the best one is found and measured.
 #[test]
 fn the_best_parts_are_measured_together() {
     let grid = Grid::new(2, &[]);
