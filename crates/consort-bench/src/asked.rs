@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
 use crate::units;
 
-/// A query about a call; if it combines, it sums.
+/// Returns a query about a call; if it combines, it sums.
 pub fn sums(
     collective: Collective,
     sync: SyncModes,
@@ -20,7 +20,7 @@ pub fn sums(
     Query { collective, sync, pes, bytes: bytes as u64, operator, symmetric }
 }
 
-/// A query as a line of text: `loose reduce of 8 KiB on 2 PEs, symmetric`.
+/// Describes a query in a line: `loose reduce of 8 KiB on 2 PEs, symmetric`.
 pub fn describe(query: &Query) -> String {
     let Query { collective, sync, pes, bytes, operator, symmetric } = *query;
     if collective == Collective::Barrier {
@@ -41,7 +41,7 @@ where
     String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
 }
 
-/// Values that may be absent, as their texts.
+/// Optional values, as their texts.
 pub mod optional {
     use super::{Deserialize, Deserializer, Display, Error, FromStr, Serialize, Serializer};
 
@@ -69,7 +69,7 @@ pub fn shown<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::O
     serializer.collect_str(value)
 }
 
-/// How a query is serialized as JSON.
+/// The JSON form of a query.
 #[derive(Deserialize, Serialize)]
 #[serde(remote = "Query")]
 pub struct Asked {

@@ -1,23 +1,20 @@
-//! Numbers at random, the same ones each time.
+//! Pseudorandom numbers, the same ones each time.
 
 use consort_fabric::splitmix64;
 
-/// A generator, of its state.
+/// A generator, given its state.
 pub(crate) struct Draws(pub(crate) u64);
 
 impl Draws {
-    /// A number below `end`.
     pub(crate) const fn below(&mut self, end: u64) -> u64 {
         splitmix64(&mut self.0) % end
     }
 
-    /// One of some.
     pub(crate) fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         let index = self.below(all.len() as u64);
         &all[usize::try_from(index).unwrap_or(0)]
     }
 
-    /// Brings them into an order at random.
     pub(crate) fn shuffle<T>(&mut self, all: &mut [T]) {
         for last in (1..all.len()).rev() {
             let other = usize::try_from(self.below(last as u64 + 1)).unwrap_or(last);

@@ -5,9 +5,9 @@
 //! 3. [`harness`]: kinds of work in turn, each with the limits at that moment;
 //! 4. [`workloads`]: timed work that is not a collective.
 //!
-//! The [`environment`] says on what machine, when and how undisturbed something was measured.
+//! The [`environment`] records the circumstances of a measurement: machine, time and disturbances.
 //! [`units`] and [`asked`] write quantities and calls as text, a [`page`] is the text of a figure,
-//! and [`wisdom`] is loaded where it is welcome.
+//! and [`wisdom`] is loaded if it exists.
 
 #[cfg(test)]
 use consort_sandbox as _;

@@ -1,4 +1,4 @@
-//! A page for people: lines, paragraphs and tables, whose layout the command makes.
+//! A readable page: lines, paragraphs and tables, which the command lays out.
 
 /// A part of a page.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,28 +13,28 @@ pub enum Part {
         header: Vec<String>,
         /// The rows, as long as the header.
         rows: Vec<Vec<String>>,
-        /// The columns that are aligned to the right.
+        /// The columns that are right-aligned.
         numbers: Vec<usize>,
     },
     /// Curves, which a report draws and a terminal shows as a table.
     Curves(Curves),
 }
 
-/// Values of several ways by a number.
+/// Curves: for each way, a value for each of several numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curves {
-    /// What the values are, with their unit.
+    /// The name of the values, with their unit.
     pub values: String,
-    /// What the number is.
+    /// The name of the number.
     pub by: String,
     /// The numbers, in ascending order.
     pub numbers: Vec<f64>,
-    /// Each way with a value for each number.
+    /// Each way, with a value for each number.
     pub ways: Vec<(String, Vec<f64>)>,
 }
 
 impl Curves {
-    /// As a table: its header, and a row for each way. All columns but the first are numbers.
+    /// Returns a table: its header, and a row for each way. All columns but the first are numbers.
     pub fn table(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let row = |first: String, rest: &[f64], text: fn(f64) -> String| {
             std::iter::once(first).chain(rest.iter().map(|&value| text(value))).collect()
@@ -46,7 +46,7 @@ impl Curves {
     }
 }
 
-/// A value of a curve: three digits, or all before the point.
+/// Formats a value of a curve: one decimal place below 100, none above.
 fn digits(value: f64) -> String {
     format!("{value:.*}", if value < 100.0 { 1 } else { 0 })
 }
@@ -56,7 +56,7 @@ fn digits(value: f64) -> String {
 pub struct Page(Vec<Part>);
 
 impl Page {
-    /// The parts, from the top.
+    /// Returns the parts, from top to bottom.
     pub fn parts(&self) -> &[Part] {
         &self.0
     }
@@ -76,7 +76,7 @@ impl Page {
         self.0.extend_from_slice(&other.0);
     }
 
-    /// Adds a table. `numbers` are the columns that are aligned to the right.
+    /// Adds a table. `numbers` are the columns that are right-aligned.
     pub fn table(
         &mut self,
         header: impl IntoIterator<Item = impl Into<String>>,

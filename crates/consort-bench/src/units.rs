@@ -1,10 +1,10 @@
-//! Times, ratios, sizes, numbers of things and errors as text.
+//! Text for times, ratios, sizes, counts and errors.
 
 use std::fmt::Display;
 
 use anyhow::Error;
 
-/// A time with three significant digits: `123 ns`, `4.56 us`, `78.9 ms`.
+/// Formats a time with three significant digits: `123 ns`, `4.56 us`, `78.9 ms`.
 pub fn time(ns: f64) -> String {
     let (value, unit) = match ns {
         ns if ns < 999.5 => (ns, "ns"),
@@ -15,13 +15,13 @@ pub fn time(ns: f64) -> String {
     format!("{} {unit}", number(value))
 }
 
-/// A ratio: `3.42x`, `118x`.
+/// Formats a ratio: `3.42x`, `118x`.
 pub fn ratio(ratio: f64) -> String {
     format!("{}x", number(ratio))
 }
 
-/// Half an interval, relative to its median, in per cent: `0.9`, `12`. Of a single sample it is not
-/// known: `-`; that of a few samples far apart, by Student's t, would be any number: `>999`.
+/// Formats half an interval, relative to its median, in per cent: `0.9`, `12`. It is unknown for a
+/// single sample: `-`. For a few samples far apart it could be any number, by Student's t: `>999`.
 pub fn precision(share: f64) -> String {
     match 100.0 * share {
         percent if !percent.is_finite() => "-".to_owned(),
@@ -30,7 +30,7 @@ pub fn precision(share: f64) -> String {
     }
 }
 
-/// A size with the largest unit that divides it: `8 B`, `4 KiB`, `1536 B`.
+/// Formats a size with the largest unit that divides it: `8 B`, `4 KiB`, `1536 B`.
 pub fn size(bytes: u64) -> String {
     let power = (bytes.trailing_zeros() / 10).min(3);
     match power {
@@ -40,18 +40,19 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A number of things: `1 line`, `3 lines`.
+/// Formats a count: `1 line`, `3 lines`.
 pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
     let plural = if count == N::from(1) { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
-/// An error with its causes, in one line.
+/// Formats an error with its causes, in one line.
 pub fn in_a_line(error: &Error) -> String {
     format!("{error:#}").split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
-/// A number with three significant digits, or all before the point: `0.75`, `12.3`, `1506`.
+/// Formats a number with three significant digits, or its whole integer part: `0.75`, `12.3`,
+/// `1506`.
 pub fn number(value: f64) -> String {
     let decimals = match value {
         value if value < 9.995 => 2,

@@ -1,8 +1,8 @@
-//! Wrong usage: what was asked for cannot be.
+//! Invalid command-line usage.
 
 use std::{error::Error, fmt};
 
-/// Wrong usage, and what would be right.
+/// Invalid usage, with the correction.
 #[derive(Debug)]
 pub struct Usage(pub String);
 

@@ -1,4 +1,4 @@
-//! Wisdom that is welcome but not needed, and remedies for wisdom that cannot be used.
+//! Optional wisdom, and remedies for wisdom that cannot be used.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use anyhow::anyhow;
 use consort_fabric::files::resolve_trusted;
 use consort_tuner::{Identity, Wisdom, WisdomError};
 
-/// The wisdom in a file; none if there is no file, and none, with a warning, if it cannot be used.
+/// Returns the wisdom in a file. Returns none if the file does not exist or, after a warning, if it
+/// cannot be used.
 pub fn usable(path: &Path, identity: &Identity) -> Option<Wisdom> {
     match Wisdom::load(path, identity) {
         Ok(wisdom) => {
@@ -26,7 +27,7 @@ pub fn warn_if_untrusted(path: &Path) {
     }
 }
 
-/// The error of a file that cannot be used, with the remedy.
+/// Returns the error of a file that cannot be used, with the remedy.
 pub fn advised(error: WisdomError) -> anyhow::Error {
     match error {
         WisdomError::NotWisdom { .. } => {

@@ -1,4 +1,4 @@
-//! What every object of a result names: machine, date, build, and what disturbed the measurement.
+//! The context in every object of a result: machine, date, build, and disturbances.
 
 use std::fmt;
 
@@ -18,16 +18,16 @@ pub struct Context {
     pub version: &'static str,
     /// The commit that it was built from, or `unknown`.
     pub commit: &'static str,
-    /// The load before the start, over a minute; null where the system does not tell it.
+    /// The load before the start, averaged over a minute; null if the system does not report it.
     pub load: Option<f64>,
-    /// What disturbed the measurement, in one line; null on an idle machine.
+    /// The disturbances of the measurement, in one line; null on an idle machine.
     pub busy: Option<String>,
     /// Whether it was interrupted before its end.
     pub interrupted: bool,
 }
 
 impl Context {
-    /// The context of what begins now, by a build from `commit`.
+    /// Returns the context of a measurement that begins now, by a build from `commit`.
     #[must_use]
     pub fn begin(watch: &Watch, commit: &'static str) -> Context {
         Context {
@@ -41,7 +41,7 @@ impl Context {
         }
     }
 
-    /// The same at the end.
+    /// Returns the context at the end.
     #[must_use]
     pub fn end(&self, watch: &Watch, switches: &Switches, interrupted: bool) -> Context {
         Context { busy: watch.busy(switches), interrupted, ..self.clone() }

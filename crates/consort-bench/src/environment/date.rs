@@ -6,14 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
-/// The present date and time in UTC, as `2026-11-23T02:12:47Z`.
+/// Returns the current date and time in UTC, as `2026-11-23T02:12:47Z`.
 #[must_use]
 pub fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     date(since.as_secs())
 }
 
-/// The date so many seconds after the beginning of 1970 (RFC 3339).
+/// Returns the date `seconds` after the beginning of 1970 (RFC 3339).
 fn date(seconds: u64) -> String {
     let (year, month, day) = civil(seconds / DAY_SECONDS);
     let rest = seconds % DAY_SECONDS;
@@ -21,7 +21,7 @@ fn date(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Year, month and day, so many days after the beginning of 1970 in the Gregorian calendar.
+/// Returns year, month and day, `days` after the beginning of 1970 in the Gregorian calendar.
 fn civil(days: u64) -> (u64, u64, u64) {
     let is_leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
@@ -47,7 +47,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
 mod tests {
     use super::*;
 
-    /// By `date --utc --date @N`.
+    /// Expected values are from `date --utc --date @N`.
     #[test]
     fn dates_are_those_of_the_calendar() {
         assert_eq!(date(0), "1970-01-01T00:00:00Z");

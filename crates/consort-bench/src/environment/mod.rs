@@ -1,11 +1,11 @@
-//! On what machine, when, by what build and how undisturbed something was measured.
+//! The circumstances of a measurement: machine, date, build and disturbances.
 //!
 //! 1. `date`: the date in UTC;
-//! 2. `context`: what every object of a result names;
-//! 3. `watch`: whether the machine was busy before and meanwhile; `switches`: how often measuring
-//!    threads lost their processors.
+//! 2. `context`: the context in every object of a result;
+//! 3. `watch`: whether the machine was busy before and during the measurement; `switches`: how
+//!    often measuring threads lost their processors.
 //!
-//! Only dates are by the clock that people set. Times are by one that never steps and stands still
+//! Only dates use the clock that people set. Times use a clock that never steps and stands still
 //! while the machine is suspended.
 
 mod context;

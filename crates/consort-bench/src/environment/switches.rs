@@ -1,31 +1,31 @@
-//! How often measuring threads, each on a core of its own, lost it to others.
+//! How often measuring threads, one per core, lost their cores to others.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Switches a second that are no sign of others: the kernel's own threads and timers take a core
-/// some ten times a second...
+/// Switches per second and PE that do not indicate competitors: the kernel's own threads and timers
+/// take a core about ten times a second...
 const OF_EACH_PE: f64 = 10.0;
-/// ... and so often besides. A program that competes for a core takes it every few milliseconds,
-/// and of several each in turn: that is some hundred times a second.
+/// ... and this often regardless of the number of PEs. A program that competes for a core takes it
+/// every few milliseconds, and takes several cores in turn: about a hundred times a second.
 const BESIDES: f64 = 20.0;
 /// Switches of each PE in each launch, however short: one at most on an idle machine.
 const OF_EACH_LAUNCH: f64 = 1.0;
-/// Fewer switches in all say nothing.
+/// With fewer switches in total, nothing is reported.
 const FEWEST: u64 = 10;
 
-/// The involuntary switches of all measuring threads, where PEs had cores of their own.
+/// The involuntary switches of all measuring threads, if each PE had a core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Switches {
     count: u64,
     seconds: f64,
-    /// The switches that are no sign of others.
+    /// The number of switches that do not indicate competitors.
     expected: f64,
 }
 
 impl Switches {
-    /// The switches of `pes` PEs that measured for `time` in one launch.
+    /// Returns the switches of `pes` PEs that measured for `time` in one launch.
     #[must_use]
     pub fn of(count: u64, pes: u32, time: Duration) -> Self {
         let seconds = time.as_secs_f64();
@@ -34,14 +34,14 @@ impl Switches {
         Self { count, seconds, expected }
     }
 
-    /// Adds those of another launch.
+    /// Adds the switches of another launch.
     pub fn add(&mut self, other: Self) {
         self.count += other.count;
         self.seconds += other.seconds;
         self.expected += other.expected;
     }
 
-    /// The switches a second, if they are a sign that others use the cores too.
+    /// Returns the switches per second, if they indicate that others use the cores too.
     pub(super) fn too_many(&self) -> Option<f64> {
         let too_many = self.count >= FEWEST && self.count as f64 > self.expected;
         too_many.then(|| self.count as f64 / self.seconds)

@@ -1,9 +1,9 @@
-//! Whether the machine is busy with something else: before the start by its load, meanwhile by the
-//! processor time that a hypervisor takes and by how often measuring threads lose their cores.
+//! Whether the machine is busy with other work. Before the start, the load shows this; later, the
+//! processor time taken by a hypervisor, and how often measuring threads lose their cores.
 //!
 //! PEs that share cores are switched by nature, so their switches do not count. The load is an
-//! average over the last minute, which has the work of a run before this one too. So it counts only
-//! if something else wants to run at the start.
+//! average over the last minute, which includes earlier runs. So it counts only if something else
+//! wants to run at the start.
 
 use std::{
     fs, thread,
@@ -14,24 +14,24 @@ use consort_machine::{affinity::CpuId, topology::Topology, usage};
 
 use super::switches::Switches;
 
-/// A lower load before the start is not to be noticed.
+/// A lower load before the start is not reported.
 const LEAST_LOAD: f64 = 0.5;
-/// A smaller share of stolen time is not to be noticed: it lies in few blocks, and the median
-/// withstands these.
+/// A smaller share of stolen time is not reported: it affects few blocks, and the median is robust
+/// against these.
 const LEAST_STOLEN: f64 = 0.05;
-/// Shares of less processor time, in the ticks of a hundredth of a second, say nothing.
+/// With less processor time, in ticks of a hundredth of a second, the share is not meaningful.
 const FEWEST_TICKS: u64 = 50;
-/// The looks at who wants to run, and the time between two.
+/// The number of looks for competitors, and the time between two looks.
 const LOOKS: u32 = 5;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
-/// A shorter sleep of the machine is the clocks' inaccuracy.
+/// A shorter sleep of the machine is within the inaccuracy of the clocks.
 const LEAST_SLEEP: Duration = Duration::from_millis(10);
 
-/// What was seen at the start of a measurement.
+/// The state of the machine at the start of a measurement.
 #[derive(Debug)]
 pub struct Watch {
     begun: Instant,
-    /// The load before the start, if the system tells it.
+    /// The load before the start, if the system reports it.
     load: Option<f64>,
     /// Whether others wanted to run then, on cores that the measurement needs.
     competes: bool,
@@ -48,7 +48,7 @@ struct Ticks {
 }
 
 impl Watch {
-    /// Looks at the machine before a measurement with `pes` PEs.
+    /// Inspects the machine before a measurement with `pes` PEs.
     #[must_use]
     pub fn begin(pes: u32) -> Watch {
         let topology = Topology::discover();
@@ -72,19 +72,19 @@ impl Watch {
         }
     }
 
-    /// The time since the start.
+    /// Returns the time since the start.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// The load before the start.
+    /// Returns the load before the start.
     #[must_use]
     pub fn load(&self) -> Option<f64> {
         self.load
     }
 
-    /// What disturbs the measurement so far, in one line; `None` on an idle machine.
+    /// Describes in one line what has disturbed the measurement so far; `None` on an idle machine.
     #[must_use]
     pub fn busy(&self, switches: &Switches) -> Option<String> {
         let now = ticks_of(&read("/proc/stat"), &self.cpus);
@@ -93,7 +93,7 @@ impl Watch {
         told(stolen, switches.too_many(), load)
     }
 
-    /// How long the machine was suspended since the start, if it was.
+    /// Returns how long the machine was suspended since the start, if it was.
     #[must_use]
     pub fn suspended(&self) -> Option<Duration> {
         let slept = usage::suspended()?.checked_sub(self.suspended?)?;
@@ -101,12 +101,12 @@ impl Watch {
     }
 }
 
-/// A file of the system; empty where there is none.
+/// Reads a file of the system; empty if it does not exist.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// The load of the last minute, and how many threads besides the calling one run or could.
+/// Returns the load of the last minute, and the number of other threads that run or could run.
 fn load_of(text: &str) -> Option<(f64, u64)> {
     let mut words = text.split_whitespace();
     let average = words.next()?.parse().ok()?;
@@ -114,18 +114,19 @@ fn load_of(text: &str) -> Option<(f64, u64)> {
     Some((average, running.parse::<u64>().ok()?.saturating_sub(1)))
 }
 
-/// Whether a load leaves fewer cores idle than PEs need.
+/// Returns whether a load leaves fewer idle cores than PEs need.
 fn is_full(load: f64, pes: usize, cores: usize) -> bool {
     load >= LEAST_LOAD && load + pes.min(cores) as f64 > cores as f64
 }
 
-/// The processor time of these processors; `None` if one is missing.
+/// Returns the processor time of these processors; `None` if one is missing.
 fn ticks_of(text: &str, cpus: &[CpuId]) -> Option<Ticks> {
     let mut sum = Ticks::default();
     for cpu in cpus {
         let name = format!("cpu{} ", cpu.0);
         let line = text.lines().find_map(|line| line.strip_prefix(&name))?;
-        // user, nice, system, idle, iowait, irq, softirq, steal; what follows is part of the first.
+        // user, nice, system, idle, iowait, irq, softirq, steal; the rest is contained in the first
+        // two.
         let ticks = line.split_whitespace().take(8).map(str::parse::<u64>);
         let ticks = ticks.collect::<Result<Vec<u64>, _>>().ok()?;
         sum.all += ticks.iter().sum::<u64>();
@@ -134,7 +135,7 @@ fn ticks_of(text: &str, cpus: &[CpuId]) -> Option<Ticks> {
     Some(sum)
 }
 
-/// The share of stolen time, if there is enough of it.
+/// Returns the share of stolen time, if it is large enough.
 fn stolen(before: Ticks, now: Ticks) -> Option<f64> {
     let all = now.all.checked_sub(before.all).filter(|&all| all >= FEWEST_TICKS)?;
     let share = now.stolen.checked_sub(before.stolen)? as f64 / all as f64;

@@ -1,4 +1,4 @@
-//! The arrival of PEs at a call: together, or each after random work of its own.
+//! The arrival of PEs at a call: together, or each after random work.
 
 use std::{
     hint::spin_loop,
@@ -12,7 +12,7 @@ use crate::draws::Draws;
 /// A skewed PE works for a random time below this many nanoseconds before each call.
 pub const SKEW_NS: u64 = 2000;
 
-/// One PE's work between calls. Its lengths are the same in every session.
+/// One PE's work between calls. Its durations are the same in every session.
 pub(super) struct Delays {
     arrival: Arrival,
     draws: Draws,

@@ -1,9 +1,9 @@
 //! Times one block of calls.
 //!
-//! Single calls begin at one moment of the common clock if each PE has a core: after a barrier PE 0
-//! announces a moment shortly ahead, and all PEs wait for it. So the barrier's own skew, when one
-//! PE leaves it before another, is not part of the result. Where PEs share cores, a PE that waits
-//! for a moment would keep others from it. There only the barrier separates the calls.
+//! If each PE has a core, single calls begin at one moment of the common clock: after a barrier, PE
+//! 0 announces a moment shortly ahead, and all PEs wait for it. So the skew with which PEs leave
+//! the barrier is not part of the result. If PEs share cores, a PE that waits for a moment would
+//! keep others from running, so only the barrier separates the calls.
 
 use std::hint::spin_loop;
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::peers::threads::Peer;
 
-/// Round trips of a reading of the transfer, and those before it, in which the two PEs meet.
+/// Round trips of a reading of the transfer, and warm-up round trips in which the two PEs meet.
 const READING_ROUNDS: u32 = 100;
 const FIRST_ROUNDS: u32 = 10;
 /// How far ahead the start of a call is announced.
@@ -49,7 +49,7 @@ impl<'m, 'p> Clock<'m, 'p> {
         Self { mode, conditions, shared, peers, world, delays, went_ns: 0 }
     }
 
-    /// Measures the one-way transfer between PEs 0 and 1; PE 0 alone gets the result.
+    /// Measures the one-way transfer between PEs 0 and 1; only PE 0 gets the result.
     pub(super) fn reading(&self) -> Option<f64> {
         let rank = self.world.rank().0;
         let ping_pong = self.shared.ping_pong().ok()?.filter(|_| rank < 2)?;
@@ -85,7 +85,7 @@ impl<'m, 'p> Clock<'m, 'p> {
             work.call(bench, self.peers)?;
         }
         let end_ns = usage::clock_ns();
-        // A delay that took longer than intended is no part of the call, but cannot be separated
+        // A delay that took longer than intended is not part of the call, but cannot be separated
         // from it.
         self.shared.show(&[(start_ns, end_ns.saturating_sub(delayed_ns).max(start_ns))])
     }
@@ -131,15 +131,15 @@ fn block(ns: f64, p99_ns: f64) -> Block {
     Block { ns, p99_ns, transfer_ns: None, launch: 0 }
 }
 
-/// The longest local time of any PE, divided by the number of calls.
+/// Returns the longest local time of any PE, divided by the number of calls.
 fn longest(all: &[Vec<Span>], calls: u64) -> Block {
     let local = |pe: &Vec<Span>| pe.iter().map(|(start, end)| end - start).sum();
     let ns = all.iter().map(local).max().unwrap_or(0_u64) as f64 / calls as f64;
     block(ns, ns)
 }
 
-/// Median and 99th percentile over the calls, each from its first start to its last end or, with
-/// skewed arrival, from its last start to its last end.
+/// Returns the median and 99th percentile over the calls. A call lasts from its first start to its
+/// last end or, with skewed arrival, from its last start to its last end.
 fn of_calls(all: &[Vec<Span>], arrival: Arrival) -> Block {
     let calls = all.iter().map(Vec::len).min().unwrap_or(0);
     let times = (0..calls).map(|call| {

@@ -1,5 +1,5 @@
-//! What a run times: a collective, or a pattern of point-to-point communication; and the limits of
-//! the machine that apply to it.
+//! The communication that a run times, a collective or a point-to-point pattern, and the machine
+//! limits that apply to it.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use consort::Collective;
 use super::point_to_point::Pattern;
 use crate::limits::Limit;
 
-/// What a run times.
+/// The communication that a run times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Communication {
     /// Calls of a collective.
@@ -18,7 +18,7 @@ pub enum Communication {
 }
 
 impl Communication {
-    /// The name, on the command line and in results.
+    /// Returns the name, on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Collective(what) => what.name(),
@@ -26,12 +26,12 @@ impl Communication {
         }
     }
 
-    /// Whether it is a barrier, which moves no data.
+    /// Returns whether it is a barrier, which moves no data.
     pub fn is_barrier(self) -> bool {
         self == Self::Collective(Collective::Barrier)
     }
 
-    /// The limits of bandwidth that apply to it.
+    /// Returns the bandwidth limits that apply to it.
     pub fn limits(self) -> &'static [Limit] {
         match self {
             Self::Collective(Collective::Barrier) | Self::PointToPoint(_) => &[],
@@ -42,8 +42,8 @@ impl Communication {
         }
     }
 
-    /// The limits whose shares its bandwidth is shown as. Data that is not rewritten may come from
-    /// a core's own cache.
+    /// Returns the limits that its bandwidth is compared with. Data that is not rewritten may come
+    /// from a core's own cache.
     pub(super) fn share_limits(self, rewrites: bool) -> &'static [Limit] {
         match self {
             Self::Collective(Collective::Barrier) | Self::PointToPoint(_) => &[],
@@ -53,17 +53,17 @@ impl Communication {
         }
     }
 
-    /// The bytes that a core has to move sequentially, of blocks of so many bytes. The copies to
-    /// several receivers are concurrent. Combining takes one operation fewer than there are
-    /// contributions.
+    /// Returns the number of bytes that a core has to move sequentially, with blocks of `bytes`
+    /// bytes. Copies to several receivers are concurrent. Combining takes one operation fewer than
+    /// there are contributions.
     pub fn bytes_moved(self, pes: u32, bytes: usize) -> f64 {
         let others = pes.saturating_sub(1);
         let times = match self {
             Self::Collective(what) => match what.regular() {
                 Collective::Barrier => 0,
                 Collective::Broadcast | Collective::Scatter | Collective::Gather => 1,
-                // Every PE has to receive as many blocks, or to combine them. In an all-reduce or a
-                // scan the partial results can be divided among all PEs.
+                // Every PE has to receive or combine one block from each other PE. In an all-reduce
+                // or a scan, the partial results can be divided among all PEs.
                 Collective::AllGather
                 | Collective::AllToAll
                 | Collective::Reduce

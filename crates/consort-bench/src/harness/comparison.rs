@@ -1,5 +1,5 @@
-//! The gain by tuning: the choices against a thread library and simpler algorithms, measured again,
-//! each point in launches of its own.
+//! The gain by tuning: the choices, measured again against a thread library and simpler algorithms,
+//! each point in separate launches.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
@@ -18,16 +18,16 @@ use crate::{
     peers::threads,
 };
 
-/// Sizes of interest to a reader; the nearest ones of the grid are used.
+/// Sizes of interest to a reader; the nearest ones in the grid are used.
 const SIZES_BYTES: [u64; 4] = [8, 4 << 10, 64 << 10, 1 << 20];
 /// The thread libraries that every programmer has.
 const LIBRARIES: [&str; 2] = ["pthread", "std"];
-/// The most time for one point, whatever the budget.
+/// The longest time for one point, whatever the budget.
 const LONGEST: Duration = Duration::from_millis(300);
-/// The least time for one point.
+/// The shortest time for one point.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// One point: times of a call in nanoseconds; `None` for those that do not apply.
+/// One point: times of a call in nanoseconds; `None` for times that do not apply.
 #[derive(Clone, Debug, Serialize)]
 pub struct Point {
     /// The query.
@@ -48,25 +48,25 @@ pub struct Point {
     pub chosen: Candidate,
     /// Its time.
     pub chosen_ns: Option<f64>,
-    /// The time in symmetric memory with Loose modes, by the choice for these.
+    /// The time in symmetric memory with Loose modes, using the choice for these.
     pub loose_ns: Option<f64>,
-    /// The same with Strict modes.
+    /// The time with Strict modes, likewise.
     pub strict_ns: Option<f64>,
 }
 
 impl Point {
-    /// The time of the thread library as a multiple of the choice's.
+    /// Returns the time of the thread library as a multiple of the choice's.
     pub fn gain(&self) -> Option<f64> {
         Some(self.library_ns? / self.chosen_ns?)
     }
 
-    /// The time of a Strict call as a multiple of a Loose one's.
+    /// Returns the time of a Strict call as a multiple of a Loose one's.
     pub fn strictness(&self) -> Option<f64> {
         Some(self.strict_ns? / self.loose_ns?)
     }
 }
 
-/// The points of a grid that are shown.
+/// Returns the points of a grid that are shown.
 fn queries(grid: &Grid) -> Vec<Query> {
     let distance = |one: u64, other: u64| one.max(other) / one.min(other).max(1);
     let mut sizes: Vec<u64> = SIZES_BYTES
@@ -92,11 +92,11 @@ fn queries(grid: &Grid) -> Vec<Query> {
     queries
 }
 
-/// Measures the points within about `budget`, until `stop` is set. Passes the number of complete
-/// points, that of all, and a description of the next to `show`.
+/// Measures the points within about `budget`, until `stop` is set. Passes the number of completed
+/// points, the total, and a description of the next one to `show`.
 ///
 /// # Errors
-/// When a job cannot be launched or fails.
+/// If a job cannot be launched or fails.
 pub fn run(
     fabric: Fabric,
     grid: &Grid,

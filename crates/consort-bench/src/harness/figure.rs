@@ -19,9 +19,9 @@ pub struct Figure {
     pub fabric: Cow<'static, str>,
     /// The number of PEs.
     pub pes: u32,
-    /// The team: all PEs.
+    /// The team, which consists of all PEs.
     pub team: &'static str,
-    /// The algorithm that served, with its parts if it is made of some.
+    /// The algorithm that served, with its parts if it has any.
     pub algorithm: Option<String>,
     /// Whether Consort chose it.
     pub chosen: bool,
@@ -31,13 +31,13 @@ pub struct Figure {
     pub sync: Option<String>,
     /// The size of a block.
     pub bytes: Option<usize>,
-    /// Calls in a row, or each alone.
+    /// Whether calls are in a row or single.
     pub mode: &'static str,
     /// The arrival of the PEs at a call.
     pub arrival: &'static str,
     /// The placement of the PEs.
     pub placement: String,
-    /// The way in which they waited.
+    /// How they waited.
     pub waiting: Option<String>,
     /// The median of a call, over the blocks.
     pub median_ns: Option<f64>,
@@ -47,7 +47,7 @@ pub struct Figure {
     pub p99_ns: Option<f64>,
     /// The number of blocks.
     pub reps: usize,
-    /// The number of launches that the blocks come from, where the interval is over launches.
+    /// The number of launches that the blocks come from, if the interval is over launches.
     pub launches: Option<usize>,
     /// The library, or the limit; null for Consort.
     pub peer: Option<String>,
@@ -71,7 +71,7 @@ pub struct Figure {
     /// The reason why there is no figure; for tables only.
     #[serde(skip)]
     pub absent: Option<String>,
-    /// Whether a program of its own has measured it, with calls in a row; for tables only.
+    /// Whether a separate program measured it, with calls in a row; for tables only.
     #[serde(skip)]
     pub is_program: bool,
 }
@@ -84,7 +84,7 @@ fn class<S: Serializer>(class: &Option<TransferClass>, serializer: S) -> Result<
 }
 
 impl Figure {
-    /// A figure of threads that arrive at calls together, without times.
+    /// Returns a figure of threads that arrive at calls together, without times.
     pub fn of(bench: &'static str, pes: u32, mode: Mode) -> Figure {
         Figure {
             bench,
@@ -97,23 +97,23 @@ impl Figure {
         }
     }
 
-    /// Whether it is a figure of Consort itself, not of another library or the machine.
+    /// Returns whether it is a figure of Consort itself, not of another library or the machine.
     pub fn is_ours(&self) -> bool {
         self.peer.is_none()
     }
 
-    /// Whether it is a limit of the machine.
+    /// Returns whether it is a limit of the machine.
     pub fn is_limit(&self) -> bool {
         self.peer.as_ref().is_some_and(|peer| peer.starts_with("limit "))
     }
 
-    /// Half the interval of the median, relative to it; `None` of a single block.
+    /// Returns half the interval of the median, relative to it; `None` for a single block.
     pub fn precision(&self) -> Option<f64> {
         let (low, high) = self.ci95_ns?;
         Some((high - low) / 2.0 / self.median_ns?)
     }
 
-    /// The same figure with the times of `summary`.
+    /// Returns the same figure with the times of `summary`.
     pub fn with(self, summary: &Summary) -> Figure {
         Figure {
             median_ns: Some(hundredths(summary.median)),
@@ -126,7 +126,7 @@ impl Figure {
     }
 }
 
-/// Rounds to two digits after the point: no value is more exact.
+/// Rounds to two decimal places: no value is more exact.
 pub fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }

@@ -19,10 +19,10 @@ use crate::{
     peers::threads::{Peer, peers},
 };
 
-/// How calls choose their algorithms where the work names none, as entry and exit barriers.
+/// How calls, including entry and exit barriers, choose their algorithms if the work names none.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Choices {
-    /// Whether by wisdom, if there is any, or by the model alone.
+    /// Whether wisdom is used, if there is any, or only the model.
     pub wisdom: bool,
     /// The algorithm of barriers.
     #[serde(with = "optional")]
@@ -30,16 +30,16 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// As programs choose them.
+    /// The choices that programs make.
     pub const USUAL: Self = Self { wisdom: true, barrier: None };
 
-    /// Whatever the wisdom is; barriers by `barrier`, if it is given.
+    /// Creates choices that ignore wisdom and use `barrier` for barriers, if it is given.
     pub fn without_wisdom(barrier: Option<Candidate>) -> Self {
         Self { wisdom: false, barrier }
     }
 }
 
-/// Why a session has no outcome.
+/// The reason why a session has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// The job cannot be launched, or failed.
@@ -50,7 +50,7 @@ pub enum SessionError {
     Processes(String),
 }
 
-/// What the processes of a session read.
+/// The input of the processes of a session.
 #[derive(Deserialize, Serialize)]
 pub(super) struct Order {
     session: Session,
@@ -59,11 +59,11 @@ pub(super) struct Order {
 }
 
 impl Session {
-    /// Measures until the budget is spent, but at least one block of every work, or until `stop` is
-    /// set: then threads end with the present block, and processes at once, without an outcome.
+    /// Measures until the budget is spent, with at least one block of every work, or until `stop`
+    /// is set. Then threads end with the current block, and processes at once, without an outcome.
     ///
     /// # Errors
-    /// When the job cannot be launched or fails.
+    /// If the job cannot be launched or fails.
     pub fn run(
         &self,
         choices: &Choices,
@@ -85,8 +85,8 @@ impl Session {
         measured.map_err(|error| SessionError::Processes(format!("{error:#}")))
     }
 
-    /// Measures in a job of these PEs, as many as the session has. The outcome is that of the first
-    /// PE of this process, and counts if that is PE 0.
+    /// Measures in a job of these PEs, whose number is the session's. The outcome is that of the
+    /// first PE of this process, and is meaningful only if that is PE 0.
     fn run_in(
         &self,
         pes: Pes,
@@ -105,8 +105,9 @@ impl Session {
             pes = pes.waiting(waiting);
         }
         let libraries = self.libraries();
-        // Before a PE is bound to its core, which is the only one that it may use then. PEs that an
-        // MPI starts share no memory, in which a transfer between cores could be timed, or not all.
+        // This must precede the binding of a PE to its core, because it may use only that core
+        // then. PEs that an MPI starts do not share memory, or not all of them do, so no transfer
+        // between cores can be timed there.
         let is_here = self.fabric.shape().is_none();
         let fits = is_here && Topology::discover().placement(self.pes as usize).is_some();
         let results = pes.run(|pe| {
@@ -116,7 +117,7 @@ impl Session {
         results.into_iter().next().ok_or(Error::NoPes)
     }
 
-    /// The thread libraries, of which processes have none.
+    /// Returns the thread libraries. Processes have none.
     fn libraries(&self) -> Vec<Box<dyn Peer>> {
         match self.fabric {
             // SAFETY: each PE passes its own rank, which is below `pes`. All PEs make the calls
@@ -127,7 +128,7 @@ impl Session {
         }
     }
 
-    /// The outcome of a session that was stopped before it had one.
+    /// Returns the outcome of a session that was stopped before it had one.
     fn nothing(&self) -> Measured {
         Measured {
             timings: vec![Timing::default(); self.work.len()],
@@ -136,7 +137,7 @@ impl Session {
         }
     }
 
-    /// Enough symmetric memory for the buffers of all works.
+    /// Returns enough symmetric memory for the buffers of all works.
     fn heap_bytes(&self, conditions: &Conditions) -> usize {
         let buffers = |work: &Work| work.heap_bytes(self.pes, conditions.buffers);
         let shared = Shared::heap_bytes(self.mode);
@@ -145,15 +146,15 @@ impl Session {
 }
 
 impl Order {
-    /// The PEs that it is for.
+    /// Returns the PEs that the order is for.
     pub(super) fn whole(&self) -> (Fabric, u32) {
         (self.session.fabric, self.session.pes)
     }
 
-    /// One process's part; that of PE 0 has the outcome.
+    /// Takes part as one process; the process of PE 0 gets the outcome.
     ///
     /// # Errors
-    /// When the job fails.
+    /// If the job fails.
     pub(super) fn take_part(self) -> Result<Option<Measured>, Error> {
         let Self { session, choices, conditions } = self;
         let pes = started::pes((session.fabric, session.pes));

@@ -17,26 +17,25 @@ use super::{
 };
 use crate::{environment::Switches, limits::readings_agree, peers::threads::Peer};
 
-/// Calls before a block, a window of a small team: the first calls of a new plan find its cache
+/// Calls before a block: a window of a small team. The first calls of a new plan find its cache
 /// lines, which differ from call to call in a window, elsewhere.
 const CALLS_BEFORE: u64 = 64;
-/// The longest time for the calls of a first window, if they take as long as the second call.
+/// The longest time for the calls of a first window, if each takes as long as the second call.
 const FIRST_WINDOW_NS: f64 = 5_000_000.0;
 /// Warm-up continues until a block of calls takes this long...
 const WARM_UP_NS: f64 = 50_000.0;
 /// ... or has this many calls.
 const MOST_WARM_UP_CALLS: u64 = 1 << 16;
-/// The fastest of this many tries counts, since one may be interrupted...
+/// The fastest of this many tries counts, because one may be interrupted...
 const WARM_UP_TRIES: u32 = 3;
 /// ... unless a try takes longer than an interruption.
 const RETRY_NS: f64 = 10_000_000.0;
-/// What is not warmed up: calls are so long that neither the clock nor a new plan matters.
+/// A first call of this length is not warmed up: neither the clock nor a new plan matters.
 const LONG: Duration = Duration::from_millis(50);
 /// The decisions in warm-up, besides a number of calls: four times as many calls, or the same
 /// number again.
 const MORE: u64 = 0;
 const AGAIN: u64 = u64::MAX;
-/// The most calls of a block.
 const MOST_CALLS: f64 = 1e6;
 /// The decision that ends a session.
 const STOP: u64 = u64::MAX;
@@ -51,13 +50,11 @@ pub(super) struct Member<'m, 'p> {
     stop: &'m AtomicBool,
     world: Team<'p>,
     clock: Clock<'m, 'p>,
-    /// The candidate that is forced at present.
     forced: Option<(Collective, Candidate)>,
-    /// The number of decisions so far.
     decided: usize,
 }
 
-/// The calls of a block, and those before it.
+/// The number of calls in a block, and before it.
 #[derive(Clone, Copy, Default)]
 struct Fitting {
     calls: u64,
@@ -65,7 +62,7 @@ struct Fitting {
 }
 
 impl<'m, 'p> Member<'m, 'p> {
-    /// A PE of a session whose thread libraries are `peers`.
+    /// Creates a PE of a session whose thread libraries are `peers`.
     pub(super) fn new(
         (session, conditions): (&'m Session, &'m Conditions),
         shared: &'m Shared<'p>,
@@ -172,7 +169,7 @@ impl<'m, 'p> Member<'m, 'p> {
         if self.agree(u64::from(first.elapsed() >= LONG))? != 0 {
             return Ok((Fitting { calls: 1, before: 0 }, algorithm));
         }
-        // The calls of a window have places of their own in memory, which are new at first.
+        // The calls of a window have different places in memory, which are new at first.
         let call_ns = self.clock.block(work, bench, 1)?.ns.max(1.0);
         let window = (FIRST_WINDOW_NS / call_ns).clamp(1.0, CALLS_BEFORE as f64);
         let window = self.agree(to_count(window))?;
@@ -183,7 +180,7 @@ impl<'m, 'p> Member<'m, 'p> {
             tries += 1;
             let start = Instant::now();
             let taken_ns = self.clock.block(work, bench, calls)?.ns.max(1.0);
-            // Most of the time of a block of single calls passes between the calls.
+            // In a block of single calls, most of the time passes between the calls.
             let spent_ns = match self.session.mode {
                 Mode::Throughput => taken_ns,
                 Mode::Latency => start.elapsed().as_nanos() as f64 / calls as f64,
@@ -220,8 +217,8 @@ impl<'m, 'p> Member<'m, 'p> {
         self.shared.agree(self.world, self.decided, mine)
     }
 
-    /// Forces the work's algorithm. A change drops all plans, so nothing is done if it is in force
-    /// already.
+    /// Forces the work's algorithm. A change drops all plans, so nothing is done if the algorithm
+    /// is already in force.
     fn serve(&mut self, work: &Work) {
         let wanted = work.candidate().map(|(collective, by)| (collective, by.clone()));
         if self.forced != wanted {

@@ -1,15 +1,15 @@
 //! Measures many kinds of work in one launch, in turn, together with the limits at that moment.
 //!
-//! 1. `work`: the calls of Consort and of its peers that are timed; `values`: collectives of
-//!    values; [`Pattern`]: operations between two PEs; [`Communication`]: either;
-//! 2. `session`: one launch that times several kinds of work, block by block; `launch` starts it,
-//!    and each PE, a thread or a process, is a `member`, which times blocks by a `clock`; what they
-//!    share is in `shared`; `started`: PEs that are processes, and `part`, what each of them does;
+//! 1. `work`: the timed calls of Consort and of its peers; `values`: collectives of values;
+//!    [`Pattern`]: operations between two PEs; [`Communication`]: either of these;
+//! 2. `session`: one launch that times several kinds of work, block by block; `launch` starts it;
+//!    each PE, a thread or a process, is a `member` that times blocks by a `clock`; `shared`: the
+//!    data that members share; `started`: PEs that are processes; `part`: the part of each process;
 //! 3. `rounds`: sessions and readings of limits in turn, until the figures are precise or time is
 //!    up;
 //! 4. `run`: the results of a run, as a `figure` for each kind of work and class of the transfer;
 //! 5. `workbench`: the measurements for the tuner; [`comparison`]: the gain by tuning;
-//! 6. [`places`]: where processes are, and how far from each other.
+//! 6. [`places`]: the places of processes and the distances between them.
 
 mod arrival;
 mod clock;

@@ -1,4 +1,4 @@
-//! A process's part in what it is started for.
+//! A process's part in the task that it was started for.
 
 use std::path::Path;
 
@@ -12,11 +12,11 @@ use super::{
     started::{Answer, Task, other_count},
 };
 
-/// Takes part in the task in the file at `path`, as a process that is a PE or has some. The one of
-/// PE 0 returns the outcome as JSON.
+/// Takes part in the task in the file at `path`, as a process that is or contains PEs. The process
+/// of PE 0 returns the outcome as JSON.
 ///
 /// # Errors
-/// When the file has no task, or the job fails.
+/// If the file has no task, or the job fails.
 pub fn take_part(path: &Path) -> Result<Option<String>> {
     let text = files::read(path).with_context(|| format!("cannot read {}", path.display()))?;
     let task: Task<Order, Survey> = serde_json::from_slice(&text)

@@ -1,10 +1,10 @@
-//! Where the PEs of processes are, and how long a message takes between two of them.
+//! Where the PEs of processes are, and how long a message between two of them takes.
 //!
-//! The message is a put of 8 bytes with a signal that the other PE awaits, and another one back;
-//! half of that round trip counts. Pairs take turns, so that all of them see the same changes of
-//! the machines, while the other PEs wait in a collective call. Pairs are of three kinds: PEs of
-//! one process, of one machine, and of two machines. If there are many of a kind, some are measured
-//! whose ranks are spread evenly.
+//! A message is a put of 8 bytes with a signal that the other PE awaits, and another one back; half
+//! of that round trip counts. Pairs take turns, so that all of them see the same changes of the
+//! machines, while the other PEs wait in a collective call. There are three kinds of pairs: PEs of
+//! one process, of one machine, and of two machines. If a kind has many pairs, only some are
+//! measured, with evenly spread ranks.
 
 use std::{
     collections::BTreeSet,
@@ -23,43 +23,43 @@ use serde::{Deserialize, Serialize};
 use super::started::{self, Task};
 use crate::asked::{read, shown};
 
-/// The pairs of a kind that are measured, unless all are.
+/// The number of pairs of a kind that are measured, unless all are.
 const PAIRS: usize = 8;
-/// Round trips of a reading, and those before it, in which the two PEs begin.
+/// Round trips of a reading, and warm-up round trips in which the two PEs begin.
 const TRIPS: u32 = 50;
 const FIRST_TRIPS: u32 = 5;
 const HEAP_BYTES: usize = 1 << 20;
 
-/// PEs that are processes, whose places are to be found out.
+/// A survey of the places of PEs that are processes.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Survey {
-    /// What starts them.
+    /// The fabric, which starts them.
     #[serde(serialize_with = "shown", deserialize_with = "read")]
     pub fabric: Fabric,
     /// Their number.
     pub pes: u32,
-    /// Whether all pairs are measured, however many there are.
+    /// Whether all pairs are measured, whatever their number.
     pub all: bool,
-    /// The time to measure for; nothing is measured if it is 0.
+    /// The time to measure for; if it is 0, nothing is measured.
     pub budget: Duration,
 }
 
-/// Where a PE is.
+/// The place of a PE.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Place {
     /// Its rank.
     pub pe: u32,
-    /// The number of its process, from 0, in the order of ranks.
+    /// The number of its process, from 0, in rank order.
     pub process: u32,
     /// The number of its machine, likewise.
     pub machine: u32,
     /// The name of that machine.
     pub host: String,
-    /// The cores that the processes of its machine may use together.
+    /// The number of cores that the processes of its machine may use together.
     pub cores: usize,
 }
 
-/// What lies between two PEs.
+/// The relation between the places of two PEs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Between {
@@ -74,32 +74,32 @@ pub enum Between {
 /// The time of a message between two PEs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Distance {
-    /// The one that sends first.
+    /// The PE that sends first.
     pub a: u32,
-    /// The other one.
+    /// The other PE.
     pub b: u32,
-    /// What lies between them.
+    /// The relation between their places.
     pub between: Between,
     /// Half a round trip, in nanoseconds: the median of all readings.
     pub one_way_ns: f64,
-    /// The least and the most of them.
+    /// The smallest and the largest reading.
     pub range_ns: (f64, f64),
 }
 
-/// What was found out.
+/// The result of a survey.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Surveyed {
-    /// What the PEs are.
+    /// The fabric of the PEs.
     #[serde(serialize_with = "shown", deserialize_with = "read")]
     pub fabric: Fabric,
-    /// Where each PE is, in the order of ranks.
+    /// The place of each PE, in rank order.
     pub places: Vec<Place>,
-    /// How far some are from others.
+    /// The distances between some pairs.
     pub distances: Vec<Distance>,
 }
 
 impl Between {
-    /// All kinds, from the nearest.
+    /// All kinds, the nearest first.
     pub const EVERY: [Self; 3] = [Self::Threads, Self::Processes, Self::Machines];
 
     fn of(one: &Place, other: &Place) -> Self {
@@ -113,12 +113,12 @@ impl Between {
     }
 }
 
-/// What so many PEs of a fabric are where they are started: how many processes of
-/// [`Fabric::Mixed`] a machine has is the decision of the MPI's launcher. On one machine they are
-/// processes, or the threads of one.
+/// Returns the actual fabric of `pes` PEs. The launcher of the MPI decides how many processes of
+/// [`Fabric::Mixed`] a machine has. On one machine, the PEs are processes, or the threads of one
+/// process.
 ///
 /// # Errors
-/// When they cannot be started, or a machine has other processes than the fabric says.
+/// If they cannot be started, or a machine has other processes than the fabric says.
 pub fn found(fabric: Fabric, pes: u32, stop: &AtomicBool) -> Result<Fabric> {
     let Fabric::Mixed(MachineShape { processes, .. }) = fabric else { return Ok(fabric) };
     let survey = Survey { fabric, pes, all: false, budget: Duration::ZERO };
@@ -132,16 +132,16 @@ pub fn found(fabric: Fabric, pes: u32, stop: &AtomicBool) -> Result<Fabric> {
 }
 
 impl Survey {
-    /// Starts the PEs, and measures until the budget is spent, but each pair at least once. Once
-    /// `stop` is set they end, without an outcome.
+    /// Starts the PEs, and measures until the budget is spent, each pair at least once. When `stop`
+    /// is set, the PEs end without an outcome.
     ///
     /// # Errors
-    /// When they cannot be started, or fail.
+    /// If they cannot be started, or fail.
     pub fn run(&self, stop: &AtomicBool) -> Result<Surveyed> {
         started::outcome((self.fabric, self.pes), &Task::<(), _>::Survey(self), stop)
     }
 
-    /// One process's part; that of PE 0 has the outcome.
+    /// Takes part as one process; the process of PE 0 gets the outcome.
     pub(super) fn take_part(&self) -> Result<Option<Surveyed>> {
         let pes = started::pes((self.fabric, self.pes));
         Ok(self.find_out(pes.heap_bytes(HEAP_BYTES).without_wisdom())?)
@@ -165,7 +165,7 @@ impl Survey {
         Ok(first.and_then(|(rank, found)| (rank == Rank(0)).then_some(found)))
     }
 
-    /// The readings of each pair, on all PEs.
+    /// Returns the readings of each pair, on all PEs.
     fn readings(
         &self,
         world: Team<'_>,
@@ -195,7 +195,7 @@ fn goes_on(readings: &[Vec<f64>], begun: Instant, budget: Duration) -> bool {
 struct Trips<'p> {
     me: Rank,
     target: Symmetric<'p, u64>,
-    /// The messages that have come from each PE.
+    /// The number of messages that have arrived from each PE.
     came: Symmetric<'p, u64>,
     awaited: Vec<u64>,
 }
@@ -207,7 +207,7 @@ impl<'p> Trips<'p> {
         Ok(Self { me: world.rank(), target, came, awaited: vec![0; pes] })
     }
 
-    /// The time of a message between two PEs, which both call this, on the first of them.
+    /// Returns the time of a message between two PEs, which both call this; the first one gets it.
     fn reading(&mut self, [first, second]: [Rank; 2]) -> Result<f64, Error> {
         let peer = if self.me == first { second } else { first };
         if ![first, second].contains(&self.me) {
@@ -240,18 +240,19 @@ impl<'p> Trips<'p> {
     }
 }
 
-/// Where a process is.
+/// The place of this process.
 struct Own {
-    /// A number that those of one machine have in common, if it can be told.
+    /// A number that processes on one machine share, if it is known.
     place: u64,
     host: String,
-    /// The processors that it may use, and how many cores they are.
+    /// The processors that it may use, and the number of cores that they form.
     cpus: Vec<u32>,
     cores: usize,
 }
 
 impl Own {
-    /// Before a PE is bound to its core, which is the only one that it may use then.
+    /// Describes this process. Must be called before a PE is bound to its core, because it may use
+    /// only that core then.
     fn here() -> Self {
         let host = fs::read_to_string("/proc/sys/kernel/hostname");
         let topology = Topology::discover();
@@ -263,7 +264,6 @@ impl Own {
         }
     }
 
-    /// Where all PEs are.
     fn places(&self, world: Team<'_>) -> Result<Vec<Place>, Error> {
         let told = world.all_gather((self.place, process::id(), self.cores))?;
         let (hosts, names) = world.all_gather_vector(self.host.as_bytes())?;
@@ -290,7 +290,7 @@ impl Own {
     }
 }
 
-/// The number of a thing among those that are known, to which it is added.
+/// Returns the index of a thing among the known ones, and adds it if it is new.
 fn number<T: PartialEq>(known: &mut Vec<T>, thing: T) -> u32 {
     let at = known.iter().position(|one| *one == thing).unwrap_or_else(|| {
         known.push(thing);
@@ -299,7 +299,7 @@ fn number<T: PartialEq>(known: &mut Vec<T>, thing: T) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// The pairs to measure, by kinds.
+/// Returns the pairs to measure, by kind.
 fn pairs(places: &[Place], all: bool) -> Vec<(u32, u32, Between)> {
     let mut chosen = Vec::new();
     for between in Between::EVERY {
@@ -319,7 +319,7 @@ fn pairs(places: &[Place], all: bool) -> Vec<(u32, u32, Between)> {
 mod tests {
     use super::*;
 
-    /// Four PEs on each machine, two in each process.
+    /// Returns four PEs on each machine, two in each process.
     fn eight() -> Vec<Place> {
         let place = |pe| Place {
             pe,

@@ -1,13 +1,13 @@
 //! Point-to-point communication: operations of PE 0 on the memory of PE 1.
 //!
-//! | pattern | a call | MPI's |
+//! | pattern | a call | in MPI |
 //! | --- | --- | --- |
 //! | put-signal | a put with a signal, awaited; one back | `MPI_Send`, `MPI_Recv`; both back |
-//! | put-rate | 64 puts, and a quiet | 64 `MPI_Isend`, 64 `MPI_Irecv`, an empty answer |
-//! | put-bandwidth | 16 puts, and a quiet | 16 of both, an empty answer |
+//! | put-rate | 64 puts, and a quiet | 64 `MPI_Isend`, 64 `MPI_Irecv`, an empty reply |
+//! | put-bandwidth | 16 puts, and a quiet | 16 of both, an empty reply |
 //!
-//! The answer says what a quiet says: that all has arrived. Each message has a place of its own at
-//! its target, and all come from one source. PE 1 has no part in puts: it waits in the barrier at
+//! The reply means the same as a quiet: everything has arrived. Each message has its own place at
+//! the target, and all come from one source. PE 1 takes no part in puts: it waits in the barrier at
 //! the end of a block.
 
 use std::{cell::Cell, collections::BTreeMap, str::FromStr};
@@ -30,7 +30,7 @@ impl Pattern {
     /// All patterns.
     pub const EVERY: [Self; 3] = [Self::PutSignal, Self::PutRate, Self::PutBandwidth];
 
-    /// The name, on the command line and in results.
+    /// Returns the name, on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PutSignal => "put-signal",
@@ -39,7 +39,7 @@ impl Pattern {
         }
     }
 
-    /// The messages of a call, if they all go in one direction.
+    /// Returns the number of messages of a call, if they all go in one direction.
     pub const fn messages(self) -> Option<u32> {
         match self {
             Self::PutSignal => None,
@@ -48,12 +48,12 @@ impl Pattern {
         }
     }
 
-    /// The messages of a call, as a parameter in results.
+    /// Returns the number of messages of a call, as a parameter in results.
     pub(crate) fn parameters(self) -> Option<BTreeMap<String, u64>> {
         self.messages().map(|messages| [("messages".to_owned(), messages.into())].into())
     }
 
-    /// The operations of a call.
+    /// Returns the operations of a call.
     pub const fn operations(self) -> &'static str {
         match self {
             Self::PutSignal => "put_signal, wait_until",
@@ -61,7 +61,7 @@ impl Pattern {
         }
     }
 
-    /// What programs of MPI do in their place.
+    /// Returns the corresponding operations of MPI programs.
     pub const fn operations_of_mpi(self) -> &'static str {
         match self {
             Self::PutSignal => "MPI_Send, MPI_Recv",
@@ -69,7 +69,7 @@ impl Pattern {
         }
     }
 
-    /// The default size of a message, and the largest.
+    /// Returns the default size of a message, and the largest size.
     pub const fn bytes(self) -> [usize; 2] {
         match self {
             Self::PutSignal => [8, 64 << 20],
@@ -78,12 +78,13 @@ impl Pattern {
         }
     }
 
-    /// Bytes of symmetric memory that its calls need, with messages of so many bytes.
+    /// Returns the bytes of symmetric memory that calls with messages of `bytes` bytes need.
     pub(super) fn heap_bytes(self, bytes: usize) -> usize {
         self.messages().unwrap_or(1) as usize * bytes + size_of::<u64>()
     }
 
-    /// Memory for calls with messages of so many bytes, which are whole words. Collective.
+    /// Allocates memory for calls with messages of `bytes` bytes, which are whole words.
+    /// Collective.
     pub(super) fn prepare(self, team: Team<'_>, bytes: usize) -> Result<Pair<'_>> {
         let words = bytes / size_of::<u64>();
         Ok(Pair {
@@ -105,18 +106,17 @@ impl FromStr for Pattern {
     }
 }
 
-/// What a PE keeps for the calls of a pattern.
 pub(super) struct Pair<'p> {
     me: Rank,
     target: Symmetric<'p, u64>,
-    /// The number of messages that have come, of round trips.
+    /// The number of messages that have arrived, for round trips.
     trips: Symmetric<'p, u64>,
     source: Vec<u64>,
     tripped: Cell<u64>,
 }
 
 impl Pair<'_> {
-    /// This PE's part in a call.
+    /// Performs this PE's part in a call.
     #[inline]
     pub(super) fn call(&self, pattern: Pattern) -> Result<()> {
         match (pattern.messages(), self.me) {

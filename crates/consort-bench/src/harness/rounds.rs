@@ -1,9 +1,9 @@
 //! Runs sessions and readings of limits in turn, until the figures are precise or time is up.
 //!
-//! A round is one reading of each limit at each size, then one session of all work, in a launch of
-//! its own. Rounds are short against the run, so that figures and limits see the same changes of
-//! the machine. The run ends when every work's median is within 2 % at 95 % confidence, with the
-//! budget, or when it is stopped. Each work has a block even if that takes longer.
+//! A round is one reading of each limit at each size, then one session of all work in a separate
+//! launch. Rounds are short compared with the run, so that figures and limits see the same changes
+//! of the machine. The run ends when every work's median is within 2 % at 95 % confidence, when the
+//! budget is spent, or when it is stopped. Each work has a block even if that takes longer.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -26,21 +26,21 @@ use crate::{
 
 /// The half-width of the interval of a precise median, as a share of the median.
 const PRECISION: f64 = 0.02;
-/// With fewer launches of one class a median does not count as precise.
+/// With fewer launches of one class, a median does not count as precise.
 const MIN_LAUNCHES: usize = 8;
 /// The number of rounds into which the budget is divided, unless they get too short or too long:
-/// twice the launches that a class needs.
+/// twice the number of launches that a class needs.
 const ROUNDS: u32 = 16;
 const SHORTEST_ROUND: Duration = Duration::from_millis(30);
 const LONGEST_ROUND: Duration = Duration::from_millis(500);
 
-/// The additional time in which a disturbed machine may yield a block of each work.
+/// The additional time in which a disturbed machine may complete a block of each work.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A measurement in rounds.
 #[derive(Debug)]
 pub struct Rounds<'r> {
-    /// The session of one round. Its budget counts for the whole run.
+    /// The session of one round. Its budget is that of the whole run.
     pub session: Session,
     /// The conditions of its calls.
     pub conditions: Conditions,
@@ -48,7 +48,7 @@ pub struct Rounds<'r> {
     pub limits: &'r [Limit],
     /// The sizes at which limits are measured.
     pub sizes_bytes: &'r [usize],
-    /// Ends the run with the present block once it is set.
+    /// Ends the run with the current block once it is set.
     pub stop: &'r AtomicBool,
 }
 
@@ -59,11 +59,11 @@ pub struct Collected {
     pub timings: Vec<Timing>,
     /// The limits during the run.
     pub limits: Limits,
-    /// The way in which the PEs waited.
+    /// How the PEs waited.
     pub waiting: Waiting,
-    /// How often they lost their cores while they measured, if each had one.
+    /// How often they lost their cores during the measurement, if each had one.
     pub switches: Switches,
-    /// The time that all readings of limits took.
+    /// The time of all readings of limits.
     pub limits_time: Duration,
     /// The time of the longest launch.
     pub longest_launch: Duration,
@@ -71,10 +71,11 @@ pub struct Collected {
 
 impl Rounds<'_> {
     /// Measures. Calls `between` after each round with the share of the budget that is spent; the
-    /// time that it takes does not count. It returns whether the run may end before the budget.
+    /// time of that call does not count. `between` returns whether the run may end before the
+    /// budget.
     ///
     /// # Errors
-    /// When a job cannot be launched or fails.
+    /// If a job cannot be launched or fails.
     pub fn run(&self, mut between: impl FnMut(f64) -> bool) -> Result<Collected, SessionError> {
         let budget = self.session.budget;
         let round = (budget / ROUNDS).clamp(SHORTEST_ROUND.min(budget), LONGEST_ROUND);
@@ -103,7 +104,7 @@ impl Rounds<'_> {
             let spent = start.elapsed() - uncounted;
             let may_end = between(spent.as_secs_f64() / budget.as_secs_f64().max(1e-9));
             uncounted = start.elapsed() - spent;
-            // A launch that would end much later than the budget is not begun.
+            // A launch that would end much later than the budget does not begin.
             let over = spent + longest_launch > budget + budget / 4 || spent >= budget;
             // Relaxed: the flag publishes no other data.
             if self.stop.load(Relaxed)
@@ -125,14 +126,14 @@ impl Rounds<'_> {
     }
 }
 
-/// The blocks of one class; `None` is the class of blocks without a transfer.
+/// Returns the blocks of one class; `None` is the class of blocks without a transfer.
 pub fn of_class(timing: &Timing, class: Option<TransferClass>) -> Vec<Block> {
     timing.blocks.iter().copied().filter(|block| block.class() == class).collect()
 }
 
-/// The sample of each work, by blocks of one class; `None` for a work without such blocks.
+/// Returns the sample of each work, by blocks of one class; `None` for a work without such blocks.
 pub fn samples(timings: &[Timing]) -> Vec<Option<Sample>> {
-    // A race knows what is measured by names alone.
+    // A race identifies its candidates by name only.
     let names = (0..timings.len()).map(|index| Candidate::new(&index.to_string())).collect();
     let mut race = Race::new(names);
     let blocks = || timings.iter().flat_map(|timing| &timing.blocks);
@@ -146,13 +147,13 @@ pub fn samples(timings: &[Timing]) -> Vec<Option<Sample>> {
     race.samples()
 }
 
-/// Whether a work has a block that was kept, or cannot have any.
+/// Returns whether a work has a block that was kept, or cannot have any.
 pub(super) fn is_measured(timing: &Timing) -> bool {
     timing.error.is_some() || !timing.blocks.is_empty()
 }
 
-/// Whether the medians of a work's classes are precise: those of each class with enough launches,
-/// and there is such a class.
+/// Returns whether the medians of a work's classes are precise, for all classes with enough
+/// launches, and whether there is such a class.
 pub fn is_sure(timing: &Timing) -> bool {
     let classes = [None, Some(TransferClass::Near), Some(TransferClass::Far)];
     let sizable: Vec<Vec<Vec<f64>>> = classes
@@ -166,7 +167,7 @@ pub fn is_sure(timing: &Timing) -> bool {
     timing.error.is_some() || (!sizable.is_empty() && sizable.iter().all(sure))
 }
 
-/// The distinct sizes of `work`, ascending; barriers have none.
+/// Returns the distinct sizes of `work`, ascending; barriers have none.
 pub fn sizes_bytes(work: &[Work]) -> Vec<usize> {
     let mut sizes: Vec<usize> = work.iter().map(Work::bytes).filter(|&bytes| bytes > 0).collect();
     sizes.sort_unstable();
@@ -184,7 +185,7 @@ mod tests {
     use crate::asked::sums;
 
     fn timing(transfer_ns: Option<f64>, times: impl Iterator<Item = f64>) -> Timing {
-        // Three blocks a launch.
+        // Three blocks per launch.
         let block = |(index, ns)| Block { ns, p99_ns: ns, transfer_ns, launch: index / 3 };
         Timing { blocks: times.enumerate().map(block).collect(), ..Timing::default() }
     }

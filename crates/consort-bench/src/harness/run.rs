@@ -17,12 +17,12 @@ use crate::{
     peers::threads::names,
 };
 
-/// The settings that the figures of a run have in common.
+/// The settings that all figures of a run share.
 #[derive(Debug)]
 pub struct Run {
-    /// What the PEs are.
+    /// The fabric of the PEs.
     pub fabric: Fabric,
-    /// What is timed.
+    /// The timed communication.
     pub what: Communication,
     /// The number of PEs.
     pub pes: u32,
@@ -32,16 +32,16 @@ pub struct Run {
     pub conditions: Conditions,
     /// Whether the buffers lie in symmetric memory.
     pub symmetric: bool,
-    /// The way in which the PEs waited.
+    /// How the PEs waited.
     pub waiting: Waiting,
     /// The number of usable cores.
     pub usable_cores: usize,
-    /// The processor of each PE, where each has one. The launcher of an MPI places PEs itself.
+    /// The processor of each PE, if each has one. The launcher of an MPI places PEs itself.
     pub cpus: Option<Vec<u32>>,
 }
 
 impl Run {
-    /// A run of this session on this machine.
+    /// Creates a run of this session on this machine.
     pub fn new(
         what: Communication,
         session: &Session,
@@ -65,17 +65,17 @@ impl Run {
         }
     }
 
-    /// Whether PEs rewrite their contributions before each call.
+    /// Returns whether PEs rewrite their contributions before each call.
     pub fn rewrites(&self) -> bool {
         self.mode == Mode::Latency && self.conditions.rewrite
     }
 
-    /// The limits whose shares the bandwidth is shown as.
+    /// Returns the limits that the bandwidth is compared with.
     pub fn share_limits(&self) -> &'static [Limit] {
         self.what.share_limits(self.rewrites())
     }
 
-    /// A figure without times.
+    /// Returns a figure without times.
     pub fn blank(&self) -> Figure {
         let placement = self.cpus.as_ref().map_or("unpinned".to_owned(), |cpus| {
             let cpus: Vec<String> = cpus.iter().map(u32::to_string).collect();
@@ -89,7 +89,7 @@ impl Run {
         }
     }
 
-    /// The figures of one work: one for each class with blocks of it, or one without times.
+    /// Returns the figures of one work: one for each class with blocks of it, or one without times.
     pub fn figures(&self, work: &Work, timing: &Timing, limits: &Limits) -> Vec<Figure> {
         let bytes = Some(work.bytes()).filter(|&bytes| bytes > 0);
         let blank = Figure { bytes, ..self.blank() };
@@ -108,7 +108,7 @@ impl Run {
             }
             Work::Call(_, By::Peer(index)) => Figure {
                 fabric: "threads".into(),
-                // A barrier before and one after: all PEs enter and leave together.
+                // A barrier before and a barrier after: all PEs enter and leave together.
                 sync: Some("strict".to_owned()),
                 peer: names().get(*index).map(|&name| name.to_owned()),
                 ..blank
@@ -123,8 +123,8 @@ impl Run {
         self.figures_of(&blank, timing, limits)
     }
 
-    /// The figures of `blank` with these times: one for each class with blocks, or one without
-    /// times.
+    /// Returns the figures of `blank` with these times: one for each class with blocks, or one
+    /// without times.
     pub fn figures_of(&self, blank: &Figure, timing: &Timing, limits: &Limits) -> Vec<Figure> {
         let blank = &Figure { discarded: timing.discarded, ..blank.clone() };
         let classes = [Some(TransferClass::Near), Some(TransferClass::Far), None];
@@ -154,14 +154,14 @@ impl Run {
         let median = |values: Vec<f64>| (!values.is_empty()).then(|| Summary::of(&values).median);
         let launches = by_launch(&blocks, |block| block.ns);
         let summary = launches::summary(&launches)?;
-        // A program in C times calls in a row, whatever the mode.
+        // A C program times calls in a row, whatever the mode.
         let p99_ns = if self.mode == Mode::Throughput || blank.is_program {
             summary.p99
         } else {
             median(blocks.iter().map(|block| block.p99_ns).collect())?
         };
         let bytes = blank.bytes.unwrap_or(0);
-        // Its buffers are not rewritten.
+        // The buffers of a C program are not rewritten.
         let has_shares = !(blank.is_program && self.rewrites());
         let transfers = blocks.iter().filter_map(|block| block.transfer_ns).collect();
         let ratios =
@@ -180,7 +180,7 @@ impl Run {
         })
     }
 
-    /// The bandwidth as a share of each limit.
+    /// Returns the bandwidth as a share of each limit.
     fn shares(
         &self,
         bytes: usize,
@@ -194,7 +194,7 @@ impl Run {
             .collect()
     }
 
-    /// The limits themselves as figures of peers: the time for a buffer of each size.
+    /// Returns the limits themselves as figures of peers: the time for a buffer of each size.
     pub fn limit_figures(&self, sizes: &[usize], collected: &Collected) -> Vec<Figure> {
         let mut figures = Vec::new();
         let classes = [Some(TransferClass::Near), Some(TransferClass::Far)];
@@ -209,7 +209,7 @@ impl Run {
                     let summary = Summary {
                         median: ns(gbps.median),
                         ci95: (ns(high), ns(low)),
-                        // The slowest reading, since a reading is already a median of several
+                        // The slowest reading, because a reading is already a median of several
                         // passes.
                         p99: ns(low),
                         count: gbps.count,

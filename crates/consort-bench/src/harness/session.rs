@@ -1,7 +1,7 @@
 //! A launch in which several kinds of work are timed in turn, under the same state of the machine.
 //!
 //! PE 0 decides how many calls a block has and which work is next, and passes that to the others at
-//! a barrier. Before and after each block PEs 0 and 1 play ping-pong, which measures the one-way
+//! a barrier. Before and after each block, PEs 0 and 1 play ping-pong, which measures the one-way
 //! transfer at that moment. A block is discarded if its two readings differ by more than a fifth.
 //!
 //! | | a block's time of one call | skewed arrival |
@@ -9,7 +9,7 @@
 //! | throughput | the longest local time of any PE over calls in a row | less its own delays |
 //! | latency | median over calls, each alone: first start to last end | last start to last end |
 //!
-//! Each work gets blocks in turn, with some calls before each block, since a change of the
+//! Works take turns, block by block. Some calls precede each block, because a change of the
 //! algorithm drops all plans.
 
 use std::time::Duration;
@@ -24,17 +24,17 @@ use crate::{
     environment::Switches,
 };
 
-/// Whether calls are timed in a row or each alone.
+/// Whether calls are timed in a row or one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Mode {
     /// In a row.
     Throughput,
-    /// Each alone.
+    /// One at a time.
     Latency,
 }
 
 impl Mode {
-    /// The name on the command line and in JSON.
+    /// Returns the name on the command line and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -42,7 +42,7 @@ impl Mode {
         }
     }
 
-    /// The name of the time of a call in tables.
+    /// Returns the name of the time of a call in tables.
     pub const fn time_name(self) -> &'static str {
         match self {
             Self::Throughput => "time a call",
@@ -51,8 +51,8 @@ impl Mode {
     }
 }
 
-/// The time of a block of calls, far below 10 ms, since the machine changes; a block has at least
-/// one call. Where PEs share cores, a block begins and ends with turns of the scheduler.
+/// Returns the time of a block of calls, far below 10 ms, because the machine changes; a block has
+/// at least one call. If PEs share cores, a block begins and ends with scheduler turns.
 pub const fn block_time(fits: bool) -> Duration {
     Duration::from_micros(if fits { 300 } else { 1000 })
 }
@@ -60,19 +60,19 @@ pub const fn block_time(fits: bool) -> Duration {
 /// Kinds of work to be timed in one launch.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Session {
-    /// What the PEs are.
+    /// The fabric of the PEs.
     #[serde(serialize_with = "shown", deserialize_with = "read")]
     pub fabric: Fabric,
     /// The number of PEs.
     pub pes: u32,
-    /// The way in which they wait; `None` for the one that suits the machine.
+    /// How they wait; `None` for the way that suits the machine.
     #[serde(with = "optional")]
     pub waiting: Option<Waiting>,
     /// The kinds of work, timed in turn.
     pub work: Vec<Work>,
     /// Single calls, or calls in a row.
     pub mode: Mode,
-    /// The time for all of it.
+    /// The time for the whole session.
     pub budget: Duration,
 }
 
@@ -99,21 +99,21 @@ impl Default for Conditions {
 pub struct Block {
     /// Time of a call, in nanoseconds.
     pub ns: f64,
-    /// 99th percentile over the block's calls where each is timed; else the time of a call.
+    /// The 99th percentile over the block's calls if each is timed; otherwise the time of a call.
     pub p99_ns: f64,
-    /// The one-way transfer at that moment, in nanoseconds; `None` where PEs share cores.
+    /// The one-way transfer at that moment, in nanoseconds; `None` if PEs share cores.
     pub transfer_ns: Option<f64>,
     /// The number of the launch that it belongs to.
     pub launch: usize,
 }
 
 impl Block {
-    /// The class of the transfer between PEs 0 and 1.
+    /// Returns the class of the transfer between PEs 0 and 1.
     pub fn class(&self) -> Option<TransferClass> {
         self.transfer_ns.map(TransferClass::of)
     }
 
-    /// As the tuner has blocks.
+    /// Returns the block in the tuner's form.
     pub(super) fn for_tuner(&self) -> consort_tuner::Block {
         consort_tuner::Block { ns: self.ns, class: self.class() }
     }
@@ -143,7 +143,7 @@ impl Timing {
     }
 }
 
-/// The values of blocks, by launch.
+/// Returns the values of blocks, by launch.
 pub(super) fn by_launch(blocks: &[Block], value: impl Fn(&Block) -> f64) -> Vec<Vec<f64>> {
     let mut launches: Vec<(usize, Vec<f64>)> = Vec::new();
     for block in blocks {
@@ -160,9 +160,9 @@ pub(super) fn by_launch(blocks: &[Block], value: impl Fn(&Block) -> f64) -> Vec<
 pub struct Measured {
     /// The blocks of each work.
     pub timings: Vec<Timing>,
-    /// The way in which the PEs waited.
+    /// How the PEs waited.
     #[serde(serialize_with = "shown", deserialize_with = "read")]
     pub waiting: Waiting,
-    /// How often they lost their cores while they measured, if each had one.
+    /// How often they lost their cores during the measurement, if each had one.
     pub switches: Switches,
 }

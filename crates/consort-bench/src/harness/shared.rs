@@ -1,6 +1,6 @@
-//! State that the PEs of a session share, in their symmetric memory: they may be processes.
+//! State that the PEs of a session share in symmetric memory, because they may be processes.
 //!
-//! What PE 0 decides lies in its part; each PE's spans and counts lie in its own.
+//! PE 0's decisions lie in its part of the memory; each PE's spans and counts lie in its own part.
 
 #![expect(unsafe_code, reason = "two PEs play ping-pong by loads and stores of their own")]
 
@@ -14,15 +14,15 @@ use crate::limits::PingPong;
 /// Start and end, in nanoseconds.
 pub(super) type Span = (u64, u64);
 
-/// The most single calls of a block.
+/// The largest number of single calls in a block.
 const MOST_SPANS: usize = 1 << 15;
-/// Words of a ping-pong, aligned to two lines wherever they begin.
+/// The words of a ping-pong, aligned to two lines wherever they begin.
 const PING_PONG_WORDS: usize = 2 * size_of::<PingPong>() / size_of::<u64>();
 
-/// The words of a part, before those of its ping-pong.
+/// The words of a part that precede its ping-pong.
 #[derive(Clone, Copy)]
 enum Word {
-    /// PE 0's last decision, and the one before.
+    /// PE 0's last decision, and the one before it.
     Decisions,
     /// The start of the next call on the common clock.
     Go = 2,
@@ -49,7 +49,7 @@ pub(super) struct Shared<'p> {
 }
 
 impl<'p> Shared<'p> {
-    /// Makes it; `fits` says whether each PE has a core. Collective.
+    /// Creates the state; `fits` is whether each PE has a core. Collective.
     pub(super) fn new(pe: &'p Pe, mode: Mode, fits: bool) -> Result<Self> {
         let world = pe.world();
         Ok(Self {
@@ -63,12 +63,10 @@ impl<'p> Shared<'p> {
         })
     }
 
-    /// Bytes of symmetric memory that it takes.
     pub(super) fn heap_bytes(mode: Mode) -> usize {
         (Word::PingPong as usize + PING_PONG_WORDS + 2 * Self::most_spans(mode)) * size_of::<u64>()
     }
 
-    /// The most spans of a block.
     fn most_spans(mode: Mode) -> usize {
         match mode {
             Mode::Throughput => 1,
@@ -76,7 +74,7 @@ impl<'p> Shared<'p> {
         }
     }
 
-    /// At most so many calls may be timed as one block.
+    /// Returns how many calls may be timed as one block at most.
     pub(super) fn most_calls(&self) -> u64 {
         match self.mode {
             Mode::Throughput => u64::MAX,
@@ -84,7 +82,7 @@ impl<'p> Shared<'p> {
         }
     }
 
-    /// The ping-pong between PEs 0 and 1, if each PE has a core.
+    /// Returns the ping-pong between PEs 0 and 1, if each PE has a core.
     pub(super) fn ping_pong(&self) -> Result<Option<&PingPong>> {
         if !self.fits || self.size < 2 {
             return Ok(None);
@@ -92,13 +90,13 @@ impl<'p> Shared<'p> {
         let first = self.words.address(Rank(0), Word::PingPong as usize)?;
         let first = first.wrapping_byte_add(first.align_offset(align_of::<PingPong>()) * 8);
         // SAFETY: the words hold a ping-pong at any alignment, and are valid while `self` has them.
-        // They are zero at first, as a ping-pong is that has not begun. All accesses are atomic.
+        // They are zero at first, like a ping-pong that has not begun. All accesses are atomic.
         Ok(Some(unsafe { &*first.cast::<PingPong>() }))
     }
 
-    /// Passes PE 0's decision `number` on to all PEs. Two cells are used in turn: a cell is written
-    /// again only after all PEs have passed the barrier of the next decision, and so have read
-    /// this one.
+    /// Passes PE 0's decision `number` to all PEs. Two cells are used in turn: a cell is written
+    /// again only after all PEs have passed the barrier of the next decision, and therefore have
+    /// read this one.
     pub(super) fn agree(&self, world: Team<'_>, number: usize, mine: u64) -> Result<u64> {
         let cell = Word::Decisions as usize + number % 2;
         if self.rank == Rank(0) {
@@ -110,27 +108,26 @@ impl<'p> Shared<'p> {
         Ok(decided[0])
     }
 
-    /// Announces the start of the next call.
     pub(super) fn announce(&self, go_ns: u64) -> Result<()> {
         self.words.store(Word::Go as usize, go_ns)
     }
 
-    /// The start that was announced last.
+    /// Returns the start that was announced last.
     ///
     /// # Errors
-    /// When the job has failed.
+    /// If the job has failed.
     pub(super) fn announced(&self) -> Result<u64> {
         self.words.atomic(Rank(0), Word::Go as usize, Atomic::Load)
     }
 
-    /// Shows the spans of this PE's latest block.
+    /// Publishes the spans of this PE's latest block.
     pub(super) fn show(&self, spans: &[Span]) -> Result<()> {
         let flat: Vec<u64> = spans.iter().flat_map(|&(start, end)| [start, end]).collect();
         self.spans.put(self.rank, 0, &flat)?;
         self.words.store(Word::SpanCount as usize, spans.len() as u64)
     }
 
-    /// The spans of each PE's latest block.
+    /// Returns the spans of each PE's latest block.
     pub(super) fn all_spans(&self) -> Result<Vec<Vec<Span>>> {
         let of = |pe| {
             let count = usize::try_from(self.word(pe, Word::SpanCount)?).unwrap_or(0);
@@ -141,7 +138,7 @@ impl<'p> Shared<'p> {
         (0..self.size).map(Rank).map(of).collect()
     }
 
-    /// Adds up the counts of all PEs. Collective; the sum is PE 0's alone.
+    /// Adds up the counts of all PEs. Collective; only PE 0 gets the sum.
     pub(super) fn sum(&self, world: Team<'_>, count: u64) -> Result<u64> {
         self.words.store(Word::Switches as usize, count)?;
         world.barrier()?;

@@ -1,6 +1,6 @@
 //! Processes that measure: this program, started again as `session FILE` by its own `session
-//! --start`, or by an MPI's `mpirun`. The file has their task, and PE 0 prints the outcome, both as
-//! JSON.
+//! --start`, or by an MPI's `mpirun`. The file contains their task, and PE 0 prints the outcome,
+//! both as JSON.
 
 use std::{env, fs::File, process::Command, sync::atomic::AtomicBool, time::Duration};
 
@@ -11,31 +11,31 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::peers::{commands, mpi};
 
-/// What processes are started for.
+/// The task that processes are started for.
 #[derive(Deserialize, Serialize)]
 pub(super) enum Task<O, S> {
     /// Timing kinds of work.
     Time(O),
-    /// Finding out where they are.
+    /// Finding the places of PEs.
     Survey(S),
 }
 
-/// What processes say when they end.
+/// The reply of a process when it ends.
 #[derive(Deserialize, Serialize)]
 pub(super) enum Answer<T> {
     /// PE 0: the outcome.
     Outcome(T),
-    /// Each: they are so many, and not those that are asked for.
+    /// From each process: the number of processes, which is not the requested one.
     Started(u32),
 }
 
-/// How many processes an MPI has started, if these are not those of so many PEs.
+/// Returns how many processes an MPI has started, if it is the wrong number for this many PEs.
 pub(super) fn other_count((fabric, pes): (Fabric, u32)) -> Option<u32> {
     let (shape, started) = fabric.shape().zip(Started::here())?;
     Some(started.processes).filter(|&processes| processes != shape.processes(pes))
 }
 
-/// The PEs that a process which was started for this takes part in.
+/// Returns the PEs that a process started for this purpose takes part in.
 pub(super) fn pes((fabric, pes): (Fabric, u32)) -> Pes {
     let sharing =
         if matches!(fabric, Fabric::Mixed(_)) { Sharing::Machine } else { Sharing::Process };
@@ -46,11 +46,11 @@ pub(super) fn pes((fabric, pes): (Fabric, u32)) -> Pes {
     }
 }
 
-/// Starts `pes` PEs that are processes, and returns what PE 0 prints. Once `stop` is set they end,
+/// Starts `pes` PEs that are processes, and returns what PE 0 prints. When `stop` is set, they end
 /// without an outcome.
 ///
 /// # Errors
-/// When they cannot be started, or fail.
+/// If they cannot be started, or fail.
 pub(super) fn outcome<T: DeserializeOwned>(
     (fabric, pes): (Fabric, u32),
     task: &Task<impl Serialize, impl Serialize>,
@@ -78,7 +78,7 @@ pub(super) fn outcome<T: DeserializeOwned>(
     }
     command.arg(&path);
     let printed = commands::output_of_processes(&mut command, Duration::MAX, stop)?;
-    // Those that say how many they are all do.
+    // If one process reports their number, all do.
     let said = printed.lines().next().unwrap_or_default();
     let answer = serde_json::from_str(said).context("the processes do not say what they measured");
     match (answer?, fabric.shape()) {

@@ -1,8 +1,7 @@
-//! Collectives of values. A call copies its values, so the modes may be Loose without symmetric
-//! memory.
+//! Collectives of values. A call copies its values, so Loose modes need no symmetric memory.
 //!
-//! A value is an array of doubles, of one of a few lengths. The library has no sum of arrays:
-//! values longer than one double are added up by a closure, whose class is ordered.
+//! A value is an array of doubles, of one of a few lengths. The library has no sum of arrays, so a
+//! closure, whose class is ordered, adds values longer than one double.
 
 use consort::{Collective, Operator, Pod, Query, Rank, Result, Sum, Team};
 use consort_fabric::OperatorClass;
@@ -10,7 +9,7 @@ use consort_fabric::OperatorClass;
 /// The longest value, in bytes.
 const MOST_BYTES: u64 = 4096;
 
-/// Whether a query about private buffers can be measured with values.
+/// Returns whether a query about private buffers can be measured with values.
 pub(super) fn can_ask(query: &Query) -> bool {
     let has_sum = query.bytes == 8 || query.operator == OperatorClass::Ordered;
     (8..=MOST_BYTES).contains(&query.bytes)
@@ -18,7 +17,7 @@ pub(super) fn can_ask(query: &Query) -> bool {
         && (!query.collective.combines() || has_sum)
 }
 
-/// Makes a call on values of `len` doubles, a length that [`can_ask`] admits, with sums.
+/// Makes a call on values of `len` doubles, a length that [`can_ask`] accepts, with sums.
 #[inline]
 pub(super) fn call(
     team: &Team<'_>,
@@ -52,7 +51,7 @@ where
     call_on(team, collective, source, bytemuck::cast_slice_mut(target), add::<N>)
 }
 
-/// Makes a call on as many values as there are blocks.
+/// Makes a call with one value per block.
 #[inline]
 fn call_on<T: Pod, O: Operator<T>>(
     team: &Team<'_>,

@@ -1,5 +1,4 @@
-//! The kinds of work that are timed: calls of Consort and of its peers, and operations between two
-//! PEs.
+//! The timed kinds of work: calls of Consort and of its peers, and operations between two PEs.
 
 use std::cell::{Cell, RefCell};
 
@@ -21,14 +20,14 @@ use crate::{
 pub enum Work {
     /// A call of a collective, on blocks of whole doubles, and the library that serves it.
     Call(#[serde(with = "Asked")] Query, By),
-    /// Operations between two PEs, by messages of so many bytes.
+    /// Operations between two PEs, with messages of this many bytes.
     PointToPoint(Pattern, usize),
 }
 
 /// The library that serves a call.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub enum By {
-    /// Consort, with an algorithm, or with the one that it chooses.
+    /// Consort, with an algorithm or with the one that it chooses.
     Consort(#[serde(with = "optional")] Option<Candidate>),
     /// A thread library, as an index into [`crate::peers::threads::peers`].
     Peer(usize),
@@ -45,11 +44,11 @@ pub(super) struct CallBench<'p> {
     team: Team<'p>,
     buffers: Vec<Buffers<'p>>,
     turn: Cell<usize>,
-    /// The data for rewriting symmetric memory; empty where the buffers are slices.
+    /// The data for rewriting symmetric memory; empty if the buffers are slices.
     contents: Vec<f64>,
 }
 
-/// Source and target of one call. In symmetric memory a broadcast's data is in the source.
+/// Source and target of one call. In symmetric memory, a broadcast's data is in the source.
 enum Buffers<'p> {
     Slices(RefCell<Vec<f64>>, RefCell<Vec<f64>>),
     Symmetric(Symmetric<'p, f64>, Symmetric<'p, f64>),
@@ -69,17 +68,17 @@ impl CallBench<'_> {
 }
 
 impl Work {
-    /// A call as in `query`, served by `candidate`.
+    /// Creates a call like `query`, served by `candidate`.
     pub fn of(query: &Query, candidate: &Candidate) -> Self {
         Self::Call(*query, By::Consort(Some(candidate.clone())))
     }
 
-    /// The same call by a thread library, whose buffers are slices.
+    /// Creates the same call by a thread library, whose buffers are slices.
     pub fn of_peer(query: &Query, index: usize) -> Self {
         Self::Call(Query { symmetric: false, ..*query }, By::Peer(index))
     }
 
-    /// The call of a collective.
+    /// Returns the query for a collective's call.
     pub fn query(&self) -> Option<&Query> {
         match self {
             Self::Call(query, _) => Some(query),
@@ -87,7 +86,7 @@ impl Work {
         }
     }
 
-    /// The call by an algorithm of Consort, if one is named.
+    /// Returns the collective and the algorithm of Consort, if one is named.
     pub fn candidate(&self) -> Option<(Collective, &Candidate)> {
         match self {
             Self::Call(query, By::Consort(Some(candidate))) => Some((query.collective, candidate)),
@@ -95,7 +94,7 @@ impl Work {
         }
     }
 
-    /// Bytes of a block, or of a message.
+    /// Returns the number of bytes of a block, or of a message.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Call(query, _) => block_bytes(query),
@@ -103,7 +102,7 @@ impl Work {
         }
     }
 
-    /// Whether both works can use the same buffers.
+    /// Returns whether both works can use the same buffers.
     pub fn shares(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Call(one, _), Self::Call(other, _)) => {
@@ -116,7 +115,7 @@ impl Work {
         }
     }
 
-    /// Bytes of symmetric memory for a job of so many PEs, with `count` buffers in turn.
+    /// Returns the bytes of symmetric memory for a job of `pes` PEs, with `count` buffers in turn.
     pub(super) fn heap_bytes(&self, pes: u32, count: usize) -> usize {
         match self {
             Self::Call(Query { collective, .. }, _) => {
@@ -128,7 +127,7 @@ impl Work {
         }
     }
 
-    /// Memory for this work on one PE, `count` buffers in turn. Collective.
+    /// Allocates memory for this work on one PE, with `count` buffers in turn. Collective.
     pub(super) fn prepare<'p>(&self, team: Team<'p>, count: usize) -> Result<Bench<'p>> {
         Ok(match self {
             Self::Call(query, _) => Bench::Call(buffers(query, team, count)?),
@@ -151,7 +150,6 @@ impl Work {
         Ok(())
     }
 
-    /// Makes one call.
     #[inline]
     pub(super) fn call(&self, bench: &Bench<'_>, peers: &[Box<dyn Peer>]) -> Result<()> {
         match (self, bench) {
@@ -166,7 +164,7 @@ fn block_bytes(query: &Query) -> usize {
     usize::try_from(query.bytes).unwrap_or(usize::MAX)
 }
 
-/// Buffers for calls on one PE, `count` of them in turn. Collective.
+/// Allocates buffers for calls on one PE, `count` of them in turn. Collective.
 fn buffers<'p>(query: &Query, team: Team<'p>, count: usize) -> Result<CallBench<'p>> {
     let (len, collective) = (block_bytes(query) / size_of::<f64>(), query.collective);
     let lengths = |is_root| {

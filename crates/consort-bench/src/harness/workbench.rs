@@ -1,15 +1,15 @@
-//! The workbench of the tuner: candidates, timed in turn, in several launches.
+//! The tuner's workbench: candidates, timed in turn, in several launches.
 //!
-//! All modes are timed by throughput, calls in a row on one buffer. That is the time of calls in a
+//! All modes are timed by throughput: calls in a row on one buffer. That is the time of calls in a
 //! loop, and the only measurement that shows the gain of Loose calls. Strict calls in a row cannot
-//! overlap, so nothing is hidden. An ordered reduction is timed with sums, since its class
-//! determines which algorithms may serve it, and not the time of an element.
+//! overlap, so nothing is hidden. An ordered reduction is timed with sums, because its class
+//! determines which algorithms may serve it, but not the time per element.
 //!
-//! A Strict operation contains a barrier. While it is timed, that is the fastest barrier measured
-//! for the team so far, whatever other wisdom there is.
+//! A Strict operation contains a barrier. During measurement, it is the fastest barrier measured
+//! for the team so far, whatever other wisdom exists.
 //!
-//! If the cores moved between near and far during a measurement, all candidates are judged by
-//! blocks of one class.
+//! If the cores moved between near and far during a measurement, only blocks of one class count for
+//! all candidates.
 
 use std::{
     collections::HashMap,
@@ -34,7 +34,7 @@ use super::{
 };
 use crate::environment::Switches;
 
-/// The launches of a measurement, as far as its budget allows.
+/// The number of launches of a measurement, as far as its budget allows.
 const LAUNCHES: u32 = 8;
 
 /// The workbench of this machine, for PEs of one fabric.
@@ -44,20 +44,20 @@ pub struct Native {
     conditions: Conditions,
     /// The best barrier known for a team size.
     barriers: HashMap<u32, Candidate>,
-    /// By the first kind of work, and how many there are: the time of a launch besides its budget.
+    /// The time of a launch beyond its budget, by the first kind of work and the number of kinds.
     more: HashMap<(Query, usize), Duration>,
-    /// How often PEs with cores of their own lost these.
+    /// How often PEs with a core each lost it.
     switches: Switches,
     /// The query of the longest launch, its number of kinds of work, and its time.
     longest: Option<(Query, usize, Duration)>,
-    /// When launches end, whatever they have measured.
+    /// The time at which launches end, whatever they have measured.
     deadline: Option<Instant>,
-    /// By team size: the medians of each barrier that was measured, by launch.
+    /// The medians of each measured barrier, by launch, for each team size.
     barrier_times: HashMap<u32, Vec<(Candidate, Vec<f64>)>>,
 }
 
 impl Native {
-    /// A workbench with the barriers and the arrival of `wisdom`.
+    /// Creates a workbench with the barriers and the arrival of `wisdom`.
     pub fn new(fabric: Fabric, wisdom: Option<&Wisdom>) -> Self {
         let entries = wisdom.into_iter().flat_map(Wisdom::entries);
         let barriers = entries
@@ -77,27 +77,27 @@ impl Native {
         }
     }
 
-    /// The algorithms of its PEs.
+    /// Returns the algorithms of its PEs.
     pub fn algorithms(&self) -> &'static Algorithms {
         self.algorithms
     }
 
-    /// How often PEs with cores of their own lost these while they were measured.
+    /// Returns how often PEs with a core each lost it during measurements.
     pub fn switches(&self) -> &Switches {
         &self.switches
     }
 
-    /// The query of the longest launch so far, its number of kinds of work, and its time: a budget
-    /// is kept as far as that allows.
+    /// Returns the query of the longest launch so far, its number of kinds of work, and its time.
+    /// The budget may be exceeded by one launch.
     pub fn longest_launch(&self) -> Option<(Query, usize, Duration)> {
         self.longest
     }
 
     /// Times kinds of work in turn, in several launches, within about `budget`. Returns the sample
-    /// of each; `None` where the work cannot be done.
+    /// of each; `None` if the work cannot be done.
     ///
     /// # Errors
-    /// When the job cannot be launched or fails.
+    /// If the job cannot be launched or fails.
     pub fn time(
         &mut self,
         pes: u32,
@@ -126,7 +126,7 @@ impl Native {
         work: Vec<Work>,
         budget: Duration,
     ) -> Result<Vec<Timing>, SessionError> {
-        // Besides its blocks a launch takes time for itself, and to warm up each work.
+        // A launch takes time besides its blocks: for itself, and to warm up each work.
         let key = work.first().and_then(Work::query).map(|&query| (query, work.len()));
         let more = key.and_then(|key| self.more.get(&key).copied()).unwrap_or_default();
         let budget = budget.saturating_sub(more);
@@ -148,7 +148,7 @@ impl Native {
     }
 }
 
-/// Runs something with a flag that is set at the deadline.
+/// Calls `run` with a flag that is set at the deadline.
 fn stopped_at<T>(deadline: Option<Instant>, run: impl FnOnce(&AtomicBool) -> T) -> T {
     let stop = AtomicBool::new(false);
     let Some(deadline) = deadline else { return run(&stop) };
@@ -169,8 +169,8 @@ fn stopped_at<T>(deadline: Option<Instant>, run: impl FnOnce(&AtomicBool) -> T) 
 }
 
 impl Catalog for Native {
-    /// None for calls that cannot be measured: with exit mode None the data must be a value or lie
-    /// in symmetric memory.
+    /// Returns no candidates for calls that cannot be measured: with exit mode None, the data must
+    /// be a value or lie in symmetric memory.
     fn candidates(&self, query: &Query) -> Vec<Candidate> {
         let leaves_early = query.sync.exit == SyncMode::None;
         if leaves_early && !query.symmetric && !values::can_ask(query) {
@@ -239,8 +239,8 @@ impl Workbench for Native {
     }
 }
 
-/// The entry and exit barrier of a query's calls, by `wisdom` or the model; `None` if they have
-/// none.
+/// Returns the entry and exit barrier of a query's calls, by `wisdom` or the model; `None` if they
+/// have none.
 pub fn entry_and_exit_barrier(
     algorithms: &Algorithms,
     wisdom: Option<&Wisdom>,

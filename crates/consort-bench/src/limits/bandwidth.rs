@@ -1,8 +1,8 @@
 //! The bandwidth at which one core copies and adds data: its own, and another core's.
 //!
 //! All figures are bytes written to the target per nanosecond (GB/s). A core's own buffers are warm
-//! and reused in each pass. For the other kind, the owner, on the second core, adds to each word of
-//! its buffer. That leaves the lines dirty in the owner's caches, as far as they fit. Only the
+//! and reused in each pass. For the other kind, the owner on the second core adds to each word of
+//! its buffer, which leaves the lines dirty in the owner's caches, as far as they fit. Only the
 //! first core's work on them is then timed.
 
 use std::{
@@ -16,12 +16,12 @@ use consort_machine::affinity::CpuId;
 
 use super::between::{after_rewriting, median_within};
 
-/// The least number of bytes of a sample. Smaller local buffers are passed over several times,
-/// since reading the clock takes tens of nanoseconds.
+/// The smallest number of bytes of a sample. Smaller local buffers are passed over several times,
+/// because reading the clock takes tens of nanoseconds.
 const SAMPLE_BYTES: usize = 1 << 20;
 
-/// The bandwidth of memcpy on the calling thread in GB/s, for a buffer of `bytes` bytes (rounded
-/// down to whole doubles, at least one), source and target both its own.
+/// Returns the bandwidth of memcpy on the calling thread in GB/s, for a buffer of `bytes` bytes
+/// (rounded down to whole doubles, at least one). The thread owns source and target.
 pub fn copy_gbps(bytes: usize, budget: Duration) -> f64 {
     let source = vec![1.0; words(bytes)];
     let mut target = vec![0.0; words(bytes)];
@@ -30,8 +30,8 @@ pub fn copy_gbps(bytes: usize, budget: Duration) -> f64 {
     })
 }
 
-/// The bandwidth of `target[i] = a[i] + b[i]` over doubles on the calling thread, in GB/s of
-/// `target`, which has `bytes` bytes (rounded down to whole doubles, at least one).
+/// Returns the bandwidth of `target[i] = a[i] + b[i]` over doubles on the calling thread, in GB/s
+/// of `target`, which has `bytes` bytes (rounded down to whole doubles, at least one).
 pub fn combine_gbps(bytes: usize, budget: Duration) -> f64 {
     let (a, b) = (vec![1.0; words(bytes)], vec![2.0; words(bytes)]);
     let mut target = vec![0.0; words(bytes)];
@@ -40,8 +40,8 @@ pub fn combine_gbps(bytes: usize, budget: Duration) -> f64 {
     })
 }
 
-/// The bandwidth in GB/s at which core `a` copies a buffer of `bytes` bytes (rounded down to
-/// whole doubles, at least one) that core `b` has rewritten just before.
+/// Returns the bandwidth in GB/s at which core `a` copies a buffer of `bytes` bytes (rounded down
+/// to whole doubles, at least one) that core `b` has just rewritten.
 ///
 /// # Errors
 /// As for [`transfer_ns`](super::transfer_ns).
@@ -49,7 +49,7 @@ pub fn pull_gbps(a: CpuId, b: CpuId, bytes: usize, budget: Duration) -> io::Resu
     remote_gbps(a, b, bytes, budget, |target, _, theirs| target.copy_from_slice(theirs))
 }
 
-/// As [`combine_gbps`] on core `a`, where core `b` has rewritten the second summand just before.
+/// As [`combine_gbps`] on core `a`, if core `b` has just rewritten the second summand.
 ///
 /// # Errors
 /// As for [`transfer_ns`](super::transfer_ns).
@@ -69,7 +69,7 @@ fn local_gbps(bytes: usize, budget: Duration, mut pass: impl FnMut()) -> f64 {
     gbps
 }
 
-/// Calls `pass` with `(target, own, theirs)` on core `a` each time that `b` has rewritten `theirs`.
+/// Calls `pass` with `(target, own, theirs)` on core `a` each time `b` has rewritten `theirs`.
 fn remote_gbps(
     a: CpuId,
     b: CpuId,

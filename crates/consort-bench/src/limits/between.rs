@@ -1,5 +1,5 @@
-//! Two threads on two cores: the transfer of a line between them, and the use by one of lines that
-//! the other has just rewritten.
+//! Two threads on two cores: the transfer of a line between them, and one thread's use of lines
+//! that the other has just rewritten.
 
 use std::{
     hint::black_box,
@@ -18,20 +18,20 @@ use consort_machine::affinity::{self, CpuId};
 
 use super::ping_pong::{PingPong, Unanswered};
 
-/// The round trips of a timed block: less than 10 ms on any machine, far above the clock's
-/// resolution.
+/// The number of round trips in a timed block: less than 10 ms on any machine, but far above the
+/// clock's resolution.
 const BLOCK_ROUNDS: u32 = 500;
-/// The least number of samples for a median, unless they take [`PATIENCE`] times the budget.
+/// The smallest number of samples for a median, unless they take [`PATIENCE`] times the budget.
 const MIN_SAMPLES: usize = 3;
 const PATIENCE: u32 = 8;
-/// The least budget that [`PATIENCE`] is about: to suspend a thread takes milliseconds.
+/// The smallest budget for this comparison, because suspending a thread takes milliseconds.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// The time in nanoseconds in which a cache line written on one core becomes readable on the
-/// other: half the median round trip between two threads bound to `a` and `b`.
+/// Returns the time in nanoseconds in which a cache line written on one core becomes readable on
+/// the other: half the median round trip between two threads bound to `a` and `b`.
 ///
 /// # Errors
-/// When `a` is `b`, a thread cannot be bound, or one gets no processor time for a second.
+/// If `a` is `b`, a thread cannot be bound, or one gets no processor time for a second.
 pub fn transfer_ns(a: CpuId, b: CpuId, budget: Duration) -> io::Result<f64> {
     let stop = AtomicBool::new(false);
     pair(
@@ -101,7 +101,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The median of samples that are taken until the budget is spent.
+/// Returns the median of samples taken until the budget is spent.
 pub(super) fn median_within<E>(
     budget: Duration,
     mut one: impl FnMut() -> Result<f64, E>,
@@ -139,7 +139,7 @@ fn pair<T: Send>(
     let second = second.unwrap_or_else(|panic| resume_unwind(panic));
     match (first, second) {
         (Ok(value), Ok(())) => Ok(value),
-        // The side that failed has the reason; the other only knows that it got no answer.
+        // The side that failed has the reason; the other only knows that it got no reply.
         (Err(error), Err(reason)) if error.kind() == io::ErrorKind::TimedOut => Err(reason),
         (Err(error), _) | (_, Err(error)) => Err(error),
     }

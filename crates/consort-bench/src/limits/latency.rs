@@ -1,4 +1,4 @@
-//! The latency of a load whose address depends on the load before.
+//! The latency of a load whose address depends on the previous load.
 
 use std::{
     convert::Infallible,
@@ -12,14 +12,14 @@ use consort_machine::affinity::CpuId;
 
 use super::between::{after_rewriting, median_within};
 
-/// The fewest loads of a sample: reading the clock takes tens of nanoseconds.
+/// The smallest number of loads in a sample: reading the clock takes tens of nanoseconds.
 const SAMPLE_LOADS: usize = 4096;
-/// The steps of a sample of the core's clock.
+/// The number of steps in a sample of the core's clock.
 const SAMPLE_STEPS: u32 = 1 << 14;
-/// Three shifts and three exclusive ors, each of which depends on the one before.
+/// Three shifts and three exclusive ors, each of which depends on the previous one.
 const CYCLES_PER_STEP: f64 = 6.0;
 
-/// The next state of xorshift64 (Marsaglia 2003); never zero.
+/// Returns the next state of xorshift64 (Marsaglia 2003), which is never zero.
 #[inline]
 const fn step(mut state: u64) -> u64 {
     state ^= state << 13;
@@ -28,7 +28,7 @@ const fn step(mut state: u64) -> u64 {
     state
 }
 
-/// A line of a chain: the number of the next one, and a word for rewriting the line.
+/// A line of a chain: the index of the next one, and a word for rewriting the line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Link {
@@ -36,8 +36,8 @@ struct Link {
     word: u64,
 }
 
-/// A chain through all lines of `bytes` bytes (one at least), in an order that no prefetcher
-/// predicts: a random cycle (Sattolo 1986), the same each time.
+/// Returns a chain through all lines of `bytes` bytes (at least one), in an order that no
+/// prefetcher predicts: a random cycle (Sattolo 1986), the same each time.
 fn chain(bytes: usize) -> Vec<Link> {
     let count = (bytes / size_of::<Link>()).max(1);
     let mut order: Vec<usize> = (0..count).collect();
@@ -50,7 +50,7 @@ fn chain(bytes: usize) -> Vec<Link> {
     order.into_iter().map(|next| Link { next, word: 0 }).collect()
 }
 
-/// Nanoseconds a load along a chain.
+/// Returns the nanoseconds per load along a chain.
 fn follow(chain: &[Link], loads: usize) -> f64 {
     let start = Instant::now();
     let mut at = 0;
@@ -61,8 +61,8 @@ fn follow(chain: &[Link], loads: usize) -> f64 {
     start.elapsed().as_secs_f64() * 1e9 / loads as f64
 }
 
-/// The latency in nanoseconds of a load whose address depends on the load before, on the calling
-/// thread, among `bytes` bytes of its own: that of the cache in which they fit, or of memory.
+/// Returns the latency in nanoseconds of a load whose address depends on the previous load, among
+/// `bytes` bytes of the calling thread: that of the cache in which they fit, or of memory.
 pub fn load_ns(bytes: usize, budget: Duration) -> f64 {
     let chain = chain(bytes);
     let loads = chain.len().max(SAMPLE_LOADS);
@@ -81,8 +81,8 @@ pub fn pull_load_ns(a: CpuId, b: CpuId, bytes: usize, budget: Duration) -> io::R
     after_rewriting(a, b, budget, make, rewrite, |chain| follow(chain, chain.len()))
 }
 
-/// The time in nanoseconds of an atomic addition to a word that only the calling thread's core has
-/// cached.
+/// Returns the time in nanoseconds of an atomic addition to a word that only the calling thread's
+/// core has cached.
 pub fn fetch_add_ns(budget: Duration) -> f64 {
     let word = AtomicU64::new(0);
     let Ok(ns) = median_within(budget, || {
@@ -95,8 +95,8 @@ pub fn fetch_add_ns(budget: Duration) -> f64 {
     ns
 }
 
-/// The clock of the calling thread's core in GHz: the rate of one-cycle instructions that each
-/// depend on the one before.
+/// Returns the clock of the calling thread's core in GHz: the rate of one-cycle instructions that
+/// each depend on the previous one.
 pub fn clock_ghz(budget: Duration) -> f64 {
     let mut state = black_box(1);
     let Ok(ghz) = median_within(budget, || {

@@ -1,16 +1,15 @@
-//! The physical limits with which a collective's time is compared, measured on given cores.
+//! The physical limits to which a collective's time is compared, measured on given cores.
 //!
 //! No algorithm between two cores is faster than the transfer of one cache line, and none moves
-//! data faster than a core copies or adds it. These limits change within seconds where virtual
-//! cores move between physical ones. So measure them close to the times that are compared with
-//! them.
+//! data faster than a core copies or adds it. These limits change within seconds if virtual cores
+//! move between physical ones. So measure them close to the times that are compared with them.
 //!
-//! - [`transfer_ns`]: one line, one way, by ping-pong; [`PingPong`] is the same for two threads
-//!   that exist already;
+//! - [`transfer_ns`]: one line, one way, by ping-pong; [`PingPong`] does this for two existing
+//!   threads;
 //! - [`copy_gbps`], [`pull_gbps`]: memcpy of the core's own data, and of data that another core has
 //!   just rewritten;
 //! - [`combine_gbps`], [`pull_combine_gbps`]: the addition of two arrays of doubles, likewise;
-//! - [`load_ns`], [`pull_load_ns`]: a load that depends on the one before, likewise;
+//! - [`load_ns`], [`pull_load_ns`]: a load that depends on the previous one, likewise;
 //! - [`fetch_add_ns`], [`clock_ghz`]: an atomic addition, and the core's clock.
 //!
 //! Each measures for about its budget, but at least three times unless that takes much longer, and

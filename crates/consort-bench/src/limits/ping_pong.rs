@@ -1,9 +1,9 @@
 //! A ping-pong of two PEs, for timing the transfer of one cache line.
 //!
-//! Each side owns a counter on a line of its own. In round `n` side 0 writes `n` and waits until
-//! side 1's counter reaches it; side 1 waits for side 0's counter, then writes `n`. A round is two
-//! transfers on the critical path. The counters continue from one run to the next, so nothing has
-//! to be reset between two uses. Each counter has two lines, against the adjacent-line prefetcher.
+//! Each side owns a counter on its own line. In round `n` side 0 writes `n` and waits until side
+//! 1's counter reaches it; side 1 waits for side 0's counter, then writes `n`. A round is two
+//! transfers on the critical path. The counters continue from one run to the next, so they need no
+//! reset between two uses. Each counter has two lines, because of the adjacent-line prefetcher.
 
 use std::{
     hint::spin_loop,
@@ -37,17 +37,17 @@ struct Line<T>(T);
 /// Both threads call [`run`](PingPong::run) with the same number of rounds, one as side 0 and one
 /// as side 1. Data that a side wrote before its run may be read by the other side after it.
 ///
-/// It is made of words, all zero before it begins, so it may lie in memory of several processes.
+/// It consists of words that are all zero before it begins, so processes may share its memory.
 #[derive(Debug, Default)]
 pub struct PingPong {
     /// The last round that each side has written.
     rounds: [Line<AtomicU64>; 2],
-    /// Not 0 if a side has given up: the counters may not agree any longer.
+    /// Not 0 if a side has given up: the counters may no longer agree.
     broken: Line<AtomicU64>,
 }
 
 impl PingPong {
-    /// A ping-pong that has not begun.
+    /// Creates a ping-pong that has not begun.
     pub fn new() -> PingPong {
         PingPong::default()
     }
@@ -55,11 +55,11 @@ impl PingPong {
     /// Plays `rounds` round trips as `side` 0 or 1.
     ///
     /// # Errors
-    /// When a round of the other side takes more than a second. Every later run of both sides then
+    /// If a round of the other side takes more than a second. Every later run of both sides then
     /// fails at once.
     ///
     /// # Panics
-    /// When `side` is neither 0 nor 1.
+    /// If `side` is neither 0 nor 1.
     pub fn run(&self, side: u32, rounds: u32) -> Result<(), Unanswered> {
         assert!(side < 2, "a ping-pong has sides 0 and 1, not {side}");
         self.ensure_whole()?;
@@ -89,7 +89,7 @@ impl PingPong {
         Ok(start.elapsed().as_secs_f64() * 1e9 / f64::from(rounds) / 2.0)
     }
 
-    /// Makes the other side's present run, or its next one, fail: this side will not answer.
+    /// Makes the other side's current or next run fail, because this side will not reply.
     pub fn abandon(&self) {
         self.broken.0.store(1, Ordering::Relaxed);
     }

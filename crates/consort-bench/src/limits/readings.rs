@@ -4,8 +4,8 @@
 //! | --- | --- |
 //! | copy | copies its own buffer |
 //! | pull | copies a buffer that the next core has just rewritten |
-//! | combine | adds two buffers of its own into a third: load, add, store |
-//! | pull, combine | the same, one of the two just rewritten by the next core |
+//! | combine | adds two of its own buffers into a third: load, add, store |
+//! | pull, combine | the same, with one of the two just rewritten by the next core |
 //!
 //! Bandwidths are in bytes of the target. Each reading has a transfer before and after it. It is
 //! discarded if these differ by more than a fifth; otherwise it belongs to their class.
@@ -25,16 +25,16 @@ use super::{
 };
 
 /// The time for one reading of a bandwidth, and of the transfer. At large sizes a bandwidth takes
-/// longer, since it needs a least number of samples.
+/// longer, because it needs a minimum number of samples.
 const BANDWIDTH_SLICE: Duration = Duration::from_millis(3);
 const TRANSFER_SLICE: Duration = Duration::from_micros(500);
 
-/// Larger buffers are read as if they had this size: both are far larger than caches, and a reading
-/// of a larger one takes seconds.
+/// Larger buffers are read at this size: both are far larger than caches, and reading a larger one
+/// takes seconds.
 pub const MOST_BYTES: usize = 64 << 20;
 
-/// Whether two readings of the transfer show the same state of the machine: they differ by at most
-/// a fifth.
+/// Returns whether two readings of the transfer show the same state of the machine: they differ by
+/// at most a fifth.
 pub fn readings_agree(one_ns: f64, other_ns: f64) -> bool {
     (one_ns - other_ns).abs() <= 0.2 * one_ns.min(other_ns)
 }
@@ -64,7 +64,7 @@ impl fmt::Display for Limit {
 }
 
 impl Limit {
-    /// Reads it in GB/s on the first core, whose neighbour, if there is one, is the second.
+    /// Reads the limit in GB/s on the first core, whose neighbour, if there is one, is the second.
     pub(super) fn gbps(self, cpus: &[CpuId], bytes: usize, budget: Duration) -> io::Result<f64> {
         match (self, cpus) {
             (Self::Copy, &[a, ..]) => on(a, || copy_gbps(bytes, budget)),
@@ -76,7 +76,6 @@ impl Limit {
     }
 }
 
-/// One reading of a bandwidth.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     limit: Limit,
@@ -94,15 +93,15 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// No readings yet, for the first two cores on which PEs are placed.
+    /// Creates an empty collection for the first two cores on which PEs are placed.
     pub fn new() -> Self {
         let topology = Topology::discover();
         let cpus = topology.placement(2).or_else(|| topology.placement(1)).unwrap_or_default();
         Self { cpus, readings: Vec::new() }
     }
 
-    /// Reads each of `limits` once at each size, of those above [`MOST_BYTES`] once at that. Limits
-    /// that cannot be measured here are left out.
+    /// Reads each of `limits` once at each size; all sizes above [`MOST_BYTES`] count as that one.
+    /// Limits that cannot be measured here are left out.
     pub fn read(&mut self, limits: &[Limit], sizes_bytes: &[usize]) {
         let mut sizes: Vec<usize> =
             sizes_bytes.iter().map(|&bytes| bytes.min(MOST_BYTES)).collect();
@@ -127,8 +126,8 @@ impl Limits {
         transfer_ns(a, b, TRANSFER_SLICE).ok()
     }
 
-    /// The bandwidth in GB/s of a limit at a size, over the readings of a class, or of all. Above
-    /// [`MOST_BYTES`] it is the bandwidth at that.
+    /// Returns the bandwidth in GB/s of a limit at a size, over the readings of a class, or of all.
+    /// Above [`MOST_BYTES`] it is the bandwidth at that size.
     pub fn summary(
         &self,
         limit: Limit,

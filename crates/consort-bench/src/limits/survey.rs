@@ -1,7 +1,8 @@
 //! A survey of transfers between many processors and of the bandwidths of one, within a budget.
 //!
 //! One half of the budget is for the transfers between pairs of processors, in several passes over
-//! all pairs. The other is for the bandwidths of one core, alone and with its nearest neighbour.
+//! all pairs. The other half is for the bandwidths of one core, alone and with its nearest
+//! neighbour.
 
 use std::{io, iter, time::Duration};
 
@@ -13,15 +14,15 @@ use serde::Serialize;
 use super::{between::transfer_ns, readings::Limit};
 use crate::asked::shown;
 
-/// The most processors that are measured, unless all are asked for.
+/// The largest number of processors that are measured, unless all are requested.
 const SAMPLE: usize = 16;
-/// The sizes of the buffers: in the nearest cache, in the next, and mostly in memory.
+/// The sizes of the buffers: in the nearest cache, in the next one, and mostly in memory.
 const SIZES_BYTES: [usize; 3] = [32 << 10, 1 << 20, 32 << 20];
 /// The number of readings of each pair, if the budget allows.
 const PASSES: u32 = 5;
-/// The least time of a reading, whatever its budget: threads are started, and blocks run.
+/// The shortest time of a reading, whatever its budget: threads start, and blocks run.
 const SHORTEST: Duration = Duration::from_millis(2);
-/// The most time of a reading; a longer one is no more precise.
+/// The longest time of a reading; a longer one is not more precise.
 const LONGEST: Duration = Duration::from_millis(250);
 
 /// The processors to measure, and the time for it.
@@ -42,7 +43,7 @@ pub struct Measured {
     pub bandwidth_cpu: u32,
     /// The processor that rewrites the data of pulls.
     pub bandwidth_neighbour: Option<u32>,
-    /// One for each size.
+    /// One entry per size.
     pub bandwidths: Vec<Bandwidth>,
 }
 
@@ -51,18 +52,18 @@ pub struct Measured {
 pub struct Transfer {
     /// The lower processor.
     pub a: u32,
-    /// The higher one.
+    /// The higher processor.
     pub b: u32,
     /// The median of the readings.
     pub ns: f64,
-    /// The least and the greatest reading.
+    /// The smallest and the largest reading.
     pub range_ns: (f64, f64),
     /// The class of the median.
     #[serde(serialize_with = "shown")]
     pub class: TransferClass,
 }
 
-/// The bandwidths of one core in GB/s for buffers of one size; null where a neighbour is missing.
+/// The bandwidths of one core in GB/s for buffers of one size; null if there is no neighbour.
 #[derive(Serialize)]
 pub struct Bandwidth {
     /// The size of a buffer.
@@ -80,7 +81,7 @@ pub struct Bandwidth {
 }
 
 impl Plan {
-    /// A plan for all processors or a sample of them, within a budget.
+    /// Creates a plan for all processors or a sample of them, within a budget.
     pub fn new(topology: &Topology, all: bool, budget: Duration) -> Plan {
         let allowed = topology.allowed();
         let near = topology.placement(2).unwrap_or_else(|| allowed.to_vec());
@@ -95,7 +96,7 @@ impl Plan {
     }
 }
 
-/// A sample of pairs of neighbours by number, evenly spread: it has both short and long distances.
+/// Samples pairs of adjacent numbers, evenly spread, so that short and long distances occur.
 fn sample(cpus: &[CpuId]) -> Vec<CpuId> {
     if cpus.len() <= SAMPLE {
         return cpus.to_vec();
@@ -104,7 +105,7 @@ fn sample(cpus: &[CpuId]) -> Vec<CpuId> {
     starts.flat_map(|start| [cpus[start], cpus[start + 1]]).collect()
 }
 
-/// The number of passes over `pairs` pairs, and the time for one reading.
+/// Returns the number of passes over `pairs` pairs, and the time for one reading.
 fn schedule(pairs: usize, budget: Duration) -> (u32, Duration) {
     let pairs = u32::try_from(pairs).unwrap_or(u32::MAX).max(1);
     let each = budget / pairs;
@@ -113,11 +114,11 @@ fn schedule(pairs: usize, budget: Duration) -> (u32, Duration) {
     (passes, (each / passes).min(LONGEST))
 }
 
-/// Measures. Passes the present kind of measurement, the number of the step, and that of all steps
-/// to `show`.
+/// Measures. Passes the current kind of measurement, the number of the step, and the number of all
+/// steps to `show`.
 ///
 /// # Errors
-/// When a thread cannot be bound, or gets no processor time for a second.
+/// If a thread cannot be bound, or gets no processor time for a second.
 pub fn run(plan: &Plan, show: impl Fn(&'static str, usize, usize)) -> io::Result<Measured> {
     let pairs = plan.pairs();
     let (passes, reading) = schedule(pairs.len(), plan.budget / 2);
@@ -171,7 +172,7 @@ fn bandwidth(plan: &Plan, bytes: usize, reading: Duration) -> io::Result<Bandwid
     })
 }
 
-/// Rounds to one digit after the point: no value is more exact.
+/// Rounds to one decimal place: no value is more exact.
 fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }

@@ -1,6 +1,6 @@
 //! The barriers of the thread libraries, behind one trait.
 //!
-//! Each implementation only adds the choice of a rank's own state, for libraries that need one.
+//! Each implementation adds only the selection of a rank's own state, for libraries that need one.
 #![expect(unsafe_code, reason = "libraries want a rank's own state, and a C barrier")]
 
 use std::cell::UnsafeCell;
@@ -29,15 +29,16 @@ impl Barrier for StdBarrier {
 
 /// `hurdles`: a central counter with sense reversal, spinning, then yielding.
 pub(super) struct HurdlesBarrier {
-    /// Each rank's own handle, with its present sense.
+    /// Each rank's handle, with its current sense.
     handles: Box<[Handle]>,
 }
 
 #[repr(align(128))]
 struct Handle(UnsafeCell<hurdles::Barrier>);
 
-// SAFETY: the cell is only used in `HurdlesBarrier::wait`, whose caller ensures that one thread at
-// a time does so. Different threads may use it in turn, since `hurdles::Barrier` is Send.
+// SAFETY: the cell is only used in `HurdlesBarrier::wait`, whose caller ensures that only one
+// thread at a time does so. Different threads may use it in turn, because `hurdles::Barrier` is
+// Send.
 unsafe impl Sync for Handle {}
 
 impl HurdlesBarrier {
@@ -70,7 +71,7 @@ mod pthread {
     use std::mem::MaybeUninit;
     use std::ptr;
 
-    /// The C library's `pthread_barrier_t`. It must not move, so it is in a box.
+    /// The C library's `pthread_barrier_t`. It must not move, so it is boxed.
     pub(in super::super) struct PthreadBarrier(Box<UnsafeCell<MaybeUninit<Raw>>>);
 
     type Raw = libc::pthread_barrier_t;
@@ -81,7 +82,7 @@ mod pthread {
 
     impl PthreadBarrier {
         /// # Panics
-        /// When `pes` is 0, or more than the C library's barrier can count.
+        /// If `pes` is 0, or more than the C library's barrier can count.
         pub(in super::super) fn new(pes: u32) -> PthreadBarrier {
             let barrier = PthreadBarrier(Box::new(UnsafeCell::new(MaybeUninit::uninit())));
             // SAFETY: the memory is valid for writes and does not move; null selects the default

@@ -1,4 +1,4 @@
-//! Commands of the system, such as compilers and launchers, which peers in C need.
+//! Commands of the system, such as compilers and launchers, that peers in C need.
 
 use std::{
     env,
@@ -18,36 +18,37 @@ pub(super) use consort_mpi::find_program;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use tempfile::TempDir;
 
-/// How long a compiler, or a program that only tells its version, may take.
+/// The longest time for a compiler, or for a program that only prints its version.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
-/// The time in which a program that is asked to end may end what it has started elsewhere, as MPI's
+/// The time in which a program that is asked to end may end what it has started elsewhere, as MPI
 /// launchers do.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// What the command's warnings begin with.
+/// The prefix of the command's warnings.
 const WARNING: &str = "warning: ";
 
-/// What a command has printed, to its standard output and error, and how it failed, if it did.
+/// The standard output and error of a command, and the reason if it failed.
 pub(super) struct Ended {
     pub(super) printed: String,
     complaint: String,
     pub(super) failure: Option<anyhow::Error>,
 }
 
-/// Runs a command and returns its output, if it succeeds within the limit. Past the limit, or once
-/// `stop` is set, it is killed with all that it has started in its process group.
+/// Runs a command and returns its output if it succeeds within the limit. After the limit, or once
+/// `stop` is set, it is killed with everything that it has started in its process group.
 ///
 /// # Errors
-/// When it does not start, fails, or is killed, with its message.
+/// If it does not start, fails (with its message), or is killed.
 pub fn output(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<String> {
     let Ended { printed, failure, .. } = ended(command, limit, stop)?;
     failure.map_or(Ok(printed), Err)
 }
 
-/// As [`output`], of a launcher: what several of its processes complain of alike is said once.
-/// Their warnings, in lines that begin as this command's own, are passed on if they succeed.
+/// As [`output`], for a launcher: a complaint that several of its processes share is reported once.
+/// If they succeed, their warnings, in lines that begin like this command's warnings, are passed
+/// on.
 ///
 /// # Errors
-/// As those of [`output`].
+/// As [`output`].
 pub fn output_of_processes(
     command: &mut Command,
     limit: Duration,
@@ -63,8 +64,8 @@ pub fn output_of_processes(
     Ok(printed)
 }
 
-/// A text without the lines that repeat an earlier one. Lines without words only part others, and
-/// stay where they part any.
+/// Removes the lines of a text that repeat an earlier one. Lines without words are separators, and
+/// stay where they separate other lines.
 fn each_line_once(text: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     for line in text.lines().map(str::trim_end) {
@@ -77,15 +78,15 @@ fn each_line_once(text: &str) -> String {
     lines.join("\n")
 }
 
-/// As [`output`], and what a command has printed that fails by itself.
+/// As [`output`], but also returns the output of a command that fails by itself.
 ///
 /// # Errors
-/// When it does not start, or is killed.
+/// If it does not start, or is killed.
 pub(super) fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Result<Ended> {
     let program = Path::new(command.get_program());
     let program = program.file_name().unwrap_or(program.as_os_str()).display().to_string();
-    // Files: a pipe would have to be read meanwhile, and what a killed program has started may hold
-    // it open.
+    // Files, because a pipe would have to be read at the same time, and processes started by a
+    // killed program may keep it open.
     let file = || tempfile::tempfile().context("no temporary file for a program's output");
     let (mut printed, mut complaint) = (file()?, file()?);
     let mut child = command
@@ -107,7 +108,7 @@ pub(super) fn ended(command: &mut Command, limit: Duration, stop: &AtomicBool) -
     };
     let [printed, complaint] = [content(&mut printed)?, content(&mut complaint)?];
     let failure = (!status.success()).then(|| {
-        // Some launchers write error messages to their standard output.
+        // Some launchers write error messages to standard output.
         let why = if complaint.trim().is_empty() { &printed } else { &complaint };
         anyhow!("{program} failed ({status}):\n{}", why.trim())
     });
@@ -119,12 +120,12 @@ fn is_set(stop: &AtomicBool) -> bool {
     stop.load(Relaxed)
 }
 
-/// Ends a process and its group: asks first, and kills those that are left.
+/// Ends a process and its group: asks first, and kills the remaining ones.
 fn end_group(child: &mut Child) -> Result<()> {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).context("no process")?;
     kill_process_group(group, Signal::TERM)?;
     let asked = Instant::now();
-    // The number of the process is its own, and so is the group's, until its status is taken.
+    // The process number, and the group's number, are not reused until the status is taken.
     let left = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     while waitid(WaitId::Pid(group), left)?.is_none() && asked.elapsed() < FAREWELL {
         thread::sleep(Duration::from_millis(5));
@@ -134,8 +135,8 @@ fn end_group(child: &mut Child) -> Result<()> {
     Ok(())
 }
 
-/// How a process ended; `None` if it has not within the limit, or before `stop` was set. It is
-/// looked at ever more rarely, since each look takes a core from it.
+/// Returns how a process ended; `None` if it has not ended within the limit, or before `stop` was
+/// set. Looks at it less and less often, because each look takes a core from it.
 fn status_within(
     child: &mut Child,
     limit: Duration,
@@ -163,21 +164,21 @@ fn content(file: &mut File) -> Result<String> {
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) path: PathBuf,
-    /// The program's folder, which goes with it.
+    /// The program's folder, which is removed with it.
     _folder: TempDir,
 }
 
 impl Compiled {
-    /// Compiles a source in C by this compiler and its options.
+    /// Compiles a C source with this compiler and its options.
     ///
     /// # Errors
-    /// When the compiler fails, with its message, or is killed.
+    /// If the compiler fails (with its message) or is killed.
     pub(super) fn new(compiler: &mut Command, source: &str, stop: &AtomicBool) -> Result<Self> {
         let mut builder = tempfile::Builder::new();
         let folder = builder.permissions(fs::Permissions::from_mode(0o700)).tempdir();
         let named = || format!("no folder to compile in below {}", env::temp_dir().display());
         let folder = folder.with_context(named)?;
-        // Other users could put another program in its place.
+        // Otherwise, other users could replace the program.
         resolve_trusted(folder.path())
             .context("a program is not compiled where others may write: set TMPDIR")?;
         let (file, path) = (folder.path().join("program.c"), folder.path().join("program"));
@@ -195,7 +196,7 @@ mod tests {
         output(Command::new("sh").args(["-c", script]), limit, &AtomicBool::new(false))
     }
 
-    /// Whether a process has ended, sooner or later.
+    /// Returns whether a process ends within a few seconds.
     fn ends(pid: &str) -> bool {
         let begun = Instant::now();
         let runs = || {
@@ -264,7 +265,7 @@ mod tests {
         assert!(why("echo lost; echo why >&2; exit 3", long).ends_with("exit status: 3):\nwhy"));
         assert!(why("echo why; exit 3", long).ends_with("exit status: 3):\nwhy"));
         let begun = Instant::now();
-        // The shell's child holds its files open after it.
+        // The shell's child holds the shell's files open after its end.
         let killed = why("sleep 5; echo late", Duration::from_millis(300));
         assert_eq!(killed, "sh was killed: it did not end within 0.3 s");
         assert!(begun.elapsed() < Duration::from_secs(4));

@@ -1,11 +1,11 @@
 //! The libraries that Consort is compared with.
 //!
 //! 1. [`threads`]: collectives that a programmer writes with the barrier of a thread library;
-//! 2. [`mpi`]: the installed MPI libraries, measured by a program in C;
+//! 2. [`mpi`]: the installed MPI libraries, measured by a C program;
 //! 3. [`openmp`]: the threads of the C compilers, likewise;
 //! 4. [`programs`]: the launches of both between the rounds of a run; `printed`: their output;
 //!    `commands`: how they are compiled and run;
-//! 5. [`openshmem`]: this project's OpenSHMEM library beside another one.
+//! 5. [`openshmem`]: this project's OpenSHMEM library next to another one.
 
 mod barriers;
 pub mod commands;

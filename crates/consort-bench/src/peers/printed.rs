@@ -1,8 +1,7 @@
-//! What the programs in C print: `figure BYTES SAMPLE_NS ...`, and of MPI's `library NAME`.
+//! The output of the C programs: `figure BYTES SAMPLE_NS ...`, and for MPI also `library NAME`.
 
 use anyhow::{Context, Result, ensure};
 
-/// What a launch of a program has printed.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Printed {
     /// The library's name and version, as it reports them.
@@ -12,11 +11,11 @@ pub(super) struct Printed {
 }
 
 impl Printed {
-    /// Reads the output of a program that was asked for figures of `sizes`. Other lines, which
+    /// Reads the output of a program that was started for figures of `sizes`. Other lines, which
     /// launchers may add, are skipped.
     ///
     /// # Errors
-    /// When there is not a figure of each size, in their order, with times.
+    /// If the figures, one of each size in order, are incomplete or have no times.
     pub(super) fn read(output: &str, sizes: &[u64]) -> Result<Self> {
         let mut printed = Self::default();
         for line in output.lines() {

@@ -1,14 +1,14 @@
-//! Libraries that programs of their own measure, launched between the rounds of a run.
+//! Libraries that are measured by separate programs, launched between the rounds of a run.
 //!
 //! A program times blocks of calls in a row on one buffer that is reused and not rewritten, with
-//! its own threads or processes, whatever the options for Consort. Between two rounds each program
+//! its own threads or processes, whatever the options for Consort. Between two rounds, each program
 //! is launched once, between two readings of the transfer. If these agree, the blocks of the launch
-//! are of their class; if not, the blocks count only where no launch has any class.
+//! have their class; otherwise the blocks count only if no launch has a class.
 //!
-//! Half of the budget is for the programs, if there are any, the same for each library that is
-//! there. A program is launched again while it has used no more of its share than the rounds have
-//! of theirs, so the launches of one that takes long to start are fewer, but spread over the run
-//! too. A library that fails once has no figures, but a reason.
+//! If there are programs, they get half of the budget, in equal parts for each available library. A
+//! program is launched again while it has used no more of its share than the rounds have of theirs.
+//! So a program that takes long to start has fewer launches, but these are spread over the run too.
+//! A library that fails once has no figures, only a reason.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -35,7 +35,7 @@ type Launch = Box<dyn Fn(&[u64], &AtomicBool) -> Result<Printed>>;
 /// A library, or one way to use it.
 pub struct Row {
     blank: Figure,
-    /// The sizes of a launch in bytes; 0 is a barrier's.
+    /// The sizes of a launch in bytes; 0 for a barrier.
     sizes: Vec<u64>,
     /// The program, or the reason why there are no figures.
     program: Result<Launch, String>,
@@ -47,7 +47,8 @@ pub struct Row {
 }
 
 impl Row {
-    /// A program that serves figures as `blank`, which names the library, of these sizes.
+    /// Creates the row of a program for figures like `blank`, which names the library, of these
+    /// sizes.
     pub(super) fn new(
         blank: Figure,
         sizes: &[u64],
@@ -57,7 +58,7 @@ impl Row {
         Row { program: Ok(program), ..Row::absent(blank, sizes, String::new()) }
     }
 
-    /// A library that cannot be measured.
+    /// Creates the row of a library that cannot be measured.
     pub(super) fn absent(blank: Figure, sizes: &[u64], why: String) -> Row {
         Row {
             blank,
@@ -70,13 +71,13 @@ impl Row {
         }
     }
 
-    /// The program, if it is due when the rounds have spent this share of their time.
+    /// Returns the program, if it is due when the rounds have spent this share of their time.
     fn due(&self, share: f64) -> Option<&Launch> {
         let is_due = self.launches == 0 || self.spent <= self.budget.mul_f64(share.min(1.0));
         self.program.as_ref().ok().filter(|_| is_due)
     }
 
-    /// Adds the figures of a launch, during which the transfer was this.
+    /// Adds the figures of a launch, during which the transfer had this time.
     fn add(&mut self, printed: Result<Printed>, transfer_ns: Option<f64>) {
         match printed {
             Ok(Printed { library, figures }) => {
@@ -113,7 +114,7 @@ impl Row {
     }
 }
 
-/// The blocks that have a class, or all if there are none.
+/// Returns the blocks that have a class, or all if none has.
 fn with_classes(timing: &Timing) -> Timing {
     let mut timing = timing.clone();
     let all = timing.blocks.len();
@@ -124,7 +125,7 @@ fn with_classes(timing: &Timing) -> Timing {
     timing
 }
 
-/// A figure without times of a program. What the program calls the PEs is `fabric`.
+/// Returns a figure of a program, without times. `fabric` is the program's name for the PEs.
 pub(super) fn blank(what: Communication, pes: u32, fabric: &'static str, peer: String) -> Figure {
     let fits = Topology::discover().placement(pes as usize).is_some();
     Figure {
@@ -145,13 +146,13 @@ pub(super) fn blank(what: Communication, pes: u32, fabric: &'static str, peer: S
 /// The programs of a run.
 pub struct Programs {
     rows: Vec<Row>,
-    /// The cores of PEs 0 and 1, where each PE has a core of its own.
+    /// The cores of PEs 0 and 1, if each PE has a core.
     cpus: Option<[CpuId; 2]>,
 }
 
 impl Programs {
-    /// The rows of all libraries, in a run of `pes` PEs with this budget. Where the launcher of an
-    /// MPI places PEs, no transfer between two cores says how near they are.
+    /// Creates the rows of all libraries, in a run of `pes` PEs with this budget. If the launcher
+    /// of an MPI places the PEs, no transfer between two cores shows how near they are.
     pub fn new(
         (fabric, pes): (Fabric, u32),
         budget: Duration,
@@ -170,7 +171,7 @@ impl Programs {
         Programs { rows, cpus: cpus.and_then(|cpus| cpus.first_chunk().copied()) }
     }
 
-    /// The part of the run's budget that the programs have.
+    /// Returns the programs' part of the run's budget.
     pub fn budget(&self) -> Duration {
         self.rows.iter().filter(|row| row.program.is_ok()).map(|row| row.budget).sum()
     }
@@ -188,7 +189,7 @@ impl Programs {
             let begun = Instant::now();
             before = before.or_else(|| transfer(self.cpus));
             let printed = program(&row.sizes, stop);
-            // That the program was killed is no fault of its own then.
+            // Then it was killed, which is not the program's fault.
             if printed.is_err() && is_stopped() {
                 return;
             }
@@ -200,13 +201,13 @@ impl Programs {
         }
     }
 
-    /// Whether all medians are precise.
+    /// Returns whether all medians are precise.
     pub fn are_sure(&self) -> bool {
         let sure = |row: &Row| row.program.is_err() || row.timings.iter().all(is_sure);
         self.rows.iter().all(sure)
     }
 
-    /// The figures of each library and size, or the reasons why there are none.
+    /// Returns the figures of each library and size, or the reasons why there are none.
     pub fn figures(&self, run: &Run, limits: &Limits) -> Vec<Figure> {
         self.rows.iter().flat_map(|row| row.figures(run, limits)).collect()
     }
@@ -314,7 +315,7 @@ mod tests {
         assert!(Programs::new((fabric, 2), Duration::ZERO, Vec::new()).cpus.is_none());
     }
 
-    /// Of a run of 4 s two libraries have 1 s each, and the rows of one halves of it.
+    /// In a run of 4 s, two libraries get 1 s each, and the two rows of one get half of it each.
     #[test]
     fn launches_keep_to_their_share_of_the_budget() {
         let rows = || vec![row(|_, _| Ok(printed(1.0))), row(|_, _| Ok(printed(1.0)))];

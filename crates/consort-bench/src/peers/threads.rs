@@ -8,8 +8,8 @@
 //! 3. every thread copies its blocks from there, or adds them up in rank order;
 //! 4. barrier, so that no thread changes data that others still read.
 //!
-//! Cost: two barriers, and the copies of a thread or its passes over the data that it adds. There
-//! are no chunks, and nothing overlaps.
+//! Cost: two barriers, and a thread's copies or its passes over the data that it adds. There are no
+//! chunks, and nothing overlaps.
 //!
 //! The unsafe blocks rely on the contract of [`peers`]:
 //! (P1) each rank is used by one thread at a time, and is below `pes`;
@@ -30,14 +30,14 @@ use super::barriers::{Barrier, HurdlesBarrier, StdBarrier};
 
 /// A library's collectives, for threads that call them with their ranks.
 pub trait Peer: Sync {
-    /// The name of the library.
+    /// Returns the name of the library.
     fn name(&self) -> &'static str;
 
     /// Returns when all threads have called it.
     fn barrier(&self, rank: u32);
 
-    /// Performs `collective` with `source`, which has the blocks that `rank` contributes, and
-    /// `target`, which has those that it receives. Contributions are added in rank order.
+    /// Performs `collective` with `source`, which holds the blocks that `rank` contributes, and
+    /// `target`, which holds those that it receives. Contributions are added in rank order.
     fn collective(
         &self,
         collective: Collective,
@@ -48,11 +48,11 @@ pub trait Peer: Sync {
     );
 }
 
-/// All libraries for teams of `pes` threads: pthread (on Linux), std, hurdles.
+/// Returns all libraries for teams of `pes` threads: pthread (on Linux), std, hurdles.
 ///
 /// # Safety
-/// Each rank is used by one thread at a time, and is below `pes`. On each peer all `pes` ranks make
-/// the same calls in the same order, with the same root and blocks of the same length.
+/// Each rank is used by one thread at a time, and is below `pes`. On each peer, all `pes` ranks
+/// make the same calls in the same order, with the same root and blocks of the same length.
 pub unsafe fn peers(pes: u32) -> Vec<Box<dyn Peer>> {
     vec![
         #[cfg(target_os = "linux")]
@@ -62,18 +62,18 @@ pub unsafe fn peers(pes: u32) -> Vec<Box<dyn Peer>> {
     ]
 }
 
-/// The names of all libraries, in the order of [`peers`].
+/// Returns the names of all libraries, in the order of [`peers`].
 pub fn names() -> Vec<&'static str> {
     // SAFETY: no rank of any of them is used.
     unsafe { peers(1) }.iter().map(|peer| peer.name()).collect()
 }
 
-/// The address of a rank's data, on lines of its own.
+/// The address of a rank's data, on its own lines.
 #[derive(Default)]
 #[repr(align(128))]
 struct Published(AtomicPtr<u8>);
 
-/// Threads with a barrier. Only [`peers`] makes it, so P1 and P2 hold.
+/// Threads with a barrier. Only [`peers`] creates it, so P1 and P2 hold.
 struct Team<B> {
     barrier: B,
     published: Box<[Published]>,
@@ -90,7 +90,7 @@ impl<B: Barrier> Team<B> {
     }
 
     // Relaxed is sufficient: every caller has a barrier between a publication and its use, which
-    // orders the published data, too.
+    // orders the published data too.
     fn publish(&self, rank: u32, data: *mut u8) {
         self.published[rank as usize].0.store(data, Ordering::Relaxed);
     }
@@ -175,8 +175,8 @@ mod tests {
     /// Runs `member` with each peer on 1, 2 and 5 threads: peer, number of threads, rank.
     fn each_team(member: impl Fn(&dyn Peer, u32, u32) + Sync) {
         for pes in [1, 2, 5] {
-            // SAFETY: each of the `pes` threads has a rank of its own, and `member` makes the same
-            // calls on all of them.
+            // SAFETY: each of the `pes` threads has its own rank, and `member` makes the same calls
+            // on all of them.
             for peer in unsafe { peers(pes) } {
                 let (peer, member) = (&*peer, &member);
                 thread::scope(|scope| {

@@ -1,9 +1,9 @@
-//! Ways to interrupt a PE: what a handler on another core costs the one that wants it run.
+//! Ways to interrupt a PE, and their cost for the thread that interrupts.
 //!
-//! Asynchronous broadcasts interrupt their receivers on a machine whose cores can (Petrović 2015,
-//! section 3.2). An operating system has two ways to make a thread that computes do something, a
-//! signal and a barrier of memory on all cores of the process. Where the thread waits anyway, it
-//! can look for itself, which is what the library's waits do.
+//! Asynchronous broadcasts interrupt their receivers on a machine whose cores support that
+//! (Petrović 2015, section 3.2). An operating system has two ways to make a computing thread do
+//! something: a signal, and a memory barrier on all cores of the process. A thread that waits
+//! anyway can poll, as the library's waits do.
 
 use std::{
     hint::spin_loop,
@@ -20,25 +20,24 @@ use std::{
 
 use consort_fabric::statistics::median;
 
-/// The times of each way, the medians in nanoseconds.
+/// The median times of each way, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupts {
-    /// From a signal to a thread that computes until its handler has run.
+    /// From a signal to a computing thread until its handler has run.
     pub signal_ns: f64,
-    /// A memory barrier on the cores of all threads of the process; `None` where the system has
-    /// none.
+    /// A memory barrier on the cores of all threads of the process; `None` if the system has none.
     pub membarrier_ns: Option<f64>,
     /// Until a thread that polls a word has seen it change.
     pub poll_ns: f64,
 }
 
-/// Times each way between two threads, some thousand times.
+/// Times each way between two threads, several thousand times.
 ///
 /// # Errors
-/// When the system refuses a signal's handler.
+/// If the system refuses a signal handler.
 pub fn measure() -> std::io::Result<Interrupts> {
     let is_over = Arc::new(AtomicBool::new(false));
-    // It polls nothing that a signal's handler sets.
+    // This thread polls nothing that a signal handler sets.
     let computing = thread::spawn({
         let is_over = Arc::clone(&is_over);
         // Relaxed: the flag publishes no other data.
@@ -63,7 +62,7 @@ pub fn measure() -> std::io::Result<Interrupts> {
     Ok(Interrupts { signal_ns: signalled?, membarrier_ns, poll_ns: poll_ns() })
 }
 
-/// Half of the time until a thread that polls a word has answered in another.
+/// Returns half of the time until a thread that polls a word has replied in another word.
 fn poll_ns() -> f64 {
     let (asked, seen) = (AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -91,7 +90,7 @@ fn poll_ns() -> f64 {
     })
 }
 
-/// The median of some thousand times, after a rest so that the other thread runs.
+/// Returns the median of several thousand times, after a pause so that the other thread runs.
 fn times(mut once: impl FnMut()) -> f64 {
     thread::sleep(Duration::from_millis(2));
     let mut all: Vec<f64> = (0..2000)
@@ -116,7 +115,7 @@ mod linux {
 
     /// How often the handler has run.
     static HANDLED: AtomicU64 = AtomicU64::new(0);
-    /// A signal that does nothing where nobody handles it.
+    /// A signal that does nothing if it is not handled.
     const SIGNAL: i32 = libc::SIGURG;
 
     extern "C" fn handler(_: i32) {
@@ -128,7 +127,7 @@ mod linux {
         HANDLED.load(Relaxed)
     }
 
-    /// Runs something that can signal threads; the signal is handled meanwhile.
+    /// Calls `run` with a function that signals a thread; the signal is handled during the call.
     pub(super) fn with_handler<T>(
         run: impl FnOnce(&dyn Fn(&JoinHandle<()>)) -> T,
     ) -> io::Result<T> {
@@ -148,12 +147,13 @@ mod linux {
             let status = unsafe { libc::pthread_kill(thread.as_pthread_t(), SIGNAL) };
             debug_assert_eq!(status, 0);
         });
-        // SAFETY: `before` is what the system gave.
+        // SAFETY: the system returned `before`.
         unsafe { libc::sigaction(SIGNAL, &raw const before, ptr::null_mut()) };
         Ok(result)
     }
 
-    /// A memory barrier on the cores of all threads of this process; whether the system has one.
+    /// Runs a memory barrier on the cores of all threads of this process; returns whether the
+    /// system has one.
     pub(super) fn membarrier() -> bool {
         const PRIVATE_EXPEDITED: i32 = 1 << 3;
         const REGISTER_PRIVATE_EXPEDITED: i32 = 1 << 4;

@@ -1,13 +1,13 @@
-//! The time of a look-up in compiled wisdom, and the size of that.
+//! The time of a look-up in compiled wisdom, and the size of the table.
 //!
 //! The wisdom is that of this machine. Missing entries are filled with the model's choices, for all
 //! collectives in the tuner's modes and at every power of two of bytes. So the table is as large as
 //! tables get. It is compiled for one team, as at a launch.
 //!
-//! Queries are drawn at random, so many that no branch predictor learns them. They are looked up in
+//! There are so many random queries that no branch predictor learns them. They are looked up in
 //! blocks: *alone*, where the next query depends on the last result, and *in a row*, where a
-//! processor overlaps several. Both times include reading the queries, which is also timed by
-//! itself.
+//! processor overlaps several. Both times include reading the queries, which is also timed
+//! separately.
 //!
 //! Source of the question: Nishtala, Zheng, Hargrove and Yelick 2011, section 3.6, whose index has
 //! about 48 bytes per entry, and look-ups of negligible time.
@@ -32,14 +32,14 @@ use crate::{
 
 /// The number of queries of a kind; a power of two.
 const QUERIES: usize = 1 << 16;
-/// The look-ups of a block.
+/// The number of look-ups in a block.
 pub const BLOCK: usize = 1024;
-/// The least number of blocks of each kind, however small the budget.
+/// The smallest number of blocks of each kind, however small the budget.
 const FEWEST_BLOCKS: usize = 8;
 /// The smallest and the largest size of the grid, as powers of two.
 const POWERS: (u32, u32) = (3, 22);
 
-/// The kind of all look-ups.
+/// The kind that mixes all look-ups.
 pub const ALL: &str = "all of these";
 const KINDS: [&str; 5] =
     ["sizes in the table", "sizes between", "not in the table", ALL, "the loop itself"];
@@ -57,17 +57,17 @@ pub struct LookUps {
     pub bytes: usize,
     /// The number of choices from which it was compiled.
     pub choices: usize,
-    /// The number of those from this machine's wisdom.
+    /// How many of them are from this machine's wisdom.
     pub own: usize,
     /// For each kind of query and mode of look-up: the names, and the nanoseconds of a look-up.
     pub times: Vec<(&'static str, &'static str, Summary)>,
 }
 
-/// Measures look-ups in the table of a team of `pes`, until `stop` is set but at least a block of
-/// each kind.
+/// Measures look-ups in the table of a team of `pes`, until `stop` is set, with at least one block
+/// of each kind.
 ///
 /// # Errors
-/// When there is no configuration directory.
+/// If there is no configuration directory.
 pub fn measure(pes: u32, budget: Duration, stop: &AtomicBool) -> Result<LookUps, WisdomError> {
     let (algorithms, cores) = (Algorithms::here(), Algorithms::here().cores());
     let (path, identity) = (default_path(Arrival::Together)?, algorithms.identity());
@@ -89,7 +89,7 @@ pub fn measure(pes: u32, budget: Duration, stop: &AtomicBool) -> Result<LookUps,
 }
 
 impl LookUps {
-    /// A figure for each kind and mode.
+    /// Returns a figure for each kind and mode.
     pub fn figures(&self) -> Vec<Figure> {
         let params: BTreeMap<String, u64> =
             [("entries".to_owned(), self.entries as u64), ("bytes".to_owned(), self.bytes as u64)]
@@ -107,7 +107,7 @@ impl LookUps {
     }
 }
 
-/// Adds the model's choices for teams of `pes` where the wisdom has none.
+/// Adds the model's choices for teams of `pes` that wisdom lacks.
 fn fill(wisdom: &mut Wisdom, pes: u32) {
     let (algorithms, cores) = (Algorithms::here(), Algorithms::here().cores());
     let model = Selector::new(algorithms, Measured::Nothing);
@@ -123,7 +123,6 @@ fn fill(wisdom: &mut Wisdom, pes: u32) {
     }
 }
 
-/// The queries of each kind.
 fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()] {
     let known: Vec<Query> =
         wisdom.entries().map(|entry| entry.query).filter(|query| query.pes == pes).collect();
@@ -153,10 +152,10 @@ fn queries(wisdom: &Wisdom, table: &Table, pes: u32) -> [Vec<Query>; KINDS.len()
     })
 }
 
-/// Nanoseconds of a look-up, for each block of each kind and mode.
+/// Nanoseconds per look-up, for each block of each kind and mode.
 type Samples = [[Vec<f64>; MODES.len()]; KINDS.len()];
 
-/// Measures blocks of each kind and mode, in turn until the time is over.
+/// Measures blocks of each kind and mode in turn, until the time is over.
 fn sample(
     table: &Table,
     kinds: &[Vec<Query>; KINDS.len()],
@@ -186,7 +185,7 @@ fn sample(
     }
 }
 
-/// Times a block of look-ups, from the query `next` on.
+/// Times a block of look-ups, beginning with the query `next`.
 #[inline(never)]
 fn block_ns<'q, T: 'q, const IS_ALONE: bool>(
     queries: &'q [Query],
@@ -202,7 +201,8 @@ fn block_ns<'q, T: 'q, const IS_ALONE: bool>(
     begun.elapsed().as_secs_f64() * 1e9 / BLOCK as f64
 }
 
-/// A size at random: all powers of two are as likely, and whatever is between two of them.
+/// Returns a random size: all intervals between two powers of two are equally likely, and so are
+/// the sizes within one.
 fn size(draws: &mut Draws, powers: (u32, u32)) -> u64 {
     let power = draws.below(u64::from(powers.1 - powers.0)) + u64::from(powers.0);
     (1 << power) + draws.below(1 << power.min(31))

@@ -4,9 +4,9 @@
 //! 2. [`online`]: choices refined while a program runs;
 //! 3. [`overlap`]: computation during a nonblocking broadcast;
 //! 4. [`look_up`]: look-ups of choices in compiled wisdom;
-//! 5. [`region`]: parallel regions and barriers of threads, beside those of other libraries;
+//! 5. [`region`]: parallel regions and barriers of threads, next to those of other libraries;
 //! 6. [`sharing`]: jobs on cores that others use too, and the processor time of waits;
-//! 7. [`critical_sections`]: locks and delegation, beside locks of other libraries;
+//! 7. [`critical_sections`]: locks and delegation, next to locks of other libraries;
 //! 8. [`interrupts`]: ways to make another thread do something.
 
 pub mod counting;

@@ -1,10 +1,10 @@
 //! The gain and the cost of refining choices while a program runs.
 //!
 //! Each kind of call starts with the slowest choice by the tuner's model, given as wisdom. One
-//! launch keeps it, one refines it, and one is forced to use the choice that the second found. The
-//! time of the second over that of the third is the cost of refinement, including look-ups and
-//! later tries. The refining launch reports after how many calls, and how long, its last choice was
-//! made.
+//! launch keeps it, one refines it, and one is forced to use the choice that the second one found.
+//! The time of the second relative to the third is the cost of refinement, including look-ups and
+//! later tries. The refining launch reports the number of calls and the time before its last
+//! choice.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -23,9 +23,8 @@ use crate::{
 
 /// The share of the time in calls that refinement may cost.
 pub const SHARE: f64 = 0.05;
-/// The calls of a block, as far as a tenth of the time allows.
+/// The number of calls in a block, as far as a tenth of the time allows.
 const BLOCK: u32 = 64;
-/// The default kinds of calls.
 const KINDS: [(Collective, usize); 3] = [
     (Collective::AllReduce, 8),
     (Collective::Broadcast, 8 << 10),
@@ -68,7 +67,7 @@ pub struct Refining {
 /// set. Returns the kinds that were measured by then.
 ///
 /// # Errors
-/// When a job fails, or wisdom cannot be written.
+/// If a job fails, or wisdom cannot be written.
 pub fn measure(
     pes: u32,
     sizes_bytes: &[usize],
@@ -118,12 +117,12 @@ pub fn measure(
 }
 
 impl Refining {
-    /// The cost of refinement, as a share of the time with the last choice forced.
+    /// Returns the cost of refinement, as a share of the time with the last choice forced.
     pub fn cost(&self) -> f64 {
         self.refined.calls.median / self.forced.calls.median - 1.0
     }
 
-    /// A figure for each launch.
+    /// Returns a figure for each launch.
     pub fn figures(&self) -> [Figure; 3] {
         let Self { collective, bytes, pes, bad, kept, refined, found, forced } = self;
         let launches =
@@ -139,7 +138,7 @@ impl Refining {
     }
 }
 
-/// The slowest candidate by the model.
+/// Returns the slowest candidate by the model.
 fn worst(collective: Collective, pes: u32, bytes: usize) -> Result<Candidate> {
     let (algorithms, query) =
         (Algorithms::here(), sums(collective, SyncModes::MINE, pes, bytes, false));
@@ -150,7 +149,6 @@ fn worst(collective: Collective, pes: u32, bytes: usize) -> Result<Candidate> {
         .with_context(|| format!("nothing serves {collective} of {bytes} bytes"))
 }
 
-/// Wisdom with one entry.
 fn wisdom(collective: Collective, pes: u32, bytes: usize, choice: &Candidate) -> Wisdom {
     let mut wisdom = Wisdom::new(Algorithms::here().identity().clone());
     let query = sums(collective, SyncModes::MINE, pes, bytes, false);
@@ -191,7 +189,7 @@ fn member(
         calls += u64::from(block_calls);
         let is_over = begun.elapsed() >= budget || stop.load(Relaxed);
         let next = if is_over { 0 } else { fitting(block_time / block_calls, budget) };
-        // A scatter, since that is not one of the measured collectives.
+        // A scatter, because it is not one of the measured collectives.
         block_calls = world.scatter(&vec![next; world.size() as usize], Rank(0))?;
         if block_calls == 0 {
             break;
@@ -201,7 +199,7 @@ fn member(
     Ok(Run { calls, choice, after_calls, after })
 }
 
-/// The calls of a block if one takes so long.
+/// Returns the number of calls in a block if one takes `call`.
 fn fitting(call: Duration, budget: Duration) -> u32 {
     let fitting = (budget / 10).as_nanos() / call.as_nanos().max(1);
     u32::try_from(fitting).map_or(BLOCK, |fitting| fitting.clamp(1, BLOCK))

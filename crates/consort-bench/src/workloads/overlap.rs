@@ -31,15 +31,15 @@ const LATE: f64 = 10.0;
 const SLICE_NS: f64 = 20_000.0;
 
 const ROOT: Rank = Rank(0);
-/// The length of a blocking broadcast is taken as the median of this many last ones, since cores
-/// move apart and together during the measurement.
+/// The length of a blocking broadcast is the median of this many last ones, because cores move
+/// apart and together during the measurement.
 const RECENT: usize = 15;
 
 /// One sample of each kind, in nanoseconds on the slowest PE.
 struct Sample {
     /// A blocking broadcast.
     alone_ns: f64,
-    /// The median of the last blocking ones, which is the computing time.
+    /// The median of the last blocking broadcasts, which is the computing time.
     typical_ns: f64,
     /// A broadcast with a late root, with computation.
     late_ns: f64,
@@ -68,7 +68,7 @@ pub struct Overlap {
 /// Measures each size, until `stop` is set. Returns the sizes that were begun by then.
 ///
 /// # Errors
-/// When a job fails.
+/// If a job fails.
 pub fn measure(
     pes: u32,
     sizes_bytes: &[usize],
@@ -99,7 +99,7 @@ pub fn measure(
 }
 
 impl Overlap {
-    /// A figure for each kind.
+    /// Returns a figure for each kind.
     pub fn figures(&self) -> [Figure; 3] {
         let kinds = [("blocking", self.alone), ("late root", self.late), ("busy", self.busy)];
         kinds.map(|(kind, times)| {
@@ -113,7 +113,7 @@ impl Overlap {
     }
 }
 
-/// Computes for a time, and calls the library from time to time, which takes additional time.
+/// Computes for `ns`, and occasionally calls the library, which takes additional time.
 fn compute(world: Team<'_>, ns: f64) -> Result<()> {
     let mut left = Duration::from_secs_f64(ns / 1e9);
     while !left.is_zero() {
@@ -128,8 +128,8 @@ fn compute(world: Team<'_>, ns: f64) -> Result<()> {
     Ok(())
 }
 
-/// The time of a call on `data` that all PEs begin together, on the slowest PE. The data is in the
-/// caches where a blocking broadcast leaves it.
+/// Returns the time of a call on `data` that all PEs begin together, on the slowest PE. The data is
+/// in the caches where a blocking broadcast leaves it.
 fn timed(
     world: Team<'_>,
     data: &mut [f64],

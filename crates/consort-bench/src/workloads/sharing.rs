@@ -1,9 +1,9 @@
 //! A job on cores that others use too, and the processor time of long waits.
 //!
-//! Each PE computes for some time and calls a barrier, again and again: alone, beside a second job
-//! that does the same, and beside a thread that never waits. Threads of the standard library do the
-//! same with its barrier, in turn. Whoever takes much longer than these takes more of the cores
-//! than its share, or gives away what is its own.
+//! Each PE repeatedly computes for some time and calls a barrier: alone, next to a second job that
+//! does the same, and next to a thread that never waits. Threads with the standard library's
+//! barrier do the same, in turn. A library that takes much longer than these uses more than its
+//! share of the cores, or gives away its own share.
 
 use std::{
     future::Future,
@@ -29,19 +29,19 @@ use crate::{
     units::{counted, time},
 };
 
-/// What a PE computes between two barriers.
+/// The computing time between two barriers.
 const WORK: [Duration; 3] =
     [Duration::from_micros(10), Duration::from_micros(100), Duration::from_millis(1)];
-/// The most time that a job computes for, and the least.
+/// The longest and the shortest computing time of a job.
 const JOB: [Duration; 2] = [Duration::from_millis(40), Duration::from_millis(4)];
-/// The longest wait, and the shortest.
+/// The longest and the shortest wait.
 const WAIT: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(50)];
-/// The steps of the computation that is timed.
+/// The number of steps in the timed computation.
 const STEPS: u128 = 3_000_000;
-/// The least number of jobs of each kind, as long as there is time.
+/// The smallest number of jobs of each kind, if there is time.
 const FEWEST: u32 = 3;
 
-/// Who else wants the cores.
+/// The other work on the cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Company {
     Nobody,
@@ -65,7 +65,7 @@ impl Company {
 struct Rounds {
     work: Duration,
     company: Company,
-    /// Nanoseconds of a round, with this library and with the standard one, and their ratio.
+    /// The nanoseconds per round with this library and with the standard one, and their ratio.
     ours: Summary,
     std: Summary,
     ratio: f64,
@@ -75,16 +75,15 @@ struct Rounds {
 pub struct Sharing {
     pes: u32,
     rounds: Vec<Rounds>,
-    /// The length of a wait.
     wait: Duration,
-    /// For each kind of wait: nanoseconds of processor time of all threads.
+    /// For each kind of wait, the processor time of all threads in nanoseconds.
     waits: Vec<(&'static str, f64)>,
 }
 
-/// Measures jobs of `pes`, until `stop` is set.
+/// Measures jobs of `pes` PEs, until `stop` is set.
 ///
 /// # Errors
-/// When a job cannot be launched, or the system does not tell the time of threads.
+/// If a job cannot be launched, or the system does not report the time of threads.
 pub fn measure(pes: u32, budget: Duration, stop: &AtomicBool) -> Result<Sharing> {
     let begun = Instant::now();
     let taken = calibrate();
@@ -100,7 +99,7 @@ pub fn measure(pes: u32, budget: Duration, stop: &AtomicBool) -> Result<Sharing>
     let (cells_begun, mut rounds) = (Instant::now(), Vec::new());
     for work in WORK {
         let steps = u64::try_from(STEPS * work.as_nanos() / taken.as_nanos().max(1))?;
-        // Of two libraries, and in company jobs take longer.
+        // There are two libraries, and jobs in company take longer.
         let job = (each / (8 * FEWEST)).clamp(JOB[1], JOB[0]);
         let count = u32::try_from((job.as_nanos() / work.as_nanos()).max(1))?;
         let job = Job { pes, count, steps };
@@ -121,14 +120,13 @@ pub fn measure(pes: u32, budget: Duration, stop: &AtomicBool) -> Result<Sharing>
     Ok(Sharing { pes, rounds, wait, waits })
 }
 
-/// The time of a computation of [`STEPS`].
+/// Returns the time of a computation of [`STEPS`].
 fn calibrate() -> Duration {
     let begun = Instant::now();
     (0..STEPS / 1000).for_each(|_| compute(1000));
     begun.elapsed()
 }
 
-/// Computes in so many steps.
 #[inline(never)]
 fn compute(steps: u64) {
     let mut value = 1_u64;
@@ -137,7 +135,6 @@ fn compute(steps: u64) {
     }
 }
 
-/// A job of rounds.
 #[derive(Clone, Copy)]
 struct Job {
     pes: u32,
@@ -146,7 +143,7 @@ struct Job {
 }
 
 impl Job {
-    /// Nanoseconds of a round, with this library.
+    /// Returns the nanoseconds per round with this library.
     fn ours(self) -> Result<f64> {
         let begun = Instant::now();
         Pes::threads(self.pes).run(|pe| {
@@ -159,7 +156,7 @@ impl Job {
         Ok(self.round_ns(begun))
     }
 
-    /// The same with the standard library.
+    /// Returns the same with the standard library.
     fn std(self) -> Result<f64> {
         let begun = Instant::now();
         let barrier = Barrier::new(self.pes as usize);
@@ -181,7 +178,7 @@ impl Job {
     }
 }
 
-/// Runs a job in company; of two jobs, the mean.
+/// Runs a job in company. For two jobs, returns the mean.
 fn beside(company: Company, job: impl Fn() -> Result<f64> + Sync) -> Result<f64> {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| match company {
@@ -206,7 +203,7 @@ fn beside(company: Company, job: impl Fn() -> Result<f64> + Sync) -> Result<f64>
 
 type Wait = fn(Team<'_>, &Symmetric<'_, u64>) -> consort::Result<()>;
 
-/// The waits of PE 0 for PE 1, which comes late.
+/// The waits of PE 0 for PE 1, which arrives late.
 const WAITS: [(&str, Wait); 3] = [
     ("Team::barrier", |world, _| world.barrier()),
     ("Symmetric::wait_until", |world, word| {
@@ -220,7 +217,7 @@ const WAITS: [(&str, Wait); 3] = [
     ("an awaited request", |world, _| block_on(world.start_barrier()?)),
 ];
 
-/// The processor time of all threads during a wait of this length.
+/// Returns the processor time of all threads during a wait of this length.
 fn wait_ns(wait: Wait, length: Duration) -> Result<f64> {
     let spent = Pes::threads(2).run(|pe| {
         let world = pe.world();
@@ -237,7 +234,6 @@ fn wait_ns(wait: Wait, length: Duration) -> Result<f64> {
     spent[0].1.context("the system does not tell the processor time of threads")
 }
 
-/// Wakes a thread.
 struct Unparks(Thread);
 
 impl Wake for Unparks {
@@ -246,7 +242,6 @@ impl Wake for Unparks {
     }
 }
 
-/// The smallest of executors.
 fn block_on<F: Future>(future: F) -> F::Output {
     let (waker, mut future) = (Waker::from(Arc::new(Unparks(thread::current()))), pin!(future));
     loop {
@@ -258,7 +253,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 impl Sharing {
-    /// A figure for each library and company, and for each wait.
+    /// Returns a figure for each library and company, and for each wait.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         let of = |rounds: &Rounds| {

@@ -1,7 +1,7 @@
 //! An installed MPI library: the paths of its parts, and the options of its launcher.
 //!
-//! Libraries in Python packages have their own environments, which need not be activated: the
-//! variables that an activation would set are set here, for the commands alone.
+//! Libraries in Python packages have environments that need not be activated: the variables that
+//! activation would set are set here, only for the commands.
 
 use std::{
     env,
@@ -26,7 +26,7 @@ pub(super) struct Mpi {
 
 impl Mpi {
     /// # Errors
-    /// When it does not exist, does not start, or has no compiler.
+    /// If it does not exist, does not start, or has no compiler.
     pub(super) fn find(mpirun: &Path, stop: &AtomicBool) -> Result<Mpi> {
         let found = find_program(mpirun).with_context(|| {
             format!(
@@ -51,7 +51,7 @@ impl Mpi {
     /// Compiles a source.
     ///
     /// # Errors
-    /// When the compiler fails, with its message.
+    /// If the compiler fails, with its message.
     pub(super) fn compile(&self, source: &str, stop: &AtomicBool) -> Result<Compiled> {
         let mut compile = command(&self.mpicc, &self.mpirun);
         compile.arg("-O2");
@@ -63,10 +63,10 @@ impl Mpi {
         Compiled::new(&mut compile, source, stop)
     }
 
-    /// Runs so many processes of a program, each bound to a core or not, and returns the output.
+    /// Runs `pes` processes of a program, each bound to a core or not, and returns the output.
     ///
     /// # Errors
-    /// When it fails, with its message, or is killed past the limit or by `stop`.
+    /// If it fails (with its message), or is killed after the limit or by `stop`.
     pub(super) fn run(
         &self,
         program: &Compiled,
@@ -79,8 +79,8 @@ impl Mpi {
         output(run.arg(&program.path).args(arguments), limit, stop)
     }
 
-    /// The command that starts so many processes of the program that its further arguments name,
-    /// bound to cores or not.
+    /// Returns the command that starts `processes` processes of the program named by its further
+    /// arguments, bound to cores or not.
     pub(super) fn launcher(&self, processes: u32, bound: bool) -> Command {
         let mut run = command(&self.mpirun, &self.mpirun);
         run.args(here(self.launcher, bound)).arg("-n").arg(processes.to_string());
@@ -88,13 +88,14 @@ impl Mpi {
     }
 }
 
-/// A launcher's options for processes on whatever hosts it takes by itself, bound to cores or not.
+/// Returns a launcher's options for processes on the hosts that it selects itself, bound to cores
+/// or not.
 fn here(launcher: Launcher, bound: bool) -> Vec<&'static str> {
     let cores = if bound { "core" } else { "none" };
     match launcher {
-        // It refuses to run as root, or with more processes than cores, without these options.
-        // It decides whether processes share cores by the cores of the machine, not by those
-        // that it may use.
+        // Without these options, it refuses to run as root or with more processes than cores. It
+        // decides whether processes share cores by the cores of the machine, not by those that it
+        // may use.
         Launcher::OpenMpi => {
             let mut arguments = vec!["--allow-run-as-root", "--oversubscribe", "--bind-to", cores];
             if !bound {
@@ -107,24 +108,24 @@ fn here(launcher: Launcher, bound: bool) -> Vec<&'static str> {
     }
 }
 
-/// A command of an MPI, which finds its own parts before those of other MPIs in `PATH`. Intel's
-/// `mpirun` is a script that looks for them there, unless it was activated.
+/// Returns a command of an MPI, which finds its own parts before those of other MPIs in `PATH`.
+/// Intel's `mpirun` is a script that looks for them there, unless it was activated.
 fn command(program: &Path, mpirun: &Path) -> Command {
     let folder = mpirun.parent().map(Path::to_owned);
     let path = env::var_os("PATH").unwrap_or_default();
     let mut command = Command::new(program);
-    // A folder whose name has a colon cannot be in PATH.
+    // A folder with a colon in its name cannot be in PATH.
     if let Ok(path) = env::join_paths(folder.into_iter().chain(env::split_paths(&path))) {
         command.env("PATH", path);
     }
-    // Open MPI does not start without a home directory, and services and containers may have none.
+    // Open MPI does not start without a home directory, which services and containers may lack.
     if env::var_os("HOME").is_none() {
         command.env("HOME", env::temp_dir());
     }
     command
 }
 
-/// The `mpicc` in the folder of `mpirun`, or in that of the target of its link, or else in `PATH`.
+/// Returns the `mpicc` in the folder of `mpirun` or of its link's target, or else in `PATH`.
 fn compiler(mpirun: &Path) -> Option<PathBuf> {
     let linked = mpirun.canonicalize().ok();
     let beside = [Some(mpirun), linked.as_deref()];

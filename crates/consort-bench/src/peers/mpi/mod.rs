@@ -2,7 +2,7 @@
 //!
 //! 1. `installation`: an installed MPI, which compiles and starts programs;
 //! 2. `program`: the C program, and its output;
-//! 3. `rows`: the rows of all named libraries, or the reasons why there are none.
+//! 3. `rows`: the rows of all named libraries, or the reasons why they are missing.
 
 mod installation;
 mod program;
@@ -14,11 +14,11 @@ use anyhow::Context;
 
 pub use rows::rows;
 
-/// The command by which the mpirun in `PATH` starts so many processes of a program, which is then
-/// to be added with its arguments.
+/// Returns the command with which the mpirun in `PATH` starts `processes` processes of a program.
+/// The caller appends the program and its arguments.
 ///
 /// # Errors
-/// When there is none, or it does not start.
+/// If there is no mpirun, or it does not start.
 pub fn launcher(processes: u32, stop: &AtomicBool) -> anyhow::Result<Command> {
     let found = installation::Mpi::find(Path::new("mpirun"), stop);
     let found = found.context("--fabric mpi starts them by the mpirun in PATH")?;

@@ -1,28 +1,28 @@
-/* Times one collective, or messages between ranks 0 and 1, of whatever MPI compiles this.
+/* Times one collective, or messages between ranks 0 and 1, of the MPI that compiles this.
  *
  *     mpi_bench WORK BUDGET_SECONDS LIMIT_SECONDS BYTES...
  *
- * WORK is a name of the table below. BYTES is a message or a block, which is, of
+ * WORK is a name in the table below. BYTES is the size of a message or a block:
  *
  *     broadcast, reduce, all_reduce, scan    the whole buffer of a rank
- *     all_gather, gather                     what each rank contributes
- *     scatter, reduce_scatter                what each rank ends up with
+ *     all_gather, gather                     the contribution of a rank
+ *     scatter, reduce_scatter                the result of a rank
  *     exchange                               what each rank sends to each rank, itself included
  *
- * and of vector variants the same, all pieces being as long, so that buffers with a part for each
- * rank have as many times BYTES. What is reduced is the sum of doubles.
+ * For vector variants it is the same, with pieces of equal length, so buffers with a part for each
+ * rank have BYTES times the number of ranks. Reductions sum doubles.
  *
- * A call is a round trip of a message, or some messages to rank 1, each to a place of its own, and
- * an empty one back, so that rank 0 knows that all have arrived, as after a quiet.
+ * A call is a round trip of a message, or some messages to rank 1, each to its own place, and an
+ * empty one back, so that rank 0 knows that all have arrived, as after a quiet.
  *
- * Calls are made in a row, in blocks of about 2 ms, from root 0, on one buffer that is reused.
- * A sample is the maximum over the ranks of their local time for a block, divided by its calls.
- * Rank 0 prints, after "library" and the library's version,
+ * Calls are made in a row, in blocks of about 2 ms, from root 0, on one buffer that is reused. A
+ * sample is the maximum over the ranks of their local time for a block, divided by its calls. Rank
+ * 0 prints, after "library" and the library's version,
  *
  *     figure BYTES SAMPLE_NS SAMPLE_NS ...
  *
- * for each size, which gets about the budget. Past the limit, which is for all sizes together,
- * a rank ends itself, and mpirun the others.
+ * for each size, which gets about the budget. After the limit, which is for all sizes together, a
+ * rank ends itself, and mpirun ends the others.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ static void scan(void)
     MPI_Scan(buffer, target, bytes / 8, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* A piece for each rank. */
+/* One piece per rank. */
 static int *counts, *places;
 
 static void scatter_vector(void)
@@ -126,9 +126,9 @@ static void messages(void);
 static const struct work {
     const char *name;
     void (*call)(void);
-    /* Whether the buffer and the target have a block for each rank, on some rank at least. */
+    /* Whether the buffer and the target have a block for each rank, at least on some rank. */
     int parts_in_buffer, parts_in_target;
-    /* The messages of a call in one direction; 0 of a collective. */
+    /* The number of messages of a call in one direction; 0 for a collective. */
     int messages;
 } works[] = {
     {"barrier", barrier, 0, 0, 0},
@@ -150,7 +150,7 @@ static const struct work {
     {"put-bandwidth", messages, 0, 0, 16},
 };
 
-/* Chosen once: comparing names takes as long as a call may. */
+/* Looked up once: comparing names takes as long as a call may. */
 static const struct work *work;
 
 static void messages(void)
@@ -181,7 +181,7 @@ static const struct work *named(const char *name)
     return NULL;
 }
 
-/* Some libraries want memory even for nothing, and pages that were never written are all the
+/* Some libraries need memory even for empty data, and pages that were never written are all the
  * same one. */
 static void *filled(size_t length)
 {
@@ -191,7 +191,7 @@ static void *filled(size_t length)
     return memory;
 }
 
-/* The seconds that the slowest rank took over so many calls; the same on every rank. */
+/* Returns the seconds that the slowest rank took over `calls` calls; the same on every rank. */
 static double block(int calls)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -203,7 +203,8 @@ static double block(int calls)
     return slowest;
 }
 
-/* The same of the fastest of some tries, since one may be interrupted, if it seems to be long. */
+/* Returns the same; if that is long, the fastest of several tries, because one may be
+ * interrupted. */
 static double tried(int calls)
 {
     double fastest = block(calls);
@@ -240,7 +241,7 @@ static void figure(double budget_seconds)
 
 int main(int argc, char **argv)
 {
-    /* Before MPI begins: what is printed before it aborts may be lost. */
+    /* Before MPI begins: output that precedes an abort may be lost. */
     if (argc < 5) {
         fprintf(stderr, "%s: too few arguments\n", argv[0]);
         return 2;

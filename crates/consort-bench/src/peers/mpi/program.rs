@@ -1,7 +1,7 @@
 //! MPI libraries as peers: a C program, compiled and launched by any MPI that is named.
 //!
-//! The program is part of this library. It is compiled with the `mpicc` beside the named `mpirun`,
-//! and started with one process for each PE, bound to cores if they fit. It prints the times of its
+//! The program is part of this library. It is compiled with the `mpicc` next to the named `mpirun`,
+//! and started with one process per PE, bound to cores if they fit. It prints the times of its
 //! blocks of calls; its head defines a sample.
 //!
 //! The processes inherit the affinity mask of the calling thread, so do not call this from a pinned
@@ -16,7 +16,7 @@ use super::installation::Mpi;
 use crate::peers::{commands::Compiled, printed::Printed};
 
 const PROGRAM: &str = include_str!("mpi_bench.c");
-/// What the program times, by the names in its table.
+/// The kinds of work that the program times, by the names in its table.
 const WORK: [&str; 17] = [
     "barrier",
     "broadcast",
@@ -36,14 +36,15 @@ const WORK: [&str; 17] = [
     "put-rate",
     "put-bandwidth",
 ];
-/// Those of them that sum doubles.
+/// The kinds of work that sum doubles.
 const SUMS: [&str; 4] = ["reduce", "all_reduce", "reduce_scatter", "scan"];
-/// Measuring time for each size in a launch, in seconds: several launches have more to say than a
-/// long one.
+/// Measuring time for each size in a launch, in seconds: several launches are worth more than one
+/// long launch.
 const BUDGET_SECONDS: f64 = 0.06;
-/// The seconds, once and for each size, after which the program counts as hanging and ends itself.
+/// The seconds, once and for each size, after which the program is considered hanging and ends
+/// itself.
 const LIMIT_SECONDS: usize = 30;
-/// What its launcher is granted above that.
+/// The additional time for its launcher.
 const LAUNCHING: Duration = Duration::from_secs(30);
 
 /// The program for one kind of work, compiled by an MPI.
@@ -57,13 +58,13 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Compiles the program for `work`, one of its own, with the MPI of this `mpirun` (a path, or a
-    /// name to find in `PATH`), for `pes` processes, which are on one machine or anywhere. `stop`
-    /// ends that.
+    /// Compiles the program for `work`, one of its own kinds, with the MPI of this `mpirun` (a
+    /// path, or a name to find in `PATH`), for `pes` processes on one machine or anywhere. `stop`
+    /// interrupts this.
     ///
     /// # Errors
-    /// When MPI cannot do it at one of these sizes, or does not exist or is not complete. The
-    /// message contains the remedy.
+    /// If MPI cannot do it at one of these sizes, does not exist, or is incomplete. The message
+    /// contains the remedy.
     pub(super) fn new(
         mpirun: &Path,
         work: &'static str,
@@ -88,10 +89,10 @@ impl Program {
         Ok(Self { mpi, program, work, pes, bound })
     }
 
-    /// Launches it: figures of these sizes. `stop` ends that.
+    /// Launches the program for figures of these sizes. `stop` interrupts this.
     ///
     /// # Errors
-    /// When it fails or hangs.
+    /// If it fails or hangs.
     pub(super) fn launch(&self, sizes: &[u64], stop: &AtomicBool) -> Result<Printed> {
         self.timed(sizes, BUDGET_SECONDS, stop)
     }
@@ -130,7 +131,8 @@ mod tests {
         assert_eq!(short(intel), "Intel(R) MPI Library 2021.18");
     }
 
-    /// Uses the MPI in `PATH`, if there is one that compiles. To test another, put it first there.
+    /// Uses the MPI in `PATH`, if there is one that compiles. To test another one, put it first
+    /// there.
     #[test]
     fn all_work_has_figures() {
         let (mpirun, never) = (Path::new("mpirun"), AtomicBool::new(false));
@@ -151,7 +153,7 @@ mod tests {
         }
     }
 
-    /// A call of both sides has as many messages.
+    /// A call has the same number of messages on both sides.
     #[test]
     fn the_program_has_as_many_messages_as_consort() {
         for pattern in Pattern::EVERY {

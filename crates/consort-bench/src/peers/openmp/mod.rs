@@ -1,7 +1,7 @@
-//! OpenMP as a peer, by the libraries of the C compilers that are there.
+//! OpenMP as a peer, by the libraries of the installed C compilers.
 //!
 //! 1. `program`: a program in C, compiled here, and its launches;
-//! 2. `rows`: the rows of collectives by it.
+//! 2. `rows`: the rows of collectives by that program.
 
 mod program;
 mod rows;

@@ -1,23 +1,22 @@
-/* Times blocks of parallel regions, barriers or reductions of whatever OpenMP compiles this.
+/* Times blocks of parallel regions, barriers or reductions of the OpenMP that compiles this.
  *
  *     openmp_bench WORK THREADS BYTES BLOCK_NS BLOCKS LIMIT_SECONDS
  *
- * WORK is a name of the table below. BYTES are those of doubles, of which a thread
+ * WORK is a name in the table below. BYTES is the size of the doubles that a thread
  *
- *     sum                   adds up so many in a region
- *     reduce, all_reduce    contributes a vector of so many in one region for all calls
+ *     sum                   adds up in a region
+ *     reduce, all_reduce    contributes as a vector, in one region for all calls
  *
- * and `parallel` and `barrier` use none. Without arguments it prints "library" and the compiler.
+ * `parallel` and `barrier` use none. Without arguments it prints "library" and the compiler.
  *
- * Regions, barriers and reductions are in a row, on data that is not rewritten. Their number in a
- * block is the one that fits: warming up finds it, as for the threads of the caller. The program
- * prints
+ * Regions, barriers and reductions are in a row, on data that is not rewritten. Warming up finds
+ * the number that fits into a block, as for the threads of the caller. The program prints
  *
  *     figure BYTES SAMPLE_NS SAMPLE_NS ...
  *
- * with the time of one in each block, by the clock of the thread that begins the regions, or of
- * the slowest thread of the others. There are BLOCKS samples, fewer where they take too long. Past
- * the limit it ends itself.
+ * with the time of one of them in each block: for regions by the clock of the thread that begins
+ * them, otherwise by that of the slowest thread. There are BLOCKS samples, or fewer if they take
+ * too long. After the limit it ends itself.
  */
 #include <omp.h>
 #include <stdio.h>
@@ -40,17 +39,17 @@
 #define PRAGMA(words) _Pragma(#words)
 
 static const double WARM_UP_NS = 50e3, RETRY_NS = 10e6, LONGEST_NS = 10e6;
-/* LINES doubles take two cache lines, against the adjacent-line prefetcher. */
+/* LINES doubles take two cache lines, because of the adjacent-line prefetcher. */
 enum { TRIES = 3, MOST_CALLS = 1000000, LINES = 16 };
 
 static int threads;
 static size_t doubles;
-/* A part for each thread, of so many doubles. */
+/* The number of doubles in each thread's part. */
 static size_t part;
 static double *data, *targets;
 
-/* The sums of three calls in turn, of one double and of vectors: what a thread that is a call ahead
- * clears is read by nobody any longer. */
+/* The sums of three calls in turn, of one double and of vectors: when a thread that is one call
+ * ahead clears a sum, no thread reads it any longer. */
 #define ON_OWN_LINES __attribute__((aligned(sizeof(double) * LINES)))
 static double ON_OWN_LINES one_a, ON_OWN_LINES one_b, ON_OWN_LINES one_c;
 static double *vector_a, *vector_b, *vector_c;
@@ -76,7 +75,7 @@ static double regions(long calls)
     for (long i = 0; i < calls; i++) {
 #pragma omp parallel num_threads(threads)
         {
-            /* Keeps the region, which has nothing to do. */
+            /* Keeps the region, which is empty. */
             __asm__ volatile("" ::: "memory");
         }
     }
@@ -112,8 +111,8 @@ static double barriers(long calls)
     return slowest_ns;
 }
 
-/* A call in a region. The loop has an iteration for each thread. Thread 0 clears the sum of the
- * next call, which all have read before the barrier that ended the last one. */
+/* A call in a region. The loop has one iteration per thread. Thread 0 clears the sum of the next
+ * call, which all have read before the barrier that ended the last one. */
 #define CALL(list, add, clear)                                                                     \
     PRAGMA(omp master)                                                                             \
     clear;                                                                                         \
@@ -163,7 +162,7 @@ static const double *vector_call(long call)
     }
 }
 
-/* The root reads the sum where it is; with `copies` every thread copies it to its target. */
+/* The root reads the sum in place; with `copies`, every thread copies it to its target. */
 static inline double reductions(long calls, int copies)
 {
     double slowest_ns = 0;
@@ -207,7 +206,7 @@ static const struct work {
     {"all_reduce", all_reduces},
 };
 
-/* The calls that fit into a block: makes calls until their time is known. */
+/* Returns the number of calls that fit into a block: makes calls until their time is known. */
 static long fitting(double (*block)(long calls), double block_ns)
 {
     long calls = 1;
@@ -218,7 +217,8 @@ static long fitting(double (*block)(long calls), double block_ns)
         fastest_ns = tries == 0 || ns < fastest_ns ? ns : fastest_ns;
         tries++;
         if (fastest_ns < WARM_UP_NS && calls < MOST_CALLS) {
-            /* The last call of a block comes to be each of the three sums, which is checked. */
+            /* The last call of a block becomes each of the three sums in turn; the sum is
+             * checked. */
             calls = 4 * calls + 1;
             tries = 0;
         } else if (tries == TRIES || fastest_ns >= RETRY_NS) {

@@ -1,9 +1,9 @@
 //! The C program that times OpenMP's regions, barriers and reductions, and its compilers.
 //!
 //! The program is part of this library. It is compiled once, and started for a few blocks at a
-//! time, so its threads, which spin between calls, are gone while others are timed. Where each
-//! thread has a core, they are bound to the cores of the caller's list. All else is as the
-//! compiler's library does it, or as its variables in the environment say.
+//! time, so its threads, which spin between calls, are gone while others are timed. If each thread
+//! has a core, they are bound to the cores in the caller's list. The compiler's library, or its
+//! environment variables, decide everything else.
 
 use std::{path::Path, process::Command, sync::atomic::AtomicBool, time::Duration};
 
@@ -16,11 +16,10 @@ use crate::peers::{
 };
 
 const SOURCE: &str = include_str!("openmp_bench.c");
-/// The options of the compiler.
 const OPTIONS: [&str; 2] = ["-O3", "-fopenmp"];
-/// What takes precedence over `OMP_WAIT_POLICY`.
+/// The variables that take precedence over `OMP_WAIT_POLICY`.
 const WAITING: [&str; 2] = ["GOMP_SPINCOUNT", "KMP_BLOCKTIME"];
-/// What a thread needs on its stack besides its part of a sum.
+/// The stack space of a thread besides its part of a sum.
 const STACK_BYTES: u64 = 2 << 20;
 
 /// An implementation of OpenMP.
@@ -33,10 +32,10 @@ pub enum Library {
 }
 
 impl Library {
-    /// All of them; the first that is there serves where one is enough.
+    /// All implementations; the first available one is used if one is enough.
     pub const EVERY: [Self; 2] = [Self::Gomp, Self::Omp];
 
-    /// The name of the library.
+    /// Returns the name of the library.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Gomp => "libgomp",
@@ -44,7 +43,7 @@ impl Library {
         }
     }
 
-    /// The compiler that it comes with.
+    /// Returns the compiler that it comes with.
     const fn compiler(self) -> &'static str {
         match self {
             Self::Gomp => "gcc",
@@ -52,7 +51,7 @@ impl Library {
         }
     }
 
-    /// The packages that bring it, on Debian.
+    /// Returns the Debian packages that contain it.
     const fn packages(self) -> &'static str {
         match self {
             Self::Gomp => "gcc",
@@ -71,13 +70,13 @@ pub struct OpenMp {
 /// A launch of the program.
 #[derive(Clone, Debug)]
 pub struct Launch<'l> {
-    /// A work of the program, which its head lists.
+    /// One of the kinds of work that the program's head lists.
     pub work: &'l str,
     /// The number of threads.
     pub pes: u32,
-    /// The processors to which they are bound, if they are.
+    /// The processors to which the threads are bound, if they are bound.
     pub cpus: Option<&'l [CpuId]>,
-    /// `OMP_WAIT_POLICY`; `None` for the library's default, or what the environment says.
+    /// `OMP_WAIT_POLICY`; `None` for the library's default, or the value in the environment.
     pub waiting: Option<&'l str>,
     /// The size of the work.
     pub bytes: u64,
@@ -92,10 +91,10 @@ pub struct Launch<'l> {
 }
 
 impl OpenMp {
-    /// Compiles the program for this library; `stop` ends that.
+    /// Compiles the program for this library; `stop` interrupts this.
     ///
     /// # Errors
-    /// When there is no compiler, or it has no OpenMP.
+    /// If there is no compiler, or it has no OpenMP.
     pub fn compile(library: Library, stop: &AtomicBool) -> Result<Self> {
         let (name, packages) = (library.compiler(), library.packages());
         let advice = || format!("on Debian, {packages} would bring it");
@@ -109,35 +108,35 @@ impl OpenMp {
         Ok(Self { program, compiler })
     }
 
-    /// Compiles the program for the first library that is there; `stop` ends that.
+    /// Compiles the program for the first available library; `stop` interrupts this.
     ///
     /// # Errors
-    /// When there is none: what is the matter with the first.
+    /// If there is none: the error of the first library.
     pub fn compile_any(stop: &AtomicBool) -> Result<Self> {
         let [first, other] = Library::EVERY.map(|library| move || Self::compile(library, stop));
         first().or_else(|why| other().map_err(|_| why))
     }
 
-    /// The name and the version of the compiler.
+    /// Returns the name and the version of the compiler.
     pub fn compiler(&self) -> &str {
         &self.compiler
     }
 
-    /// The same with its options.
+    /// Returns the compiler with its options.
     pub fn compilation(&self) -> String {
         format!("{}, {}", self.compiler, OPTIONS.join(" "))
     }
 
-    /// The times of one call, region or barrier in nanoseconds, in each block of a launch: at least
-    /// one.
+    /// Returns the times of one call, region or barrier in nanoseconds, in each block of a launch:
+    /// at least one.
     ///
     /// # Errors
-    /// When the program fails, with its message, or is killed.
+    /// If the program fails (with its message) or is killed.
     pub fn samples_ns(&self, launch: &Launch<'_>) -> Result<Vec<f64>> {
         let Launch { work, pes, cpus, waiting, bytes, block, blocks, limit, stop } = *launch;
         let mut command = Command::new(&self.program.path);
         command.args([work, &pes.to_string(), &bytes.to_string(), &block.as_nanos().to_string()]);
-        // Should this process end before it can kill the program, that ends itself.
+        // If this process ends before it can kill the program, the program ends itself.
         command.args([blocks.to_string(), (limit.as_secs() + 1).to_string()]);
         match cpus {
             Some(cpus) => {

@@ -1,9 +1,9 @@
 //! The rows of collectives by OpenMP: each library, waiting actively and passively.
 //!
-//! OpenMP has a barrier, and sums by `reduction(+ : ...)` of a loop that has an iteration for each
-//! thread. The sum is one array for all threads. A reduction's root reads it there; of an
-//! all-reduction every thread copies it to an array of its own. A launch has a few blocks of calls
-//! in a row, as long as those of Consort, and threads of its own, on the cores of Consort's PEs.
+//! OpenMP has a barrier, and sums by `reduction(+ : ...)` of a loop with one iteration per thread.
+//! The sum is one array for all threads. In a reduction the root reads it there; in an
+//! all-reduction every thread copies it to its own array. A launch has a few blocks of calls in a
+//! row, as long as those of Consort, with its own threads on the cores of Consort's PEs.
 
 use std::{rc::Rc, sync::atomic::AtomicBool, time::Duration};
 
@@ -22,18 +22,18 @@ use crate::{
 
 /// The values of `OMP_WAIT_POLICY`.
 const WAITING: [&str; 2] = ["active", "passive"];
-/// The most blocks of a launch: together with their warm-up they take less than 10 ms.
+/// The largest number of blocks in a launch: with their warm-up they take less than 10 ms.
 const BLOCKS: u32 = 5;
-/// A launch that takes longer hangs.
+/// A launch that takes longer is considered hanging.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// Whether OpenMP has something in the place of this collective.
+/// Returns whether OpenMP has an equivalent of this collective.
 pub const fn serves(what: Collective) -> bool {
     matches!(what, Collective::Barrier | Collective::Reduce | Collective::AllReduce)
 }
 
-/// The rows of a library, one for each way to wait and each size; a barrier has no size. A library
-/// that is not there has one row, which says why. `stop` ends the compiler.
+/// Returns the rows of a library, one for each way to wait and each size; a barrier has no size. A
+/// missing library has one row with the reason. `stop` interrupts the compiler.
 pub fn rows(
     library: Library,
     what: Collective,

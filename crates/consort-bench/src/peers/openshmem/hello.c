@@ -1,4 +1,4 @@
-/* Starts and ends: what a launch takes. */
+/* Starts and ends, to time a launch. */
 #include <shmem.h>
 
 int main(void)

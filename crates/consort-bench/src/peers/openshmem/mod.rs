@@ -1,10 +1,10 @@
-//! OpenSHMEM: this project's library, beside the one whose `oshcc` and `oshrun` are in `PATH`.
+//! OpenSHMEM: this project's library, next to the one whose `oshcc` and `oshrun` are in `PATH`.
 //!
-//! One program in C is compiled by both, and launched by both in turn. It prints the times of
-//! routines and of loads and stores in the peer's memory; its head defines them. Another one, which
-//! does nothing, is launched with 8 PEs. A launch is of the class of transfers that it finds at its
-//! beginning and at its end, and only launches of one class are compared. A library whose programs
-//! fail has a reason beside what they have printed before.
+//! Both compile one C program, and both launch it in turn. It prints the times of routines, and of
+//! loads and stores in the peer's memory; its head defines them. Another program, which does
+//! nothing, is launched with 8 PEs. A launch has the class of the transfers at its beginning and
+//! its end, and only launches of one class are compared. If a library's programs fail, the reason
+//! is shown next to what they printed before.
 
 use std::{
     collections::BTreeMap,
@@ -28,31 +28,30 @@ use crate::{
 
 const PROGRAM: &str = include_str!("openshmem_bench.c");
 const HELLO: &str = include_str!("hello.c");
-/// PEs of a launch that does nothing.
+/// The number of PEs of a launch that does nothing.
 const HELLO_PES: u32 = 8;
-/// How long a launch may take.
 const LIMIT: Duration = Duration::from_secs(200);
 /// Seconds for each kind of work in a launch.
 const WORK_SECONDS: &str = "0.01";
-/// The work whose time is that of a transfer, at the beginning and at the end.
+/// The works whose times are those of a transfer, at the beginning and at the end.
 const TRANSFER: &str = "raw, one line";
 const TRANSFER_AGAIN: &str = "raw, one line, again";
 /// The last line that a program prints.
 const DONE: &str = "done";
 const STARTUP: &str = "launch of 8 PEs";
 
-/// What the programs of a launch have printed: the time of each kind of work.
+/// The output of a launch's programs: the time of each kind of work.
 struct Launch(BTreeMap<String, f64>);
 
 impl Launch {
-    /// The class of its transfers; `None` if it has changed meanwhile.
+    /// Returns the class of its transfers; `None` if it changed during the launch.
     fn class(&self) -> Option<TransferClass> {
         let class = |work: &str| self.0.get(work).map(|&ns| TransferClass::of(ns));
         class(TRANSFER).filter(|_| class(TRANSFER) == class(TRANSFER_AGAIN))
     }
 }
 
-/// A library: how it compiles and starts programs, and its programs.
+/// A library: the way to compile and start programs, and its programs.
 struct Library {
     name: String,
     launcher: PathBuf,
@@ -60,12 +59,12 @@ struct Library {
     program: Compiled,
     hello: Compiled,
     launches: Vec<Launch>,
-    /// How often its programs failed, and how the last one did.
+    /// The number of failures of its programs, and the reason of the last one.
     failed: (usize, String),
 }
 
 impl Library {
-    /// This project's, by its command.
+    /// Returns this project's library, by its command.
     fn own(consort: &Path, stop: &AtomicBool) -> Result<Self> {
         let compiler = || {
             let mut compiler = Command::new(consort);
@@ -75,7 +74,7 @@ impl Library {
         Self::new("Consort".to_owned(), consort, vec!["run"], compiler, stop)
     }
 
-    /// Another one, that of `PATH`.
+    /// Returns the other library, from `PATH`.
     fn other(stop: &AtomicBool) -> Result<Self> {
         let find = |name: &str| {
             let found = find_program(Path::new(name));
@@ -83,7 +82,7 @@ impl Library {
         };
         let (launcher, oshcc) = (find("oshrun")?, find("oshcc")?);
         let version = output(Command::new(&launcher).arg("--version"), PATIENCE, stop)?;
-        // As in `oshrun (OpenRTE) 4.1.4`.
+        // For example, `oshrun (OpenRTE) 4.1.4`.
         let version = version.lines().next().unwrap_or_default();
         let is_open_mpi = version.contains("Open MPI") || version.contains("OpenRTE");
         let number = version.split_whitespace().last().unwrap_or_default();
@@ -141,13 +140,13 @@ impl Library {
     ) -> Result<String> {
         let mut command = Command::new(&self.launcher);
         command.args(&self.options).args(["-n", &pes.to_string()]).arg(program).args(arguments);
-        // Open MPI does not start without a home directory, and containers may have none.
+        // Open MPI does not start without a home directory, which containers may lack.
         if env::var_os("HOME").is_none() {
             command.env("HOME", env::temp_dir());
         }
         let ended = ended(&mut command, LIMIT, stop)?;
         if let Some(why) = ended.failure {
-            // Its status, and the first line that it has printed of it.
+            // The status, and the first line of the message.
             let why = why.to_string();
             let why: Vec<&str> = why.lines().take(2).collect();
             self.failed = (self.failed.0 + 1, why.join(" "));
@@ -155,7 +154,8 @@ impl Library {
         Ok(ended.printed)
     }
 
-    /// The times of a kind of work, in the launches of a class; in all if transfers do not matter.
+    /// Returns the times of a kind of work, in the launches of a class; in all launches if
+    /// transfers do not matter.
     fn times(&self, work: &str, class: Option<TransferClass>) -> Option<Summary> {
         let is_of = |launch: &&Launch| work == STARTUP || launch.class() == class;
         let times = self.launches.iter().filter(is_of).filter_map(|launch| launch.0.get(work));
@@ -172,7 +172,7 @@ impl Library {
     }
 }
 
-/// The kinds of work that a program has printed, with their times.
+/// Returns the kinds of work that a program has printed, with their times.
 fn times(printed: &str) -> impl Iterator<Item = (String, f64)> {
     printed.lines().filter_map(|line| {
         let (ns, name) = line.strip_prefix("time ")?.split_once(' ')?;
@@ -184,15 +184,15 @@ fn times(printed: &str) -> impl Iterator<Item = (String, f64)> {
 pub struct OpenShmem {
     own: Library,
     other: Result<Library, String>,
-    /// The kinds of work, in the order of the program.
+    /// The kinds of work, in program order.
     works: Vec<String>,
 }
 
-/// Measures for about the budget, until `stop` is set, by the programs of this `consort` command;
-/// with the other library if there is to be a `peer`.
+/// Measures for about the budget, until `stop` is set, with the programs of this `consort` command,
+/// and with the other library if `peer` is set.
 ///
 /// # Errors
-/// When this project's programs do not compile or run.
+/// If this project's programs do not compile or run.
 pub fn measure(
     consort: &Path,
     peer: bool,
@@ -224,7 +224,7 @@ pub fn measure(
 }
 
 impl OpenShmem {
-    /// The classes of this project's launches; `None` alone if none is of a class.
+    /// Returns the classes of this project's launches; only `None` if no launch has a class.
     fn classes(&self) -> Vec<Option<TransferClass>> {
         let classes = [TransferClass::Near, TransferClass::Far].map(Some);
         let found: Vec<_> =
@@ -232,7 +232,7 @@ impl OpenShmem {
         if found.is_empty() { vec![None] } else { found }
     }
 
-    /// A figure for each kind of work, class and library.
+    /// Returns a figure for each kind of work, class and library.
     #[must_use]
     pub fn figures(&self) -> Vec<Figure> {
         let classes = self.classes();
@@ -259,7 +259,7 @@ impl OpenShmem {
         };
         let all =
             classes.iter().flat_map(|&class| self.works.iter().map(move |work| (work, class)));
-        // What has no class is there once.
+        // Work without a class appears once.
         all.filter(|&(work, class)| work != STARTUP || class == classes[0])
             .flat_map(of_work)
             .collect()

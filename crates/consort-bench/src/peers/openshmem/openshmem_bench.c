@@ -1,11 +1,11 @@
-/* Times routines of whatever OpenSHMEM compiles this, on 2 PEs.
+/* Times routines of the OpenSHMEM that compiles this, on 2 PEs.
  *
  *     openshmem_bench BUDGET_SECONDS
  *
  * PE 0 prints, for each kind of work, a line `time NS NAME`: the median of blocks of calls in a
- * row. The time of a block is that of the slower PE. In a ping-pong, whose time is that of one
- * way, PEs take turns. Raw ones are loads and stores of C11 in the peer's memory. At the end PE 0
- * prints `done`.
+ * row. The time of a block is that of the slower PE. In a ping-pong PEs take turns, and its time
+ * is one way. Raw kinds are C11 loads and stores in the peer's memory. At the end PE 0 prints
+ * `done`.
  */
 #include <sched.h>
 #include <shmem.h>
@@ -20,7 +20,7 @@
 
 enum { BLOCKS = 11, LONGEST = 131072, WORK_WORDS = LONGEST / 2 + 1 };
 
-/* What peers write and wait for, each in lines of its own. */
+/* The words that peers write and wait for, each on its own lines. */
 static struct place {
     _Alignas(128) char data[128];
     _Alignas(128) long flag;
@@ -36,7 +36,7 @@ static double pWrk[WORK_WORDS > SHMEM_REDUCE_MIN_WRKDATA_SIZE ? WORK_WORDS
 static double elapsed, *source, *target;
 static char sent[128];
 static int own, other;
-/* The bytes or the elements of a call. */
+/* The number of bytes or elements of a call. */
 static size_t length;
 /* The number of a ping-pong's round. */
 static long turn;
@@ -76,7 +76,7 @@ static void raw_lines_send(void)
 
 static void raw_receive(void)
 {
-    /* Where PEs share a core, the other one has to run. */
+    /* If PEs share a core, the other one has to run. */
     for (int looks = 1; atomic_load_explicit(&own_raw->flag, memory_order_acquire) < turn; looks++)
         if (looks % 4096 == 0)
             sched_yield();
@@ -200,7 +200,7 @@ static void rounds(const struct work *work, int calls)
         }
 }
 
-/* The seconds of the slower PE over so many calls, the same on both. */
+/* Returns the seconds of the slower PE over `calls` calls; the same on both. */
 static double block(const struct work *work, int calls)
 {
     shmem_barrier_all();

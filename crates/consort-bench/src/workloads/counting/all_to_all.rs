@@ -16,10 +16,9 @@ use consort::{Counter, Rank, Result, Signal, Symmetric, Team, Until};
 
 use super::program::Program;
 
-/// The state of one PE.
 pub(super) struct AllToAll<'p> {
     world: Team<'p>,
-    /// Two buffers, each with a message of each PE.
+    /// Two buffers, each with one message from each PE.
     inbox: Symmetric<'p, u64>,
     counters: [Counter<'p>; 2],
     flags: [Symmetric<'p, u64>; 2],
@@ -40,7 +39,7 @@ impl<'p> AllToAll<'p> {
         })
     }
 
-    /// One round with counting puts, flags, or a barrier.
+    /// Plays one round with counting puts, flags, or a barrier.
     fn exchange(&self, method: usize, turn: usize, at: usize, message: &[u64]) -> Result<()> {
         let (me, pes) = (self.world.rank(), self.world.size());
         let everyone = || (0..pes).map(|distance| Rank((me.0 + distance) % pes));

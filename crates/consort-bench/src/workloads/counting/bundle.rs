@@ -1,14 +1,14 @@
-//! A ball of up to 24 bytes passes between two PEs: by counting puts, and by loops written by hand
-//! that bundle the data with its count in one line.
+//! A ball of up to 24 bytes passes between two PEs: by counting puts, and by handwritten loops that
+//! bundle the data with its count in one line.
 //!
-//! Source: Dinan et al. (2014), section 2: nothing but the counted operation need be complete. So a
-//! message may carry data and count, and the receiver, or the sender in a fence, puts the data in
-//! place and counts it. Whoever does so claims the bundle first, so that nobody does it twice.
+//! Source: Dinan et al. (2014), section 2: only the counted operation need be complete. So a
+//! message may carry data and count, and the receiver, or the sender in a fence, stores the data in
+//! place and counts it. The PE that does so claims the bundle first, so that it is done once.
 //!
 //! | method | lines that travel |
 //! | --- | --- |
-//! | counted put | that of the data and that of the count, by [`Counter`](consort::Counter) |
-//! | two lines | the same, by hand |
+//! | counted put | the data and the count, by [`Counter`](consort::Counter) |
+//! | two lines | the same, handwritten |
 //! | bundle | one for each direction |
 //! | both in one | one for both directions |
 
@@ -26,11 +26,9 @@ use consort::{Rank, Result, Team};
 
 use super::{ping_pong::PingPong, program::Program};
 
-/// The most words of a ball.
 const WORDS: usize = 3;
-/// The most bytes of a ball.
 pub(super) const MOST_BYTES: usize = 8 * WORDS;
-/// The processor is given away once in this many polls, in case the two share one.
+/// The processor is yielded once in this many polls, in case the two share one.
 const POLLS_PER_YIELD: u32 = 1 << 14;
 
 /// The state of a bundle, in the low bits of its first word; the others number it.
@@ -39,12 +37,12 @@ const PENDING: u64 = 1;
 const CLAIMED: u64 = 2;
 const STATES: u64 = 4;
 
-/// A pair of cache lines, since some processors fetch them in pairs.
+/// A pair of cache lines, because some processors fetch them in pairs.
 #[derive(Default)]
 #[repr(align(128))]
 struct Line([AtomicU64; 8]);
 
-/// The memory of the loops written by hand. Each array has a place for each PE.
+/// The memory of the handwritten loops. Each array has a place for each PE.
 #[derive(Default)]
 pub(super) struct Lines {
     data: [Line; 2],
@@ -54,7 +52,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// The bundle for a PE: its state, and its data.
+    /// Returns the bundle for a PE: its state, and its data.
     fn bundle(&self, to: Rank, is_shared: bool) -> (&AtomicU64, &[AtomicU64]) {
         let words = if is_shared {
             &self.both.0[4 * to.index()..][..1 + WORDS]
@@ -65,7 +63,7 @@ impl Lines {
     }
 }
 
-/// Polls until there is a value.
+/// Polls until there is a value, and returns it.
 fn wait<T>(mut poll: impl FnMut() -> Option<T>) -> T {
     for polls in 1_u32.. {
         if let Some(value) = poll() {
@@ -79,13 +77,12 @@ fn wait<T>(mut poll: impl FnMut() -> Option<T>) -> T {
     unreachable!("a PE's job fails before it has polled so often")
 }
 
-/// The state of one PE.
 pub(super) struct Bundle<'p> {
     counted: PingPong<'p>,
     lines: &'p Lines,
     me: Rank,
     peer: Rank,
-    /// The balls that have come by loops written by hand.
+    /// The number of balls that have arrived by handwritten loops.
     received: u64,
 }
 
@@ -114,7 +111,7 @@ impl<'p> Bundle<'p> {
         }
     }
 
-    /// Waits until another ball has come, and takes it from its place.
+    /// Waits until another ball has arrived, and takes it from its place.
     fn receive(&mut self, method: usize, ball: &mut [u64]) {
         self.received += 1;
         let count = self.received;
@@ -124,7 +121,7 @@ impl<'p> Bundle<'p> {
             wait(|| (counts.load(Acquire) >= count).then_some(()));
         } else {
             let (state, data) = self.lines.bundle(self.me, method == 3);
-            // The count is looked at as well: others may add to it directly.
+            // The count is checked as well, because others may add to it directly.
             let pending = wait(|| {
                 let now = state.load(Acquire);
                 let is_there = now % STATES == PENDING || counts.load(Relaxed) >= count;

@@ -6,10 +6,10 @@
 //! | method | operations |
 //! | --- | --- |
 //! | counted put | one operation; the receiver waits for a number of them |
-//! | put, fence, flag | a put, a fence, and a separate signal; the receiver waits for that |
+//! | put, fence, flag | a put, a fence, and a separate signal; the receiver waits for the signal |
 //! | put, barrier | puts, and a barrier of all PEs |
 //!
-//! `bundle` plays the ping-pong by loops written by hand as well.
+//! `bundle` also plays the ping-pong by handwritten loops.
 
 mod all_to_all;
 mod bundle;

@@ -1,7 +1,7 @@
 //! A ball of some bytes passes between two PEs; the receiver copies it out.
 //!
 //! Source: Dinan et al. (2014), section 3.1. With a flag: put, fence, and a signal that adds to a
-//! word. Both methods wait for totals, so nothing has to be reset.
+//! word. Both methods wait for totals, so nothing needs a reset.
 
 use std::time::Instant;
 
@@ -9,7 +9,6 @@ use consort::{Rank, Result, Signal, Symmetric, Team};
 
 use super::program::{Notifications, Program};
 
-/// The state of one PE.
 pub(super) struct PingPong<'p> {
     world: Team<'p>,
     ball: Symmetric<'p, u8>,

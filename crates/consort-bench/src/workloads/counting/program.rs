@@ -20,7 +20,7 @@ pub(super) enum Notification<'p> {
     Count(Counter<'p>),
 }
 
-/// Notifications by one method, with the numbers sent and waited for, so that nothing has to be
+/// Notifications by one method, with the numbers sent and waited for, so that nothing needs a
 /// reset.
 pub(super) struct Notifications<'p> {
     by: Notification<'p>,
@@ -29,7 +29,7 @@ pub(super) struct Notifications<'p> {
 }
 
 impl<'p> Notifications<'p> {
-    /// The notifications by each of the first two methods. Collective.
+    /// Creates the notifications of each of the first two methods. Collective.
     pub(super) fn by_both(world: Team<'p>, signal: fn(u64) -> Signal) -> Result<[Self; 2]> {
         let counted = Notification::Count(world.counter()?);
         let flagged = Notification::Flag(world.symmetric(1)?, signal);

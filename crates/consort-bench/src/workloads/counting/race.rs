@@ -1,8 +1,8 @@
 //! Measures the methods of a workload in turn.
 //!
 //! Each method gets a block of rounds in turn, between two readings of the transfer, in several
-//! launches. A launch fixes the pages of the memory, and so which lines share a cache set, by
-//! chance. PEs that share cores have no transfer of their own, and no class.
+//! launches. A launch fixes the pages of the memory, and therefore which lines share a cache set,
+//! at random. PEs that share cores have no transfer and no class.
 
 use std::{
     str::FromStr,
@@ -32,9 +32,9 @@ pub const METHODS: [&str; 3] = ["counted put", "put, fence, flag", "put, barrier
 /// The methods of [`Workload::Bundle`].
 const BUNDLES: [&str; 4] = ["counted put", "two lines", "bundle", "both in one"];
 const LAUNCHES: u32 = 8;
-/// From this size on a block has fewer rounds, so that it takes as long...
+/// From this size on, a block has fewer rounds, so that it takes about the same time...
 const FULL_BLOCK_BYTES: usize = 4096;
-/// ... but at least this many, as long as these move no more than so many bytes.
+/// ... but at least this many, as long as they move at most `MOST_BLOCK_BYTES` bytes.
 const FEWEST_ROUNDS: usize = 8;
 const MOST_BLOCK_BYTES: usize = 8 << 20;
 
@@ -43,7 +43,7 @@ const MOST_BLOCK_BYTES: usize = 8 << 20;
 pub enum Workload {
     /// A ball between two PEs. The size is that of the ball.
     PingPong,
-    /// The same, beside loops written by hand that bundle data and count.
+    /// The same, next to handwritten loops that bundle data and count.
     Bundle,
     /// A message from every PE to every PE. The size is that of a message.
     AllToAll,
@@ -52,10 +52,10 @@ pub enum Workload {
 }
 
 impl Workload {
-    /// Every one.
+    /// All workloads.
     pub const EVERY: [Self; 4] = [Self::PingPong, Self::Bundle, Self::AllToAll, Self::Stencil];
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::PingPong => "counted-put",
@@ -65,7 +65,7 @@ impl Workload {
         }
     }
 
-    /// The part of it that is timed.
+    /// Returns the part of it that is timed.
     pub const fn round(self) -> &'static str {
         match self {
             Self::PingPong | Self::Bundle => "half a round trip",
@@ -74,8 +74,8 @@ impl Workload {
         }
     }
 
-    /// The methods of the workload. There is no barrier in the stencil and the ping-pong, where one
-    /// PE waits for one other.
+    /// Returns the methods of the workload. The stencil and the ping-pong have no barrier, because
+    /// there one PE waits for one other PE.
     pub fn methods(self) -> &'static [&'static str] {
         match self {
             Self::Bundle => &BUNDLES,
@@ -84,7 +84,7 @@ impl Workload {
         }
     }
 
-    /// The columns with the time of the first method as a share of the next ones'.
+    /// Returns the columns with the time of the first method as a share of the next ones'.
     pub(super) fn shares(self) -> &'static [&'static str] {
         match self {
             Self::Bundle => &["of 2 lines"],
@@ -93,17 +93,17 @@ impl Workload {
         }
     }
 
-    /// Whether it is played by two PEs.
+    /// Returns whether two PEs play it.
     pub const fn is_ball(self) -> bool {
         matches!(self, Self::PingPong | Self::Bundle)
     }
 
-    /// The largest size, where there is one.
+    /// Returns the largest size, if there is one.
     pub const fn most_bytes(self) -> Option<usize> {
         if matches!(self, Self::Bundle) { Some(bundle::MOST_BYTES) } else { None }
     }
 
-    /// The default sizes.
+    /// Returns the default sizes.
     pub const fn sizes_bytes(self) -> &'static [usize] {
         match self {
             Self::Bundle => &[8, bundle::MOST_BYTES],
@@ -130,15 +130,15 @@ pub struct Race<'r> {
     pub workload: Workload,
     /// The number of PEs.
     pub pes: u32,
-    /// The way in which the PEs wait; `None` for the one that suits the machine.
+    /// How the PEs wait; `None` for the way that suits the machine.
     pub waiting: Option<Waiting>,
     /// The sizes.
     pub sizes_bytes: &'r [usize],
-    /// The rounds of a block; `None` for as many as suit the size.
+    /// The number of rounds in a block; `None` for the number that suits the size.
     pub rounds: Option<u32>,
     /// The approximate measuring time.
     pub budget: Duration,
-    /// Ends it with the present round of blocks once it is set.
+    /// Ends it with the current round of blocks once it is set.
     pub stop: &'r AtomicBool,
 }
 
@@ -155,7 +155,7 @@ struct Sample {
 pub struct Times {
     /// The size.
     pub bytes: usize,
-    /// The class; `None` where PEs share cores.
+    /// The class; `None` if PEs share cores.
     pub class: Option<TransferClass>,
     /// The one-way transfer of a cache line during the measurement.
     pub transfer_ns: Option<f64>,
@@ -172,7 +172,7 @@ impl Race<'_> {
     /// changed during every block.
     ///
     /// # Errors
-    /// When a job fails.
+    /// If a job fails.
     pub fn run(&self) -> Result<Vec<Times>> {
         let Self { workload, pes, sizes_bytes, .. } = *self;
         let most_bytes = sizes_bytes.iter().copied().max().unwrap_or(0);
@@ -182,7 +182,7 @@ impl Race<'_> {
         let (mut samples, begun) = (Vec::new(), Instant::now());
         let mut longest = Duration::ZERO;
         for launch in 0..LAUNCHES {
-            // A launch that would end much later than the budget is not begun.
+            // A launch that would end much later than the budget does not begin.
             let spent = begun.elapsed();
             let is_over = spent + longest > self.budget * 5 / 4 && !samples.is_empty();
             if launch > 0 && (is_over || self.is_stopped()) {
@@ -222,7 +222,7 @@ impl Race<'_> {
         Ok(times(&samples, sizes_bytes))
     }
 
-    /// One launch. PE 0 returns the samples.
+    /// Runs one launch. PE 0 returns the samples.
     fn session(
         &self,
         pe: &Pe,
@@ -232,7 +232,7 @@ impl Race<'_> {
     ) -> Result<Vec<Sample>> {
         let world = pe.world();
         let me = world.rank();
-        // If a PE loses its core, the reading after the block differs, or gets no answer.
+        // If a PE loses its core, the reading after the block differs, or gets no reply.
         let reading = || {
             let link = link.filter(|_| me < Rank(2))?;
             Some(link.one_way_ns(me.0, ROUNDS).unwrap_or(f64::INFINITY))
@@ -259,7 +259,7 @@ impl Race<'_> {
         }
     }
 
-    /// The rounds of a block of this size.
+    /// Returns the number of rounds in a block of this size.
     fn rounds_of(&self, bytes: usize) -> u32 {
         self.rounds.unwrap_or_else(|| rounds(bytes))
     }
@@ -269,7 +269,7 @@ impl Race<'_> {
         self.stop.load(Relaxed)
     }
 
-    /// A figure for each method, size and class.
+    /// Returns a figure for each method, size and class.
     pub fn figures(&self, times: &[Times]) -> Vec<Figure> {
         let fits = Topology::discover().placement(self.pes as usize).is_some();
         let mode = if self.workload.is_ball() { Mode::Latency } else { Mode::Throughput };
@@ -290,7 +290,7 @@ impl Race<'_> {
     }
 }
 
-/// The rounds of a block.
+/// Returns the default number of rounds in a block.
 fn rounds(bytes: usize) -> u32 {
     let bytes = bytes.max(1);
     let fewest = FEWEST_ROUNDS.min(MOST_BLOCK_BYTES / bytes).max(1);

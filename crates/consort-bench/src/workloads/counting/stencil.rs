@@ -1,13 +1,13 @@
 //! The pipelined stencil `Synch_p2p` of the Parallel Research Kernels.
 //! Each PE has a strip of the grid's columns and computes its rows in order: `A(i, j) = A(i-1, j) +
-//! A(i, j-1) - A(i-1, j-1)`. For each row it waits for the last value of its left neighbour's. The
-//! value of the corner returns to PE 0, negated, to begin the next iteration. At the end it must be
-//! iterations * (columns + rows - 2).
+//! A(i, j-1) - A(i-1, j-1)`. For each row it waits for the last value of its left neighbour's row.
+//! The value of the corner returns to PE 0, negated, to begin the next iteration. At the end it
+//! must be iterations * (columns + rows - 2).
 //!
 //! Source: van der Wijngaart and Mattson, "The Parallel Research Kernels" (2014); with counting
-//! puts, Dinan et al. (2014), section 3.3, Listing 1.6. On their network the flag takes a message
-//! of its own, and a fence that waits for an answer. On shared memory both methods transfer the
-//! same two lines.
+//! puts, Dinan et al. (2014), section 3.3, Listing 1.6. On their network the flag takes a separate
+//! message, and a fence that waits for a reply. On shared memory both methods transfer the same two
+//! lines.
 
 use std::time::Instant;
 
@@ -17,17 +17,16 @@ use super::program::{Notifications, Program};
 
 const ITERATIONS: u32 = 2;
 
-/// The state of one PE.
 pub(super) struct Stencil<'p> {
     world: Team<'p>,
-    /// The values from the left neighbour, one for each row; on PE 0, that of the corner.
+    /// The values from the left neighbour, one for each row; on PE 0, the value of the corner.
     edge: Symmetric<'p, f64>,
     methods: [Notifications<'p>; 2],
     grid: Vec<f64>,
 }
 
 impl<'p> Stencil<'p> {
-    /// Allocates the state for at most so many rows. Collective.
+    /// Allocates the state for at most `rows` rows. Collective.
     pub(super) fn new(world: Team<'p>, rows: u32) -> Result<Self> {
         let edge = world.symmetric(rows as usize + 1)?;
         let methods = Notifications::by_both(world, Signal::Set)?;
@@ -35,7 +34,7 @@ impl<'p> Stencil<'p> {
     }
 
     /// Sets row 0 and column 0, and touches the whole grid before the clock starts. Column 0 is
-    /// given. Before each strip there is its left neighbour's last column, or column 0.
+    /// given. Each strip is preceded by its left neighbour's last column, or column 0.
     fn fill(&mut self, width: usize, rows: usize) {
         let (me, grid) = (self.world.rank(), &mut self.grid);
         grid.clear();

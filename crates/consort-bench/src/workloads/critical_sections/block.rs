@@ -1,9 +1,9 @@
 //! Threads that use one counter for some time, and what each of them has done.
 //!
-//! Each thread makes an operation, then some iterations of a loop at random, again and again. The
-//! thread that began the block sleeps, and looks at the threads' numbers of operations at the end
-//! of each window. Where threads fit the cores, each is pinned to one, and a window counts if all
-//! threads together lacked at most a tenth of a processor: then each had 90 % of one at least.
+//! Each thread repeats an operation and then a random number of iterations of a loop. The thread
+//! that began the block sleeps, and looks at the threads' operation counts at the end of each
+//! window. If threads fit the cores, each is pinned to one, and a window counts if all threads
+//! together lacked at most a tenth of a processor: then each had at least 90 % of one.
 
 use std::{
     hint::black_box,
@@ -26,30 +26,28 @@ use consort_machine::{
 use super::counter::Counter;
 use crate::draws::Draws;
 
-/// The time of a window.
 pub(super) const WINDOW: Duration = Duration::from_millis(10);
-/// All threads together lack at most so much of a processor in a window that counts.
+/// In a window that counts, all threads together lack at most this share of a processor.
 const MOST_LACKING: f64 = 0.1;
-/// One in so many operations is timed at full load.
+/// One in this many operations is timed at full load.
 const TIMED: u64 = 64;
-/// The most operations that a thread times.
 const MOST_TIMED: usize = 100_000;
-/// How long a block without an operation goes on, on a machine that has other work.
+/// How long a block without an operation continues, on a machine that has other work.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The most operations of a sample without contention, and the most increments.
+/// The largest numbers of operations and increments in a sample without contention.
 const UNCONTENDED: usize = 2_000;
 const MOST_INCREMENTS: usize = 2_000_000;
 
-/// How a block is measured.
+/// The settings of a block's measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting<'s> {
     pub(super) threads: usize,
-    /// Increments of an operation.
+    /// The number of increments in an operation.
     pub(super) increments: usize,
-    /// The most iterations between two operations.
+    /// The largest number of iterations between two operations.
     pub(super) between: u64,
     pub(super) length: Duration,
-    /// Whether each operation is timed, and not one in [`TIMED`].
+    /// Whether each operation is timed, rather than one in [`TIMED`].
     pub(super) times_each: bool,
     /// Whether the counter has a server, which takes a core.
     pub(super) has_server: bool,
@@ -63,19 +61,20 @@ impl Setting<'_> {
         self.stop.load(Relaxed) // the flag publishes no other data
     }
 
-    /// The core of each thread, and last that of the server; `None` if they outnumber the cores.
+    /// Returns the core of each thread, and last that of the server; `None` if they outnumber the
+    /// cores.
     fn cpus(&self) -> Option<Vec<CpuId>> {
         Topology::discover().placement(self.threads + usize::from(self.has_server))
     }
 }
 
-/// What the threads have done in a block.
+/// The work of the threads in a block.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
-    /// Millions of operations a second.
+    /// Millions of operations per second.
     pub(super) mops: f64,
-    /// The most operations of a thread over the fewest: in each window that counts, or in the whole
-    /// block where none does, or where threads outnumber the cores.
+    /// The ratio of the most to the fewest operations of a thread: in each window that counts; or
+    /// in the whole block, if none does or threads outnumber the cores.
     pub(super) fairness: Vec<f64>,
     /// The median of an operation and the 99th percentile, in nanoseconds.
     pub(super) latency_ns: Option<(f64, f64)>,
@@ -83,12 +82,12 @@ pub(super) struct Block {
     pub(super) is_pinned: bool,
 }
 
-/// What one thread shows while it works, in lines of its own.
+/// The progress that one thread publishes while it works, on its own lines.
 #[derive(Default)]
 #[repr(align(128))]
 struct Done(AtomicU64);
 
-/// The operations of all threads until some moment.
+/// The operations of all threads up to some moment.
 struct Look {
     at: Instant,
     /// The processor time of all threads.
@@ -110,7 +109,7 @@ impl Look {
         self.done.iter().zip(&before.done).map(|(now, before)| now - before).collect()
     }
 
-    /// Whether so many threads had a processor each since `before`.
+    /// Returns whether `threads` threads had a processor each since `before`.
     fn counts(&self, before: &Self, threads: usize) -> bool {
         let passed = self.at.duration_since(before.at).as_secs_f64();
         let used = self.used.zip(before.used).map(|(now, before)| (now - before).as_secs_f64());
@@ -118,7 +117,8 @@ impl Look {
     }
 }
 
-/// The most of some numbers of operations over the fewest. One that made none counts as one.
+/// Returns the ratio of the most to the fewest operations. A thread without operations counts as
+/// having made one.
 fn fairness(done: &[u64]) -> f64 {
     let (most, fewest) = (done.iter().max(), done.iter().min());
     most.zip(fewest).map_or(1.0, |(most, fewest)| *most as f64 / (*fewest).max(1) as f64)
@@ -127,7 +127,7 @@ fn fairness(done: &[u64]) -> f64 {
 /// Measures a block.
 ///
 /// # Errors
-/// When the system refuses a thread or a core, or the counter has lost operations.
+/// If the system refuses a thread or a core, or the counter has lost operations.
 pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
     let cpus = setting.cpus();
     let cpu = |index: usize| cpus.as_ref().and_then(|cpus| cpus.get(index).copied());
@@ -168,7 +168,7 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
     } else {
         Vec::new()
     };
-    // Threads that sleep while they wait never have their processors.
+    // Threads that sleep while they wait never use their full share of processors.
     let fairness = if of_windows.is_empty() { vec![fairness(&whole)] } else { of_windows };
     let seconds = last.at.duration_since(first.at).as_secs_f64();
     Ok(Block {
@@ -182,9 +182,9 @@ pub(super) fn block<C: Counter>(setting: &Setting<'_>) -> Result<Block> {
     })
 }
 
-/// Looks at the threads at the end of each window, from when each has made an operation: one that
-/// the system has not started yet is not treated unfairly. It waits for that as long as for the
-/// block at most. A block without an operation goes on until there is one.
+/// Looks at the threads at the end of each window, starting when each thread has made an operation,
+/// because a thread that the system has not started yet is not treated unfairly. It waits for that
+/// at most as long as for the block. A block without an operation continues until there is one.
 fn watch(done: &[Done], setting: &Setting<'_>) -> Vec<Look> {
     let begun = Instant::now();
     let goes_on = |begun: Instant| begun.elapsed() < setting.length && !setting.is_stopped();
@@ -200,13 +200,13 @@ fn watch(done: &[Done], setting: &Setting<'_>) -> Vec<Look> {
     looks
 }
 
-/// Whether no thread has made an operation since the first look.
+/// Returns whether no thread has made an operation since the first look.
 fn is_idle(looks: &[Look]) -> bool {
     let last = &looks[looks.len() - 1];
     last.since(&looks[0]).iter().all(|&operations| operations == 0)
 }
 
-/// Uses the counter until the block is over. Returns the times of the operations that are timed, in
+/// Uses the counter until the block is over. Returns the times of the timed operations, in
 /// nanoseconds.
 fn use_counter<C: Counter>(
     counter: &C,
@@ -236,16 +236,16 @@ fn use_counter<C: Counter>(
     times
 }
 
-/// The time between two readings of the clock that follow each other.
+/// Returns the time between two consecutive readings of the clock.
 fn clock_ns() -> f64 {
     let mut gaps: Vec<f64> = (0..51).map(|_| Instant::now().elapsed().as_nanos() as f64).collect();
     consort_fabric::statistics::median(&mut gaps)
 }
 
-/// Times operations of one thread alone, on a core of its own, for about `length`.
+/// Times operations of a single thread, on its own core, for about `length`.
 ///
 /// # Errors
-/// When the system refuses a thread or a core.
+/// If the system refuses a thread or a core.
 pub(super) fn uncontended_ns<C: Counter>(increments: usize, length: Duration) -> Result<Vec<f64>> {
     let cpus = Topology::discover().placement(2);
     let (mine, other) = cpus.map(|cpus| (cpus[0], cpus[1])).unzip();
@@ -338,7 +338,7 @@ mod tests {
             seed: 1,
             stop: &stop,
         };
-        // Interrupted at once it may have made none.
+        // If it is interrupted at once, it may have made none.
         let made = (0..100).find_map(|_| block::<Loses>(&setting).err());
         assert!(made.expect("lost").to_string().contains("operations were made"));
     }

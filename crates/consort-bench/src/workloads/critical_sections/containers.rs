@@ -1,4 +1,4 @@
-//! A stack or a queue that threads share, under each lock and each scheme, without locks, and of
+//! A stack or a queue that threads share: under each lock and each scheme, without locks, and from
 //! other libraries.
 //!
 //! An operation puts a value and takes one: a balanced load (Petrović 2015, section 6.2.4).
@@ -25,10 +25,10 @@ const ROOM: usize = 1024;
 
 /// A stack or a queue.
 pub(super) trait Container: Sync + Sized {
-    /// An empty one for so many threads. A server runs on `cpu`, if that is given.
+    /// Creates an empty one for `threads` threads. A server runs on `cpu`, if given.
     ///
     /// # Errors
-    /// When the system starts no server, or refuses the core.
+    /// If the system starts no server, or refuses the core.
     fn new(threads: usize, cpu: Option<CpuId>) -> Result<Self>;
 
     fn put(&self, value: u64);
@@ -36,7 +36,7 @@ pub(super) trait Container: Sync + Sized {
     fn take(&self) -> Option<u64>;
 }
 
-/// A container of which threads take as much as they put.
+/// A container from which threads take as many values as they put.
 pub(super) struct Balanced<C>(C);
 
 impl<C: Container> Counter for Balanced<C> {
@@ -45,7 +45,7 @@ impl<C: Container> Counter for Balanced<C> {
     }
 
     /// # Panics
-    /// When there is nothing to take, although the thread itself has put a value.
+    /// If there is nothing to take, although the thread itself has put a value.
     #[inline(always)]
     fn operate(&self) {
         self.0.put(1);
@@ -118,7 +118,7 @@ impl<V: Values> Container for std::sync::Mutex<V> {
 /// A queue under two instances of a scheme.
 pub(super) struct OfTwo<S: Scheme>(Words<objects::Queue<S>>);
 
-/// The containers that are put to and taken from by their own methods.
+/// The containers whose own methods put and take.
 macro_rules! containers {
     ($([$($bounds:tt)*] $container:ty, $new:expr, $put:expr, $take:expr;)*) => {
         $(impl<$($bounds)*> Container for $container {
@@ -183,7 +183,7 @@ where
     }
 }
 
-/// One with its servers.
+/// A container with its servers.
 pub(super) struct Served<C: Parts> {
     container: Arc<C>,
     servers: Vec<JoinHandle<()>>,

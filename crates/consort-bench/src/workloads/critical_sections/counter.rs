@@ -15,7 +15,7 @@ use consort_sync::{
 };
 use lock_api::RawMutex;
 
-/// What an operation increments.
+/// The numbers that an operation increments.
 #[derive(Debug)]
 pub(super) struct Numbers {
     first: u64,
@@ -23,7 +23,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// `increments` numbers, of 0; one at least.
+    /// Creates `increments` numbers, at least one, with value 0.
     fn new(increments: usize) -> Self {
         Self { first: 0, others: vec![0; increments.saturating_sub(1)].into() }
     }
@@ -36,31 +36,30 @@ impl Numbers {
         }
     }
 
-    /// How often all have been incremented; `None` if they differ.
+    /// Returns how often all have been incremented; `None` if they differ.
     fn count(&self) -> Option<u64> {
         self.others.iter().all(|number| *number == self.first).then_some(self.first)
     }
 }
 
-/// An object of which threads make operations: a counter, or a [`Container`](super::containers).
+/// An object on which threads perform operations: a counter, or a [`Container`](super::containers).
 pub(super) trait Counter: Sync + Sized {
-    /// An object for so many threads. The operations of a counter are so many increments. A server
-    /// runs on `cpu`, if that is given.
+    /// Creates an object for `threads` threads. Each operation of a counter makes `increments`
+    /// increments. A server runs on `cpu`, if given.
     ///
     /// # Errors
-    /// When the system starts no server, or refuses the core.
+    /// If the system starts no server, or refuses the core.
     fn new(increments: usize, threads: usize, cpu: Option<CpuId>) -> Result<Self>;
 
-    /// Makes an operation.
     fn operate(&self);
 
-    /// What makes the operations of a thread, one after the other.
+    /// Returns a function that performs the operations of a thread, one per call.
     #[inline(always)]
     fn operations(&self) -> impl FnMut() {
         || self.operate()
     }
 
-    /// Whether it is as so many operations leave it.
+    /// Returns whether its state is the result of `operations` operations.
     fn has_made(self, operations: u64) -> bool;
 }
 
@@ -109,7 +108,7 @@ impl Counter for std::sync::Mutex<Numbers> {
     }
 }
 
-/// `mcslock`, which spins, and yields between two looks.
+/// `mcslock`, which spins and yields between two looks.
 impl Counter for mcslock::raw::yields::Mutex<Numbers> {
     fn new(increments: usize, _: usize, _: Option<CpuId>) -> Result<Self> {
         Ok(Self::new(Numbers::new(increments)))
@@ -125,7 +124,7 @@ impl Counter for mcslock::raw::yields::Mutex<Numbers> {
     }
 }
 
-/// One number, by an instruction of the processor.
+/// One number, by a processor instruction.
 impl Counter for AtomicU64 {
     fn new(_: usize, _: usize, _: Option<CpuId>) -> Result<Self> {
         Ok(Self::new(0))
@@ -141,7 +140,7 @@ impl Counter for AtomicU64 {
     }
 }
 
-/// A scheme, as it is measured.
+/// A scheme, configured for measurement.
 pub(super) trait Made: Scheme {
     fn make(threads: usize) -> Self;
 }
@@ -201,25 +200,25 @@ where
     }
 }
 
-/// A counter on a server's core: by messages.
+/// A counter on a server's core, reached by messages.
 pub(super) struct ByMessages(pub(super) Server<Numbers>);
-/// The same by slots, whose clients look at them all the time.
+/// The same by slots, which clients poll all the time.
 pub(super) struct BySlots(Server<Numbers, ShmServer>);
-/// The same with clients that look now and then.
+/// The same with clients that poll now and then.
 pub(super) struct BySlotsWithBackoff(Server<Numbers, ShmServer>);
 
-/// The rest between two looks of a client at its slot, in cycles.
+/// The pause between two looks of a client at its slot, in cycles.
 const LOOK: u64 = 100;
-/// Slots besides those of the clients: other threads may have lower numbers.
+/// Slots besides those of the clients, because other threads may have lower numbers.
 const MORE_SLOTS: usize = 8;
 
-/// Starts a server on a core, which the calling thread leaves again.
+/// Starts a server on a core, which the calling thread then leaves.
 pub(super) fn on<S>(cpu: Option<CpuId>, start: impl FnOnce() -> std::io::Result<S>) -> Result<S> {
     let _pinned = cpu.map(Pinned::new).transpose().context("a core is refused")?;
     start().context("the system starts no server")
 }
 
-/// A counter on a server, whose type says by which scheme.
+/// A counter on a server, whose type determines the scheme.
 macro_rules! counter_on_a_server {
     ($name:ident, $scheme:expr) => {
         impl Counter for $name {

@@ -1,4 +1,4 @@
-//! A counter whose threads do not wait for each operation, but for many together.
+//! A counter whose threads wait for many operations together rather than for each.
 
 use anyhow::Result;
 use consort_machine::affinity::CpuId;
@@ -9,7 +9,7 @@ use consort_sync::{
 
 use super::counter::{ByMessages, Counter, Made, Numbers};
 
-/// After so many operations a thread waits until they are executed.
+/// After this many operations, a thread waits until they are executed.
 const TOGETHER: u32 = 1024;
 
 /// A counter that executes operations without their thread.
@@ -54,7 +54,7 @@ pub(super) struct Detached<C>(C);
 /// Operations that are detached in batches.
 pub(super) struct Batched<C>(C);
 
-/// Whether the next operation is one in [`TOGETHER`].
+/// Returns whether the next operation is one in [`TOGETHER`].
 #[inline(always)]
 const fn is_last(done: &mut u32) -> bool {
     *done = done.wrapping_add(1);

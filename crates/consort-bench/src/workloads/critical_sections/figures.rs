@@ -1,4 +1,4 @@
-//! The results for programs: one object for each row, load and number of threads.
+//! The machine-readable results: one object for each row, load and number of threads.
 
 use consort_fabric::statistics::Summary;
 use serde::Serialize;
@@ -6,44 +6,44 @@ use serde::Serialize;
 use super::race::{Contended, Latency, Results, Uncontended};
 use crate::harness::hundredths;
 
-/// Rounds to four digits after the point: rates and ratios may be far below 1.
+/// Rounds to four decimal places: rates and ratios may be far below 1.
 fn fourth(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
 
-/// What was measured of one row. A key that does not apply is null.
+/// The measurements of one row. A key that does not apply is null.
 #[derive(Clone, Debug, Serialize)]
 pub struct Entry {
     /// The subject: lock, delegate, counter, stack or queue.
     pub bench: &'static str,
     /// The lock or the scheme, or another library's lock.
     pub algorithm: &'static str,
-    /// Whether it is another library's.
+    /// Whether it belongs to another library.
     pub is_peer: bool,
-    /// `uncontended`: one thread alone, operations in a row. `full`: with at most `between`
-    /// iterations between two operations of a thread. `low`: with many more.
+    /// `uncontended`: one thread, operations in a row. `full`: with at most `between` iterations
+    /// between two operations of a thread. `low`: with many more.
     pub load: &'static str,
     /// The number of threads, without a server's.
     pub threads: usize,
-    /// Whether each thread had a core, and a server another one.
+    /// Whether each thread, and a server, had a core.
     pub placement: &'static str,
-    /// The increments of an operation; of a stack or a queue it puts a value and takes one.
+    /// The number of increments in an operation; a stack or a queue puts a value and takes one.
     pub increments: Option<usize>,
-    /// The most iterations between two operations.
+    /// The largest number of iterations between two operations.
     pub between: Option<u64>,
-    /// The number of launches, over which medians and intervals are.
+    /// The number of launches, over which medians and intervals are computed.
     pub launches: Option<usize>,
-    /// Millions of operations a second.
+    /// Millions of operations per second.
     pub mops: Option<f64>,
     /// Their confidence interval.
     pub ci95_mops: Option<(f64, f64)>,
-    /// Over `parking_lot`'s mutex in the same launch: of times where uncontended, of operations a
-    /// second otherwise.
+    /// Relative to `parking_lot`'s mutex in the same launch: times if uncontended, otherwise
+    /// operations per second.
     pub ratio: Option<f64>,
     /// Its confidence interval.
     pub ci95_ratio: Option<(f64, f64)>,
-    /// The most operations of a thread over the fewest: the median over windows of 10 ms in which
-    /// each thread had 90 % of a processor, or over blocks where threads outnumber the cores.
+    /// The ratio of the most to the fewest operations of a thread: the median over windows of 10 ms
+    /// in which each thread had 90 % of a processor, or over blocks if threads outnumber the cores.
     pub fairness: Option<f64>,
     /// The 90th percentile.
     pub fairness_p90: Option<f64>,
@@ -51,9 +51,9 @@ pub struct Entry {
     pub windows: Option<usize>,
     /// The time of a block.
     pub block_ms: u64,
-    /// The time of an operation: the median.
+    /// The median time of an operation.
     pub median_ns: Option<f64>,
-    /// Its confidence interval, where uncontended.
+    /// Its confidence interval, if uncontended.
     pub ci95_ns: Option<(f64, f64)>,
     /// The 99th percentile.
     pub p99_ns: Option<f64>,
@@ -64,7 +64,7 @@ fn interval(summary: &Summary) -> Option<(f64, f64)> {
 }
 
 impl Results {
-    /// An entry for each row, load and number of threads.
+    /// Returns an entry for each row, load and number of threads.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         let alone = self.uncontended.iter().map(|one| self.uncontended(one));
@@ -116,7 +116,7 @@ impl Results {
         }
     }
 
-    /// An entry of one thread alone, without figures.
+    /// Returns an entry of a single thread, without figures.
     fn blank(&self, algorithm: &'static str, is_peer: bool) -> Entry {
         Entry {
             bench: self.subject.name(),

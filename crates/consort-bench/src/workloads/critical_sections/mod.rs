@@ -1,12 +1,12 @@
-//! Critical sections of many threads: under locks, by delegation, and by locks of other libraries;
-//! stacks and queues, also without locks.
+//! Critical sections of many threads: under locks, by delegation, and under locks of other
+//! libraries; stacks and queues, also without locks.
 //!
-//! 1. `counter`: a counter under each of them; `detached`: one whose threads go on meanwhile;
-//!    `containers`: a stack and a queue;
+//! 1. `counter`: a counter under each of these; `detached`: one whose threads continue in the
+//!    meantime; `containers`: a stack and a queue;
 //! 2. `row`: the rows of a table, each an object with its name;
 //! 3. `block`: threads that use one object for some time, and what they have done;
-//! 4. `race`: blocks of all rows in turn; `figures`: the results, for programs;
-//! 5. `table`: the results, for people; `advice`: what to use.
+//! 4. `race`: blocks of all rows in turn; `figures`: the machine-readable results;
+//! 5. `table`: the readable results; `advice`: recommendations.
 
 mod advice;
 mod block;

@@ -1,8 +1,8 @@
 //! Measures all rows in turn.
 //!
-//! A round has a block of each row for each number of threads, in an order at random. Threads and
-//! counter of a block are its own, so a round is a launch, and intervals are over rounds. A ratio
-//! is that of two blocks of one round.
+//! A round has a block of each row for each number of threads, in random order. Each block has its
+//! own threads and counter, so a round is a launch, and intervals are over rounds. A ratio compares
+//! two blocks of one round.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -19,27 +19,27 @@ use super::{
 };
 use crate::draws::Draws;
 
-/// A block takes so long, at least and at most.
+/// The shortest and the longest time of a block.
 const BLOCK: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
-/// The rounds for which there is to be time.
+/// The number of rounds for which there should be time.
 const ROUNDS: u32 = 3;
-/// The most iterations between two operations at low load: some microseconds.
+/// The largest number of iterations between two operations at low load: some microseconds.
 const LOW_BETWEEN: u64 = 20_000;
 
 /// The settings of a measurement of all rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Race<'r> {
-    /// What is compared.
+    /// The compared subject.
     pub subject: Subject,
-    /// The numbers of threads; those of servers are not counted.
+    /// The numbers of threads, not counting those of servers.
     pub threads: &'r [usize],
     /// The increments of an operation.
     pub increments: usize,
-    /// The most iterations of a loop between two operations of a thread.
+    /// The largest number of loop iterations between two operations of a thread.
     pub between: u64,
     /// The approximate measuring time.
     pub budget: Duration,
-    /// Ends it with the present block once it is set.
+    /// Ends it with the current block once it is set.
     pub stop: &'r AtomicBool,
 }
 
@@ -57,24 +57,24 @@ pub struct Results {
 }
 
 impl Results {
-    /// Whether nothing was measured.
+    /// Returns whether nothing was measured.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.uncontended.is_empty() && self.contended.is_empty()
     }
 }
 
-/// The time of an operation of one thread alone, under one row.
+/// The time of an operation of a single thread, under one row.
 #[derive(Debug)]
 pub(super) struct Uncontended {
     pub(super) name: &'static str,
     pub(super) is_peer: bool,
     pub(super) ns: Summary,
-    /// Over the time of the reference.
+    /// Relative to the time of the reference.
     pub(super) ratio: Option<Summary>,
 }
 
-/// What some threads have done under one row.
+/// The work of some threads under one row.
 #[derive(Debug)]
 pub(super) struct Contended {
     pub(super) name: &'static str,
@@ -82,20 +82,19 @@ pub(super) struct Contended {
     pub(super) threads: usize,
     pub(super) is_pinned: bool,
     pub(super) mops: Summary,
-    /// Operations over those of the reference.
+    /// Operations relative to those of the reference.
     pub(super) ratio: Option<Summary>,
-    /// The fairness of windows, or of blocks where threads outnumber the cores.
+    /// The fairness of windows, or of blocks if threads outnumber the cores.
     pub(super) fairness: Option<Fairness>,
     pub(super) full: Option<Latency>,
     pub(super) low: Option<Latency>,
 }
 
-/// The most operations of a thread over the fewest.
+/// The ratio of the most to the fewest operations of a thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fairness {
     pub(super) median: f64,
     pub(super) p90: f64,
-    /// The number of windows or blocks.
     pub(super) count: usize,
 }
 
@@ -115,7 +114,7 @@ pub(super) struct Latency {
 }
 
 impl Latency {
-    /// The medians over blocks.
+    /// Returns the medians over blocks.
     fn of<'b>(blocks: impl Iterator<Item = &'b Block>) -> Option<Self> {
         let (mut medians, mut p99s): (Vec<f64>, Vec<f64>) =
             blocks.filter_map(|block| block.latency_ns).unzip();
@@ -124,25 +123,23 @@ impl Latency {
     }
 }
 
-/// What is measured in one round.
+/// One of the measurements of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Load {
-    /// By one thread alone.
+    /// A single thread.
     Uncontended,
-    /// With so many threads, that pause between operations as was asked for.
+    /// This many threads, which pause between operations as requested.
     Full(usize),
-    /// With threads that pause for long.
+    /// Threads that pause for long.
     Low(usize),
 }
 
-/// What one block has yielded.
 #[derive(Debug)]
 enum Yield {
     Uncontended(Vec<f64>),
     Block(Block),
 }
 
-/// What one block of one round has yielded.
 #[derive(Debug)]
 struct Sample {
     round: u64,
@@ -152,10 +149,10 @@ struct Sample {
 }
 
 impl Race<'_> {
-    /// Measures, and shows the share that is done.
+    /// Measures, and reports the completed share to `show`.
     ///
     /// # Errors
-    /// When the system refuses threads or cores, or a counter has lost operations.
+    /// If the system refuses threads or cores, or a counter has lost operations.
     pub fn run(&self, show: impl Fn(f64)) -> Result<Results> {
         let rows = self.subject.rows(self.increments);
         let loads = self.loads();
@@ -218,7 +215,6 @@ impl Race<'_> {
         })
     }
 
-    /// What a round measures.
     fn loads(&self) -> Vec<Load> {
         let has_low = self.subject != Subject::Lock;
         let of = |&threads: &usize| {
@@ -247,7 +243,7 @@ impl Race<'_> {
                     }
                     let value = value.with_context(|| format!("{} failed", rows[row].name))?;
                     samples.push(Sample { round, load, row, value });
-                    // Each row is measured once at least, however long that takes.
+                    // Each row is measured at least once, however long that takes.
                     let spent = begun.elapsed().as_secs_f64() / self.budget.as_secs_f64();
                     show(spent.min(samples.len() as f64 / (rows.len() * loads.len()) as f64));
                 }
@@ -282,7 +278,7 @@ impl Race<'_> {
 }
 
 impl Yield {
-    /// The time of an operation, or the operations a second.
+    /// Returns the time of an operation, or the operations per second.
     fn typical(&self) -> f64 {
         match self {
             Self::Uncontended(ns) => median(&mut ns.clone()),

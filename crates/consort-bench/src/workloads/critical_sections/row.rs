@@ -18,14 +18,14 @@ use super::{
     detached::{Batched, Detached},
 };
 
-/// What is compared.
+/// The subject of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Locks.
     Lock,
     /// Schemes of delegation and combining.
     Delegate,
-    /// Both.
+    /// Locks and schemes.
     Counter,
     /// Stacks.
     Stack,
@@ -38,7 +38,7 @@ impl Subject {
     pub const EVERY: [Self; 5] =
         [Self::Lock, Self::Delegate, Self::Counter, Self::Stack, Self::Queue];
 
-    /// The name on the command line and in JSON.
+    /// Returns the name on the command line and in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,14 +50,14 @@ impl Subject {
         }
     }
 
-    /// Whether operations are increments.
+    /// Returns whether operations are increments.
     #[must_use]
     pub const fn increments(self) -> bool {
         !matches!(self, Self::Stack | Self::Queue)
     }
 
-    /// The rows, and among them that with which the others are compared. An addition by the
-    /// processor is there only where an operation is one increment.
+    /// Returns the rows, including the one with which the others are compared. An addition by the
+    /// processor is included only if an operation is one increment.
     pub(super) fn rows(self, increments: usize) -> Vec<&'static Row> {
         let (locks, schemes, peers): (&[Row], &[Row], &[Row]) = match self {
             Self::Lock => (LOCKS, &[], PEERS),
@@ -77,18 +77,18 @@ impl Subject {
 
 /// The row with which the others are compared.
 pub(super) const REFERENCE: &str = "parking_lot Mutex";
-/// The row that is no critical section.
+/// The row that is not a critical section.
 const FETCH_ADD: &str = "fetch_add";
 
 /// An object under a lock or a scheme.
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) is_peer: bool,
-    /// Whether it takes a thread of its own.
+    /// Whether it needs a separate thread.
     pub(super) has_server: bool,
     /// Measures one block of contention.
     pub(super) block: fn(&Setting) -> Result<Block>,
-    /// Samples of the time of an operation of one thread alone, in nanoseconds.
+    /// Samples the time of an operation of a single thread, in nanoseconds.
     pub(super) uncontended_ns: fn(usize, Duration) -> Result<Vec<f64>>,
 }
 

@@ -1,5 +1,5 @@
-//! Shows the rows as tables: one for a thread alone, and for each number of threads one of
-//! operations a second, and one of times where low load was measured.
+//! Shows the rows as tables: one for a single thread, and for each number of threads one of
+//! operations per second, and one of times if low load was measured.
 
 use super::{
     race::{Contended, Fairness, Latency, Results, Uncontended},
@@ -82,7 +82,7 @@ fn uncontended(one: &Uncontended) -> Vec<String> {
 }
 
 fn contended(one: &Contended) -> Vec<String> {
-    // One thread is fair to itself.
+    // A single thread is fair to itself.
     let of = |value: fn(&Fairness) -> f64| {
         let fairness = one.fairness.as_ref().filter(|_| one.threads > 1);
         fairness.map_or("-".to_owned(), |fairness| format!("{:.2}", value(fairness)))

@@ -1,7 +1,7 @@
-//! The rows of barriers: all on the threads of a pool, in one region.
+//! The rows of barriers, all on the threads of a pool, in one region.
 //!
-//! The time of a block is that of the slowest thread. The thread that calls a barrier is given its
-//! own handle on it, for libraries that need one.
+//! The time of a block is that of the slowest thread. The calling thread gets its own handle on a
+//! barrier, for libraries that need one.
 
 use std::{
     sync::{self, Arc},
@@ -12,7 +12,7 @@ use anyhow::Result;
 
 use super::row::{OPENMP, Row, Setting, Work};
 
-/// Barriers; the first row is the one that others are compared with.
+/// Barriers; the others are compared with the first row.
 pub(super) const BARRIER: &[Row] = &[
     Row { work: Work::Barrier, name: "Team::barrier", peer: None, block_ns: team },
     Row { work: Work::Barrier, name: "Barrier, joined", peer: None, block_ns: member },
@@ -86,7 +86,7 @@ fn openmp_barrier(setting: &Setting<'_>) -> Result<f64> {
     setting.openmp_ns("barrier")
 }
 
-/// Times a block of barriers, of which `handle` makes a thread's own handle.
+/// Times a block of barriers; `handle` creates a thread's handle.
 fn barriers_ns<R, H>(setting: &Setting<'_>, handle: impl Fn() -> H) -> Result<f64>
 where
     H: FnMut() -> R + Send,

@@ -1,9 +1,9 @@
 //! Parallel regions and barriers of threads, by this library and by others.
 //!
-//! 1. `row`: a library's way to do a work, and one block of it;
+//! 1. `row`: a library's way to do a kind of work, and one block of it;
 //! 2. `regions`, `barriers`: the rows;
 //! 3. `race`: blocks of all rows in turn, with readings of the transfer in between;
-//! 4. `table`: the results for people.
+//! 4. `table`: the readable results.
 
 mod barriers;
 mod race;

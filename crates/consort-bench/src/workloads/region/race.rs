@@ -1,9 +1,9 @@
 //! Measures all rows in turn.
 //!
-//! In each round every row has one block, in an order at random. Between two blocks there is a
-//! reading of the transfer between the cores of PEs 0 and 1. A block whose two readings differ by
-//! more than a fifth is discarded. PEs that share cores have no transfer, and no class. Once a
-//! program of OpenMP fails or hangs, its rows leave.
+//! In each round every row has one block, in random order. Between two blocks there is a reading of
+//! the transfer between the cores of PEs 0 and 1. A block whose two readings differ by more than a
+//! fifth is discarded. PEs that share cores have no transfer and no class. If an OpenMP program
+//! fails or hangs, its rows are dropped.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -30,7 +30,7 @@ use crate::{
 
 /// The time of a reading of the transfer.
 const TRANSFER_SLICE: Duration = Duration::from_micros(500);
-/// The additional time in which a disturbed machine may yield a block of each row.
+/// The additional time in which a disturbed machine may complete a block of each row.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The settings of a measurement of all rows.
@@ -40,9 +40,9 @@ pub struct Race<'r> {
     pub pes: u32,
     /// The approximate measuring time.
     pub budget: Duration,
-    /// The program of OpenMP, or the reason why there is none.
+    /// The OpenMP program, or the reason why there is none.
     pub openmp: &'r Result<OpenMp>,
-    /// Ends it with the present block once it is set.
+    /// Ends it with the current block once it is set.
     pub stop: &'r AtomicBool,
 }
 
@@ -53,9 +53,9 @@ pub struct Results {
     pub pes: u32,
     /// The number of usable cores.
     pub usable_cores: usize,
-    /// The processor of each PE, where each has a core of its own.
+    /// The processor of each PE, if each has one.
     pub cpus: Option<Vec<u32>>,
-    /// The compiler of OpenMP, or the reason why there is none.
+    /// The OpenMP compiler, or the reason why there is none.
     pub openmp: Result<String, String>,
     /// The times in each class of the transfer that occurred.
     pub classes: Vec<OfClass>,
@@ -64,22 +64,21 @@ pub struct Results {
 /// The times of all rows in one class.
 #[derive(Debug)]
 pub struct OfClass {
-    /// The class; `None` where PEs share cores, or one is alone.
+    /// The class; `None` if PEs share cores, or there is only one.
     pub class: Option<TransferClass>,
     /// The one-way transfer of a cache line during the measurement.
     pub transfer_ns: Option<f64>,
     pub(super) times: Vec<Times>,
 }
 
-/// The times of one row.
 #[derive(Debug)]
 pub(super) struct Times {
     pub(super) work: Work,
     pub(super) name: &'static str,
     pub(super) peer: Option<&'static str>,
-    /// Of a region, or a barrier.
+    /// The time of a region or a barrier.
     pub(super) summary: Summary,
-    /// The time over that of the first row of the same work, which is Consort's.
+    /// The time relative to the first row of the same work, which is Consort's.
     pub(super) over_first: Option<f64>,
     /// The ratio to the transfer at that moment.
     pub(super) transfers: Option<f64>,
@@ -103,7 +102,7 @@ impl Race<'_> {
     /// Measures.
     ///
     /// # Errors
-    /// When a library fails, or the machine changed during every block.
+    /// If a library fails, or the machine changed during every block.
     pub fn run(&self) -> Result<Results> {
         let openmp = self.openmp.as_ref();
         let setting = Setting::new(self.pes, openmp.ok(), self.stop);
@@ -128,7 +127,7 @@ impl Race<'_> {
         })
     }
 
-    /// The blocks, and why there are none of OpenMP if it has failed.
+    /// Returns the blocks, and the reason why OpenMP has none if it has failed.
     fn samples(
         &self,
         setting: &Setting<'_>,
@@ -146,8 +145,8 @@ impl Race<'_> {
                     continue;
                 }
                 let ns = (rows[row].block_ns)(setting);
-                // Relaxed: the flag publishes no other data. A program in C may have been
-                // interrupted too.
+                // Relaxed: the flag publishes no other data. A C program may have been interrupted
+                // too.
                 if self.stop.load(Relaxed) {
                     return Ok((samples, failure));
                 }
@@ -179,7 +178,7 @@ impl Race<'_> {
 }
 
 impl Results {
-    /// A figure for each row and class; one without times for OpenMP where there is none.
+    /// Returns a figure for each row and class, and one without times if there is no OpenMP.
     pub fn figures(&self) -> Vec<Figure> {
         let placement = if self.cpus.is_some() { "one PE a core" } else { "unpinned" };
         let blank = Figure {
@@ -207,14 +206,14 @@ impl Results {
     }
 }
 
-/// The transfer between the cores of PEs 0 and 1, where PEs have cores of their own. A reading
-/// without an answer agrees with no other.
+/// Returns the transfer between the cores of PEs 0 and 1, if each PE has a core. A reading without
+/// a reply agrees with no other.
 fn transfer(setting: &Setting<'_>) -> Option<f64> {
     let [a, b, ..] = setting.cpus.as_deref()? else { return None };
     Some(transfer_ns(*a, *b, TRANSFER_SLICE).unwrap_or(f64::INFINITY))
 }
 
-/// The times in each class that occurred.
+/// Returns the times in each class that occurred.
 fn classes(rows: &[&Row], samples: &[Sample]) -> Vec<OfClass> {
     let of_class = |class| {
         let blocks: Vec<&Sample> = samples.iter().filter(|one| one.class() == class).collect();

@@ -1,7 +1,7 @@
-//! The rows of regions: empty ones, and such in which each PE adds up a part of an array.
+//! The rows of regions: empty ones, and regions in which each PE adds up a part of an array.
 //!
-//! Where each PE has a core, the threads of rayon are bound to the cores of Consort's PEs. Scoped
-//! threads run where the system puts them, since binding is another call of the system for each.
+//! If each PE has a core, the threads of rayon are bound to the cores of Consort's PEs. Scoped
+//! threads run where the system puts them, because binding would be another system call for each.
 
 use std::{hint::black_box, thread};
 
@@ -16,7 +16,7 @@ const RAYON: Option<&str> = Some("rayon");
 const STD: Option<&str> = Some("std");
 const C: Option<&str> = Some(OPENMP);
 
-/// Empty regions; the first row is the one that others are compared with.
+/// Empty regions; the others are compared with the first row.
 pub(super) const EMPTY: &[Row] = &[
     Row { work: Work::Empty, name: "Pool::run", peer: None, block_ns: pool },
     Row { work: Work::Empty, name: "Pes::run", peer: None, block_ns: launch },
@@ -25,7 +25,7 @@ pub(super) const EMPTY: &[Row] = &[
     Row { work: Work::Empty, name: "OpenMP parallel", peer: C, block_ns: openmp_parallel },
 ];
 
-/// Sums; the first row is the one that others are compared with.
+/// Sums; the others are compared with the first row.
 pub(super) const SUM: &[Row] = &[
     Row { work: Work::Sum, name: "Pool::run_with, all_reduce", peer: None, block_ns: pool_reduces },
     Row { work: Work::Sum, name: "Pool::run_with, results", peer: None, block_ns: pool_returns },
@@ -124,12 +124,12 @@ fn sums_ns(setting: &Setting<'_>, all: impl Fn(&[f64]) -> Result<f64>) -> Result
     })
 }
 
-/// One addition after the other, as C compilers add doubles.
+/// Adds one number after the other, as C compilers add doubles.
 fn sum(part: &[f64]) -> f64 {
     part.iter().sum()
 }
 
-/// Does something with the threads of rayon, which have ended when this returns.
+/// Calls `timed` with the threads of rayon, which have ended when this returns.
 fn with_rayon(
     setting: &Setting<'_>,
     timed: impl FnOnce(&ThreadPool) -> Result<f64>,

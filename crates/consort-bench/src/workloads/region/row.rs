@@ -1,8 +1,8 @@
-//! A row: one library's way to do a work, timed a block at a time.
+//! A row: one library's way to do a kind of work, timed a block at a time.
 //!
-//! A block has threads of its own: its row makes them, warms up until the time of a region is
-//! known, times as many as fit into the block, and ends the threads. So no thread of another row
-//! spins or yields meanwhile.
+//! A block has its own threads: its row creates them, warms up until the time of a region is known,
+//! times as many regions as fit into the block, and ends the threads. So no thread of another row
+//! spins or yields at the same time.
 
 use std::{
     sync::atomic::AtomicBool,
@@ -21,29 +21,25 @@ use crate::{
     peers::openmp::{Launch, OpenMp},
 };
 
-/// The peer that is a program in C.
+/// The peer that is a C program.
 pub(super) const OPENMP: &str = "OpenMP";
-/// The time after which its block counts as hanging.
+/// The time after which its block is considered hanging.
 const OPENMP_LIMIT: Duration = Duration::from_secs(10);
-/// The doubles that a PE adds up.
+/// The number of doubles that a PE adds up.
 pub(super) const LEN: usize = 1024;
 /// Warm-up continues until a number of regions takes this long. `openmp_bench.c` does the same.
 const WARM_UP: Duration = Duration::from_micros(50);
-/// The fastest of this many tries counts, since one may be interrupted...
+/// The fastest of this many tries counts, because one may be interrupted...
 const TRIES: u32 = 3;
 /// ... unless a try takes longer than an interruption.
 const RETRY: Duration = Duration::from_millis(10);
-/// The most regions of a block.
 const MOST_REGIONS: u64 = 1_000_000;
 
-/// What is timed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
-    /// A region in which nothing is done.
     Empty,
-    /// A region in which each PE adds up a part of an array, and the sum of all is known after it.
+    /// A region in which each PE adds up a part of an array; afterwards the total is known.
     Sum,
-    /// A barrier in a region.
     Barrier,
 }
 
@@ -59,27 +55,26 @@ impl Work {
     }
 }
 
-/// A library's way to do a work.
+/// A library's way to do a kind of work.
 pub(super) struct Row {
     pub(super) work: Work,
     pub(super) name: &'static str,
-    /// The library; none for Consort.
+    /// The library; `None` for Consort.
     pub(super) peer: Option<&'static str>,
-    /// Times one block: nanoseconds of a region, or of a barrier.
+    /// Times one block, in nanoseconds per region or barrier.
     pub(super) block_ns: fn(&Setting<'_>) -> Result<f64>,
 }
 
-/// What the rows are timed on.
 #[derive(Debug)]
 pub(super) struct Setting<'s> {
     pub(super) pes: u32,
-    /// The processor of each PE, where each has a core of its own.
+    /// The processor of each PE, if each has one.
     pub(super) cpus: Option<Vec<CpuId>>,
-    /// [`LEN`] doubles for each PE, of 1.
+    /// [`LEN`] doubles of value 1 for each PE.
     pub(super) data: Vec<f64>,
-    /// None where no compiler has it.
+    /// `None` if no compiler has OpenMP.
     pub(super) openmp: Option<&'s OpenMp>,
-    /// Ends what is timed in another process.
+    /// Ends timing in another process.
     pub(super) stop: &'s AtomicBool,
 }
 
@@ -89,26 +84,24 @@ impl<'s> Setting<'s> {
         Self { pes, cpus, data: vec![1.0; LEN * pes as usize], openmp, stop }
     }
 
-    /// The time of a block.
     pub(super) const fn block(&self) -> Duration {
         block_time(self.cpus.is_some())
     }
 
-    /// The processor of a thread.
     pub(super) fn cpu(&self, index: usize) -> Option<CpuId> {
         Some(self.cpus.as_ref()?[index])
     }
 
-    /// Does something with a pool, whose PE 0, the calling thread, stays on its core meanwhile.
+    /// Calls `timed` with a pool. The calling thread is its PE 0, and stays on its core.
     pub(super) fn with_pool<R>(&self, timed: impl FnOnce(&Pool) -> Result<R>) -> Result<R> {
-        // The library learns once which cores the process may use: before its first thread, this
-        // one, is pinned.
+        // The library finds out once which cores the process may use. That must precede the pinning
+        // of its first thread, which is this one.
         let _ = consort::Algorithms::here();
         let _pinned = self.cpu(0).map(Pinned::new).transpose().context("a core is refused")?;
         timed(&Pes::threads(self.pes).pinned().pool()?)
     }
 
-    /// Times one block of a work of the program in C.
+    /// Times one block of a work of the C program.
     pub(super) fn openmp_ns(&self, work: &str) -> Result<f64> {
         let program = self.openmp.context("there is no OpenMP")?;
         let launch = Launch {
@@ -134,7 +127,7 @@ impl<'s> Setting<'s> {
         })
     }
 
-    /// Times one block. `regions` makes so many of them, and returns their time.
+    /// Times one block. `regions` runs a given number of regions and returns their time.
     pub(super) fn block_ns(&self, mut regions: impl FnMut(u64) -> Result<Duration>) -> Result<f64> {
         let (mut count, mut tries, mut fastest) = (1, 0, Duration::MAX);
         loop {
@@ -151,7 +144,7 @@ impl<'s> Setting<'s> {
     }
 }
 
-/// The number of regions that fit into a block, if `count` of them take `taken`.
+/// Returns the number of regions that fit into a block, if `count` of them take `taken`.
 fn fitting(block: Duration, count: u64, taken: Duration) -> u64 {
     let fitting = block.as_nanos() * u128::from(count) / taken.as_nanos().max(1);
     u64::try_from(fitting).map_or(MOST_REGIONS, |fitting| fitting.clamp(1, MOST_REGIONS))

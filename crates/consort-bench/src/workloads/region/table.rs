@@ -54,7 +54,7 @@ fn placement(results: &Results) -> String {
     }
 }
 
-/// The name of a work, and its rows.
+/// Returns the name of a work, and its rows.
 fn rows(one: &OfClass, work: Work, columns: usize) -> Vec<Vec<String>> {
     let mut heading = vec![work.name().to_owned()];
     heading.resize(columns, String::new());
