@@ -1,34 +1,34 @@
-//! Scales from values to places, and round numbers for them.
+//! Scales, which map values to places, and round numbers on them.
 
-/// How values lie on an axis.
+/// How values are placed on an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// From 0 on, in proportion.
     Linear,
-    /// Each decade as long as the others.
+    /// All decades have the same length.
     Log,
-    /// The same, with powers of two as round numbers.
+    /// As `Log`, with powers of two as round numbers.
     Log2,
 }
 
-/// An axis: what it shows, in which unit, and how its values are written.
+/// An axis: its quantity, unit, scale and labels.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it shows, with its unit.
+    /// The quantity, with its unit.
     pub title: String,
-    /// How values lie on it.
+    /// How values are placed on it.
     pub scale: Scale,
-    /// How a round number is written.
+    /// Formats a round number.
     pub label: fn(f64) -> String,
 }
 
 impl Axis {
-    /// An axis whose round numbers are written without trailing zeros.
+    /// Creates an axis whose round numbers are written without trailing zeros.
     pub fn new(title: impl Into<String>, scale: Scale) -> Self {
         Self { title: title.into(), scale, label: plain }
     }
 
-    /// The same, whose round numbers are written otherwise.
+    /// Returns the same axis with another format of round numbers.
     #[must_use]
     pub fn labelled(self, label: fn(f64) -> String) -> Self {
         Self { label, ..self }
@@ -44,8 +44,8 @@ pub(crate) struct Range {
 }
 
 impl Range {
-    /// The range of some values; those that have no place on the scale are left out. `None` without
-    /// a value.
+    /// Returns the range of some values, without those that have no place on the scale. `None` if
+    /// there is no value.
     pub(crate) fn of(scale: Scale, values: impl Iterator<Item = f64>) -> Option<Self> {
         let has_place = |value: &f64| value.is_finite() && (scale == Scale::Linear || *value > 0.0);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -65,7 +65,7 @@ impl Range {
         })
     }
 
-    /// The same with a margin below, so that the least value has a bar too.
+    /// Returns the range with a margin below, so that the smallest value has a bar too.
     pub(crate) fn for_bars(self) -> Self {
         match self.scale {
             Scale::Linear => self,
@@ -73,7 +73,7 @@ impl Range {
         }
     }
 
-    /// The place of a value, from 0 to 1; none if it has no place.
+    /// Returns the place of a value, from 0 to 1; `None` if it has no place.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
@@ -90,8 +90,7 @@ impl Range {
         self.high
     }
 
-    /// Round numbers in the range, `about` of them or fewer, but two at least where the scale has
-    /// them.
+    /// Returns round numbers in the range: at most `about`, but at least two if the scale has them.
     pub(crate) fn ticks(&self, about: usize) -> Vec<f64> {
         let about = about.max(2);
         let all = match self.scale {
@@ -121,7 +120,7 @@ impl Range {
     }
 }
 
-/// Multiples of a round step in a range that may begin below 0.
+/// Returns multiples of a round step in a range that may begin below 0.
 fn linear_ticks(low: f64, high: f64, about: usize) -> Vec<f64> {
     let steps = ticks(high - low, about as f64);
     let step = steps.get(1).copied().unwrap_or(high - low);
@@ -140,8 +139,8 @@ fn powers_of_two(low: f64, high: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Round numbers from 0 to `most`: multiples of 1, 2 or 5 times a power of ten, `about` of them or
-/// fewer.
+/// Returns round numbers from 0 to `most`: multiples of 1, 2 or 5 times a power of ten, at most
+/// `about` of them.
 pub fn ticks(most: f64, about: f64) -> Vec<f64> {
     if most <= 0.0 {
         return vec![0.0];
@@ -152,7 +151,7 @@ pub fn ticks(most: f64, about: f64) -> Vec<f64> {
     (0..).map(|index| f64::from(index) * step).take_while(|&tick| tick <= most).collect()
 }
 
-/// Powers of ten between two positive numbers, with 2 and 5 times them where those are few.
+/// Returns powers of ten between two positive numbers, with 2 and 5 times them if those are few.
 pub fn log_ticks(least: f64, most: f64) -> Vec<f64> {
     let decades = (most / least).log10();
     let times: &[f64] = if decades > 3.5 { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -165,7 +164,8 @@ pub fn log_ticks(least: f64, most: f64) -> Vec<f64> {
         .collect()
 }
 
-/// A number without trailing zeros, with three digits after the point at most, or three that count.
+/// Formats a number without trailing zeros, with at most three decimal places or three significant
+/// ones.
 pub fn plain(value: f64) -> String {
     let decimals = match value.abs() {
         small if small > 0.0 && small < 0.01 => {

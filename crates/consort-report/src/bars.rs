@@ -1,4 +1,4 @@
-//! Bars: a group for each thing that is compared, and in it a bar for each of a few values.
+//! Bars: a group for each compared thing, with a bar for each of a few values.
 
 use crate::{
     axis::{Axis, Range, Scale},
@@ -11,18 +11,17 @@ use crate::{
 /// Bars to the right, in groups from top to bottom.
 #[derive(Clone, Debug)]
 pub struct Bars {
-    /// What the plot shows.
+    /// The title of the plot.
     pub title: String,
     /// The axis of the values.
     pub axis: Axis,
-    /// What the groups are.
+    /// The name of what the groups are.
     pub of: String,
-    /// The names of the bars in a group, in the order of the legend.
+    /// The names of the bars in a group, in legend order.
     pub series: Vec<String>,
     /// The groups.
     pub groups: Vec<Group>,
-    /// Whether the bars of a group are one behind the other, as parts of a whole; the axis is
-    /// linear then.
+    /// Whether the bars of a group follow each other, as parts of a whole. The axis is linear then.
     pub stacked: bool,
 }
 
@@ -38,18 +37,18 @@ pub struct Group {
 /// One value.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Which of the names it has.
+    /// The index of its name.
     pub series: usize,
-    /// How long it is.
+    /// Its length.
     pub value: f64,
-    /// The interval of that.
+    /// The interval of the value.
     pub interval: Option<(f64, f64)>,
     /// The value as text.
     pub text: String,
 }
 
-/// The patterns of bars, with that of none; another number than that of colours, so that both
-/// together tell more bars apart.
+/// The number of patterns of bars, including none. It differs from the number of colours, so that
+/// both together distinguish more bars.
 const PATTERNS: usize = 5;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 50.0;
@@ -57,7 +56,7 @@ const BAR: f64 = 15.0;
 const BETWEEN: f64 = 11.0;
 /// How far beyond the values an interval is shown.
 const BEYOND: f64 = 1.3;
-/// The letters beside a bar with its value.
+/// The width of a bar's value next to it.
 const VALUE: f64 = 74.0;
 
 impl Bars {
@@ -78,7 +77,7 @@ impl Bars {
         Range::of(self.axis.scale, values).map(Range::for_bars)
     }
 
-    /// The plot for both sizes of windows; none without a value.
+    /// Returns the plot for both window sizes; `None` without a value.
     pub(crate) fn drawn(&self) -> Option<Drawn> {
         let range = self.range()?;
         let pictures = Size::BOTH.map(|size| self.picture(size, &range));
@@ -104,7 +103,7 @@ impl Bars {
         Some(Drawn { kind: "bars", title, legend, pictures, values })
     }
 
-    /// The height of a group's bars, without its name.
+    /// Returns the height of a group's bars, without its name.
     fn height(&self, group: &Group) -> f64 {
         BAR * if self.stacked { 1.0 } else { group.bars.len().max(1) as f64 }
     }
@@ -112,7 +111,7 @@ impl Bars {
     fn picture(&self, size: Size, range: &Range) -> String {
         let mut canvas = Canvas::new(size);
         let names = self.groups.iter().map(|group| width_of(&group.name)).fold(40.0, f64::max);
-        // In narrow windows a name stands above its bars.
+        // In narrow windows, a name is above its bars.
         let left = size.pick((names + 16.0).min(330.0), 6.0);
         let above = size.pick(0.0, 16.0);
         let width = size.width() - left - if self.stacked { 20.0 } else { VALUE };
@@ -123,7 +122,7 @@ impl Bars {
             let Some(x) = range.place(tick).map(|share| left + share * width) else { continue };
             canvas.line((x, TOP), (x, bottom), "grid");
             let label = (self.axis.label)(tick);
-            // Labels that would cover each other are left out.
+            // Labels that would overlap are left out.
             if x - width_of(&label) / 2.0 > last {
                 let classes = if x < 12.0 { "tick" } else { "tick middle" };
                 canvas.text((x, bottom + 18.0), classes, &label);
@@ -210,7 +209,7 @@ fn classes(series: usize) -> String {
     format!("c{}", Marks::of(series).colour)
 }
 
-/// The pattern of a series, as the page has it; none of the first one.
+/// Returns the pattern of a series, as in the page; the first one has none.
 fn pattern(series: usize) -> Option<String> {
     match series % PATTERNS {
         0 => None,
@@ -237,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Where the bars begin, and how long they are.
+    /// Returns where the bars begin, and how long they are.
     fn blocks(picture: &str) -> Vec<(f64, f64)> {
         let number = |text: &str, name: &str| -> f64 {
             let (_, rest) = text.split_once(&format!("{name}=\"")).unwrap();

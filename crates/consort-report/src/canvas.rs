@@ -2,7 +2,7 @@
 
 use crate::markup::{escaped, titled};
 
-/// The width of a window that a plot is drawn for.
+/// The width of the window that a plot is drawn for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Size {
     Wide,
@@ -12,7 +12,7 @@ pub(crate) enum Size {
 impl Size {
     pub(crate) const BOTH: [Self; 2] = [Self::Wide, Self::Narrow];
 
-    /// The width of the drawing, in its own units.
+    /// Returns the width of the drawing, in its own units.
     pub(crate) fn width(self) -> f64 {
         match self {
             Self::Wide => 960.0,
@@ -27,7 +27,7 @@ impl Size {
         }
     }
 
-    /// One value for wide windows, and another for narrow ones.
+    /// Returns one value for wide windows, and another one for narrow windows.
     pub(crate) fn pick<T>(self, wide: T, narrow: T) -> T {
         match self {
             Self::Wide => wide,
@@ -36,15 +36,15 @@ impl Size {
     }
 }
 
-/// The width of a small letter in plots, of a wide font.
+/// The width of a small letter in plots, for a wide font.
 const LETTER: f64 = 7.3;
 
-/// The width of a text in the small letters of plots, about.
+/// Returns the approximate width of a text in the small letters of plots.
 pub(crate) fn width_of(text: &str) -> f64 {
     LETTER * text.chars().count() as f64
 }
 
-/// A text of so much width at most.
+/// Returns a text, shortened to at most this width.
 pub(crate) fn fitting(text: &str, width: f64) -> String {
     if width_of(text) <= width {
         return text.to_owned();
@@ -59,7 +59,7 @@ pub(crate) fn fitting(text: &str, width: f64) -> String {
     short.trim_end().to_owned() + "…"
 }
 
-/// A picture whose height is known at its end.
+/// A picture whose height is known at the end.
 #[derive(Debug)]
 pub(crate) struct Canvas {
     size: Size,
@@ -71,7 +71,7 @@ impl Canvas {
         Self { size, body: String::new() }
     }
 
-    /// A text; the classes say how it looks, and on which side of the point it is.
+    /// Adds a text; the classes determine its style, and its position relative to the point.
     pub(crate) fn text(&mut self, (x, y): (f64, f64), classes: &str, text: &str) {
         let text = escaped(text);
         self.body +=
@@ -85,7 +85,7 @@ impl Canvas {
         );
     }
 
-    /// A path with further attributes, and a title under the pointer unless it is empty.
+    /// Adds a path with further attributes, and a title shown at the pointer unless it is empty.
     pub(crate) fn path(&mut self, d: &str, classes: &str, more: &str, title: &str) {
         let title = titled(title);
         self.body += &format!("<path d=\"{d}\" class=\"{classes}\"{more}>{title}</path>\n");
@@ -114,7 +114,7 @@ impl Canvas {
         self.body += "</g>\n";
     }
 
-    /// The text of the picture, for who sees it and for who hears it.
+    /// Returns the text of the picture, with descriptions for screen readers.
     pub(crate) fn finish(self, height: f64, title: &str, about: &str) -> String {
         let Self { size, body } = self;
         let (width, name) = (size.width(), size.name());

@@ -8,10 +8,9 @@ use crate::{
     table::{Table, Tone},
 };
 
-/// A part of a report.
 #[derive(Debug)]
 pub(crate) enum Part {
-    /// A heading that the list of contents names, or one below such.
+    /// A heading that the table of contents lists.
     Section {
         title: String,
         short: String,
@@ -23,7 +22,7 @@ pub(crate) enum Part {
     Facts(Vec<(String, String)>),
     Table(Table),
     Plot(Box<Drawn>),
-    /// Parts that are shown when somebody asks.
+    /// Parts that are shown on request.
     Details(String, Document),
 }
 
@@ -36,18 +35,18 @@ pub struct Document {
 }
 
 impl Document {
-    /// A report with a title, and a line below it.
+    /// Creates a report with a title, and a line below it.
     pub fn new(title: impl Into<String>, subtitle: impl Into<String>) -> Self {
         Self { title: title.into(), subtitle: subtitle.into(), parts: Vec::new() }
     }
 
-    /// Begins a section, which the list of contents names.
+    /// Begins a section, which the table of contents lists.
     pub fn section(&mut self, title: impl Into<String>) {
         let title = title.into();
         self.parts.push(Part::Section { short: title.clone(), title });
     }
 
-    /// The same, with a shorter name in the list of contents.
+    /// Begins a section with a shorter name in the table of contents.
     pub fn section_as(&mut self, short: impl Into<String>, title: impl Into<String>) {
         self.parts.push(Part::Section { title: title.into(), short: short.into() });
     }
@@ -62,7 +61,7 @@ impl Document {
         self.parts.push(Part::Paragraph(text.into()));
     }
 
-    /// Adds lines that are shown as they are, each letter as wide as the others.
+    /// Adds lines that are shown as they are, in a monospaced font.
     pub fn lines(&mut self, text: impl Into<String>) {
         self.parts.push(Part::Lines(text.into()));
     }
@@ -72,7 +71,7 @@ impl Document {
         self.parts.push(Part::Note(tone, text.into()));
     }
 
-    /// Adds names and what they are.
+    /// Adds names and their values.
     pub fn facts<N: Into<String>, V: Into<String>>(
         &mut self,
         facts: impl IntoIterator<Item = (N, V)>,
@@ -88,34 +87,34 @@ impl Document {
         }
     }
 
-    /// Adds curves, if there is a point. Says whether there is.
+    /// Adds curves, if there is a point. Returns whether there is one.
     pub fn curves(&mut self, lines: &Lines) -> bool {
         self.plot(lines.drawn())
     }
 
-    /// Adds bars, if there is a value. Says whether there is.
+    /// Adds bars, if there is a value. Returns whether there is one.
     pub fn bars(&mut self, bars: &Bars) -> bool {
         self.plot(bars.drawn())
     }
 
-    /// Adds a heat map, if there is a cell. Says whether there is.
+    /// Adds a heat map, if there is a cell. Returns whether there is one.
     pub fn heat(&mut self, heat: &Heat) -> bool {
         self.plot(heat.drawn())
     }
 
-    /// Adds parts that are shown when somebody asks for them.
+    /// Adds parts that are shown on request.
     pub fn details(&mut self, summary: impl Into<String>, parts: Document) {
         if !parts.is_empty() {
             self.parts.push(Part::Details(summary.into(), parts));
         }
     }
 
-    /// Adds all parts of another one.
+    /// Adds all parts of another document.
     pub fn append(&mut self, other: Document) {
         self.parts.extend(other.parts);
     }
 
-    /// Whether it has no part.
+    /// Returns whether it has no parts.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }

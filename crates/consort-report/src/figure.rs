@@ -12,12 +12,12 @@ pub(crate) struct Drawn {
     pub(crate) values: Table,
 }
 
-/// A line of a legend: a name beside a sample of 28 by 16.
+/// A line of a legend: a name next to a sample of 28 by 16.
 #[derive(Debug)]
 pub(crate) struct Legend {
     pub(crate) name: String,
     pub(crate) sample: String,
-    /// The series that it stands for, if it can be highlighted.
+    /// The series that it represents, if it can be highlighted.
     pub(crate) series: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Heat maps: a cell for each pair of a row and a column, whose colour is its class.
+//! Heat maps: a cell for each pair of a row and a column, whose colour shows its class.
 
 use crate::{
     canvas::{Canvas, Size, fitting, width_of},
@@ -10,21 +10,21 @@ use crate::{
 /// A map of classes.
 #[derive(Clone, Debug)]
 pub struct Heat {
-    /// What the plot shows.
+    /// The title of the plot.
     pub title: String,
-    /// What the columns are.
+    /// The title of the columns.
     pub x_title: String,
-    /// What the rows are.
+    /// The title of the rows.
     pub y_title: String,
-    /// What a cell shows.
+    /// The title of the cells' values.
     pub value_title: String,
     /// The columns' names.
     pub columns: Vec<String>,
-    /// The rows' names, and their cells, as many as there are columns.
+    /// The rows' names and their cells, one per column.
     pub rows: Vec<(String, Vec<Option<HeatCell>>)>,
-    /// The classes, in the order of the legend.
+    /// The classes, in legend order.
     pub classes: Vec<String>,
-    /// Whether the classes are steps of one value, from little to much, five at most.
+    /// Whether the classes are steps of one value, from little to much, at most five.
     pub is_ramp: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct Heat {
 pub struct HeatCell {
     /// Its class.
     pub class: usize,
-    /// A few letters that are shown if they fit; of classes without order their letter.
+    /// A few letters that are shown if they fit; for classes without order, the class's letter.
     pub mark: String,
     /// The value as text.
     pub text: String,
@@ -46,7 +46,7 @@ const ROW: f64 = 24.0;
 const COLUMN: f64 = 64.0;
 
 impl Heat {
-    /// The letter of a class, which tells it from others of its colour.
+    /// Returns the letter of a class, which distinguishes it from others of its colour.
     pub fn letter(class: usize) -> String {
         let letter = |index: usize| char::from(b'A' + u8::try_from(index % 26).unwrap_or(0));
         match class / 26 {
@@ -55,7 +55,7 @@ impl Heat {
         }
     }
 
-    /// The plot for both sizes of windows; none without a cell.
+    /// Returns the plot for both window sizes; `None` without a cell.
     pub(crate) fn drawn(&self) -> Option<Drawn> {
         let mut cells = self.rows.iter().flat_map(|(_, cells)| cells);
         cells.any(Option::is_some).then_some(())?;

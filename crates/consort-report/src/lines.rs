@@ -1,4 +1,4 @@
-//! Curves over a size: a line a series, with its interval as a band.
+//! Curves over a size: one line per series, with its interval as a band.
 
 use crate::{
     axis::{Axis, Range},
@@ -11,15 +11,15 @@ use crate::{
 /// Curves over a size.
 #[derive(Clone, Debug)]
 pub struct Lines {
-    /// What the plot shows.
+    /// The title of the plot.
     pub title: String,
-    /// The axis to the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// The axis upwards.
+    /// The vertical axis.
     pub y: Axis,
-    /// The series, in the order of the legend.
+    /// The series, in legend order.
     pub series: Vec<Series>,
-    /// Where both values are the same, a line with this name; then both axes are alike.
+    /// The name of a line where both values are equal; with it, both axes have the same range.
     pub diagonal: Option<String>,
 }
 
@@ -30,34 +30,34 @@ pub struct Series {
     pub name: String,
     /// Its points, from left to right.
     pub points: Vec<Point>,
-    /// Whether it is a limit, which others are compared with.
+    /// Whether it is a limit, with which others are compared.
     pub is_limit: bool,
-    /// Whether it stays in the background until somebody points at its name.
+    /// Whether it stays in the background until its name is pointed at.
     pub is_faint: bool,
     /// Whether its points are joined.
     pub is_joined: bool,
 }
 
 impl Series {
-    /// A line of its own colour.
+    /// Creates a line.
     pub fn new(name: impl Into<String>, points: Vec<Point>) -> Self {
         let name = name.into();
         Self { name, points, is_limit: false, is_faint: false, is_joined: true }
     }
 }
 
-/// A point, and what it is in words.
+/// A point, with its values as text.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// The value to the right.
+    /// The horizontal value.
     pub x: f64,
-    /// The value upwards.
+    /// The vertical value.
     pub y: f64,
-    /// Its interval upwards.
+    /// The interval of the vertical value.
     pub interval: Option<(f64, f64)>,
-    /// The value to the right as text.
+    /// The horizontal value as text.
     pub x_text: String,
-    /// The value upwards as text.
+    /// The vertical value as text.
     pub y_text: String,
 }
 
@@ -69,7 +69,7 @@ const RIGHT: f64 = 22.0;
 /// How far beyond the values an interval is shown.
 const BEYOND: f64 = 1.6;
 
-/// What is the same for all parts of a drawing.
+/// The geometry that all parts of a drawing share.
 struct Frame {
     x: Range,
     y: Range,
@@ -97,7 +97,7 @@ impl Lines {
         self.series.iter().flat_map(|series| &series.points)
     }
 
-    /// The ranges of both axes; none without a point that has a place.
+    /// Returns the ranges of both axes; `None` without a point that has a place.
     fn ranges(&self) -> Option<(Range, Range)> {
         let (least, most) = self
             .points()
@@ -106,7 +106,7 @@ impl Lines {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), y| {
                 (least.min(y), most.max(y))
             });
-        // Few samples may have intervals of many decades, beside which no line would be seen.
+        // With few samples, intervals may span so many decades that the lines would not be visible.
         let heights = |point: &Point| {
             let (low, high) = point.interval.unwrap_or((point.y, point.y));
             [point.y, low.max(least / BEYOND), high.min(most * BEYOND)]
@@ -120,7 +120,7 @@ impl Lines {
         Some((Range::of(self.x.scale, xs())?, Range::of(self.y.scale, ys())?))
     }
 
-    /// The plot for both sizes of windows; none without a point.
+    /// Returns the plot for both window sizes; `None` without a point.
     pub(crate) fn drawn(&self) -> Option<Drawn> {
         let (x, y) = self.ranges()?;
         let pictures = Size::BOTH.map(|size| self.picture(size, x, y));
@@ -156,7 +156,7 @@ impl Lines {
         format!("c{}{faint}", Marks::of(index).colour)
     }
 
-    /// The line and the marker of a series, 28 by 16.
+    /// Returns the line and the marker of a series, 28 by 16.
     fn sample(&self, index: usize) -> String {
         let (marks, series) = (Marks::of(index), &self.series[index]);
         let classes = self.classes(index).replace(" faint", "");
@@ -205,7 +205,7 @@ impl Lines {
             canvas.line((left, y), (right, y), "grid");
             canvas.text((left - 8.0, y + 4.0), "tick end", label);
         }
-        // As many labels as fit beside each other.
+        // As many labels as fit next to each other.
         let widest = |ticks: &[f64]| {
             ticks.iter().map(|&tick| width_of(&(self.x.label)(tick))).fold(24.0, f64::max)
         };
@@ -217,7 +217,7 @@ impl Lines {
             let Some(x) = frame.place_x(tick) else { continue };
             canvas.line((x, TOP), (x, bottom), "grid");
             let label = (self.x.label)(tick);
-            // At the edge of the picture a label would be cut.
+            // At the edge of the picture, a label would be cut off.
             let most = left + width + RIGHT - width_of(&label) / 2.0;
             canvas.text((x.min(most), bottom + 18.0), "tick middle", &label);
         }

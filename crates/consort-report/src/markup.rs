@@ -1,7 +1,7 @@
-//! Text as part of HTML and SVG.
+//! Text as a part of HTML and SVG.
 
-/// A text that a browser shows as it is, in elements and in quoted attributes. What no document may
-/// contain becomes the character for unknown ones.
+/// Returns a text that a browser shows as it is, in elements and in quoted attributes. Characters
+/// that no document may contain become the replacement character.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for one in text.chars() {
@@ -19,7 +19,7 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// The element that gives a part of a picture its title; nothing without one.
+/// Returns the element that gives a part of a picture its title; empty without a title.
 pub fn titled(title: &str) -> String {
     if title.is_empty() { String::new() } else { format!("<title>{}</title>", escaped(title)) }
 }

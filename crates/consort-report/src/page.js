@@ -1,6 +1,6 @@
 "use strict";
 {
-  // Light and dark: as the system has it, until the button says otherwise.
+  // Light and dark: follow the system until the button is clicked.
   const root = document.documentElement;
   const theme = document.getElementById("theme");
   const isDark = () => (root.dataset.theme
@@ -14,7 +14,7 @@
     name();
   });
 
-  // Tables are sorted by a click on a heading, and the other way round by the next.
+  // A click on a heading sorts its table; the next click reverses the order.
   const key = (row, column) => {
     const cell = row.cells[column];
     const number = cell && cell.dataset.v !== undefined ? Number(cell.dataset.v) : NaN;
@@ -44,7 +44,7 @@
   }
 
   for (const figure of document.querySelectorAll(".plot")) {
-    // A name in the legend brings out its series, while it is pointed at or once it is pressed.
+    // A name in the legend highlights its series while it is pointed at or once it is pressed.
     const buttons = [...figure.querySelectorAll(".legend button")];
     const show = (shown) => {
       figure.classList.toggle("picked", shown.size > 0);
@@ -68,7 +68,7 @@
       });
     }
 
-    // The value next to the pointer is shown beside it, instead of by the browser.
+    // The value nearest to the pointer is shown next to it, instead of by the browser.
     const tip = document.createElement("div");
     tip.className = "tip";
     tip.hidden = true;

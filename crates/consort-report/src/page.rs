@@ -1,4 +1,4 @@
-//! The file: a document as HTML, with its style and its script in it.
+//! The file: a document as HTML, with its style and its script.
 
 use crate::{
     document::{Document, Part},
@@ -6,7 +6,7 @@ use crate::{
 };
 
 const STYLE: &str = include_str!("page.css");
-/// What tells bars apart without their colours: lines of the colour of the paper.
+/// The patterns that distinguish bars without their colours: lines in the background colour.
 const PATTERNS: &str = "\
 <svg width=\"0\" height=\"0\" class=\"patterns\" aria-hidden=\"true\"><defs>
 <pattern id=\"h1\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
@@ -20,14 +20,14 @@ patternTransform=\"rotate(45)\"><path d=\"M0 0V6\"/></pattern>
 </defs></svg>
 ";
 const SCRIPT: &str = include_str!("page.js");
-/// Nothing may come from elsewhere.
+/// Nothing may be loaded from elsewhere.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
 impl Document {
-    /// The report as one file.
+    /// Returns the report as one file.
     pub fn html(&self) -> String {
         let title = escaped(&self.title);
-        // A line is broken between words alone, so that they can be copied.
+        // Lines break only between words, so that words can be copied.
         let word = |word: &str| format!("<span>{}</span>", escaped(word));
         let subtitle = self.subtitle.split(' ').map(word).collect::<Vec<_>>().join(" ");
         let contents = contents(&self.parts);
@@ -46,7 +46,7 @@ impl Document {
     }
 }
 
-/// The list of contents; nothing where it would be short.
+/// Returns the table of contents; empty if it would be short.
 fn contents(parts: &[Part]) -> String {
     let titles = parts.iter().filter_map(|part| match part {
         Part::Section { short, .. } => Some(escaped(short)),

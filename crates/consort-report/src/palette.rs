@@ -1,11 +1,11 @@
-//! How one series is told from another: by colour, marker and dashes, never by colour alone.
+//! The marks that distinguish series: colour, marker and dashes, never colour alone.
 //!
-//! The colours, which the style sheet has for light and for dark, are those of Okabe and Ito (2008)
-//! for all kinds of colour vision.
+//! The colours, which the style sheet defines for light and dark mode, are those of Okabe and Ito
+//! (2008) for all kinds of colour vision.
 
 /// The number of colours, as in the style sheet.
 pub(crate) const COLOURS: usize = 7;
-/// Dashes of lines, the first for the first series.
+/// The dashes of lines, those of the first series first.
 const DASHES: [&str; 4] = ["", "7 4", "2 3", "9 3 2 3"];
 
 /// The marks of a series.
@@ -17,7 +17,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Those of the series with this number: no two of the first 28 are alike.
+    /// Returns the marks of series number `series`: no two of the first 28 are alike.
     pub(crate) fn of(series: usize) -> Self {
         let round = series / COLOURS;
         Self {
@@ -27,7 +27,7 @@ impl Marks {
         }
     }
 
-    /// The dashes of its line, as an attribute.
+    /// Returns the dashes of its line, as an attribute.
     pub(crate) fn dashes(self) -> String {
         match DASHES[self.dash] {
             "" => String::new(),
@@ -35,7 +35,7 @@ impl Marks {
         }
     }
 
-    /// The path of its marker around a point.
+    /// Returns the path of its marker around a point.
     pub(crate) fn marker(self, (x, y): (f64, f64), size: f64) -> String {
         let corners = |corners: &[(f64, f64)]| {
             let corner =

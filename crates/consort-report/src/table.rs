@@ -1,13 +1,13 @@
-//! Tables: cells of text, and what they are sorted by.
+//! Tables: cells of text, and their sort keys.
 
 use crate::markup::escaped;
 
-/// What a text means.
+/// The meaning of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// As hoped for.
     Good,
-    /// Not so.
+    /// Not as hoped for.
     Bad,
     /// Neither.
     Neutral,
@@ -43,7 +43,7 @@ pub struct Cell {
     tone: Option<Tone>,
 }
 
-/// The units at the end of a number, and what they stand for.
+/// The units at the end of a number, with their factors.
 const UNITS: [(&str, f64); 9] = [
     ("ns", 1.0),
     ("us", 1e3),
@@ -57,25 +57,25 @@ const UNITS: [(&str, f64); 9] = [
 ];
 
 impl Cell {
-    /// A text, which is sorted by the number that it begins with, if it is one.
+    /// Creates a cell with a text. Its sort key is the number at the beginning of the text, if any.
     pub fn text(text: &str) -> Self {
         Self { text: text.to_owned(), key: number(text), tone: None }
     }
 
-    /// The same, sorted by another number.
+    /// Returns the cell with another sort key.
     #[must_use]
     pub fn sorted_by(self, key: f64) -> Self {
         Self { key: key.is_finite().then_some(key), ..self }
     }
 
-    /// The same with a meaning, which its text says too.
+    /// Returns the cell with a meaning, which its text also expresses.
     #[must_use]
     pub fn toned(self, tone: Tone) -> Self {
         Self { tone: Some(tone), ..self }
     }
 }
 
-/// The number that a text is, with a unit or as a ratio.
+/// Returns the number at the beginning of a text, with a unit or as a ratio.
 fn number(text: &str) -> Option<f64> {
     let text = text.trim().trim_start_matches(['<', '>']).trim();
     let end = text.find(|one: char| !(one.is_ascii_digit() || "+-.e".contains(one)));
@@ -87,18 +87,18 @@ fn number(text: &str) -> Option<f64> {
 }
 
 impl Table {
-    /// A table with these columns.
+    /// Creates a table with these columns.
     pub fn new<N: Into<String>>(header: impl IntoIterator<Item = N>) -> Self {
         Self { header: header.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
-    /// The same with a caption.
+    /// Returns the table with a caption.
     #[must_use]
     pub fn caption(self, caption: impl Into<String>) -> Self {
         Self { caption: caption.into(), ..self }
     }
 
-    /// The same, with these columns aligned to the right.
+    /// Returns the table with these columns right-aligned.
     #[must_use]
     pub fn numbers(self, numbers: impl IntoIterator<Item = usize>) -> Self {
         Self { numbers: numbers.into_iter().collect(), ..self }
@@ -109,7 +109,7 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Whether it has no row.
+    /// Returns whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
