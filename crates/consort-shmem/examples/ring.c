@@ -1,4 +1,5 @@
-/* Each PE puts its number into the variable of the next one, and waits for that of the one before.
+/* Each PE puts its number into the next PE's variable, and waits for the number of the previous
+ * one.
  *
  *     consort cc ring.c -o ring
  *     consort run -n 4 ./ring

@@ -1,10 +1,10 @@
-//! The collectives of 1.4, of active sets: `PE_size` PEs from `PE_start` on, 2 to the power of
-//! `logPE_stride` apart.
+//! The collectives of 1.4, on active sets: `PE_size` PEs beginning with `PE_start`, 2 to the power
+//! of `logPE_stride` apart.
 //!
-//! An active set is a team, and its calls are those of teams. The first call of a PE makes its part
-//! of the team, without the PEs that are not in the set, and it lasts as long as the job. A set of
-//! all PEs is the world. The calls need no `pSync` and no `pWrk`. Threads may make calls of
-//! different sets at the same time, as of different teams.
+//! An active set is a team, and its calls are those of teams. A PE's first call creates its part of
+//! the team, without the PEs outside the set; the team lasts as long as the job. A set of all PEs
+//! is the world. The calls need no `pSync` and no `pWrk`. Threads may make calls of different sets
+//! at the same time, as with different teams.
 
 use std::{
     collections::BTreeMap,
@@ -24,13 +24,13 @@ use crate::{
     world::{World, world},
 };
 
-/// The teams that this PE has made, by first PE, stride and size.
+/// The teams that this PE has created, by first PE, stride and size.
 static TEAMS: Mutex<BTreeMap<[u32; 3], Team>> = Mutex::new(BTreeMap::new());
 
-/// The arguments that name a set: `PE_start`, `logPE_stride`, `PE_size`.
+/// The arguments that define a set: `PE_start`, `logPE_stride`, `PE_size`.
 pub type Triplet = (c_int, c_int, c_int);
 
-/// The team of a set that this PE is in.
+/// Returns the team of a set that contains this PE.
 fn team(routine: &'static str, set: Triplet) -> Team {
     let world = world(routine);
     let Some(members @ [start, stride, size]) = members(world, set) else {
@@ -58,7 +58,8 @@ pub(crate) fn forget_all() {
     TEAMS.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
-/// First PE, stride and size of a set; `None` if this PE is not in it, or there is no such set.
+/// Returns first PE, stride and size of a set; `None` if this PE is not in it, or there is no such
+/// set.
 fn members(world: &World, (start, log_stride, size): Triplet) -> Option<[u32; 3]> {
     let [start, log_stride, size] =
         [start, log_stride, size].map(|argument| u32::try_from(argument).ok());
@@ -67,7 +68,7 @@ fn members(world: &World, (start, log_stride, size): Triplet) -> Option<[u32; 3]
     let last = u64::from(start) + u64::from(size.checked_sub(1)?) * u64::from(stride);
     let own = world.rank.0.checked_sub(start)?;
     let is_in = own.is_multiple_of(stride) && own / stride < size;
-    // The stride of a PE alone says nothing.
+    // The stride of a single PE is meaningless.
     let stride = if size == 1 { 1 } else { stride };
     (is_in && last < u64::from(world.pes)).then_some([start, stride, size])
 }
@@ -92,7 +93,7 @@ fn synchronize(routine: &'static str, set: Triplet) {
 /// `shmem_broadcast32` and `64`: the root's `dest` is not written.
 ///
 /// # Safety
-/// Here and below: both buffers are of as many elements as the call needs.
+/// Here and below: both buffers have as many elements as the call needs.
 pub unsafe fn broadcast<T: Element>(
     dest: *mut T,
     source: *const T,
@@ -109,7 +110,7 @@ pub unsafe fn broadcast<T: Element>(
 /// # Safety
 /// As [`broadcast`].
 pub unsafe fn fcollect<T: Element>(dest: *mut T, source: *const T, nelems: usize, set: Triplet) {
-    // SAFETY: the caller's promise, here and below.
+    // SAFETY: guaranteed by the caller, here and below.
     unsafe { collectives::fcollect(team("shmem_fcollect", set), dest, source, nelems) };
 }
 
@@ -151,7 +152,7 @@ pub unsafe fn alltoalls<T: Element>(
 /// `shmem_and_to_all` and the others.
 ///
 /// # Safety
-/// As [`broadcast`]; both are the same or apart.
+/// As [`broadcast`]; both buffers are the same or disjoint.
 pub unsafe fn to_all<T: Pod + Send, O: Reduction<T>>(
     dest: *mut T,
     source: *const T,

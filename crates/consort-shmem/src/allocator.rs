@@ -1,27 +1,27 @@
-//! The books of a symmetric heap: every PE keeps its own, and makes the same sequence of changes,
-//! so that all find the same offsets.
+//! The allocator of a symmetric heap. Every PE keeps its own and makes the same sequence of
+//! changes, so all PEs compute the same offsets.
 
 use std::{collections::BTreeMap, ops::Range};
 
-/// The least alignment of what is allocated: a cache line.
+/// The smallest alignment of an allocation: a cache line.
 const ALIGN: usize = 64;
 
-/// What is taken of a heap, by offset: first fit.
+/// The allocations in a heap, by offset: first fit.
 #[derive(Debug)]
 pub struct Allocator {
     begin: usize,
     end: usize,
-    /// The size of each part that is taken, by its offset.
+    /// The size of each allocation, by its offset.
     taken: BTreeMap<usize, usize>,
 }
 
 impl Allocator {
-    /// The books of the heap from `begin` to `end`, of which nothing is taken.
+    /// Creates the allocator of the heap from `begin` to `end`, which is all free.
     pub const fn new(begin: usize, end: usize) -> Self {
         Self { begin, end, taken: BTreeMap::new() }
     }
 
-    /// Takes the first `bytes` that are free at an offset of this alignment, a power of two.
+    /// Allocates the first `bytes` free bytes at an offset of this alignment, a power of two.
     /// `None` if there are none.
     pub fn take(&mut self, bytes: usize, align: usize) -> Option<usize> {
         let mut at = self.begin.checked_next_multiple_of(align.max(ALIGN))?;
@@ -38,27 +38,27 @@ impl Allocator {
         Some(at)
     }
 
-    /// The size of what begins at this offset; `None` if nothing does.
+    /// Returns the size of the allocation at this offset; `None` if there is none.
     pub fn size(&self, at: usize) -> Option<usize> {
         self.taken.get(&at).copied()
     }
 
-    /// Bytes that are taken.
+    /// Returns the number of allocated bytes.
     pub fn taken(&self) -> usize {
         self.taken.values().sum()
     }
 
-    /// Frees what begins at this offset, and returns its size; `None` if nothing does.
+    /// Frees the allocation at this offset, and returns its size; `None` if there is none.
     pub fn give(&mut self, at: usize) -> Option<usize> {
         self.taken.remove(&at)
     }
 
-    /// Frees all.
+    /// Frees everything.
     pub fn give_all(&mut self) {
         self.taken.clear();
     }
 
-    /// The free part around an offset, at which nothing is taken.
+    /// Returns the free range around an offset that is not allocated.
     pub fn gap(&self, at: usize) -> Range<usize> {
         let before = self.taken.range(..at).next_back();
         let next = self.taken.range(at..).next();
@@ -66,7 +66,7 @@ impl Allocator {
         start..next.map_or(self.end, |(&offset, _)| offset)
     }
 
-    /// Changes the size of what begins at `at`, where it is; whether there is room.
+    /// Resizes the allocation at `at` in place; returns whether there is room.
     pub fn resize(&mut self, at: usize, bytes: usize) -> bool {
         let next = self.taken.range(at + 1..).next().map_or(self.end, |(&offset, _)| offset);
         let fits = at.checked_add(bytes).is_some_and(|end| end <= next);
@@ -76,7 +76,7 @@ impl Allocator {
         fits
     }
 
-    /// Whether `bytes` from `at` on lie in one part that is taken.
+    /// Returns whether `bytes` bytes at `at` lie in one allocation.
     pub fn holds(&self, at: usize, bytes: usize) -> bool {
         let part = self.taken.range(..=at).next_back();
         part.is_some_and(|(&offset, &size)| bytes <= (offset + size).saturating_sub(at))

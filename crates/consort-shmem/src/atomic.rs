@@ -1,6 +1,7 @@
-//! Atomic operations on words of 4 and 8 bytes; floats by their bits. Sequentially consistent, but
-//! for stores, which are ordered after what the PE has done before. Those on the words of a far PE
-//! are done by its process, and what returns nothing waits for nothing.
+//! Atomic operations on words of 4 and 8 bytes; floats are handled by their bits. They are
+//! sequentially consistent, except for stores, which are ordered after everything that the PE has
+//! done before. The process of a far PE performs those on its words; operations without a result do
+//! not wait.
 
 use std::sync::atomic::{
     AtomicU32, AtomicU64,
@@ -18,16 +19,16 @@ use crate::{
     world::{Place, World, ensure_aligned, world},
 };
 
-/// What is done to a word.
+/// The change that an operation makes to a word.
 #[derive(Clone, Copy)]
 pub(crate) enum Change {
     Load,
-    /// Whatever was there, which is not returned.
+    /// Sets the word without returning the old value.
     Set(u64),
     Swap(u64),
     CompareSwap(u64, u64),
     Add(u64),
-    /// Adds to whatever was there, which is not returned.
+    /// Adds to the word without returning the old value.
     Increase(u64),
     And(u64),
     Or(u64),
@@ -35,7 +36,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// As an operation of a far PE that returns what was there, or a signal to it.
+    /// Returns the operation of a far PE that returns the old value, or the signal to it.
     fn far(self) -> Result<Atomic, Signal> {
         Ok(match self {
             Self::Load => Atomic::Load,
@@ -57,7 +58,7 @@ macro_rules! change {
         match $change {
             Change::Load => word.load(SeqCst),
             Change::Set(new) => {
-                // Release: who sees the word sees what this PE has put before.
+                // Release: a PE that sees the word sees everything that this PE has put before.
                 word.store(of(new), Release);
                 of(0)
             }
@@ -75,8 +76,8 @@ macro_rules! change {
     }};
 }
 
-/// Changes a word, for a routine whose `argument` is its address. Returns what was there, unless it
-/// only sets the word.
+/// Changes a word, for a routine whose `argument` is its address. Returns the old value, unless the
+/// operation only sets the word.
 #[inline(always)]
 pub(crate) fn change<T: Amo>(
     routine: &str,
@@ -93,7 +94,7 @@ pub(crate) fn change<T: Amo>(
     T::of_bits(change_at::<T>(world, (pe, place), change))
 }
 
-/// Changes the word at a place of a PE, which has been checked. Returns as [`change`].
+/// Changes the word at a place of a PE, which has been checked. Returns the same as [`change`].
 #[inline(always)]
 pub(crate) fn change_at<T>(world: &World, (pe, place): (Rank, Place), change: Change) -> u64 {
     let at = match place {
@@ -132,7 +133,7 @@ fn change_far(world: &World, (pe, at): (Rank, usize), bytes: usize, change: Chan
 /// `shmem_atomic_fetch`.
 ///
 /// # Safety
-/// What is at the address is a word of the type, here and below.
+/// The address is that of a word of the type, here and below.
 #[inline]
 pub unsafe fn atomic_fetch<T: Amo>(context: Context, source: *const T, pe: c_int) -> T {
     change("shmem_atomic_fetch", context, ("source", source), Change::Load, pe)
@@ -177,7 +178,7 @@ pub unsafe fn atomic_compare_swap_nbi<T: Amo>(
     value: T,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { fetch.write(atomic_compare_swap(context, dest, cond, value, pe)) };
 }
 
@@ -192,7 +193,7 @@ pub unsafe fn atomic_fetch_nbi<T: Amo>(
     source: *const T,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { fetch.write(atomic_fetch(context, source, pe)) };
 }
 
@@ -225,7 +226,7 @@ macro_rules! with_value {
             value: T,
             pe: c_int,
         ) {
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { fetch.write($fetching(context, dest, value, pe)) };
         }
     )*};
@@ -289,6 +290,6 @@ pub unsafe fn atomic_fetch_inc_nbi<T: Amo>(
     dest: *mut T,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { fetch.write(atomic_fetch_inc(context, dest, pe)) };
 }

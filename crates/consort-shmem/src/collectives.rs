@@ -1,7 +1,7 @@
-//! The collectives of teams: this project's, on places in the symmetric memory.
+//! The collectives of teams: those of this project, on places in symmetric memory.
 //!
-//! One thread at a time makes calls. It blocks in them, unless the program has asked for
-//! `SHMEM_THREAD_MULTIPLE`: then a thread starts a call, and waits for it by turns with others,
+//! One thread at a time makes calls, and blocks in them. If the program has requested
+//! `SHMEM_THREAD_MULTIPLE`, a thread starts a call and waits for it in turn with other threads,
 //! which may wait for calls of other teams.
 
 use std::{
@@ -25,14 +25,13 @@ use crate::{
     world::{World, not_symmetric, world},
 };
 
-/// A team's calls.
 type Calls = consort::Team<'static>;
 
-/// How long a thread keeps the driver that no other waits for, and how long it sleeps at most
-/// between its turns.
+/// The longest time for which a thread keeps the driver when no other thread waits for it, and the
+/// longest sleep between its turns.
 const TURN: Duration = Duration::from_micros(200);
 
-/// What a call of a team needs.
+/// The data that a call of a team needs.
 pub(crate) struct Call {
     pub(crate) routine: &'static str,
     pub(crate) world: &'static World,
@@ -41,7 +40,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// A call of a team; `None` for `SHMEM_TEAM_INVALID`.
+    /// Creates a call of a team; `None` for `SHMEM_TEAM_INVALID`.
     pub(crate) fn new(routine: &'static str, team: Team) -> Option<Self> {
         let world = world(routine);
         if team == Team::INVALID {
@@ -61,13 +60,12 @@ impl Call {
         self.world.place(self.routine, (argument, at), bytes, self.world.rank);
     }
 
-    /// The offset of symmetric memory.
     #[inline(always)]
     pub(crate) fn offset<T>(&self, argument: &str, at: *const T, elements: usize) -> usize {
         let (address, bytes) = (at.addr(), bytes_of::<T>(elements));
         let offset = self.world.offset_of(address, bytes);
         let offset = offset.or_else(|| self.world.offset_of_constant(argument, address, bytes));
-        // Nothing may be anywhere.
+        // Zero bytes: any address is valid.
         let offset = offset.or((bytes == 0).then_some(0));
         let offset =
             offset.unwrap_or_else(|| not_symmetric(self.routine, argument, address, bytes));
@@ -75,7 +73,7 @@ impl Call {
         offset
     }
 
-    /// Makes a call, which `start` starts where threads take turns.
+    /// Makes a call; `start` starts it if threads take turns.
     pub(crate) fn make<R>(
         &self,
         blocking: impl FnOnce(Calls) -> Result<R>,
@@ -88,7 +86,7 @@ impl Call {
         self.world.takes_turns.load(Relaxed)
     }
 
-    /// Makes a call that blocks, as do all others until it returns.
+    /// Makes a blocking call. All other calls block until it returns.
     pub(crate) fn blocking<R>(&self, call: impl FnOnce(Calls) -> Result<R>) -> R {
         let done = call(self.team.calls(self.routine, &self.world.driver()));
         done.unwrap_or_else(|error| self.fail(&error))
@@ -103,8 +101,8 @@ impl Call {
         }
     }
 
-    /// Makes a call while other threads make calls of other teams. So no thread waits while it has
-    /// locked the driver, unless it is alone, and then not for long.
+    /// Makes a call while other threads make calls of other teams. So no thread waits while it
+    /// holds the driver's lock, unless it is alone, and then only briefly.
     #[cold]
     #[inline(never)]
     pub(crate) fn by_turns<R>(
@@ -114,7 +112,7 @@ impl Call {
         let is_before_turn =
             || self.team.calls(self.routine, &self.world.driver()).is_before_turn();
         self.world.callers.fetch_add(1, Relaxed);
-        // Who is past a barrier in a quarter of the window need not wait when the next one begins.
+        // A PE past a barrier in a quarter of the window need not wait when the next one begins.
         if is_before_turn() {
             self.complete(|team| team.start_barrier());
         }
@@ -123,7 +121,7 @@ impl Call {
         result
     }
 
-    /// Starts a call, and looks by turns whether it is complete.
+    /// Starts a call, and checks in turn with other threads whether it is complete.
     fn complete<R>(&self, start: impl FnOnce(Calls) -> Result<Request<'static, R>>) -> R {
         let driver = self.world.driver();
         let started = start(self.team.calls(self.routine, &driver));
@@ -168,7 +166,7 @@ impl Call {
         }
     }
 
-    /// Waits until all are here, and fails if they give other strides or lengths.
+    /// Waits until all PEs are here, and fails if they pass other strides or lengths.
     fn agree(&self, own: [isize; 3]) {
         let all = self.make(|team| team.all_gather(own), |team| team.start_all_gather(vec![own]));
         let other = self.members.ranks().zip(&all).find(|(_, theirs)| **theirs != own);
@@ -184,7 +182,6 @@ impl Call {
         }
     }
 
-    /// The root of a call.
     fn root(&self, pe_root: c_int) -> Rank {
         let size = self.members.size();
         let root = u32::try_from(pe_root).ok().filter(|&root| root < size);
@@ -205,7 +202,7 @@ impl Call {
     }
 }
 
-/// Waits until all PEs are here, and all that they have written has arrived.
+/// Waits until all PEs are here, and everything that they have written has arrived.
 pub(crate) fn synchronize(routine: &'static str) {
     ordering::publish();
     if let Some(call) = Call::new(routine, Team::WORLD) {
@@ -225,17 +222,17 @@ pub fn sync_all() {
     }
 }
 
-/// `shmem_team_sync`. Returns 0, here and below; or -1 for `SHMEM_TEAM_INVALID`.
+/// `shmem_team_sync`. Returns 0, here and below, or -1 for `SHMEM_TEAM_INVALID`.
 pub fn team_sync(team: Team) -> c_int {
     let Some(call) = Call::new("shmem_team_sync", team) else { return -1 };
     call.barrier();
     0
 }
 
-/// `shmem_broadcast`: the root's `dest` is written too.
+/// `shmem_broadcast`: also writes the root's `dest`.
 ///
 /// # Safety
-/// Here and below: both buffers are of as many elements as the call needs.
+/// Here and below: both buffers have as many elements as the call needs.
 pub unsafe fn broadcast<T: Element>(
     team: Team,
     dest: *mut T,
@@ -255,7 +252,7 @@ pub unsafe fn broadcast<T: Element>(
     0
 }
 
-/// `shmem_broadcast32` and `64`: the root's `dest` is not written.
+/// `shmem_broadcast32` and `64`: does not write the root's `dest`.
 pub(crate) fn broadcast_to_others<T: Element>(
     team: Team,
     (dest, source): (*mut T, *const T),
@@ -269,7 +266,7 @@ pub(crate) fn broadcast_to_others<T: Element>(
     call.broadcast((dest, source), nelems, root);
 }
 
-/// A collective that moves a block of `nelems` elements.
+/// Performs a collective that moves a block of `nelems` elements.
 unsafe fn move_all<T: Element>(
     (routine, collective): (&'static str, Collective),
     team: Team,
@@ -305,7 +302,7 @@ pub unsafe fn fcollect<T: Element>(
     nelems: usize,
 ) -> c_int {
     let kind = ("shmem_fcollect", Collective::AllGather);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { move_all(kind, team, (dest, 0), (source, 1), nelems) }
 }
 
@@ -320,7 +317,7 @@ pub unsafe fn alltoall<T: Element>(
     nelems: usize,
 ) -> c_int {
     let kind = ("shmem_alltoall", Collective::AllToAll);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { move_all(kind, team, (dest, 0), (source, 0), nelems) }
 }
 
@@ -399,7 +396,7 @@ pub unsafe fn alltoalls<T: Element>(
         let (routine, world) = (call.routine, call.world);
         let place = world.place(routine, ("source", theirs), bytes_of::<T>(elements), pe);
         let target = dest.wrapping_add(index * nelems * to_step);
-        // SAFETY: both lie in what has been checked.
+        // SAFETY: both lie in memory that has been checked.
         unsafe { get_blocks((routine, world), target, (pe, place), (dst, sst), (1, nelems)) };
     }
     call.barrier();

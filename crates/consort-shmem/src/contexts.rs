@@ -1,5 +1,5 @@
-//! Contexts: streams of operations. Operations are complete when they return, so all that a context
-//! has is a team, by which its PEs are numbered.
+//! Contexts: streams of operations. Operations are complete when they return, so a context only has
+//! a team, which numbers its PEs.
 
 use std::{
     ffi::c_long,
@@ -26,7 +26,6 @@ pub struct Context(pub(crate) usize);
 
 static CONTEXTS: Handles<Made> = Handles::new();
 
-/// What a context is made of.
 struct Made {
     /// The team, or 0 once it is destroyed.
     team: AtomicUsize,
@@ -41,7 +40,6 @@ impl Context {
     /// `SHMEM_CTX_DEFAULT`.
     pub const DEFAULT: Self = Self(1);
 
-    /// The team of the context.
     pub(crate) fn team(self, routine: &str) -> Team {
         match self {
             Self::DEFAULT => Team::WORLD,
@@ -56,7 +54,7 @@ impl Context {
         }
     }
 
-    /// The PE of this number in the context's team.
+    /// Returns the PE of this number in the context's team.
     #[inline(always)]
     pub(crate) fn pe(self, world: &World, routine: &str, pe: c_int) -> Rank {
         if self == Self::DEFAULT { world.pe(routine, pe) } else { self.pe_of_team(routine, pe) }
@@ -74,7 +72,7 @@ impl Context {
 /// # Safety
 /// `ctx` is a variable.
 pub unsafe fn create(options: c_long, ctx: *mut Context) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { create_of("shmem_ctx_create", Team::WORLD, options, ctx) }
 }
 
@@ -83,14 +81,14 @@ pub unsafe fn create(options: c_long, ctx: *mut Context) -> c_int {
 /// # Safety
 /// As [`create`].
 pub unsafe fn team_create_ctx(team: Team, options: c_long, ctx: *mut Context) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { create_of("shmem_team_create_ctx", team, options, ctx) }
 }
 
 unsafe fn create_of(routine: &str, team: Team, options: c_long, ctx: *mut Context) -> c_int {
     world(routine);
     if team == Team::INVALID {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { ctx.write(Context::INVALID) };
         return -1;
     }
@@ -102,7 +100,7 @@ unsafe fn create_of(routine: &str, team: Team, options: c_long, ctx: *mut Contex
     }
     Members::of(routine, team);
     let made = Context(CONTEXTS.make(Made { team: AtomicUsize::new(team.0) }));
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { ctx.write(made) };
     0
 }
@@ -118,7 +116,7 @@ pub fn destroy(ctx: Context) {
             // SAFETY: a context of `create`.
             let was = unsafe { CONTEXTS.get(at) }.team.swap(0, AcqRel);
             if was != 0 {
-                // SAFETY: this call alone has destroyed it, and a program does not use it any more.
+                // SAFETY: only this call has destroyed it, and a program does not use it any more.
                 unsafe { CONTEXTS.reuse(at) };
             }
         }
@@ -133,7 +131,7 @@ pub unsafe fn get_team(ctx: Context, team: *mut Team) -> c_int {
     world("shmem_ctx_get_team");
     let is_valid = ctx != Context::INVALID;
     let of = if is_valid { ctx.team("shmem_ctx_get_team") } else { Team::INVALID };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { team.write(of) };
     if is_valid { 0 } else { -1 }
 }

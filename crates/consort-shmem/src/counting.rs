@@ -28,7 +28,7 @@ use crate::{
 pub struct Counter(pub *mut i64);
 
 impl Counter {
-    /// Its own word, which has been checked.
+    /// Returns this PE's word of the counter, which it checks.
     fn word(self, routine: &str) -> &'static AtomicI64 {
         let world = world(routine);
         world.place(routine, ("ct", self.0.cast_const()), 8, world.rank);
@@ -38,46 +38,47 @@ impl Counter {
         unsafe { AtomicI64::from_ptr(self.0) }
     }
 
-    /// Counts one more at a PE, after what has been put or read there.
+    /// Counts one more at a PE, after the data that was put or read there.
     fn count(self, routine: &str, pe: c_int) {
         change(routine, Context::DEFAULT, ("ct", self.0.cast_const()), Change::Increase(1), pe);
     }
 }
 
-/// `shmemx_ct_create`: collective. It is null if there is no memory.
+/// `shmemx_ct_create`: collective. The counter is null if there is no memory.
 ///
 /// # Safety
 /// `ct` is a variable.
 pub unsafe fn create(ct: *mut Counter) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { ct.write(Counter(memory::calloc(1, 8).cast())) };
 }
 
 /// `shmemx_ct_free`: collective.
 ///
 /// # Safety
-/// `ct` is a variable with a counter.
+/// `ct` is a variable that holds a counter.
 pub unsafe fn free(ct: *mut Counter) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         memory::free(ct.read().0.cast());
         ct.write(Counter(null_mut()));
     }
 }
 
-/// `shmemx_ct_get`: the own counter.
+/// `shmemx_ct_get`: reads this PE's counter.
 pub fn value(ct: Counter) -> c_long {
     ct.word("shmemx_ct_get").load(Acquire)
 }
 
-/// `shmemx_ct_set`: the own counter.
+/// `shmemx_ct_set`: sets this PE's counter.
 pub fn set(ct: Counter, value: c_long) {
     ct.word("shmemx_ct_set").store(value, Release);
     let world = world("shmemx_ct_set");
     world.one_sided().wake(world.rank);
 }
 
-/// `shmemx_ct_wait`: until the own counter is at least this. What was put before is seen then.
+/// `shmemx_ct_wait`: waits until this PE's counter is at least this. Data that was put before is
+/// then visible.
 pub fn wait(ct: Counter, at_least: c_long) {
     ct.word("shmemx_ct_wait");
     // SAFETY: a word of the symmetric heap.
@@ -90,7 +91,7 @@ pub fn wait(ct: Counter, at_least: c_long) {
 /// `source` is readable for `len` bytes.
 pub unsafe fn putmem(ct: Counter, dest: *mut c_void, source: *const c_void, len: usize, pe: c_int) {
     let routine = "shmemx_putmem_ct";
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { put_as::<u8>(routine, Context::DEFAULT, dest.cast(), source.cast(), len, pe) };
     ct.count(routine, pe);
 }
@@ -101,7 +102,7 @@ pub unsafe fn putmem(ct: Counter, dest: *mut c_void, source: *const c_void, len:
 /// `dest` is writable for `len` bytes.
 pub unsafe fn getmem(ct: Counter, dest: *mut c_void, source: *const c_void, len: usize, pe: c_int) {
     let routine = "shmemx_getmem_ct";
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { get_as::<u8>(routine, Context::DEFAULT, dest.cast(), source.cast(), len, pe) };
     ct.count(routine, pe);
 }

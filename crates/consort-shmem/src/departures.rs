@@ -2,17 +2,17 @@
 //! process exits.
 //!
 //! A PE that leaves makes one more call with all PEs. If the others make another call, the runtime
-//! reports two calls that do not match, of which the program has made only one. The leaving PE's
-//! call has the name of its routine, so the error can say what has happened instead.
+//! reports two calls that do not match, although the program has made only one of them. The leaving
+//! PE's call has the name of its routine, so the error can explain what has happened.
 
 use consort::Error;
 use consort_native::Failure;
 
-/// The routine by which a PE leaves the job, and the name of its call.
+/// The routine with which a PE leaves the job, and the name of its call.
 pub(crate) const FINALIZE: &str = "shmem_finalize";
 
-/// Explains an error of `routine` if one PE has called `shmem_finalize`, or exited, where another
-/// one waits for it in this or another routine.
+/// Explains an error of `routine` if one PE has called `shmem_finalize` or exited while another one
+/// waits for it in this or another routine.
 pub(crate) fn departure(routine: &str, error: &Error) -> Option<String> {
     let Error::Mismatched(
         Failure::Mismatched { one, other, .. } | Failure::Deadlock { one, other },

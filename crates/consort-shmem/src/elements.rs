@@ -1,4 +1,4 @@
-//! The types of elements, and what can be done with them.
+//! The types of elements, and their operations.
 
 use bytemuck::{Pod, Zeroable};
 use consort::{BitAnd, BitOr, BitXor, Max, Min, Operator, Product, Sum};
@@ -11,18 +11,18 @@ impl<T: Copy + 'static> Element for T {}
 
 /// A word for atomic operations, of 4 or 8 bytes.
 pub trait Amo: Copy + PartialEq + 'static {
-    /// Its bits.
+    /// Returns its bits.
     fn bits(self) -> u64;
-    /// The word of these bits.
+    /// Returns the word with these bits.
     fn of_bits(bits: u64) -> Self;
 }
 
 /// A word that PEs wait for.
 pub trait Waitable: Copy + PartialOrd + 'static {
-    /// Reads it, in the program's memory, with acquire.
+    /// Reads it in the program's memory, with acquire ordering.
     ///
     /// # Safety
-    /// It is a word that is readable, aligned, and written atomically.
+    /// `at` is a readable, aligned word that is written atomically.
     unsafe fn load(at: *const Self) -> Self;
 }
 
@@ -53,7 +53,7 @@ words! {
     f64: u64, f64::from_bits, f64::to_bits;
 }
 
-/// The bits of a word of 4 bytes.
+/// Returns the bits of a word of 4 bytes.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "the word's own bits")]
 const fn low(bits: u64) -> u32 {
@@ -91,7 +91,7 @@ macro_rules! waitable {
             #[inline(always)]
             unsafe fn load(at: *const Self) -> Self {
                 use std::sync::atomic::{$atomic, Ordering::Acquire};
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { $atomic::from_ptr(at.cast_mut()) }.load(Acquire)
             }
         }
@@ -103,7 +103,7 @@ waitable! {
     i64: AtomicI64; u64: AtomicU64; usize: AtomicUsize; isize: AtomicIsize;
 }
 
-/// `long double` of x86: 10 bytes of a number, and 6 of nothing.
+/// `long double` of x86: 10 bytes of a number and 6 bytes of padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C, align(16))]
 pub struct LongDouble(pub [u8; 16]);
@@ -118,12 +118,12 @@ pub struct Complex<T> {
     pub im: T,
 }
 
-// SAFETY: zeros are two zeros.
+// SAFETY: all-zero bytes are two zeros.
 unsafe impl<T: Zeroable> Zeroable for Complex<T> {}
 // SAFETY: two numbers of one type, without padding.
 unsafe impl<T: Pod> Pod for Complex<T> {}
 
-/// An operator of a reduction, on elements of `T`.
+/// A reduction operator on elements of `T`.
 pub trait Reduction<T>: Default + Operator<T> + Send + 'static {}
 
 impl<T, O: Default + Operator<T> + Send + 'static> Reduction<T> for O {}
@@ -134,14 +134,14 @@ pub struct Added;
 /// The product.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Multiplied;
-/// The least.
+/// The minimum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Least;
-/// The greatest.
+/// The maximum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Greatest;
 
-/// Bitwise operators are the library's own.
+/// The bitwise operators are those of the library.
 pub type And = BitAnd;
 /// As above.
 pub type Or = BitOr;
@@ -187,7 +187,7 @@ complex!(f32 f64);
 
 #[cfg(target_arch = "x86_64")]
 mod extended {
-    //! Operations on numbers of 80 bits, which only the x87 has.
+    //! Operations on numbers of 80 bits, which only the x87 supports.
 
     use std::arch::asm;
 
@@ -197,8 +197,8 @@ mod extended {
         ($name:ident, $instruction:literal) => {
             pub(super) fn $name(a: LongDouble, b: LongDouble) -> LongDouble {
                 let mut result = LongDouble([0; 16]);
-                // SAFETY: reads 10 bytes of each operand and writes 10 of the result; the stack of
-                // the x87 is empty before and after.
+                // SAFETY: reads 10 bytes of each operand and writes 10 of the result; the x87 stack
+                // is empty before and after.
                 unsafe {
                     asm!(
                         "fld tbyte ptr [{a}]",
@@ -221,7 +221,6 @@ mod extended {
     operation!(sum, "faddp st(1), st");
     operation!(product, "fmulp st(1), st");
 
-    /// Whether `a < b`.
     pub(super) fn is_less(a: LongDouble, b: LongDouble) -> bool {
         let mut less: u8;
         // SAFETY: as above; `fcomip` compares b with a and drops one, `fstp` drops the other.
@@ -259,7 +258,7 @@ mod tests {
 
     use super::{Added, Complex, Greatest, Least, LongDouble, Multiplied};
 
-    /// A small whole number as 80 bits: its leading bit is explicit.
+    /// Returns a small whole number in 80 bits: its leading bit is explicit.
     fn long(value: u8) -> LongDouble {
         let shift = u64::from(value).leading_zeros();
         let mut bytes = [0; 16];

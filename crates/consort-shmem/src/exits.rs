@@ -1,11 +1,11 @@
-//! The end of a process: what the library does when it exits, and when the launcher ends it.
+//! The end of a process: the library's actions when it exits, and when the launcher ends it.
 //!
-//! A PE that calls `shmem_global_exit` ends all PEs, which are to write what their streams keep.
-//! One that waits in the library finds out at once and exits. One that computes gets the launcher's
-//! `SIGTERM`. A signal handler cannot exit, since the program may be in the middle of `malloc`. So
-//! it makes the library unknown to its callers (`world::forget`): the next routine that the program
-//! calls, or the end of `main`, exits in an orderly way. Calls cost no more for that. A PE that does
-//! neither in time is killed.
+//! A PE that calls `shmem_global_exit` ends all PEs, which must still write the buffers of their
+//! streams. A PE that waits in the library notices at once and exits. A PE that computes gets the
+//! launcher's `SIGTERM`. A signal handler cannot exit, because the program may be in the middle of
+//! `malloc`. So it hides the library from its callers (`world::forget`): the next routine that the
+//! program calls, or the end of `main`, exits in an orderly way. This adds no cost to calls. A PE
+//! that does neither in time is killed.
 
 use std::{
     mem::MaybeUninit,
@@ -30,22 +30,22 @@ use crate::{
     world::{self, World},
 };
 
-/// How often a PE that has exited looks whether all others wait.
+/// How often a PE that has exited checks whether all others wait.
 const LOOK: Duration = Duration::from_millis(50);
 
 unsafe extern "C" {
-    /// Lets the end of the process call a function with the status and an argument: glibc's.
+    /// Registers a function that is called at exit with the status and an argument: glibc's.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// Lets the end of the process call `handler` with its exit status.
+/// Registers `handler`, which is called at exit with the exit status.
 pub(crate) fn call_at_exit(handler: extern "C" fn(c_int, *mut c_void)) {
     // SAFETY: the handler does not use its argument, and this code is never unloaded.
     unsafe { on_exit(handler, null_mut()) };
 }
 
-/// Takes the launcher's `SIGTERM`, unless the program was started with another action for it. What
-/// the program asks for later takes its place.
+/// Handles the launcher's `SIGTERM`, unless the program was started with another action for it. A
+/// handler that the program installs later replaces this one.
 pub(crate) fn take_signal() {
     let mut before = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: it changes nothing, and initializes the action.
@@ -59,7 +59,7 @@ pub(crate) fn take_signal() {
     let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
     action.sa_sigaction = handler as usize;
     action.sa_flags = libc::SA_RESTART;
-    // SAFETY: the handler does what handlers may do.
+    // SAFETY: the handler does only what handlers may do.
     unsafe { libc::sigaction(libc::SIGTERM, &raw const action, null_mut()) };
 }
 
@@ -69,22 +69,23 @@ extern "C" fn on_signal(signal: c_int) {
         world::forget();
         return;
     }
-    // SAFETY: both may be called by a handler. The signal is delivered again when this returns, and
-    // ends the process as if there was no handler.
+    // SAFETY: a handler may call both. The signal is delivered again when this returns, and ends
+    // the process as if there were no handler.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
     }
 }
 
-/// Fails the job, until this is dropped, if no PE can go on: this PE has exited and waits for its
-/// peers in `shmem_finalize`, while one of them waits for a word, as of a lock or a signal, and all
-/// others wait too.
+/// Fails the job, until this is dropped, if no PE can continue: this PE has exited and waits for
+/// its peers in `shmem_finalize`, while one of them waits for a word, for example of a lock or a
+/// signal, and all others wait too.
 pub(crate) struct Watch(Arc<AtomicBool>);
 
 impl Watch {
-    /// Watches the other PEs; not those whose threads call the library at the same time, which may
-    /// wait and go on. Without a thread for it a program that is wrong may wait for ever.
+    /// Watches the other PEs, but not if their threads call the library at the same time, because
+    /// these may wait and continue. Without a thread for the watch, an incorrect program may wait
+    /// forever.
     pub(crate) fn of(world: &'static World) -> Self {
         let is_over = Arc::new(AtomicBool::new(!world.is_launched || world.pes == 1));
         if !is_over.load(Relaxed) && !world.takes_turns.load(Relaxed) {
@@ -122,8 +123,8 @@ fn watch(world: &World, is_over: &AtomicBool) {
     }
 }
 
-/// Waits in `shmem_finalize` until all PEs are here, and returns the first that has exited without
-/// calling it, if any has.
+/// Waits in `shmem_finalize` until all PEs are here, and returns the first one that has exited
+/// without calling it, if any.
 pub(crate) fn first_that_has_exited(has_exited: bool) -> Option<Rank> {
     ordering::publish();
     let call = Call::new(FINALIZE, Team::WORLD)?;

@@ -30,33 +30,33 @@ use consort_machine::ProcessToken;
 use consort_native::{Failure, Job, Member};
 use libc::c_int;
 
-/// The job, and which PE of it this process is.
+/// The job, and this process's PE in it.
 pub struct Membership {
     pub(crate) job: Arc<Job>,
     pub(crate) rank: Rank,
     /// Whether a launcher has started this process.
     pub(crate) is_launched: bool,
-    /// The process that is this PE, and not one that it has forked.
+    /// The process that is this PE, as opposed to one that it has forked.
     pub(crate) process: ProcessToken,
     pub(crate) pes: u32,
 }
 
-/// That of this process from the job's beginning, before it is initialized, to its end.
+/// This process's membership from the job's beginning, before it is initialized, to its end.
 static BEGUN: AtomicPtr<Membership> = AtomicPtr::new(ptr::null_mut());
 
-/// The job, if it has begun and not ended, though it may not be initialized yet.
+/// Returns the membership if the job has begun and not ended, even if it is not initialized yet.
 pub(crate) fn begun() -> Option<&'static Membership> {
-    // SAFETY: null, or what `set_begun` was given, which lives for ever.
+    // SAFETY: null, or the argument of `set_begun`, which lives forever.
     unsafe { BEGUN.load(Acquire).as_ref() } // pairs with the release in `set_begun`
 }
 
-/// The job has begun, or ended.
+/// Records that the job has begun or ended.
 pub(crate) fn set_begun(own: Option<&'static Membership>) {
     let address = own.map_or(ptr::null_mut(), |own| ptr::from_ref(own).cast_mut());
     BEGUN.store(address, Release); // pairs with the acquire in `begun`
 }
 
-/// The thread that ends this process, and with which status.
+/// The thread that ends this process, and the exit status.
 static ENDING: Mutex<Option<(libc::pthread_t, c_int)>> = Mutex::new(None);
 
 /// How long another thread that fails too waits for the end.
@@ -67,7 +67,7 @@ unsafe extern "C" {
     static STDOUT: *mut libc::FILE;
 }
 
-/// Says which routine of which PE found what, and ends the process and its job. If a peer has ended
+/// Reports the PE, the routine and the error, and ends the process and its job. If a peer has ended
 /// the job by `shmem_global_exit`, nothing is wrong: the process exits.
 #[cold]
 pub fn fail(routine: &str, what: impl fmt::Display) -> ! {
@@ -80,7 +80,7 @@ pub(crate) fn fail_to_start(routine: &str, what: impl fmt::Display) -> ! {
     end(routine, what, true)
 }
 
-/// Ends the process and its job. `is_starting` says that it has joined but is not initialized.
+/// Ends the process and its job. `is_starting` means that it has joined but is not initialized.
 fn end(routine: &str, what: impl fmt::Display, is_starting: bool) -> ! {
     if let Some(status) = ended_by_peer() {
         exit(status);
@@ -92,34 +92,34 @@ fn end(routine: &str, what: impl fmt::Display, is_starting: bool) -> ! {
         && let Some(claim) = claim(&reason)
     {
         let pe = begun().map_or_else(String::new, |own| format!("PE {}: ", own.rank));
-        // In one piece, so that lines of several PEs do not mix. What cannot be written is lost.
+        // In one piece, so that the lines of several PEs do not mix. Write errors are ignored.
         let _ = std::io::stderr().write_all(format!("{pe}{reason}\n").as_bytes());
         claim.hold();
     }
     end_all();
-    // SAFETY: a stream of C, which is never closed by this library.
+    // SAFETY: a C stream, which this library never closes.
     unsafe { libc::fflush(STDOUT) };
-    // Exit handlers might call the library again, while this thread has locked parts of it.
+    // Exit handlers might call the library again while this thread holds some of its locks.
     // SAFETY: it ends the process at once.
     unsafe { libc::_exit(1) }
 }
 
-/// Warns of what this PE has done.
+/// Warns about an action of this PE.
 pub(crate) fn warn(what: fmt::Arguments<'_>) {
     let pe = begun().map_or_else(String::new, |world| format!("PE {}: ", world.rank));
-    // In one piece, as in `fail`. What cannot be written is lost.
+    // In one piece, as in `fail`. Write errors are ignored.
     let _ = std::io::stderr().write_all(format!("warning: {pe}{what}\n").as_bytes());
 }
 
-/// Ends the process as a program in C does that ends normally: by its exit handlers.
+/// Ends the process like a C program that ends normally, with its exit handlers.
 pub(crate) fn exit(status: c_int) -> ! {
     begin_to_end(status);
-    // SAFETY: no other thread runs the exit handlers, as `begin_to_end` has found. If one of them
-    // calls this function, the C library goes on with those that are left.
+    // SAFETY: no other thread runs the exit handlers, because of `begin_to_end`. If one of them
+    // calls this function, the C library continues with the remaining ones.
     unsafe { libc::exit(status) }
 }
 
-/// The status of `shmem_global_exit`, if a peer that has the same launcher has called it.
+/// Returns the status of `shmem_global_exit`, if a peer with the same launcher has called it.
 fn ended_by_peer() -> Option<c_int> {
     let world = begun().filter(|world| world.is_launched)?;
     match world.job.failure()? {
@@ -128,8 +128,8 @@ fn ended_by_peer() -> Option<c_int> {
     }
 }
 
-/// Ends all processes that an MPI has started, if this one has failed the job or ended it: with the
-/// status that it ends with. One that another has failed waits for that one to do so.
+/// Ends all processes that an MPI has started with this one's exit status, if this one has failed
+/// or ended the job. If another one has, this process waits for it to do so.
 pub(crate) fn end_all() {
     let Some(own) = begun() else { return };
     let is_own = match own.job.failure() {
@@ -142,22 +142,22 @@ pub(crate) fn end_all() {
         if !is_own {
             thread::sleep(2 * PATIENCE);
         }
-        // SAFETY: it writes what all streams of C keep.
+        // SAFETY: it flushes all C streams.
         unsafe { libc::fflush(ptr::null_mut()) };
         own.job.abort(status);
     }
 }
 
-/// Whether this process ends already, because of a failure or by `shmem_global_exit`.
+/// Returns whether this process is already ending, because of a failure or by `shmem_global_exit`.
 pub(crate) fn is_ending() -> bool {
     ENDING.lock().is_ok_and(|ending| ending.is_some())
 }
 
-/// Lets the calling thread end the process. If it does so already, an exit handler has called the
-/// library: then that is the end, once all streams of C are written. If another one does, this one
-/// waits.
+/// Lets the calling thread end the process. If it is doing so already, an exit handler has called
+/// the library, and the process ends once all C streams are flushed. If another thread is doing so,
+/// this one waits.
 fn begin_to_end(status: c_int) {
-    // SAFETY: it has no conditions. Exit handlers run when Rust's own names of threads are gone.
+    // SAFETY: no conditions. When exit handlers run, Rust's own thread ids no longer exist.
     let own = unsafe { libc::pthread_self() };
     let begun = ENDING.lock().map_or(None, |mut ending| match *ending {
         Some(begun) => Some(begun),
@@ -168,7 +168,7 @@ fn begin_to_end(status: c_int) {
     });
     let Some((by, status)) = begun else { return };
     if by == own {
-        // SAFETY: it writes what all streams of C keep.
+        // SAFETY: it flushes all C streams.
         unsafe { libc::fflush(ptr::null_mut()) };
     } else {
         thread::sleep(PATIENCE);
@@ -177,7 +177,7 @@ fn begin_to_end(status: c_int) {
     unsafe { libc::_exit(status) }
 }
 
-/// Lets a panic, which no caller in C could catch, end the job with one line.
+/// Makes a panic, which no C caller could catch, end the job with one line.
 pub(crate) fn end_by_panics() {
     panic::set_hook(Box::new(|info| {
         let what = info.payload_as_str().unwrap_or("a panic");
@@ -186,21 +186,21 @@ pub(crate) fn end_by_panics() {
     }));
 }
 
-/// Lets what a program prints pass to the launcher line by line, as to a terminal.
+/// Makes the program's output reach the launcher line by line, as on a terminal.
 pub(crate) fn print_by_lines() {
-    // SAFETY: a stream of C that nothing has been written to.
+    // SAFETY: a C stream to which nothing has been written.
     unsafe { libc::setvbuf(STDOUT, ptr::null_mut(), libc::_IOLBF, 0) };
 }
 
-/// Whether the launcher reports why this process cannot start, once for all processes with the same
-/// reason.
+/// Returns whether the launcher reports why this process cannot start, once for all processes with
+/// the same reason.
 fn is_reported(reason: &str) -> bool {
     let member = if begun().is_none() { Member::here().ok().flatten() } else { None };
     member.is_some_and(|member| member.report(reason))
 }
 
-/// Claims the report of why this process cannot start. `None` if another one that the same MPI has
-/// started on this machine reports the same at present. The claim is the name of a socket.
+/// Claims the report of why this process cannot start. `None` if another process that the same MPI
+/// has started on this machine is reporting the same. The claim is the name of a socket.
 fn claim(reason: &str) -> Option<Claim> {
     if begun().is_some() || Pes::processes_of_mpi().is_none() {
         return Some(Claim(None));

@@ -1,12 +1,12 @@
-//! What the handles of C programs refer to.
+//! The objects to which the handles of C programs refer.
 
 use std::{
     marker::PhantomData,
     sync::{Mutex, PoisonError},
 };
 
-/// Objects of one kind. They are never freed, so that the use of one that was destroyed is found
-/// out; a new one takes its place.
+/// Objects of one kind. They are never freed, so that the use of a destroyed one is detected; a new
+/// one takes its place.
 pub(crate) struct Handles<T> {
     all: Mutex<Vec<usize>>,
     destroyed: Mutex<Vec<usize>>,
@@ -18,7 +18,7 @@ impl<T: Send + Sync + 'static> Handles<T> {
         Self { all: Mutex::new(Vec::new()), destroyed: Mutex::new(Vec::new()), of: PhantomData }
     }
 
-    /// Makes an object, and returns its address.
+    /// Creates an object, and returns its address.
     pub(crate) fn make(&self, object: T) -> usize {
         let free = self.destroyed.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let Some(at) = free else {
@@ -26,22 +26,22 @@ impl<T: Send + Sync + 'static> Handles<T> {
             self.all.lock().unwrap_or_else(PoisonError::into_inner).push(at);
             return at;
         };
-        // SAFETY: one that `make` made and that was destroyed: by the promise of `reuse`, nothing
-        // refers to it.
+        // SAFETY: `make` created it and it was destroyed; `reuse` guarantees that nothing refers to
+        // it.
         unsafe { *std::ptr::with_exposed_provenance_mut(at) = object };
         at
     }
 
-    /// An object of `make`.
+    /// Returns an object created by `make`.
     ///
     /// # Safety
-    /// `at` comes from there.
+    /// `at` was returned by `make`.
     pub(crate) unsafe fn get(&self, at: usize) -> &'static T {
         // SAFETY: objects are never freed.
         unsafe { &*std::ptr::with_exposed_provenance::<T>(at) }
     }
 
-    /// Every object that was made, also those that were destroyed.
+    /// Returns every object that was created, including destroyed ones.
     pub(crate) fn all(&self) -> Vec<usize> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -49,8 +49,8 @@ impl<T: Send + Sync + 'static> Handles<T> {
     /// Lets a new object take the place of one that was destroyed.
     ///
     /// # Safety
-    /// It is one of `make`, no other call of this names it until it is made again, and what
-    /// [`Handles::get`] returned of it is not used any more.
+    /// `make` returned `at`, this is not called again for it until it is made again, and the result
+    /// of [`Handles::get`] for it is not used any more.
     pub(crate) unsafe fn reuse(&self, at: usize) {
         self.destroyed.lock().unwrap_or_else(PoisonError::into_inner).push(at);
     }

@@ -1,4 +1,4 @@
-//! What the library is, and what its environment may say.
+//! The identity of the library, and the environment variables that it reads.
 
 use std::io::{self, Write as _};
 
@@ -16,7 +16,7 @@ pub const VENDOR: &str = concat!("Consort ", env!("CARGO_PKG_VERSION"));
 /// # Safety
 /// The arguments are variables.
 pub unsafe fn get_version(major: *mut c_int, minor: *mut c_int) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         major.write(1);
         minor.write(6);
@@ -29,11 +29,11 @@ pub unsafe fn get_version(major: *mut c_int, minor: *mut c_int) {
 /// `name` has room for `SHMEM_MAX_NAME_LEN` characters.
 pub unsafe fn get_name(name: *mut c_char) {
     let bytes = VENDOR.bytes().chain([0]);
-    // SAFETY: the caller's promise; the name is shorter than that.
+    // SAFETY: guaranteed by the caller; the name is shorter than that.
     bytes.enumerate().for_each(|(at, byte)| unsafe { name.add(at).write(byte.cast_signed()) });
 }
 
-/// Whether the heap has large pages: the settings of the system, and what a trial has come to.
+/// Describes whether the heap has large pages: the system's settings, and the result of a trial.
 fn large_pages(world: &World) -> String {
     let Some(pages) = LargePages::of_system() else {
         return "this system has none".to_owned();
@@ -50,13 +50,13 @@ fn large_pages(world: &World) -> String {
     format!("{uses} (the system says {})", pages.shared)
 }
 
-/// Prints what the environment asks for, on PE 0.
+/// Prints what the environment requests, on PE 0.
 pub(crate) fn announce(world: &World) {
     let environment = world.environment;
     if world.rank.0 != 0 {
         return;
     }
-    // Nothing is lost but the text if standard output cannot be written.
+    // If standard output cannot be written, only the text is lost.
     let mut out = io::stdout();
     if environment.version {
         let _ = writeln!(out, "{VENDOR}, OpenSHMEM 1.6");

@@ -1,22 +1,22 @@
 //! OpenSHMEM 1.6 over Consort, for programs in C and C++: PEs are processes of one machine, or
-//! those of an MPI on many.
+//! those of an MPI on many machines.
 //!
-//! The functions are the routines of the specification, and `exports` gives them to C by their
-//! names and types. None returns an error: a program that uses one wrongly, or whose job has
-//! failed, is told the routine and the reason in one line, and the process ends (`failure`). Which
-//! threads may call them is what the program has asked `setup` for.
+//! The functions are the routines of the specification, and `exports` exports them to C with their
+//! names and types. None returns an error: if a program uses one wrongly, or its job has failed,
+//! one line reports the routine and the reason, and the process ends (`failure`). The threads that
+//! may call them depend on what the program has requested from `setup`.
 //!
 //! | modules | what |
 //! | --- | --- |
-//! | `setup`, `environment`, `info` | the job, and what the environment says |
+//! | `setup`, `environment`, `info` | the job, and its environment variables |
 //! | `failure`, `exits`, `departures` | its end: misuse, failures, and processes that exit |
-//! | `world` | the job as this PE sees it: where symmetric memory is, here and on its peers |
-//! | `memory`, `allocator` | the symmetric heap, which all PEs divide alike |
+//! | `world` | the job as seen by this PE: where symmetric memory is, here and on its peers |
+//! | `memory`, `allocator` | the symmetric heap, with the same layout on all PEs |
 //! | `rma`, `strided`, `atomic`, `signal`, `wait`, `ordering`, `locks` | one-sided routines |
 //! | `counting` | counting puts, an extension |
-//! | `teams`, `contexts`, `handles` | who takes part, and what their handles in C refer to |
-//! | `collectives`, `reductions`, `active_sets` | collective routines, of Consort's algorithms |
-//! | `elements` | the types of elements, and what combines them |
+//! | `teams`, `contexts`, `handles` | teams and contexts, and the objects behind their C handles |
+//! | `collectives`, `reductions`, `active_sets` | collective routines, by Consort's algorithms |
+//! | `elements` | the types of elements, and the operators on them |
 #![cfg(target_os = "linux")]
 #![expect(unsafe_code, reason = "the memory is that of C programs")]
 #![expect(

@@ -1,6 +1,6 @@
 //! Locks: tickets, in the memory of the PE that a lock's address selects. First come, first served.
 //!
-//! The upper half of the word is the next ticket, and the lower half the one that is served.
+//! The upper half of the word is the next ticket, and the lower half is the one being served.
 
 use std::ffi::c_long;
 
@@ -13,9 +13,9 @@ use crate::{
     world::{Place, World, ensure_aligned, world},
 };
 
-/// The ticket that is served, in a lock's word.
+/// The bits of a lock's word that hold the ticket being served.
 const SERVED: u64 = u32::MAX as u64;
-/// What the next ticket adds to it.
+/// The increment of the word for the next ticket.
 const ONE_TICKET: u64 = 1 << 32;
 
 /// A lock, as all PEs see it.
@@ -37,18 +37,15 @@ impl Lock {
         Self { routine, world, home, at }
     }
 
-    /// Changes its word, and returns what was there.
     fn change(&self, change: Change) -> u64 {
         change_at::<u64>(self.world, (self.home, self.at), change)
     }
 }
 
-/// The ticket that is served.
 const fn served(word: u64) -> u64 {
     word & SERVED
 }
 
-/// The next ticket.
 const fn next(word: u64) -> u64 {
     word >> 32
 }
@@ -66,7 +63,7 @@ pub unsafe fn set(lock: *mut c_long) {
     }
 }
 
-/// `shmem_test_lock`. Returns 0 if it has set the lock, and 1 if it is set.
+/// `shmem_test_lock`. Returns 0 if it has set the lock, and 1 if the lock was already set.
 ///
 /// # Safety
 /// As [`set`].
@@ -78,7 +75,7 @@ pub unsafe fn test(lock: *mut c_long) -> c_int {
     c_int::from(!(is_free && lock.change(take) == before))
 }
 
-/// `shmem_clear_lock`: what its holder has done is complete before.
+/// `shmem_clear_lock`: the holder's earlier operations are complete first.
 ///
 /// # Safety
 /// As [`set`].

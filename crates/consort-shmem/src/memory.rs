@@ -19,8 +19,8 @@ use crate::{
     world::{World, world},
 };
 
-/// Takes memory that begins with zeros if it is to be `cleared`. Null for no bytes, and if there is
-/// not so much.
+/// Allocates memory, zeroed if `cleared`. Returns null for 0 bytes, or if there is not enough
+/// memory.
 fn allocate(routine: &'static str, bytes: usize, align: usize, cleared: bool) -> *mut c_void {
     let world = world(routine);
     if bytes == 0 {
@@ -34,7 +34,7 @@ fn allocate(routine: &'static str, bytes: usize, align: usize, cleared: bool) ->
     let address: *mut c_void =
         taken.map_or(null_mut(), |at| with_exposed_provenance_mut(world.heap + at));
     if cleared && !address.is_null() {
-        // SAFETY: the own part of what was just taken.
+        // SAFETY: this PE's part of what was just allocated.
         unsafe { address.cast::<u8>().write_bytes(0, bytes) };
     }
     if taken.is_some() {
@@ -43,10 +43,10 @@ fn allocate(routine: &'static str, bytes: usize, align: usize, cleared: bool) ->
     address
 }
 
-/// The argument `ptr`, whose addresses may differ.
+/// The argument `ptr`, whose addresses may differ between PEs.
 const OFFSET: &str = "ptr, as an offset in the heap,";
 
-/// Synchronizes all PEs; if long checks are asked for, fails unless all give the same arguments.
+/// Synchronizes all PEs. If expensive checks are enabled, fails unless all pass the same arguments.
 fn synchronize_on(routine: &'static str, arguments: [(&str, usize); 2]) {
     synchronize(routine);
     if !world(routine).environment.debug {
@@ -65,7 +65,7 @@ fn synchronize_on(routine: &'static str, arguments: [(&str, usize); 2]) {
     )
 }
 
-/// Warns once, on PE 0, that an allocation returns null for lack of room.
+/// Warns once, on PE 0, that an allocation returns null because the heap is full.
 #[cold]
 fn warn_of_full_heap(routine: &str, world: &World, bytes: usize) {
     static HAS_WARNED: AtomicBool = AtomicBool::new(false);
@@ -80,7 +80,7 @@ fn warn_of_full_heap(routine: &str, world: &World, bytes: usize) {
     ));
 }
 
-/// What to do if a heap of so many bytes is needed.
+/// Returns advice for a program that needs a heap of `bytes` bytes.
 fn remedy(bytes: usize) -> String {
     let bytes = bytes.checked_next_power_of_two().unwrap_or(usize::MAX);
     match heap_bytes_of(SYMMETRIC_SIZE, &bytes.to_string()) {
@@ -100,16 +100,16 @@ pub fn calloc(count: usize, size: usize) -> *mut c_void {
     bytes.map_or(null_mut(), |bytes| allocate("shmem_calloc", bytes, 1, true))
 }
 
-/// The alignment that all heaps have: a large page.
+/// The alignment that all heaps have at least: a large page.
 const LEAST_ALIGNMENT: usize = 2 << 20;
 
-/// The alignment of heaps of so many bytes, if each PE finds room for it: the largest power of two
-/// that an allocation could ask for.
+/// Returns the alignment of heaps of `heap_bytes` bytes if each PE finds room for it: the largest
+/// power of two that an allocation could request.
 pub(crate) fn wanted_alignment(heap_bytes: usize) -> usize {
     (1 << heap_bytes.max(1).ilog2()).max(LEAST_ALIGNMENT)
 }
 
-/// The alignment of the heap of each PE, at least. All PEs call it.
+/// Returns the smallest alignment of any PE's heap. All PEs call it.
 fn alignment_of_all(routine: &'static str, world: &World) -> u64 {
     let own = 1_u64 << world.heap.trailing_zeros();
     let Some(call) = Call::new(routine, Team::WORLD) else { return own };
@@ -120,8 +120,8 @@ fn alignment_of_all(routine: &'static str, world: &World) -> u64 {
     }
 }
 
-/// `shmem_align`. Null if the alignment is not a power of two, if it is larger than the symmetric
-/// heap, or if a PE had no room in its address space for a heap that is aligned so.
+/// `shmem_align`. Returns null if the alignment is not a power of two, if it is larger than the
+/// symmetric heap, or if a PE had no room in its address space for a heap of this alignment.
 pub fn align(alignment: usize, size: usize) -> *mut c_void {
     const ROUTINE: &str = "shmem_align";
     let world = world(ROUTINE);
@@ -148,12 +148,11 @@ pub fn align(alignment: usize, size: usize) -> *mut c_void {
     allocate(ROUTINE, size, alignment, false)
 }
 
-/// `shmem_malloc_with_hints`. Hints change nothing, whether they are known or not.
+/// `shmem_malloc_with_hints`. Hints have no effect, known or not.
 pub fn malloc_with_hints(size: usize, _hints: c_long) -> *mut c_void {
     allocate("shmem_malloc_with_hints", size, 1, false)
 }
 
-/// The offset of an allocation.
 fn offset_of(world: &World, routine: &str, ptr: *mut c_void) -> usize {
     let at = ptr.addr().wrapping_sub(world.heap);
     if world.books().size(at).is_none() {
@@ -164,7 +163,7 @@ fn offset_of(world: &World, routine: &str, ptr: *mut c_void) -> usize {
     at
 }
 
-/// Frees an allocation, which no peer accesses any more.
+/// Frees an allocation that no peer accesses any more.
 fn give(world: &World, at: usize) {
     let mut books = world.books();
     books.give(at);
@@ -185,7 +184,7 @@ pub fn free(ptr: *mut c_void) {
     give(world, at);
 }
 
-/// `shmem_realloc`. Null if there is not so much: then what was allocated stays as it is.
+/// `shmem_realloc`. Returns null if there is not enough memory; the allocation then stays as it is.
 pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
     let routine = "shmem_realloc";
     let world = world(routine);
@@ -214,21 +213,21 @@ pub fn realloc(ptr: *mut c_void, size: usize) -> *mut c_void {
     };
     world.job.put_in_cores(world.rank, new..new + size);
     let target: *mut u8 = with_exposed_provenance_mut(world.heap + new);
-    // SAFETY: two allocations of the own heap, of at least so many bytes.
+    // SAFETY: two allocations of this PE's heap, of at least this many bytes.
     unsafe { copy(routine, target, ptr.cast_const().cast(), before.min(size)) };
     synchronize(routine);
     give(world, at);
     target.cast()
 }
 
-/// `shmem_ptr`: null if it is not symmetric, or the PE is far.
+/// `shmem_ptr`: null if the address is not symmetric, or the PE is far.
 pub fn ptr(dest: *const c_void, pe: c_int) -> *mut c_void {
     let world = world("shmem_ptr");
     let pe = world.pe("shmem_ptr", pe);
     world.address(dest.expose_provenance(), 1, pe).map_or(null_mut(), <*mut u8>::cast)
 }
 
-/// `shmem_team_ptr`: null if it is not symmetric, the PE is far, or there is no such team.
+/// `shmem_team_ptr`: null if the address is not symmetric, the PE is far, or there is no such team.
 pub fn team_ptr(team: Team, dest: *const c_void, pe: c_int) -> *mut c_void {
     let world = world("shmem_team_ptr");
     if team == Team::INVALID {

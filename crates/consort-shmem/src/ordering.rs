@@ -1,6 +1,6 @@
-//! Order and completion. Operations on near PEs are complete when they return; stores of one thread
-//! become visible in their order with a fence. What a far PE is told is done there in the order of
-//! the calls, but for long puts, and is asked for when it is to be complete.
+//! Order and completion. Operations on near PEs are complete when they return; a fence orders the
+//! stores of one thread. A far PE performs operations in call order, except for long puts;
+//! completion is requested explicitly.
 
 use std::sync::atomic::{Ordering::Release, fence as order};
 
@@ -28,7 +28,7 @@ pub fn quiet(context: Context) {
     world.one_sided().quiet();
 }
 
-/// `shmem_pe_quiet`: completes what went to these PEs.
+/// `shmem_pe_quiet`: completes the operations on these PEs.
 ///
 /// # Safety
 /// `target_pes` is readable for `npes` numbers.
@@ -38,15 +38,15 @@ pub unsafe fn pe_quiet(context: Context, target_pes: *const c_int, npes: usize) 
         return;
     }
     for index in 0..npes {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let pe = unsafe { target_pes.add(index).read() };
         context.pe(world, "shmem_pe_quiet", pe);
     }
     world.one_sided().quiet();
 }
 
-/// Lets a PE that waits for this one, as in a barrier, see all that this one has stored. What far
-/// PEs were told is complete when a call begins.
+/// Makes everything that this PE has stored visible to a PE that waits for it, for example in a
+/// barrier. Operations on far PEs are complete when a call begins.
 pub(crate) fn publish() {
     order(Release);
 }

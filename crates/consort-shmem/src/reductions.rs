@@ -14,7 +14,7 @@ use crate::{
 /// `shmem_and_reduce` and the others. Returns 0, or -1 for `SHMEM_TEAM_INVALID`.
 ///
 /// # Safety
-/// Here and below: both buffers are of so many elements, and the same or apart.
+/// Here and below: both buffers have this many elements, and are the same or disjoint.
 pub unsafe fn reduce<T: Pod + Send, O: Reduction<T>>(
     team: Team,
     dest: *mut T,
@@ -22,7 +22,7 @@ pub unsafe fn reduce<T: Pod + Send, O: Reduction<T>>(
     nreduce: usize,
 ) -> c_int {
     let routine = "shmem_reduce";
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { combine::<T, O>((routine, Collective::AllReduce), team, dest, source, nreduce) }
 }
 
@@ -40,11 +40,11 @@ where
     Added: Operator<T>,
 {
     let kind = ("shmem_sum_inscan", Collective::Scan);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { combine::<T, Added>(kind, team, dest, source, nelems) }
 }
 
-/// `shmem_sum_exscan`: zeros on the first PE.
+/// `shmem_sum_exscan`: the result is zero on the first PE.
 ///
 /// # Safety
 /// As [`reduce`].
@@ -58,11 +58,11 @@ where
     Added: Operator<T>,
 {
     let kind = ("shmem_sum_exscan", Collective::ExclusiveScan);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { combine::<T, Added>(kind, team, dest, source, nelems) }
 }
 
-/// Combines what all PEs contribute.
+/// Combines the contributions of all PEs.
 ///
 /// # Safety
 /// As [`reduce`].
@@ -88,7 +88,8 @@ pub(crate) unsafe fn combine<T: Pod + Send, O: Reduction<T>>(
         }
     } else if std::ptr::addr_eq(dest, source) {
         call.check("dest", dest, nelems);
-        // Peers may still read a contribution when the first results are written: they read a copy.
+        // Peers may still read a contribution when the first results are written, so they read a
+        // copy.
         let mut own = vec![T::zeroed(); nelems];
         // SAFETY: symmetric memory that has been checked, and a copy of its size.
         unsafe { copy(routine, own.as_mut_ptr().cast(), source.cast(), bytes_of::<T>(nelems)) };
@@ -116,7 +117,7 @@ pub(crate) unsafe fn combine<T: Pod + Send, O: Reduction<T>>(
         call.move_at::<T, O>(kind, Some(operator), places, nelems);
     }
     if is_exclusive && call.members.own() == 0 {
-        // SAFETY: the own memory, which the call has left alone here; zeros are a value.
+        // SAFETY: this PE's memory, which the call does not write here; zeros are a valid value.
         unsafe { dest.cast::<u8>().write_bytes(0, bytes_of::<T>(nelems)) };
     }
     0

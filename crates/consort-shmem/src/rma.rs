@@ -1,5 +1,5 @@
-//! Puts and gets. Those of near PEs are complete when they return, and so are all gets. What is put
-//! to a far PE has left its source.
+//! Puts and gets. On near PEs they are complete when they return, and so are all gets. Data put to
+//! a far PE has left its source.
 
 use consort_native::OneSided;
 use libc::c_int;
@@ -11,17 +11,17 @@ use crate::{
     world::{Place, world},
 };
 
-/// The bytes of so many elements, at most all that there are.
+/// Returns the bytes of `nelems` elements; saturates on overflow.
 #[inline(always)]
 pub(crate) const fn bytes_of<T>(nelems: usize) -> usize {
     nelems.saturating_mul(size_of::<T>())
 }
 
-/// Copies to memory that others may access, for a routine. Fails if the two overlap and are not
+/// Copies to memory that others may access, for a routine. Fails if the two overlap without being
 /// the same.
 ///
 /// # Safety
-/// As [`OneSided::copy`], but that they may overlap.
+/// As [`OneSided::copy`], except that they may overlap.
 #[inline(always)]
 pub(crate) unsafe fn copy(routine: &str, target: *mut u8, source: *const u8, bytes: usize) {
     if bytes == 0 || std::ptr::addr_eq(target, source) {
@@ -30,7 +30,7 @@ pub(crate) unsafe fn copy(routine: &str, target: *mut u8, source: *const u8, byt
     if target.addr().abs_diff(source.addr()) < bytes {
         overlap(routine, target.addr(), source.addr(), bytes);
     }
-    // SAFETY: the caller's promise, and they are apart.
+    // SAFETY: guaranteed by the caller, and they do not overlap.
     unsafe { OneSided::copy(target, source, bytes) };
 }
 
@@ -43,7 +43,7 @@ fn overlap(routine: &str, dest: usize, source: usize, bytes: usize) -> ! {
 /// `shmem_put`.
 ///
 /// # Safety
-/// `source` is readable for so many elements.
+/// `source` is readable for `nelems` elements.
 #[inline]
 pub unsafe fn put<T: Element>(
     context: Context,
@@ -52,11 +52,11 @@ pub unsafe fn put<T: Element>(
     nelems: usize,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { put_as("shmem_put", context, dest, source, nelems, pe) }
 }
 
-/// As `shmem_put`, by another name.
+/// As `shmem_put`, under another name.
 ///
 /// # Safety
 /// As [`put`].
@@ -74,11 +74,11 @@ pub(crate) unsafe fn put_as<T: Element>(
     let bytes = bytes_of::<T>(nelems);
     match world.place(routine, ("dest", dest), bytes, pe) {
         Place::Near(target) => {
-            // SAFETY: the target is symmetric memory; the source is the caller's promise.
+            // SAFETY: the target is symmetric memory; the caller guarantees the source.
             unsafe { copy(routine, target, source.cast(), bytes) };
             world.one_sided().wake(pe);
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         Place::Far(at) => unsafe { world.one_sided().put_bytes(pe, at, source.cast(), bytes) },
     }
 }
@@ -86,7 +86,7 @@ pub(crate) unsafe fn put_as<T: Element>(
 /// `shmem_get`.
 ///
 /// # Safety
-/// `dest` is writable for so many elements.
+/// `dest` is writable for `nelems` elements.
 #[inline]
 pub unsafe fn get<T: Element>(
     context: Context,
@@ -95,11 +95,11 @@ pub unsafe fn get<T: Element>(
     nelems: usize,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { get_as("shmem_get", context, dest, source, nelems, pe) }
 }
 
-/// As `shmem_get`, by another name.
+/// As `shmem_get`, under another name.
 ///
 /// # Safety
 /// As [`get`].
@@ -116,11 +116,11 @@ pub(crate) unsafe fn get_as<T: Element>(
     let pe = context.pe(world, routine, pe);
     let bytes = bytes_of::<T>(nelems);
     match world.place(routine, ("source", source), bytes, pe) {
-        // SAFETY: the source is symmetric memory; the target is the caller's promise.
+        // SAFETY: the source is symmetric memory; the caller guarantees the target.
         Place::Near(source) => unsafe { copy(routine, dest.cast(), source, bytes) },
         Place::Far(at) => {
             let block = std::iter::once((at, dest.cast()));
-            // SAFETY: the target is the caller's promise.
+            // SAFETY: the caller guarantees the target.
             unsafe { world.one_sided().get_blocks(pe, block, bytes) };
         }
     }
@@ -138,7 +138,7 @@ pub unsafe fn put_nbi<T: Element>(
     nelems: usize,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { put_as("shmem_put_nbi", context, dest, source, nelems, pe) }
 }
 
@@ -154,7 +154,7 @@ pub unsafe fn get_nbi<T: Element>(
     nelems: usize,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { get_as("shmem_get_nbi", context, dest, source, nelems, pe) }
 }
 

@@ -1,10 +1,10 @@
-//! Initialization and its end, and who this PE is.
+//! Initialization and finalization, and the identity of this PE.
 //!
 //! | started by | static variables move | the job begins |
 //! | --- | --- | --- |
-//! | a launcher | to the segment of all PEs, before the program | then |
+//! | a launcher | to the segment of all PEs, before the program | at the same time |
 //! | an MPI | to a file that near PEs find, before the program | in the first routine |
-//! | nobody | not at all | in the first routine |
+//! | neither | not at all | in the first routine |
 
 use std::{
     ptr,
@@ -39,7 +39,7 @@ pub const THREAD_SERIALIZED: c_int = 2;
 /// As above.
 pub const THREAD_MULTIPLE: c_int = 3;
 
-/// A job that has begun, before the program has initialized it or after.
+/// A job that has begun; the program may or may not have initialized it.
 struct Begun {
     world: &'static World,
     job: Job,
@@ -47,26 +47,26 @@ struct Begun {
     joined: Option<Boxed>,
 }
 
-/// What a process is in the job, from `Box::into_raw`: teams that live as long refer to it.
+/// A process's membership in the job, from `Box::into_raw`: teams that live as long refer to it.
 struct Boxed(*mut Joined);
 
-// SAFETY: used by the thread that has locked it; a PE may change threads.
+// SAFETY: used by the thread that holds the lock; a PE may change threads.
 unsafe impl Send for Boxed {}
 
-/// The job, or why there is none; `None` before it begins.
+/// The job, or the reason why there is none; `None` before it begins.
 static BEGUN: Mutex<Option<Result<Begun, String>>> = Mutex::new(None);
-/// The world that was made last. It is never freed, and checkers of memory find it here after the
+/// The world that was created last. It is never freed, and memory checkers find it here after the
 /// job has ended.
 static WORLD: AtomicPtr<World> = AtomicPtr::new(ptr::null_mut());
-/// How many initializations have not been finalized.
+/// The number of initializations that have not been finalized.
 static INITIALIZED: Mutex<u32> = Mutex::new(0);
 /// Whether the program has ever been initialized.
 static WAS_INITIALIZED: AtomicBool = AtomicBool::new(false);
 /// Whether the end of the program finalizes, as after `start_pes`.
 static ENDS_BY_ITSELF: AtomicBool = AtomicBool::new(false);
 
-/// Runs before the program, while it has one thread: then its static variables can be moved. The
-/// number puts it before the program's own constructors, unless they have a smaller one.
+/// Runs before the program, while it has one thread, so that its static variables can be moved. The
+/// number puts it before the program's own constructors, unless theirs is smaller.
 #[used]
 #[unsafe(link_section = ".init_array.00101")]
 static CONSTRUCTOR: extern "C" fn() = construct;
@@ -86,11 +86,11 @@ extern "C" fn construct() {
     }
 }
 
-/// The file in which static variables are, and their size with the place for what is read-only; or
-/// why they could not be moved.
+/// The file that holds the static variables, and their size, including the place for read-only
+/// data; or the reason why they could not be moved.
 static MOVED: OnceLock<Result<(Arc<SharedFile>, usize), String>> = OnceLock::new();
 
-/// Moves the static variables to a file, before an MPI begins: then there are other threads.
+/// Moves the static variables to a file before an MPI begins, because then there are other threads.
 fn move_statics() {
     let statics = Statics::of_program();
     if statics.can_move() {
@@ -102,10 +102,10 @@ fn move_statics() {
     }
 }
 
-/// What the system refuses.
+/// The operation that the system refuses.
 const CANNOT_SHARE: &str = "static variables cannot be shared";
 
-/// Begins the job that the environment says.
+/// Begins the job that the environment describes.
 fn begin() -> Result<Begun, String> {
     failure::end_by_panics();
     let member = Member::here().map_err(|error| error.to_string())?;
@@ -135,7 +135,7 @@ fn begin() -> Result<Begun, String> {
         (job.ok_or("the MPI has gone")?, moved.is_some())
     } else {
         let can_move = member.is_some() && statics.can_move();
-        // The launcher learns of each process that ends, and one that is late may still come.
+        // The launcher learns of each process that ends, and a late one may still arrive.
         let pes = if member.is_some() { pes.joining(Duration::MAX) } else { pes };
         let pes = pes.statics_bytes(if can_move { statics.bytes() } else { 0 });
         let job = pes.job().map_err(|error| error.to_string())?;
@@ -182,7 +182,7 @@ fn begin() -> Result<Begun, String> {
     Ok(Begun { world, job, joined: Some(joined) })
 }
 
-/// Joins the job, and returns the team of all.
+/// Joins the job, and returns the team of all PEs.
 fn join(job: &Job) -> Result<(Boxed, consort::Team<'static>), String> {
     let joined = job.join().map_err(|error| error.to_string())?.by_process();
     let joined = Box::into_raw(Box::new(joined));
@@ -190,8 +190,8 @@ fn join(job: &Job) -> Result<(Boxed, consort::Team<'static>), String> {
     Ok((Boxed(joined), unsafe { &*joined }.world()))
 }
 
-/// Runs when the program ends: by itself, not by a failure, and not in a process that it forked. A
-/// program that ends well is finalized, if it has not been.
+/// Runs when the program ends by itself: not after a failure, and not in a forked process. A
+/// program that ends successfully is finalized if it has not been.
 extern "C" fn at_exit(status: c_int, _: *mut c_void) {
     let is_own = BEGUN.try_lock().is_ok_and(
         |begun| matches!(&*begun, Some(Ok(begun)) if begun.world.process.is_of_caller()),
@@ -223,8 +223,9 @@ extern "C" fn at_exit(status: c_int, _: *mut c_void) {
     }
 }
 
-/// Leaves the job when the program ends without having initialized it: well only if no other PE has
-/// initialized it either. Others that wait in `shmem_init` find a call that does not match.
+/// Leaves the job when the program ends without having initialized it. This succeeds only if no
+/// other PE has initialized it either. PEs that wait in `shmem_init` find a call that does not
+/// match.
 fn leave_uninitialized(has_ended_well: bool) {
     let begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(Ok(Begun { world, .. })) = &*begun else { return };
@@ -261,7 +262,7 @@ pub fn start_pes(_: c_int) {
     }
 }
 
-/// Counts an initialization; the first makes the job. Returns the level of thread support.
+/// Counts an initialization; the first one creates the job. Returns the level of thread support.
 fn start(routine: &str, requested: c_int) -> c_int {
     if !(THREAD_SINGLE..=THREAD_MULTIPLE).contains(&requested) {
         fail(routine, format_args!("argument requested is {requested}, expected 0 to 3"));
@@ -301,7 +302,7 @@ fn start(routine: &str, requested: c_int) -> c_int {
     teams::form_shared(routine, world, &driver);
     drop(driver);
     if requested < THREAD_SERIALIZED {
-        // One thread alone makes calls, if the program does as it says.
+        // Only one thread makes calls, if the program keeps to the level that it has requested.
         world.driver.bias_to(ThreadToken::of_caller());
     }
     world::set(Some(world));
@@ -311,8 +312,8 @@ fn start(routine: &str, requested: c_int) -> c_int {
     requested
 }
 
-/// `shmem_finalize`: the last one, of as many as there were initializations, leaves the job. The
-/// program may initialize it again.
+/// `shmem_finalize`: leaves the job when it has been called once per initialization. The program
+/// may initialize it again.
 pub fn finalize() {
     finalize_once(false);
 }
@@ -327,10 +328,10 @@ fn finalize_for_program() {
     }
 }
 
-/// Calls `shmem_finalize`, for a program that `has_exited` without it or by its own call. The first
-/// of the PEs that have exited says so.
+/// Calls `shmem_finalize`, by the program or for one that `has_exited` without it. The first of the
+/// PEs that have exited warns.
 fn finalize_once(has_exited: bool) {
-    // A failure, whose exit handlers may be here, has ended the job.
+    // If a failure has ended the job, its exit handlers may be running here.
     if is_ending() {
         return;
     }
@@ -348,7 +349,7 @@ fn finalize_once(has_exited: bool) {
     }
 }
 
-/// Leaves the job, and gives back what the program has taken.
+/// Leaves the job, and returns what the program has allocated.
 fn leave(routine: &str) {
     let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(Ok(begun)) = &mut *begun else { return };
@@ -356,7 +357,7 @@ fn leave(routine: &str) {
     teams::forget_all();
     begun.world.books().give_all();
     if let Some(Boxed(joined)) = begun.joined.take() {
-        // SAFETY: made by `join`, and taken once. No routine is called any more, so no team is
+        // SAFETY: created by `join`, and taken once. No routine is called any more, so no team is
         // used, and nothing else refers to it.
         let joined = unsafe { Box::from_raw(joined) };
         if let Err(error) = joined.leave() {

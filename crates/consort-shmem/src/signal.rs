@@ -1,4 +1,4 @@
-//! Signals: words that tell a PE that data has come.
+//! Signals: words that notify a PE that data has arrived.
 
 use libc::c_int;
 
@@ -16,10 +16,10 @@ pub const SIGNAL_SET: c_int = 0;
 /// `SHMEM_SIGNAL_ADD`.
 pub const SIGNAL_ADD: c_int = 1;
 
-/// `shmem_put_signal`: the signal is seen after the data.
+/// `shmem_put_signal`: the signal becomes visible after the data.
 ///
 /// # Safety
-/// `source` is readable for so many elements.
+/// `source` is readable for `nelems` elements.
 pub unsafe fn put_signal<T: Element>(
     context: Context,
     dest: *mut T,
@@ -30,7 +30,7 @@ pub unsafe fn put_signal<T: Element>(
     sig_op: c_int,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (data, signal) = ((dest, source, nelems), (sig_addr, signal, sig_op));
         put_as_signalled("shmem_put_signal", context, data, signal, pe);
@@ -51,7 +51,7 @@ pub unsafe fn put_signal_nbi<T: Element>(
     sig_op: c_int,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (data, signal) = ((dest, source, nelems), (sig_addr, signal, sig_op));
         put_as_signalled("shmem_put_signal_nbi", context, data, signal, pe);
@@ -73,7 +73,7 @@ unsafe fn put_as_signalled<T: Element>(
             format_args!("argument sig_op is {other}, expected SHMEM_SIGNAL_SET or _ADD"),
         ),
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { put_as(routine, context, dest, source, nelems, pe) };
     // Ordered after the put.
     change(routine, context, ("sig_addr", sig_addr.cast_const()), how, pe);
@@ -97,7 +97,7 @@ pub unsafe fn signal_add(context: Context, sig_addr: *mut u64, signal: u64, pe: 
     change("shmem_signal_add", context, at, Change::Increase(signal), pe);
 }
 
-/// `shmem_signal_fetch`: the own signal.
+/// `shmem_signal_fetch`: reads this PE's signal.
 ///
 /// # Safety
 /// As [`signal_set`].

@@ -11,7 +11,8 @@ use crate::{
     world::{Place, World, world},
 };
 
-/// The elements from the first to the end of the last block; fails if the strides are wrong.
+/// Returns the number of elements from the first to the end of the last block. Fails if the strides
+/// are wrong.
 fn extent(routine: &str, argument: &str, stride: ptrdiff_t, block: usize, blocks: usize) -> usize {
     if block == 0 || blocks == 0 {
         return 0;
@@ -23,8 +24,8 @@ fn extent(routine: &str, argument: &str, stride: ptrdiff_t, block: usize, blocks
     (blocks - 1).saturating_mul(step).saturating_add(block)
 }
 
-/// `shmem_ibput`: blocks of `bsize` elements, the first elements of which are `dst` and `sst`
-/// elements apart.
+/// `shmem_ibput`: blocks of `bsize` elements, whose first elements are `dst` and `sst` elements
+/// apart.
 ///
 /// # Safety
 /// `source` is readable for the elements.
@@ -38,7 +39,7 @@ pub unsafe fn ibput<T: Element>(
     nblocks: usize,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { put("shmem_ibput", context, dest, source, (dst, sst), (bsize, nblocks), pe) }
 }
 
@@ -55,7 +56,7 @@ pub unsafe fn iput<T: Element>(
     nelems: usize,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { put("shmem_iput", context, dest, source, (dst, sst), (1, nelems), pe) }
 }
 
@@ -74,14 +75,14 @@ unsafe fn put<T: Element>(
     extent(routine, "sst", sst, block, blocks);
     match world.place(routine, ("dest", dest), bytes_of::<T>(elements), pe) {
         Place::Near(target) => {
-            // SAFETY: the target lies in symmetric memory; the source is the caller's promise.
+            // SAFETY: the target lies in symmetric memory; the caller guarantees the source.
             unsafe { move_blocks(routine, target.cast(), source, (dst, sst), (block, blocks)) };
             world.one_sided().wake(pe);
         }
         Place::Far(at) => {
             let sources = addresses(source.cast_mut(), sst);
             for (at, source) in offsets::<T>(at, dst).zip(sources).take(blocks) {
-                // SAFETY: the caller's promise.
+                // SAFETY: guaranteed by the caller.
                 unsafe { world.one_sided().put_bytes(pe, at, source, bytes_of::<T>(block)) };
             }
         }
@@ -102,7 +103,7 @@ pub unsafe fn ibget<T: Element>(
     nblocks: usize,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { get("shmem_ibget", context, dest, source, (dst, sst), (bsize, nblocks), pe) }
 }
 
@@ -119,7 +120,7 @@ pub unsafe fn iget<T: Element>(
     nelems: usize,
     pe: c_int,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { get("shmem_iget", context, dest, source, (dst, sst), (1, nelems), pe) }
 }
 
@@ -137,14 +138,14 @@ unsafe fn get<T: Element>(
     extent(routine, "dst", dst, block, blocks);
     let elements = extent(routine, "sst", sst, block, blocks);
     let place = world.place(routine, ("source", source), bytes_of::<T>(elements), pe);
-    // SAFETY: the source lies in symmetric memory; the target is the caller's promise.
+    // SAFETY: the source lies in symmetric memory; the caller guarantees the target.
     unsafe { get_blocks((routine, world), dest, (pe, place), (dst, sst), (block, blocks)) };
 }
 
 /// Gets blocks, whose strides have been checked, from a place of a PE.
 ///
 /// # Safety
-/// All are readable and writable.
+/// All blocks are readable and writable.
 pub(crate) unsafe fn get_blocks<T>(
     (routine, world): (&str, &World),
     target: *mut T,
@@ -155,7 +156,7 @@ pub(crate) unsafe fn get_blocks<T>(
     match source {
         Place::Near(source) => {
             let source = source.cast::<T>().cast_const();
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { move_blocks(routine, target, source, (dst, sst), (block, blocks)) };
         }
         Place::Far(at) => {
@@ -166,13 +167,13 @@ pub(crate) unsafe fn get_blocks<T>(
     }
 }
 
-/// Addresses at a distance of this many elements.
+/// Returns addresses this many elements apart.
 fn addresses<T>(first: *mut T, stride: ptrdiff_t) -> impl Iterator<Item = *mut u8> {
     let next = move |last: &*mut T| Some(last.wrapping_offset(stride));
     std::iter::successors(Some(first), next).map(<*mut T>::cast)
 }
 
-/// Offsets at a distance of this many elements, from that of the first.
+/// Returns offsets this many elements apart, beginning with the first.
 fn offsets<T>(first: usize, stride: ptrdiff_t) -> impl Iterator<Item = usize> {
     let bytes = stride.unsigned_abs().saturating_mul(size_of::<T>());
     std::iter::successors(Some(first), move |last| Some(last.wrapping_add(bytes)))
@@ -181,7 +182,7 @@ fn offsets<T>(first: usize, stride: ptrdiff_t) -> impl Iterator<Item = usize> {
 /// Copies blocks, whose strides have been checked.
 ///
 /// # Safety
-/// All are readable and writable.
+/// All blocks are readable and writable.
 unsafe fn move_blocks<T>(
     routine: &str,
     mut target: *mut T,
@@ -190,7 +191,7 @@ unsafe fn move_blocks<T>(
     (block, blocks): (usize, usize),
 ) {
     for _ in 0..blocks {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { copy(routine, target.cast(), source.cast(), bytes_of::<T>(block)) };
         target = target.wrapping_offset(dst);
         source = source.wrapping_offset(sst);

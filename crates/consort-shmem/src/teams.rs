@@ -1,4 +1,4 @@
-//! Teams of PEs, those that programs make of others among them.
+//! Teams of PEs, including those that programs split off.
 
 mod members;
 
@@ -62,7 +62,7 @@ pub unsafe fn get_config(team: Team, config_mask: c_long, config: *mut Config) -
         if config.is_null() {
             fail(routine, "argument config is null, expected a variable for what the mask names");
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { (*config).num_contexts = of.num_contexts };
     }
     0
@@ -75,23 +75,23 @@ fn check_mask(routine: &str, mask: c_long) {
     }
 }
 
-/// What of a configuration is asked for.
+/// Returns the requested part of a configuration.
 ///
 /// # Safety
-/// `config` is readable, unless nothing is.
+/// `config` is readable, unless nothing is requested.
 unsafe fn asked(routine: &str, config: *const Config, mask: c_long) -> Config {
     check_mask(routine, mask);
     if mask & NUM_CONTEXTS == 0 || config.is_null() {
         return Config::default();
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { *config }
 }
 
 /// `shmem_team_split_strided`. Returns 0, or -1 if there is no such team.
 ///
 /// # Safety
-/// `config` is null or readable, and `new_team` a variable.
+/// `config` is null or readable, and `new_team` is a variable.
 pub unsafe fn split_strided(
     parent_team: Team,
     start: c_int,
@@ -103,13 +103,13 @@ pub unsafe fn split_strided(
 ) -> c_int {
     let routine = "shmem_team_split_strided";
     world(routine);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { new_team.write(Team::INVALID) };
     let (Ok(first), Ok(count)) = (u32::try_from(start), u32::try_from(size)) else { return -1 };
     if parent_team == Team::INVALID || count == 0 {
         return -1;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let config = unsafe { asked(routine, config, config_mask) };
     let Some(call) = Call::new(routine, parent_team) else { return -1 };
     let pes = call.members.size();
@@ -124,7 +124,7 @@ pub unsafe fn split_strided(
         return -1;
     }
     let Some([team]) = form(&call, [(0, &members, config)]) else { return -1 };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { new_team.write(team) };
     0
 }
@@ -132,7 +132,7 @@ pub unsafe fn split_strided(
 /// `shmem_team_split_2d`. Returns 0, or -1 if there are no such teams.
 ///
 /// # Safety
-/// The configurations are null or readable, and the teams variables.
+/// The configurations are null or readable, and the teams are variables.
 #[expect(clippy::too_many_arguments, reason = "those of C")]
 pub unsafe fn split_2d(
     parent_team: Team,
@@ -146,7 +146,7 @@ pub unsafe fn split_2d(
 ) -> c_int {
     let routine = "shmem_team_split_2d";
     world(routine);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         xaxis_team.write(Team::INVALID);
         yaxis_team.write(Team::INVALID);
@@ -157,7 +157,7 @@ pub unsafe fn split_2d(
     if parent_team == Team::INVALID {
         return -1;
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let [x_config, y_config] = unsafe {
         [asked(routine, xaxis_config, xaxis_mask), asked(routine, yaxis_config, yaxis_mask)]
     };
@@ -169,7 +169,7 @@ pub unsafe fn split_2d(
     let y_members: Vec<Rank> = of(&|pe| pe % columns == column);
     let parts = [(row, &*x_members, x_config), (column, &*y_members, y_config)];
     let Some([x_team, y_team]) = form(&call, parts) else { return -1 };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         xaxis_team.write(x_team);
         yaxis_team.write(y_team);
@@ -177,7 +177,7 @@ pub unsafe fn split_2d(
     0
 }
 
-/// Forms teams, each of a color and of the members that all PEs of the color name. `None` where no
+/// Forms teams, each of a color and of the members that all PEs of the color name. `None` if no
 /// memory is left for a team.
 fn form<const N: usize>(call: &Call, parts: [(u32, &[Rank], Config); N]) -> Option<[Team; N]> {
     call.barrier();
@@ -210,6 +210,6 @@ pub fn destroy(team: Team) {
     call.barrier();
     let freed = team.calls(routine, &call.world.driver()).free_by_agreement();
     freed.unwrap_or_else(|error| fail(routine, error));
-    // SAFETY: it is of a split, and a program does not use it any more.
+    // SAFETY: it is the result of a split, and a program does not use it any more.
     unsafe { team.forget() };
 }

@@ -1,4 +1,4 @@
-//! Point-to-point synchronization: tests of the own words, and waits for them.
+//! Point-to-point synchronization: tests of this PE's words, and waits for them.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -37,7 +37,7 @@ fn holds<T: Waitable>(cmp: c_int, value: T, than: T) -> bool {
     }
 }
 
-/// Words of this PE, those that `status` does not exclude, and what each is compared with.
+/// Words of this PE that `status` does not exclude, and the values with which they are compared.
 struct Words<'w, T> {
     world: &'w World,
     routine: &'w str,
@@ -46,12 +46,12 @@ struct Words<'w, T> {
     status: *const c_int,
     cmp: c_int,
     values: *const T,
-    /// 1 if each word has a value of its own, and 0 if all have one.
+    /// 1 if each word has its own value, and 0 if all share one.
     step: usize,
 }
 
 impl<'w, T: Waitable> Words<'w, T> {
-    /// Checks the arguments, of which `argument` is the address of the words.
+    /// Checks the arguments; `argument` is the name of the words' address.
     fn new(
         (routine, argument): (&'w str, &str),
         (ivars, nelems): (*const T, usize),
@@ -71,29 +71,30 @@ impl<'w, T: Waitable> Words<'w, T> {
         Self { world, routine, ivars, nelems, status, cmp, values, step }
     }
 
-    /// The indices that are not excluded.
+    /// Returns the indices that are not excluded.
     ///
     /// # Safety
-    /// The status, if there is one, is readable for all.
+    /// The status, if there is one, is readable for all words.
     unsafe fn included(&self) -> impl Iterator<Item = usize> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         (0..self.nelems)
             .filter(|&index| self.status.is_null() || unsafe { *self.status.add(index) } == 0)
     }
 
-    /// The value of a word, if its condition holds.
+    /// Returns the value of a word, if its condition holds.
     ///
     /// # Safety
     /// The values are readable.
     #[inline(always)]
     unsafe fn found(&self, index: usize) -> Option<T> {
-        // SAFETY: a word that has been checked; the values are the caller's promise.
+        // SAFETY: a word that has been checked; the caller guarantees the values.
         let (value, than) =
             unsafe { (T::load(self.ivars.add(index)), *self.values.add(index * self.step)) };
         holds(self.cmp, value, than).then_some(value)
     }
 
-    /// What was found. If that is nothing, far PEs may have sent something for the next search.
+    /// Returns `found`. If it is `None`, lets messages from far PEs take effect for the next
+    /// search.
     #[inline(always)]
     fn look<R>(&self, found: Option<R>) -> Option<R> {
         if found.is_none() {
@@ -102,7 +103,7 @@ impl<'w, T: Waitable> Words<'w, T> {
         found
     }
 
-    /// Waits until `test` finds something.
+    /// Waits until `test` finds something, and returns it.
     fn wait<R>(&self, test: impl Fn() -> Option<R>) -> R {
         match test() {
             Some(found) => found,
@@ -114,16 +115,16 @@ impl<'w, T: Waitable> Words<'w, T> {
         }
     }
 
-    /// A word whose condition holds: of several, each is found in a series of calls, which begin
-    /// behind the one that was found last.
+    /// Returns a word whose condition holds. Each search begins behind the last one found, so that
+    /// a series of calls finds each of several words.
     ///
     /// # Safety
     /// As for `included` and `found`.
     unsafe fn any(&self) -> Option<usize> {
-        /// Where the next search begins.
+        /// The start of the next search.
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let first = NEXT.load(Relaxed) % self.nelems.max(1);
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let is_found = |&index: &usize| unsafe { self.found(index) }.is_some();
         // SAFETY: as above.
         let [mut behind, mut before] = [(); 2].map(|()| unsafe { self.included() });
@@ -133,13 +134,13 @@ impl<'w, T: Waitable> Words<'w, T> {
         Some(found)
     }
 
-    /// Writes the indices of all words whose conditions hold.
+    /// Writes the indices of all words whose conditions hold, and returns their number.
     ///
     /// # Safety
     /// As [`Words::any`]; `indices` has room for all.
     unsafe fn some(&self, indices: *mut usize) -> usize {
         let mut count = 0;
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             for index in self.included().filter(|&index| self.found(index).is_some()) {
                 indices.add(count).write(index);
@@ -149,21 +150,21 @@ impl<'w, T: Waitable> Words<'w, T> {
         count
     }
 
-    /// Whether all conditions hold.
+    /// Returns whether all conditions hold.
     ///
     /// # Safety
     /// As [`Words::any`].
     unsafe fn all(&self) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.included().all(|index| self.found(index).is_some()) }
     }
 
-    /// Whether no word is included.
+    /// Returns whether no word is included.
     ///
     /// # Safety
     /// As [`Words::any`].
     unsafe fn is_empty(&self) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.included() }.next().is_none()
     }
 }
@@ -171,11 +172,11 @@ impl<'w, T: Waitable> Words<'w, T> {
 /// `shmem_wait_until`.
 ///
 /// # Safety
-/// Here and below: `ivar` and `ivars` are words of the type, `status` is null or readable for all,
-/// and so are `cmp_values`; `indices` is writable for all.
+/// Here and below: `ivar` and `ivars` are words of the type; `status` is null or readable for all
+/// words, and so are `cmp_values`; `indices` is writable for all words.
 #[inline]
 pub unsafe fn wait_until<T: Waitable>(ivar: *mut T, cmp: c_int, cmp_value: T) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { wait_for(("shmem_wait_until", "ivar"), ivar, cmp, cmp_value) };
 }
 
@@ -186,16 +187,16 @@ unsafe fn wait_for<T: Waitable>(
     cmp_value: T,
 ) -> T {
     let words = Words::new(names, (ivar, 1), std::ptr::null(), cmp, (&raw const cmp_value, 0));
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     words.wait(|| unsafe { words.found(0) })
 }
 
-/// `shmem_wait`, of 1.3: until the word differs.
+/// `shmem_wait`, of 1.3: waits until the word differs.
 ///
 /// # Safety
 /// As [`wait_until`].
 pub unsafe fn wait<T: Waitable>(ivar: *mut T, cmp_value: T) {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { wait_for(("shmem_wait", "ivar"), ivar, NE, cmp_value) };
 }
 
@@ -204,7 +205,7 @@ pub unsafe fn wait<T: Waitable>(ivar: *mut T, cmp_value: T) {
 /// # Safety
 /// As [`wait_until`].
 pub unsafe fn signal_wait_until(sig_addr: *mut u64, cmp: c_int, cmp_value: u64) -> u64 {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { wait_for(("shmem_signal_wait_until", "sig_addr"), sig_addr, cmp, cmp_value) }
 }
 
@@ -215,7 +216,7 @@ pub unsafe fn signal_wait_until(sig_addr: *mut u64, cmp: c_int, cmp_value: u64) 
 pub unsafe fn test<T: Waitable>(ivar: *mut T, cmp: c_int, cmp_value: T) -> c_int {
     let given = (&raw const cmp_value, 0);
     let words = Words::new(("shmem_test", "ivar"), (ivar, 1), std::ptr::null(), cmp, given);
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     c_int::from(words.look(unsafe { words.found(0) }).is_some())
 }
 
@@ -238,7 +239,7 @@ macro_rules! of_many {
         ) -> $result {
             let given = (&raw const cmp_value, 0);
             let $words = Words::new(($routine, "ivars"), (ivars, nelems), status, cmp, given);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { $body }
         }
 
@@ -257,7 +258,7 @@ macro_rules! of_many {
             let routine = concat!($routine, "_vector");
             let (names, values) = ((routine, "ivars"), (cmp_values, 1));
             let $words = Words::new(names, (ivars, nelems), status, cmp, values);
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             unsafe { $body }
         }
     )*};

@@ -1,4 +1,4 @@
-//! The job that this process is a PE of, and where peers' memory is.
+//! The job that this process is a PE of, and the places of peers' memory.
 
 use std::{
     ops::Deref,
@@ -23,50 +23,51 @@ use crate::{
     failure::{self, Membership, fail},
 };
 
-/// The job, as this PE sees it. It is never freed: what C programs hold may refer to it.
+/// The job as seen by this PE. It is never freed, because the handles of C programs may refer to
+/// it.
 pub struct World {
     pub(crate) own: Membership,
-    /// Where the own heap begins.
     pub(crate) heap: usize,
-    /// Its end, as an offset.
+    /// The end of the heap, as an offset.
     pub(crate) heap_bytes: usize,
     pub(crate) statics: Statics,
-    /// The offset of the static variables, if peers reach them.
+    /// The offset of the static variables, if peers can reach them.
     pub(crate) statics_at: Option<usize>,
     pub(crate) environment: Environment,
     pub(crate) books: Mutex<Allocator>,
     pub(crate) driver: Biased<Driver>,
-    /// How many threads make collective calls by turns.
+    /// The number of threads that make collective calls in turn.
     pub(crate) callers: AtomicU32,
     /// Whether threads of any PE make collective calls at the same time.
     pub(crate) takes_turns: AtomicBool,
     pub(crate) thread_level: AtomicU32,
 }
 
-/// What makes collective calls: one thread at a time, which has locked it.
+/// Makes collective calls: one thread at a time, which holds its lock.
 pub struct Driver {
     pub(crate) world: Team<'static>,
-    /// The team of the PEs that share memory, if they are all.
+    /// The team of the PEs that share memory, if these are all.
     pub(crate) shared: Team<'static>,
 }
 
-// SAFETY: a PE is not tied to a thread, but to one thread at a time. What refers to it is in here,
-// in teams that are only used while this is locked, and in what ends the job then.
+// SAFETY: a PE is not tied to a particular thread, only to one thread at a time. The references to
+// it are in here, in teams that are used only while this is locked, and in the code that ends the
+// job then.
 unsafe impl Send for Driver {}
 
 static WORLD: AtomicPtr<World> = AtomicPtr::new(null_mut());
-/// The PE that this process was forked from; less than 0 if it was forked from none.
+/// The PE that this process was forked from; negative if it is not a fork.
 static PARENT: AtomicI64 = AtomicI64::new(-1);
 static IS_FINAL: AtomicBool = AtomicBool::new(false);
 
-/// The job, if it is initialized.
+/// Returns the job, if it is initialized.
 #[inline(always)]
 pub fn known() -> Option<&'static World> {
     // SAFETY: null, or a world that is never freed.
     unsafe { WORLD.load(Acquire).as_ref() }
 }
 
-/// The job, for a routine that needs it.
+/// Returns the job, for a routine that needs it.
 #[inline(always)]
 pub fn world(routine: &str) -> &'static World {
     known().unwrap_or_else(|| missing(routine))
@@ -94,7 +95,7 @@ pub(crate) fn refuse_child(routine: &str) {
     }
 }
 
-/// Forgets the job, in a child that has just been forked: it takes no part.
+/// Forgets the job in a child that has just been forked, because it takes no part.
 pub(crate) fn forget_in_child() {
     if let Some(own) = failure::begun() {
         PARENT.store(own.rank.0.into(), Relaxed);
@@ -107,7 +108,7 @@ fn is_final() -> bool {
     IS_FINAL.load(Acquire)
 }
 
-/// Begins, or ends.
+/// Sets the job when it begins, and `None` when it ends.
 pub(crate) fn set(world: Option<&'static World>) {
     if world.is_none() {
         IS_FINAL.store(true, Release);
@@ -116,18 +117,18 @@ pub(crate) fn set(world: Option<&'static World>) {
     WORLD.store(address, Release);
 }
 
-/// Lets the next routine find no job, and so the reason for that. A signal handler may call it.
+/// Makes the next routine find no job, and therefore the reason for that. A signal handler may call
+/// it.
 pub(crate) fn forget() {
-    // Release: as in `set`, though null leads nowhere.
+    // Release: as in `set`, although null points to no data.
     WORLD.store(null_mut(), Release);
 }
 
-/// Where the memory of a PE is.
+/// The place of a PE's memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
-    /// At an address.
     Near(*mut u8),
-    /// At an offset, in another machine or process, which shares no memory with this one.
+    /// At an offset, in another machine or process that shares no memory with this one.
     Far(usize),
 }
 
@@ -141,13 +142,13 @@ impl Deref for World {
 }
 
 impl World {
-    /// One-sided operations of this PE.
     #[inline(always)]
     pub(crate) fn one_sided(&self) -> OneSided<'_> {
         OneSided::new(&self.job, self.rank)
     }
 
-    /// The offset of memory in the own heap or among the static variables that peers reach.
+    /// Returns the offset of memory in this PE's heap or among the static variables that peers can
+    /// reach.
     #[inline(always)]
     pub(crate) fn offset_of(&self, address: usize, bytes: usize) -> Option<usize> {
         let at = address.wrapping_sub(self.heap);
@@ -158,19 +159,20 @@ impl World {
         self.statics.offset_of(address, bytes).map(|at| first + at)
     }
 
-    /// The address of PE `pe`'s memory that is symmetric to this PE's `address`; `None` if it is
-    /// not symmetric, or the PE is far.
+    /// Returns the address of PE `pe`'s memory that is symmetric to this PE's `address`; `None` if
+    /// it is not symmetric, or the PE is far.
     #[inline(always)]
     pub(crate) fn address(&self, address: usize, bytes: usize, pe: Rank) -> Option<*mut u8> {
         if let Some(at) = self.offset_of(address, bytes) {
             return self.one_sided().address(pe, at, bytes);
         }
-        // Without peers static variables are where they are.
+        // Without peers, static variables stay where they are.
         let is_alone = self.pes == 1 && self.statics.offset_of(address, bytes).is_some();
         is_alone.then(|| std::ptr::with_exposed_provenance_mut(address))
     }
 
-    /// Where PE `pe`'s memory is that is symmetric to what a routine is given as `argument`.
+    /// Returns the place of PE `pe`'s memory that is symmetric to `address`, the routine's
+    /// `argument`.
     #[inline(always)]
     pub(crate) fn place<T>(
         &self,
@@ -188,7 +190,7 @@ impl World {
         found
     }
 
-    /// The place of memory that is at no address of a PE's own.
+    /// Returns the place, on the other PE, of memory that this PE has no address for.
     #[cold]
     #[inline(never)]
     fn place_elsewhere(
@@ -202,12 +204,12 @@ impl World {
         }
         match self.offset_of(address, bytes) {
             Some(at) => Place::Far(at),
-            None if bytes == 0 => Place::Near(null_mut()), // nothing may be anywhere
+            None if bytes == 0 => Place::Near(null_mut()), // zero bytes: any address is valid
             None => not_symmetric(routine, argument, address, bytes),
         }
     }
 
-    /// Checks that memory of the heap has been allocated, if the program is to be checked.
+    /// Checks that heap memory has been allocated, if the program is to be checked.
     #[inline(always)]
     pub(crate) fn check_if_asked(&self, routine: &str, argument: (&str, usize), bytes: usize) {
         if self.environment.debug {
@@ -215,14 +217,15 @@ impl World {
         }
     }
 
-    /// A source in the program's read-only data, which is the same on all PEs: the own.
+    /// Returns the address of a source in the program's read-only data, which is the same on all
+    /// PEs.
     #[cold]
     fn constant(&self, argument: &str, address: usize, bytes: usize) -> Option<*mut u8> {
         self.statics.offset_of_constant(address, bytes)?;
         (argument == "source").then(|| std::ptr::with_exposed_provenance_mut(address))
     }
 
-    /// Whether memory of the heap has been allocated.
+    /// Fails unless heap memory has been allocated.
     #[cold]
     fn check_allocated(&self, routine: &str, (argument, address): (&str, usize), bytes: usize) {
         let at = address.wrapping_sub(self.heap);
@@ -237,8 +240,8 @@ impl World {
         }
     }
 
-    /// The offset of a source in the program's read-only data: of a copy, which this PE makes where
-    /// its peers reach it.
+    /// Returns the offset of a source in the program's read-only data: the offset of a copy, which
+    /// this PE makes where its peers can reach it.
     #[cold]
     pub(crate) fn offset_of_constant(
         &self,
@@ -249,13 +252,13 @@ impl World {
         let source = self.constant(argument, address, bytes)?;
         let at = self.statics_at? + self.statics.offset_of_constant(address, bytes)?;
         let copy = self.one_sided().address(self.rank, at, bytes)?;
-        // SAFETY: read-only data, and as many bytes of the place for it. A peer that still reads an
-        // earlier copy finds the same.
+        // SAFETY: read-only data, and the same number of bytes of the place for it. A peer that
+        // still reads an earlier copy finds the same bytes.
         unsafe { OneSided::copy(copy, source, bytes) };
         Some(at)
     }
 
-    /// A PE of all, by its number.
+    /// Returns the PE of this number among all PEs.
     #[inline(always)]
     pub(crate) fn pe(&self, routine: &str, pe: c_int) -> Rank {
         match u32::try_from(pe) {
@@ -268,13 +271,11 @@ impl World {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks what makes collective calls.
     #[inline(always)]
     pub(crate) fn driver(&self) -> BiasedGuard<'_, Driver> {
         self.driver.lock(ThreadToken::of_caller()).unwrap_or_else(|| within_another())
     }
 
-    /// The level of thread support that was asked for.
     pub(crate) fn level(&self) -> c_int {
         self.thread_level.load(Relaxed).cast_signed()
     }
@@ -285,7 +286,7 @@ fn within_another() -> ! {
     fail("shmem", "a collective routine was called within another one, as by a signal handler")
 }
 
-/// Fails unless an address is one of a word of `bytes`.
+/// Fails unless an address is that of a word of `bytes`.
 #[inline(always)]
 pub(crate) fn ensure_aligned(routine: &str, argument: &str, address: usize, bytes: usize) {
     if !address.is_multiple_of(bytes) {

@@ -1,10 +1,10 @@
-/* Every PE sends a message to every PE, and waits until all have come: by a barrier, by flags and
- * by counting puts (3.2, Listing 1.5). Flags and counters are two of each in turn.
+/* Every PE sends a message to every PE, and waits until all have arrived: by a barrier, by flags
+ * and by counting puts (3.2, Listing 1.5). There are two flags and two counters, used in turn.
  *
  *     consort cc -O2 all_to_all.c -o all_to_all
  *     consort run -n 4 ./all_to_all [LONGEST [ROUNDS]]
  *
- * Messages have 8 bytes and eight times as many each time, up to LONGEST.
+ * Messages begin at 8 bytes and grow by a factor of eight, up to LONGEST.
  */
 #include "experiment.h"
 
@@ -20,7 +20,7 @@ static void check_received(int side, long round)
         check(received[side][(size_t)pe * length] == (char)(round + pe), "another message came");
 }
 
-/* Messages are put one after the other, beginning with that to this PE. */
+/* Messages are put one after the other, beginning with the one to this PE. */
 static void put_all(int side, long round, shmemx_ct_t counter)
 {
     int pe = me;
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
     long longest = given(argc, argv, 1, 1 << 15), count = given(argc, argv, 2, 500);
     me = shmem_my_pe();
     pes = shmem_n_pes();
-    /* So that blocks begin with the first side. */
+    /* An even number, so that blocks begin with the first side. */
     count += count % 2;
     check(longest >= 8 && count > 0, "use 8 bytes or more, and a round");
     sent = shmem_calloc((size_t)pes, (size_t)longest);

@@ -1,4 +1,4 @@
-/* What the experiments with counting puts share: times, and the end of a program that found an
+/* Shared by the experiments with counting puts: times, and the end of a program that found an
  * error. The experiments are those of Dinan, Cole, Jost, Smith, Underwood and Wisniewski 2014,
  * section 3. */
 #include <shmem.h>
@@ -15,7 +15,7 @@ static inline double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* The number that a program is given at this place, or another one. */
+/* Returns the number in the argument at this place, or a default. */
 static inline long given(int argc, char **argv, int place, long otherwise)
 {
     return argc > place ? atol(argv[place]) : otherwise;
@@ -31,7 +31,7 @@ static inline void check(int right, const char *what)
 
 enum { BLOCKS = 9 };
 
-/* The median of the seconds of some blocks of rounds, each of them that of the slowest PE. */
+/* Returns the median time of some blocks of rounds in seconds; the slowest PE's time counts. */
 static inline double median(void (*rounds)(long), long count)
 {
     static double own, slowest;

@@ -3,7 +3,7 @@
  *     consort cc -O2 ping_pong.c -o ping_pong
  *     consort run -n 2 ./ping_pong [LONGEST [ROUNDS]]
  *
- * Messages have 8 bytes and twice as many each time, up to LONGEST.
+ * Messages begin at 8 bytes and double in size, up to LONGEST.
  */
 #include "experiment.h"
 

@@ -4,7 +4,8 @@
  *     consort cc -O2 synch_p2p.c -o synch_p2p
  *     consort run -n 4 ./synch_p2p [WIDTH [ROWS [SWEEPS]]]
  *
- * Each PE has a strip of WIDTH columns in all. The value in the last corner is known, and checked.
+ * Each PE has a strip of the WIDTH columns. The final value in the last corner is known, and
+ * checked.
  */
 #include "experiment.h"
 
@@ -42,7 +43,8 @@ static void sweep(int counting)
     }
 }
 
-/* The borders: the first row, and the first column, whose corner the sweeps before have changed. */
+/* Sets the borders: the first row, and the first column, whose corner the earlier sweeps have
+ * changed. */
 static void begin(void)
 {
     memset(vector, 0, (size_t)((segment + 1) * rows) * sizeof *vector);
@@ -58,7 +60,7 @@ static void begin(void)
     shmem_barrier_all();
 }
 
-/* The shortest time of the slowest PE. */
+/* Returns the shortest time, measured on the slowest PE. */
 static double shortest(int counting, long sweeps)
 {
     static double own, slowest;
@@ -84,7 +86,7 @@ int main(int argc, char **argv)
     me = shmem_my_pe();
     pes = shmem_n_pes();
     check(width > pes && rows > 1 && sweeps > 0, "use more columns than PEs, 2 rows or more");
-    /* Column 0 is the border, which is the first PE's. */
+    /* Column 0 is the border, and belongs to the first PE. */
     first = me * (width - 1) / pes + 1;
     last = (me + 1) * (width - 1) / pes;
     segment = last - first + 1;

@@ -1,4 +1,4 @@
-//! Collective routines of active sets, which are deprecated.
+//! Collective routines on active sets, which are deprecated.
 
 use libc::{c_int, c_long, ptrdiff_t};
 

@@ -5,7 +5,7 @@ use libc::c_int;
 use super::{atomic_types, bitwise_types, each, routine, with_context};
 use crate::{atomic, contexts::Context};
 
-/// What is done with a value: without and with the old one as a result.
+/// Operations with a value: without a result, and with the old value as the result.
 macro_rules! changes {
     ($name:literal, $t:ty, $change:literal, $plain:ident, $fetching:ident, $nbi:ident) => {
         with_context!(($name, "_atomic_", $change)

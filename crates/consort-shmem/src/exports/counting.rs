@@ -6,7 +6,7 @@ use crate::counting::{self, Counter};
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn shmemx_ct_create(ct: *mut Counter) {
-    // SAFETY: the program's promise, here and below.
+    // SAFETY: guaranteed by the program, here and below.
     unsafe { counting::create(ct) }
 }
 

@@ -22,7 +22,7 @@ routine!(("n_pes") () -> c_int => setup::n_pes());
 routine!(("info_get_version") (major: *mut c_int, minor: *mut c_int) =>
     info::get_version(major, minor));
 routine!(("info_get_name") (name: *mut c_char) => info::get_name(name));
-// Of a variable number of arguments, which are for profilers.
+// Its variable arguments are for profilers.
 routine!(("pcontrol") (_level: c_int) => ());
 
 routine!(("team_my_pe") (team: Team) -> c_int => teams::my_pe(team));
@@ -53,13 +53,13 @@ routine!(("ctx_session_start")
     contexts::session_start(ctx, options, config, mask));
 routine!(("ctx_session_stop") (ctx: Context) => contexts::session_stop(ctx));
 
-/// The routine without `shmem_` before its name.
+/// The routine whose name lacks `shmem_`.
 #[unsafe(no_mangle)]
 extern "C" fn start_pes(pes: libc::c_int) {
     setup::start_pes(pes);
 }
 
-/// As `shmem_my_pe`, by its name of version 1.0.
+/// As `shmem_my_pe`, under its name in version 1.0.
 #[unsafe(no_mangle)]
 extern "C" fn _my_pe() -> c_int {
     setup::my_pe()

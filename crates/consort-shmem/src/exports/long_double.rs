@@ -1,5 +1,5 @@
-//! One `long double` as an argument or a result: it is passed on the stack, and returned in a
-//! register of the x87, which Rust has no type for.
+//! One `long double` as an argument or a result. It is passed on the stack, and returned in an x87
+//! register, for which Rust has no type.
 
 #![cfg(target_arch = "x86_64")]
 
@@ -11,12 +11,12 @@ use super::weak;
 use crate::{contexts::Context, elements::LongDouble, rma};
 
 unsafe extern "C" fn put(ctx: Context, dest: *mut LongDouble, value: *const LongDouble, pe: c_int) {
-    // SAFETY: the program's promise; the value is an argument on the stack.
+    // SAFETY: guaranteed by the program; the value is an argument on the stack.
     unsafe { rma::p(ctx, dest, value.read(), pe) }
 }
 
 unsafe extern "C" fn get(ctx: Context, source: *const LongDouble, pe: c_int, to: *mut LongDouble) {
-    // SAFETY: the program's promise; the result has a place on the stack.
+    // SAFETY: guaranteed by the program; the result has a place on the stack.
     unsafe { to.write(rma::g(ctx, source, pe)) }
 }
 

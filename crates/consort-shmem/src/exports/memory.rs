@@ -24,7 +24,7 @@ routine!(("set_lock") (lock: *mut c_long) => locks::set(lock));
 routine!(("test_lock") (lock: *mut c_long) -> c_int => locks::test(lock));
 routine!(("clear_lock") (lock: *mut c_long) => locks::clear(lock));
 
-/// As `shmem_malloc`, by its name of version 1.0.
+/// As `shmem_malloc`, under its name in version 1.0.
 #[unsafe(no_mangle)]
 extern "C" fn shmalloc(size: usize) -> *mut c_void {
     memory::malloc(size)

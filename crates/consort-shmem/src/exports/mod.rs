@@ -1,6 +1,6 @@
-//! The symbols of C: `pshmem_…`, and for each a weak `shmem_…`, which a profiler may define itself.
+//! The C symbols: `pshmem_…`, and for each a weak `shmem_…`, which a profiler may define itself.
 //!
-//! Each routine is a call of the function that has its name. The tables of types are those of the
+//! Each routine calls the function of the same name. The tables of types are those of the
 //! specification.
 
 mod active_sets;
@@ -14,7 +14,7 @@ mod reductions;
 mod rma;
 mod waits;
 
-/// Exports a routine whose name has these parts.
+/// Exports a routine whose name consists of these parts.
 macro_rules! routine {
     (
         ($($part:expr),+)
@@ -24,7 +24,7 @@ macro_rules! routine {
             #[unsafe(export_name = concat!("pshmem_", $($part),+))]
             unsafe extern "C" fn routine($($parameter: $type),*) $(-> $result)? {
                 #[allow(unused_unsafe, clippy::allow_attributes, reason = "some have no promise")]
-                // SAFETY: what the specification asks of a program.
+                // SAFETY: the specification requires this of the program.
                 unsafe { $body }
             }
         };
@@ -42,7 +42,7 @@ macro_rules! weak {
     };
 }
 
-/// Exports a routine with the default context and, as `ctx_…`, with any.
+/// Exports a routine with the default context and, as `ctx_…`, with any context.
 macro_rules! with_context {
     (
         ($($part:expr),+)
@@ -58,14 +58,14 @@ macro_rules! with_context {
     };
 }
 
-/// Gives a macro each of these types, by its name in routines and the type itself.
+/// Passes each of these types to a macro, with its name in routines and the type itself.
 macro_rules! each {
     ($macro:ident: $($name:literal $type:ty,)*) => {
         $($macro!($name, $type);)*
     };
 }
 
-/// The types of puts and gets but `long double`, which is passed in registers of its own.
+/// The types of puts and gets except `long double`, which is passed in special registers.
 macro_rules! rma_types_but_long_double {
     ($macro:ident) => {
         crate::exports::each!($macro:
@@ -86,7 +86,7 @@ macro_rules! rma_types {
     };
 }
 
-/// The types of which there are so many bits.
+/// The types with a given number of bits.
 macro_rules! sizes {
     ($macro:ident) => {
         crate::exports::each!($macro: "8" u8, "16" u16, "32" u32, "64" u64, "128" u128,);

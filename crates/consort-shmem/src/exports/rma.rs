@@ -5,7 +5,7 @@ use libc::{c_int, ptrdiff_t};
 use super::{rma_types, rma_types_but_long_double, routine, sizes, with_context};
 use crate::{ordering, rma, signal, strided};
 
-/// Contiguous elements. The name has something before the verb, and something behind it.
+/// Contiguous elements. The name has parts before and after the verb.
 macro_rules! contiguous {
     ($t:ty, ($($before:literal),*), ($($after:literal),*)) => {
         with_context!(($($before,)* "put" $(, $after)*)

@@ -1,4 +1,4 @@
-//! Waits for words, and looks at them.
+//! Waits for words, and tests of them.
 
 use libc::{c_int, c_long};
 
@@ -14,7 +14,7 @@ macro_rules! one {
     };
 }
 
-/// A wait or a look, for one value and for a value each.
+/// A wait or a test, with one value for all words and with one value per word.
 macro_rules! of_many {
     ($name:literal, $t:ty, $routine:literal, $function:ident, $vector:ident,
      ($($indices:ident)?) $(, $result:ty)?) => {

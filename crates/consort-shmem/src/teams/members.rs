@@ -1,4 +1,4 @@
-//! What a team is: its handle, its members and its collectives.
+//! A team's handle, its members and its collectives.
 
 use std::sync::atomic::{
     AtomicBool, AtomicUsize,
@@ -29,13 +29,12 @@ pub struct Config {
 
 static TEAMS: Handles<Made> = Handles::new();
 
-/// The team of the PEs that share memory with this one: its handle, or 0 if they are all.
+/// The handle of the team of the PEs that share memory with this one, or 0 if these are all PEs.
 static SHARED: AtomicUsize = AtomicUsize::new(0);
 
-/// What a team is made of.
 pub(crate) struct Made {
     calls: Guarded,
-    /// The ranks in the world.
+    /// The members' ranks in the world.
     ranks: Box<[Rank]>,
     own: u32,
     config: Config,
@@ -45,7 +44,7 @@ pub(crate) struct Made {
 /// Used only while the driver is locked, and by no thread after the job has ended.
 struct Guarded(Calls<'static>);
 
-// SAFETY: a PE is not tied to a thread; who uses it has locked the driver.
+// SAFETY: a PE is not tied to a thread, and every user holds the driver's lock.
 unsafe impl Send for Guarded {}
 // SAFETY: as above.
 unsafe impl Sync for Guarded {}
@@ -58,7 +57,7 @@ impl Team {
     /// `SHMEM_TEAM_SHARED`: the PEs that share memory with this one.
     pub const SHARED: Self = Self(2);
 
-    /// What it is made of; `None` for teams of all PEs that are there from the beginning.
+    /// Returns its data; `None` for the predefined teams of all PEs.
     fn made(self, routine: &str) -> Option<&'static Made> {
         let made = if self == Self::SHARED { Self(SHARED.load(Acquire)) } else { self };
         match made {
@@ -66,7 +65,7 @@ impl Team {
             Self::INVALID => fail(routine, "argument team is SHMEM_TEAM_INVALID"),
             Self::WORLD => None,
             Self(at) => {
-                // SAFETY: a team of a split.
+                // SAFETY: a team from a split.
                 let made = unsafe { TEAMS.get(at) };
                 if made.is_destroyed.load(Acquire) {
                     fail(routine, "argument team is a team that was destroyed");
@@ -76,12 +75,11 @@ impl Team {
         }
     }
 
-    /// Its configuration.
     pub(crate) fn config(self, routine: &str) -> Config {
         self.made(routine).map_or_else(Config::default, |made| made.config)
     }
 
-    /// Whether a split has made it, so that a program may destroy it.
+    /// Returns whether it comes from a split, so that a program may destroy it.
     pub(crate) fn is_of_split(self, routine: &str) -> bool {
         self != Self::SHARED && self.made(routine).is_some()
     }
@@ -89,17 +87,17 @@ impl Team {
     /// Marks it as destroyed, unless it is already.
     ///
     /// # Safety
-    /// It was made, and no routine uses it any more.
+    /// It was created, and no routine uses it any more.
     pub(crate) unsafe fn forget(self) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let made = unsafe { TEAMS.get(self.0) };
         if !made.is_destroyed.swap(true, AcqRel) {
-            // SAFETY: this call alone has marked it; the rest is the caller's promise.
+            // SAFETY: only this call has marked it; the rest is guaranteed by the caller.
             unsafe { TEAMS.reuse(self.0) };
         }
     }
 
-    /// Its collectives, while the driver is locked.
+    /// Returns its collectives, while the driver is locked.
     pub(crate) fn calls(self, routine: &str, driver: &Driver) -> Calls<'static> {
         match self.made(routine) {
             Some(made) => made.calls.0,
@@ -109,7 +107,6 @@ impl Team {
     }
 }
 
-/// Who is in a team.
 #[derive(Clone, Copy)]
 pub(crate) struct Members {
     world: &'static World,
@@ -129,7 +126,7 @@ impl Members {
         self.made.map_or(self.world.rank.0, |made| made.own)
     }
 
-    /// The rank in the world of the PE of this number.
+    /// Returns the rank in the world of the PE of this number.
     #[inline]
     pub(crate) fn world_rank(self, pe: c_int) -> Option<Rank> {
         let pe = u32::try_from(pe).ok()?;
@@ -139,7 +136,7 @@ impl Members {
         }
     }
 
-    /// The ranks in the world of all, in their order.
+    /// Returns the members' ranks in the world, in order.
     pub(crate) fn ranks(self) -> impl Iterator<Item = Rank> {
         (0..self.size()).map(move |pe| self.made.map_or(Rank(pe), |made| made.ranks[pe as usize]))
     }
@@ -150,7 +147,7 @@ impl Members {
     }
 }
 
-/// The handle of a team; that of none if this PE is in none.
+/// Returns the handle of a team; `INVALID` if this PE is in no team.
 pub(crate) fn handle(calls: Option<Calls<'static>>, config: Config) -> Team {
     let Some(calls) = calls else { return Team::INVALID };
     let ranks = (0..calls.size()).map(|rank| calls.world_rank(Rank(rank)));
@@ -164,7 +161,8 @@ pub(crate) fn handle(calls: Option<Calls<'static>>, config: Config) -> Team {
     Team(TEAMS.make(made))
 }
 
-/// Forms the team of the PEs that share memory with this one, unless they are all. All PEs do.
+/// Forms the team of the PEs that share memory with this one, unless these are all. All PEs call
+/// it.
 pub(crate) fn form_shared(routine: &str, world: &World, driver: &Driver) {
     let is_near = |pe: &Rank| world.one_sided().address(*pe, 0, 0).is_some();
     let near: Vec<Rank> = (0..world.pes).map(Rank).filter(is_near).collect();
@@ -175,11 +173,11 @@ pub(crate) fn form_shared(routine: &str, world: &World, driver: &Driver) {
     }
 }
 
-/// Takes all teams that were made as destroyed, when the job is left.
+/// Marks all created teams as destroyed when the job is left.
 pub(crate) fn forget_all() {
     SHARED.store(0, Release);
     for at in TEAMS.all() {
-        // SAFETY: it was made, and no routine is called any more.
+        // SAFETY: it was created, and no routine is called any more.
         unsafe { Team(at).forget() };
     }
 }

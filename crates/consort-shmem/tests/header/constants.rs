@@ -1,4 +1,4 @@
-//! What the headers have besides prototypes.
+//! The contents of the headers besides prototypes.
 
 /// The beginning of `shmem.h`.
 pub(crate) const BEGIN: &str = "\
@@ -145,7 +145,7 @@ pub(crate) const END: &str = "#endif
 #endif
 ";
 
-/// All of `shmemx.h`.
+/// The whole of `shmemx.h`.
 pub(crate) const EXTENSIONS: &str = "\
 /* Extensions: counting puts (Dinan, Cole, Jost, Smith, Underwood, Wisniewski, 2014). */
 #ifndef CONSORT_SHMEMX_H
@@ -188,7 +188,7 @@ typedef shmemx_ct_t shmem_ct_t;
 #endif
 ";
 
-/// The headers in the folder of old names, and for profilers: the same by another name.
+/// The headers in the folder of old names, and the one for profilers: the same under other names.
 pub(crate) const OTHERS: [(&str, &str); 3] = [
     ("mpp/shmem.h", "/* The old name of the header. */\n#include \"../shmem.h\"\n"),
     ("mpp/shmemx.h", "/* The old name of the header. */\n#include \"../shmemx.h\"\n"),

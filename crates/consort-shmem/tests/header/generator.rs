@@ -1,4 +1,4 @@
-//! The headers, of the tables of routines and types.
+//! Generates the headers from the tables of routines and types.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
@@ -16,7 +16,6 @@ pub(crate) struct Row {
     pub(crate) types: &'static str,
 }
 
-/// The table of routines.
 pub(crate) fn rows() -> impl Iterator<Item = Row> {
     ROUTINES.lines().skip(1).map(|line| {
         let fields: Vec<&str> = line.split('\t').collect();
@@ -30,7 +29,7 @@ pub(crate) fn rows() -> impl Iterator<Item = Row> {
 }
 
 impl Row {
-    /// The types that it is for, each with its name in routines.
+    /// Returns the types that it is for, each with its name in routines.
     pub(crate) fn elements(self) -> Vec<(&'static str, &'static str)> {
         let lines = || TYPES.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
         if self.types.contains(',') {
@@ -48,7 +47,6 @@ impl Row {
             .collect()
     }
 
-    /// The prototypes, for all types.
     pub(crate) fn prototypes(self) -> Vec<String> {
         match self.types {
             "" => vec![self.prototype.to_owned()],
@@ -65,13 +63,12 @@ impl Row {
         }
     }
 
-    /// Its name, without `shmem_`.
+    /// Returns its name without `shmem_`.
     pub(crate) fn verb(self) -> &'static str {
         let name = name(self.prototype);
         name.strip_prefix("shmem_").unwrap_or(name)
     }
 
-    /// The names of its parameters.
     pub(crate) fn parameters(self) -> Vec<&'static str> {
         let (_, list) = self.prototype.split_once('(').expect("a list of parameters");
         let is_name = |c: char| c.is_alphanumeric() || c == '_';
@@ -80,13 +77,12 @@ impl Row {
     }
 }
 
-/// The name of the routine of a prototype.
+/// Returns the name of the routine in a prototype.
 pub(crate) fn name(prototype: &str) -> &str {
     let (before, _) = prototype.split_once('(').expect("a list of parameters");
     before.rsplit([' ', '*']).next().expect("a name")
 }
 
-/// The headers, by name.
 pub(crate) fn headers() -> Vec<(&'static str, String)> {
     let vendor = concat!("Consort ", env!("CARGO_PKG_VERSION"));
     let mut text = BEGIN.replace("@VENDOR@", vendor);
@@ -121,7 +117,7 @@ fn declare(text: &mut String, prototype: &str) {
     wrap(text, &format!("{never}{prototype};"));
 }
 
-/// A prototype whose complex types are typedefs that begin with `prefix`.
+/// Returns a prototype whose complex types are typedefs that begin with `prefix`.
 fn with_complex(prototype: &str, prefix: &str) -> String {
     prototype
         .replace("double _Complex", &format!("{prefix}d_t"))
@@ -141,7 +137,7 @@ fn wrap(text: &mut String, declaration: &str) {
     writeln!(text, "{line}").expect("memory");
 }
 
-/// Functions of C++ that take pointers to complex numbers of C and call the functions of C.
+/// Returns C++ functions that take pointers to complex numbers of C and call the C functions.
 fn overloads() -> String {
     let mut text = String::new();
     for row in rows().filter(|row| !row.is_generic) {
@@ -169,7 +165,6 @@ fn overloads() -> String {
     text
 }
 
-/// Defines the generic routines.
 fn generics(text: &mut String) {
     let rows: Vec<Row> = rows().filter(|row| row.is_generic && row.verb() != "sync").collect();
     let mut done = BTreeSet::new();
@@ -198,7 +193,7 @@ fn generics(text: &mut String) {
                 }
                 [format!("shmemi_ctx_{verb}"), format!("shmemi_any_{verb}")]
             }
-            // Without a context it is a function.
+            // Without a context, it is a function.
             None => [format!("shmem_ctx_{verb}"), format!("shmem_{verb}")],
         };
         writeln!(
@@ -210,7 +205,7 @@ fn generics(text: &mut String) {
     }
 }
 
-/// Defines a macro that selects a routine by the type of what its first pointer refers to.
+/// Defines a macro that selects a routine by the type that its first pointer refers to.
 fn select(text: &mut String, inner: &str, row: Row, prefix: &str) {
     let parameters = row.parameters();
     let list = row.prototype.split_once('(').expect("a list of parameters").1;
@@ -225,7 +220,7 @@ fn select(text: &mut String, inner: &str, row: Row, prefix: &str) {
         .expect("memory");
 }
 
-/// The type that another name stands for.
+/// Returns the type behind another name.
 pub(crate) fn plain(name: &str) -> &str {
     match name {
         "int8_t" => "signed char",

@@ -1,4 +1,4 @@
-//! The headers: they are what the tables say, compilers take them, and all routines link.
+//! The headers: they match the tables, compilers accept them, and all routines link.
 //!
 //! The headers are generated: `TEST_WRITE=1 cargo test -p consort-shmem --test header` writes them.
 
@@ -51,7 +51,7 @@ fn headers_are_those_of_the_tables() {
     }
 }
 
-/// The names of all functions of the specification.
+/// Returns the names of all functions of the specification.
 fn names() -> BTreeSet<String> {
     let prototypes = rows().filter(|row| !row.is_generic).flat_map(Row::prototypes);
     prototypes.map(|prototype| name(&prototype).to_owned()).collect()
@@ -78,7 +78,7 @@ fn compilers_take_the_headers() {
     }
 }
 
-/// Complex numbers of both languages are taken in C++, under every standard.
+/// C++ accepts complex numbers of both languages, under every standard.
 #[test]
 fn cpp_takes_both_kinds_of_complex_numbers() {
     let mut source = "#include <shmem.h>\n".to_owned();
@@ -123,12 +123,12 @@ fn generics_take_all_their_types() {
             source += &format!("{result} f{number}_{index}({list}) {{ {value}{call}; }}\n");
         }
     }
-    // Each is declared by its definition alone.
+    // The definition is the only declaration of each.
     compile("gcc", &["-std=c11", "-fsyntax-only", "-Wno-missing-prototypes"], "c", &source);
     assert_eq!(plain("int64_t"), "long");
 }
 
-/// The library of C, beside this test.
+/// Returns the path of the C library next to this test.
 fn archive() -> PathBuf {
     let test = env::current_exe().expect("a test");
     let files = fs::read_dir(test.parent().expect("a folder")).expect("its files");

@@ -10,7 +10,7 @@ use consort_shmem::{
 
 use crate::{Pe, read, write, zeros};
 
-/// All PEs; every second from 0 on; all but the first.
+/// All PEs; every second one, beginning with 0; all but the first.
 pub(crate) fn active_sets(pe: Pe) {
     let (source, target) = (zeros::<u32>(64), zeros::<u32>(64));
     let sets = [(0, 0, pe.pes), (0, 1, (pe.pes + 1) / 2), (1, 0, pe.pes - 1)];
@@ -71,7 +71,7 @@ pub(crate) fn active_sets(pe: Pe) {
     barrier_all();
 }
 
-/// Long broadcasts, to another place and to the same: the root's memory stays as it is.
+/// Long broadcasts, to another place and in place: the root's memory stays as it is.
 pub(crate) fn long_broadcasts_of_sets(pe: Pe) {
     const LEN: usize = 40_000;
     let (source, target) = (zeros::<u32>(LEN), zeros::<u32>(LEN));
@@ -97,12 +97,11 @@ pub(crate) fn long_broadcasts_of_sets(pe: Pe) {
     barrier_all();
 }
 
-/// Whether a PE is in a set.
 pub(crate) fn is_in((start, log_stride, size): Triplet, pe: i32) -> bool {
     (0..size).any(|at| start + (at << log_stride) == pe)
 }
 
-/// All sets, in an order that all PEs can follow.
+/// Every set, in an order that all PEs can follow.
 pub(crate) fn every_active_set(pe: Pe) {
     let (source, target) = (zeros::<i64>(2), zeros::<i64>(2));
     for round in 0..2 {

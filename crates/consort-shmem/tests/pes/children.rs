@@ -1,4 +1,4 @@
-//! Children that a PE forks are no PEs: each routine that they call ends them, and nothing else.
+//! Children that a PE forks are not PEs: each routine that they call ends them, and nothing else.
 
 use consort_shmem::{collectives::barrier_all, contexts::Context, rma, setup};
 
@@ -11,7 +11,7 @@ fn in_child(body: impl FnOnce()) -> i32 {
     if child == 0 {
         unsafe { libc::close(libc::STDERR_FILENO) };
         body();
-        // With exit handlers, as a program in C ends.
+        // With exit handlers, as at the end of a C program.
         unsafe { libc::exit(0) };
     }
     let mut status = 0;

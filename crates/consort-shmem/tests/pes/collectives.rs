@@ -1,4 +1,4 @@
-//! The collectives of teams, of few and of many elements, in place too.
+//! The collectives of teams, with few and many elements, also in place.
 
 use consort_shmem::{
     collectives::{alltoall, alltoalls, barrier_all, broadcast, collect, fcollect, sync_all},

@@ -1,8 +1,8 @@
 //! The routines, with 1, 2, 3, 4 and 8 PEs that are processes.
 //!
-//! This program is all that takes part: it runs the tests, it is the launcher that a test starts,
-//! and it is each of the processes. Those of an MPI share memory, or are far from each other; on a
-//! machine without an MPI these tests are listed as ignored.
+//! This program is the test runner, the launcher that a test starts, and each of the processes.
+//! Those of an MPI share memory or are far from each other. On a machine without an MPI, these
+//! tests are listed as ignored.
 
 #![expect(
     unsafe_code,
@@ -31,16 +31,14 @@ use consort_launch::{Binding, Launch};
 use consort_shmem::setup;
 use libtest_mimic::{Arguments, Failed, Trial};
 
-/// The numbers of PEs of a test.
 const PES: [u32; 5] = [1, 2, 3, 4, 8];
 
-/// The same of an MPI, and which of its processes share memory.
+/// The numbers of PEs under an MPI, and which of its processes share memory.
 const MPI: [(u32, &str); 4] = [(1, "machine"), (3, "machine"), (2, "process"), (4, "process")];
 
 /// A program of all PEs, and its name.
 type Program = (&'static str, fn(Pe));
 
-/// What the PEs do.
 const PROGRAMS: [Program; 27] = [
     ("puts_and_gets", moving::puts_and_gets),
     ("atomics", moving::atomics),
@@ -71,7 +69,7 @@ const PROGRAMS: [Program; 27] = [
     ("crossed_active_sets_of_threads", threads::crossed_active_sets_of_threads),
 ];
 
-/// Who runs a program.
+/// The PE that runs a program.
 #[derive(Clone, Copy, Debug)]
 struct Pe {
     own: i32,
@@ -79,12 +77,12 @@ struct Pe {
 }
 
 impl Pe {
-    /// The PE so many places further.
+    /// Returns the PE `places` places further.
     fn after(self, places: i32) -> i32 {
         (self.own + places).rem_euclid(self.pes)
     }
 
-    /// How many PEs share memory with this one: all, or it alone.
+    /// Returns how many PEs share memory with this one, itself included: all, or only itself.
     fn near(self) -> i32 {
         let are_far = env::var("CONSORT_SHARING").is_ok_and(|sharing| sharing == "process");
         if are_far { 1 } else { self.pes }
@@ -100,17 +98,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// Who starts the PEs of a test.
+/// The starter of the PEs of a test.
 #[derive(Clone, Copy, Debug)]
 enum By {
     Nobody,
     Launcher(u32),
-    /// An MPI, whose processes share memory like this.
+    /// An MPI, whose processes share memory as given.
     Mpi(u32, &'static str),
 }
 
 impl By {
-    /// This program as those PEs.
+    /// Returns the command that runs this program as those PEs.
     fn command(self, program: &str) -> io::Result<Command> {
         let own = env::current_exe()?;
         Ok(match self {
@@ -135,7 +133,7 @@ impl By {
     }
 }
 
-/// Options for more processes than cores, of an MPI that needs some.
+/// Returns the options for more processes than cores, if the MPI needs any.
 fn options_of_mpirun() -> io::Result<&'static [&'static str]> {
     let told = Command::new("mpirun").arg("--version").output()?.stdout;
     let is_open = String::from_utf8_lossy(&told).contains("Open MPI");
@@ -149,7 +147,7 @@ fn is_installed(program: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// What PE 0 writes, once, when the heap is full.
+/// The warning that PE 0 writes, once, when the heap is full.
 const FULL: &str = concat!(
     "warning: PE 0: shmem_malloc returns null: 1152921504606846976 bytes do not fit the symmetric ",
     "heap, of whose 4194304 bytes 0 are taken: this machine does not have that much memory, so ",
@@ -160,7 +158,7 @@ fn tests() -> ExitCode {
     let has_mpi = ["mpirun", "mpicc"].into_iter().all(is_installed);
     let each = |(name, _): &(&'static str, _)| {
         let name = *name;
-        // It also asks for more than the heap has.
+        // It also requests more than the heap has.
         let line = if name == "memory" { FULL } else { "" };
         let alone = Trial::test(format!("{name}::alone"), move || ended(By::Nobody, name, 0, line));
         let launched = PES.into_iter().map(move |pes| {
@@ -180,12 +178,12 @@ fn tests() -> ExitCode {
         Trial::test(format!("misuse::{name}"), move || ended(By::Launcher(pes), name, 1, line))
     });
     let tests = programs.chain(misuses).collect();
-    // Jobs of many processes would make each other slow.
+    // Jobs of many processes would slow each other down.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, tests).exit_code()
 }
 
-/// Runs a program on PEs, and looks at what comes of it.
+/// Runs a program on PEs, and checks its outcome.
 fn ended(by: By, program: &str, status: i32, line: &str) -> Result<(), Failed> {
     let mut command = by.command(program)?;
     let heap = match program {
@@ -224,40 +222,37 @@ fn launch(pes: &str, program: &str) -> ExitCode {
     ExitCode::from(consort_launch::run(&launch).expect("a job"))
 }
 
-/// What a PE does.
 fn run(name: &str) -> ExitCode {
     if let Some((_, misuse, _)) = misuse::ALL.iter().find(|(misuse, ..)| *misuse == name) {
         misuse();
         return ExitCode::SUCCESS;
     }
     let (_, program) = PROGRAMS.iter().find(|(known, _)| *known == name).expect("a program");
-    // PEs may ask for different levels.
+    // PEs may request different levels.
     let is_multiple = match name {
         "collectives_of_some_by_turns" => std::process::id().is_multiple_of(2),
         _ => name.ends_with("threads") || name.ends_with("by_turns"),
     };
     let level = if is_multiple { setup::THREAD_MULTIPLE } else { setup::THREAD_SINGLE };
-    // SAFETY: nothing is to be written.
+    // SAFETY: null, so nothing is written.
     assert_eq!(0, unsafe { setup::init_thread(level, std::ptr::null_mut()) });
     program(Pe { own: setup::my_pe(), pes: setup::n_pes() });
     setup::finalize();
     ExitCode::SUCCESS
 }
 
-/// Symmetric memory of `len` zeros.
+/// Returns symmetric memory of `len` zeros.
 fn zeros<T>(len: usize) -> *mut T {
     let memory = consort_shmem::memory::calloc(len, size_of::<T>());
     assert!(!memory.is_null());
     memory.cast()
 }
 
-/// The values at an address.
 fn read<T: Copy>(at: *const T, len: usize) -> Vec<T> {
     // SAFETY: the test's own symmetric memory, which no PE changes now.
     (0..len).map(|index| unsafe { at.add(index).read_volatile() }).collect()
 }
 
-/// Writes values to an address.
 fn write<T: Copy>(at: *mut T, values: &[T]) {
     for (index, &value) in values.iter().enumerate() {
         // SAFETY: as above.

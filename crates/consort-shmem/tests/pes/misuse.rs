@@ -1,4 +1,4 @@
-//! Programs that are wrong, and the line that each gets.
+//! Incorrect programs, and the line that each gets.
 
 use consort_shmem::{
     active_sets::{self, sync, to_all},
@@ -12,7 +12,7 @@ use consort_shmem::{
     teams::{self, Team},
 };
 
-/// Name, program, and a part of what it gets.
+/// The name, the program, and a part of the line that it gets.
 pub(crate) const ALL: [(&str, fn(), &str); 26] = [
     ("before_init", || barrier_all(), "shmem_barrier_all: called before shmem_init"),
     (
@@ -280,7 +280,7 @@ pub(crate) const ALL: [(&str, fn(), &str); 26] = [
     ),
 ];
 
-/// What PEs 0 and 2 do with memory, the first of them or not.
+/// Runs `program` on PEs 0 and 2, with whether it is the first of them, and with memory.
 fn in_a_set(program: fn(bool, *mut i64, *mut i64)) {
     setup::init();
     let [source, target] = [(); 2].map(|()| memory::malloc(64).cast::<i64>());

@@ -91,13 +91,13 @@ pub(crate) fn atomics(pe: Pe) {
     barrier_all();
 }
 
-/// Of no elements, which may be anywhere.
+/// Calls with zero elements, whose addresses may be anything.
 pub(crate) fn nothing(pe: Pe) {
     let null = std::ptr::null_mut::<i64>();
     let words = zeros::<i64>(8);
     let (next, none) = (pe.after(1), null.cast_const());
     let mut local = 5_i64;
-    // SAFETY: nothing is read or written, but words of this test.
+    // SAFETY: nothing is read or written except words of this test.
     unsafe {
         rma::put(DEFAULT, null, none, 0, next);
         rma::get(DEFAULT, &raw mut local, &raw const local, 0, next);
@@ -112,7 +112,7 @@ pub(crate) fn nothing(pe: Pe) {
         assert_eq!(collectives::alltoalls(team, null, none, 0, 0, 0), 0);
         assert_eq!(reductions::reduce::<i64, Added>(team, null, none, 0), 0);
         assert_eq!(collectives::collect(team, null, none, 0), 0);
-        // One PE has something.
+        // One PE has an element.
         let (from, count) = if pe.own == 0 { (&raw const *words, 1) } else { (none, 0) };
         let dest = zeros::<i64>(1);
         assert_eq!(collectives::collect(team, dest, from, count), 0);
@@ -196,7 +196,7 @@ pub(crate) fn waits(pe: Pe) {
     barrier_all();
 }
 
-/// PEs that compute, and make no calls, are reached and answer; what they have put arrives.
+/// PEs that compute and make no calls are reached and reply; the data that they put arrives.
 pub(crate) fn computing(pe: Pe) {
     let words = zeros::<i64>(2);
     let until = |value: i64| {

@@ -10,7 +10,7 @@ use consort_shmem::{
 
 use crate::{Pe, read, write, zeros};
 
-/// Bytes that a core file of this process would have.
+/// Returns the number of bytes in a core file of this process.
 fn bytes_in_cores() -> usize {
     let text = std::fs::read_to_string("/proc/self/smaps").expect("the system says");
     let (mut size, mut bytes) = (0, 0);
@@ -25,12 +25,12 @@ fn bytes_in_cores() -> usize {
     bytes
 }
 
-/// A core file has a share of what is allocated, and nothing of what is free. A PE that shares its
+/// A core file contains a share of the allocated memory, and no free memory. A PE that shares its
 /// heap with no other may have all of it there, if that is private memory.
 pub(crate) fn cores(pe: Pe) {
     const LARGE: usize = 2 << 20;
     let before = bytes_in_cores();
-    // Memory of the test itself comes and goes.
+    // The test's own memory use also changes.
     let grown = || (bytes_in_cores() + LARGE / 4).saturating_sub(before) / LARGE * LARGE;
     let share = (1 << 30) / pe.near().unsigned_abs() as usize / LARGE * LARGE;
     for size in [100, 1280 << 20] {
@@ -108,8 +108,7 @@ pub(crate) fn memory(pe: Pe) {
     large_pages_are_allowed(pe, words.addr());
 }
 
-/// Each process has said that the system may use large pages for the heap, but not where PEs share
-/// cores.
+/// Each process has allowed the system to use large pages for the heap, unless PEs share cores.
 fn large_pages_are_allowed(pe: Pe, heap: usize) {
     let is_alone = std::env::var_os("CONSORT_LAUNCH").is_none();
     if is_alone || !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
@@ -193,7 +192,7 @@ pub(crate) fn teams_and_contexts(pe: Pe) {
     contexts::destroy(Context::INVALID);
 }
 
-/// No memory is left for another, at last.
+/// Eventually no memory is left for another team.
 pub(crate) fn many_teams(pe: Pe) {
     let mut made = 0;
     let last = loop {

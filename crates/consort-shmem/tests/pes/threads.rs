@@ -16,13 +16,12 @@ use consort_shmem::{
 
 use crate::{Pe, active_sets::is_in, read, write, zeros};
 
-/// Threads that make collective calls.
 const THREADS: usize = 4;
 const ROUNDS: u64 = 60;
-/// Elements of the longest contribution.
+/// The number of elements of the longest contribution.
 const LONGEST: usize = 3000;
 
-/// An address that threads may be given.
+/// An address that can be passed to threads.
 #[derive(Clone, Copy)]
 struct Words(usize);
 
@@ -36,14 +35,13 @@ impl Words {
     }
 }
 
-/// All PEs of `parent`, as a team.
 fn copy_of(parent: Team, pe: Pe) -> Team {
     let mut team = Team::INVALID;
     assert_eq!(0, unsafe { teams::split_strided(parent, 0, 1, pe.pes, null(), 0, &raw mut team) });
     team
 }
 
-/// Numbers that look random, of each round of each thread.
+/// Returns pseudorandom numbers for each round of each thread.
 fn mixed(seed: u64) -> u64 {
     let mixed = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 8
@@ -84,7 +82,7 @@ pub(crate) fn threads(pe: Pe) {
     });
 }
 
-/// One call, the same on all PEs of the team.
+/// Makes one call, the same on all PEs of the team.
 fn one_call(pe: Pe, team: Team, (source, target): (*mut i64, *mut i64), choice: u64) {
     let (own, pes) = (i64::from(pe.own), i64::from(pe.pes));
     let len = [1, 3, 700, LONGEST][usize::try_from(choice / 16 % 4).unwrap_or(0)];
@@ -98,7 +96,7 @@ fn one_call(pe: Pe, team: Team, (source, target): (*mut i64, *mut i64), choice: 
     let all = |first: usize, stride: usize| -> Vec<i64> {
         (0..pes).flat_map(|pe| (0..len).map(move |at| value(pe, first + at * stride))).collect()
     };
-    team_sync(team); // peers may still read what the call before had
+    team_sync(team); // peers may still read the contribution of the previous call
     write(source, &own_values);
     let place = pe.own.unsigned_abs() as usize * len;
     // SAFETY: the test's own memory, which is large enough.
@@ -162,7 +160,8 @@ fn one_call(pe: Pe, team: Team, (source, target): (*mut i64, *mut i64), choice: 
     }
 }
 
-/// PE 0 makes by two threads, in this order, what the others make by one in the other order.
+/// PE 0 makes the calls on two threads in this order; the others make them on one thread in the
+/// other order.
 pub(crate) fn crossed_threads(pe: Pe) {
     let [first, second] = [(); 2].map(|()| copy_of(Team::WORLD, pe));
     let data = Words::new(1);
@@ -190,7 +189,7 @@ pub(crate) fn crossed_threads(pe: Pe) {
     }
 }
 
-/// Each thread makes calls of an active set of its own, whose members overlap.
+/// Each thread makes calls of its own active set; the sets' members overlap.
 pub(crate) fn active_sets_of_threads(pe: Pe) {
     let last = pe.pes - 1;
     let sets = [(0, 0, 2), (0, 1, 2), (0, 0, 3), (1, 0, 2)];
@@ -208,7 +207,7 @@ pub(crate) fn active_sets_of_threads(pe: Pe) {
     barrier_all();
 }
 
-/// A set's PEs collect `len` words of each, broadcast and add them.
+/// The PEs of a set collect `len` words of each, broadcast them and add them.
 fn calls_of_set(pe: Pe, set: Triplet, len: usize, (source, round): (*mut i64, i64)) {
     let (start, log_stride, size) = set;
     let target = source.wrapping_add(len);
@@ -231,7 +230,7 @@ fn calls_of_set(pe: Pe, set: Triplet, len: usize, (source, round): (*mut i64, i6
     assert_eq!(read(target, len), expected);
 }
 
-/// PE 0 makes by two threads what the others make one after the other.
+/// PE 0 makes on two threads the calls that the others make one after the other.
 pub(crate) fn crossed_active_sets_of_threads(pe: Pe) {
     let (first, second, flag) = ((0, 0, 2), (0, 1, 2), Words::new(1));
     if pe.pes < 3 {
