@@ -24,6 +24,7 @@ mod threads;
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use consort_fabric::files;
@@ -53,6 +54,9 @@ const SHIPPED: [(&str, &str); 12] = [
     ("xeon-e7-8867l-x8", include_str!("../machines/xeon-e7-8867l-x8.toml")),
     ("xeon-x5680-infiniband", include_str!("../machines/xeon-x5680-infiniband.toml")),
 ];
+
+/// The machines of [`SHIPPED`] that have been read.
+static READ: [OnceLock<Machine>; SHIPPED.len()] = [const { OnceLock::new() }; SHIPPED.len()];
 
 /// The keys of every description; the others depend on its kind.
 const HEAD_KEYS: [&str; 4] = ["title", "source", "kind", "provenance"];
@@ -165,14 +169,19 @@ impl Machine {
         SHIPPED.iter().map(|(name, _)| *name)
     }
 
-    /// The shipped machine of this name, or else the one described by the file at this path, which
-    /// ends in `.toml`.
+    /// The shipped machine of this name, whose description is read once, or else the one described
+    /// by the file at this path, which ends in `.toml`.
     ///
     /// # Errors
     /// When the name is unknown, or the file cannot be read or is not a valid description.
     pub fn find(name_or_path: &str) -> Result<Self, DescriptionError> {
+        let index = SHIPPED.iter().position(|(name, _)| *name == name_or_path);
+        if let Some(machine) = index.and_then(|index| READ[index].get()) {
+            return Ok(machine.clone());
+        }
         let (file, text) = Self::description(name_or_path)?;
-        Self::parse(&file, &text)
+        let machine = Self::parse(&file, &text)?;
+        Ok(index.map_or(&machine, |index| READ[index].get_or_init(|| machine.clone())).clone())
     }
 
     /// The file and text of the description that [`Machine::find`] reads.
