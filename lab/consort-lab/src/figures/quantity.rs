@@ -1,5 +1,6 @@
 //! One figure of a paper with the values to compare, as a line of JSON.
 
+use consort_bench::{page::Page, units::number};
 use consort_sim::machines::Machine;
 use serde::Serialize;
 
@@ -178,6 +179,68 @@ impl Quantity {
     /// The same as fitted: the paper took the machine's parameters from this very figure.
     pub(super) fn into_fitted(self) -> Self {
         Self { simulated: None, fitted: self.simulated.or(self.fitted), ..self }
+    }
+
+    fn is_simulated(&self) -> bool {
+        self.simulated.or(self.fitted).is_some()
+    }
+
+    /// The paper's value or limit as text.
+    pub fn paper_text(&self) -> String {
+        self.said.sign().to_owned() + &text(self.paper)
+    }
+
+    /// The simulated value as text, or else the fitted one, marked as such, or the model's.
+    pub fn simulated_text(&self) -> String {
+        match self.fitted {
+            Some(fitted) => text(Some(fitted)) + " fitted",
+            None => text(self.simulated.or(self.model)),
+        }
+    }
+
+    /// The relative error against the paper as text, or whether its limit holds.
+    pub fn error_text(&self) -> String {
+        match (self.holds, self.rel_error) {
+            (Some(true), _) => "holds".to_owned(),
+            (Some(false), _) => "missed".to_owned(),
+            (None, Some(error)) => format!("{:+.0} %", error * 100.0),
+            (None, None) => "-".to_owned(),
+        }
+    }
+}
+
+/// A value of a quantity as text; `-` if there is none.
+pub fn text(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), number)
+}
+
+/// The machines that quantities were simulated on, each once.
+pub fn simulated_machines<'q>(all: impl IntoIterator<Item = &'q Quantity>) -> Vec<&'static str> {
+    let mut machines = Vec::new();
+    for one in all {
+        if one.is_simulated() && !machines.contains(&one.machine) {
+            machines.push(one.machine);
+        }
+    }
+    machines
+}
+
+/// Adds a table of the simulated quantities of each machine, and a sentence that says where the
+/// numbers of this machine are from.
+pub fn add_tables(page: &mut Page, quantities: &[Quantity]) {
+    for machine in simulated_machines(quantities) {
+        let row = |one: &Quantity| {
+            let [paper, simulated] = [one.paper_text(), one.simulated_text()];
+            vec![one.quantity.clone(), one.unit.to_owned(), paper, simulated, one.error_text()]
+        };
+        let of = quantities.iter().filter(|one| one.is_simulated() && one.machine == machine);
+        page.lines("\n");
+        page.table([machine, "unit", "paper", "simulated", "error"], of.map(row).collect(), 2..=4);
+        if let Ok(machine) = Machine::find(machine) {
+            let (name, from) = (&machine.name, machine.provenance.in_words());
+            let more = format!("`consort-lab machines {name} --source` says where each is from.");
+            page.paragraph(format!("{name}: {from} {more}"));
+        }
     }
 }
 

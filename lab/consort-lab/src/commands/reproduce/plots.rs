@@ -3,7 +3,10 @@
 
 use crate::{
     claims::Claim,
-    figures::{experiment::Outcome, quantity::Quantity},
+    figures::{
+        experiment::Outcome,
+        quantity::{Quantity, simulated_machines, text},
+    },
 };
 use consort_bench::{
     page::{Curves, Part},
@@ -14,7 +17,7 @@ use consort_report::{
 };
 use consort_sim::machines::Machine;
 
-use super::text::{error, is_simulated, place, standing, standings};
+use super::text::{is_simulated, place, standing, standings};
 use consort_console::report::{add_page, axes};
 
 /// The most groups of bars; the table has all figures.
@@ -126,7 +129,7 @@ fn bars(
     let group = |quantity: &&Quantity| {
         let bars = values(quantity).into_iter().enumerate().filter_map(|(series, value)| {
             let value = value?;
-            let text = if series == 0 { of_paper(quantity) } else { number(value) };
+            let text = if series == 0 { quantity.paper_text() } else { text(Some(value)) };
             Some(Bar { series, value, interval: None, text })
         });
         Group { name: quantity.quantity.clone(), bars: bars.collect() }
@@ -161,37 +164,26 @@ fn in_words(unit: &str) -> String {
     }
 }
 
-fn of_paper(quantity: &Quantity) -> String {
-    let sign = quantity.said.sign();
-    quantity.paper.map_or("-".to_owned(), |paper| format!("{sign}{}", number(paper)))
-}
-
 /// A table of all figures.
 fn figures(document: &mut Document, quantities: &[Quantity]) {
-    let header =
-        ["machine", "figure", "unit", "paper", "simulated", "this machine", "error", "limit"];
+    let header = ["machine", "figure", "unit", "paper", "simulated", "this machine", "error"];
     let mut table = Table::new(header).numbers(3..7);
-    let shown = |value: Option<f64>| value.map_or("-".to_owned(), number);
     for quantity in quantities {
-        let simulated = match quantity.fitted {
-            Some(fitted) => format!("{} fitted", number(fitted)),
-            None => shown(quantity.simulated.or(quantity.model)),
-        };
-        let holds = match quantity.holds {
-            Some(true) => Cell::text("holds").toned(Tone::Good),
-            Some(false) => Cell::text("missed").toned(Tone::Bad),
-            None => Cell::default(),
+        let error = Cell::text(&quantity.error_text());
+        let error = match quantity.holds {
+            Some(true) => error.toned(Tone::Good),
+            Some(false) => error.toned(Tone::Bad),
+            None => error,
         };
         let cells = [
             quantity.machine.to_owned(),
             quantity.quantity.clone(),
             quantity.unit.to_owned(),
-            of_paper(quantity),
-            simulated,
-            shown(quantity.native),
-            error(quantity),
+            quantity.paper_text(),
+            quantity.simulated_text(),
+            text(quantity.native),
         ];
-        table.row(cells.iter().map(|text| Cell::text(text)).chain([holds]));
+        table.row(cells.iter().map(|text| Cell::text(text)).chain([error]));
     }
     let mut inner = Document::default();
     let is_long = quantities.len() > MOST_GROUPS;
@@ -204,15 +196,9 @@ fn figures(document: &mut Document, quantities: &[Quantity]) {
 
 /// Where the numbers of the papers' machines are from.
 fn machines(document: &mut Document, evaluated: &Evaluated) {
-    let mut names: Vec<&str> = Vec::new();
-    for quantity in evaluated.iter().flat_map(|(_, outcome)| &outcome.quantities) {
-        let is_simulated = quantity.simulated.or(quantity.fitted).is_some();
-        if is_simulated && !names.contains(&quantity.machine) {
-            names.push(quantity.machine);
-        }
-    }
-    let found: Vec<Machine> =
-        names.into_iter().filter_map(|name| Machine::find(name).ok()).collect();
+    let quantities = evaluated.iter().flat_map(|(_, outcome)| &outcome.quantities);
+    let names = simulated_machines(quantities).into_iter();
+    let found: Vec<Machine> = names.filter_map(|name| Machine::find(name).ok()).collect();
     if found.is_empty() {
         return;
     }

@@ -5,14 +5,10 @@ use crate::{
         Claim, Place,
         standing::{NEAR, Standing},
     },
-    figures::{experiment::Outcome, quantity::Quantity},
+    figures::{experiment::Outcome, quantity},
 };
 use consort::Algorithms;
-use consort_bench::{
-    page::Page,
-    units::{counted, number},
-};
-use consort_sim::machines::Machine;
+use consort_bench::{page::Page, units::counted};
 
 /// Whether it is only simulated.
 pub(super) fn is_simulated(claim: &Claim) -> bool {
@@ -88,44 +84,7 @@ pub(super) fn in_full(claim: &Claim, outcome: &Outcome) -> Page {
         page.paragraph(standing.trim_end());
     }
     if let Place::BesideSimulated(_) = claim.place {
-        simulated(&mut page, &outcome.quantities);
+        quantity::add_tables(&mut page, &outcome.quantities);
     }
     page
-}
-
-/// Adds tables of all simulated quantities and the paper's values, one of each machine, and where
-/// the numbers of these machines are from.
-fn simulated(page: &mut Page, quantities: &[Quantity]) {
-    let shown = |value: Option<f64>| value.map_or("-".to_owned(), number);
-    let is_simulated = |one: &&Quantity| one.simulated.or(one.fitted).is_some();
-    let mut machines: Vec<&str> = Vec::new();
-    for one in quantities.iter().filter(is_simulated) {
-        if !machines.contains(&one.machine) {
-            machines.push(one.machine);
-        }
-    }
-    for machine in machines {
-        let row = |one: &Quantity| {
-            let fitted = if one.fitted.is_some() { " fitted" } else { "" };
-            let value = shown(one.simulated.or(one.fitted)) + fitted;
-            let paper = one.said.sign().to_owned() + &shown(one.paper);
-            vec![one.quantity.clone(), one.unit.to_owned(), paper, value, error(one)]
-        };
-        let of = quantities.iter().filter(is_simulated).filter(|one| one.machine == machine);
-        page.lines("\n");
-        page.table([machine, "unit", "paper", "simulated", "error"], of.map(row).collect(), 2..=4);
-        if let Ok(machine) = Machine::find(machine) {
-            page.paragraph(format!("{}: {}", machine.name, machine.provenance.in_words()));
-        }
-    }
-}
-
-/// The error against the paper.
-pub(super) fn error(quantity: &Quantity) -> String {
-    match (quantity.rel_error, quantity.holds) {
-        (_, Some(true)) => "holds".to_owned(),
-        (_, Some(false)) => "missed".to_owned(),
-        (Some(error), _) => format!("{:+.0} %", error * 100.0),
-        _ => "-".to_owned(),
-    }
 }

@@ -1,12 +1,11 @@
 //! Figures of the thesis with the simulated ones, as a page.
 
 use anyhow::{Result, ensure};
-use consort_sim::machines::Machine;
 
 use super::{
     super::{
         experiment::Outcome,
-        quantity::{Quantity, Source},
+        quantity::{Quantity, Source, add_tables},
     },
     curves::Curves,
     run::Point,
@@ -74,23 +73,13 @@ impl Report {
                 |one: &Quantity| (one.machine, &*one.quantity) == (bound.machine, bound.quantity);
             ensure!(self.quantities.iter().any(same), "no figure {}", bound.quantity);
         }
-        for machine in &self.machines {
-            let of = self.quantities.iter().filter(|quantity| quantity.machine == *machine);
-            let header = [machine, "unit", "paper", "simulated", "error"];
-            self.page.table(header, of.map(row).collect(), 2..=4);
-        }
+        add_tables(&mut self.page, &self.quantities);
         if self.quantities.iter().any(|quantity| quantity.holds.is_some()) {
             let text = "Paper, with < or >: a limit, where the paper has no figure; what is \
                         simulated holds to it, or has missed it.";
             self.page.paragraph(text);
         }
         let verdict = verdict + &self.limits();
-        for machine in &self.machines {
-            let provenance = Machine::find(machine)?.provenance.in_words();
-            self.page.paragraph(format!(
-                "{machine}: {provenance} `consort-lab machines {machine} --source` tells of each."
-            ));
-        }
         Ok(Outcome { verdict, page: self.page, quantities: self.quantities })
     }
 
@@ -109,28 +98,6 @@ impl Report {
             (_, not) => format!("; {} of {all} limits hold, not: {}", all - not, missed.join("; ")),
         }
     }
-}
-
-/// A quantity in a table.
-fn row(quantity: &Quantity) -> Vec<String> {
-    let figure = |value: Option<f64>, sign| {
-        value.map_or("-".to_owned(), |value| format!("{sign}{value:.2}"))
-    };
-    let error = match (quantity.holds, quantity.rel_error) {
-        (Some(true), _) => "holds".to_owned(),
-        (Some(false), _) => "missed".to_owned(),
-        (None, Some(error)) => format!("{:+.0} %", error * 1e2),
-        (None, None) => "-".to_owned(),
-    };
-    vec![
-        quantity.quantity.clone(),
-        quantity.unit.to_owned(),
-        figure(quantity.paper, quantity.said.sign()),
-        quantity
-            .fitted
-            .map_or_else(|| figure(quantity.simulated, ""), |fitted| format!("{fitted:.2} fitted")),
-        error,
-    ]
 }
 
 #[cfg(test)]
@@ -153,7 +120,8 @@ mod tests {
         for what in ["value", "most", "least"] {
             report.add(TILE, what, "x", 1.0);
         }
-        let cells = |quantity: &Quantity| row(quantity)[2..].join(" ");
+        let cells =
+            |one: &Quantity| [one.paper_text(), one.simulated_text(), one.error_text()].join(" ");
         let rows: Vec<String> = report.quantities.iter().map(cells).collect();
         assert_eq!(rows, ["4.00 1.00 -75 %", "< 2.00 1.00 holds", "> 2.00 1.00 missed"]);
         let Outcome { verdict, page, .. } = report.finish("So".to_owned()).unwrap();

@@ -11,7 +11,7 @@ use consort_sim::machines::Machine;
 use super::{
     super::{
         experiment::Outcome,
-        quantity::{Quantity, Source},
+        quantity::{Quantity, Source, text},
     },
     machine::MACHINE,
 };
@@ -69,38 +69,36 @@ impl Row {
 pub(super) fn outcome(rows: &[Row], verdict: String) -> Result<Outcome> {
     let provenance = Machine::find(MACHINE)?.provenance;
     let header = ["", "unit", "paper", "model", "simulated", "error", "fitted", "error", "here"];
-    let figure = |value: Option<f64>| value.map_or("-".to_owned(), |value| format!("{value:.2}"));
-    let error = |value: Option<f64>, of: &Quantity| {
-        let Some((value, paper)) = value.zip(of.paper) else { return "-".to_owned() };
-        match of.said.is_kept(paper, value) {
-            Some(true) => "holds".to_owned(),
-            Some(false) => "missed".to_owned(),
-            None => format!("{:+.1} %", (value / paper - 1.0) * 100.0),
-        }
+    let value = |one: Option<&Quantity>| {
+        let value = one.and_then(|one| one.simulated.or(one.fitted));
+        [text(value), one.map_or("-".to_owned(), Quantity::error_text)]
     };
     let (mut cells, mut quantities) = (Vec::new(), Vec::new());
-    for row in rows {
-        let Row { quantity, fitted, .. } = row;
-        let Quantity { quantity: what, unit, paper, model, simulated, native, .. } = quantity;
-        // A raw value that a parameter was fitted to has the place of a fitted one.
-        let fits = quantity.fitted.or(*fitted);
-        cells.push(vec![
-            what.clone(),
-            (*unit).to_owned(),
-            quantity.said.sign().to_owned() + &figure(*paper),
-            figure(*model),
-            figure(*simulated),
-            error(*simulated, quantity),
-            figure(fits),
-            error(fits, quantity),
-            figure(*native),
-        ]);
-        quantities.push(quantity.clone());
-        quantities.extend(fitted.map(|fitted| {
-            let what = format!("{what}, fitted");
+    for Row { quantity, fitted, .. } in rows {
+        let fitted = fitted.map(|fitted| {
+            let what = format!("{}, fitted", quantity.quantity);
             let named = Quantity { quantity: what.clone(), figure: what, ..quantity.clone() };
             named.simulated(fitted)
-        }));
+        });
+        // A raw value that a parameter was fitted to has the place of a fitted one.
+        let (raw, fits) = match quantity.fitted {
+            Some(_) => (None, Some(quantity)),
+            None => (Some(quantity), fitted.as_ref()),
+        };
+        let ([simulated, error], [fits, error_of_fit]) = (value(raw), value(fits));
+        cells.push(vec![
+            quantity.quantity.clone(),
+            quantity.unit.to_owned(),
+            quantity.paper_text(),
+            text(quantity.model),
+            simulated,
+            error,
+            fits,
+            error_of_fit,
+            text(quantity.native),
+        ]);
+        quantities.push(quantity.clone());
+        quantities.extend(fitted);
     }
     let mut page = Page::default();
     page.table(header, cells, 2..=8);
