@@ -9,10 +9,12 @@
 #[cfg(test)]
 use consort_sandbox as _;
 
+#[macro_use]
+pub mod figures;
+
 pub mod calibration;
 pub mod claims;
 mod commands;
-pub mod figures;
 pub mod prediction;
 pub mod simulation;
 

@@ -5,13 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use consort::Fabric;
 use consort_machine::topology::Topology;
 
 use crate::figures::{
     experiment::{Experiment, Outcome},
-    quantity::{Bound, Quantity, Source},
+    figure::{Figure, Figures, Paper},
+    quantity::Quantity,
 };
 
 /// The name of this machine, as that of a figure.
@@ -27,8 +28,8 @@ pub struct Claim {
     pub about: &'static str,
     /// The same in a line, with figures.
     pub says: &'static str,
-    /// The paper's figures: the machine, the quantity, and its value.
-    pub bounds: &'static [Bound],
+    /// The paper's figures, as the modules of its experiment declare them.
+    pub figures: &'static [Figures],
     /// The least number of PEs that its experiment needs.
     pub least_pes: u32,
     /// The place where its experiment runs.
@@ -43,12 +44,17 @@ pub enum Place {
     /// On this machine.
     Here,
     /// On this machine, and also on the paper's machines, simulated.
-    BesideSimulated(fn(Source) -> Result<Vec<Quantity>>),
+    BesideSimulated(fn() -> Result<Vec<Quantity>>),
     /// On a simulated machine only.
     Simulated,
 }
 
 impl Claim {
+    /// All figures of the paper.
+    pub fn figures(&self) -> impl Iterator<Item = &'static Figure> {
+        self.figures.iter().flat_map(|of_module| of_module.iter()).flat_map(|some| some.iter())
+    }
+
     /// Runs the experiment for `budget`, with `pes` PEs or else the number that suits it, until
     /// `stop` is set. Passes the share that is complete to `show`. With `whole` it has all figures,
     /// however long that takes, and with `beside` the paper's machines are simulated too. Returns
@@ -56,7 +62,8 @@ impl Claim {
     /// beside this one.
     ///
     /// # Errors
-    /// When a job or a simulation fails, or the experiment needs another number of PEs.
+    /// When a job or a simulation fails, the experiment needs another number of PEs, or a simulation
+    /// lacks a figure of the paper.
     pub fn evaluate(
         &self,
         pes: Option<u32>,
@@ -66,14 +73,13 @@ impl Claim {
         stop: &AtomicBool,
         show: &dyn Fn(f64),
     ) -> Result<Option<(Outcome, Duration)>> {
-        let source = Source { claim: self.id, bounds: self.bounds };
         let cores = u32::try_from(Topology::discover().usable_cores()).unwrap_or(u32::MAX);
         // Relaxed, here and below: the flag publishes no other data.
         if stop.load(Relaxed) {
             return Ok(None);
         }
         let fabric = Fabric::Threads;
-        let experiment = Experiment { source, fabric, pes, whole, cores, budget, stop, show };
+        let experiment = Experiment { fabric, pes, whole, cores, budget, stop, show };
         let judged = (self.judge)(&experiment);
         if stop.load(Relaxed) {
             // What lacks measurements may have failed for that.
@@ -81,19 +87,34 @@ impl Claim {
         }
         let (mut outcome, begun) = (judged?, Instant::now());
         if let (Place::BesideSimulated(simulate), true) = (self.place, beside) {
-            merge(&mut outcome.quantities, simulate(source)?);
+            merge(&mut outcome.quantities, simulate()?);
+        }
+        if let Place::Simulated = self.place {
+            self.check(&outcome.quantities)?;
         }
         for one in &mut outcome.quantities {
+            one.claim = self.id;
             one.machine = machine_of(one);
         }
         Ok(Some((outcome, begun.elapsed())))
+    }
+
+    /// Checks that no figure of the paper is left out.
+    fn check(&self, quantities: &[Quantity]) -> Result<()> {
+        for figure in self.figures() {
+            for &(machine, _) in figure.papers {
+                let is = |one: &Quantity| (one.figure, one.machine) == (Some(figure.id), machine);
+                ensure!(quantities.iter().any(is), "no figure {} of {machine}", figure.id);
+            }
+        }
+        Ok(())
     }
 }
 
 /// The machine that a figure is of: the paper's, or this one if neither the paper nor a simulation
 /// has a value.
 fn machine_of(one: &Quantity) -> &'static str {
-    let values = [one.paper, one.model, one.simulated, one.fitted];
+    let values = [one.paper.map(Paper::number), one.model, one.simulated, one.fitted];
     if values.iter().any(Option::is_some) { one.machine } else { HERE }
 }
 
@@ -118,27 +139,36 @@ fn merge(quantities: &mut Vec<Quantity>, simulated: Vec<Quantity>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::quantity::bound;
+
+    const A: &str = "a";
+    const B: &str = "b";
+
+    figures! { FIGURES of "H6", "": "us":
+        REDUCE("reduce", A == 2.0)
+    }
 
     #[test]
-    fn a_figure_that_no_paper_has_is_of_this_machine() {
-        const BOUNDS: &[Bound] = &[bound("a", "of the paper", 2.0)];
-        let source = Source { claim: "G1", bounds: BOUNDS };
-        let figure = |what| source.quantity("a", what, "us").native(1.0);
-        let machine = |what| machine_of(&figure(what));
-        assert_eq!([machine("of the paper"), machine("another")], ["a", HERE]);
-        assert_eq!(machine_of(&figure("another").simulated(3.0)), "a");
+    fn quantity_without_value_of_paper_or_simulation_is_of_this_machine() {
+        let machine = |one: Quantity| machine_of(&one.native(1.0));
+        assert_eq!(machine(REDUCE.on(A)), A);
+        assert_eq!(machine(REDUCE.on(B)), HERE);
+        assert_eq!(machine(REDUCE.on(B).simulated(3.0)), B);
     }
 
     #[test]
     fn a_simulated_figure_joins_the_native_one_of_its_name() {
-        const BOUNDS: &[Bound] = &[bound("a", "reduce", 2.0)];
-        let source = Source { claim: "H6", bounds: BOUNDS };
-        let figure = |machine| source.quantity(machine, "reduce", "us");
-        let mut all = vec![figure("a").native(1.0)];
-        merge(&mut all, vec![figure("a").simulated(3.0), figure("b").simulated(3.0)]);
+        let mut all = vec![REDUCE.on(A).native(1.0)];
+        merge(&mut all, vec![REDUCE.on(A).simulated(3.0), REDUCE.on(B).simulated(3.0)]);
         let figures: Vec<_> =
             all.iter().map(|one| (one.native, one.simulated, one.rel_error)).collect();
         assert_eq!(figures, [(Some(1.0), Some(3.0), Some(0.5)), (None, Some(3.0), None)]);
+    }
+
+    #[test]
+    fn figure_of_the_paper_that_is_left_out_is_an_error() {
+        let claim = Claim { figures: &[FIGURES], ..*crate::claims::find("T8").unwrap() };
+        claim.check(&[REDUCE.on(A).simulated(3.0)]).unwrap();
+        let error = claim.check(&[REDUCE.on(B).simulated(3.0)]).unwrap_err();
+        assert_eq!(error.to_string(), "no figure H6.REDUCE of a");
     }
 }

@@ -5,4 +5,4 @@ pub mod standing;
 mod table;
 
 pub use claim::{Claim, Place};
-pub use table::{CLAIMS, find};
+pub use table::{CLAIMS, figure, find};

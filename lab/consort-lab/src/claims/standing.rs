@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, fmt};
 
-use crate::figures::quantity::{Quantity, Said};
+use crate::figures::{figure::Paper, quantity::Quantity};
 
 /// A figure is met within this factor of the paper's value.
 pub const NEAR: f64 = 1.5;
@@ -25,7 +25,8 @@ impl Standing {
     /// On this machine: of the ratios, bytes and limits that the paper gives.
     pub fn here(quantities: &[Quantity]) -> Self {
         let is_comparable = |one: &&Quantity| {
-            one.said != Said::Value || RATIOS.contains(&one.unit) || one.unit == SIZE
+            let is_value = matches!(one.paper, Some(Paper::Value(_)));
+            !is_value || RATIOS.contains(&one.unit) || one.unit == SIZE
         };
         Self::of(quantities.iter().filter(is_comparable), |one| one.native)
     }
@@ -42,7 +43,7 @@ impl Standing {
         let mut standing = Self::default();
         for one in quantities {
             let (Some(paper), Some(value)) = (one.paper, value(one)) else { continue };
-            if is_met(one, paper, value) {
+            if is_met(paper, one.unit, value) {
                 standing.met += 1;
             } else {
                 standing.missed.push(one.quantity.clone());
@@ -76,14 +77,13 @@ impl fmt::Display for Standing {
     }
 }
 
-fn is_met(of: &Quantity, paper: f64, value: f64) -> bool {
-    match of.said {
-        Said::AtMost => value <= paper,
-        Said::AtLeast => value >= paper,
-        // None of something is no ratio.
-        Said::Value if paper == 0.0 => value == 0.0,
-        Said::Value => {
-            let has_sign = !RATIOS.contains(&of.unit) || has_sign(paper, value);
+fn is_met(paper: Paper, unit: &str, value: f64) -> bool {
+    match (paper.is_kept(value), paper.number()) {
+        (Some(is_kept), _) => is_kept,
+        // No value is a multiple of 0.
+        (None, 0.0) => value == 0.0,
+        (None, paper) => {
+            let has_sign = !RATIOS.contains(&unit) || has_sign(paper, value);
             has_sign && (paper / NEAR..=paper * NEAR).contains(&value)
         }
     }
@@ -101,21 +101,20 @@ fn has_sign(paper: f64, value: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::quantity::{Bound, Source, at_least, at_most, bound};
 
-    const BOUNDS: &[Bound] = &[
-        bound("a", "time", 10.0),
-        bound("a", "gain", 2.0),
-        bound("a", "bytes", 10.0),
-        at_least("a", "least", 2.0),
-        at_most("a", "most", 2.0),
-        bound("a", "none", 0.0),
-        bound("a", "small gain", 1.17),
-        bound("a", "small loss", 0.9),
-    ];
+    const A: &str = "a";
 
-    fn figure(what: &str, unit: &'static str) -> Quantity {
-        Source { claim: "T8", bounds: BOUNDS }.quantity("a", what, unit)
+    figures! { _FIGURES of "T8", "": "us":
+        TIME("time", A == 10.0)
+        "x":
+        GAIN("gain", A == 2.0)
+        LEAST("least", A >= 2.0)
+        MOST("most", A <= 2.0)
+        NONE("none", A == 0.0)
+        SMALL_GAIN("small gain", A == 1.17)
+        SMALL_LOSS("small loss", A == 0.9)
+        "B":
+        BYTES("bytes", A == 10.0)
     }
 
     #[test]
@@ -123,35 +122,32 @@ mod tests {
         for (value, gain, least, most) in
             [(1.0, false, false, true), (2.0, true, true, true), (4.0, false, true, false)]
         {
-            for (what, met) in [("gain", gain), ("least", least), ("most", most)] {
-                let figures = [figure(what, "x").simulated(value)];
-                let standing = Standing::simulated(&figures);
-                assert_eq!(standing.met == 1, met, "{what} of {value}");
+            for (figure, met) in [(&GAIN, gain), (&LEAST, least), (&MOST, most)] {
+                let standing = Standing::simulated(&[figure.on(A).simulated(value)]);
+                assert_eq!(standing.met == 1, met, "{} of {value}", figure.id);
                 assert_eq!(standing.count(), 1);
             }
         }
-        let none = |value| Standing::simulated(&[figure("none", "x").simulated(value)]).word();
+        let none = |value| Standing::simulated(&[NONE.on(A).simulated(value)]).word();
         assert_eq!([none(0.0), none(0.1)], ["holds", "misses"]);
     }
 
     #[test]
-    fn a_small_gain_is_no_loss() {
-        let is_met = |what, value| Standing::simulated(&[figure(what, "x").simulated(value)]).met;
-        assert_eq!([0.9, 1.0, 1.1].map(|value| is_met("small gain", value)), [0, 0, 1]);
-        assert_eq!([0.8, 1.0, 1.1].map(|value| is_met("small loss", value)), [1, 0, 0]);
+    fn small_loss_does_not_meet_a_small_gain() {
+        let gain = |value| Standing::simulated(&[SMALL_GAIN.on(A).simulated(value)]).met;
+        let loss = |value| Standing::simulated(&[SMALL_LOSS.on(A).simulated(value)]).met;
+        assert_eq!([0.9, 1.0, 1.1].map(gain), [0, 0, 1]);
+        assert_eq!([0.8, 1.0, 1.1].map(loss), [1, 0, 0]);
     }
 
     #[test]
     fn times_of_this_machine_are_not_compared() {
-        let figures = [figure("time", "us").native(90.0), figure("gain", "ratio").native(2.1)];
+        let figures = [TIME.on(A).native(90.0), GAIN.on(A).native(2.1)];
         assert_eq!(Standing::here(&figures).to_string(), "holds 1/1");
         assert_eq!(Standing::simulated(&figures).to_string(), "-");
-        assert_eq!(Standing::here(&[figure("bytes", "B").native(9.0)]).to_string(), "holds 1/1");
-        let figures = [figure("gain", "x").native(9.0), figure("least", "x").native(9.0)];
-        let standing = Standing::here(&figures);
-        assert_eq!(
-            (standing.to_string(), &*standing.missed),
-            ("partly 1/2".into(), &["gain".to_owned()][..])
-        );
+        assert_eq!(Standing::here(&[BYTES.on(A).native(9.0)]).to_string(), "holds 1/1");
+        let standing = Standing::here(&[GAIN.on(A).native(9.0), LEAST.on(A).native(9.0)]);
+        assert_eq!(standing.to_string(), "partly 1/2");
+        assert_eq!(standing.missed, [GAIN.quantity]);
     }
 }

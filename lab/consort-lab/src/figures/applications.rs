@@ -18,14 +18,29 @@ use serde::Deserialize;
 
 use super::{
     experiment::{Experiment, Outcome},
+    figure::Figure,
     networks::{BLUE_GENE, CRAY},
-    quantity::Quantity,
 };
 use consort_bench::{
     page::Page,
     peers::{commands, mpi},
     units::{in_a_line, ratio},
 };
+
+figures! { pub FIGURES of "G10", "sections 6.1 to 6.3": "ratio":
+    // The matrix multiplication "significantly outperforms" ScaLAPACK.
+    SUMMA_OF_PEER("summa, pdgemm over overlap", CRAY >= 1.0)
+    SUMMA_BLOCKING("summa, blocking over overlap", CRAY >= 1.0, BLUE_GENE >= 1.0)
+    SUMMA_MESSAGES("summa, binomial messages over overlap", CRAY >= 1.0, BLUE_GENE >= 1.0)
+    // Cholesky "performs better than or equally well".
+    CHOLESKY_OF_PEER("cholesky, pdpotrf over overlap", CRAY >= 1.0)
+    CHOLESKY_BLOCKING("cholesky, blocking over overlap")
+    CHOLESKY_MESSAGES("cholesky, binomial messages over blocking", CRAY >= 1.0, BLUE_GENE >= 1.0)
+    // "17% at 32,768 cores".
+    FT_OF_PEER("ft, fftw_mpi over overlap")
+    FT_BLOCKING("ft, blocking over overlap", BLUE_GENE == 1.17)
+    FT_MESSAGES("ft, pairwise messages over overlap")
+}
 
 /// The checkout that this was built from, or where a release says that sources would be.
 const SOURCES: &str = match option_env!("CONSORT_SOURCES") {
@@ -40,11 +55,15 @@ const MOST_ROUNDS: u32 = 5;
 /// The most that building and running may take.
 const LIMIT: Duration = Duration::from_secs(1200);
 
-/// An application, what overlaps in it and what does not, its peer, and the paper's machine.
-const APPLICATIONS: [(&str, [&str; 2], &str, &str); 3] = [
-    ("summa", ["overlap", "blocking"], "pdgemm", CRAY),
-    ("cholesky", ["overlap", "blocking"], "pdpotrf", CRAY),
-    ("ft", ["slabs", "whole"], "fftw_mpi", BLUE_GENE),
+/// An application, what overlaps in it and what does not, its peer, the paper's machine, and the
+/// figures of the peer and of what does not overlap.
+type Application =
+    (&'static str, [&'static str; 2], &'static str, &'static str, [&'static Figure; 2]);
+
+const APPLICATIONS: [Application; 3] = [
+    ("summa", ["overlap", "blocking"], "pdgemm", CRAY, [&SUMMA_OF_PEER, &SUMMA_BLOCKING]),
+    ("cholesky", ["overlap", "blocking"], "pdpotrf", CRAY, [&CHOLESKY_OF_PEER, &CHOLESKY_BLOCKING]),
+    ("ft", ["slabs", "whole"], "fftw_mpi", BLUE_GENE, [&FT_OF_PEER, &FT_BLOCKING]),
 ];
 
 /// What the script prints in a line.
@@ -79,7 +98,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let (launcher, without) = launcher(experiment)?;
     command.args(["--launcher", &launcher]).args(without);
     let printed = commands::output(&mut command, LIMIT, experiment.stop)?;
-    outcome(experiment, pes, &printed)
+    outcome(pes, &printed)
 }
 
 /// The script that runs the applications.
@@ -98,12 +117,12 @@ fn launcher(experiment: &Experiment<'_>) -> Result<(String, Option<String>)> {
         return Ok((words.join(" ") + " {pes}", None));
     }
     let own = env::current_exe().context("this program cannot be found")?;
-    let peers = APPLICATIONS.map(|(_, _, peer, _)| peer).join(",");
+    let peers = APPLICATIONS.map(|(_, _, peer, ..)| peer).join(",");
     Ok((quoted(own.as_os_str()) + " run -n {pes}", Some(format!("--without={peers}"))))
 }
 
 /// The claim by what the script has printed.
-fn outcome(experiment: &Experiment<'_>, pes: u32, printed: &str) -> Result<Outcome> {
+fn outcome(pes: u32, printed: &str) -> Result<Outcome> {
     let lines: Vec<Line> = printed
         .lines()
         .filter(|line| line.starts_with('{'))
@@ -118,7 +137,7 @@ fn outcome(experiment: &Experiment<'_>, pes: u32, printed: &str) -> Result<Outco
         })
     };
     let (mut rows, mut quantities, mut verdict) = (Vec::new(), Vec::new(), Vec::new());
-    for (name, [overlap, blocking], peer, machine) in APPLICATIONS {
+    for (name, [overlap, blocking], peer, machine, figures) in APPLICATIONS {
         let Some(own) = seconds(name, overlap) else { bail!("lab/apps/compare ran no {name}") };
         let others =
             [seconds(name, peer), seconds(name, blocking)].map(|other| other.map(|s| s / own));
@@ -129,12 +148,8 @@ fn outcome(experiment: &Experiment<'_>, pes: u32, printed: &str) -> Result<Outco
             shown(others[0], ratio),
             shown(others[1], ratio),
         ]);
-        let figure = |what: &str, value: f64| -> Quantity {
-            let what = format!("{name}, {what} over overlap");
-            experiment.source.quantity(machine, what, "ratio").with_pes(pes).native(value)
-        };
-        quantities.extend(others[0].map(|value| figure(peer, value)));
-        quantities.extend(others[1].map(|value| figure("blocking", value)));
+        let known = figures.into_iter().zip(others).filter_map(|(of, value)| Some((of, value?)));
+        quantities.extend(known.map(|(of, value)| of.on(machine).with_pes(pes).native(value)));
         let beside =
             others[0].map_or(String::new(), |value| format!("{} of {peer}, ", ratio(value)));
         let blocking = shown(others[1], ratio);
@@ -167,10 +182,8 @@ fn outcome(experiment: &Experiment<'_>, pes: u32, printed: &str) -> Result<Outco
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use consort::Fabric;
-
     use super::*;
-    use crate::{claims, figures::quantity::Source};
+    use crate::figures::figure::Paper;
 
     const PRINTED: &str = r#"
 {"peer": "pdgemm", "left_out": "its library is not there: cannot find -lscalapack"}
@@ -182,22 +195,6 @@ mod tests {
 {"application": "ft", "side": "whole", "pes": 2, "seconds": 0.24, "least_seconds": 0.1}
 {"application": "ft", "side": "slabs", "pes": 2, "seconds": 0.2, "least_seconds": 0.1}
 "#;
-
-    fn judged(printed: &str) -> Result<Outcome> {
-        let (never, show) = (AtomicBool::new(false), |_| ());
-        let source = Source { claim: "G10", bounds: claims::find("G10").unwrap().bounds };
-        let experiment = Experiment {
-            source,
-            fabric: Fabric::Threads,
-            pes: Some(2),
-            whole: true,
-            cores: 2,
-            budget: Duration::ZERO,
-            stop: &never,
-            show: &show,
-        };
-        outcome(&experiment, 2, printed)
-    }
 
     #[test]
     fn the_script_takes_these_options() {
@@ -211,18 +208,19 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_set_beside_the_paper() {
-        let Outcome { quantities, verdict, .. } = judged(PRINTED).unwrap();
+        let Outcome { quantities, verdict, .. } = outcome(2, PRINTED).unwrap();
         let figures: Vec<_> =
-            quantities.iter().map(|one| (one.quantity.as_str(), one.paper, one.native)).collect();
+            quantities.iter().map(|one| (&*one.quantity, one.paper, one.native)).collect();
+        let least = Some(Paper::AtLeast(1.0));
         let expected = [
-            ("summa, blocking over overlap, 2 PEs", Some(1.0), Some(1.2)),
-            ("cholesky, pdpotrf over overlap, 2 PEs", Some(1.0), Some(1.5)),
+            ("summa, blocking over overlap, 2 PEs", least, Some(1.2)),
+            ("cholesky, pdpotrf over overlap, 2 PEs", least, Some(1.5)),
             ("cholesky, blocking over overlap, 2 PEs", None, Some(1.0)),
-            ("ft, blocking over overlap, 2 PEs", Some(1.17), Some(1.2)),
+            ("ft, blocking over overlap, 2 PEs", Some(Paper::Value(1.17)), Some(1.2)),
         ];
         assert_eq!(figures, expected);
         assert!(!verdict.contains("pdgemm") && verdict.contains("of pdpotrf"), "{verdict}");
-        let error = judged(&PRINTED.replace("slabs", "bars")).err().expect("it is refused");
+        let error = outcome(2, &PRINTED.replace("slabs", "bars")).err().expect("it is refused");
         assert!(error.to_string().contains("no ft"), "{error}");
     }
 }

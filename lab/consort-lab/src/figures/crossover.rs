@@ -11,13 +11,24 @@ use super::{
     experiment::{Experiment, Outcome},
     hotpar::{BARCELONA, FlowControl, Machine, NIAGARA2},
     measure::{self, Best, Pair, Way},
-    quantity::{Quantity, Source},
+    quantity::Quantity,
 };
 use consort_bench::{
     harness::Work,
     page::Page,
     units::{counted, ratio, time},
 };
+
+figures! { pub FIGURES of "H4", "section 4, figures 4 and 5": "doubles":
+    CROSSOVER_LOOSE("reduce, crossover loose", BARCELONA == 8.0)
+    CROSSOVER_STRICT("reduce, crossover strict", BARCELONA == 32.0)
+    "ratio":
+    STRICT_LOSS("reduce, strict with loose's crossover", BARCELONA == 2.0)
+    LOOSE_LOSS("reduce, loose with strict's crossover", BARCELONA == 3.0)
+    // Trees are best "at all vector sizes".
+    LOOSE_TREES("reduce loose, share where a tree is best", NIAGARA2 == 1.0)
+    STRICT_TREES("reduce strict, share where a tree is best", NIAGARA2 == 1.0)
+}
 
 /// Lengths of the vectors of doubles, as in the figure.
 pub(super) const SIZES_BYTES: [usize; 8] = [8, 32, 64, 128, 256, 1 << 10, 8 << 10, 64 << 10];
@@ -27,30 +38,21 @@ const SIZES_OF_MANY_BYTES: [usize; 5] = [8, 64, 256, 1 << 10, 8 << 10];
 const PES: u32 = 16;
 
 /// The length of the vectors of flat and of the best tree.
-pub(super) fn doubles(pair: &Pair) -> u64 {
+fn doubles(pair: &Pair) -> u64 {
     pair.bytes() / size_of::<f64>() as u64
 }
 
 /// The crossovers, and the losses with the other mode's crossover: each quantity with its value.
-fn figures(
-    by: &str,
-    [loose, strict]: [&[Pair]; 2],
-    source: Source,
-    pes: u32,
-) -> [(Quantity, Option<f64>); 4] {
+fn figures([loose, strict]: [&[Pair]; 2]) -> [(Quantity, Option<f64>); 4] {
     // Without a crossover flat serves all sizes.
     let from = |pairs| crossover(pairs).unwrap_or(u64::MAX);
     let length = |pairs| crossover(pairs).map(|doubles| doubles as f64);
     [
-        ("crossover loose", "doubles", length(loose)),
-        ("crossover strict", "doubles", length(strict)),
-        ("strict with loose's crossover", "ratio", penalty(strict, from(loose), from(strict))),
-        ("loose with strict's crossover", "ratio", penalty(loose, from(strict), from(loose))),
+        (CROSSOVER_LOOSE.on(BARCELONA), length(loose)),
+        (CROSSOVER_STRICT.on(BARCELONA), length(strict)),
+        (STRICT_LOSS.on(BARCELONA), penalty(strict, from(loose), from(strict))),
+        (LOOSE_LOSS.on(BARCELONA), penalty(loose, from(strict), from(loose))),
     ]
-    .map(|(what, unit, value)| {
-        let what = format!("reduce, {what}, {by}");
-        (source.quantity(BARCELONA, what, unit).with_pes(pes), value)
-    })
 }
 
 /// Runs the experiment on this machine, and judges the claim.
@@ -64,7 +66,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     for way in Way::EVERY {
         let loose = pairs(experiment, way, pes, SyncModes::LOOSE, experiment.budget / 4)?;
         let strict = pairs(experiment, way, pes, SyncModes::STRICT, experiment.budget / 4)?;
-        let figures = figures(way.names(), [&loose, &strict], experiment.source, pes);
+        let figures = figures([&loose, &strict]);
         page.lines(format!("\n  {}:\n", way.names()));
         page.lines(table("Loose", &loose) + &table("Strict", &strict));
         let from = |pairs| {
@@ -80,7 +82,9 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
             cost(figures[3].1),
             cost(figures[2].1)
         ));
-        quantities.extend(figures.map(|(figure, value)| figure.native(value)));
+        quantities.extend(figures.map(|(figure, value)| {
+            figure.by(way.names(), way == Way::Read).with_pes(pes).native(value)
+        }));
     }
     page.lines("\n");
     page.paragraph(TABLE_NOTE);
@@ -96,7 +100,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 ///
 /// # Errors
 /// When the simulation fails.
-pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+pub fn simulated() -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
     let credits = Way::EVERY.map(|way| (way, FlowControl::Credits));
     for (way, flow) in credits.into_iter().chain([(Way::Read, FlowControl::None)]) {
@@ -104,34 +108,37 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
         let loose = described_pairs(&machine, way, SyncModes::LOOSE, &SIZES_BYTES)?;
         let strict = described_pairs(&machine, way, SyncModes::STRICT, &SIZES_BYTES)?;
         let by = way.names().to_owned() + flow.suffix();
-        let figures = figures(&by, [&loose, &strict], source, machine.pes);
-        all.extend(
-            figures.into_iter().filter_map(|(figure, value)| Some(figure.simulated(value?))),
-        );
+        let is_published = (way, flow) == (Way::Read, FlowControl::Credits);
+        all.extend(figures([&loose, &strict]).into_iter().filter_map(|(figure, value)| {
+            Some(figure.by(&by, is_published).with_pes(machine.pes).simulated(value?))
+        }));
     }
-    all.extend(many_threads(source)?);
+    all.extend(many_threads()?);
     Ok(all)
 }
 
 /// Figure 5: Niagara2, whose many threads "mandate trees for both synchronization modes".
-fn many_threads(source: Source) -> Result<Vec<Quantity>> {
+fn many_threads() -> Result<Vec<Quantity>> {
     let (machine, way) = (Machine::new(NIAGARA2)?, Way::Read);
     let mut all = Vec::new();
-    for sync in [SyncModes::LOOSE, SyncModes::STRICT] {
+    for (sync, share) in [(SyncModes::LOOSE, &LOOSE_TREES), (SyncModes::STRICT, &STRICT_TREES)] {
         let pairs = described_pairs(&machine, way, sync, &SIZES_OF_MANY_BYTES)?;
-        let mut add = |what: String, value| {
-            let what = format!("reduce {sync}, {what}, {}", way.names());
-            let figure = source.quantity(NIAGARA2, what, "ratio").with_pes(machine.pes);
-            all.push(figure.simulated(value));
+        let mut add = |figure: Quantity, value| {
+            all.push(figure.by(way.names(), true).with_pes(machine.pes).simulated(value));
         };
         let won = pairs.iter().filter(|pair| pair.ratio() > 1.0).count();
-        add("share where a tree is best".to_owned(), won as f64 / pairs.len() as f64);
+        add(share.on(NIAGARA2), won as f64 / pairs.len() as f64);
         for pair in &pairs {
-            let doubles = counted(doubles(pair), "double");
-            add(format!("{doubles}, flat over best tree"), pair.ratio());
+            add(flat_over_tree(NIAGARA2, sync, pair), pair.ratio());
         }
     }
     Ok(all)
+}
+
+/// The quantity that compares flat and the best tree at a size.
+pub(super) fn flat_over_tree(machine: &'static str, sync: SyncModes, pair: &Pair) -> Quantity {
+    let doubles = counted(doubles(pair), "double");
+    Quantity::new(machine, format!("reduce {sync}, {doubles}, flat over best tree"), "ratio")
 }
 
 /// Flat and the best tree at each size on a simulated machine.
@@ -243,7 +250,7 @@ mod tests {
 
         #[test]
         fn crossovers_and_penalties_are_those_of_the_paper_or_near() {
-            let found = simulated(Source { claim: "H4", bounds: &[] }).unwrap();
+            let found = simulated().unwrap();
             let found: Vec<f64> =
                 found.iter().filter_map(|one| one.simulated.or(one.fitted)).collect();
             let [loose, strict, strict_penalty, loose_penalty, ..] = found[..] else {

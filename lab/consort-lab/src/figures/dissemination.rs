@@ -13,8 +13,9 @@ use consort_sim::{Simulation, machines::Machine};
 
 use super::{
     experiment::{Experiment, Outcome},
+    figure::Paper,
     networks::{self, BLUE_GENE, CRAY, RANGER},
-    quantity::{Quantity, Source},
+    quantity::Quantity,
 };
 use crate::simulation::Program;
 use consort_bench::{
@@ -23,6 +24,16 @@ use consort_bench::{
     page::Page,
     units::{size, time},
 };
+
+figures! { pub FIGURES of "G6", "section 5.3, figures 6 to 8": "ratio":
+    // On the first two machines dissemination is best at small sizes and flat at large ones, on
+    // the third flat is best throughout.
+    OVER_FLAT["exchange of ", " B, dissemination over flat";
+        8 => (CRAY <= 1.0, RANGER <= 1.0, BLUE_GENE >= 1.0),
+        64 | 512 => (BLUE_GENE >= 1.0),
+        8192 => (CRAY >= 1.0, RANGER >= 1.0, BLUE_GENE >= 1.0),
+    ]
+}
 
 const RADICES: [u64; 3] = [2, 4, 8];
 /// The number of PEs for counting messages: a power of each radix.
@@ -139,11 +150,11 @@ type Times = Vec<(String, f64)>;
 /// When a job or a simulation fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let (mut page, mut quantities) = (Page::default(), Vec::new());
-    let counts = count(experiment, &mut page, &mut quantities)?;
+    let counts = count(&mut page, &mut quantities)?;
     page.lines("\n");
     let pes = experiment.pes.unwrap_or(PES_HERE.max(experiment.cores));
     let here = here(experiment, pes)?;
-    let winners = race(experiment, pes, &here, &mut page, &mut quantities)?;
+    let winners = race(pes, &here, &mut page, &mut quantities)?;
     page.paragraph(format!(
         "Machines are simulated with {PES} PEs, the SCC with its 48, each call alone. {}",
         experiment.placement(pes)
@@ -165,7 +176,6 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 /// The exchanges of figures 6 to 8: the machine, and the number of PEs. The last one is of 2048 in
 /// the paper.
 const EXCHANGES: [(&str, u32); 3] = [(CRAY, 512), (RANGER, 256), (BLUE_GENE, 512)];
-const EXCHANGE_BYTES: [usize; 4] = [8, 64, 512, 8 << 10];
 /// Longer ones are of a quarter of the PEs, whose buffers would take too much memory.
 const LONG_BYTES: usize = 1 << 10;
 
@@ -173,42 +183,40 @@ const LONG_BYTES: usize = 1 << 10;
 ///
 /// # Errors
 /// When a simulation fails.
-pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+pub fn simulated() -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
     for (name, pes) in EXCHANGES {
-        for bytes in EXCHANGE_BYTES {
+        for over_flat in &OVER_FLAT {
+            let bytes = over_flat.at as usize;
             let pes = if bytes > LONG_BYTES { pes / 4 } else { pes };
             let machine = networks::Machine::new(name, pes)?;
             let exchange = kind(Collective::AllToAll, "bruck", bytes);
             let best = |candidates| machine.best(&exchange.query(pes), candidates);
             let (_, flat_ns) = best(vec![Candidate::new("flat")])?;
             let (_, ns) = best(RADICES.map(|radix| exchange.candidate(radix)).to_vec())?;
-            let mut push = |what: &str, unit, value| {
-                let what = format!("exchange of {bytes} B, {what}");
-                all.push(source.quantity(name, what, unit).with_pes(pes).simulated(value));
-            };
-            push("flat", "us", flat_ns / 1e3);
-            push("dissemination", "us", ns / 1e3);
-            push("dissemination over flat", "ratio", ns / flat_ns);
+            let time = |by| Quantity::new(name, format!("exchange of {bytes} B, {by}"), "us");
+            let figures = [
+                (time("flat"), flat_ns / 1e3),
+                (time("dissemination"), ns / 1e3),
+                (over_flat.on(name), ns / flat_ns),
+            ];
+            all.extend(figures.map(|(figure, value)| figure.with_pes(pes).simulated(value)));
         }
     }
     Ok(all)
 }
 
 /// Counts messages. Returns in how many cases the number is the paper's, and the number of cases.
-fn count(
-    experiment: &Experiment<'_>,
-    page: &mut Page,
-    quantities: &mut Vec<Quantity>,
-) -> Result<(usize, usize)> {
+fn count(page: &mut Page, quantities: &mut Vec<Quantity>) -> Result<(usize, usize)> {
     let (mut rows, mut met) = (Vec::new(), 0);
     for (kind, radix, messages) in messages()? {
         let paper = expected_messages(PES, radix);
         met += usize::from(messages == paper);
         let name = format!("{}, {}", kind.name(), kind.algorithm);
         let what = format!("{name}, radix {radix}, messages of {PES} PEs");
-        let figure = experiment.source.quantity(COUNTED_ON, what, "messages");
-        quantities.push(Quantity { paper: Some(paper), ..figure }.simulated(messages));
+        let figure = Quantity::new(COUNTED_ON, what, "messages");
+        let figure = Quantity { paper: Some(Paper::Value(paper)), ..figure };
+        quantities.push(figure.simulated(messages));
         rows.push(vec![name, radix.to_string(), messages.to_string(), paper.to_string()]);
     }
     let count = rows.len();
@@ -219,19 +227,17 @@ fn count(
 /// The best candidate of each operation, here and on each machine. Returns the names of the best
 /// here.
 fn race(
-    experiment: &Experiment<'_>,
     pes: u32,
     here: &[Times],
     page: &mut Page,
     quantities: &mut Vec<Quantity>,
 ) -> Result<Vec<String>> {
-    let source = experiment.source;
     let machines = MACHINES.map(Machine::find).into_iter().collect::<Result<Vec<_>, _>>()?;
     let (mut rows, mut winners) = (Vec::new(), Vec::new());
     for (kind, here) in kinds().zip(here) {
         let name = kind.name();
         quantities.extend(here.iter().map(|(candidate, ns)| {
-            let figure = source.quantity(CRAY, format!("{name}, {candidate}"), "us");
+            let figure = Quantity::new(CRAY, format!("{name}, {candidate}"), "us");
             figure.with_pes(pes).native(ns / 1e3)
         }));
         let mut row = vec![name.clone(), winner(here)];
@@ -240,7 +246,7 @@ fn race(
             let mut times = Times::new();
             for (called, candidate) in kind.candidates() {
                 if let Some((_, ns)) = kind.simulated(machine, &candidate)? {
-                    let figure = source.quantity(which, format!("{name}, {called}"), "us");
+                    let figure = Quantity::new(which, format!("{name}, {called}"), "us");
                     let figure = figure.with_pes(PES.min(machine.pes()));
                     quantities.push(figure.simulated(ns / 1e3));
                     times.push((called, ns));

@@ -4,14 +4,12 @@ use std::sync::atomic::AtomicBool;
 
 use consort::{Fabric, Waiting};
 
-use super::quantity::{Quantity, Source};
+use super::quantity::Quantity;
 use consort_bench::{page::Page, units::counted};
 
 /// The settings of a claim's experiment.
 #[derive(Clone, Copy)]
 pub struct Experiment<'e> {
-    /// The claim that it checks.
-    pub source: Source,
     /// What the PEs are.
     pub fabric: Fabric,
     /// The number of PEs that was asked for.

@@ -6,13 +6,23 @@ use anyhow::Result;
 use consort::SyncModes;
 
 use super::{
-    crossover::{SIZES_BYTES, TABLE_NOTE, described_pairs, doubles, pairs, table},
+    crossover::{SIZES_BYTES, TABLE_NOTE, described_pairs, flat_over_tree, pairs, table},
     experiment::{Experiment, Outcome},
+    figure::Figure,
     hotpar::{CLOVERTOWN, Machine},
     measure::{AS_GOOD, Pair, Way},
-    quantity::{Quantity, Source},
+    quantity::Quantity,
 };
-use consort_bench::{page::Page, units::counted};
+use consort_bench::page::Page;
+
+figures! { pub FIGURES of "H5", "section 4, figure 6": "ratio":
+    LOOSE("reduce loose, share where flat is best", CLOVERTOWN == 1.0)
+    STRICT("reduce strict, share where flat is best", CLOVERTOWN == 1.0)
+}
+
+/// The modes, with their names and figures.
+const MODES: [(&str, SyncModes, &Figure); 2] =
+    [("Loose", SyncModes::LOOSE, &LOOSE), ("Strict", SyncModes::STRICT, &STRICT)];
 
 /// The number of Clovertown's threads.
 const PES: u32 = 8;
@@ -23,10 +33,9 @@ fn flat_wins(pairs: &[Pair]) -> usize {
 }
 
 /// The share of such sizes, as a quantity and its value.
-fn share(way: Way, pairs: &[Pair], source: Source, sync: SyncModes, pes: u32) -> (Quantity, f64) {
-    let what = format!("reduce {sync}, share where flat is best, {}", way.names());
+fn share(figure: &'static Figure, way: Way, pairs: &[Pair], pes: u32) -> (Quantity, f64) {
     let share = flat_wins(pairs) as f64 / pairs.len() as f64;
-    (source.quantity(CLOVERTOWN, what, "ratio").with_pes(pes), share)
+    (figure.on(CLOVERTOWN).by(way.names(), way == Way::Read).with_pes(pes), share)
 }
 
 /// Runs the experiment on this machine, and judges the claim.
@@ -35,23 +44,20 @@ fn share(way: Way, pairs: &[Pair], source: Source, sync: SyncModes, pes: u32) ->
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let pes = experiment.pes.unwrap_or(PES);
-    let source = experiment.source;
     let (mut page, mut quantities, mut verdicts) = (Page::default(), Vec::new(), Vec::new());
     page.paragraph(experiment.placement(pes));
-    let modes = [("Loose", SyncModes::LOOSE), ("Strict", SyncModes::STRICT)];
     for way in Way::EVERY {
         page.lines(format!("\n  {}:\n", way.names()));
         let mut wins = Vec::new();
-        for (name, sync) in modes {
+        for (name, sync, figure) in MODES {
             let pairs = pairs(experiment, way, pes, sync, experiment.budget / 4)?;
             page.lines(table(name, &pairs));
             quantities.extend(pairs.iter().map(|pair| {
-                let (doubles, names) = (counted(doubles(pair), "double"), way.names());
-                let what = format!("reduce {sync}, {doubles}, flat over best tree, {names}");
-                source.quantity(CLOVERTOWN, what, "ratio").with_pes(pes).native(pair.ratio())
+                let figure = flat_over_tree(CLOVERTOWN, sync, pair).by(way.names(), true);
+                figure.with_pes(pes).native(pair.ratio())
             }));
             if !pairs.is_empty() {
-                let (figure, share) = share(way, &pairs, source, sync, pes);
+                let (figure, share) = share(figure, way, &pairs, pes);
                 quantities.push(figure.native(share));
             }
             wins.push(format!("{} of {} sizes when {name}", flat_wins(&pairs), pairs.len()));
@@ -69,13 +75,13 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 ///
 /// # Errors
 /// When the simulation fails.
-pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+pub fn simulated() -> Result<Vec<Quantity>> {
     let machine = Machine::new(CLOVERTOWN)?;
     let mut all = Vec::new();
     for way in Way::EVERY {
-        for sync in [SyncModes::LOOSE, SyncModes::STRICT] {
+        for (_, sync, figure) in MODES {
             let pairs = described_pairs(&machine, way, sync, &SIZES_BYTES)?;
-            let (figure, share) = share(way, &pairs, source, sync, machine.pes);
+            let (figure, share) = share(figure, way, &pairs, machine.pes);
             all.push(figure.simulated(share));
         }
     }
@@ -88,7 +94,7 @@ mod tests {
 
     #[test]
     fn flat_is_best_on_clovertown() {
-        let shares = simulated(Source { claim: "H5", bounds: &[] }).unwrap();
+        let shares = simulated().unwrap();
         assert!(shares[..2].iter().all(|share| share.simulated == Some(1.0)), "{shares:?}");
     }
 }

@@ -20,9 +20,11 @@ use consort_fabric::statistics::median;
 
 use super::{
     experiment::{Experiment, Outcome},
+    figure::Figure,
     measure::{self, AS_GOOD, Pair},
     networks::{CRAY, Machine, RANGER},
-    quantity::{Quantity, Source},
+    quantity::Quantity,
+    transfers::ADDRESSES,
 };
 use consort_bench::{
     asked::sums,
@@ -32,6 +34,12 @@ use consort_bench::{
     usage::Usage,
 };
 
+figures! { pub FIGURES of "G1", "section 7": "ratio":
+    STRICTEST_MEDIAN("strictest over loosest, median")
+    // "sometimes nearly an order of magnitude".
+    STRICTEST_MOST("strictest over loosest, most", CRAY == 10.0)
+}
+
 /// The number of PEs of the simulated machines: as many as keeps all collectives short.
 const SIMULATED_PES: u32 = 32;
 const SIMULATED_BYTES: [usize; 2] = [8, 1 << 10];
@@ -39,7 +47,6 @@ const SIMULATED_BYTES: [usize; 2] = [8, 1 << 10];
 /// The two ways of G1.
 const STRICTEST: &str = "strictest over loosest";
 const SMALL_BYTES: [usize; 3] = [8, 1 << 10, 8 << 10];
-const ADDRESS_BYTES: [usize; 3] = [8, 8 << 10, 128 << 10];
 
 /// Two levels, and the MPI's own collectives, which may have some of their own.
 const TWO_LEVELS: &str = "two_level";
@@ -48,11 +55,13 @@ const OF_THE_MPI: &str = "vendor";
 const PES_EACH: u32 = 2;
 const LEVELS: Fabric = Fabric::Mpi(ProcessShape { pes_each: PES_EACH, in_turn: false });
 const LEVEL_BYTES: [usize; 3] = [8, 1 << 10, 8 << 10];
+
 /// A comparison of two ways over all collectives.
 struct Comparison<'c> {
-    source: Source,
     /// The names of the two ways in the ratio.
     what: &'c str,
+    /// The figures that the paper has for broadcasts, by their bytes.
+    broadcasts: &'static [Figure],
     sizes_bytes: &'c [usize],
     pes: u32,
     pairs: Vec<Pair>,
@@ -73,11 +82,7 @@ impl<'c> Comparison<'c> {
             .collect();
         groups.retain(|group| group.iter().all(|one| !one.is_empty()));
         let pairs = experiment.pairs(pes, &groups, experiment.budget)?;
-        Ok(Self { source: experiment.source, what, sizes_bytes, pes, pairs })
-    }
-
-    fn quantity(&self, what: String, unit: &'static str, value: f64) -> Quantity {
-        self.source.quantity(CRAY, what, unit).with_pes(self.pes).native(value)
+        Ok(Self { what, broadcasts: &[], sizes_bytes, pes, pairs })
     }
 
     /// The pairs of each collective.
@@ -88,8 +93,13 @@ impl<'c> Comparison<'c> {
     /// A ratio for each call.
     fn quantities(&self) -> Vec<Quantity> {
         let quantity = |pair: &Pair| {
-            let what = format!("{} of {} B, {}", collective(pair), pair.bytes(), self.what);
-            self.quantity(what, "ratio", pair.ratio())
+            let (collective, bytes) = (collective(pair), pair.bytes());
+            let mut its = self.broadcasts.iter().filter(|_| collective == Collective::Broadcast);
+            let figure = match its.find(|figure| u64::from(figure.at) == bytes) {
+                Some(figure) => figure.on(CRAY),
+                None => ratio_of(CRAY, collective, bytes, self.what),
+            };
+            figure.with_pes(self.pes).native(pair.ratio())
         };
         self.pairs.iter().map(quantity).collect()
     }
@@ -118,7 +128,7 @@ impl<'c> Comparison<'c> {
         experiment: &Experiment<'_>,
         verdict: String,
         paper: &str,
-        more: impl IntoIterator<Item = Quantity>,
+        more: &[(Quantity, f64)],
     ) -> Outcome {
         let verdict = if self.pairs.is_empty() {
             "nothing could be measured".to_owned()
@@ -127,9 +137,16 @@ impl<'c> Comparison<'c> {
         };
         let mut page = self.page(experiment);
         page.paragraph(format!("The paper: {paper}"));
+        let more = more.iter().cloned();
+        let more = more.map(|(one, value)| one.with_pes(self.pes).native(value));
         let quantities = self.quantities().into_iter().chain(more).collect();
         Outcome { verdict, page, quantities }
     }
+}
+
+/// The quantity that compares two ways of making a call.
+fn ratio_of(machine: &'static str, collective: Collective, bytes: u64, ways: &str) -> Quantity {
+    Quantity::new(machine, format!("{collective} of {bytes} B, {ways}"), "ratio")
 }
 
 /// All collectives that move data in blocks of equal length.
@@ -158,7 +175,7 @@ pub fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
     let by = |one: &&Pair, other: &&Pair| one.ratio().total_cmp(&other.ratio());
     let mut ratios: Vec<f64> = comparison.pairs.iter().map(Pair::ratio).collect();
     let Some(most) = comparison.pairs.iter().max_by(by) else {
-        return Ok(comparison.outcome(experiment, String::new(), "", []));
+        return Ok(comparison.outcome(experiment, String::new(), "", &[]));
     };
     let middle = median(&mut ratios);
     let verdict = format!(
@@ -169,27 +186,23 @@ pub fn modes(experiment: &Experiment<'_>) -> Result<Outcome> {
         size(most.bytes())
     );
     let says = "sometimes nearly an order of magnitude between the loosest and the strictest.";
-    let more = [("median", middle), ("most", most.ratio())];
-    let more = more.map(|(which, value)| {
-        comparison.quantity(format!("{}, {which}", comparison.what), "ratio", value)
-    });
-    Ok(comparison.outcome(experiment, verdict, says, more))
+    let more = [(STRICTEST_MEDIAN.on(CRAY), middle), (STRICTEST_MOST.on(CRAY), most.ratio())];
+    Ok(comparison.outcome(experiment, verdict, says, &more))
 }
 
 /// G1 on the paper's machines, simulated: of the algorithms that the model puts first.
 ///
 /// # Errors
 /// When a simulation fails.
-pub fn simulated_modes(source: Source) -> Result<Vec<Quantity>> {
+pub fn simulated_modes() -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
     for name in [CRAY, RANGER] {
         let machine = Machine::new(name, SIMULATED_PES)?.with_credits();
         let described = machine.described()?;
         let form = |candidate: &Candidate| vec![candidate.algorithm.clone()];
         let mut ratios = Vec::new();
-        let quantity = |what: String, value: f64| {
-            let figure = source.quantity(name, what, "ratio");
-            figure.with_pes(SIMULATED_PES).simulated(value)
+        let mut add = |figure: Quantity, value: f64| {
+            all.push(figure.with_pes(SIMULATED_PES).simulated(value));
         };
         for (collective, bytes) in
             moving().flat_map(|collective| SIMULATED_BYTES.map(|bytes| (collective, bytes)))
@@ -200,11 +213,11 @@ pub fn simulated_modes(source: Source) -> Result<Vec<Quantity>> {
                 Ok(machine.best(&query, finalists)?.1)
             };
             let ratio = ns(SyncModes::STRICT)? / ns(SyncModes::LOOSE)?;
-            all.push(quantity(format!("{collective} of {bytes} B, {STRICTEST}"), ratio));
+            add(ratio_of(name, collective, bytes as u64, STRICTEST), ratio);
             ratios.push(ratio);
         }
-        all.push(quantity(format!("{STRICTEST}, median"), median(&mut ratios)));
-        all.push(quantity(format!("{STRICTEST}, most"), ratios[ratios.len() - 1]));
+        add(STRICTEST_MEDIAN.on(name), median(&mut ratios));
+        add(STRICTEST_MOST.on(name), ratios[ratios.len() - 1]);
     }
     Ok(all)
 }
@@ -215,11 +228,13 @@ pub fn simulated_modes(source: Source) -> Result<Vec<Quantity>> {
 /// When a job fails.
 pub fn addresses(experiment: &Experiment<'_>) -> Result<Outcome> {
     let what = "Local over Single";
-    let comparison = Comparison::of(experiment, what, &ADDRESS_BYTES, |collective, pes, bytes| {
+    let sizes_bytes = ADDRESSES.each_ref().map(|figure| figure.at as usize);
+    let comparison = Comparison::of(experiment, what, &sizes_bytes, |collective, pes, bytes| {
         let query = sums(collective, SyncModes::MINE, pes, bytes, true);
         let in_memory = |symmetric| measure::likely(&Query { symmetric, ..query }, any);
         [false, true].map(in_memory)
     })?;
+    let comparison = Comparison { broadcasts: &ADDRESSES, ..comparison };
     let ahead = |bytes| {
         let of_size = || comparison.pairs.iter().filter(move |pair| pair.bytes() == bytes as u64);
         let ahead = of_size().filter(|pair| pair.ratio() * AS_GOOD >= 1.0).count();
@@ -227,10 +242,10 @@ pub fn addresses(experiment: &Experiment<'_>) -> Result<Outcome> {
     };
     let verdict = format!(
         "Single is ahead, or within 2 %, in so many collectives: {}",
-        ADDRESS_BYTES.map(ahead).join(", ")
+        sizes_bytes.map(ahead).join(", ")
     );
     let says = "Single is consistently ahead, at small sizes and at large ones.";
-    Ok(comparison.outcome(experiment, verdict, says, []))
+    Ok(comparison.outcome(experiment, verdict, says, &[]))
 }
 
 /// G7. Runs the experiment and judges the claim.
@@ -259,7 +274,7 @@ pub fn levels(experiment: &Experiment<'_>) -> Result<Outcome> {
     })?;
     let mut ratios: Vec<f64> = comparison.pairs.iter().map(Pair::ratio).collect();
     if ratios.is_empty() {
-        return Ok(comparison.outcome(&experiment, String::new(), "", []));
+        return Ok(comparison.outcome(&experiment, String::new(), "", &[]));
     }
     let middle = median(&mut ratios);
     let network = if machines == 1 {
@@ -276,8 +291,8 @@ pub fn levels(experiment: &Experiment<'_>) -> Result<Outcome> {
     );
     let says = "to minimize the network traffic, a representative of each node sends through the \
                 network; inside a node, data moves in shared memory (section 3.1).";
-    let more = [comparison.quantity(format!("{what}, median"), "ratio", middle)];
-    Ok(comparison.outcome(&experiment, verdict, says, more))
+    let middle = (Quantity::new(CRAY, format!("{what}, median"), "ratio"), middle);
+    Ok(comparison.outcome(&experiment, verdict, says, &[middle]))
 }
 
 /// The finalists of one level, or of two.

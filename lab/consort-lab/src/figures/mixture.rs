@@ -10,7 +10,10 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use consort::{Collective, Fabric, MachineShape, ProcessShape, Query, SyncModes};
 
-use super::experiment::{Experiment, Outcome};
+use super::{
+    experiment::{Experiment, Outcome},
+    quantity::Quantity,
+};
 use consort_bench::{
     asked::sums,
     harness::{
@@ -81,7 +84,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         for (query, ns) in queries.iter().zip(&medians) {
             row.push(ns.map_or("-".to_owned(), time));
             let what = format!("{}, {name}", call(query));
-            let figure = experiment.source.quantity(MACHINE, what, "us");
+            let figure = Quantity::new(MACHINE, what, "us");
             quantities.extend(ns.map(|ns| figure.with_pes(pes).native(ns / 1e3)));
         }
         if medians.iter().all(Option::is_some) {

@@ -8,7 +8,8 @@
 //! their experiments run here, where PEs share memory, but for G7 and G10, whose processes an MPI
 //! starts, and partly on the papers' networks, simulated.
 //!
-//! 1. `experiment`: the settings and the outcome; `quantity`: one figure, as a line of JSON;
+//! 1. `figure`: declares a figure of a paper; `quantity`: one with the values to compare;
+//!    `experiment`: the settings and the outcome;
 //! 2. `measure`: measures kinds of work in turn, all of them briefly, then the best of each group;
 //! 3. `hotpar`: the paper's machines, simulated; `bars`: bars of text characters;
 //! 4. `barrier`, `modes`, `crossover`, `flat`, `radix`: H1, H3, H4, H5, H6;
@@ -19,6 +20,9 @@
 //! 7. `locks`: T8 to T15, of the same thesis on three machines, simulated;
 //! 8. `counting`: P3, P4 and P5, of Dinan et al. on counting puts (2014);
 //! 9. `mixture`: F7, PEs as threads, processes, and some of both on many machines.
+
+#[macro_use]
+pub mod figure;
 
 pub mod applications;
 pub mod barrier;

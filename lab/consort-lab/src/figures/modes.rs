@@ -11,13 +11,18 @@ use super::{
     experiment::{Experiment, Outcome},
     hotpar::{FlowControl, Machine, NIAGARA2},
     measure::{self, Pair, Way},
-    quantity::{Quantity, Source},
+    quantity::Quantity,
 };
 use consort_bench::{
     harness::Work,
     page::Page,
     units::{ratio, size, time},
 };
+
+figures! { pub FIGURES of "H3", "section 3, figure 3": "ratio":
+    MEDIAN("reduce strict over loose, 8 B to 64 kB, median", NIAGARA2 == 3.1)
+    MOST("reduce strict over loose, 8 B to 64 kB, most", NIAGARA2 == 4.0)
+}
 
 /// Sizes from 8 B to 64 kB.
 const SIZES_BYTES: [usize; 7] = [8, 32, 128, 512, 2 << 10, 8 << 10, 64 << 10];
@@ -28,17 +33,16 @@ const ANY: &str = "any algorithm";
 
 /// The figures of pairs of Strict and Loose: a ratio for each, the median and the largest, each
 /// with its value.
-fn figures(by: &str, pairs: &[Pair], source: Source, pes: u32) -> Vec<(Quantity, f64)> {
+fn figures(by: &str, is_published: bool, pairs: &[Pair], pes: u32) -> Vec<(Quantity, f64)> {
     let mut ratios: Vec<f64> = pairs.iter().map(Pair::ratio).collect();
     let (middle, most) = (median(&mut ratios), ratios[ratios.len() - 1]);
-    let of_size = |pair: &Pair| (format!("{} B", pair.bytes()), pair.ratio());
-    let all = [("median", middle), ("most", most)];
-    let all = all.map(|(which, value)| (format!("8 B to 64 kB, {which}"), value));
-    let quantity = |(of, value)| {
-        let what = format!("reduce strict over loose, {of}, {by}");
-        (source.quantity(NIAGARA2, what, "ratio").with_pes(pes), value)
+    let of_size = |pair: &Pair| {
+        let what = format!("reduce strict over loose, {} B", pair.bytes());
+        (Quantity::new(NIAGARA2, what, "ratio"), pair.ratio())
     };
-    pairs.iter().map(of_size).chain(all).map(quantity).collect()
+    let all = [(MEDIAN.on(NIAGARA2), middle), (MOST.on(NIAGARA2), most)];
+    let all = pairs.iter().map(of_size).chain(all);
+    all.map(|(figure, value)| (figure.by(by, is_published).with_pes(pes), value)).collect()
 }
 
 /// Runs the experiment on this machine, and judges the claim.
@@ -65,7 +69,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
             if pairs.is_empty() {
                 continue;
             }
-            let figures = figures(by, &pairs, experiment.source, pes);
+            let figures = figures(by, by != ANY, &pairs, pes);
             let [.., (_, middle), (_, most)] = &figures[..] else { continue };
             let (middle, most) = (ratio(*middle), ratio(*most));
             verdicts
@@ -84,7 +88,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 ///
 /// # Errors
 /// When the simulation fails.
-pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+pub fn simulated() -> Result<Vec<Quantity>> {
     let machine = Machine::new(NIAGARA2)?;
     let strict = machine.best_trees(Way::Read, SyncModes::STRICT, &SIZES_BYTES)?;
     let of = |flow: FlowControl| {
@@ -93,7 +97,7 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
         let pairs = strict.clone().into_iter().zip(loose);
         let pairs: Vec<Pair> = pairs.map(|(one, other)| Pair { one, other }).collect();
         let by = Way::Read.tree_name().to_owned() + flow.suffix();
-        let figures = figures(&by, &pairs, source, machine.pes).into_iter();
+        let figures = figures(&by, flow == FlowControl::Credits, &pairs, machine.pes).into_iter();
         Ok(figures.map(|(figure, value)| figure.simulated(value)).collect())
     };
     let all: Result<Vec<Vec<Quantity>>> =
@@ -123,7 +127,7 @@ mod night {
 
     #[test]
     fn loose_calls_are_as_much_faster_as_in_the_paper_or_near() {
-        let found = simulated(Source { claim: "H3", bounds: &[] }).unwrap();
+        let found = simulated().unwrap();
         let found: Vec<f64> = found.iter().filter_map(|quantity| quantity.simulated).collect();
         let flows: Vec<&[f64]> = found.chunks(SIZES_BYTES.len() + 2).collect();
         let [[.., credits, _], [.., median, most]] = flows[..] else { panic!("{found:?}") };

@@ -1,96 +1,27 @@
-//! One figure of a paper with the values to compare, as a line of JSON.
+//! A quantity with the values to compare, as a line of JSON and as cells of tables.
 
 use consort_bench::{page::Page, units::number};
 use consort_sim::machines::Machine;
 use serde::Serialize;
 
-/// What a paper says of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Said {
-    /// Its value.
-    Value,
-    /// That it is at most so much.
-    AtMost,
-    /// That it is at least so much.
-    AtLeast,
-}
+use super::figure::{Figure, Paper};
 
-impl Said {
-    /// What stands before the number.
-    pub const fn sign(self) -> &'static str {
-        match self {
-            Self::Value => "",
-            Self::AtMost => "< ",
-            Self::AtLeast => "> ",
-        }
-    }
-
-    /// Whether a value keeps to the paper's limit; none if the paper gives a value.
-    pub(super) fn is_kept(self, paper: f64, value: f64) -> Option<bool> {
-        match self {
-            Self::Value => None,
-            Self::AtMost => Some(value <= paper),
-            Self::AtLeast => Some(value >= paper),
-        }
-    }
-}
-
-/// A figure that a paper gives.
-#[derive(Clone, Copy, Debug)]
-pub struct Bound {
-    /// The paper's machine.
-    pub machine: &'static str,
-    /// The figure, without the number of PEs.
-    pub quantity: &'static str,
-    /// The paper's value.
-    pub value: f64,
-    /// What that is.
-    pub said: Said,
-}
-
-/// A figure whose value a paper gives.
-pub const fn bound(machine: &'static str, quantity: &'static str, value: f64) -> Bound {
-    Bound { machine, quantity, value, said: Said::Value }
-}
-
-/// A figure of which a paper says that it is at most so much.
-pub const fn at_most(machine: &'static str, quantity: &'static str, value: f64) -> Bound {
-    Bound { machine, quantity, value, said: Said::AtMost }
-}
-
-/// A figure of which a paper says that it is at least so much.
-pub const fn at_least(machine: &'static str, quantity: &'static str, value: f64) -> Bound {
-    Bound { machine, quantity, value, said: Said::AtLeast }
-}
-
-/// A claim, with the figures that its paper gives.
-#[derive(Clone, Copy, Debug)]
-pub struct Source {
-    /// The claim's name.
-    pub claim: &'static str,
-    /// The paper's figures.
-    pub bounds: &'static [Bound],
-}
-
-/// A figure with the values to compare. Unknown values are null.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// A quantity with the values to compare. Unknown values are null.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Quantity {
     /// The claim that it belongs to.
     pub claim: &'static str,
     /// The paper's machine, or `here` for this one.
     pub machine: &'static str,
-    /// The figure.
+    /// Its name.
     pub quantity: String,
-    /// The same without the number of PEs, as in [`Bound`] and in descriptions of machines.
+    /// The id of the figure of the paper that it is, if the paper has it on this machine.
     #[serde(skip)]
-    pub(super) figure: String,
+    pub figure: Option<&'static str>,
     /// Its unit.
     pub unit: &'static str,
-    /// The paper's value.
-    pub paper: Option<f64>,
-    /// What that is.
-    #[serde(skip)]
-    pub said: Said,
+    /// The paper's value or limit.
+    pub paper: Option<Paper>,
     /// The value of an analytic model of the paper's machine.
     pub model: Option<f64>,
     /// The value on the paper's machine, simulated.
@@ -111,50 +42,41 @@ fn thousandths(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
 
-impl Source {
-    /// What the paper says of a figure of its machine.
-    fn bound(&self, machine: &str, quantity: &str) -> Option<&'static Bound> {
-        let same = |bound: &&Bound| (bound.machine, bound.quantity) == (machine, quantity);
-        self.bounds.iter().find(same)
-    }
-
-    /// The paper's value of a figure of its machine.
-    pub fn paper(&self, machine: &str, quantity: &str) -> Option<f64> {
-        self.bound(machine, quantity).map(|bound| bound.value)
-    }
-
-    /// A quantity of a machine of the paper, with the paper's value.
-    pub fn quantity(
-        &self,
-        machine: &'static str,
-        quantity: impl Into<String>,
-        unit: &'static str,
-    ) -> Quantity {
-        let quantity = quantity.into();
-        let bound = self.bound(machine, &quantity);
-        Quantity {
-            claim: self.claim,
-            machine,
-            unit,
-            paper: bound.map(|bound| bound.value),
-            said: bound.map_or(Said::Value, |bound| bound.said),
-            figure: quantity.clone(),
-            quantity,
-            model: None,
-            simulated: None,
-            fitted: None,
-            native: None,
-            rel_error: None,
-            holds: None,
-        }
+impl Figure {
+    /// This quantity on a machine, with the paper's value or limit if it has one there.
+    pub fn on(&'static self, machine: &'static str) -> Quantity {
+        let paper = self.paper(machine);
+        let figure = paper.map(|_| self.id);
+        Quantity { paper, figure, ..Quantity::new(machine, self.quantity, self.unit) }
     }
 }
 
 impl Quantity {
-    /// The same quantity for this many PEs.
-    pub fn with_pes(mut self, pes: u32) -> Self {
-        self.quantity += &format!(", {pes} PEs");
+    /// A quantity that no paper has. The claim is added when its experiment ends.
+    pub fn new(machine: &'static str, quantity: impl Into<String>, unit: &'static str) -> Self {
+        Self { machine, quantity: quantity.into(), unit, ..Self::default() }
+    }
+
+    /// The same quantity, with more in its name.
+    pub(super) fn named(mut self, more: &str) -> Self {
+        self.quantity += more;
         self
+    }
+
+    /// The same quantity for this many PEs.
+    pub fn with_pes(self, pes: u32) -> Self {
+        self.named(&format!(", {pes} PEs"))
+    }
+
+    /// The same quantity by these algorithms. Only if they are the paper's, it has the paper's value.
+    pub(super) fn by(self, algorithms: &str, is_published: bool) -> Self {
+        let named = self.named(&format!(", {algorithms}"));
+        if is_published { named } else { named.unpublished() }
+    }
+
+    /// The same quantity without the paper's value, which is of another variant.
+    pub(super) fn unpublished(self) -> Self {
+        Self { paper: None, figure: None, ..self }
     }
 
     /// Adds the value on this machine.
@@ -165,14 +87,26 @@ impl Quantity {
     /// Adds the value on the paper's machine, simulated: as fitted if its description says that a
     /// parameter was fitted to this figure.
     pub fn simulated(self, simulated: f64) -> Self {
+        self.simulated_with(simulated, false)
+    }
+
+    /// The same, simulated with the parameters that are used only if fitted ones are asked for.
+    pub(super) fn simulated_as_fitted(self, simulated: f64) -> Self {
+        self.named(", fitted").simulated_with(simulated, true)
+    }
+
+    fn simulated_with(self, simulated: f64, all_fitted: bool) -> Self {
         let value = Some(thousandths(simulated));
-        let is_fitted = Machine::find(self.machine)
-            .is_ok_and(|it| it.provenance.fitted_to(self.claim, &self.figure).next().is_some());
+        let is_fitted = self.figure.is_some_and(|id| {
+            let fits = |it: Machine| it.provenance.is_fitted_to(id, all_fitted);
+            Machine::find(self.machine).is_ok_and(fits)
+        });
         let (as_simulated, as_fitted) = if is_fitted { (None, value) } else { (value, None) };
-        let error = |paper: f64| Some(thousandths(simulated / paper - 1.0));
-        let holds = self.paper.and_then(|paper| self.said.is_kept(paper, simulated));
-        let rel_error = self.paper.filter(|&paper| holds.is_none() && paper != 0.0);
-        let rel_error = rel_error.and_then(error);
+        let holds = self.paper.and_then(|paper| paper.is_kept(simulated));
+        let rel_error = match self.paper {
+            Some(Paper::Value(paper)) if paper != 0.0 => Some(thousandths(simulated / paper - 1.0)),
+            _ => None,
+        };
         Self { simulated: as_simulated, fitted: as_fitted, rel_error, holds, ..self }
     }
 
@@ -187,7 +121,7 @@ impl Quantity {
 
     /// The paper's value or limit as text.
     pub fn paper_text(&self) -> String {
-        self.said.sign().to_owned() + &text(self.paper)
+        self.paper.map_or("-".to_owned(), |paper| paper.to_string())
     }
 
     /// The simulated value as text, or else the fitted one, marked as such, or the model's.
@@ -248,48 +182,49 @@ pub fn add_tables(page: &mut Page, quantities: &[Quantity]) {
 mod tests {
     use super::*;
 
+    const A: &str = "a";
+    const SCC: &str = "scc";
+    const BARCELONA: &str = "barcelona-x8";
+
+    figures! { _FIGURES of "T2", "": "us":
+        VALUE("value", A == 1774.0)
+        MOST("most", A <= 2.0)
+        LEAST("least", A >= 2.0)
+        LINE_K7("1 line", SCC == 16.6)
+    }
+
     #[test]
-    fn the_keys_are_these() {
-        const BOUNDS: &[Bound] = &[bound("niagara2-x4", "reduce 8 kB strict radix 4", 1774.0)];
-        let source = Source { claim: "H6", bounds: BOUNDS };
-        let figure = source.quantity("niagara2-x4", "reduce 8 kB strict radix 4", "us");
-        let json = serde_json::to_string(&figure.native(12.3456)).unwrap();
+    fn keys_and_values_of_json_are_these() {
+        let json = serde_json::to_string(&VALUE.on(A).native(12.3456)).unwrap();
         let expected = concat!(
-            r#"{"claim":"H6","machine":"niagara2-x4","quantity":"reduce 8 kB strict radix 4","#,
-            r#""unit":"us","paper":1774.0,"model":null,"simulated":null,"fitted":null,"#,
-            r#""native":12.346,"rel_error":null,"holds":null}"#
+            r#"{"claim":"","machine":"a","quantity":"value","unit":"us","paper":1774.0,"#,
+            r#""model":null,"simulated":null,"fitted":null,"native":12.346,"rel_error":null,"#,
+            r#""holds":null}"#
         );
         assert_eq!(json, expected);
     }
 
     #[test]
-    fn what_a_parameter_is_fitted_to_is_not_simulated() {
-        let source = Source { claim: "T7", bounds: &[] };
-        let of = |what| source.quantity("scc", what, "x").simulated(3.0);
-        let fitted = of("puts of 1 line, 48 cores, slowest / least");
-        assert_eq!((fitted.simulated, fitted.fitted), (None, Some(3.0)));
-        let source = Source { claim: "H4", ..source };
-        let crossover = source.quantity(
-            "barcelona-x8",
-            "reduce, crossover loose, direct and knomial_get",
-            "doubles",
-        );
-        assert_eq!(crossover.with_pes(32).simulated(4.0).fitted, Some(4.0), "of any number of PEs");
-        let simulated = of("puts of 1 line, 24 cores, mean / one's");
-        assert_eq!((simulated.simulated, simulated.fitted), (Some(3.0), None));
+    fn figure_to_which_a_parameter_was_fitted_is_not_simulated() {
+        let values = |one: Quantity| (one.simulated, one.fitted);
+        let (is_simulated, is_fitted) = ((Some(3.0), None), (None, Some(3.0)));
+        // The overhead of a call is fitted to it, and is used only if that is asked for.
+        assert_eq!(values(LINE_K7.on(SCC).simulated(3.0)), is_simulated);
+        assert_eq!(values(LINE_K7.on(SCC).simulated_as_fitted(3.0)), is_fitted);
+        assert_eq!(values(LINE_K7.on(SCC).with_pes(32).simulated_as_fitted(3.0)), is_fitted);
+        assert_eq!(values(LINE_K7.on(BARCELONA).simulated_as_fitted(3.0)), is_simulated);
+        assert_eq!(values(LINE_K7.on(SCC).unpublished().simulated_as_fitted(3.0)), is_simulated);
     }
 
     #[test]
     fn a_limit_holds_or_not_and_has_no_error() {
-        const BOUNDS: &[Bound] =
-            &[at_most("a", "most", 2.0), at_least("a", "least", 2.0), bound("a", "value", 2.0)];
-        let source = Source { claim: "T8", bounds: BOUNDS };
         for (simulated, holds) in [(1.0, [true, false]), (2.0, [true; 2]), (3.0, [false, true])] {
-            let of = |what| source.quantity("a", what, "x").simulated(simulated);
-            assert_eq!([of("most").holds, of("least").holds], holds.map(Some));
-            assert_eq!([of("most").rel_error, of("least").rel_error], [None; 2]);
-            assert_eq!((of("value").holds, of("none").holds), (None, None));
-            assert_eq!(of("value").rel_error, Some(simulated / 2.0 - 1.0));
+            let [most, least] = [&MOST, &LEAST].map(|one| one.on(A).simulated(simulated));
+            assert_eq!([most.holds, least.holds], holds.map(Some));
+            assert_eq!([most.rel_error, least.rel_error], [None; 2]);
         }
+        let value = VALUE.on(A).simulated(3.0 * 1774.0);
+        assert_eq!((value.holds, value.rel_error), (None, Some(2.0)));
+        assert_eq!([&MOST, &VALUE].map(|one| one.on(A).paper_text()), ["< 2.00", "1774"]);
     }
 }

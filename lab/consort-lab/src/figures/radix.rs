@@ -6,45 +6,55 @@ use consort::SyncModes;
 
 use super::{
     experiment::{Experiment, Outcome},
+    figure::{Figure, Paper},
     hotpar::{BARCELONA, FlowControl, Machine, NIAGARA2},
     measure::{self, RADICES, Way},
-    quantity::{Quantity, Source},
+    quantity::Quantity,
 };
 use consort_bench::{harness::Work, page::Page};
+
+figures! { pub FIGURES of "H6", "section 4.1, table 2": "us":
+    LOOSE["reduce 8 kB loose radix ", "";
+        1 => (BARCELONA == 46.4, NIAGARA2 == 576.0),
+        2 => (BARCELONA == 52.9, NIAGARA2 == 621.0),
+        4 => (BARCELONA == 60.1, NIAGARA2 == 710.0),
+        8 => (BARCELONA == 73.8, NIAGARA2 == 1316.0),
+        16 => (BARCELONA == 110.0, NIAGARA2 == 2240.0),
+    ]
+    STRICT["reduce 8 kB strict radix ", "";
+        1 => (BARCELONA == 306.0, NIAGARA2 == 3103.0),
+        2 => (BARCELONA == 110.0, NIAGARA2 == 2115.0),
+        4 => (BARCELONA == 119.0, NIAGARA2 == 1774.0),
+        8 => (BARCELONA == 130.0, NIAGARA2 == 2471.0),
+        16 => (BARCELONA == 213.0, NIAGARA2 == 3998.0),
+    ]
+}
 
 /// 1024 doubles.
 const BYTES: usize = 8 << 10;
 /// The number of Barcelona's threads; radix 16 needs more than 16.
 const PES: u32 = 32;
 
-/// The columns of table 2: the machine, its name in the table, and the mode.
-const COLUMNS: [(&str, &str, SyncModes); 4] = [
-    (BARCELONA, "Barcelona", SyncModes::LOOSE),
-    (BARCELONA, "Barcelona", SyncModes::STRICT),
-    (NIAGARA2, "Niagara2", SyncModes::LOOSE),
-    (NIAGARA2, "Niagara2", SyncModes::STRICT),
+/// The figures of table 2 by radix.
+type Table = [Figure; RADICES.len()];
+
+/// The columns of table 2: the machine, its name in the table, the mode, and the figures.
+const COLUMNS: [(&str, &str, SyncModes, &Table); 4] = [
+    (BARCELONA, "Barcelona", SyncModes::LOOSE, &LOOSE),
+    (BARCELONA, "Barcelona", SyncModes::STRICT, &STRICT),
+    (NIAGARA2, "Niagara2", SyncModes::LOOSE, &LOOSE),
+    (NIAGARA2, "Niagara2", SyncModes::STRICT, &STRICT),
 ];
 
 /// Times in microseconds by radix, where they are known.
 type Times = Vec<Option<f64>>;
-
-/// A figure of table 2, or the same of other trees.
-fn figure(
-    source: Source,
-    machine: &'static str,
-    sync: SyncModes,
-    by: &str,
-    radix: u64,
-) -> Quantity {
-    source.quantity(machine, format!("reduce 8 kB {sync} radix {radix}, {by}"), "us")
-}
 
 /// Runs the experiment on this machine, and judges the claim.
 ///
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let (pes, source) = (experiment.pes.unwrap_or(PES), experiment.source);
+    let pes = experiment.pes.unwrap_or(PES);
     let kinds = Way::EVERY.map(|way| [SyncModes::LOOSE, SyncModes::STRICT].map(|sync| (way, sync)));
     let kinds = kinds.as_flattened();
     let trees = kinds.iter().flat_map(|&(way, sync)| {
@@ -58,15 +68,15 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     for (&(way, sync), native) in kinds.iter().zip(us.chunks(RADICES.len())) {
         rows.push((format!("here, {sync}, {}", way.tree_name()), native.to_vec()));
         winners.push(winner(native));
-        for (machine, _, _) in COLUMNS.iter().filter(|(_, _, of)| *of == sync) {
-            let figures =
-                RADICES.map(|radix| figure(source, machine, sync, way.tree_name(), radix));
-            quantities.extend(figures.into_iter().zip(native).map(|(one, &us)| one.native(us)));
+        for (machine, _, _, figures) in COLUMNS.iter().filter(|(_, _, of, _)| *of == sync) {
+            quantities.extend(figures.iter().zip(native).map(|(figure, &us)| {
+                figure.on(machine).by(way.tree_name(), way == Way::Read).native(us)
+            }));
         }
     }
-    rows.extend(COLUMNS.map(|(machine, name, sync)| {
-        let paper = |radix| figure(source, machine, sync, Way::Read.tree_name(), radix).paper;
-        (format!("{name}, {sync}"), RADICES.map(paper).to_vec())
+    rows.extend(COLUMNS.map(|(machine, name, sync, figures)| {
+        let times = figures.iter().map(|one| one.paper(machine).map(Paper::number));
+        (format!("{name}, {sync}"), times.collect())
     }));
     let mut page = Page::default();
     page.paragraph(experiment.placement(pes));
@@ -87,23 +97,18 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 ///
 /// # Errors
 /// When a simulation fails.
-pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+pub fn simulated() -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
-    for (name, _, sync) in COLUMNS {
-        let machine = Machine::new(name)?;
-        for way in Way::EVERY {
-            for radix in RADICES {
-                let ns = machine.reduce(sync, BYTES, &way.tree(radix))?.ns;
-                let by = way.tree_name();
-                all.push(figure(source, name, sync, by, radix).simulated(ns / 1e3));
-            }
-        }
-        if sync == SyncModes::LOOSE {
-            let machine = machine.with(FlowControl::None);
-            let by = Way::Read.tree_name().to_owned() + FlowControl::None.suffix();
-            for radix in RADICES {
-                let ns = machine.reduce(sync, BYTES, &Way::Read.tree(radix))?.ns;
-                all.push(figure(source, name, sync, &by, radix).simulated(ns / 1e3));
+    for (name, _, sync, figures) in COLUMNS {
+        let credits = Way::EVERY.map(|way| (way, FlowControl::Credits));
+        let none = (sync == SyncModes::LOOSE).then_some((Way::Read, FlowControl::None));
+        for (way, flow) in credits.into_iter().chain(none) {
+            let machine = Machine::new(name)?.with(flow);
+            let by = way.tree_name().to_owned() + flow.suffix();
+            let is_published = (way, flow) == (Way::Read, FlowControl::Credits);
+            for figure in figures {
+                let us = machine.reduce(sync, BYTES, &way.tree(figure.at.into()))?.ns / 1e3;
+                all.push(figure.on(name).by(&by, is_published).simulated(us));
             }
         }
     }
@@ -148,10 +153,10 @@ fn cell(times: &[Option<f64>], index: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Columns of the paper's table.
-    const BARCELONA_LOOSE: [f64; 5] = [46.4, 52.9, 60.1, 73.8, 110.0];
-    const BARCELONA_STRICT: [f64; 5] = [306.0, 110.0, 119.0, 130.0, 213.0];
-    const NIAGARA2_STRICT: [f64; 5] = [3103.0, 2115.0, 1774.0, 2471.0, 3998.0];
+    /// A column of the paper's table.
+    fn column(table: &Table, machine: &str) -> [f64; 5] {
+        table.each_ref().map(|figure| figure.paper(machine).unwrap().number())
+    }
 
     fn us(machine: &Machine, sync: SyncModes) -> [f64; 5] {
         RADICES.map(|radix| machine.reduce(sync, BYTES, &Way::Read.tree(radix)).unwrap().ns / 1e3)
@@ -168,13 +173,24 @@ mod tests {
         (0..5).map(error).fold(0.0, f64::max)
     }
 
+    /// The chain when Loose, radix 2 on Barcelona and 4 on Niagara 2 when Strict.
+    #[test]
+    fn winners_of_the_paper_are_found() {
+        let winners = COLUMNS.map(|(machine, _, _, table)| fastest(&column(table, machine)));
+        assert_eq!(winners, [1, 2, 1, 4]);
+        for table in [&LOOSE, &STRICT] {
+            assert_eq!(table.each_ref().map(|figure| u64::from(figure.at)), RADICES);
+        }
+    }
+
     #[test]
     fn barcelonas_columns_of_table_2_are_met() {
         let machine = Machine::new(BARCELONA).unwrap();
         let [loose, strict] = [SyncModes::LOOSE, SyncModes::STRICT].map(|sync| us(&machine, sync));
         assert_eq!([&loose, &strict].map(fastest), [1, 2], "{loose:?} {strict:?}");
-        assert!(relative_error(&strict, &BARCELONA_STRICT, 1) < 0.25, "{strict:?}");
-        for (found, paper) in [(loose, BARCELONA_LOOSE), (strict, BARCELONA_STRICT)] {
+        let [of_loose, of_strict] = [&LOOSE, &STRICT].map(|table| column(table, BARCELONA));
+        assert!(relative_error(&strict, &of_strict, 1) < 0.25, "{strict:?}");
+        for (found, paper) in [(loose, of_loose), (strict, of_strict)] {
             for (found, paper) in found.into_iter().zip(paper) {
                 assert!((paper / 1.5..paper * 1.5).contains(&found), "{found} for {paper}");
             }
@@ -187,7 +203,7 @@ mod tests {
         let found = us(&machine, SyncModes::STRICT);
         assert_eq!(fastest(&found), 4, "{found:?}");
         // The chain's deviation is known.
-        let (mut trees, paper) = (found, NIAGARA2_STRICT);
+        let (mut trees, paper) = (found, column(&STRICT, NIAGARA2));
         trees[0] = paper[0] / paper[2] * found[2];
         assert!(relative_error(&trees, &paper, 2) < 0.4, "{found:?}");
     }

@@ -12,8 +12,10 @@ use consort::{Candidate, Collective};
 use consort_sim::machines::Machine;
 
 use super::{
+    applications::{CHOLESKY_MESSAGES, FT_BLOCKING, FT_MESSAGES, SUMMA_BLOCKING, SUMMA_MESSAGES},
+    figure::Figure,
     networks::{self, BLUE_GENE, CRAY, RANGER},
-    quantity::{Quantity, Source},
+    quantity::Quantity,
 };
 use crate::simulation::{
     applications::{Cholesky, Ft, Summa, Tuned, Way, query},
@@ -58,30 +60,25 @@ fn broadcast(machine: &Machine, side: u32, bytes: usize) -> Result<Candidate> {
 /// these.
 fn push(
     all: &mut Vec<Quantity>,
-    of: (Source, &'static str, u32),
+    (machine, pes): (&'static str, u32),
     (name, unit): (&str, &'static str),
     value: f64,
-    over: &[(&str, f64)],
+    over: &[(&'static Figure, f64)],
 ) {
-    let (source, machine, pes) = of;
-    let figure = |what: String, unit| source.quantity(machine, what, unit).with_pes(pes);
-    all.push(figure(name.to_owned(), unit).simulated(value));
-    let application = name.split(',').next().unwrap_or(name);
-    for (what, ratio) in over {
-        all.push(figure(format!("{application}, {what}"), "ratio").simulated(*ratio));
-    }
+    all.push(Quantity::new(machine, name, unit).with_pes(pes).simulated(value));
+    all.extend(over.iter().map(|&(of, ratio)| of.on(machine).with_pes(pes).simulated(ratio)));
 }
 
 /// G10 on the paper's machines, simulated.
 ///
 /// # Errors
 /// When a simulation fails.
-pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+pub fn simulated() -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
     for name in [CRAY, BLUE_GENE, RANGER] {
         let machine = Machine::find(name)?;
         for side in SIDES {
-            let of = (source, name, side * side);
+            let of = (name, side * side);
             summa(&mut all, of, &machine, side)?;
             cholesky(&mut all, of, &machine, side)?;
             ft(&mut all, of, &machine, side)?;
@@ -93,7 +90,7 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
 /// Figures 10 and 11.
 fn summa(
     all: &mut Vec<Quantity>,
-    of: (Source, &'static str, u32),
+    of: (&'static str, u32),
     machine: &Machine,
     side: u32,
 ) -> Result<()> {
@@ -102,8 +99,8 @@ fn summa(
     let rate = |way, by: &Tuned| problem.node_gflops(machine, way, by);
     let overlap = rate(Way::Overlap, &best)?;
     let over = [
-        ("blocking over overlap", overlap / rate(Way::Blocking, &best)?),
-        ("binomial messages over overlap", overlap / rate(Way::Messages, &binomial())?),
+        (&SUMMA_BLOCKING, overlap / rate(Way::Blocking, &best)?),
+        (&SUMMA_MESSAGES, overlap / rate(Way::Messages, &binomial())?),
     ];
     push(all, of, ("summa, overlap", "Gflop/s a node"), overlap, &over);
     Ok(())
@@ -112,7 +109,7 @@ fn summa(
 /// Figures 13 and 14.
 fn cholesky(
     all: &mut Vec<Quantity>,
-    of: (Source, &'static str, u32),
+    of: (&'static str, u32),
     machine: &Machine,
     side: u32,
 ) -> Result<()> {
@@ -126,7 +123,7 @@ fn cholesky(
     }
     let rate = problem.node_gflops(machine, &tuned)?;
     let over = rate / problem.node_gflops(machine, &binomial())?;
-    let over = [("binomial messages over blocking", over)];
+    let over = [(&CHOLESKY_MESSAGES, over)];
     push(all, of, ("cholesky, blocking", "Gflop/s a node"), rate, &over);
     Ok(())
 }
@@ -134,7 +131,7 @@ fn cholesky(
 /// Figures 16 and 17.
 fn ft(
     all: &mut Vec<Quantity>,
-    of: (Source, &'static str, u32),
+    of: (&'static str, u32),
     machine: &Machine,
     side: u32,
 ) -> Result<()> {
@@ -144,8 +141,8 @@ fn ft(
     // An exchange goes to all at once, or to one after the other.
     let blocking_ns = ns(Way::Blocking, "flat")?.min(ns(Way::Blocking, "pairwise")?);
     let over = [
-        ("blocking over overlap", blocking_ns / overlap_ns),
-        ("pairwise messages over overlap", ns(Way::Messages, "pairwise")? / overlap_ns),
+        (&FT_BLOCKING, blocking_ns / overlap_ns),
+        (&FT_MESSAGES, ns(Way::Messages, "pairwise")? / overlap_ns),
     ];
     push(all, of, ("ft, overlap", "ms a transform"), overlap_ns / 1e6, &over);
     Ok(())

@@ -11,9 +11,10 @@ use consort::{Candidate, Collective, Query, SyncMode, SyncModes};
 
 use super::{
     experiment::{Experiment, Outcome},
+    figure::Figure,
     measure::{self, AS_GOOD, Way, radices},
     networks::{CRAY, Machine, RANGER},
-    quantity::{Quantity, Source},
+    quantity::Quantity,
 };
 use consort_bench::{
     asked::sums,
@@ -22,8 +23,18 @@ use consort_bench::{
     units::{ratio, size, time},
 };
 
-const SIZES_BYTES: [usize; 6] = [8, 64, 512, 4 << 10, 32 << 10, 256 << 10];
-const ADDRESS_BYTES: [usize; 3] = [8, 8 << 10, 128 << 10];
+figures! { pub FIGURES of "G5", "section 5.2, figures 4 and 5": "ratio":
+    // "The Put mechanism consistently outperforms the Rendez-Vous mechanism".
+    RENDEZVOUS["broadcast of ", " B, rendezvous over put";
+        8 | 64 | 512 | 4096 | 32768 | 262144 => (CRAY >= 1.0, RANGER >= 1.0)]
+}
+
+figures! { pub ADDRESS_FIGURES of "G4", "section 5.1, figures 2 and 3": "ratio":
+    // "can consistently realize better performance".
+    ADDRESSES["broadcast of ", " B, Local over Single";
+        8 | 8192 | 131072 => (CRAY >= 1.0, RANGER >= 1.0)]
+}
+
 /// The number of cores of both figures.
 const PES: u32 = 1024;
 
@@ -74,20 +85,20 @@ fn query(pes: u32, bytes: usize) -> Query {
 
 /// The best of each way for a size: its name and its time in nanoseconds.
 struct Row {
-    bytes: usize,
+    figure: &'static Figure,
     bests: [(String, f64); Transfer::EVERY.len()],
 }
 
 impl Row {
     /// The best trees of a simulated machine.
-    fn simulated(machine: &Machine, bytes: usize) -> Result<Self> {
-        let query = query(machine.pes, bytes);
+    fn simulated(machine: &Machine, figure: &'static Figure) -> Result<Self> {
+        let query = query(machine.pes, figure.at as usize);
         let best = |transfer: Transfer| -> Result<_> {
             let (by, ns) = machine.best(&query, transfer.candidates(machine.pes))?;
             Ok((by.map_or_else(String::new, |by| by.to_string()), ns))
         };
         let [put, rendezvous, messages] = Transfer::EVERY.map(best);
-        Ok(Self { bytes, bests: [put?, rendezvous?, messages?] })
+        Ok(Self { figure, bests: [put?, rendezvous?, messages?] })
     }
 
     /// The time of a way as a multiple of the put's.
@@ -96,24 +107,18 @@ impl Row {
     }
 
     /// The figures of a row, with their values.
-    fn figures(
-        &self,
-        source: Source,
-        machine: &'static str,
-        pes: u32,
-    ) -> impl Iterator<Item = (Quantity, f64)> {
-        let bytes = self.bytes;
-        let of = move |what, unit| {
-            let what = format!("broadcast of {bytes} B, {what}");
-            source.quantity(machine, what, unit).with_pes(pes)
+    fn figures(&self, machine: &'static str, pes: u32) -> impl Iterator<Item = (Quantity, f64)> {
+        let bytes = self.figure.at;
+        let of = move |what: &str, unit| {
+            Quantity::new(machine, format!("broadcast of {bytes} B, {what}"), unit)
         };
         let times = Transfer::EVERY.into_iter().zip(&self.bests);
-        let times =
-            times.map(move |(transfer, (_, ns))| (of(transfer.name().to_owned(), "us"), ns / 1e3));
-        let ratios = Transfer::EVERY.into_iter().skip(1).map(move |transfer| {
-            (of(format!("{} over put", transfer.name()), "ratio"), self.over_put(transfer))
-        });
-        times.chain(ratios)
+        let times = times.map(move |(transfer, (_, ns))| (of(transfer.name(), "us"), ns / 1e3));
+        let over_put = [
+            (self.figure.on(machine), self.over_put(Transfer::Rendezvous)),
+            (of("messages over put", "ratio"), self.over_put(Transfer::Messages)),
+        ];
+        times.chain(over_put).map(move |(figure, value)| (figure.with_pes(pes), value))
     }
 }
 
@@ -122,11 +127,11 @@ impl Row {
 /// # Errors
 /// When a job fails.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let (pes, source) = (experiment.team_size(), experiment.source);
-    let groups: Vec<Vec<Work>> = SIZES_BYTES
+    let pes = experiment.team_size();
+    let groups: Vec<Vec<Work>> = RENDEZVOUS
         .iter()
-        .flat_map(|&bytes| {
-            let query = query(pes, bytes);
+        .flat_map(|figure| {
+            let query = query(pes, figure.at as usize);
             Transfer::EVERY.map(|transfer| {
                 let candidates = transfer.candidates(pes);
                 candidates.iter().map(|candidate| Work::of(&query, candidate)).collect()
@@ -135,10 +140,10 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         .collect();
     let bests = experiment.best(pes, &groups, experiment.budget)?;
     let mut rows = Vec::new();
-    for (&bytes, bests) in SIZES_BYTES.iter().zip(bests.chunks(Transfer::EVERY.len())) {
+    for (figure, bests) in RENDEZVOUS.iter().zip(bests.chunks(Transfer::EVERY.len())) {
         if let [Some(put), Some(rendezvous), Some(messages)] = bests {
             let bests = [put, rendezvous, messages].map(|best| (best.name(), best.ns));
-            rows.push(Row { bytes, bests });
+            rows.push(Row { figure, bests });
         }
     }
     let mut page = Page::default();
@@ -161,22 +166,22 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
             ahead.len(),
             rows.len(),
             ratios.join(", "),
-            size(rows[0].bytes as u64),
-            size(rows[rows.len() - 1].bytes as u64),
+            size(rows[0].figure.at.into()),
+            size(rows[rows.len() - 1].figure.at.into()),
         )
     };
-    let figures = rows.iter().flat_map(|row| row.figures(source, CRAY, pes));
+    let figures = rows.iter().flat_map(|row| row.figures(CRAY, pes));
     let quantities = figures.map(|(figure, value)| figure.native(value)).collect();
     Ok(Outcome { verdict, page, quantities })
 }
 
-/// The rows of these sizes on the paper's machines, simulated, each with its machine.
-fn simulated_rows(sizes_bytes: &[usize]) -> Result<Vec<(&'static str, Row)>> {
+/// The rows of these figures on the paper's machines, simulated, each with its machine.
+fn simulated_rows(figures: &'static [Figure]) -> Result<Vec<(&'static str, Row)>> {
     let mut rows = Vec::new();
     for name in [CRAY, RANGER] {
         let machine = Machine::new(name, PES)?;
-        for &bytes in sizes_bytes {
-            rows.push((name, Row::simulated(&machine, bytes)?));
+        for figure in figures {
+            rows.push((name, Row::simulated(&machine, figure)?));
         }
     }
     Ok(rows)
@@ -186,10 +191,10 @@ fn simulated_rows(sizes_bytes: &[usize]) -> Result<Vec<(&'static str, Row)>> {
 ///
 /// # Errors
 /// When a simulation fails.
-pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
+pub fn simulated() -> Result<Vec<Quantity>> {
     let mut all = Vec::new();
-    for (name, row) in simulated_rows(&SIZES_BYTES)? {
-        let figures = row.figures(source, name, PES);
+    for (name, row) in simulated_rows(&RENDEZVOUS)? {
+        let figures = row.figures(name, PES);
         all.extend(figures.map(|(figure, value)| figure.simulated(value)));
     }
     Ok(all)
@@ -201,12 +206,10 @@ pub fn simulated(source: Source) -> Result<Vec<Quantity>> {
 ///
 /// # Errors
 /// When a simulation fails.
-pub fn addresses(source: Source) -> Result<Vec<Quantity>> {
-    let rows = simulated_rows(&ADDRESS_BYTES)?.into_iter();
+pub fn addresses() -> Result<Vec<Quantity>> {
+    let rows = simulated_rows(&ADDRESSES)?.into_iter();
     let ratio = |(name, row): (&'static str, Row)| {
-        let what = format!("broadcast of {} B, Local over Single", row.bytes);
-        let figure = source.quantity(name, what, "ratio").with_pes(PES);
-        figure.simulated(row.over_put(Transfer::Rendezvous))
+        row.figure.on(name).with_pes(PES).simulated(row.over_put(Transfer::Rendezvous))
     };
     Ok(rows.map(ratio).collect())
 }
@@ -219,12 +222,12 @@ fn table(page: &mut Page, rows: &[Row]) {
         let times = row.bests.iter().map(|(_, ns)| time(*ns));
         let ratios = [Transfer::Rendezvous, Transfer::Messages];
         let ratios = ratios.map(|transfer| ratio(row.over_put(transfer)));
-        std::iter::once(size(row.bytes as u64)).chain(times).chain(ratios).collect()
+        std::iter::once(size(row.figure.at.into())).chain(times).chain(ratios).collect()
     };
     page.table(header, rows.iter().map(row).collect(), 0..=5);
     for row in rows {
         let names: Vec<&str> = row.bests.iter().map(|(name, _)| &**name).collect();
-        page.lines(format!("  {}: {}\n", size(row.bytes as u64), names.join(", ")));
+        page.lines(format!("  {}: {}\n", size(row.figure.at.into()), names.join(", ")));
     }
     page.lines("\n");
 }
@@ -252,11 +255,11 @@ mod tests {
     /// Figures 4 and 5.
     #[test]
     fn a_put_is_ahead_of_a_rendezvous_on_the_papers_machines() {
-        let sizes = [8, 4 << 10, 256 << 10];
-        let all = [CRAY, RANGER].map(|name| sizes.map(|bytes| (name, bytes))).concat();
-        for (name, bytes) in seeds::some_of(all) {
+        let figures = [0, 3, 5].map(|index| &RENDEZVOUS[index]);
+        let all = [CRAY, RANGER].map(|name| figures.map(|figure| (name, figure))).concat();
+        for (name, figure) in seeds::some_of(all) {
             let machine = Machine::new(name, PES).unwrap();
-            let row = Row::simulated(&machine, bytes).unwrap();
+            let row = Row::simulated(&machine, figure).unwrap();
             assert!(row.over_put(Transfer::Rendezvous) > 1.0, "{name} {:?}", row.bests);
         }
     }

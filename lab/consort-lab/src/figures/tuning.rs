@@ -14,7 +14,9 @@ use consort_tuner::{Catalog, Race, distinct};
 
 use super::{
     experiment::{Experiment, Outcome},
+    figure::Figure,
     networks::{CRAY, RANGER},
+    quantity::Quantity,
 };
 use consort_bench::{
     asked::sums,
@@ -24,12 +26,26 @@ use consort_bench::{
     workloads::look_up,
 };
 
-/// The sizes of the table; the first is 4 B there.
-const SIZES_BYTES: [usize; 4] = [8, 128, 2048, 32768];
+figures! { pub FIGURES of "G9", "section 5.4, table 2": "ms":
+    // The first size is 4 B there, and the last one is printed as 32 769.
+    TUNING["tuning a broadcast of ", " B";
+        8 => (RANGER == 12.165, CRAY == 36.255),
+        128 => (RANGER == 13.965, CRAY == 37.965),
+        2048 => (RANGER == 17.625, CRAY == 47.925),
+        32768 => (RANGER == 87.345, CRAY == 108.84),
+    ]
+    "ratio":
+    GROWTH("tuning a broadcast of 32768 B over one of 8 B", RANGER == 7.18, CRAY == 3.002)
+    // "negligible", which is taken as at most a tenth.
+    LOOK_UP("look-up over a broadcast of 8 B", RANGER <= 0.1)
+    "B":
+    // "about 48 bytes".
+    ENTRY("an entry of the table", RANGER == 48.0)
+}
 
 /// One size.
 struct Tuned {
-    bytes: usize,
+    figure: &'static Figure,
     candidates: usize,
     took_ns: f64,
     /// The time of a call by the candidate that was best then, over that of the best.
@@ -43,13 +59,13 @@ struct Tuned {
 /// # Errors
 /// When a job fails, or there is no configuration directory.
 pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let (pes, source) = (experiment.team_size(), experiment.source);
+    let pes = experiment.team_size();
     let budget = experiment.budget / 5;
     let mut bench = Native::new(experiment.fabric, None);
     let mut all = Vec::new();
-    for bytes in SIZES_BYTES {
-        let query = sums(Collective::Broadcast, SyncModes::MINE, pes, bytes, false);
-        all.extend(tuned(&mut bench, &query, bytes, budget)?);
+    for figure in &TUNING {
+        let query = sums(Collective::Broadcast, SyncModes::MINE, pes, figure.at as usize, false);
+        all.extend(tuned(&mut bench, &query, figure, budget)?);
     }
     let (Some(first), Some(last)) = (all.first(), all.last()) else {
         return Ok(Outcome::unmeasured("the machine changed in every block"));
@@ -60,30 +76,25 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let entry_bytes = found.bytes as f64 / found.entries.max(1) as f64;
 
     let mut quantities = Vec::new();
-    for Tuned { bytes, took_ns, loss, .. } in &all {
+    for Tuned { figure, took_ns, loss, .. } in &all {
         for machine in [RANGER, CRAY] {
-            let what = format!("tuning a broadcast of {bytes} B");
-            quantities.push(source.quantity(machine, what, "ms").native(took_ns / 1e6));
+            quantities.push(figure.on(machine).native(took_ns / 1e6));
         }
-        let what = format!("broadcast of {bytes} B, what tuning chose over the best");
-        quantities.push(source.quantity(RANGER, what, "ratio").with_pes(pes).native(*loss));
+        let what = format!("broadcast of {} B, what tuning chose over the best", figure.at);
+        quantities.push(Quantity::new(RANGER, what, "ratio").with_pes(pes).native(*loss));
     }
     for machine in [RANGER, CRAY] {
-        let what = "tuning a broadcast of 32768 B over one of 8 B";
-        let over = last.took_ns / first.took_ns;
-        quantities.push(source.quantity(machine, what, "ratio").native(over));
+        quantities.push(GROWTH.on(machine).native(last.took_ns / first.took_ns));
     }
     let share = look_up_ns / first.best_ns;
-    let what = "look-up over a broadcast of 8 B";
-    quantities.push(source.quantity(RANGER, what, "ratio").native(share));
-    let figure = source.quantity(RANGER, "an entry of the table", "B");
-    quantities.push(figure.native(entry_bytes));
+    quantities.push(LOOK_UP.on(RANGER).native(share));
+    quantities.push(ENTRY.on(RANGER).native(entry_bytes));
 
     let mut page = Page::default();
     page.paragraph(experiment.placement(pes));
     let row = |one: &Tuned| {
-        let Tuned { bytes, candidates, took_ns, loss, best_ns } = one;
-        let (bytes, candidates) = (size(*bytes as u64), candidates.to_string());
+        let Tuned { figure, candidates, took_ns, loss, best_ns } = one;
+        let (bytes, candidates) = (size(figure.at.into()), candidates.to_string());
         vec![bytes, candidates, time(*took_ns), time(*best_ns), ratio(*loss)]
     };
     let header = vec!["broadcast", "candidates", "tuning", "best call", "chosen over best"];
@@ -111,7 +122,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
 fn tuned(
     bench: &mut Native,
     query: &Query,
-    bytes: usize,
+    figure: &'static Figure,
     budget: Duration,
 ) -> Result<Option<Tuned>> {
     let field: Vec<_> = distinct(bench, query, bench.candidates(query)).collect();
@@ -128,5 +139,5 @@ fn tuned(
     let of_chosen = ranking.iter().find(|(candidate, _)| candidate == chosen);
     let Some((_, of_chosen)) = of_chosen else { return Ok(None) };
     let loss = of_chosen.median_ns / best.median_ns;
-    Ok(Some(Tuned { bytes, candidates, took_ns, loss, best_ns: best.median_ns }))
+    Ok(Some(Tuned { figure, candidates, took_ns, loss, best_ns: best.median_ns }))
 }

@@ -10,6 +10,9 @@ use toml::{Spanned, de::DeTable, de::DeValue};
 
 use super::reading::{Flaw, ensure};
 
+/// The parameters that are used only where fitted ones are asked for.
+const USED_IF_ASKED: [&str; 2] = ["overhead_ns", "interrupt.signal_ns"];
+
 /// Where the numbers of a description are from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -18,8 +21,8 @@ pub struct Provenance {
     /// similar.
     #[serde(default)]
     pub assumed: Vec<String>,
-    /// The parameters that were chosen so that figures come out, with these figures, as in `T2: 1
-    /// line, k=7`.
+    /// The parameters that were chosen so that figures come out, with the ids of these figures, as
+    /// in `T2.LINE_K7`.
     #[serde(default)]
     pub fitted: BTreeMap<String, Vec<String>>,
     /// How many parameters the description has.
@@ -63,9 +66,9 @@ impl Provenance {
                 format!("expected a parameter of this description, found {name}"),
             )?;
             ensure(
-                !figures.is_empty() && figures.iter().all(|figure| figure.contains(": ")),
+                !figures.is_empty() && figures.iter().all(|figure| figure.contains('.')),
                 "provenance.fitted",
-                format!("expected the figures that {name} is fitted to, as in \"T2: 1 line, k=7\""),
+                format!("expected the figures that {name} is fitted to, as in \"T2.LINE_K7\""),
             )?;
         }
         for parameter in &all {
@@ -81,11 +84,13 @@ impl Provenance {
         Ok(self)
     }
 
-    /// The parameters that were fitted to a figure of a claim.
-    pub fn fitted_to(&self, claim: &str, figure: &str) -> impl Iterator<Item = &str> {
-        let figure = format!("{claim}: {figure}");
-        let of_figure = move |(_, figures): &(&String, &Vec<String>)| figures.contains(&figure);
-        self.fitted.iter().filter(of_figure).map(|(name, _)| name.as_str())
+    /// Whether a parameter was fitted to the figure with this id. Unless `all_fitted`, only the
+    /// parameters that every simulation uses count.
+    pub fn is_fitted_to(&self, id: &str, all_fitted: bool) -> bool {
+        self.fitted.iter().any(|(name, figures)| {
+            let is_used = all_fitted || !USED_IF_ASKED.contains(&name.as_str());
+            is_used && figures.iter().any(|figure| figure == id)
+        })
     }
 
     /// The numbers of parameters in a sentence, with the names of those that are fitted, and the
@@ -94,7 +99,7 @@ impl Provenance {
         let Counts { published, assumed, fitted } = self.counts;
         let all = published + assumed + fitted;
         let name = |(name, figures): (&String, &Vec<String>)| {
-            let claims = figures.iter().map(|figure| figure.split(':').next().unwrap_or(""));
+            let claims = figures.iter().map(|figure| figure.split('.').next().unwrap_or(""));
             let claims: Vec<&str> = claims.collect::<BTreeSet<_>>().into_iter().collect();
             format!("{name} to {}", claims.join(" and "))
         };
@@ -202,9 +207,10 @@ mod tests {
         let scc = Machine::find("scc").unwrap().provenance;
         assert_eq!((scc.counts.assumed, scc.counts.fitted), (1, 6), "{scc:?}");
         assert!(scc.counts.published > 15, "{scc:?}");
-        let figure = "puts of 1 line, 48 cores, slowest / least";
-        assert!(scc.fitted_to("T7", figure).eq(["queued_writes"]));
-        assert_eq!(scc.fitted_to("T6", figure).count(), 0);
+        let is_fitted = |id| [false, true].map(|all| scc.is_fitted_to(id, all));
+        assert_eq!(is_fitted("T7.PUTS_SPREAD"), [true; 2]);
+        assert_eq!(is_fitted("T2.LINE_K7"), [false, true], "by the overhead of a call");
+        assert_eq!(is_fitted("T7.PUTS"), [false; 2]);
         assert!(scc.in_words().contains("1 assumed and 6 fitted"), "{}", scc.in_words());
     }
 
@@ -214,7 +220,7 @@ mod tests {
         for (old, new, says) in [
             ("[\"queued_reads\"]", "[\"queued\"]", "found queued"),
             ("\"overhead_ns\" =", "\"overhead\" =", "found overhead"),
-            ("T7: gets of 128 lines", "gets of 128 lines", "the figures that serve_ns"),
+            ("T7.GETS_SPREAD", "GETS_SPREAD", "the figures that serve_ns"),
         ] {
             assert_eq!(text.matches(old).count(), 1, "{old}");
             let error = Machine::parse("edited.toml", &text.replace(old, new)).unwrap_err();

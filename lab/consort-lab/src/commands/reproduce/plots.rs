@@ -2,9 +2,10 @@
 //! the numbers of the papers' machines are from.
 
 use crate::{
-    claims::Claim,
+    claims::{self, Claim},
     figures::{
         experiment::Outcome,
+        figure::Paper,
         quantity::{Quantity, simulated_machines, text},
     },
 };
@@ -111,7 +112,7 @@ fn lines(document: &mut Document, claim: &str, curves: &Curves) {
 /// The values of a figure, as bars are.
 fn values(quantity: &Quantity) -> [Option<f64>; 5] {
     let Quantity { paper, model, simulated, fitted, native, .. } = quantity;
-    [*paper, *model, *simulated, *fitted, *native]
+    [paper.map(Paper::number), *model, *simulated, *fitted, *native]
 }
 
 /// A bar for each value of each figure; those that the paper gives first, if there are too many.
@@ -167,7 +168,7 @@ fn in_words(unit: &str) -> String {
 /// A table of all figures.
 fn figures(document: &mut Document, quantities: &[Quantity]) {
     let header = ["machine", "figure", "unit", "paper", "simulated", "this machine", "error"];
-    let mut table = Table::new(header).numbers(3..7);
+    let mut table = Table::new(header.into_iter().chain(["in the paper"])).numbers(3..7);
     for quantity in quantities {
         let error = Cell::text(&quantity.error_text());
         let error = match quantity.holds {
@@ -183,7 +184,9 @@ fn figures(document: &mut Document, quantities: &[Quantity]) {
             quantity.simulated_text(),
             text(quantity.native),
         ];
-        table.row(cells.iter().map(|text| Cell::text(text)).chain([error]));
+        let place = quantity.figure.and_then(claims::figure).map_or("", |figure| figure.place);
+        let cells = cells.iter().map(|text| Cell::text(text));
+        table.row(cells.chain([error, Cell::text(place)]));
     }
     let mut inner = Document::default();
     let is_long = quantities.len() > MOST_GROUPS;
@@ -212,7 +215,11 @@ fn machines(document: &mut Document, evaluated: &Evaluated) {
         ]);
         let mut fitted = Table::new(["fitted parameter", "to these figures"]);
         for (parameter, figures) in &machine.provenance.fitted {
-            fitted.row([Cell::text(parameter), Cell::text(&figures.join("; "))]);
+            let name = |id: &String| {
+                claims::figure(id).map_or(id.clone(), |one| format!("{id}: {}", one.quantity))
+            };
+            let names: Vec<String> = figures.iter().map(name).collect();
+            fitted.row([Cell::text(parameter), Cell::text(&names.join("; "))]);
         }
         document.table(fitted);
         let mut assumed = Document::default();

@@ -14,7 +14,8 @@ pub use simulated::{
 
 use super::{
     experiment::{Experiment, Outcome},
-    quantity::{Quantity, Source},
+    figure::Figure,
+    quantity::Quantity,
 };
 use crate::simulation::counting::Grid;
 use consort_bench::{
@@ -27,34 +28,53 @@ use consort_bench::{
 /// The paper's machine.
 pub const MACHINE: &str = "xeon-x5680-infiniband";
 
+figures! { pub PING_PONG_FIGURES of "P3", "section 3.1, figure 3": "ratio":
+    // "the latency is approximately halved for small messages".
+    PING_PONG["ping-pong, put, fence, flag over counted put, ", " B";
+        8 | 56 | 64 => (MACHINE == 2.0), 256 | 1024 | 4096 => ()]
+}
+
+figures! { pub ALL_TO_ALL_FIGURES of "P4", "section 3.2, figure 4": "ratio":
+    // "The barrier implementation achieves the lowest bandwidth"; "the CT version of the
+    // benchmark provides the best performance".
+    FLAG["all-to-all, put, fence, flag over counted put, ", " B";
+        8 | 64 | 512 | 4096 | 32768 => (MACHINE >= 1.0)]
+    BARRIER["all-to-all, put, barrier over counted put, ", " B";
+        8 | 64 | 512 | 4096 | 32768 => ()]
+    BARRIER_OVER_FLAG["all-to-all, put, barrier over put, fence, flag, ", " B";
+        8 | 64 | 512 | 4096 | 32768 => (MACHINE >= 1.0)]
+}
+
+figures! { pub STENCIL_FIGURES of "P5", "sections 3.3 and 3.4, figures 5 and 6": "ratio":
+    // The cost of synchronization by flags is high, "resulting in poor scaling. Counting puts
+    // eliminate the overhead".
+    STENCIL("12800 x 1280, put, fence, flag over counted put", MACHINE >= 1.0)
+    WEAK["stencil, put, fence, flag over counted put, ", " B"; 64 | 256 | 1024 | 4096 | 16384 => ()]
+    // "the performance difference between the two implementations decreases with an increase in
+    // problem size".
+    GROWTH("204800 x 1280 over 12800 x 1280, gain of counted put", MACHINE <= 1.0)
+}
+
 /// Section 3.3: the grid of the strong scaling.
 const STRONG: Grid = Grid { columns: 12_800, rows: 1280 };
 /// A PE's part of a row in the weak scaling.
 const WEAK_BYTES: usize = 1024;
-/// Section 3.4: what is left of the gain.
-const GAIN_OF_GROWTH: &str = "204800 x 1280 over 12800 x 1280, gain of counted put";
 
-/// The name of the figure that sets a method beside counting puts.
-fn counted_over(workload: Workload, method: usize, bytes: usize) -> String {
-    format!("{}, {} over {}, {bytes} B", name(workload), METHODS[method], METHODS[0])
-}
-
-/// The name of the figure that sets the barrier beside flags.
-fn barrier_over_flag(bytes: usize) -> String {
-    format!("{}, {} over {}, {bytes} B", name(Workload::AllToAll), METHODS[2], METHODS[1])
+/// The quantities of those figures that have this size.
+fn of_size(figures: &'static [Figure], bytes: usize) -> impl Iterator<Item = Quantity> {
+    figures.iter().filter(move |one| one.at as usize == bytes).map(|one| one.on(MACHINE))
 }
 
 /// The figures of the strong scaling, with their values, from the times of an iteration by counting
 /// puts and by flags. A single PE has nobody to notify.
-fn strong(source: Source, pes: u32, ns: [f64; 2]) -> Vec<(Quantity, f64)> {
+fn strong(pes: u32, ns: [f64; 2]) -> Vec<(Quantity, f64)> {
     let Grid { columns, rows } = STRONG;
-    let figure = |what: String, unit| source.quantity(MACHINE, what, unit).with_pes(pes);
     let rates = METHODS.iter().zip(ns).map(|(method, ns)| {
-        (figure(format!("{columns} x {rows}, {method}"), "Gflop/s"), STRONG.gflops(ns))
+        let what = format!("{columns} x {rows}, {method}");
+        (Quantity::new(MACHINE, what, "Gflop/s"), STRONG.gflops(ns))
     });
-    let what = format!("{columns} x {rows}, {} over {}", METHODS[1], METHODS[0]);
-    let over = (pes > 1).then(|| (figure(what, "ratio"), ns[1] / ns[0]));
-    rates.chain(over).collect()
+    let over = (pes > 1).then(|| (STENCIL.on(MACHINE), ns[1] / ns[0]));
+    rates.chain(over).map(|(figure, value)| (figure.with_pes(pes), value)).collect()
 }
 
 /// P3. Runs the experiment and judges the claim.
@@ -97,7 +117,7 @@ pub fn stencil(experiment: &Experiment<'_>) -> Result<Outcome> {
     let mut outcome = run(&whole, Workload::Stencil, most, says)?;
     for &pes in fewer.iter().filter(|&&pes| pes > 1) {
         let race = race(&each, Workload::Stencil, pes, &[WEAK_BYTES]);
-        outcome.quantities.extend(quantities(experiment, &race, &of_one_class(race.run()?)));
+        outcome.quantities.extend(quantities(&race, &of_one_class(race.run()?)));
     }
     let (mut rows, mut last) = (Vec::new(), None);
     for &pes in fewer.iter().chain([&most]) {
@@ -115,7 +135,7 @@ pub fn stencil(experiment: &Experiment<'_>) -> Result<Outcome> {
             format!("{:.2}", STRONG.gflops(ns[1])),
             ratio(ns[1] / ns[0]),
         ]);
-        let figures = strong(experiment.source, pes, ns);
+        let figures = strong(pes, ns);
         outcome.quantities.extend(figures.into_iter().map(|(one, value)| one.native(value)));
         last = Some((pes, ns));
     }
@@ -144,7 +164,7 @@ fn run(experiment: &Experiment<'_>, workload: Workload, pes: u32, says: &str) ->
         let verdict = "nothing could be measured: the machine changed in every block".to_owned();
         return Ok(Outcome { verdict, page: Page::default(), quantities: Vec::new() });
     };
-    let quantities = quantities(experiment, &race, &times);
+    let quantities = quantities(&race, &times);
     let gain = |times: &Times| {
         let others = times.over_counted.iter().zip(&METHODS[1..]);
         let gains: Vec<String> =
@@ -172,18 +192,21 @@ fn race<'r>(
 }
 
 /// The figures of a workload's times.
-fn quantities(experiment: &Experiment<'_>, race: &Race<'_>, times: &[Times]) -> Vec<Quantity> {
+fn quantities(race: &Race<'_>, times: &[Times]) -> Vec<Quantity> {
     let mut all = Vec::new();
+    let methods: [&'static [Figure]; 2] = match race.workload {
+        Workload::PingPong | Workload::Bundle => [&PING_PONG, &[]],
+        Workload::AllToAll => [&FLAG, &BARRIER],
+        Workload::Stencil => [&WEAK, &[]],
+    };
     for Times { bytes, over_counted, .. } in times {
-        let mut push = |what: String, value| {
-            let figure = experiment.source.quantity(MACHINE, what, "ratio");
-            all.push(figure.with_pes(race.pes).native(value));
+        let mut add = |figures, value| {
+            let of_size = of_size(figures, *bytes);
+            all.extend(of_size.map(|one| one.with_pes(race.pes).native(value)));
         };
-        for (method, &over) in (1..).zip(over_counted) {
-            push(counted_over(race.workload, method, *bytes), over);
-        }
+        methods.into_iter().zip(over_counted).for_each(|(figures, &over)| add(figures, over));
         if let [flag, barrier] = over_counted[..] {
-            push(barrier_over_flag(*bytes), barrier / flag);
+            add(&BARRIER_OVER_FLAG, barrier / flag);
         }
     }
     all

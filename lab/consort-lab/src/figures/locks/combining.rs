@@ -10,13 +10,26 @@ use super::{
     run::Way,
 };
 
+figures! { pub FIGURES of "T11", "section 6.2.3, figure 6.6c": "CAS":
+    ALONE("HYBCOMB, CAS an operation, 1 thread", TILE == 1.0)
+    ALL("HYBCOMB, CAS an operation, 36 threads", TILE == 0.1)
+    MOST("HYBCOMB, CAS an operation, most", TILE <= 0.7)
+    "x":
+    FAIRNESS("HYBCOMB, most / least operations", TILE <= 1.2)
+    FAIRNESS_OF_SERVER("MP-SERVER, most / least operations", TILE == 1.1)
+    "operations":
+    HYBCOMB("6.6c HYBCOMB, combined, 36 threads")
+    // "reaches the desired combining rate".
+    CC_SYNCH("6.6c CC-SYNCH, combined, 36 threads", TILE == 200.0)
+}
+
 /// T11: compare-exchanges and fairness of HYBCOMB, and combining rates (section 6.2.3 and figure
 /// 6.6c).
 ///
 /// # Errors
 /// When a simulation fails.
-pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let mut report = Report::new(experiment.source, &[TILE]);
+pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
+    let mut report = Report::default();
     let (mut rows, mut most, mut unfair) = (Vec::new(), 0.0_f64, 0.0_f64);
     for threads in [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, TILES] {
         let point = on_tile(Way::HybComb(MAX_OPS), threads, 1)?;
@@ -29,20 +42,20 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     }
     let header = ["threads", "CAS an operation", "fairness", "HYBCOMB combines"];
     report.table(&[&header[..], &["CC-SYNCH combines"]].concat(), rows);
-    for (name, way) in [("HYBCOMB", Way::HybComb(MAX_OPS)), ("CC-SYNCH", Way::CcSynch(MAX_OPS))] {
+    for (figure, way) in [(&HYBCOMB, Way::HybComb(MAX_OPS)), (&CC_SYNCH, Way::CcSynch(MAX_OPS))] {
         let combined = on_tile(way, TILES, 1)?.combined;
-        report.add(TILE, format!("6.6c {name}, combined, 36 threads"), "operations", combined);
+        report.add(figure.on(TILE), combined);
     }
     let alone = on_tile(Way::HybComb(MAX_OPS), 1, 1)?.exchanges();
-    report.add(TILE, "HYBCOMB, CAS an operation, 1 thread", "CAS", alone);
+    report.add(ALONE.on(TILE), alone);
     let all = on_tile(Way::HybComb(MAX_OPS), TILES, 1)?.exchanges();
-    let all = report.add(TILE, "HYBCOMB, CAS an operation, 36 threads", "CAS", all);
-    let most = report.add(TILE, "HYBCOMB, CAS an operation, most", "CAS", most);
-    let unfair = report.add(TILE, "HYBCOMB, most / least operations", "x", unfair);
+    let all = report.add(ALL.on(TILE), all);
+    let most = report.add(MOST.on(TILE), most);
+    let unfair = report.add(FAIRNESS.on(TILE), unfair);
     let server = on_tile(Way::Mp, TILES, 1)?.fairness();
-    let server = report.add(TILE, "MP-SERVER, most / least operations", "x", server);
-    report.finish(format!(
+    let server = report.add(FAIRNESS_OF_SERVER.on(TILE), server);
+    Ok(report.finish(format!(
         "{all:.2} CAS an operation at 36 threads (paper: 0.1), at most {most:.2} from 2 on (0.7); \
          fairness {unfair:.2} (1.2), MP-SERVER's {server:.2} (1.1)"
-    ))
+    )))
 }

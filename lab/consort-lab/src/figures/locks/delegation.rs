@@ -11,6 +11,35 @@ use super::{
     run::{Point, Setting, Slots, Way},
 };
 
+figures! { pub FIGURES of "T9", "sections 6.2.2 and 6.2.3":
+    // With 36 threads unless said otherwise. CC-SYNCH and SHM-SERVER: "very similar"; 15
+    // increments: "about 10%"; MAX_OPS: "nearly as high".
+    "x":
+    SERVERS("6.5a MP-SERVER / SHM-SERVER", TILE == 4.3)
+    COMBINERS("6.5a HYBCOMB / CC-SYNCH", TILE == 2.5)
+    SHARED("6.5a CC-SYNCH / SHM-SERVER", TILE == 1.0)
+    LEAST_SERVER("6.5a MP-SERVER / next best, least", TILE >= 1.0)
+    LEAST_COMBINER("6.5a HYBCOMB / CC-SYNCH, least", TILE >= 1.0)
+    MOST_SERVER("6.5b MP-SERVER / next best, most", TILE <= 1.0)
+    MOST_COMBINER("6.5b HYBCOMB / CC-SYNCH, most", TILE <= 1.0)
+    CC_SYNCH_DIP("6.5b CC-SYNCH, 17 threads / 14", TILE <= 1.0)
+    HYBCOMB_DIP("6.5b HYBCOMB, 24 threads / 14", TILE <= 1.0)
+    LONG_SERVERS("6.5c 15, MP-SERVER / SHM-SERVER", TILE == 1.1)
+    LONG_SLOWEST("6.5c 15, MP-SERVER / slowest", TILE == 1.1)
+    HYBCOMB_GAIN("6.6a HYBCOMB, MAX_OPS 1000 / 200", TILE >= 1.0)
+    CC_SYNCH_GAIN("6.6a CC-SYNCH, MAX_OPS 5000 / 200", TILE == 1.0)
+    HYBCOMB_OVER_SERVER("6.6a HYBCOMB, MAX_OPS 5000 / MP-SERVER", TILE == 1.0)
+    ALONE_SERVER("6.7 MP-SERVER / next best, 1 thread", TILE <= 1.0)
+    ALONE_TAS("6.7 MP-SERVER / TAS, 1 thread", TILE <= 1.0)
+    ALONE_COMBINER("6.7 HYBCOMB / CC-SYNCH, 1 thread", TILE >= 1.0)
+    FIVE_THREADS("6.7 slowest scheme / best lock, 5 threads", TILE <= 1.0)
+    BY_POINTER("6.2.2 by pointer, by messages / next", TILE >= 1.0)
+    "Mops/s":
+    HYBCOMB_5000("6.6a HYBCOMB, MAX_OPS 5000", TILE == 88.0)
+    "":
+    GAINING("6.2.2 schemes that gain by numbers", TILE >= 3.0)
+}
+
 /// The operations of others that a combiner executes at most (section 6.2.2).
 pub(super) const MAX_OPS: u64 = 200;
 
@@ -33,17 +62,17 @@ pub(super) fn schemes(most: u64) -> [(&'static str, Way); 4] {
 ///
 /// # Errors
 /// When a simulation fails.
-pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let mut report = Report::new(experiment.source, &[TILE]);
+pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
+    let mut report = Report::default();
     let [servers, combiners] = counter(&mut report)?;
     long_sections(&mut report)?;
     let highest = max_ops(&mut report)?;
     beside_locks(&mut report)?;
     pointers(&mut report)?;
-    report.finish(format!(
+    Ok(report.finish(format!(
         "MP-SERVER {servers:.1} times SHM-SERVER (paper: 4.3), HYBCOMB {combiners:.1} times \
          CC-SYNCH (2.5) and {highest:.0} Mops/s with MAX_OPS 5000 (88)"
-    ))
+    )))
 }
 
 /// Figures 6.5a and b. Returns how many times as fast messages are with a server, and by combining.
@@ -55,20 +84,20 @@ fn counter(report: &mut Report) -> Result<[f64; 2]> {
     report.curves(("ns", "threads"), &curves, Point::latency_ns);
     let [mp, hybcomb, shm, cc] = SCHEMES;
     let at_all = |name, other| curves.gains(name, &[other], TILES..)[0];
-    let servers = report.add(TILE, "6.5a MP-SERVER / SHM-SERVER", "x", at_all(mp, shm));
-    let combiners = report.add(TILE, "6.5a HYBCOMB / CC-SYNCH", "x", at_all(hybcomb, cc));
-    report.add(TILE, "6.5a CC-SYNCH / SHM-SERVER", "x", at_all(cc, shm));
+    let servers = report.add(SERVERS.on(TILE), at_all(mp, shm));
+    let combiners = report.add(COMBINERS.on(TILE), at_all(hybcomb, cc));
+    report.add(SHARED.on(TILE), at_all(cc, shm));
     let first = least(curves.gains(mp, &SCHEMES[1..], ..));
-    report.add(TILE, "6.5a MP-SERVER / next best, least", "x", first);
+    report.add(LEAST_SERVER.on(TILE), first);
     let combining = least(curves.gains(hybcomb, &[cc], ..));
-    report.add(TILE, "6.5a HYBCOMB / CC-SYNCH, least", "x", combining);
+    report.add(LEAST_COMBINER.on(TILE), combining);
     let first = most(curves.delays(mp, &SCHEMES[1..], ..));
-    report.add(TILE, "6.5b MP-SERVER / next best, most", "x", first);
+    report.add(MOST_SERVER.on(TILE), first);
     let combining = most(curves.delays(hybcomb, &[cc], ..));
-    report.add(TILE, "6.5b HYBCOMB / CC-SYNCH, most", "x", combining);
-    for (name, dips) in [(cc, 17), (hybcomb, 24)] {
+    report.add(MOST_COMBINER.on(TILE), combining);
+    for (figure, name, dips) in [(&CC_SYNCH_DIP, cc, 17), (&HYBCOMB_DIP, hybcomb, 24)] {
         let ratio = curves.at(name, dips).latency_ns() / curves.at(name, 14).latency_ns();
-        report.add(TILE, format!("6.5b {name}, {dips} threads / 14"), "x", ratio);
+        report.add(figure.on(TILE), ratio);
     }
     Ok([servers, combiners])
 }
@@ -81,8 +110,8 @@ fn long_sections(report: &mut Report) -> Result<()> {
     })?;
     report.curves(("Mops/s", "increments"), &curves, |point| point.mops);
     let longest = |other| curves.gains("MP-SERVER", &[other], LONGEST..)[0];
-    report.add(TILE, "6.5c 15, MP-SERVER / SHM-SERVER", "x", longest("SHM-SERVER"));
-    report.add(TILE, "6.5c 15, MP-SERVER / slowest", "x", most(SCHEMES.map(longest).into()));
+    report.add(LONG_SERVERS.on(TILE), longest("SHM-SERVER"));
+    report.add(LONG_SLOWEST.on(TILE), most(SCHEMES.map(longest).into()));
     Ok(())
 }
 
@@ -94,11 +123,11 @@ fn max_ops(report: &mut Report) -> Result<f64> {
     report.curves(("Mops/s", "MAX_OPS"), &curves, |point| point.mops);
     let hybcomb = |most| curves.at("HYBCOMB", most).mops;
     let cc = |most| curves.at("CC-SYNCH", most).mops;
-    report.add(TILE, "6.6a HYBCOMB, MAX_OPS 1000 / 200", "x", hybcomb(1000) / hybcomb(200));
-    report.add(TILE, "6.6a CC-SYNCH, MAX_OPS 5000 / 200", "x", cc(5000) / cc(200));
-    let highest = report.add(TILE, "6.6a HYBCOMB, MAX_OPS 5000", "Mops/s", hybcomb(5000));
+    report.add(HYBCOMB_GAIN.on(TILE), hybcomb(1000) / hybcomb(200));
+    report.add(CC_SYNCH_GAIN.on(TILE), cc(5000) / cc(200));
+    let highest = report.add(HYBCOMB_5000.on(TILE), hybcomb(5000));
     let server = on_tile(Way::Mp, TILES, 1)?.mops;
-    report.add(TILE, "6.6a HYBCOMB, MAX_OPS 5000 / MP-SERVER", "x", highest / server);
+    report.add(HYBCOMB_OVER_SERVER.on(TILE), highest / server);
     Ok(highest)
 }
 
@@ -113,12 +142,12 @@ fn beside_locks(report: &mut Report) -> Result<()> {
     let locks = LOCKS.map(|(name, _)| name);
     let alone = |name, others: &[&str]| curves.delays(name, others, 1..=1)[0];
     let others = [&locks[..], &SCHEMES[1..]].concat();
-    report.add(TILE, "6.7 MP-SERVER / next best, 1 thread", "x", alone("MP-SERVER", &others));
-    report.add(TILE, "6.7 MP-SERVER / TAS, 1 thread", "x", alone("MP-SERVER", &["TAS"]));
-    report.add(TILE, "6.7 HYBCOMB / CC-SYNCH, 1 thread", "x", alone("HYBCOMB", &["CC-SYNCH"]));
+    report.add(ALONE_SERVER.on(TILE), alone("MP-SERVER", &others));
+    report.add(ALONE_TAS.on(TILE), alone("MP-SERVER", &["TAS"]));
+    report.add(ALONE_COMBINER.on(TILE), alone("HYBCOMB", &["CC-SYNCH"]));
     let of_five = |name| curves.delays(name, &locks, 5..)[0];
     let slowest = most(SCHEMES.map(of_five).into());
-    report.add(TILE, "6.7 slowest scheme / best lock, 5 threads", "x", slowest);
+    report.add(FIVE_THREADS.on(TILE), slowest);
     Ok(())
 }
 
@@ -131,12 +160,12 @@ fn pointers(report: &mut Report) -> Result<()> {
     for name in SCHEMES {
         let gain = curves.at(name, 0).mops / curves.at(name, 1).mops;
         gaining += f64::from(gain > 1.0);
-        report.add(TILE, format!("6.2.2 {name}, number / pointer"), "x", gain);
+        report.add_other(TILE, format!("6.2.2 {name}, number / pointer"), "x", gain);
     }
-    report.add(TILE, "6.2.2 schemes that gain by numbers", "", gaining);
+    report.add(GAINING.on(TILE), gaining);
     let first = curves.gains("MP-SERVER", &SCHEMES[1..], 1..);
     let combining = curves.gains("HYBCOMB", &SCHEMES[2..], 1..);
     let order = least([first, combining].concat());
-    report.add(TILE, "6.2.2 by pointer, by messages / next", "x", order);
+    report.add(BY_POINTER.on(TILE), order);
     Ok(())
 }

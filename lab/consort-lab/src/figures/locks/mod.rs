@@ -22,7 +22,7 @@ mod report;
 mod run;
 pub mod sections;
 pub mod stalls;
-mod x86_objects;
+pub mod x86_objects;
 
 #[cfg(test)]
 mod tests;

@@ -3,13 +3,36 @@
 use anyhow::Result;
 
 use super::{
-    super::experiment::{Experiment, Outcome},
+    super::{
+        experiment::{Experiment, Outcome},
+        figure::Figure,
+    },
     curves::{Curves, least, most},
     machines::{BOTH, OPTERON, X86, XEON},
     report::Report,
     run::{Point, Setting, Slots, Way},
 };
 use consort_bench::units::counted;
+
+figures! { pub FIGURES of "T13", "sections 7.2.1 and 7.2.2":
+    // Section 7.3: "about 20 Mops/sec on both".
+    "Mops/s":
+    STREAMING_RATE("7.5 streaming", OPTERON == 20.0)
+    BOTH_RATE("7.5 streaming, backoff", XEON == 20.0)
+    "x":
+    BACKOFF_GAIN("7.5 backoff / base", XEON == 6.0, OPTERON == 2.0)
+    SHUFFLED_GAIN("7.5 base, shuffled / base", XEON == 1.0, OPTERON == 1.0)
+    STREAMING_GAIN("7.6 streaming / base", XEON == 3.5, OPTERON == 1.7)
+    BOTH_GAIN("7.6 streaming, backoff / streaming", XEON >= 1.0, OPTERON == 1.0)
+    FASTEST("7.7 fastest optimized / base, 1 client", XEON >= 1.0, OPTERON >= 1.0)
+    BACKOFF_OF_5000("7.7 B5000 / base, 1 client", XEON >= 1.6)
+    BACKOFF_OF_1500("7.7 B1500 / base, 1 client", OPTERON <= 1.6)
+    SLOWEST_STREAMING("7.7 slowest streaming / base, 1 client", XEON <= 1.6, OPTERON <= 1.6)
+    SECOND_LINE("7.2.1 every second line / every line", XEON >= 1.0, OPTERON <= 1.0)
+    BASE_BY_NUMBER("7.2.1 base, by number / by pointer", XEON == 1.0, OPTERON == 1.0)
+    BACKOFF_BY_NUMBER("7.2.1 backoff, by number / by pointer", XEON == 1.0, OPTERON == 1.0)
+    BESIDE_SERVER("7.2.1 client beside the server / none", XEON <= 1.0)
+}
 
 const BASE: &str = "base";
 const BACKOFF: &str = "backoff";
@@ -21,8 +44,8 @@ const BOTH_OF_THEM: &str = "streaming, backoff";
 ///
 /// # Errors
 /// When a simulation fails.
-pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let mut report = Report::new(experiment.source, &[XEON, OPTERON]);
+pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
+    let mut report = Report::default();
     let mut verdict = Vec::new();
     for x86 in BOTH {
         let curves = counter(x86, &mut report)?;
@@ -32,7 +55,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
         placement(x86, &mut report)?;
     }
     verdict.push("paper: 6 and 3.5 on the Xeon, 2 and 1.7 on the Opteron".to_owned());
-    report.finish(verdict.join("; "))
+    Ok(report.finish(verdict.join("; ")))
 }
 
 /// A counter by clients.
@@ -62,19 +85,25 @@ fn counter(x86: X86, report: &mut Report) -> Result<Curves> {
 fn gains(x86: X86, curves: &Curves, report: &mut Report) -> String {
     let X86 { machine, clients, .. } = x86;
     for (name, points) in curves.rows() {
-        report.add(machine, format!("7.5 {name}"), "Mops/s", points[points.len() - 1].mops);
+        let mops = points[points.len() - 1].mops;
+        match name {
+            STREAMING => _ = report.add(STREAMING_RATE.on(machine), mops),
+            BOTH_OF_THEM => _ = report.add(BOTH_RATE.on(machine), mops),
+            other => report.add_other(machine, format!("7.5 {other}"), "Mops/s", mops),
+        }
     }
-    let mut ratio = |figure, name, other| {
+    let mut ratio = |figure: &'static Figure, name, other| {
         let ratio = curves.gains(name, &[other], clients..)[0];
-        report.add(machine, format!("{figure} {name} / {other}"), "x", ratio)
+        report.add(figure.on(machine), ratio)
     };
-    let backoff = ratio("7.5", BACKOFF, BASE);
-    ratio("7.5", "base, shuffled", BASE);
-    let streaming = ratio("7.6", STREAMING, BASE);
-    let both = ratio("7.6", BOTH_OF_THEM, STREAMING);
+    let backoff = ratio(&BACKOFF_GAIN, BACKOFF, BASE);
+    ratio(&SHUFFLED_GAIN, "base, shuffled", BASE);
+    let streaming = ratio(&STREAMING_GAIN, STREAMING, BASE);
+    let both = ratio(&BOTH_GAIN, BOTH_OF_THEM, STREAMING);
     let mops = |name| curves.at(name, clients).mops;
     let lost = (mops(BACKOFF) - mops("backoff, shuffled")) / (mops(BACKOFF) - mops(BASE));
-    let lost = report.add(machine, "7.5 gain of backoff lost by shuffling", "%", 100.0 * lost);
+    let lost = 100.0 * lost;
+    report.add_other(machine, "7.5 gain of backoff lost by shuffling", "%", lost);
     format!(
         "{}: backoff {backoff:.1} x, streaming stores {streaming:.1} x, both {both:.2} x \
          streaming; shuffled slots lose {lost:.0} % of the backoff's gain",
@@ -86,10 +115,11 @@ fn gains(x86: X86, curves: &Curves, report: &mut Report) -> String {
 fn latency(x86: X86, curves: &Curves, report: &mut Report) {
     let alone = |name| curves.delays(name, &[BASE], 1..=1)[0];
     let all = [BACKOFF, STREAMING, BOTH_OF_THEM].map(alone);
-    report.add(x86.machine, "7.7 fastest optimized / base, 1 client", "x", least(all.into()));
+    report.add(FASTEST.on(x86.machine), least(all.into()));
     let [backoff, others @ ..] = all;
-    report.add(x86.machine, format!("7.7 B{} / base, 1 client", x86.backoff), "x", backoff);
-    report.add(x86.machine, "7.7 slowest streaming / base, 1 client", "x", most(others.into()));
+    let with_backoff = if x86.machine == XEON { &BACKOFF_OF_5000 } else { &BACKOFF_OF_1500 };
+    report.add(with_backoff.on(x86.machine), backoff);
+    report.add(SLOWEST_STREAMING.on(x86.machine), most(others.into()));
 }
 
 /// A server that finds the backoff itself, which the thesis has not (F3).
@@ -108,7 +138,7 @@ fn tuned(x86: X86, fixed: &Curves, report: &mut Report) -> Result<()> {
             let best = most(others.map(|other| fixed.at(other, clients).mops).into());
             let ratio = curves.at(name, clients).mops / best;
             let clients = counted(u64::from(clients), "client");
-            report.add(x86.machine, format!("{name} / best fixed, {clients}"), "x", ratio);
+            report.add_other(x86.machine, format!("{name} / best fixed, {clients}"), "x", ratio);
         }
     }
     Ok(())
@@ -121,17 +151,17 @@ fn placement(x86: X86, report: &mut Report) -> Result<()> {
     let as_placed = setting(slots)?.run()?.mops;
     let [all, second] = [false, true].map(|every_second| setting(Slots { every_second, ..slots }));
     let ratio = second?.run()?.mops / all?.run()?.mops;
-    report.add(x86.machine, "7.2.1 every second line / every line", "x", ratio);
-    for (name, slots) in [(BASE, x86.slots()), (BACKOFF, slots)] {
+    report.add(SECOND_LINE.on(x86.machine), ratio);
+    for (figure, slots) in [(&BASE_BY_NUMBER, x86.slots()), (&BACKOFF_BY_NUMBER, slots)] {
         let by_number = Setting { by_pointer: false, ..setting(slots)? }.run()?.mops;
         let ratio = by_number / setting(slots)?.run()?.mops;
-        report.add(x86.machine, format!("7.2.1 {name}, by number / by pointer"), "x", ratio);
+        report.add(figure.on(x86.machine), ratio);
     }
     if x86.machine == XEON {
         let mut beside = setting(slots)?;
         beside.placement.push(1);
         let ratio = beside.run()?.mops / as_placed;
-        report.add(x86.machine, "7.2.1 client beside the server / none", "x", ratio);
+        report.add(BESIDE_SERVER.on(x86.machine), ratio);
     }
     Ok(())
 }

@@ -10,6 +10,25 @@ use super::{
     run::{Point, Way},
 };
 
+figures! { pub FIGURES of "T8", "section 6.2.3, figure 6.4":
+    // With 36 threads unless said otherwise.
+    "x":
+    COUNTER_MCS("6.4a counter, HYBLOCK / MCS", TILE == 1.35)
+    COUNTER_CLH("6.4a counter, HYBLOCK / CLH", TILE == 1.35)
+    FEW_THREADS("6.4a HYBLOCK / queue locks, 2 to 5 threads", TILE >= 1.0)
+    MANY_THREADS("6.4a HYBLOCK / TAS, 30 threads and more", TILE >= 1.0)
+    ALL_TAS("6.4a TAS, 36 threads / 1", TILE <= 1.0)
+    ALONE_MCS("6.4b HYBLOCK / MCS, 1 thread", TILE <= 1.0)
+    ALONE_CLH("6.4b HYBLOCK / CLH, 1 thread", TILE <= 1.0)
+    ALONE_TAS("6.4b TAS / HYBLOCK, 1 thread", TILE <= 1.0)
+    FEW_MCS("6.4b MCS / CLH, 2 to 4 threads, most", TILE >= 1.0)
+    MANY_MCS("6.4b MCS / CLH, 5 threads and more, most", TILE == 1.0)
+    EMPTY_MCS("6.4c empty, HYBLOCK / MCS", TILE == 2.0)
+    EMPTY_CLH("6.4c empty, HYBLOCK / CLH", TILE == 2.0)
+    LONG_MCS("6.4c 25, HYBLOCK / MCS", TILE == 1.18)
+    LONG_CLH("6.4c 25, HYBLOCK / CLH", TILE == 1.18)
+}
+
 pub(super) const LOCKS: [(&str, Way); 4] =
     [("TAS", Way::TestAndSet), ("MCS", Way::Mcs), ("CLH", Way::Clh), ("HYBLOCK", Way::HybLock)];
 
@@ -22,8 +41,8 @@ const THREADS: [u32; 11] = [1, 2, 3, 4, 5, 10, 15, 20, 25, 30, TILES];
 ///
 /// # Errors
 /// When a simulation fails.
-pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let mut report = Report::new(experiment.source, &[TILE]);
+pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
+    let mut report = Report::default();
     let counter = Curves::run(LOCKS, &THREADS, |way, threads| on_tile(way.clone(), threads, 1))?;
     report.curves(("Mops/s", "threads"), &counter, |point| point.mops);
     report.curves(("ns", "threads"), &counter, Point::latency_ns);
@@ -34,41 +53,45 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     throughput(&mut report, &counter);
     latency(&mut report, &counter);
     let mut ratios = Vec::new();
-    for (increments, section) in [(1, "6.4a counter"), (0, "6.4c empty"), (25, "6.4c 25")] {
-        for other in QUEUES {
+    for (increments, figures) in [
+        (1, [&COUNTER_MCS, &COUNTER_CLH]),
+        (0, [&EMPTY_MCS, &EMPTY_CLH]),
+        (25, [&LONG_MCS, &LONG_CLH]),
+    ] {
+        for (figure, other) in figures.into_iter().zip(QUEUES) {
             let ratio = sections.gains("HYBLOCK", &[other], increments..=increments)[0];
-            ratios.push(report.add(TILE, format!("{section}, HYBLOCK / {other}"), "x", ratio));
+            ratios.push(report.add(figure.on(TILE), ratio));
         }
     }
-    report.finish(format!(
+    Ok(report.finish(format!(
         "HYBLOCK {:.2} and {:.2} times MCS and CLH (paper: 1.35), {:.2} and {:.2} with an empty \
          section (2), {:.2} and {:.2} with 25 increments (1.18)",
         ratios[0], ratios[1], ratios[2], ratios[3], ratios[4], ratios[5],
-    ))
+    )))
 }
 
 /// Figure 6.4a.
 fn throughput(report: &mut Report, counter: &Curves) {
     let few = least(counter.gains("HYBLOCK", &QUEUES, 2..=5));
-    report.add(TILE, "6.4a HYBLOCK / queue locks, 2 to 5 threads", "x", few);
+    report.add(FEW_THREADS.on(TILE), few);
     let many = least(counter.gains("HYBLOCK", &["TAS"], 30..));
-    report.add(TILE, "6.4a HYBLOCK / TAS, 30 threads and more", "x", many);
+    report.add(MANY_THREADS.on(TILE), many);
     let tas = |threads| counter.at("TAS", threads).mops;
-    report.add(TILE, "6.4a TAS, 36 threads / 1", "x", tas(TILES) / tas(1));
+    report.add(ALL_TAS.on(TILE), tas(TILES) / tas(1));
 }
 
 /// Figure 6.4b.
 fn latency(report: &mut Report, counter: &Curves) {
     for (name, _) in LOCKS {
         let alone = counter.at(name, 1).latency_ns();
-        report.add(TILE, format!("6.4b {name}, 1 thread"), "ns", alone);
+        report.add_other(TILE, format!("6.4b {name}, 1 thread"), "ns", alone);
     }
-    for (name, other) in [("HYBLOCK", "MCS"), ("HYBLOCK", "CLH"), ("TAS", "HYBLOCK")] {
-        let ratio = counter.delays(name, &[other], 1..=1)[0];
-        report.add(TILE, format!("6.4b {name} / {other}, 1 thread"), "x", ratio);
-    }
+    let alone = |name, other| counter.delays(name, &[other], 1..=1)[0];
+    report.add(ALONE_MCS.on(TILE), alone("HYBLOCK", "MCS"));
+    report.add(ALONE_CLH.on(TILE), alone("HYBLOCK", "CLH"));
+    report.add(ALONE_TAS.on(TILE), alone("TAS", "HYBLOCK"));
     let few = most(counter.delays("MCS", &["CLH"], 2..=4));
-    report.add(TILE, "6.4b MCS / CLH, 2 to 4 threads, most", "x", few);
+    report.add(FEW_MCS.on(TILE), few);
     let many = most(counter.delays("MCS", &["CLH"], 5..));
-    report.add(TILE, "6.4b MCS / CLH, 5 threads and more, most", "x", many);
+    report.add(MANY_MCS.on(TILE), many);
 }

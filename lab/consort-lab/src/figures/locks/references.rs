@@ -23,6 +23,16 @@ use super::{
     report::Report,
 };
 
+figures! { pub FIGURES of "T14", "sections 5.3 and 6.1": "references":
+    MP_SERVER("MP-SERVER, an operation", TILE == 0.0)
+    HYBCOMB("HYBCOMB, an operation", TILE == 0.0)
+    SHM_SERVER("SHM-SERVER, an operation", TILE == 2.0)
+    CC_SYNCH("CC-SYNCH, an operation", TILE == 2.0)
+    MCS("MCS, a hand-over", TILE == 2.0)
+    CLH("CLH, a hand-over", TILE == 2.0)
+    HYBLOCK("HYBLOCK, a hand-over", TILE == 0.0)
+}
+
 /// The time in which a thread comes to wait for the lock, in cycles.
 const COMES: u64 = 10_000;
 
@@ -30,35 +40,30 @@ const COMES: u64 = 10_000;
 ///
 /// # Errors
 /// When a simulation fails.
-pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let mut report = Report::new(experiment.source, &[TILE]);
+pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
+    let mut report = Report::default();
     let mut counts = Vec::new();
-    for (name, way) in schemes(u64::MAX) {
+    let figures = [&MP_SERVER, &HYBCOMB, &SHM_SERVER, &CC_SYNCH];
+    for ((name, way), figure) in schemes(u64::MAX).into_iter().zip(figures) {
         let [demanded, prefetched] = on_tile(way, TILES, 1)?.remote();
-        report.add(TILE, format!("{name}, an operation, prefetched"), "lines", prefetched);
-        let what = format!("{name}, an operation");
-        counts.push(report.add(TILE, what, "references", demanded + prefetched));
+        report.add_other(TILE, format!("{name}, an operation, prefetched"), "lines", prefetched);
+        counts.push(report.add(figure.on(TILE), demanded + prefetched));
     }
-    for (name, [flag, next]) in [
-        ("MCS", hand_over::<Mcs>()?),
-        ("CLH", hand_over::<Clh>()?),
-        ("HYBLOCK", hand_over::<HybLock>()?),
+    for (figure, [flag, next]) in [
+        (&MCS, hand_over::<Mcs>()?),
+        (&CLH, hand_over::<Clh>()?),
+        (&HYBLOCK, hand_over::<HybLock>()?),
     ] {
         if next > 0.0 {
-            report.add(
-                TILE,
-                format!("{name}, a hand-over, reading the next node"),
-                "references",
-                next,
-            );
+            report.add(figure.on(TILE).unpublished().named(", reading the next node"), next);
         }
-        counts.push(report.add(TILE, format!("{name}, a hand-over"), "references", flag));
+        counts.push(report.add(figure.on(TILE), flag));
     }
-    report.finish(format!(
+    Ok(report.finish(format!(
         "an operation of MP-SERVER, HYBCOMB, SHM-SERVER, CC-SYNCH: {:.1}, {:.1}, {:.1}, {:.1} \
          (paper: 0, 0, 2, 2); a hand-over of MCS, CLH, HYBLOCK: {:.0}, {:.0}, {:.0} (2, 2, 0)",
         counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], counts[6],
-    ))
+    )))
 }
 
 /// A section that takes the tallies of both threads when the first one ends it, and when the second

@@ -10,12 +10,16 @@ use super::{
     run::{Setting, Slots, Way},
 };
 
+figures! { pub FIGURES of "T15", "section 7.2.2, figure 7.8": "x":
+    LONG("7.8 200 increments, streaming / base", XEON == 1.84, OPTERON == 1.19)
+}
+
 /// T15: the gain of streaming stores by the length of the section (section 7.2.2, figure 7.8).
 ///
 /// # Errors
 /// When a simulation fails.
-pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
-    let mut report = Report::new(experiment.source, &[XEON, OPTERON]);
+pub fn judge(_: &Experiment<'_>) -> Result<Outcome> {
+    let mut report = Report::default();
     let mut longest = Vec::new();
     for x86 in BOTH {
         let ways = [("base", false), ("streaming", true)];
@@ -27,12 +31,11 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
             point.mops
         });
         let ratio = curves.gains("streaming", &["base"], 200..)[0];
-        let what = "7.8 200 increments, streaming / base";
-        longest.push(report.add(x86.machine, what, "x", ratio));
+        longest.push(report.add(LONG.on(x86.machine), ratio));
     }
-    report.finish(format!(
+    Ok(report.finish(format!(
         "with 200 increments streaming stores still gain {:.2} x on the Xeon (paper: 1.84) and \
          {:.2} x on the Opteron (1.19)",
         longest[0], longest[1],
-    ))
+    )))
 }

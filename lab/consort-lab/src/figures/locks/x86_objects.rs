@@ -10,10 +10,38 @@ use super::{
     containers::{Contained, lcrq, lcrq_of_clusters, treiber},
     curves::{Curves, least, most},
     delegation::MAX_OPS,
-    machines::{BOTH, OPTERON, TILE, TILES, X86, XEON, tile},
+    machines::{BOTH, OPTERON, TILES, X86, XEON, tile},
     report::Report,
     run::{MEASURED_NS, Point, Setting, Slots, Way},
 };
+
+figures! { pub FIGURES of "T12", "sections 6.2.5 and 7.2.3": "x":
+    COUNTERS_LEAD("7.9 optimized / best other, all clients", XEON >= 1.0, OPTERON >= 1.0)
+    HALF_COUNTERS("7.9 optimized / best other, half the clients", XEON >= 1.0, OPTERON >= 1.0)
+    CC_SYNCH_COUNTER("7.9 CC-SYNCH / srv-base", XEON == 1.0, OPTERON == 1.0)
+    H_SYNCH_COUNTER("7.9 H-SYNCH / CC-SYNCH", XEON >= 1.0)
+    FETCH_AND_ADD("7.9 fetch-and-add, 158 clients / 79", XEON >= 1.0)
+    STACKS_LEAD("7.10 optimized / best other, all clients", XEON >= 1.0, OPTERON >= 1.0)
+    HALF_STACKS("7.10 optimized / best other, half the clients", XEON >= 1.0, OPTERON >= 1.0)
+    BACKOFF_STACK("7.10 srv-B, stack / counter", XEON <= 1.0, OPTERON <= 1.0)
+    CC_SYNCH_STACK("7.10 CC-SYNCH, stack / counter", XEON == 1.0, OPTERON == 1.0)
+    OPTERON_OVER_XEON("7.10 stack / counter, over the Xeon's", OPTERON <= 1.0)
+    TWO_OF_BASE("7.11 srv-base, two locks / one", XEON >= 1.0, OPTERON >= 1.0)
+    TWO_OF_BACKOFF("7.11 srv-B, two locks / one", OPTERON == 1.0)
+    TWO_OF_CC_SYNCH("7.11 CC-SYNCH, two locks / one", XEON >= 1.0, OPTERON >= 1.0)
+    TWO_OF_H_SYNCH("7.11 H-SYNCH, two locks / one", XEON >= 1.0)
+    BACKOFF_OVER_BASE("7.11 the same, srv-B's / srv-base's", XEON <= 1.0, OPTERON <= 1.0)
+    QUEUES_LEAD("7.11 optimized / best other", OPTERON >= 1.0)
+    QUEUES_LEAD_OF_XEON("7.11 optimized / best other but LCRQ+H", XEON >= 1.0)
+    CLUSTERED_LEAD("7.11 LCRQ+H / optimized", XEON >= 1.0)
+    CLUSTERED_FAIRNESS("7.11 LCRQ+H, most / least operations", XEON == 1.4)
+    BACKOFF_FAIRNESS("7.11 srv-B, most / least operations", XEON == 1.0, OPTERON == 1.0)
+    DIE_MCS("6.2.5 MCS, a die / tile-gx36", XEON <= 1.0, OPTERON <= 1.0)
+    DIE_CC_SYNCH("6.2.5 CC-SYNCH, a die / tile-gx36", XEON <= 1.0, OPTERON <= 1.0)
+    DIE_SHM_SERVER("6.2.5 SHM-SERVER, a die / tile-gx36", XEON <= 1.0, OPTERON <= 1.0)
+    DIE_LCRQ("6.2.5 LCRQ, a die / tile-gx36", XEON >= 1.0, OPTERON >= 1.0)
+    DIE_TWO("6.2.5 CC-SYNCH on a die, two locks / one", XEON >= 1.0, OPTERON >= 1.0)
+}
 
 const BASE: &str = "srv-base";
 const BACKOFF: &str = "srv-B";
@@ -23,7 +51,6 @@ const H: &str = "H-SYNCH";
 const ADD: &str = "fetch-and-add";
 const TREIBER: &str = "Treiber";
 const LCRQ: &str = "LCRQ";
-const CLUSTERED: &str = "LCRQ+H";
 
 /// The cycles for which LCRQ+H waits for the turn of a socket (section 7.2.3).
 const TURN_CYCLES: f64 = 400_000.0;
@@ -73,17 +100,14 @@ pub(super) fn compare(report: &mut Report) -> Result<()> {
         queues(x86, report)?;
         on_a_die(x86, report)?;
     }
-    report.add(OPTERON, "7.10 stack / counter, over the Xeon's", "x", drops[1] / drops[0]);
+    report.add(OPTERON_OVER_XEON.on(OPTERON), drops[1] / drops[0]);
     Ok(())
 }
 
-/// Adds the slower of the optimized servers over the fastest of others, with many clients.
-fn lead(x86: X86, figure: &str, curves: &Curves, others: &[&str], report: &mut Report) {
-    for (what, clients) in [("all", x86.clients), ("half the", x86.clients / 2)] {
-        let lead = |name| curves.gains(name, others, clients..=clients);
-        let what = format!("{figure} optimized / best other, {what} clients");
-        report.add(x86.machine, what, "x", least([lead(BACKOFF), lead(STREAMING)].concat()));
-    }
+/// The slower of the optimized servers over the fastest of others.
+fn lead(curves: &Curves, others: &[&str], clients: u32) -> f64 {
+    let lead = |name| curves.gains(name, others, clients..=clients);
+    least([lead(BACKOFF), lead(STREAMING)].concat())
 }
 
 /// Figure 7.9.
@@ -97,15 +121,16 @@ fn counters(x86: X86, report: &mut Report) -> Result<Curves> {
     })?;
     report
         .curves((&format!("{machine}, counters, Mops/s"), "clients"), &curves, |point| point.mops);
-    lead(x86, "7.9", &curves, &others, report);
+    report.add(COUNTERS_LEAD.on(machine), lead(&curves, &others, clients));
+    report.add(HALF_COUNTERS.on(machine), lead(&curves, &others, clients / 2));
     let cc = curves.gains(CC, &[BASE], clients..)[0];
-    report.add(machine, "7.9 CC-SYNCH / srv-base", "x", cc);
+    report.add(CC_SYNCH_COUNTER.on(machine), cc);
     if machine == XEON {
         let h = curves.gains(H, &[CC], clients..)[0];
-        report.add(machine, "7.9 H-SYNCH / CC-SYNCH", "x", h);
+        report.add(H_SYNCH_COUNTER.on(machine), h);
         let add = |clients| curves.at(ADD, clients).mops;
         let grows = add(clients) / add(clients / 2);
-        report.add(machine, "7.9 fetch-and-add, 158 clients / 79", "x", grows);
+        report.add(FETCH_AND_ADD.on(machine), grows);
     }
     Ok(curves)
 }
@@ -125,12 +150,13 @@ fn stacks(x86: X86, counters: &Curves, report: &mut Report) -> Result<f64> {
         }
     })?;
     report.curves((&format!("{machine}, stacks, Mops/s"), "clients"), &curves, |point| point.mops);
-    lead(x86, "7.10", &curves, &others, report);
+    report.add(STACKS_LEAD.on(machine), lead(&curves, &others, clients));
+    report.add(HALF_STACKS.on(machine), lead(&curves, &others, clients / 2));
     let peak = |curves: &Curves| most(curves.of(BACKOFF).iter().map(|point| point.mops).collect());
     let drop = peak(&curves) / peak(counters);
-    report.add(machine, "7.10 srv-B, stack / counter", "x", drop);
+    report.add(BACKOFF_STACK.on(machine), drop);
     let cc = curves.at(CC, clients).mops / counters.at(CC, clients).mops;
-    report.add(machine, "7.10 CC-SYNCH, stack / counter", "x", cc);
+    report.add(CC_SYNCH_STACK.on(machine), cc);
     Ok(drop)
 }
 
@@ -154,24 +180,26 @@ fn queues(x86: X86, report: &mut Report) -> Result<()> {
         report.curves((&what, "clients"), curves, |point| point.mops);
     }
     let gain = |name| two.at(name, clients).mops / one.at(name, clients).mops;
-    for name in [BASE, BACKOFF, CC, H].into_iter().filter(|name| machine == XEON || *name != H) {
-        report.add(machine, format!("7.11 {name}, two locks / one"), "x", gain(name));
+    report.add(TWO_OF_BASE.on(machine), gain(BASE));
+    report.add(TWO_OF_BACKOFF.on(machine), gain(BACKOFF));
+    report.add(TWO_OF_CC_SYNCH.on(machine), gain(CC));
+    if machine == XEON {
+        report.add(TWO_OF_H_SYNCH.on(machine), gain(H));
     }
-    report.add(machine, "7.11 the same, srv-B's / srv-base's", "x", gain(BACKOFF) / gain(BASE));
+    report.add(BACKOFF_OVER_BASE.on(machine), gain(BACKOFF) / gain(BASE));
     let optimized = one.at(STREAMING, clients).mops.min(one.at(BACKOFF, clients).mops);
     let combined = two.at(CC, clients).mops.max(free.at(LCRQ, clients).mops);
     if machine == XEON {
         let clustered = clustered(x86)?;
         let best = combined.max(two.at(H, clients).mops);
-        report.add(machine, "7.11 optimized / best other but LCRQ+H", "x", optimized / best);
-        let what = format!("7.11 {CLUSTERED} / optimized");
-        report.add(machine, what, "x", clustered.mops / optimized);
-        report.add(machine, "7.11 LCRQ+H, most / least operations", "x", clustered.fairness());
+        report.add(QUEUES_LEAD_OF_XEON.on(machine), optimized / best);
+        report.add(CLUSTERED_LEAD.on(machine), clustered.mops / optimized);
+        report.add(CLUSTERED_FAIRNESS.on(machine), clustered.fairness());
     } else {
-        report.add(machine, "7.11 optimized / best other", "x", optimized / combined);
+        report.add(QUEUES_LEAD.on(machine), optimized / combined);
     }
     let fairness = one.at(BACKOFF, clients).fairness();
-    report.add(machine, "7.11 srv-B, most / least operations", "x", fairness);
+    report.add(BACKOFF_FAIRNESS.on(machine), fairness);
     Ok(())
 }
 
@@ -188,20 +216,20 @@ fn clustered(x86: X86) -> Result<Point> {
 fn on_a_die(x86: X86, report: &mut Report) -> Result<()> {
     let shm = |slots| Way::Shm(slots);
     let ways = [
-        ("MCS", Way::Mcs, Way::Mcs),
-        (CC, Way::CcSynch(MAX_OPS), Way::CcSynch(MAX_OPS)),
-        ("SHM-SERVER", shm(x86.slots()), shm(Slots::default())),
+        (&DIE_MCS, Way::Mcs, Way::Mcs),
+        (&DIE_CC_SYNCH, Way::CcSynch(MAX_OPS), Way::CcSynch(MAX_OPS)),
+        (&DIE_SHM_SERVER, shm(x86.slots()), shm(Slots::default())),
     ];
-    for (name, here, there) in ways {
+    for (figure, here, there) in ways {
         let ratio = x86.die(here)?.run()?.mops / tile(there, TILES, 1).run()?.mops;
-        report.add(x86.machine, format!("6.2.5 {name}, a die / {TILE}"), "x", ratio);
+        report.add(figure.on(x86.machine), ratio);
     }
     let [here, there] = [x86.die(Way::FetchAdd)?, tile(Way::FetchAdd, TILES, 0)].map(|s| lcrq(&s));
     let ratio = here?.mops / there?.mops;
-    report.add(x86.machine, format!("6.2.5 {LCRQ}, a die / {TILE}"), "x", ratio);
+    report.add(DIE_LCRQ.on(x86.machine), ratio);
     let mops =
         |object| Ok::<_, anyhow::Error>(x86.die(Way::CcSynch(MAX_OPS))?.run_on(object)?.mops);
     let ratio = mops(&Contained::QueueOfTwo)? / mops(&Contained::Queue)?;
-    report.add(x86.machine, "6.2.5 CC-SYNCH on a die, two locks / one", "x", ratio);
+    report.add(DIE_TWO.on(x86.machine), ratio);
     Ok(())
 }

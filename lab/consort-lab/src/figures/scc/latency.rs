@@ -5,12 +5,24 @@ use consort::Candidate;
 use consort_sim::analytic::scc::Scc;
 
 use super::{
-    super::experiment::{Experiment, Outcome},
-    machine::{FITTED, RAW, UNCONTENDED, binomial, latency_us, oc_bcast},
+    super::{
+        experiment::{Experiment, Outcome},
+        quantity::Quantity,
+    },
+    machine::{FITTED, MACHINE, RAW, UNCONTENDED, binomial, latency_us, oc_bcast},
     native::add_native,
     row::{Row, outcome},
 };
 use consort_bench::page::Curves;
+
+figures! { pub FIGURES of "T2", "section 3.3.3, figure 3.2a": "us":
+    LINE_K7("1 line, k=7", MACHINE == 16.6)
+    LINE_BINOMIAL("1 line, binomial", MACHINE == 21.6)
+    "x":
+    K7_OVER_K2["", " lines, k=7 / k=2"; 96 | 144 | 192 => (MACHINE == 0.75)]
+    K47_OVER_K7["", " lines, k=47 / k=7"; 96 | 192 => (MACHINE == 1.0)]
+    FARTHEST_APART("3.2a k=47 and k=7, farthest apart from 32 lines on", MACHINE == 1.0)
+}
 
 /// Lengths of messages in figure 3.2a, of at most two chunks.
 const CURVE_LINES: [usize; 7] = [1, 32, 64, 96, 128, 160, 192];
@@ -23,33 +35,32 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let formulas = Scc::table_4_1();
     let mut rows = Vec::new();
     let lines = |lines: usize| lines as u64;
-    let source = experiment.source;
-    let one = |what: &str, candidate: Candidate, model: f64| -> Result<Row> {
+    let one = |figure: Quantity, candidate: Candidate, model: f64| -> Result<Row> {
         let raw = latency_us(RAW, candidate.clone(), 1)?;
         let fitted = latency_us(FITTED, candidate, 1)?;
-        Ok(Row::new(source, what, "us", raw).model(model / 1e3).fitted(fitted))
+        Ok(Row::new(figure, raw).model(model / 1e3).fitted(fitted))
     };
-    rows.push(one("1 line, k=7", oc_bcast(7), formulas.latency_ns(1, 7))?);
-    rows.push(one("1 line, binomial", binomial(), formulas.binomial_ns(1))?);
+    rows.push(one(LINE_K7.on(MACHINE), oc_bcast(7), formulas.latency_ns(1, 7))?);
+    rows.push(one(LINE_BINOMIAL.on(MACHINE), binomial(), formulas.binomial_ns(1))?);
     add_native(experiment, &mut rows, 1, binomial(), |ns| ns / 1e3)?;
-    let mut ratio = |what: &str, effects, over: u32, under: u32, at: usize| -> Result<f64> {
+    let mut ratio = |figure: Quantity, effects, [over, under]: [u32; 2], at: u32| -> Result<f64> {
+        let at = at as usize;
         let times = [over, under].map(|k| latency_us(effects, oc_bcast(k.into()), at));
         let [over_us, under_us] = times;
         let raw = over_us? / under_us?;
         let model = |k| formulas.latency_ns(lines(at), k);
-        let row = Row::new(source, format!("{at} lines, {what}"), "x", raw);
-        rows.push(row.model(model(over) / model(under)));
+        rows.push(Row::new(figure, raw).model(model(over) / model(under)));
         Ok(raw)
     };
     let mut gain = 1.0_f64;
-    for at in [96, 144, 192] {
-        gain = gain.min(ratio("k=7 / k=2", RAW, 7, 2, at)?);
+    for figure in &K7_OVER_K2 {
+        gain = gain.min(ratio(figure.on(MACHINE), RAW, [7, 2], figure.at)?);
     }
     let mut ratios = Vec::new();
-    for at in [96, 192] {
-        ratios.push(ratio("k=47 / k=7", RAW, 47, 7, at)?);
-        let what = "k=47 / k=7, no contention";
-        ratio(what, UNCONTENDED, 47, 7, at)?;
+    for figure in &K47_OVER_K7 {
+        ratios.push(ratio(figure.on(MACHINE), RAW, [47, 7], figure.at)?);
+        let uncontended = figure.on(MACHINE).named(", no contention").unpublished();
+        ratio(uncontended, UNCONTENDED, [47, 7], figure.at)?;
     }
     let curves = curves()?;
     // Figure 3.2a: the curves of these two "almost completely overlap". At one line they do not by
@@ -57,12 +68,7 @@ pub fn judge(experiment: &Experiment<'_>) -> Result<Outcome> {
     let apart = |index: usize| curves.ways[2].1[index] / curves.ways[1].1[index];
     let ratio = |index: usize| apart(index).max(1.0 / apart(index));
     let farthest = (1..CURVE_LINES.len()).map(ratio).fold(1.0, f64::max);
-    rows.push(Row::new(
-        source,
-        "3.2a k=47 and k=7, farthest apart from 32 lines on",
-        "x",
-        farthest,
-    ));
+    rows.push(Row::of(&FARTHEST_APART, farthest));
     let verdict = format!(
         "k=7 takes {:.1} us against {:.1} of binomial for one line (paper: 16.6 and 21.6; raw \
          {:.1} and {:.1}), {:.0} % less than k=2 at best; contention makes k=47 meet k=7 ({:.2} \

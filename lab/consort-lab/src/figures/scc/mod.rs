@@ -7,12 +7,12 @@
 
 pub mod asynchronous;
 pub mod formulas;
-mod interrupts;
+pub mod interrupts;
 pub mod latency;
 pub mod machine;
 mod native;
 pub mod pressure;
-mod primitives;
+pub mod primitives;
 mod row;
 pub mod sources;
 pub mod throughput;

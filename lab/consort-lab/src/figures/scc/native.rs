@@ -9,7 +9,7 @@ use super::{
     super::{
         experiment::{Experiment, Outcome},
         measure,
-        quantity::Source,
+        quantity::Quantity,
     },
     machine::{LINE_BYTES, MACHINE, MEGABYTE_LINES, oc_bcast, scatter_allgather},
     row::Row,
@@ -75,7 +75,7 @@ pub(super) fn async_broadcast_ns(
 
 /// Adds what an interrupt of a thread takes here, of which the library makes none.
 #[cfg(target_os = "linux")]
-pub(super) fn add_interrupts(outcome: &mut Outcome, source: Source) -> Result<()> {
+pub(super) fn add_interrupts(outcome: &mut Outcome) -> Result<()> {
     let Interrupts { signal_ns, membarrier_ns, poll_ns } = interrupts::measure()?;
     let ways = [
         ("a signal to a thread that computes", Some(signal_ns)),
@@ -83,7 +83,7 @@ pub(super) fn add_interrupts(outcome: &mut Outcome, source: Source) -> Result<()
         ("a line that a waiting thread polls", Some(poll_ns)),
     ];
     for (what, ns) in ways {
-        let figure = source.quantity(MACHINE, what, "us");
+        let figure = Quantity::new(MACHINE, what, "us");
         outcome.quantities.push(figure.native(ns.map(|ns| ns / 1e3)));
     }
     let barrier = membarrier_ns.map_or("no such call".to_owned(), time);
@@ -99,6 +99,6 @@ pub(super) fn add_interrupts(outcome: &mut Outcome, source: Source) -> Result<()
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn add_interrupts(_: &mut Outcome, _: Source) -> Result<()> {
+pub(super) fn add_interrupts(_: &mut Outcome) -> Result<()> {
     Ok(())
 }

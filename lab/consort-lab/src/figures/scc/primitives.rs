@@ -8,19 +8,27 @@ use consort::Rank;
 use consort_sim::analytic::scc::Scc;
 
 use super::{
-    super::quantity::Source,
-    machine::{LINE_BYTES, UNCONTENDED, buffers, simulation},
+    super::figure::Figure,
+    machine::{LINE_BYTES, MACHINE, UNCONTENDED, buffers, simulation},
     row::Row,
 };
 use crate::simulation::{Transfer, transfer_ns};
 use consort_bench::{page::Curves, units::counted};
 
-/// The kinds of transfers, with their names.
-const TRANSFERS: [(&str, Transfer); 4] = [
-    ("get", Transfer::Get),
-    ("put", Transfer::Put),
-    ("get to memory", Transfer::GetToMemory),
-    ("put from memory", Transfer::PutFromMemory),
+figures! { pub FIGURES of "T5", "section 4.1.2, figure 4.2": "x":
+    // From the least to the greatest distance "only 30%".
+    FAR_GET("4.2 get, 128 lines, 9 routers / 1", MACHINE == 1.3)
+    FAR_PUT("4.2 put, 128 lines, 9 routers / 1", MACHINE == 1.3)
+    FAR_GET_TO_MEMORY("4.2 get to memory, 128 lines, 9 routers / 1")
+    FAR_PUT_FROM_MEMORY("4.2 put from memory, 128 lines, 9 routers / 1")
+}
+
+/// The kinds of transfers, with their names and the figures of the farthest over the nearest.
+const TRANSFERS: [(&str, Transfer, &Figure); 4] = [
+    ("get", Transfer::Get, &FAR_GET),
+    ("put", Transfer::Put, &FAR_PUT),
+    ("get to memory", Transfer::GetToMemory, &FAR_GET_TO_MEMORY),
+    ("put from memory", Transfer::PutFromMemory, &FAR_PUT_FROM_MEMORY),
 ];
 /// Lines of a transfer.
 const LINES: [usize; 3] = [1, 16, 128];
@@ -41,7 +49,7 @@ fn formula_ns(scc: &Scc, transfer: Transfer, lines: u64, hops: u32) -> f64 {
 ///
 /// # Errors
 /// When a simulation fails.
-pub(super) fn rows(source: Source) -> Result<(Vec<Row>, Vec<Curves>)> {
+pub(super) fn rows() -> Result<(Vec<Row>, Vec<Curves>)> {
     let (machine, simulation) = (buffers()?, simulation(UNCONTENDED)?);
     let scc = Scc { memory_hops: machine.memory_distance(0), ..Scc::table_4_1() };
     // The first core at each distance from core 0.
@@ -50,7 +58,7 @@ pub(super) fn rows(source: Source) -> Result<(Vec<Row>, Vec<Curves>)> {
         Rank(others.find(|&other| machine.distance(0, other) == hops).unwrap_or(0))
     };
     let (mut rows, mut pictures, mut farthest) = (Vec::new(), Vec::new(), 1.0_f64);
-    for (name, transfer) in TRANSFERS {
+    for (name, transfer, far_over_near) in TRANSFERS {
         let mut ways = Vec::new();
         for lines in LINES {
             let mut us = Vec::new();
@@ -62,14 +70,13 @@ pub(super) fn rows(source: Source) -> Result<(Vec<Row>, Vec<Curves>)> {
                 if [1, FARTHEST].contains(&hops) {
                     let (lines, hops) = (counted(lines, "line"), counted(hops, "router"));
                     let what = format!("4.2 {name}, {lines}, {hops}");
-                    let row = Row::new(source, what, "us", ns / 1e3).of_parameters();
+                    let row = Row::other(what, "us", ns / 1e3).of_parameters();
                     rows.push(row.model(model_ns / 1e3));
                 }
             }
             if let (128, [near, .., far]) = (lines, &us[..]) {
-                let what = format!("4.2 {name}, 128 lines, 9 routers / 1");
                 let model = |hops| formula_ns(&scc, transfer, 128, hops);
-                let row = Row::new(source, what, "x", far / near).of_parameters();
+                let row = Row::of(far_over_near, far / near).of_parameters();
                 rows.push(row.model(model(FARTHEST) / model(1)));
             }
             ways.push((counted(lines, "line"), us));
@@ -82,6 +89,6 @@ pub(super) fn rows(source: Source) -> Result<(Vec<Row>, Vec<Curves>)> {
         });
     }
     let what = "4.2 simulated and formulas, farthest apart";
-    rows.push(Row::new(source, what, "x", farthest));
+    rows.push(Row::other(what, "x", farthest));
     Ok((rows, pictures))
 }

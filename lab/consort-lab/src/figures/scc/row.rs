@@ -1,4 +1,4 @@
-//! A figure of the thesis with the values to compare.
+//! A quantity of the thesis with the values to compare.
 //!
 //! Three values stand beside the thesis' own: that of its formulas; that of the simulation (raw);
 //! and that of the simulation with the parameters that are used only where it is asked for: the
@@ -11,7 +11,8 @@ use consort_sim::machines::Machine;
 use super::{
     super::{
         experiment::Outcome,
-        quantity::{Quantity, Source, text},
+        figure::Figure,
+        quantity::{Quantity, text},
     },
     machine::MACHINE,
 };
@@ -26,15 +27,19 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// A row with the paper's value of the figure.
-    pub(super) fn new(
-        source: Source,
-        what: impl Into<String>,
-        unit: &'static str,
-        raw: f64,
-    ) -> Self {
-        let quantity = source.quantity(MACHINE, what, unit).simulated(raw);
-        Self { quantity, raw, fitted: None }
+    /// A row with the raw value.
+    pub(super) fn new(quantity: Quantity, raw: f64) -> Self {
+        Self { quantity: quantity.simulated(raw), raw, fitted: None }
+    }
+
+    /// A row of a figure with the raw value.
+    pub(super) fn of(figure: &'static Figure, raw: f64) -> Self {
+        Self::new(figure.on(MACHINE), raw)
+    }
+
+    /// A row of a quantity that is not a figure of the thesis.
+    pub(super) fn other(name: impl Into<String>, unit: &'static str, raw: f64) -> Self {
+        Self::new(Quantity::new(MACHINE, name, unit), raw)
     }
 
     pub(super) fn model(mut self, model: f64) -> Self {
@@ -53,8 +58,8 @@ impl Row {
 
     /// The ratio of the model's value, and of the raw one, to the paper's.
     pub(super) fn of_paper(&self) -> Option<(f64, f64)> {
-        let Quantity { paper, model, .. } = self.quantity;
-        Some((model? / paper?, self.raw / paper?))
+        let paper = self.quantity.paper?.number();
+        Some((self.quantity.model? / paper, self.raw / paper))
     }
 
     pub(super) fn fitted(self, fitted: f64) -> Self {
@@ -75,11 +80,7 @@ pub(super) fn outcome(rows: &[Row], verdict: String) -> Result<Outcome> {
     };
     let (mut cells, mut quantities) = (Vec::new(), Vec::new());
     for Row { quantity, fitted, .. } in rows {
-        let fitted = fitted.map(|fitted| {
-            let what = format!("{}, fitted", quantity.quantity);
-            let named = Quantity { quantity: what.clone(), figure: what, ..quantity.clone() };
-            named.simulated(fitted)
-        });
+        let fitted = fitted.map(|fitted| quantity.clone().simulated_as_fitted(fitted));
         // A raw value that a parameter was fitted to has the place of a fitted one.
         let (raw, fits) = match quantity.fitted {
             Some(_) => (None, Some(quantity)),

@@ -4,8 +4,8 @@ use anyhow::Result;
 use consort_collectives::async_broadcast::Variant;
 
 use super::{
-    super::{experiment::Experiment, quantity::Source},
-    machine::{CORES, FITTED, LINE_BYTES, RAW, simulation},
+    super::{experiment::Experiment, figure::Figure, quantity::Quantity},
+    machine::{CORES, FITTED, LINE_BYTES, MACHINE, RAW, simulation},
     native::async_broadcast_ns,
     row::Row,
 };
@@ -13,7 +13,25 @@ use crate::simulation::async_broadcasts::{self, Aggregate, Settings};
 use consort_bench::{page::Curves, units::counted};
 
 /// 68 % of a core's bandwidth in copying from a message buffer to its memory, in 10^6 B/s.
-pub const SATURATED_MBPS: f64 = 0.68 * 55.0;
+pub(super) const SATURATED_MBPS: f64 = 0.68 * 55.0;
+
+figures! { pub FIGURES of "T4", "section 3.3.4, figure 3.4": "MB/s":
+    SATURATED("48 sources, k=47", MACHINE == SATURATED_MBPS)
+    "x":
+    // "with a single source, the throughput decreases as k increases"; with many "the trend is
+    // opposite"; "with more than one source, the throughput increases"; the difference between
+    // 5 and 48 sources "is not significant".
+    ONE_K7_OVER_K2("3.4 1 source, k=7 / k=2", MACHINE <= 1.0)
+    ONE_K47_OVER_K7("3.4 1 source, k=47 / k=7", MACHINE <= 1.0)
+    ALL_K3_OVER_K2("3.4 48 sources, k=3 / k=2", MACHINE >= 1.0)
+    ALL_K4_OVER_K3("3.4 48 sources, k=4 / k=3", MACHINE >= 1.0)
+    ALL_K7_OVER_K2("3.4 48 sources, k=7 / k=2", MACHINE >= 1.0)
+    ALL_K7_OVER_K4("3.4 48 sources, k=7 / k=4", MACHINE >= 1.0)
+    ALL_K47_OVER_K7("3.4 48 sources, k=47 / k=7", MACHINE >= 1.0)
+    FIVE_OVER_ONE["3.4 5 sources / 1, k=", ""; 2 | 7 | 47 => (MACHINE >= 1.0)]
+    ALL_OVER_FIVE("3.4 48 sources / 5, k=47", MACHINE == 1.0)
+}
+
 /// How long sources broadcast continuously, in nanoseconds.
 const ENDLESS_NS: f64 = 1e7;
 /// Bytes of their messages.
@@ -84,8 +102,13 @@ impl Sources {
         for &k in degrees {
             for sources in SOURCES {
                 let (raw, fitted) = self.of(sources, k);
-                let what = format!("{}, k={k}{}", counted(sources, "source"), name(self.variant));
-                let row = Row::new(experiment.source, what, "MB/s", raw.mbps);
+                let quantity = if (sources, k) == (CORES, 47) {
+                    SATURATED.on(MACHINE)
+                } else {
+                    let what = format!("{}, k={k}", counted(sources, "source"));
+                    Quantity::new(MACHINE, what, SATURATED.unit)
+                };
+                let row = Row::new(quantity.named(name(self.variant)), raw.mbps);
                 let mut row = row.fitted(fitted.mbps);
                 if k == 47 {
                     // A PE receives the messages of the other sources only.
@@ -101,32 +124,32 @@ impl Sources {
         Ok(rows)
     }
 
-    /// The row of one throughput over another.
-    fn ratio(&self, source: Source, what: &str, over: (u32, u32), under: (u32, u32)) -> Row {
+    /// The row of one throughput over another, each by the number of sources and k.
+    fn ratio(&self, figure: &'static Figure, over: (u32, u32), under: (u32, u32)) -> Row {
         let [(over_raw, over_fitted), (under_raw, under_fitted)] =
             [over, under].map(|(sources, k)| self.of(sources, k));
-        let what = format!("3.4 {what}{}", name(self.variant));
-        let row = Row::new(source, what, "x", over_raw.mbps / under_raw.mbps);
+        let quantity = figure.on(MACHINE).named(name(self.variant));
+        let row = Row::new(quantity, over_raw.mbps / under_raw.mbps);
         row.fitted(over_fitted.mbps / under_fitted.mbps)
     }
 
-    /// What the thesis says of the figure: one source falls with k, many rise with it; more sources
+    /// The trends of the figure, as rows: one source falls with k, many rise with it; more sources
     /// make a rise, then none.
-    pub(super) fn trends(&self, source: Source) -> Vec<Row> {
-        let mut rows = Vec::new();
-        let among = |degrees: &[u32], sources: u32, rows: &mut Vec<Row>| {
-            for pair in degrees.windows(2) {
-                let (low, high) = (pair[0], pair[1]);
-                let what = format!("{}, k={high} / k={low}", counted(sources, "source"));
-                rows.push(self.ratio(source, &what, (sources, high), (sources, low)));
-            }
-        };
-        among(&[2, 7, 47], 1, &mut rows);
-        among(self.degrees, CORES, &mut rows);
-        for k in [2, 7, 47] {
-            rows.push(self.ratio(source, &format!("5 sources / 1, k={k}"), (5, k), (1, k)));
+    pub(super) fn trends(&self) -> Vec<Row> {
+        let by_k = |figure, sources, high, low| self.ratio(figure, (sources, high), (sources, low));
+        let mut rows = vec![by_k(&ONE_K7_OVER_K2, 1, 7, 2), by_k(&ONE_K47_OVER_K7, 1, 47, 7)];
+        match self.variant {
+            Variant::Published => rows.push(by_k(&ALL_K7_OVER_K2, CORES, 7, 2)),
+            Variant::Fair => rows.extend([
+                by_k(&ALL_K3_OVER_K2, CORES, 3, 2),
+                by_k(&ALL_K4_OVER_K3, CORES, 4, 3),
+                by_k(&ALL_K7_OVER_K4, CORES, 7, 4),
+            ]),
         }
-        rows.push(self.ratio(source, "48 sources / 5, k=47", (CORES, 47), (5, 47)));
+        rows.push(by_k(&ALL_K47_OVER_K7, CORES, 47, 7));
+        let more = |figure: &'static Figure| self.ratio(figure, (5, figure.at), (1, figure.at));
+        rows.extend(FIVE_OVER_ONE.iter().map(more));
+        rows.push(self.ratio(&ALL_OVER_FIVE, (CORES, 47), (5, 47)));
         rows
     }
 
