@@ -34,19 +34,20 @@ pub struct Claim {
     pub least_pes: u32,
     /// The place where its experiment runs.
     pub place: Place,
-    /// Runs the experiment and returns its outcome for the claim.
-    pub judge: fn(&Experiment<'_>) -> Result<Outcome>,
 }
 
-/// The place where a claim's experiment runs.
+/// Runs an experiment and returns its outcome for the claim.
+type Judge = fn(&Experiment<'_>) -> Result<Outcome>;
+
+/// The place where a claim's experiment runs, with the functions that run it.
 #[derive(Clone, Copy)]
 pub enum Place {
     /// On this machine.
-    Here,
+    Here(Judge),
     /// On this machine, and also on the paper's machines, simulated.
-    BesideSimulated(fn() -> Result<Vec<Quantity>>),
+    BesideSimulated(Judge, fn() -> Result<Vec<Quantity>>),
     /// On a simulated machine only.
-    Simulated,
+    Simulated(Judge),
 }
 
 impl Claim {
@@ -80,17 +81,22 @@ impl Claim {
         }
         let fabric = Fabric::Threads;
         let experiment = Experiment { fabric, pes, whole, cores, budget, stop, show };
-        let judged = (self.judge)(&experiment);
+        let judged = match self.place {
+            Place::Here(judge) | Place::BesideSimulated(judge, _) | Place::Simulated(judge) => {
+                judge(&experiment)
+            }
+        };
         if stop.load(Relaxed) {
             // What lacks measurements may have failed for that.
             return Ok(None);
         }
         let (mut outcome, begun) = (judged?, Instant::now());
-        if let (Place::BesideSimulated(simulate), true) = (self.place, beside) {
-            merge(&mut outcome.quantities, simulate()?);
-        }
-        if let Place::Simulated = self.place {
-            self.check(&outcome.quantities)?;
+        match self.place {
+            Place::BesideSimulated(_, simulate) if beside => {
+                merge(&mut outcome.quantities, simulate()?);
+            }
+            Place::Simulated(_) => self.check(&outcome.quantities)?,
+            _ => {}
         }
         for one in &mut outcome.quantities {
             one.claim = self.id;

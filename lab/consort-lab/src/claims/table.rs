@@ -31,8 +31,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "barriers: flat 100x pthread's, trees 10x flat",
         figures: &[barrier::FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(barrier::simulated),
-        judge: barrier::judge,
+        place: Place::BesideSimulated(barrier::judge, barrier::simulated),
     },
     Claim {
         id: "H3",
@@ -41,8 +40,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "reduce: Loose 3.1x Strict in the median, at most 4x",
         figures: &[modes::FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(modes::simulated),
-        judge: modes::judge,
+        place: Place::BesideSimulated(modes::judge, modes::simulated),
     },
     Claim {
         id: "H4",
@@ -51,8 +49,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "reduce: trees from 8 doubles (Loose), 32 (Strict)",
         figures: &[crossover::FIGURES],
         least_pes: 3,
-        place: Place::BesideSimulated(crossover::simulated),
-        judge: crossover::judge,
+        place: Place::BesideSimulated(crossover::judge, crossover::simulated),
     },
     Claim {
         id: "H5",
@@ -61,8 +58,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "reduce: with 8 threads flat is always best",
         figures: &[flat::FIGURES],
         least_pes: 3,
-        place: Place::BesideSimulated(flat::simulated),
-        judge: flat::judge,
+        place: Place::BesideSimulated(flat::judge, flat::simulated),
     },
     Claim {
         id: "H6",
@@ -72,8 +68,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "8 kB reduce: chain wins Loose, radix 2, 4 Strict",
         figures: &[radix::FIGURES],
         least_pes: 3,
-        place: Place::BesideSimulated(radix::simulated),
-        judge: radix::judge,
+        place: Place::BesideSimulated(radix::judge, radix::simulated),
     },
     Claim {
         id: "T2",
@@ -82,8 +77,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "OC-BCAST: a line in 16.6 us, binomial in 21.6",
         figures: &[scc::latency::FIGURES],
         least_pes: 2,
-        place: Place::Simulated,
-        judge: scc::latency::judge,
+        place: Place::Simulated(scc::latency::judge),
     },
     Claim {
         id: "T3",
@@ -92,8 +86,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "OC-BCAST: almost 3x scatter-allgather's MB/s",
         figures: &[scc::throughput::FIGURES],
         least_pes: 2,
-        place: Place::Simulated,
-        judge: scc::throughput::judge,
+        place: Place::Simulated(scc::throughput::judge),
     },
     Claim {
         id: "T4",
@@ -103,8 +96,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "interrupts: as fast; 48 sources 68 % of 55 MB/s",
         figures: &[scc::asynchronous::FIGURES, scc::sources::FIGURES, scc::interrupts::FIGURES],
         least_pes: 2,
-        place: Place::Simulated,
-        judge: scc::asynchronous::judge,
+        place: Place::Simulated(scc::asynchronous::judge),
     },
     Claim {
         id: "T5",
@@ -113,8 +105,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "SCC: throughputs follow from the costs of a line",
         figures: &[scc::formulas::FIGURES, scc::primitives::FIGURES],
         least_pes: 2,
-        place: Place::Simulated,
-        judge: scc::formulas::judge,
+        place: Place::Simulated(scc::formulas::judge),
     },
     Claim {
         id: "T7",
@@ -123,8 +114,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "SCC: 24 cores at a buffer free, 48 contend 2x, 4x",
         figures: &[scc::pressure::FIGURES],
         least_pes: 2,
-        place: Place::Simulated,
-        judge: scc::pressure::judge,
+        place: Place::Simulated(scc::pressure::judge),
     },
     Claim {
         id: "T8",
@@ -133,8 +123,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "HYBLOCK 1.35x MCS and CLH; 2x empty, 1.18x long",
         figures: &[locks::queue_locks::FIGURES],
         least_pes: 1,
-        place: Place::Simulated,
-        judge: locks::queue_locks::judge,
+        place: Place::Simulated(locks::queue_locks::judge),
     },
     Claim {
         id: "T9",
@@ -143,8 +132,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "MP-SERVER 4.3x SHM-SERVER, HYBCOMB 2.5x CC-SYNCH",
         figures: &[locks::delegation::FIGURES],
         least_pes: 1,
-        place: Place::Simulated,
-        judge: locks::delegation::judge,
+        place: Place::Simulated(locks::delegation::judge),
     },
     Claim {
         id: "T10",
@@ -153,8 +141,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "stalls: over half by shared memory, else none",
         figures: &[locks::stalls::FIGURES],
         least_pes: 1,
-        place: Place::Simulated,
-        judge: locks::stalls::judge,
+        place: Place::Simulated(locks::stalls::judge),
     },
     Claim {
         id: "T11",
@@ -163,8 +150,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "HYBCOMB: 0.1 CAS an operation; fair within 1.2",
         figures: &[locks::combining::FIGURES],
         least_pes: 1,
-        place: Place::Simulated,
-        judge: locks::combining::judge,
+        place: Place::Simulated(locks::combining::judge),
     },
     Claim {
         id: "T12",
@@ -173,8 +159,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "queues: MP-SERVER 2x, HYBCOMB 1.5x the third best",
         figures: &[locks::objects::FIGURES, locks::x86_objects::FIGURES],
         least_pes: 1,
-        place: Place::Simulated,
-        judge: locks::objects::judge,
+        place: Place::Simulated(locks::objects::judge),
     },
     Claim {
         id: "T13",
@@ -183,8 +168,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "x86: backoff 6x and 2x, streaming 3.5x and 1.7x",
         figures: &[locks::optimizations::FIGURES],
         least_pes: 1,
-        place: Place::Simulated,
-        judge: locks::optimizations::judge,
+        place: Place::Simulated(locks::optimizations::judge),
     },
     Claim {
         id: "T14",
@@ -193,8 +177,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "remote references: two, none by messages",
         figures: &[locks::references::FIGURES],
         least_pes: 1,
-        place: Place::Simulated,
-        judge: locks::references::judge,
+        place: Place::Simulated(locks::references::judge),
     },
     Claim {
         id: "T15",
@@ -203,8 +186,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "200 increments: streaming still 1.84x and 1.19x",
         figures: &[locks::sections::FIGURES],
         least_pes: 1,
-        place: Place::Simulated,
-        judge: locks::sections::judge,
+        place: Place::Simulated(locks::sections::judge),
     },
     Claim {
         id: "G1",
@@ -213,8 +195,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "the loosest modes nearly 10x the strictest",
         figures: &[gasnet::FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(gasnet::simulated_modes),
-        judge: gasnet::modes,
+        place: Place::BesideSimulated(gasnet::modes, gasnet::simulated_modes),
     },
     Claim {
         id: "G4",
@@ -223,8 +204,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "all addresses known (Single) beats Local",
         figures: &[transfers::ADDRESS_FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(transfers::addresses),
-        judge: gasnet::addresses,
+        place: Place::BesideSimulated(gasnet::addresses, transfers::addresses),
     },
     Claim {
         id: "G5",
@@ -233,8 +213,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "a put that signals beats a rendezvous",
         figures: &[transfers::FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(transfers::simulated),
-        judge: transfers::judge,
+        place: Place::BesideSimulated(transfers::judge, transfers::simulated),
     },
     Claim {
         id: "G6",
@@ -244,8 +223,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "dissemination: N(k-1)log_k N; best radix varies",
         figures: &[dissemination::FIGURES],
         least_pes: 3,
-        place: Place::BesideSimulated(dissemination::simulated),
-        judge: dissemination::judge,
+        place: Place::BesideSimulated(dissemination::judge, dissemination::simulated),
     },
     Claim {
         id: "G7",
@@ -254,8 +232,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "two levels, in nodes and between, beat one",
         figures: &[],
         least_pes: 4,
-        place: Place::Here,
-        judge: gasnet::levels,
+        place: Place::Here(gasnet::levels),
     },
     Claim {
         id: "G9",
@@ -264,8 +241,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "tuning a size: 12 to 109 ms; look-ups: negligible",
         figures: &[tuning::FIGURES],
         least_pes: 2,
-        place: Place::Here,
-        judge: tuning::judge,
+        place: Place::Here(tuning::judge),
     },
     Claim {
         id: "G10",
@@ -274,8 +250,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "SUMMA beats ScaLAPACK, Cholesky equals, FT +17 %",
         figures: &[applications::FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(scaling::simulated),
-        judge: applications::judge,
+        place: Place::BesideSimulated(applications::judge, scaling::simulated),
     },
     Claim {
         id: "F7",
@@ -284,8 +259,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "threads, processes and machines in one team",
         figures: &[],
         least_pes: 2,
-        place: Place::Here,
-        judge: mixture::judge,
+        place: Place::Here(mixture::judge),
     },
     Claim {
         id: "P3",
@@ -294,8 +268,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "counting puts: half the latency of put and flag",
         figures: &[counting::PING_PONG_FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(counting::simulated_ping_pong),
-        judge: counting::ping_pong,
+        place: Place::BesideSimulated(counting::ping_pong, counting::simulated_ping_pong),
     },
     Claim {
         id: "P4",
@@ -304,8 +277,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "all-to-all: counting puts best, barrier worst",
         figures: &[counting::ALL_TO_ALL_FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(counting::simulated_all_to_all),
-        judge: counting::all_to_all,
+        place: Place::BesideSimulated(counting::all_to_all, counting::simulated_all_to_all),
     },
     Claim {
         id: "P5",
@@ -314,8 +286,7 @@ pub const CLAIMS: &[Claim] = &[
         says: "Synch_p2p: counting puts scale, flags do not",
         figures: &[counting::STENCIL_FIGURES],
         least_pes: 2,
-        place: Place::BesideSimulated(counting::stencils),
-        judge: counting::stencil,
+        place: Place::BesideSimulated(counting::stencil, counting::stencils),
     },
 ];
 

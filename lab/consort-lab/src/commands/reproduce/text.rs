@@ -12,7 +12,7 @@ use consort_bench::{page::Page, units::counted};
 
 /// Whether it is only simulated.
 pub(super) fn is_simulated(claim: &Claim) -> bool {
-    matches!(claim.place, Place::Simulated)
+    matches!(claim.place, Place::Simulated(_))
 }
 
 /// Where the verdict is from.
@@ -83,7 +83,7 @@ pub(super) fn in_full(claim: &Claim, outcome: &Outcome) -> Page {
     if !standing.is_empty() {
         page.paragraph(standing.trim_end());
     }
-    if let Place::BesideSimulated(_) = claim.place {
+    if let Place::BesideSimulated(..) = claim.place {
         quantity::add_tables(&mut page, &outcome.quantities);
     }
     page
