@@ -4,7 +4,6 @@ use std::{
     borrow::Cow,
     fmt::{self, Debug},
     future::Future,
-    pin::Pin,
 };
 
 use consort_fabric::{Candidate, Collective, Fabric, MachineModel, Op, Query};
@@ -269,21 +268,6 @@ pub(crate) fn schedule<A: Algorithm>(
     A::schedule(setting, candidate)
 }
 
-/// A schedule of any algorithm of a collective.
-pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
-    /// Returns the schedule of one PE.
-    ///
-    /// # Errors
-    /// As [`Algorithm::schedule`], and if no such algorithm exists.
-    fn new(setting: &Setting, candidate: &Candidate) -> Result<Self, PlanError>;
-    /// See [`Algorithm::steps`].
-    fn steps(&self) -> u64;
-    /// See [`Algorithm::cost_ns`].
-    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;
-    /// See [`Algorithm::run`].
-    fn run<'c, F: Fabric>(&'c self, f: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
-}
-
 /// An operation on an algorithm that is known only by its name.
 pub trait Visitor {
     /// The result of the visit.
@@ -294,7 +278,7 @@ pub trait Visitor {
 
 /// Makes the registry of a collective: the algorithms in its files, and those that it shares with
 /// other collectives. `Any` is a schedule of one of them. The files listed after `Any` are not part
-/// of it, because their algorithms are composed of `Any`.
+/// of it, because their algorithms are composed of `Any`; they need the feature `compositions`.
 macro_rules! registry {
     (
         $($file:ident: $($algorithm:ident)+),*;
@@ -303,11 +287,13 @@ macro_rules! registry {
         $($of_any:ident: $of:ident),* $(,)?
     ) => {
         $crate::algorithm::registry! {
-            $($file: $($algorithm)+,)* $($of_any: $of),*;
+            $($file: $($algorithm)+),*;
             $(use $shared;)*
+            compositions $($of_any: $of),*
         }
 
         /// A schedule of one of the algorithms.
+        #[cfg(feature = "compositions")]
         #[derive(Debug)]
         pub enum Any {
             $($(
@@ -320,7 +306,8 @@ macro_rules! registry {
             )*
         }
 
-        impl $crate::algorithm::AnySchedule for Any {
+        #[cfg(feature = "compositions")]
+        impl $crate::compose::any::AnySchedule for Any {
             fn new(
                 setting: &$crate::Setting,
                 candidate: &consort_fabric::Candidate,
@@ -388,17 +375,30 @@ macro_rules! registry {
             }
         }
     };
-    ($($file:ident: $($algorithm:ident)+),* $(,)? $(; $(use $shared:ident;)*)?) => {
+    (
+        $($file:ident: $($algorithm:ident)+),* $(,)?
+        $(; $(use $shared:ident;)* $(compositions $($of_any:ident: $of:ident),*)?)?
+    ) => {
         $(
             #[allow(missing_docs, reason = "the head of the file says what the algorithm is")]
             pub mod $file;
             pub use $file::{$($algorithm),+};
         )*
+        $($($(
+            #[cfg(feature = "compositions")]
+            #[allow(missing_docs, reason = "the head of the file says what the algorithm is")]
+            pub mod $of_any;
+            #[cfg(feature = "compositions")]
+            pub use $of_any::$of;
+        )*)?)?
 
         /// The algorithms of this collective.
         pub const NAMES: &[&str] = &[
             $($(<$algorithm as $crate::Algorithm>::NAME,)+)*
-            $($(<$shared as $crate::Algorithm>::NAME,)*)?
+            $(
+                $(<$shared as $crate::Algorithm>::NAME,)*
+                $($(#[cfg(feature = "compositions")] <$of as $crate::Algorithm>::NAME,)*)?
+            )?
         ];
 
         /// Visits the algorithm called `name`, if it exists.
@@ -407,7 +407,13 @@ macro_rules! registry {
                 $($(<$algorithm as $crate::Algorithm>::NAME => {
                     Some(visitor.visit::<$algorithm>())
                 })+)*
-                $($(<$shared as $crate::Algorithm>::NAME => Some(visitor.visit::<$shared>()),)*)?
+                $(
+                    $(<$shared as $crate::Algorithm>::NAME => Some(visitor.visit::<$shared>()),)*
+                    $($(
+                        #[cfg(feature = "compositions")]
+                        <$of as $crate::Algorithm>::NAME => Some(visitor.visit::<$of>()),
+                    )*)?
+                )?
                 _ => None,
             }
         }

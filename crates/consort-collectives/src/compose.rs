@@ -14,11 +14,17 @@
 //! exit mode; between them, a PE's buffers are its own. All exposures of the first are detached
 //! when it ends.
 
+#[cfg(feature = "compositions")]
+pub mod any;
+#[cfg(feature = "compositions")]
 pub mod open;
 mod part;
+#[cfg(feature = "compositions")]
 mod reorder;
 mod sub;
+#[cfg(feature = "compositions")]
 pub mod two_level;
+#[cfg(feature = "compositions")]
 mod volume;
 
 use std::marker::PhantomData;
@@ -84,24 +90,6 @@ pub(crate) fn usual(collective: Collective) -> Candidate {
         Collective::Barrier => Candidate::new("dissemination").with("radix", 2),
         _ => Candidate::new("knomial").with("radix", 2),
     }
-}
-
-/// Returns the candidate of a part, by its index among the parts that exist. It is the default one
-/// if the candidate names none.
-pub(crate) fn part_of<A: Algorithm>(
-    candidate: &Candidate,
-    index: usize,
-) -> Result<Candidate, PlanError> {
-    let parts: Vec<Collective> = A::PARTS.into_iter().flatten().collect();
-    if candidate.parts.is_empty() {
-        return Ok(usual(parts[index]));
-    }
-    let part = candidate.parts.get(index).filter(|_| candidate.parts.len() == parts.len());
-    part.cloned().ok_or_else(|| {
-        let parts: Vec<String> =
-            parts.iter().map(|part| format!("an algorithm of {part}")).collect();
-        A::incapable(format!("its parts are {}", parts.join(", ")))
-    })
 }
 
 /// Returns the queries for the two parts, with modes that leave a PE its buffers between them.

@@ -6,30 +6,30 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `launcher` | which launcher an `mpirun` is, and its options for hosts |
 //! | `environment` | the variables that MPI launchers set for their processes |
-//! | `shim.c` | the functions that are needed of MPI |
-//! | `prepare` | finds an MPI's compiler, compiles the shim with it, or finds a stored shim |
-//! | `cache` | the folder that stores shims, and which of them may be loaded |
-//! | `no_shim` | why there is no shim |
-//! | `library` | the shim's functions |
-//! | `transport` | frames over them |
-//! | `watch` | warns if processes do not start |
+//! | `shim/launcher` | which launcher an `mpirun` is, and its options for hosts |
+//! | `shim/shim.c` | the functions that are needed of MPI |
+//! | `shim/prepare` | finds an MPI's compiler, compiles the shim with it, or finds a stored shim |
+//! | `shim/cache` | the folder that stores shims, and which of them may be loaded |
+//! | `shim/no_shim` | why there is no shim |
+//! | `shim/library` | the shim's functions |
+//! | `shim/transport` | frames over them |
+//! | `shim/watch` | warns if processes do not start |
+//! | `without_shim` | the error of a program that was compiled without the feature `shim` |
 
 #[cfg(test)]
 use consort_sandbox as _;
 
-mod cache;
 mod environment;
-mod launcher;
-mod library;
-mod no_shim;
-mod prepare;
-mod transport;
-mod watch;
+#[cfg(feature = "shim")]
+mod shim;
+#[cfg(not(feature = "shim"))]
+mod without_shim;
 
 pub use environment::{Flavor, Started};
-pub use launcher::{Launcher, OnHosts};
-pub use no_shim::NoShim;
-pub use prepare::{Prepared, find_program, intel_root, prepare};
-pub use transport::{Mpi, NoMpi};
+#[cfg(feature = "shim")]
+pub use shim::{
+    Launcher, Mpi, NoMpi, NoShim, OnHosts, Prepared, find_program, intel_root, prepare,
+};
+#[cfg(not(feature = "shim"))]
+pub use without_shim::{Mpi, NoMpi};

@@ -11,10 +11,11 @@ use consort_fabric::{
 };
 
 use super::{
-    halves, of_whole, part_of, queries,
-    sub::{Buffer, Buffers, Share, Sub},
+    any::{AnySchedule, Share, part_of},
+    halves, of_whole, queries,
+    sub::{Buffer, Buffers, Sub},
 };
-use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
+use crate::{Algorithm, Parameter, PlanError, Setting};
 
 /// The definition of an open composition.
 pub trait OpenComposition: Debug + 'static {

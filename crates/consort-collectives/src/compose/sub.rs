@@ -1,9 +1,8 @@
 //! A part of a call for some PEs of the team.
 
-use consort_fabric::{Fabric, Op, Place, Rank, Ranks, Span};
+use consort_fabric::{Place, Rank, Ranks, Span};
 
-use super::part::{Part, View};
-use crate::algorithm::AnySchedule;
+use super::part::View;
 
 /// Some PEs of the team, whose ranks count from 0 among them. Their buffers may be elsewhere than
 /// the caller's.
@@ -32,19 +31,9 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// Returns a buffer that begins at the same offset on each PE.
-    pub(crate) const fn new(place: Place, first: usize) -> Self {
-        Self { place, first, apart: 0 }
-    }
-
     /// Returns the buffer of PE `index`, for a part whose PEs all know it.
     pub(crate) const fn on(self, index: u32) -> Self {
         Self { first: self.first + index as usize * self.apart, apart: 0, ..self }
-    }
-
-    /// Returns whether it lies in memory that no peer reaches.
-    pub(crate) const fn is_scratch(self) -> bool {
-        matches!(self.place, Place::Accumulator | Place::Incoming)
     }
 }
 
@@ -75,18 +64,5 @@ impl View for Sub {
         };
         let Buffer { place, first, .. } = buffer.on(peer.0);
         Span { at: first + span.at, place, ..span }
-    }
-}
-
-/// One PE's share of a part of a call: its view, and its schedule.
-#[derive(Debug)]
-pub(crate) struct Share<S> {
-    pub(crate) sub: Sub,
-    pub(crate) schedule: S,
-}
-
-impl<S: AnySchedule> Share<S> {
-    pub(crate) async fn run<F: Fabric>(&self, f: &F) -> Op {
-        self.schedule.run(&Part::new(f, self.sub)).await
     }
 }

@@ -37,12 +37,13 @@ use consort_fabric::{
 };
 
 use super::{
-    of_whole, part_of,
+    any::{AnySchedule, Share, part_of},
+    of_whole,
     reorder::Reorder,
-    sub::{Buffer, Buffers, Share, Sub},
+    sub::{Buffer, Buffers, Sub},
     volume::{Volume, by_node, by_rank},
 };
-use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
+use crate::{Algorithm, Parameter, PlanError, Setting};
 
 /// Scratch memory is divided at cache lines, which suits any element.
 const LINE_BYTES: usize = 64;

@@ -9,7 +9,7 @@ use consort_fabric::files::Untrusted;
 use consort_machine::permissions::is_mounted_noexec;
 use rustix::process::{Resource, getrlimit};
 
-use super::environment::Flavor;
+use crate::environment::Flavor;
 
 /// The reason why there is no shim.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use std::{
 
 use consort_machine::stay_loaded;
 
-use super::environment::Started;
+use crate::environment::Started;
 
 /// How long a process waits before it warns.
 const PATIENCE: Duration = Duration::from_secs(10);

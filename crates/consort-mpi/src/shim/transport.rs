@@ -23,12 +23,12 @@ use consort_machine::ProcessToken;
 use consort_native::{Frame, Lost, Region, Transfer, Transport};
 
 use super::{
-    environment::Started,
     library::{Request, Shim, WordsRequest},
     no_shim::NoShim,
     prepare,
     watch::Watched,
 };
+use crate::environment::Started;
 
 /// The reason why there is no transport.
 #[derive(Debug)]

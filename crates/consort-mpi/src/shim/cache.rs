@@ -22,7 +22,8 @@ use consort_fabric::{
 use etcetera::BaseStrategy;
 use tempfile::TempDir;
 
-use super::{environment::Flavor, no_shim::NoShim};
+use super::no_shim::NoShim;
+use crate::environment::Flavor;
 
 /// The shim's source.
 pub(crate) const SOURCE: &str = include_str!("shim.c");

@@ -22,10 +22,10 @@ use tempfile::TempDir;
 
 use super::{
     cache::{CACHE, Cache, SOURCE, private},
-    environment::Flavor,
     library::{self, Shim},
     no_shim::NoShim,
 };
+use crate::environment::Flavor;
 
 /// The environment variable that names an MPI's compiler; `mpicc` if it is not set.
 const COMPILER: &str = "CONSORT_MPICC";

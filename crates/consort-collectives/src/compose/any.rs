@@ -1,0 +1,70 @@
+//! Parts by any algorithm of their collectives.
+
+use std::{fmt::Debug, future::Future, pin::Pin};
+
+use consort_fabric::{Candidate, Collective, Fabric, MachineModel, Op, Place, Query};
+
+use super::{
+    part::Part,
+    sub::{Buffer, Sub},
+    usual,
+};
+use crate::{Algorithm, PlanError, Setting};
+
+/// A schedule of any algorithm of a collective.
+pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
+    /// Returns the schedule of one PE.
+    ///
+    /// # Errors
+    /// As [`Algorithm::schedule`], and if no such algorithm exists.
+    fn new(setting: &Setting, candidate: &Candidate) -> Result<Self, PlanError>;
+    /// See [`Algorithm::steps`].
+    fn steps(&self) -> u64;
+    /// See [`Algorithm::cost_ns`].
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;
+    /// See [`Algorithm::run`].
+    fn run<'c, F: Fabric>(&'c self, f: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
+}
+
+/// Returns the candidate of a part, by its index among the parts that exist. It is the default one
+/// if the candidate names none.
+pub(crate) fn part_of<A: Algorithm>(
+    candidate: &Candidate,
+    index: usize,
+) -> Result<Candidate, PlanError> {
+    let parts: Vec<Collective> = A::PARTS.into_iter().flatten().collect();
+    if candidate.parts.is_empty() {
+        return Ok(usual(parts[index]));
+    }
+    let part = candidate.parts.get(index).filter(|_| candidate.parts.len() == parts.len());
+    part.cloned().ok_or_else(|| {
+        let parts: Vec<String> =
+            parts.iter().map(|part| format!("an algorithm of {part}")).collect();
+        A::incapable(format!("its parts are {}", parts.join(", ")))
+    })
+}
+
+impl Buffer {
+    /// Returns a buffer that begins at the same offset on each PE.
+    pub(crate) const fn new(place: Place, first: usize) -> Self {
+        Self { place, first, apart: 0 }
+    }
+
+    /// Returns whether it lies in memory that no peer reaches.
+    pub(crate) const fn is_scratch(self) -> bool {
+        matches!(self.place, Place::Accumulator | Place::Incoming)
+    }
+}
+
+/// One PE's share of a part of a call: its view, and its schedule.
+#[derive(Debug)]
+pub(crate) struct Share<S> {
+    pub(crate) sub: Sub,
+    pub(crate) schedule: S,
+}
+
+impl<S: AnySchedule> Share<S> {
+    pub(crate) async fn run<F: Fabric>(&self, f: &F) -> Op {
+        self.schedule.run(&Part::new(f, self.sub)).await
+    }
+}
