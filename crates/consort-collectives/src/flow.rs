@@ -46,8 +46,8 @@ enum Given {
     ToNone,
     ToAll,
     /// As in a dissemination barrier of two rounds (Hensgen, Finkel and Manber 1988). Let `G` be
-    /// the square root of `P`, rounded up. After quarter `q` a PE gives a credit to each of the `G
-    /// - 1` PEs after it. Before quarter `q + 2` it awaits the credits of the `G - 1` PEs before
+    /// the square root of `P`, rounded up. After quarter `q` a PE gives a credit to each of the
+    /// `G - 1` PEs after it. Before quarter `q + 2` it awaits the credits of the `G - 1` PEs before
     /// it, and gives a credit for all of them to every `G`-th PE after it. Before quarter `q + 3`
     /// it awaits these.
     ///
