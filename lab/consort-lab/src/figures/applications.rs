@@ -116,9 +116,11 @@ fn launcher(experiment: &Experiment<'_>) -> Result<(String, Option<String>)> {
         words.pop();
         return Ok((words.join(" ") + " {pes}", None));
     }
-    let own = env::current_exe().context("this program cannot be found")?;
+    // The command `consort` of this installation, or else the one in PATH.
+    let beside = env::current_exe().map(|own| own.with_file_name("consort"));
+    let consort = beside.ok().filter(|it| it.exists()).unwrap_or_else(|| "consort".into());
     let peers = APPLICATIONS.map(|(_, _, peer, ..)| peer).join(",");
-    Ok((quoted(own.as_os_str()) + " run -n {pes}", Some(format!("--without={peers}"))))
+    Ok((quoted(consort.as_os_str()) + " run -n {pes}", Some(format!("--without={peers}"))))
 }
 
 /// The claim by what the script has printed.
