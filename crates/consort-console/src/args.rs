@@ -180,7 +180,9 @@ pub fn size(text: &str) -> Result<usize, String> {
         _ => false,
     };
     let (Some(power), true, false) = (power, spelt, number.is_empty()) else {
-        return Err(format!("`{text}` is no size: write bytes, as in 8192, 8k, 8KiB, 1M or 4MiB"));
+        return Err(format!(
+            "invalid size `{text}`: write bytes, as in 8192, 8k, 8KiB, 1M or 4MiB"
+        ));
     };
     let factor = 1_usize.checked_shl(10 * u32::try_from(power).unwrap_or(u32::MAX));
     let bytes = number.parse::<usize>().ok().zip(factor);
@@ -197,7 +199,7 @@ pub fn size_of_doubles(text: &str) -> Result<u64, String> {
     const MOST_BYTES: usize = 1 << 30;
     let bytes = size(text)?;
     if bytes == 0 || bytes % 8 != 0 {
-        return Err(format!("{bytes} bytes are no whole doubles: use a multiple of 8"));
+        return Err(format!("{bytes} bytes are not whole doubles: use a multiple of 8"));
     }
     if bytes > MOST_BYTES {
         return Err(format!(
@@ -223,7 +225,7 @@ pub fn block(text: &str) -> Result<usize, String> {
 /// A sentence with the remedy.
 pub fn pes(text: &str) -> Result<u32, String> {
     let number = text.parse().ok().filter(|pes| (1..=MOST_PES).contains(pes));
-    number.ok_or_else(|| format!("`{text}` is no number of PEs: use 1 to {MOST_PES}"))
+    number.ok_or_else(|| format!("invalid number of PEs `{text}`: use 1 to {MOST_PES}"))
 }
 
 /// Reads a number from 1 to `most`.

@@ -47,7 +47,7 @@ pub struct UnknownClass(String);
 impl fmt::Display for UnknownClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(text) = self;
-        write!(f, "`{text}` is no operator class: use commutative or ordered")
+        write!(f, "unknown operator class `{text}`: use commutative or ordered")
     }
 }
 

@@ -86,7 +86,7 @@ impl fmt::Display for UnknownSyncModes {
         let Self(text) = self;
         write!(
             f,
-            "`{text}` is no synchronization mode: use strict, loose, mine, or \
+            "unknown synchronization mode `{text}`: use strict, loose, mine, or \
              ENTRY/EXIT with each of none, mine, all (for example mine/all)"
         )
     }

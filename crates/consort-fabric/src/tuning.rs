@@ -188,7 +188,7 @@ impl fmt::Display for UnknownCollective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { asked } = self;
         let names = Collective::EVERY.map(Collective::name);
-        write!(f, "`{asked}` is no collective: ")?;
+        write!(f, "unknown collective `{asked}`: ")?;
         if let Some(name) = meant(asked, &names) {
             write!(f, "did you mean {name}? Otherwise ")?;
         }
@@ -238,6 +238,6 @@ mod tests {
         let error = "allreduce".parse::<Collective>().unwrap_err().to_string();
         assert!(error.contains("did you mean all_reduce? Otherwise use barrier, "), "{error}");
         let error = "shuffle".parse::<Collective>().unwrap_err().to_string();
-        assert!(error.contains("no collective: use barrier, "), "{error}");
+        assert!(error.contains(": use barrier, "), "{error}");
     }
 }

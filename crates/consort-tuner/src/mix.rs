@@ -93,7 +93,7 @@ impl fmt::Display for MixError {
             }
             Self::Irregular { path } => write!(
                 f,
-                "{} is no regular file: name a file that does not exist yet, or one of recorded \
+                "{} is not a regular file: name a file that does not exist yet, or one of recorded \
                  calls",
                 path.display()
             ),

@@ -13,7 +13,7 @@ pub struct UnknownWord {
 impl fmt::Display for UnknownWord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, text, expected } = self;
-        write!(f, "`{text}` is no {kind}: use {}", expected.join(", "))
+        write!(f, "unknown {kind} `{text}`: use {}", expected.join(", "))
     }
 }
 
@@ -135,7 +135,7 @@ mod tests {
         }
         assert!(Rigour::Estimate < Rigour::Measure && Rigour::Patient < Rigour::Exhaustive);
         let error = "thorough".parse::<Rigour>().unwrap_err().to_string();
-        assert_eq!(error, "`thorough` is no rigour: use estimate, measure, patient, exhaustive");
+        assert_eq!(error, "unknown rigour `thorough`: use estimate, measure, patient, exhaustive");
     }
 
     #[test]

@@ -170,7 +170,7 @@ impl fmt::Display for UnknownFabric {
         let Self(text) = self;
         write!(
             f,
-            "`{text}` is no fabric: use threads, processes, mpi or mixed; mpi:2 is \
+            "unknown fabric `{text}`: use threads, processes, mpi or mixed; mpi:2 is \
              with 2 PEs a process, and mpi:2:in-turn if ranks are dealt to the \
              processes in turn; mixed:4x2 has 4 such processes on each machine"
         )

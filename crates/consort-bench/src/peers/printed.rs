@@ -40,7 +40,7 @@ fn of_line(figure: &str) -> Result<(u64, Vec<f64>)> {
     let (bytes, samples) = figure.split_once(' ').context("there are no times")?;
     let bytes = bytes.parse().context("there is no size in bytes")?;
     let samples = samples.split_whitespace().map(str::parse::<f64>);
-    let samples: Vec<f64> = samples.collect::<Result<_, _>>().context("a time is no number")?;
+    let samples: Vec<f64> = samples.collect::<Result<_, _>>().context("a time is not a number")?;
     ensure!(!samples.is_empty(), "there are no times");
     ensure!(samples.iter().all(|ns| ns.is_finite() && *ns > 0.0), "a time is not positive");
     Ok((bytes, samples))

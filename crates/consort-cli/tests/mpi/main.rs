@@ -33,7 +33,7 @@ const BENCHES: [(&str, &str, u64); 6] = [
 
 /// Settings that all processes refuse alike, and what they say of them.
 const REFUSED: [(&str, &str, &str); 2] = [
-    ("CONSORT_SEGMENT", "odd", "`odd` is no origin of shared state"),
+    ("CONSORT_SEGMENT", "odd", "unknown origin of shared state `odd`"),
     ("CONSORT_CACHE", "/proc/nowhere", "what was compiled for MPI cannot be kept in /proc/nowhere"),
 ];
 

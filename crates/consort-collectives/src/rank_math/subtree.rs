@@ -32,7 +32,7 @@ impl Subtree {
         let radix = match shape {
             Shape::Flat => pes.max(2),
             Shape::Knomial(radix) => radix,
-            Shape::Kary(_) => panic!("subtrees of k-ary trees are no ranges of nodes"),
+            Shape::Kary(_) => panic!("subtrees of k-ary trees are not ranges of nodes"),
         };
         let node = shape.node(rank, root, pes);
         let relative = |rank: Rank| (rank.0 + pes - root.0) % pes;

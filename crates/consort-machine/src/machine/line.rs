@@ -94,7 +94,7 @@ impl Line {
     /// # Panics
     /// Always: no loom machine exchanges pairs.
     pub fn pairs(&self) -> &[Pair; 4] {
-        unreachable!("loom's atomics are no pairs")
+        unreachable!("loom's atomics are not pairs")
     }
 }
 

@@ -46,7 +46,7 @@ pub struct UnknownWaiting(String);
 impl fmt::Display for UnknownWaiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(name) = self;
-        write!(f, "`{name}` is no waiting policy: use spin, spin-yield or spin-yield-park")
+        write!(f, "unknown waiting policy `{name}`: use spin, spin-yield or spin-yield-park")
     }
 }
 

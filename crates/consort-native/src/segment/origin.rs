@@ -46,7 +46,7 @@ pub struct UnknownOrigin(String);
 impl fmt::Display for UnknownOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(text) = self;
-        write!(f, "`{text}` is no origin of shared state: use private or shared")
+        write!(f, "unknown origin of shared state `{text}`: use private or shared")
     }
 }
 

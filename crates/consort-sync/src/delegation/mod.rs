@@ -125,14 +125,14 @@ pub unsafe trait Scheme {
 
 /// A scheme in which the threads that apply operations also execute them.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no scheme without a server",
+    message = "`{Self}` is not a scheme without a server",
     note = "`MpServer` and `ShmServer` are schemes of a `Server`: use `Server::with`"
 )]
 pub trait Serverless: Scheme {}
 
 /// A scheme in which one thread, the server, executes the operations.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no scheme of a server",
+    message = "`{Self}` is not a scheme of a server",
     note = "schemes that need no server are those of a `Delegate`: use `Delegate::with`"
 )]
 pub trait ServerScheme: Scheme {

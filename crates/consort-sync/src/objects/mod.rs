@@ -153,5 +153,5 @@ fn drive<T>(future: impl Future<Output = T>, waits: bool) -> T {
 /// When a number is not a value.
 #[inline]
 fn check(value: u64, values: u64) {
-    assert!(value < values, "{value:#x} is no value: values are less than {values:#x}");
+    assert!(value < values, "invalid value {value:#x}: values are less than {values:#x}");
 }

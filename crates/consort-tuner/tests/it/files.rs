@@ -285,7 +285,7 @@ fn flaws_are_named_with_their_line() {
         ("median_ns = 210.4", "median_ns = -1.0", "median_ns must be a time"),
         ("median_ns = 210.4", "speed = 210.4", "unknown field `speed`"),
         ("choice = \"knomial(radix=4)\"", "choice = \"knomial(\"", "describes no candidate"),
-        ("sync = \"mine\"", "sync = \"tight\"", "no synchronization mode"),
+        ("sync = \"mine\"", "sync = \"tight\"", "unknown synchronization mode"),
         ("margin = 0.2357", "margin = 0.5", "margin must be"),
         ("margin = 0.2357\n", "", "go together"),
         ("ci95_ns = [208.0, 213.5]", "ci95_ns = [213.5, 208.0]", "ci95_ns must be"),

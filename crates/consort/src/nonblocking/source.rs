@@ -51,7 +51,7 @@ mod sealed {
 /// back when the call is complete, so the program can fill it for the next call. See
 /// [`Overlap`](super::Overlap).
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no source of `{T}`",
+    message = "`{Self}` is not a source of `{T}`",
     note = "give a `&` or `&mut` of a slice, an array or a vector of the target's elements"
 )]
 pub trait Source<T>: Send + sealed::Sealed<T> {}

@@ -73,7 +73,7 @@ mod sealed {
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no word of symmetric memory, which atomic operations and signals change",
+    message = "`{Self}` is not a word of symmetric memory, which atomic operations and signals change",
     label = "not a word",
     note = "words are `u32`, `i32`, `u64`, `i64`, `usize` and `isize`; store a float's bits \
             (`to_bits`) or a `bool` as a `u32` or a `u64`"

@@ -13,7 +13,7 @@ pub struct Shape {
 
 /// A text that is no shape of a grid.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
-#[error("`{0}` is no grid: give rows and columns, as in 2x3")]
+#[error("unknown grid `{0}`: give rows and columns, as in 2x3")]
 pub struct NoShape(String);
 
 /// A grid that has more or fewer places than there are PEs.

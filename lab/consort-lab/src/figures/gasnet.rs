@@ -278,7 +278,7 @@ pub fn levels(experiment: &Experiment<'_>) -> Result<Outcome> {
     }
     let middle = median(&mut ratios);
     let network = if machines == 1 {
-        "; one machine is no network: name others to mpirun, as in its host file"
+        "; one machine is not a network: name others to mpirun, as in its host file"
     } else {
         ""
     };

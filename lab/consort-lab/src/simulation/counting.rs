@@ -50,7 +50,9 @@ const ITERATIONS: usize = 2;
 /// When the machine is no cluster.
 pub fn with_pes_per_node(mut machine: Machine, pes_per_node: u32) -> Result<Machine> {
     let name = machine.name.clone();
-    let Kind::Cluster(cluster) = &mut machine.kind else { anyhow::bail!("{name} is no cluster") };
+    let Kind::Cluster(cluster) = &mut machine.kind else {
+        anyhow::bail!("{name} is not a cluster")
+    };
     cluster.pes_per_node = pes_per_node;
     Ok(machine)
 }

@@ -117,7 +117,7 @@ fn refused_reproductions_and_predictions_say_why() {
 #[test]
 fn simulations() {
     for bad in ["0", "banana", "-1", "1,0", "1.5"] {
-        refused(&format!("sim broadcast --lines={bad}"), "is no number of lines: use 1 or more");
+        refused(&format!("sim broadcast --lines={bad}"), "invalid number of lines");
     }
     refused("sim broadcast --bytes banana", "8KiB");
     refused("sim broadcast --bytes 8,0", "0 bytes are nothing to move");

@@ -79,7 +79,7 @@ impl Traffic {
     pub(super) fn transaction(&mut self, number: u32) -> &mut Transaction {
         match &mut self.all[number as usize] {
             OnItsWay::Transaction(transaction) => transaction,
-            other => unreachable!("{other:?} is no transaction"),
+            other => unreachable!("{other:?} is not a transaction"),
         }
     }
 

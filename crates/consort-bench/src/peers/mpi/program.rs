@@ -80,7 +80,7 @@ impl Program {
             );
             ensure!(
                 !SUMS.contains(&work) || bytes % 8 == 0,
-                "a {work} is of whole doubles: {bytes} bytes is no multiple of 8"
+                "a {work} is of whole doubles: {bytes} bytes is not a multiple of 8"
             );
         }
         let mpi = Mpi::find(mpirun, stop)?;

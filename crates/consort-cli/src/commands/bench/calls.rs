@@ -255,6 +255,6 @@ mod tests {
         refused("collective reduce --algorithm ring", "no algorithm `ring`");
         refused("collective reduce --algorithm flat(radix=2)", "no parameter");
         refused("collective reduce --algorithm knomial", "needs radix");
-        refused("collective shuffle", "no collective");
+        refused("collective shuffle", "unknown collective `shuffle`");
     }
 }

@@ -251,7 +251,7 @@ impl Old {
         let median = &row["median_ns"];
         ensure!(
             median.is_null() || median.as_f64().is_some_and(|ns| ns > 0.0),
-            "`median_ns` is {median}, which is no time"
+            "`median_ns` is {median}, which is not a time"
         );
         self.machines.insert(context["machine"].as_str().unwrap_or_default().to_owned());
         self.versions.insert(version.to_owned());

@@ -24,7 +24,9 @@ impl Hosts {
         let entries = text.split(',').map(|word| {
             let known = entry(word.trim());
             known.ok_or_else(|| {
-                usage::of_asked(format!("`{word}` is no host: write them as in `a,b` or `a:2,b:2`"))
+                usage::of_asked(format!(
+                    "invalid host `{word}`: write them as in `a,b` or `a:2,b:2`"
+                ))
             })
         });
         Self::of(entries.collect::<Result<_>>()?)
@@ -131,11 +133,11 @@ mod tests {
             assert_eq!(read(list), Ok((names.to_owned(), slots)), "{list}");
         }
         for (list, part) in [
-            ("", "`` is no host"),
-            ("a,,b", "`` is no host"),
-            ("a:0", "`a:0` is no host"),
-            ("-x", "`-x` is no host"),
-            ("a b", "`a b` is no host"),
+            ("", "invalid host ``"),
+            ("a,,b", "invalid host ``"),
+            ("a:0", "invalid host `a:0`"),
+            ("-x", "invalid host `-x`"),
+            ("a b", "invalid host `a b`"),
         ] {
             assert!(read(list).is_err_and(|error| error.contains(part)), "{list}");
         }

@@ -88,7 +88,7 @@ fn nonsense_is_an_error_in_a_line() {
     let line = "bench collective reduce --bytes 64 --budget 0 --peers libgomp";
     let of = |program: &str| page(&makes(program), line);
     let why = "not measured: libgomp passive, gcc 0.0 of 64 B: no figure: figure 64 fast: a time \
-               is no number";
+               is not a number";
     assert!(of(&format!("{NAMED}\necho figure 64 fast")).contains(why));
     let why = "the program printed figures of [8] instead of [64] bytes";
     assert!(of(&format!("{NAMED}\necho figure 8 1.0")).contains(why));

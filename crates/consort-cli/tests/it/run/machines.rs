@@ -105,7 +105,7 @@ fn the_shape_may_be_in_the_environment() {
     }
     let said = told(folder.path(), "-n 8 --hosts a,b", &[("CONSORT_PES_PER_PROCESS", "two")]);
     assert_eq!((said.0, said.1.lines().count()), (Some(1), 1), "{}", said.1);
-    assert!(said.1.contains("CONSORT_PES_PER_PROCESS: `two` is no number of PEs"), "{}", said.1);
+    assert!(said.1.contains("CONSORT_PES_PER_PROCESS: invalid number of PEs `two`"), "{}", said.1);
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn what_does_not_go_with_hosts_is_told_in_a_line() {
         ("-n 2 --hosts a --timeout 5", "--timeout: "),
         ("-n 2 --hosts a --grace 5", "--grace: "),
         ("-n 2 --hosts a --bind core", "--bind core: "),
-        ("-n 2 --hosts=", "--hosts: `` is no host"),
-        ("-n 2 --hosts a,,b", "--hosts: `` is no host"),
+        ("-n 2 --hosts=", "--hosts: invalid host ``"),
+        ("-n 2 --hosts a,,b", "--hosts: invalid host ``"),
         ("-n 2 --hostfile empty", "--hostfile empty: no host is named"),
         ("-n 2 --hostfile /dev/null", "--hostfile /dev/null: it cannot be read: it is a device"),
         ("-n 2 --hostfile nodes", "--hostfile nodes: it cannot be read: No such file"),

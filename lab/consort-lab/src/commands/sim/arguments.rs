@@ -105,7 +105,7 @@ pub(crate) struct Sim {
 /// A sentence with the remedy.
 fn lines(text: &str) -> Result<usize, String> {
     let lines = text.parse().ok().filter(|lines| (1..=MOST_BYTES).contains(lines));
-    lines.ok_or_else(|| format!("`{text}` is no number of lines: use 1 or more"))
+    lines.ok_or_else(|| format!("invalid number of lines `{text}`: use 1 or more"))
 }
 
 /// Reads a size in bytes.

@@ -178,7 +178,7 @@ fn programs(
         let shown = units::size(bytes as u64);
         require!(
             !what.combines() || bytes % ELEMENT_BYTES == 0,
-            "{shown} are no whole numbers of {ELEMENT_BYTES} B: a reduction adds such"
+            "{shown} are not whole numbers of {ELEMENT_BYTES} B: a reduction adds such"
         );
         let memory = bytes.checked_mul(blocks(what, pes)).filter(|&memory| memory <= MOST_BYTES);
         require!(

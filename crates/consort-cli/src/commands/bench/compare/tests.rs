@@ -162,7 +162,7 @@ fn a_file_that_is_no_result_is_told_where() {
         let mut row = row("flat", 1.0, 0.1);
         row["median_ns"] = ns;
         let why = refused(&row.to_string());
-        assert!(why.contains(&format!("`median_ns` is {shown}, which is no time")), "{why}");
+        assert!(why.contains(&format!("`median_ns` is {shown}, which is not a time")), "{why}");
     }
     assert!(refused(&context(version)).contains("of another command than `consort bench`: it has"));
 }
