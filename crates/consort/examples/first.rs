@@ -12,7 +12,7 @@ fn main() -> consort::Result<()> {
         let mut table = vec![me; 1000];
         world.broadcast_slice(&mut table, Rank(2))?; // everyone has PE 2's table
 
-        world.barrier()?; // nobody goes on before all are here
+        world.barrier()?; // no PE continues before all have arrived
 
         world.reduce(me * table[0], Sum, Rank(0)) // Some(sum) on PE 0, None elsewhere
     })?; // a PE that panics: every other PE's next call is Err(PeFailed)

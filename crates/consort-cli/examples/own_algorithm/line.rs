@@ -1,14 +1,14 @@
-//! An all-reduce along a line: each PE combines its block with what comes from the right, and the
+//! An all-reduce along a line: each PE combines its block with the message from the right, and the
 //! result goes back.
 //!
-//! It is the code of `docs/adding-an-algorithm.md`: an algorithm of a program's own, which the
-//! library's registry does not know.
+//! This is the code of `docs/adding-an-algorithm.md`: an algorithm of a program, which is not in
+//! the library's registry.
 //!
-//! Source: a chain as of Nishtala and Yelick 2009, section 4.1, up and then down.
+//! Source: the chain of Nishtala and Yelick 2009, section 4.1, up and then down.
 //!
 //! Protocol:
-//! 1. receive the combination of all blocks to the right, and combine the own one with it;
-//! 2. send that to the left; on PE 0 it is the result;
+//! 1. receive the combination of all blocks to the right, and combine this PE's block with it;
+//! 2. send the combination to the left; on PE 0 it is the result;
 //! 3. receive the result from the left and send it to the right.
 //!
 //! Cost: `2 (P - 1)` messages, one after the other.
@@ -19,12 +19,12 @@ use consort_fabric::{CallSpec, Candidate, Channel, MachineModel, Messages, Op, Q
 /// An all-reduce along a line of PEs: partial results go left, and the result goes right.
 pub(crate) struct Line;
 
-/// What a PE does.
+/// The schedule of a PE.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
     left: Option<Rank>,
     right: Option<Rank>,
-    /// Where messages from the right arrive, and those from the left.
+    /// The channel for messages from the right; `result` is the one from the left.
     sum: Channel,
     result: Channel,
     bytes: usize,

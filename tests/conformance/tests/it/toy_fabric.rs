@@ -21,7 +21,7 @@ pub(crate) struct Call<'c> {
     number: u64,
     kernel: Option<Kernel<'c>>,
     layouts: Option<[Layout<'c>; 2]>,
-    /// Where source and target begin in the heap, if they lie there.
+    /// The offsets of source and target in the heap, if they are there.
     heap_at: Option<[usize; 2]>,
 }
 
@@ -86,7 +86,7 @@ impl<'c> Call<'c> {
         self.write(target, &left);
     }
 
-    /// A message must find its channels free: nothing but the algorithm sees to that.
+    /// Stores a message. Its channels must be free, which only the algorithm can ensure.
     fn put_into_inbox(&self, to: Rank, channel: Channel, step: Step, data: Vec<u8>) {
         let channels = |channel: Channel, data: &[u8]| {
             let first = channel.index() as usize;
@@ -196,7 +196,7 @@ impl Messages for Call<'_> {
 pub(crate) struct Remote {
     of: Rank,
     span: Span,
-    /// Reached without asking, so there is nothing to detach.
+    /// Whether it was accessed without asking, so that there is nothing to detach.
     is_reached: bool,
 }
 
@@ -355,7 +355,7 @@ impl Counters for Call<'_> {
     }
 }
 
-/// A plan of one PE, by whatever algorithm.
+/// A plan of one PE, for any algorithm.
 pub(crate) trait Run {
     fn run<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
 }
@@ -366,7 +366,7 @@ impl<A: Algorithm> Run for Plan<A> {
     }
 }
 
-/// Makes a plan of an algorithm that is known by name.
+/// Makes the plan of an algorithm that is named at run time.
 pub(crate) struct Maker<'m> {
     setting: Setting,
     candidate: &'m Candidate,
@@ -381,7 +381,7 @@ impl Visitor for Maker<'_> {
     }
 }
 
-/// The plan of PE `rank` for a call.
+/// Returns the plan of PE `rank` for a call.
 pub(crate) fn plan(
     (call, rank): (&CallSpec, Rank),
     capabilities: Capabilities,

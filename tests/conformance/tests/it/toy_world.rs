@@ -16,24 +16,24 @@ pub(crate) type Sent = BTreeMap<(Rank, u64, Channel), (Step, Vec<u8>)>;
 /// What has come to a collective, by who has contributed it.
 pub(crate) type Contributed = BTreeMap<u32, Vec<u8>>;
 
-/// What the PEs share. The last number of a key is a call's, but for memory.
+/// The state that the PEs share. A key ends with the number of a call, except for memory.
 pub(crate) struct World {
     pub(crate) pes: u32,
     pub(crate) capabilities: Capabilities,
-    /// Whether a PE makes one operation and then the next PE one, or goes on as far as it can.
+    /// Whether PEs run one operation each in turn, or each runs as far as it can.
     pub(crate) in_turn: bool,
     pub(crate) memory: RefCell<HashMap<(Rank, Place), Vec<u8>>>,
     pub(crate) messages: RefCell<Sent>,
-    /// How far senders have got, by receiver.
+    /// The latest step that was signalled, by receiver and channel.
     pub(crate) signals: RefCell<HashMap<(Rank, Channel, u64), Step>>,
-    /// Buffers that are exposed and not attached, by who may attach them and who exposes them.
+    /// Buffers that are exposed but not attached, by the PE that may attach and the owner.
     pub(crate) exposed: RefCell<HashMap<(Rank, Rank, u32, u64), Span>>,
-    /// How many buffers a PE has exposed that are not detached.
+    /// The number of buffers that a PE has exposed and that are not detached.
     pub(crate) undetached: RefCell<HashMap<(Rank, u64), u32>>,
     pub(crate) counters: RefCell<HashMap<(Rank, u32, u64), u64>>,
-    /// What has come to collectives of the fabric's own, by whether leaders make them.
+    /// Contributions to vendor collectives, by whether only leaders take part.
     pub(crate) contributed: RefCell<HashMap<(bool, u64), Contributed>>,
-    /// How often anything has happened.
+    /// The number of events so far.
     events: Cell<u64>,
 }
 
