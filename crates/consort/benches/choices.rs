@@ -1,4 +1,4 @@
-//! The choice of an algorithm, as a team makes it when a call is new to it.
+//! The choice of an algorithm, as a team makes it for a new call.
 //!
 //! ```sh
 //! cargo bench -p consort --bench choices
@@ -15,7 +15,7 @@ fn main() {
     divan::main();
 }
 
-/// Wisdom, compiled for a team: what a team asks first.
+/// Looks up wisdom that is compiled for a team, which comes first in a selection.
 #[divan::bench(args = [8, 4096, 1 << 20])]
 fn table(bencher: Bencher<'_, '_>, bytes: u64) {
     let algorithms = Algorithms::here();
@@ -25,7 +25,7 @@ fn table(bencher: Bencher<'_, '_>, bytes: u64) {
     bencher.bench_local(|| black_box(&table).look_up(black_box(&query)));
 }
 
-/// A selection with its reason, by a team's table.
+/// Selects a candidate, with the reason, by a team's table.
 #[divan::bench]
 fn selection_by_wisdom(bencher: Bencher<'_, '_>) {
     let algorithms = Algorithms::here();
@@ -33,13 +33,13 @@ fn selection_by_wisdom(bencher: Bencher<'_, '_>) {
     select(bencher, Measured::Table(&table));
 }
 
-/// A selection without wisdom: the model estimates all candidates.
+/// Selects a candidate without wisdom: the model estimates all candidates.
 #[divan::bench]
 fn selection_by_model(bencher: Bencher<'_, '_>) {
     select(bencher, Measured::Nothing);
 }
 
-/// Compiling wisdom for a team.
+/// Compiles wisdom for a team.
 #[divan::bench]
 fn table_of_wisdom(bencher: Bencher<'_, '_>) {
     let algorithms = Algorithms::here();
@@ -65,7 +65,7 @@ fn select(bencher: Bencher<'_, '_>, measured: Measured<'_>) {
     bencher.bench_local(|| selector.select(black_box(&call)).map(|selection| selection.by));
 }
 
-/// Entries for some collectives at sizes from 8 bytes to 1 MiB.
+/// Returns entries for some collectives at sizes from 8 bytes to 1 MiB.
 fn wisdom(algorithms: &Algorithms) -> Wisdom {
     let mut wisdom = Wisdom::new(algorithms.identity().clone());
     let collectives = [Collective::Broadcast, Collective::Reduce, Collective::AllReduce];
@@ -73,7 +73,7 @@ fn wisdom(algorithms: &Algorithms) -> Wisdom {
         for bytes in (3..=20).map(|power| 1 << power) {
             let query = query(collective, bytes);
             let candidates = algorithms.candidates(&query);
-            // Neighbours differ, so that no two sizes become one entry.
+            // Neighbours differ, so that no two sizes are merged into one entry.
             let turn = usize::try_from(bytes.ilog2()).unwrap_or(0) % candidates.len();
             wisdom.insert(Entry::alone(query, candidates[turn].clone(), 1000.0));
         }

@@ -1,4 +1,4 @@
-//! Calls of a team of one PE, whose plan is there: what a call costs without any message.
+//! Calls of a team of one PE with an existing plan: the cost of a call without any message.
 //!
 //! ```sh
 //! cargo bench -p consort --bench plans
@@ -11,7 +11,7 @@ fn main() {
     divan::main();
 }
 
-/// The plan is that of the call before.
+/// The plan of the previous call serves the call.
 #[divan::bench]
 fn same_call(bencher: Bencher<'_, '_>) {
     alone(|team| bencher.bench_local(|| team.all_reduce(black_box(1_u64), Sum)));

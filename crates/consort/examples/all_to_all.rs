@@ -1,4 +1,4 @@
-//! A message from everyone to everyone, three ways: with a barrier, with fence and flags, and by
+//! A message from every PE to every PE, in three ways: with a barrier, with fence and flags, and by
 //! counting puts.
 //!
 //! Source: Dinan et al., "Reducing Synchronization Overhead Through Bundled Communication" (2014),
@@ -22,14 +22,14 @@ enum Way {
     CountingPuts,
 }
 
-/// All rounds by one way; in each, everyone's number comes to everyone.
+/// Runs all rounds in one way; in each, every PE's number reaches every PE.
 fn run(pe: &Pe, way: Way) -> Result<()> {
     let world = pe.world();
     let (me, pes) = (world.rank(), world.size());
-    // Each PE begins with itself, so that they do not all put to one.
+    // Each PE begins with itself, so that they do not all put to the same PE.
     let everyone = || (0..pes).map(|distance| Rank((me.0 + distance) % pes));
-    // Two of each in turn: who gets a message of the next round knows that its sender has looked at
-    // this one's, and set its flag or counter back.
+    // Two of each, used alternately: a PE that receives a message of the next round knows that its
+    // sender has read this round's messages and reset its flag or counter.
     let inboxes = [world.symmetric(pes as usize)?, world.symmetric(pes as usize)?];
     let flags = [world.symmetric::<u64>(1)?, world.symmetric(1)?];
     let counters = [world.counter()?, world.counter()?];

@@ -1,4 +1,4 @@
-//! Threads that a program already has join a job: scoped threads, rayon's pool, tokio's blocking
+//! Existing threads of a program join a job: scoped threads, rayon's pool, tokio's blocking
 //! threads.
 //!
 //! ```sh
@@ -10,7 +10,7 @@ use std::{io, thread};
 use consort::{Job, Pes, Result, Sum};
 use tokio::{runtime, task::spawn_blocking};
 
-/// What each thread does: it joins, runs this as a PE, and leaves.
+/// The work of each thread: it joins, runs this as a PE, and leaves.
 fn program(job: &Job) -> Result<u64> {
     job.run(|pe| {
         let world = pe.world();
@@ -29,8 +29,8 @@ fn scoped() -> Result<Vec<u64>> {
     })
 }
 
-/// All threads of a pool of rayon's. Only `broadcast` runs on all of them at once: tasks that wait
-/// for each other must not be given to fewer threads than there are tasks.
+/// All threads of a rayon pool. Only `broadcast` runs on all of them at once: tasks that wait for
+/// each other must not be given to fewer threads than there are tasks.
 fn rayon() -> Result<Vec<u64>> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().expect("a pool");
     let job = Pes::threads(4).job()?;

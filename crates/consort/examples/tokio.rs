@@ -4,9 +4,9 @@
 //! cargo run --release -p consort --example tokio
 //! ```
 //!
-//! A request stays on its PE's thread, so it is awaited in a `LocalSet`, or as here beside other
-//! futures of one task. A task that computes yields now and then, as always: that is when the calls
-//! of its PE move on.
+//! A request stays on its PE's thread, so it is awaited in a `LocalSet`, or, as here, next to other
+//! futures of one task. A task that computes yields now and then, as always: the calls of its PE
+//! progress at these points.
 
 use consort::{Pe, Pes, Rank, Result, Sum};
 use tokio::{
@@ -14,10 +14,10 @@ use tokio::{
     task::{LocalSet, yield_now},
 };
 
-/// Parts of what each PE computes.
+/// The parts of each PE's computation.
 const PARTS: u64 = 1000;
 
-/// Sums what others need not know of.
+/// Computes a sum that other PEs do not need.
 async fn compute(seed: u64) -> u64 {
     let mut sum = seed;
     for part in 0..PARTS {
@@ -37,7 +37,7 @@ async fn program(pe: &Pe) -> Result<(u64, u64)> {
     let computed = tokio::task::spawn_local(compute(me));
     let (table, ranks) = tokio::join!(table, ranks);
     let (table, ranks) = (table?, ranks?);
-    // Only now what this PE has computed: it went on while the calls did.
+    // Await this PE's computation only now: it progressed during the calls.
     let computed = computed.await.expect("a task that does not panic");
     let all = world.start_all_reduce(vec![computed ^ table[0]], Sum)?.await?;
     Ok((ranks[0], all[0]))

@@ -25,47 +25,47 @@ use crate::{fabric::Fabric, runtime::making::Outside};
 #[derive(Debug)]
 pub struct Algorithms {
     topology: Arc<Topology>,
-    /// The machine as all PEs of it may use it together.
+    /// The part of the machine that the PEs of all processes may use together.
     of_all: Arc<Topology>,
     cores: u32,
     model: MachineModel,
     fabric: Fabric,
-    /// Those of one team, if it lies on the processes of an MPI in another way than the world.
+    /// The nodes of a team that is placed on an MPI's processes differently from the world.
     nodes: Option<Nodes>,
-    /// Whether the fabric's own collectives are among them: they are the world's.
+    /// Whether the fabric's own collectives, which belong to the world, are included.
     vendor: bool,
-    /// Those of the program's own.
+    /// The program's own algorithms.
     own: Own,
-    /// How PEs lie on caches, by their number.
+    /// The placement of PEs on caches, by number of PEs.
     caches: Mutex<BTreeMap<u32, Nodes>>,
     identity: OnceLock<Identity>,
 }
 
-/// Algorithms of a program's own.
+/// A program's own algorithms.
 type Own = Vec<(Collective, Outside)>;
 
-/// Those that are registered, in their order.
+/// The registered algorithms, in order of registration.
 static REGISTERED: Mutex<Own> = Mutex::new(Vec::new());
 
-/// Adds an algorithm of the program's own to those that serve calls of `collective`, in all jobs
-/// and pools that this process launches from now on. Tuning measures it, wisdom names it, the model
-/// estimates it by [`Algorithm::cost_ns`], and refinement while a program runs tries it, like those
-/// of the library. It becomes no part of compositions. All processes of a job register the same
-/// ones. In a job with [`helper_threads`](crate::Pes::helper_threads) it serves blocking calls
-/// only. A barrier serves calls of `barrier` only: the entry and exit barriers of other calls are
-/// the library's.
+/// Registers an algorithm of the program for calls of `collective`, in all jobs and pools that this
+/// process launches from now on. It is treated like the library's algorithms: tuning measures it,
+/// wisdom names it, the model estimates it by [`Algorithm::cost_ns`], and refinement at run time
+/// tries it. It does not become part of compositions. All processes of a job must register the same
+/// algorithms. In a job with [`helper_threads`](crate::Pes::helper_threads) it serves blocking
+/// calls only. A barrier serves only calls of `barrier`: the entry and exit barriers of other calls
+/// are the library's.
 ///
-/// `docs/adding-an-algorithm.md` has one, and a `consort` command that tunes it.
+/// `docs/adding-an-algorithm.md` shows an example, and a `consort` command that tunes it.
 ///
 /// # Panics
-/// When the collective has another algorithm of that name, or its name or that of a parameter is
-/// not of ASCII letters, digits and underscores alone.
+/// When the collective has another algorithm of that name, or when the name or that of a parameter
+/// contains anything but ASCII letters, digits and underscores.
 pub fn register<A: Algorithm>(collective: Collective) {
     let new = Outside::of::<A>();
     let name = new.description.name;
     let written = |written: Candidate, one: &Parameter| written.with(one.name, 1);
     let candidate = new.description.parameters.iter().fold(Candidate::new(name), written);
-    // Wisdom that names it is read back.
+    // Wisdom that names the candidate is parsed again.
     match candidate.to_string().parse::<Candidate>() {
         Ok(read) => {
             assert!(read == candidate, "`{candidate}` is read as {read:?}: use other names")
@@ -84,19 +84,19 @@ pub fn register<A: Algorithm>(collective: Collective) {
     }
 }
 
-/// What it takes to find memory for a copy of a private buffer. (Measured on AMD Zen 4.)
+/// The time to find memory for a copy of a private buffer. (Measured on AMD Zen 4.)
 const STAGING_NS: f64 = 100.0;
 
-/// One of each fabric, and of each other form of nodes that a team has had. They are kept for ever.
+/// One instance for each fabric and for each other form of nodes that a team has had; never freed.
 static ALL: Mutex<Vec<&'static Algorithms>> = Mutex::new(Vec::new());
 
-/// This machine's topology, read once.
+/// Returns this machine's topology, which is read once.
 fn topology() -> &'static Arc<Topology> {
     static KNOWN: OnceLock<Arc<Topology>> = OnceLock::new();
     found_once(&KNOWN, || Arc::new(Topology::discover()))
 }
 
-/// The same as the launcher may use it, if an MPI has started this process.
+/// Returns the topology that the launcher may use, if an MPI has started this process.
 fn topology_of_launcher() -> &'static Arc<Topology> {
     static KNOWN: OnceLock<Arc<Topology>> = OnceLock::new();
     found_once(&KNOWN, || match Started::here() {
@@ -105,8 +105,8 @@ fn topology_of_launcher() -> &'static Arc<Topology> {
     })
 }
 
-/// Looks without the lock, so that forks wait for it only for a moment. Several threads may look;
-/// all get what the first of them has found.
+/// Looks without the lock, so that forks wait for the lock only for a moment. Several threads may
+/// look; all get the result of the first.
 fn found_once<T>(known: &OnceLock<T>, look: impl FnOnce() -> T) -> &T {
     if let Some(value) = known.get() {
         return value;
@@ -117,13 +117,13 @@ fn found_once<T>(known: &OnceLock<T>, look: impl FnOnce() -> T) -> &T {
 }
 
 impl Algorithms {
-    /// The algorithms of threads of this process: [`Algorithms::of`] these.
+    /// Returns the algorithms of threads of this process, as [`Algorithms::of`].
     #[must_use]
     pub fn here() -> &'static Self {
         Self::of(Fabric::Threads)
     }
 
-    /// The algorithms of such PEs. The machine and the affinity mask are read at the first call.
+    /// Returns the algorithms of such PEs. The first call reads the machine and the affinity mask.
     #[must_use]
     pub fn of(fabric: Fabric) -> &'static Self {
         let held = hold();
@@ -132,8 +132,8 @@ impl Algorithms {
         Self::kept(fabric, None, fabric.shape().is_some(), &own)
     }
 
-    /// The one with these parts, made once. Nothing registered is ever taken back, so the number of
-    /// registered algorithms tells which ones they are.
+    /// Returns the instance with these parts, which is created once. Algorithms are never
+    /// unregistered, so their number identifies the set.
     fn kept(
         fabric: Fabric,
         nodes: Option<Nodes>,
@@ -153,7 +153,7 @@ impl Algorithms {
         if let Some(known) = known {
             return known;
         }
-        // Without the lock, so that forks wait for it only for a moment.
+        // Without the lock, so that forks wait for the lock only for a moment.
         let topology = Arc::clone(topology());
         let of_all = match fabric {
             Fabric::Threads => Arc::clone(&topology),
@@ -183,12 +183,12 @@ impl Algorithms {
         })
     }
 
-    /// Whether the PEs share no memory.
+    /// Returns whether the PEs share no memory.
     pub(crate) fn is_between(&self) -> bool {
         self.fabric.shape().is_some()
     }
 
-    /// The algorithms of the same PEs in a team of so many that lies on nodes like this.
+    /// Returns the algorithms of the same PEs in a team of `pes` with this placement on nodes.
     pub(crate) fn on(&'static self, nodes: Nodes, pes: u32) -> &'static Self {
         match self.fabric.nodes(pes) {
             Some(own) if own.of_team(pes) == nodes.of_team(pes) => {
@@ -199,24 +199,24 @@ impl Algorithms {
         }
     }
 
-    /// The same without collectives of the fabric's own.
+    /// Returns the same algorithms without the fabric's own collectives.
     pub(crate) fn without_vendor(&'static self) -> &'static Self {
         Self::kept(self.fabric, self.nodes, false, &self.own)
     }
 
-    /// The same without algorithms of the program's own.
+    /// Returns the same algorithms without the program's own.
     pub(crate) fn without_own(&'static self) -> &'static Self {
         Self::kept(self.fabric, self.nodes, self.vendor, &[])
     }
 
-    /// The algorithm of that name, if it is one of the program's own.
+    /// Returns the program's own algorithm of this name, if there is one.
     pub(crate) fn own(&self, collective: Collective, name: &str) -> Option<&Outside> {
         let is_it =
             |one: &&(Collective, Outside)| (one.0, one.1.description.name) == (collective, name);
         self.own.iter().find(is_it).map(|(_, outside)| outside)
     }
 
-    /// Those of the program's own, for people.
+    /// Lists the program's own algorithms for people.
     pub(crate) fn shown_own(&self) -> String {
         let shown = |(collective, one): &(Collective, Outside)| {
             let Description { name, revision, .. } = one.description;
@@ -225,10 +225,10 @@ impl Algorithms {
         self.own.iter().map(shown).collect::<Vec<String>>().join(", ")
     }
 
-    /// The name and the parameters of an algorithm.
+    /// Returns the name and the parameters of an algorithm.
     ///
     /// # Errors
-    /// When there is none of that name.
+    /// When no algorithm has that name.
     pub fn describe(&self, collective: Collective, name: &str) -> Result<Description, PlanError> {
         if let Some(own) = self.own(collective, name) {
             return Ok(own.description);
@@ -243,29 +243,29 @@ impl Algorithms {
         })
     }
 
-    /// Whether they are those of a team that lies on processes in another way than a world.
+    /// Returns whether these are for a team that is placed on processes differently from a world.
     pub(crate) fn is_of_part(&self) -> bool {
         self.nodes.is_some()
     }
 
-    /// The nodes of a team of `pes`, if its PEs share no memory.
+    /// Returns the nodes of a team of `pes`, if its PEs share no memory.
     fn nodes(&self, pes: u32) -> Option<Nodes> {
         self.fabric.nodes(pes).map(|own| self.nodes.unwrap_or(own))
     }
 
-    /// What the PEs are.
+    /// Returns the fabric of the PEs.
     #[must_use]
     pub fn fabric(&self) -> Fabric {
         self.fabric
     }
 
-    /// The number of usable cores.
+    /// Returns the number of usable cores.
     #[must_use]
     pub fn cores(&self) -> u32 {
         self.cores
     }
 
-    /// The identity of this machine and library. Wisdom with the same identity may be used.
+    /// Returns the identity of this machine and library. Wisdom with the same identity may be used.
     #[must_use]
     pub fn identity(&self) -> &Identity {
         self.identity.get_or_init(|| {
@@ -274,7 +274,8 @@ impl Algorithms {
         })
     }
 
-    /// What the PEs can do in a call. A PE has one message buffer, for blocking calls only.
+    /// Returns the PEs' capabilities in a call. A PE has one message buffer, for blocking calls
+    /// only.
     pub(crate) fn capabilities(&self, call: &CallSpec) -> Capabilities {
         let capabilities = self.capabilities_of(call.pes);
         let buffer_bytes = if call.nonblocking { 0 } else { capabilities.buffer_bytes };
@@ -292,14 +293,14 @@ impl Algorithms {
         }
     }
 
-    /// How PEs that share memory lie on last-level caches.
+    /// Returns the placement on last-level caches of PEs that share memory.
     fn caches(&self, pes: u32) -> Nodes {
         let _hold = hold();
         let mut known = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
         *known.entry(pes).or_insert_with(|| Nodes::of(&self.of_all.caches_of(pes as usize)))
     }
 
-    /// The model of so many PEs.
+    /// Returns the model of `pes` PEs.
     fn model(&self, pes: u32) -> MachineModel {
         match (self.nodes(pes), self.caches(pes)) {
             (Some(nodes), _) => self.model.clone().between(nodes),
@@ -308,7 +309,7 @@ impl Algorithms {
         }
     }
 
-    /// What copies of private buffers take that processes make before peers reach them.
+    /// Returns the time to copy private buffers of processes before peers can access the data.
     fn staging_ns(&self, query: &Query, candidate: &Candidate) -> f64 {
         let exposes = || {
             let call = CallSpec::from(query);
@@ -374,7 +375,7 @@ mod tests {
     use super::*;
     use crate::{MachineShape, ProcessShape};
 
-    /// Wisdom of worlds of a shape serves the teams that lie on the processes in the same way.
+    /// Wisdom of worlds of a shape also serves teams with the same placement on the processes.
     #[test]
     fn parts_of_a_world_that_lie_otherwise_are_told_apart() {
         let world = Algorithms::of(Fabric::Mpi(ProcessShape { pes_each: 2, in_turn: false }));
@@ -387,8 +388,8 @@ mod tests {
         assert_ne!(world.identity(), Algorithms::of(Fabric::Mpi(ProcessShape::SINGLE)).identity());
     }
 
-    /// Four PEs on two machines, whose two processes are one PE each: in two levels they are as
-    /// those of two processes, but have wisdom of their own.
+    /// Four PEs on two machines with two processes of one PE each: in two levels the PEs are placed
+    /// like those of two processes, but have separate wisdom.
     #[test]
     fn machines_are_nodes() {
         let of = |in_turn| {

@@ -1,4 +1,5 @@
-//! Asynchronous broadcasts: only the source calls; a handler on each other PE gets the messages.
+//! Asynchronous broadcasts: only the source makes a call; handlers on the other PEs get the
+//! messages.
 
 use std::{
     cell::{RefCell, RefMut},
@@ -16,32 +17,32 @@ use consort_native::{Failure, NotificationBuffers};
 
 use crate::{Error, Result, Team};
 
-/// The default of the most children of a PE in a tree: few enough for one PE to serve.
+/// The default limit on the children of a PE in a tree: few enough for one PE to serve.
 const K: u32 = 7;
 
-/// Bytes of a chunk: small enough for a core's own caches.
+/// Bytes of a chunk: small enough for a core's private caches.
 const CHUNK_BYTES: usize = 32 << 10;
 
 type Protocol = OcBcastAsync<NotificationBuffers>;
 
-/// One PE's part in asynchronous broadcasts, which only their source calls; from
+/// One PE's part in asynchronous broadcasts, in which only the source makes a call; from
 /// [`Team::async_broadcasts`].
 ///
 /// Any PE may broadcast at any time, and several PEs at once. The handler of every other PE gets
 /// each message exactly once. Messages of one source arrive in the order in which it sent them.
 /// Messages of different sources arrive in any order, which may differ from PE to PE.
 ///
-/// Nothing interrupts a PE (a signal to a thread takes hundreds of times as long as a look at a
-/// cache line, and its handler may call next to nothing; `consort-lab reproduce T4` times both): its
-/// handler is called inside its own calls of `broadcast`, `poll`, `wait` and `close`. While the PE
-/// waits in any other call of the library, it receives messages and forwards them, but calls no
+/// Nothing interrupts a PE, because a signal to a thread takes hundreds of times as long as reading
+/// a cache line, and its handler may call next to nothing (`consort-lab reproduce T4` times both).
+/// The handler runs inside the PE's own calls of `broadcast`, `poll`, `wait` and `close`. While the
+/// PE waits in any other call of the library, it receives and forwards messages, but calls no
 /// handler. While the PE computes, it does neither, and its peers' broadcasts may wait for it.
-/// Messages that have been received and not yet passed to the handler are kept, whatever their
+/// Messages that were received but not yet passed to the handler are kept, without a limit on their
 /// number.
 ///
 /// End with [`AsyncBroadcasts::close`]. A PE that drops this value without closing it fails the
-/// job, since others may wait for it. So does a handler that panics in `close`. In any other call a
-/// handler's panic loses only its own message, if the program catches the panic.
+/// job, because others may wait for it. So does a handler that panics in `close`. In any other
+/// call, a handler's panic loses only its message, if the program catches the panic.
 ///
 /// ```
 /// use consort::{Pes, Rank};
@@ -54,7 +55,7 @@ type Protocol = OcBcastAsync<NotificationBuffers>;
 ///     if world.rank() == Rank(1) {
 ///         broadcasts.broadcast(b"found it")?;
 ///     }
-///     broadcasts.close()?; // hands over what still comes
+///     broadcasts.close()?; // delivers the remaining messages
 ///     Ok(received)
 /// })?;
 /// assert_eq!(received[0].1, [(Rank(1), b"found it".to_vec())]);
@@ -73,11 +74,11 @@ pub struct AsyncBroadcasts<'p, H: FnMut(Rank, &[u8])> {
 
 /// # Asynchronous broadcasts
 impl<'p> Team<'p> {
-    /// Takes part in asynchronous broadcasts. `handler` is called with the source and the bytes of
+    /// Joins the team's asynchronous broadcasts. Calls `handler` with the source and the bytes of
     /// each message of another PE. Collective; uses some 32 kB of each PE's symmetric memory.
     ///
     /// # Errors
-    /// [`Error::Memory`] when less than that is left; [`Error::FarPes`] where PEs share no memory;
+    /// [`Error::Memory`] when less than that is left; [`Error::FarPes`] when PEs share no memory;
     /// and see [`Team`].
     #[track_caller]
     pub fn async_broadcasts<H: FnMut(Rank, &[u8])>(
@@ -87,11 +88,11 @@ impl<'p> Team<'p> {
         self.async_broadcasts_by(K, Variant::Fair, handler)
     }
 
-    /// As [`Team::async_broadcasts`], with trees in which a PE has at most `k` children, to which
-    /// it forwards messages. `k` is from 1 to the team's size less one; other values are clamped.
-    /// `variant` is the order in which a PE does its work: by that of the publication, sources wait
-    /// for ever while others broadcast without end, and what others have received fills the memory.
-    /// All PEs pass the same.
+    /// As [`Team::async_broadcasts`], with trees in which a PE forwards messages to at most `k`
+    /// children. `k` is from 1 to the team's size minus one; other values are clamped. `variant` is
+    /// the order in which a PE does its work: with the order of the publication, sources wait for
+    /// ever while others broadcast without end, and received messages fill the memory. All PEs must
+    /// pass the same values.
     ///
     /// # Errors
     /// As [`Team::async_broadcasts`].
@@ -116,9 +117,9 @@ impl<'p> Team<'p> {
         let protocol = Rc::new(RefCell::new(OcBcastAsync::new(part, k, CHUNK_BYTES, variant)));
         let callback: Rc<dyn Fn()> = Rc::new({
             let protocol = Rc::clone(&protocol);
-            // The protocol is borrowed already where the PE waits for these very broadcasts. An
-            // error is dropped: it says that the job has failed, and the call that waits returns
-            // that.
+            // The protocol is already borrowed while the PE waits for these same broadcasts. An
+            // error is dropped: it means that the job has failed, and the waiting call returns that
+            // error.
             move || drop(protocol.try_borrow_mut().map(|mut protocol| at_once(protocol.poll())))
         });
         self.state.endpoint.add_progress_callback(&callback);
@@ -140,8 +141,8 @@ fn at_once<T>(future: impl Future<Output = Op<T>>) {
 
 impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
     /// Sends `data`, of any length, to all other PEs, and calls the handler with the messages that
-    /// have been received. Returns when `data` may be changed; the others may not have all of it by
-    /// then. Waits until this PE's children in the tree have taken the chunks sent to them before.
+    /// were received. Returns when `data` may be changed, possibly before the others have all of
+    /// it. Waits until this PE's children in the tree have taken the chunks sent to them before.
     ///
     /// # Errors
     /// [`Error::PeFailed`].
@@ -149,8 +150,7 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
         self.run(async |protocol| protocol.broadcast(data).await)
     }
 
-    /// Receives and forwards messages, and calls the handler with those received. Waits for
-    /// nothing.
+    /// Receives and forwards messages, and calls the handler with those received. Does not wait.
     ///
     /// # Errors
     /// [`Error::PeFailed`].
@@ -184,7 +184,7 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
     pub fn close(mut self) -> Result<()> {
         let site = Location::caller();
         let closed = catch_unwind(AssertUnwindSafe(|| {
-            // A call like any other, so that a PE that makes a different call gets an error.
+            // A regular call, so that a PE that makes a different call gets an error.
             let all_close = self.team.start_named_barrier("async_broadcasts.close()", site)?;
             let number = Some(all_close.number());
             self.run_in(number, async |protocol| protocol.leave().await)?;
@@ -194,7 +194,7 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
             all_close.wait()
         }));
         let closed = closed.unwrap_or_else(|panic| {
-            // It is the handler's panic. Others wait for its PE in `close`, so the job fails.
+            // The panic is the handler's. Other PEs wait for this one in `close`, so the job fails.
             let endpoint = &self.team.state.endpoint;
             endpoint.job().fail(endpoint.rank_in_world(), &panic);
             resume_unwind(panic)
@@ -203,13 +203,12 @@ impl<H: FnMut(Rank, &[u8])> AsyncBroadcasts<'_, H> {
         closed
     }
 
-    /// Runs an operation of the protocol, then calls the handler with the messages received by
-    /// then.
+    /// Runs an operation of the protocol, then calls the handler with the messages received so far.
     fn run(&mut self, operation: impl AsyncFnOnce(&mut Protocol) -> Op) -> Result<()> {
         self.run_in(None, operation)
     }
 
-    /// As `run`, while the call of this number is pending, if there is one.
+    /// As `run`, while the call with this number is pending, if there is one.
     fn run_in(
         &mut self,
         number: Option<u64>,

@@ -1,15 +1,15 @@
-//! A barrier for threads that exist, in place of `std::sync::Barrier`.
+//! A barrier for existing threads, in place of `std::sync::Barrier`.
 //!
 //! [`Barrier::wait`] is a central barrier (Mellor-Crummey and Scott 1991, "Algorithms for scalable
 //! synchronization on shared-memory multiprocessors", section 3.1): each thread counts itself, and
 //! the last one ends the phase, which all others watch. Cost: the line of the count travels to each
-//! thread once, and that of the phases too. The threads have no ranks, as any number of them may
-//! come, so this is no algorithm of a team.
+//! thread once, and so does the line of the phases. The threads have no ranks, because any number
+//! of them may come, so this is not an algorithm of a team.
 //!
-//! A [`Member`] is a PE, and its wait the barrier of its team: the algorithms and their cost are
-//! those of `barrier/` in `consort-collectives`. When members drop out, those that are left form a
-//! smaller team after the phase. They need not agree on it: each sees who has announced its last
-//! phase, since the barrier of that phase orders the announcement before its end.
+//! A [`Member`] is a PE, and its wait is the barrier of its team: the algorithms and their cost are
+//! those of `barrier/` in `consort-collectives`. When members drop out, the remaining ones form a
+//! smaller team after the phase. They need no agreement: each sees which members have announced
+//! their last phase, because the barrier of that phase orders the announcement before its end.
 
 mod arrivals;
 
@@ -32,18 +32,18 @@ use consort_native::Event;
 use self::arrivals::{Arrival, Arrivals, MOST};
 use crate::{Algorithms, Error, Job, Joined, Pes, Result, pes::JOINING};
 
-/// A barrier for `n` threads. It has two faces:
+/// A barrier for `n` threads. It can be used in two ways:
 ///
-/// - [`Barrier::wait`] is that of [`std::sync::Barrier`]: for any threads, also for more than `n`,
-///   and in programs that have no errors. Only the import changes.
-/// - [`Barrier::join`] makes a thread a [`Member`]. The panic of a member, or one that never comes,
-///   is an error for the others, where threads that only wait would hang. Its
-///   [`wait`](Member::wait) is that of [`Team::barrier`](crate::Team::barrier).
+/// - [`Barrier::wait`] works as in [`std::sync::Barrier`]: for any threads, even more than `n`, and
+///   in programs without errors. Only the import changes.
+/// - [`Barrier::join`] makes a thread a [`Member`]. If a member panics or never arrives, the others
+///   get an error, where threads that only wait would hang. Its [`wait`](Member::wait) is that of
+///   [`Team::barrier`](crate::Team::barrier).
 ///
-/// The two are counted apart: either all threads join, or none. `n` threads that wait release each
-/// other, and so do `n` members.
+/// The two are counted separately: either all threads join, or none. `n` threads that wait release
+/// each other, and so do `n` members.
 ///
-/// Making a barrier takes no memory and no time; the first member does, some 50 microseconds.
+/// Creating a barrier takes no memory and no time. The first member takes some 50 microseconds.
 ///
 /// ```
 /// use consort::Barrier; // was: use std::sync::Barrier;
@@ -64,11 +64,11 @@ pub struct Barrier {
     phases: OnLines<Phases>,
 }
 
-/// What all threads write, or all watch, on cache lines of its own.
+/// Data that all threads write or watch, on its own cache lines.
 #[repr(align(128))]
 struct OnLines<T>(T);
 
-/// What the threads watch.
+/// The word that the threads watch.
 struct Phases {
     completed: AtomicU64,
     event: OnceLock<Event>,
@@ -79,7 +79,7 @@ struct Phases {
 pub struct BarrierWaitResult(bool);
 
 impl BarrierWaitResult {
-    /// Whether the thread is the leader: one thread of each phase is.
+    /// Returns whether the thread is the leader: one thread of each phase is.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.0
@@ -87,7 +87,7 @@ impl BarrierWaitResult {
 }
 
 impl Barrier {
-    /// A barrier for `n` threads. With `n` of 0 or 1 a wait returns at once.
+    /// Creates a barrier for `n` threads. If `n` is 0 or 1, a wait returns at once.
     #[must_use]
     pub const fn new(n: usize) -> Self {
         Self {
@@ -99,20 +99,20 @@ impl Barrier {
         }
     }
 
-    /// Sets how long a [`Member`] waits for others that have not joined, before the waits of all
-    /// members fail. The default is 10 s. The time starts again whenever a member joins for
-    /// the first time.
+    /// Sets how long a [`Member`] waits for members that have not joined, before the waits of all
+    /// members fail. The default is 10 s. The time starts again whenever a member joins for the
+    /// first time.
     #[must_use]
     pub const fn joining(mut self, limit: Duration) -> Self {
         self.joining = limit;
         self
     }
 
-    /// Waits until `n` threads have called this. The last is the leader. The barrier can be used
-    /// again at once.
+    /// Waits until `n` threads have called this. The last one is the leader. The barrier can be
+    /// used again at once.
     ///
-    /// A spinning, yielding and finally sleeping wait, of any thread. Nothing detects threads that
-    /// never come.
+    /// Any thread may wait: it spins, then yields, then sleeps. Nothing detects threads that never
+    /// arrive.
     ///
     /// # Panics
     /// When `n` is more than 65535.
@@ -124,8 +124,8 @@ impl Barrier {
         BarrierWaitResult(arrival.is_last)
     }
 
-    /// As [`Barrier::wait`], for at most `limit`. Then the thread is no longer counted, and this
-    /// returns `None`.
+    /// As [`Barrier::wait`], for at most `limit`. On a time-out the thread is no longer counted,
+    /// and this returns `None`.
     ///
     /// # Panics
     /// As [`Barrier::wait`].
@@ -141,7 +141,7 @@ impl Barrier {
         let arrival = self.arrive();
         if !arrival.is_last {
             let past = self.event(arrival.threads).wait_timeout(limit, || self.past(arrival));
-            // The phase may have ended since the last look.
+            // The phase may have ended since the last check.
             if past.is_none() && self.arrivals.0.withdraw(arrival.phase) {
                 return None;
             }
@@ -150,8 +150,8 @@ impl Barrier {
     }
 
     /// Arrives without waiting, and leaves the barrier: this phase and all later ones need one
-    /// thread less. A phase that ends so has no leader. For threads that [wait](Self::wait);
-    /// members have [`Member::arrive_and_drop`].
+    /// thread less. A phase that this call completes has no leader. For threads that
+    /// [wait](Self::wait); members use [`Member::arrive_and_drop`].
     ///
     /// # Panics
     /// As [`Barrier::wait`].
@@ -178,20 +178,20 @@ impl Barrier {
         assert!(self.n <= MOST, "at most {MOST} threads can wait at a barrier, not {}", self.n);
     }
 
-    /// Lets go the threads of a phase that is complete, of so many.
+    /// Releases the `threads` threads of a complete phase.
     fn release(&self, threads: usize) {
         self.phases.0.completed.fetch_add(1, Release); // pairs with the acquire in `past`
         self.event(threads).notify();
     }
 
-    /// Where the threads of a phase of so many wait.
+    /// Returns the event on which the threads of a phase of `threads` wait.
     #[inline]
     fn event(&self, threads: usize) -> &Event {
         let cores = || Algorithms::here().topology().usable_cores();
         self.phases.0.event.get_or_init(|| Event::new(threads <= cores()))
     }
 
-    /// Something if the phase of this thread is complete.
+    /// Returns `Some` if the phase of this thread is complete.
     #[inline]
     fn past(&self, arrival: Arrival) -> Option<()> {
         // Acquire: pairs with the release in `release`.
@@ -201,10 +201,10 @@ impl Barrier {
     /// Makes the calling thread one of the `n` members.
     ///
     /// # Errors
-    /// [`Error::Full`] when there are so many already, or members have [dropped
-    /// out](Member::arrive_and_drop) and the phase in which they did is over;
-    /// [`Error::JoinedAlready`] when the thread is one; [`Error::NoPes`] and [`Error::TooManyPes`]
-    /// when there cannot be `n`; the members' error once one has failed.
+    /// [`Error::Full`] when there are `n` members already, or when members have [dropped
+    /// out](Member::arrive_and_drop) and their last phase is over; [`Error::JoinedAlready`] when
+    /// the thread is a member; [`Error::NoPes`] and [`Error::TooManyPes`] when `n` is not possible;
+    /// the members' error once one has failed.
     pub fn join(&self) -> Result<Member> {
         let members = self.members.get_or_init(|| Members::new(self.n, self.joining));
         let members = members.as_ref().map_err(Error::clone)?;
@@ -214,7 +214,7 @@ impl Barrier {
         let phase = place.phase.load(Acquire); // pairs with the release in `drop`
         let is_over = |place: &Place| (1..=phase).contains(&place.last.load(Relaxed));
         if shared.places.iter().any(is_over) {
-            return Err(Error::Full { pes: self.n }); // the others wait for each other alone
+            return Err(Error::Full { pes: self.n }); // the others wait only for each other
         }
         let phase = Cell::new(phase);
         Ok(Member { team: Cell::new(0), phase, accounted: Cell::new(0), shared, joined })
@@ -233,20 +233,20 @@ struct Members {
     shared: Arc<Shared>,
 }
 
-/// What the members share.
+/// Data that the members share.
 struct Shared {
-    /// How many have announced their last phase.
+    /// The number of members that have announced their last phase.
     drops: AtomicU64,
     /// By rank.
     places: Box<[Place]>,
 }
 
-/// What the members know of one of them.
+/// The published state of one member.
 #[derive(Default)]
 struct Place {
-    /// How many phases it had completed when it left.
+    /// The number of phases that the member had completed when it left.
     phase: AtomicU64,
-    /// The last phase that it takes part in, from 1 on; 0 as long as it stays.
+    /// The last phase in which the member takes part, from 1 on; 0 as long as it stays.
     last: AtomicU64,
 }
 
@@ -257,13 +257,13 @@ impl Members {
         Ok(Self { job, shared: Arc::new(Shared { drops: AtomicU64::new(0), places }) })
     }
 
-    /// Joins as the member of the lowest rank that is free, and has not dropped out.
+    /// Joins as the member with the lowest rank that is free and has not dropped out.
     fn join(&self) -> Result<Joined> {
         for (rank, place) in (0..).map(Rank).zip(&self.shared.places) {
             if place.last.load(Relaxed) == 0 {
                 match self.job.join_as(rank) {
                     Err(Error::RankTaken { .. }) => {}
-                    // It has dropped out meanwhile.
+                    // The member has dropped out in the meantime.
                     Ok(_) if place.last.load(Relaxed) != 0 => {}
                     joined => return joined,
                 }
@@ -276,8 +276,8 @@ impl Members {
 /// One of the `n` members of a barrier, on the thread that [joined](Barrier::join).
 ///
 /// Dropping it makes room for another member, for which the others wait. Once a member has dropped
-/// out by [`Member::arrive_and_drop`] nobody can join any more, and dropping a member fails the
-/// waits of those that are left. If a panic drops it, the waits of all others return
+/// out by [`Member::arrive_and_drop`], no thread can join any more, and dropping a member fails the
+/// waits of the remaining ones. If a panic drops it, the waits of all others return
 /// [`Error::PeFailed`].
 ///
 /// ```
@@ -298,22 +298,22 @@ impl Members {
 /// ```
 pub struct Member {
     joined: Joined,
-    /// The number of the team of the members that are left; 0 if all are.
+    /// The number of the remaining members' team; 0 while all remain.
     team: Cell<usize>,
     /// The number of phases so far.
     phase: Cell<u64>,
-    /// How many members are not in the team any more.
+    /// The number of members that have left the team.
     accounted: Cell<u64>,
     shared: Arc<Shared>,
 }
 
 impl Member {
-    /// Waits until all members have called this. One member is the leader, or none if that one
-    /// drops out in this phase.
+    /// Waits until all members have called this. One member is the leader; if it drops out in this
+    /// phase, there is none.
     ///
     /// # Errors
-    /// [`Error::PeFailed`] when a member has panicked; [`Error::Missing`] when for 10 s there have
-    /// been fewer members than the barrier has, or for as long as [`Barrier::joining`] says.
+    /// [`Error::PeFailed`] when a member has panicked; [`Error::Missing`] when the barrier has
+    /// lacked members for 10 s, or for the time set by [`Barrier::joining`].
     #[inline]
     #[track_caller]
     pub fn wait(&self) -> Result<BarrierWaitResult> {
@@ -326,17 +326,17 @@ impl Member {
         Ok(BarrierWaitResult(team.rank().0 == 0))
     }
 
-    /// As [`Member::wait`], for at most `limit`: after that the waits of all members fail.
+    /// As [`Member::wait`], for at most `limit`: after that, the waits of all members fail.
     ///
     /// # Errors
-    /// [`Error::TimedOut`], which names those that are late, and as [`Member::wait`].
+    /// [`Error::TimedOut`], which names the late members; and as [`Member::wait`].
     #[track_caller]
     pub fn wait_timeout(&self, limit: Duration) -> Result<BarrierWaitResult> {
         self.joined.within(limit, || self.wait())
     }
 
-    /// Takes part in this phase, and leaves the barrier for good: later phases need one member
-    /// less. Waits as [`Member::wait`] does, since members pass each other's messages on.
+    /// Takes part in this phase, and then leaves the barrier for good: later phases need one member
+    /// less. Waits as [`Member::wait`] does, because members forward each other's messages.
     ///
     /// # Errors
     /// As [`Member::wait`].
@@ -348,11 +348,11 @@ impl Member {
         self.joined.team(self.team.get()).barrier()
     }
 
-    /// Forms a team of the members that are left. All do this after the same phase.
+    /// Forms a team of the remaining members. All members do this after the same phase.
     #[cold]
     fn go_on_without(&self) -> Result<()> {
         let team = self.joined.team(self.team.get());
-        // A member may have announced already that the next phase is its last.
+        // A member may already have announced that the next phase is its last.
         let is_left = |last: u64| last == 0 || last > self.phase.get();
         let mut members = Vec::new();
         for rank in (0..team.size()).map(Rank) {
@@ -369,7 +369,7 @@ impl Member {
         Ok(())
     }
 
-    /// What the others know of this member.
+    /// Returns the published state of this member.
     fn place(&self) -> &Place {
         &self.shared.places[self.joined.world().rank().index()]
     }

@@ -2,22 +2,22 @@
 //!
 //! Source: Dinan, Cole, Jost, Smith, Underwood and Wisniewski, "Reducing Synchronization Overhead
 //! Through Bundled Communication" (2014), section 2 and Listing 1.3: create, free, get, set, wait
-//! and a put that counts. A get that counts is proposed there and left open.
+//! and a counting put. The paper proposes a counting get and leaves it open.
 //!
-//! Idea: one counter serves any number of senders. The receiver waits until it has counted the
-//! operations that it expects. With flags it would need one flag for each sender, and a fence
-//! before each.
+//! Idea: one counter serves any number of senders. The receiver waits until the counter has reached
+//! the number of operations that it expects. With flags it would need one flag for each sender, and
+//! a fence before each.
 //!
 //! Protocol: the sender stores the data and then adds to the counter with release. A PE that reads
-//! the count with acquire sees the data. It is put-with-signal, whose word is a block of symmetric
-//! memory of its own.
+//! the count with acquire sees the data. This is put-with-signal, with the word in its own block of
+//! symmetric memory.
 //!
-//! Cost, on coherent shared memory: two cache lines travel to the receiver for up to 64 bytes that
-//! lie in one line: the line of the data and that of the counter. The caller decides where the data
+//! Cost, on coherent shared memory: two cache lines travel to the receiver for up to 64 bytes in
+//! one line: the line of the data and the line of the counter. The caller decides where the data
 //! goes, so the count cannot share its line.
 //!
-//! Left out on purpose: messages that carry data and count in one line, and that the receiver, or
-//! the sender in a fence, puts in place. `docs/measured-choices.md` says what they would gain.
+//! Left out on purpose: messages that carry data and count in one line, which the receiver, or the
+//! sender in a fence, moves into place. `docs/measured-choices.md` states what they would gain.
 
 use std::{fmt, time::Duration};
 
@@ -29,24 +29,24 @@ use crate::{Result, Symmetric, Team, symmetric::element::Element};
 
 /// Counts one-sided operations on each PE's symmetric memory; from [`Team::counter`].
 ///
-/// Each PE has one 64-bit counter, 0 at first, alone on its cache line. The operations
-/// [`Symmetric::put_counted`] and [`Symmetric::get_notify`] name a counter and add 1 to that of the
-/// PE whose memory they access. The PE itself reads its counter, waits for it and sets it. The
-/// counter wraps around after 2^64 operations.
+/// Each PE has one 64-bit counter, initially 0, alone on its cache line. The operations
+/// [`Symmetric::put_counted`] and [`Symmetric::get_notify`] name a counter and add 1 to the counter
+/// of the PE whose memory they access. The PE itself reads its counter, waits for it and sets it.
+/// The counter wraps around after 2^64 operations.
 ///
-/// A count means that so many of the counted operations are complete. It does not say which ones,
-/// and nothing about plain puts or operations with another counter. Only [`Symmetric::fence`]
+/// A count of n means that n of the counted operations are complete. It does not identify them, and
+/// implies nothing about plain puts or operations with another counter. Only [`Symmetric::fence`]
 /// orders a PE's earlier operations before a counted one.
 ///
-/// Let the counter grow and wait for the total, rather than set it back: an operation that arrives
-/// between a wait and [`Counter::set`] would be lost. Two counters in turn serve as well.
+/// Let the counter grow and wait for the total instead of resetting it: an operation that arrives
+/// between a wait and [`Counter::set`] would be lost. Alternating between two counters also works.
 ///
-/// Dropping it is local; the memory is reused once all PEs have dropped theirs.
+/// Dropping it is local; the memory is reused once all PEs have dropped their counters.
 ///
 /// ```
 /// use consort::{Pes, Rank};
 ///
-/// // Everyone puts a value to everyone, and waits for as many as there are PEs.
+/// // Each PE puts a value to all PEs, and waits for one from each PE.
 /// let sums = Pes::threads(3).run(|pe| {
 ///     let world = pe.world();
 ///     let inbox = world.symmetric::<u64>(world.size() as usize)?;
@@ -70,7 +70,7 @@ pub struct Counter<'p> {
 
 /// # Counters
 impl<'p> Team<'p> {
-    /// Makes a counter on each PE, 0 at first. Collective; uses 128 bytes of each PE's symmetric
+    /// Creates a counter on each PE, initially 0. Collective; uses 128 bytes of each PE's symmetric
     /// memory.
     ///
     /// # Errors
@@ -82,22 +82,22 @@ impl<'p> Team<'p> {
 }
 
 impl<'p> Counter<'p> {
-    /// The word that counted operations add to: the only element.
+    /// Returns the word to which counted operations add: the only element.
     pub(crate) fn word(&self) -> &Symmetric<'p, u64> {
         &self.word
     }
 
-    /// The value of this PE's own counter, in operations. Local. The data of counted puts has
-    /// arrived.
+    /// Returns the value of this PE's counter, in operations. Local. The data of the counted puts
+    /// has arrived.
     ///
     /// # Errors
-    /// [`Error::PeFailed`], so that a PE that polls the counter notices it.
+    /// [`Error::PeFailed`], so that a PE that polls the counter notices the failure.
     pub fn get(&self) -> Result<u64> {
         self.word.atomic(self.me, 0, Atomic::Load)
     }
 
-    /// Changes this PE's own counter. Local. An operation that arrives at the same time is counted
-    /// either before, and so lost, or after; it is undefined which.
+    /// Sets this PE's counter. Local. An operation that arrives at the same time is counted either
+    /// before, and is then lost, or after; it is undefined which.
     ///
     /// # Errors
     /// [`Error::PeFailed`].
@@ -105,12 +105,12 @@ impl<'p> Counter<'p> {
         self.word.signal(self.me, 0, Signal::Set(value))
     }
 
-    /// Waits until this PE's own counter is `at_least` this, in operations, and returns its value.
+    /// Waits until this PE's counter is at least `at_least`, in operations, and returns its value.
     /// Does not change the counter. The data of the counted puts has arrived.
     ///
     /// # Errors
-    /// [`Error::PeFailed`]; [`Error::Mismatched`] when no PE is left to add to the counter: all
-    /// others have finished, or wait for calls and words themselves.
+    /// [`Error::PeFailed`]; [`Error::Mismatched`] when no PE is left to add to the counter, because
+    /// all others have finished or are waiting themselves for calls or words.
     pub fn wait(&self, at_least: u64) -> Result<u64> {
         self.word.wait_until(0, Until::AtLeast(at_least))
     }
@@ -125,15 +125,15 @@ impl<'p> Counter<'p> {
 }
 
 impl<T: Element, E> Symmetric<'_, T, E> {
-    /// Copies `data` to the part of `to`, from element `first` on, and then adds 1 to `counter`
+    /// Copies `data` to `to`'s part, starting at element `first`, and then adds 1 to `counter`
     /// there. A PE that sees the count sees the data of this put, but not necessarily of any other.
-    /// One-sided: returns when `data` may be changed. A put of no elements is counted as well.
+    /// One-sided: returns when `data` may be changed. A put of no elements is counted too.
     ///
     /// As `shmem_putmem_ct` of Dinan et al. (2014), section 2, Listing 1.3.
     ///
     /// # Errors
-    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`]. On the first two
-    /// nothing is put and nothing counted.
+    /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`]. The first two put
+    /// nothing and count nothing.
     ///
     /// # Panics
     /// When the counter belongs to another job.
@@ -147,7 +147,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         self.put_signal(to, first, data, counter.word(), 0, Signal::Add(1))
     }
 
-    /// Copies elements of the part of `from`, from element `first` on, into `data`, and then adds 1
+    /// Copies elements of `from`'s part, starting at element `first`, into `data`, and then adds 1
     /// to `counter` there. Once the owner sees the count, this get has read the elements, and the
     /// owner may overwrite them. One-sided.
     ///

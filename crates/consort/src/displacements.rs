@@ -13,7 +13,7 @@ use consort_fabric::{Layout, Rank};
 /// assert_eq!(blocks.range(Rank(2)), 2..5);
 /// assert_eq!(blocks.extent(), 5);
 ///
-/// let apart = Displacements::at(&[2, 2], &[10, 0])?; // where one likes
+/// let apart = Displacements::at(&[2, 2], &[10, 0])?; // anywhere
 /// assert_eq!(apart.range(Rank(0)), 10..12);
 /// # Ok::<(), consort::Error>(())
 /// ```
@@ -24,14 +24,14 @@ pub struct Displacements {
     overlap: Option<(Rank, Rank)>,
 }
 
-/// Displacements that no buffer can have, or that do not fit a given buffer.
+/// The error for displacements that no buffer can have, or that do not fit a given buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DisplacementsError {
     /// The numbers of counts and displacements differ.
     Uneven {
-        /// Counts that were given.
+        /// The number of counts given.
         counts: usize,
-        /// Displacements that were given.
+        /// The number of displacements given.
         displacements: usize,
     },
     /// A block ends beyond the largest index.
@@ -43,14 +43,14 @@ pub enum DisplacementsError {
         /// Its first element.
         displacement: usize,
     },
-    /// There is not one block for each PE.
+    /// The number of blocks differs from the number of PEs.
     Number {
-        /// Displacements that were given.
+        /// The number of displacements given.
         given: usize,
         /// The team's size.
         pes: u32,
     },
-    /// A block reaches beyond the buffer.
+    /// A block extends beyond the buffer.
     Beyond {
         /// The PE of the block.
         rank: Rank,
@@ -99,7 +99,7 @@ impl fmt::Display for DisplacementsError {
 impl std::error::Error for DisplacementsError {}
 
 impl Displacements {
-    /// Blocks of these lengths, one after the other from the buffer's first element on.
+    /// Creates blocks of these lengths, one after the other, from the buffer's first element on.
     ///
     /// # Errors
     /// [`DisplacementsError::Overflow`].
@@ -113,7 +113,7 @@ impl Displacements {
         Self::at(counts, &displacements)
     }
 
-    /// Blocks of these lengths at these displacements. Blocks of a source may overlap.
+    /// Creates blocks of these lengths at these displacements. Blocks of a source may overlap.
     ///
     /// # Errors
     /// [`DisplacementsError::Uneven`], [`DisplacementsError::Overflow`].
@@ -133,28 +133,28 @@ impl Displacements {
         Ok(Self { overlap: overlap(&ranges), ranges })
     }
 
-    /// The number of blocks: the size of the team that they are for.
+    /// Returns the number of blocks: the size of the team that they are for.
     #[must_use]
     pub fn number(&self) -> usize {
         self.ranges.len()
     }
 
-    /// The elements of a PE's block; `0..0` if it is empty.
+    /// Returns the elements of a PE's block; `0..0` if it is empty.
     ///
     /// # Panics
-    /// When there is no block for it.
+    /// When the PE has no block.
     #[must_use]
     pub fn range(&self, rank: Rank) -> Range<usize> {
         self.ranges[rank.index()].clone()
     }
 
-    /// The length of the shortest buffer that contains all blocks, in elements.
+    /// Returns the length of the shortest buffer that contains all blocks, in elements.
     #[must_use]
     pub fn extent(&self) -> usize {
         self.ranges.iter().map(|range| range.end).max().unwrap_or(0)
     }
 
-    /// The number of elements of each block, by rank.
+    /// Returns the number of elements of each block, by rank.
     #[must_use]
     pub fn counts(&self) -> Vec<usize> {
         self.ranges.iter().map(ExactSizeIterator::len).collect()
@@ -184,13 +184,13 @@ impl Displacements {
         }
     }
 
-    /// The layout of the blocks, for elements of this many bytes.
+    /// Returns the layout of the blocks, for elements of `element_bytes` bytes.
     pub(crate) fn layout(&self, element_bytes: usize) -> Layout<'_> {
         Layout::Listed { blocks: &self.ranges, element_bytes }
     }
 }
 
-/// Two ranges that overlap, if any do.
+/// Returns two ranges that overlap, if any do.
 fn overlap(ranges: &[Range<usize>]) -> Option<(Rank, Rank)> {
     let ranked = ranges.iter().zip((0..).map(Rank)).filter(|(range, _)| !range.is_empty());
     let mut ordered: Vec<_> = ranked.collect();

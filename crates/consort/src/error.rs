@@ -1,4 +1,4 @@
-//! The errors of launches and calls. Each message says how to do it right.
+//! The errors of launches and calls. Each message says what to do instead.
 
 use std::{fmt, io};
 
@@ -12,13 +12,13 @@ use crate::DisplacementsError;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of a launch or a call. `Debug` shows the message, as `Display` does, so that a `main`
-/// that returns it prints that.
+/// that returns the error prints the message.
 ///
-/// A program with errors of its own is run by [`Pes::try_run`](crate::Pes::try_run).
+/// Run a program that has its own error type with [`Pes::try_run`](crate::Pes::try_run).
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// A PE panicked, or returned an error of its own.
+    /// A PE panicked, or its program returned an error.
     PeFailed {
         /// The PE's rank in the world.
         rank: Rank,
@@ -27,10 +27,10 @@ pub enum Error {
     },
     /// The job has failed, and the reason cannot be read.
     JobFailed,
-    /// PEs made different calls where all must make the same, gave different lengths for a block
-    /// that goes from one to the other, or waited for each other in calls of different teams; or a
-    /// PE finished while others wait for it, or waits for a word that no PE is left to change or in
-    /// a call for what its algorithm does not send. The message names the PEs and their calls.
+    /// PEs made different calls where all must make the same call, gave different lengths for a
+    /// block that one sends to the other, or waited for each other in calls of different teams. Or
+    /// a PE finished while others wait for it, or waits for a word that no PE is left to change, or
+    /// for data that its algorithm never sends. The message names the PEs and their calls.
     Mismatched(Failure),
     /// The root is not in the team.
     RootOutOfRange {
@@ -46,23 +46,23 @@ pub enum Error {
         /// The team's size.
         pes: u32,
     },
-    /// A message of a PE to itself.
+    /// A message from a PE to itself.
     OwnMessage {
         /// The PE's rank in the team.
         rank: Rank,
     },
-    /// Source and target differ in length.
+    /// The source and the target differ in length.
     Lengths {
         /// Elements of the source.
         source_len: usize,
         /// Elements of the target.
         target_len: usize,
     },
-    /// Data of another length than the call was planned for.
+    /// The length of the data differs from the planned length.
     PlannedLength {
-        /// Elements that are given.
+        /// The number of elements given.
         given: usize,
-        /// Elements that the call was planned for, as its source or as its target.
+        /// The number of elements planned, as the call's source or as its target.
         planned: usize,
     },
     /// The buffers do not have the lengths of the blocks that the collective moves.
@@ -71,9 +71,9 @@ pub enum Error {
         collective: Collective,
         /// The team's size.
         pes: u32,
-        /// Blocks that this PE contributes.
+        /// The number of blocks that this PE contributes.
         contributed: usize,
-        /// Blocks that it receives.
+        /// The number of blocks that it receives.
         received: usize,
         /// Elements of the source.
         source_len: usize,
@@ -95,52 +95,52 @@ pub enum Error {
     },
     /// A borrowed slice in a call that may return before the data has moved.
     BorrowedSlice(consort_fabric::SyncModes),
-    /// A job of no PEs.
+    /// A job without PEs.
     NoPes,
     /// More PEs than a job may have.
     TooManyPes {
-        /// The number of PEs of the launch.
+        /// The number of PEs requested.
         asked: u32,
         /// The largest number allowed.
         most: u32,
     },
-    /// `CONSORT_PES` gives no number.
+    /// `CONSORT_PES` is not a number.
     Pes(String),
-    /// `CONSORT_PES_PER_PROCESS` gives no number.
+    /// `CONSORT_PES_PER_PROCESS` is not a number.
     PesOfProcess(String),
-    /// `CONSORT_HEAP_BYTES` gives no size, or more than the machine's memory has.
+    /// `CONSORT_HEAP_BYTES` is not a size, or exceeds the machine's memory.
     Heap(NoHeapSize),
     /// `CONSORT_PLACEMENT` names no placement.
     Placement(String),
-    /// `CONSORT_SHARING` does not say which processes share memory.
+    /// `CONSORT_SHARING` does not name the processes that share memory.
     Sharing(String),
     /// The process was started by an MPI that cannot be used.
     Mpi(String),
-    /// The process cannot be one of the PEs that `consort run` has started.
+    /// The process cannot be one of the PEs that `consort run` started.
     Launch(NoMember),
-    /// A pool of PEs that are processes.
+    /// A pool whose PEs are processes.
     PoolOfProcesses,
-    /// What only PEs that share memory can do.
+    /// An operation that requires PEs with shared memory.
     FarPes(&'static str),
     /// Fewer or more inputs than PEs.
     Inputs {
-        /// The number of inputs, or one more than there are PEs if there are more.
+        /// The number of inputs, or the number of PEs plus one if there are more.
         given: usize,
         /// The number of PEs.
         pes: usize,
     },
-    /// No thread runs some PEs of a job, for which others wait. The message names them.
+    /// Other PEs wait for PEs of a job that no thread runs. The message names them.
     Missing(Failure),
-    /// A PE has waited for longer than it was to. The message names the call, and the PEs that have
-    /// not begun it.
+    /// A PE's wait has exceeded its limit. The message names the call, and the PEs that have not
+    /// begun it.
     TimedOut(Failure),
-    /// A thread cannot join: others run all PEs of the job, or have dropped out of a barrier for
-    /// good.
+    /// A thread cannot join, because others run all PEs of the job, or have dropped out of a
+    /// barrier for good.
     Full {
         /// The number of PEs.
         pes: usize,
     },
-    /// A thread cannot join as this PE: another one runs it.
+    /// A thread cannot join as this PE, because another thread runs it.
     RankTaken {
         /// The PE.
         rank: Rank,
@@ -150,8 +150,8 @@ pub enum Error {
         /// The PE that the thread runs.
         rank: Rank,
     },
-    /// A thread cannot join while its thread-local values are dropped: it ends, and nothing would
-    /// notice whether it leaves the job.
+    /// A thread cannot join while its thread-local values are being dropped: it is ending, and
+    /// nothing would notice whether it leaves the job.
     ThreadEnds,
     /// This process is a forked child of one that runs the job, and takes no part in it. It may
     /// call `exec` or `exit`, or launch another job.
@@ -162,12 +162,12 @@ pub enum Error {
     Thread {
         /// The PE's rank.
         rank: Rank,
-        /// The error of the system, and the limit that it has.
+        /// The system's error, and its limit.
         reason: String,
     },
     /// Symmetric memory could not be allocated.
     Memory(HeapError),
-    /// A team that cannot be made, or freed.
+    /// A team cannot be created or freed.
     Team(TeamError),
     /// A call of a team that has been freed, or of its symmetric memory.
     Freed,
@@ -178,10 +178,10 @@ pub enum Error {
     },
     /// The result of a nonblocking call has already been taken.
     Taken,
-    /// No number is left to distinguish another kind of call. One PE alone may return this error,
+    /// All numbers that distinguish kinds of calls are in use. One PE alone may return this error,
     /// if the others have planned the call before.
     Calls {
-        /// The number of kinds.
+        /// The limit on the number of kinds.
         most: usize,
     },
     /// An operator called the library.
@@ -190,7 +190,7 @@ pub enum Error {
     Plan(PlanError),
     /// The environment variable `CONSORT_SEGMENT` has an unknown value.
     Segment(UnknownOrigin),
-    /// Wisdom that cannot be used.
+    /// Wisdom cannot be used.
     Wisdom(String),
 }
 
@@ -408,7 +408,7 @@ fn blocks(count: usize) -> String {
 }
 
 impl Error {
-    /// The error of every PE in a job that has failed.
+    /// Returns the error that every PE of a failed job gets.
     #[cold]
     pub(crate) fn of_job(job: &Job) -> Self {
         match job.failure() {
@@ -424,14 +424,14 @@ impl Error {
     }
 }
 
-/// For programs whose own error is `io::Error`.
+/// For programs whose error type is `io::Error`.
 impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         Self::other(error)
     }
 }
 
-/// The reason why a team cannot be made or freed.
+/// The reason why a team cannot be created or freed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TeamError {
     /// A member is not in the parent.
@@ -448,17 +448,17 @@ pub enum TeamError {
     },
     /// The PEs do not fill the rows.
     Rows {
-        /// The rows that were asked for.
+        /// The number of rows requested.
         rows: u32,
         /// The parent's size.
         pes: u32,
     },
-    /// There is no memory for another team. In a split the teams of some colours may fail and
+    /// There is no memory for another team. In a split, the teams of some colours may fail and
     /// others succeed.
     Memory {
         /// The size that the team would have.
         pes: usize,
-        /// The system call and the limit, or another PE's.
+        /// The system call and the limit, or the reason of another PE.
         reason: String,
     },
     /// The team of all PEs cannot be freed.

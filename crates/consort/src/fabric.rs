@@ -1,10 +1,10 @@
-//! What PEs are, as far as algorithms depend on it: what shares memory.
+//! The kind of PEs, as far as algorithms depend on it: which of them share memory.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
 use consort_fabric::Nodes;
 
-/// What PEs are, as far as algorithms depend on it.
+/// Whether PEs are threads, processes or MPI ranks, and which of them share memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fabric {
     /// Threads of one process.
@@ -12,19 +12,19 @@ pub enum Fabric {
     Threads,
     /// Processes of one machine.
     Processes,
-    /// PEs of the processes that an MPI starts, none of which share memory.
+    /// PEs of the processes that an MPI starts, which share no memory.
     Mpi(ProcessShape),
-    /// The same, but processes of one machine share memory: threads, processes and machines in one
+    /// As `Mpi`, but processes of one machine share memory: threads, processes and machines in one
     /// team.
     Mixed(MachineShape),
 }
 
-/// How PEs lie on the processes of an MPI. Those of one process are its threads.
+/// The placement of PEs on an MPI's processes. The PEs of one process are its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessShape {
-    /// The PEs of each process, of which there is at least one.
+    /// The number of PEs of each process, at least one.
     pub pes_each: u32,
-    /// Whether ranks are dealt to the processes in turn, or those of a process follow each other.
+    /// Whether ranks are dealt to the processes in turn, instead of in consecutive blocks.
     pub in_turn: bool,
 }
 
@@ -32,13 +32,13 @@ impl ProcessShape {
     /// Each process is one PE.
     pub const SINGLE: Self = Self { pes_each: 1, in_turn: false };
 
-    /// How many processes PEs lie on.
+    /// Returns the number of processes of `pes` PEs.
     #[must_use]
     pub fn processes(self, pes: u32) -> u32 {
         pes.div_ceil(self.pes_each.max(1))
     }
 
-    /// The processes of the PEs of a world of so many.
+    /// Returns the processes of the PEs of a world of `pes`.
     pub(crate) fn nodes(self, pes: u32) -> Nodes {
         if self.in_turn && self.pes_each > 1 {
             Nodes::InTurn(self.processes(pes).max(1))
@@ -48,19 +48,19 @@ impl ProcessShape {
     }
 }
 
-/// How PEs lie on the machines on which an MPI starts processes. Ranks that are dealt to the
-/// processes in turn are dealt to the machines in turn, too.
+/// The placement of PEs on the machines on which an MPI starts processes. If ranks are dealt to the
+/// processes in turn, they are dealt to the machines in turn, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MachineShape {
-    /// The processes of each machine. `None` before they are started, if the MPI's launcher
-    /// decides; then nothing is known to share memory but threads.
+    /// The number of processes of each machine. `None` before they are started, if the MPI's
+    /// launcher decides; then only threads are known to share memory.
     pub processes: Option<u32>,
-    /// How PEs lie on the processes.
+    /// The placement of PEs on the processes.
     pub process: ProcessShape,
 }
 
 impl MachineShape {
-    /// The machines of the PEs of a world of so many.
+    /// Returns the machines of the PEs of a world of `pes`.
     fn nodes(self, pes: u32) -> Nodes {
         let ProcessShape { pes_each, in_turn } = self.process;
         let pes_each = self.processes.unwrap_or(1).saturating_mul(pes_each);
@@ -68,18 +68,18 @@ impl MachineShape {
     }
 }
 
-/// Which of the processes that an MPI has started share memory.
+/// Which of an MPI's processes share memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sharing {
-    /// Those of one machine.
+    /// The processes of one machine.
     #[default]
     Machine,
-    /// None: messages go between any two, by the MPI. For measurements of that, and for tests.
+    /// No processes: the MPI carries all messages between processes. For measurements and tests.
     Process,
 }
 
 impl Fabric {
-    /// The name, on the command line and in results.
+    /// Returns the name, on the command line and in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl Fabric {
         }
     }
 
-    /// How PEs lie on the processes that an MPI starts, if one does.
+    /// Returns the placement of PEs on an MPI's processes, if an MPI starts them.
     #[must_use]
     pub const fn shape(self) -> Option<ProcessShape> {
         match self {
@@ -99,9 +99,9 @@ impl Fabric {
         }
     }
 
-    /// What its PEs are in a world of so many, as [`Pe::fabric`](crate::Pe::fabric) tells: those
-    /// of a single machine are its processes, or threads of one, and machines of one process each
-    /// share no memory.
+    /// Returns the fabric of the PEs in a world of `pes`, as [`Pe::fabric`](crate::Pe::fabric)
+    /// reports it: the PEs of a single machine are its processes, or threads of one process, and
+    /// machines of one process each share no memory.
     #[must_use]
     pub fn in_world_of(self, pes: u32) -> Self {
         let Self::Mixed(MachineShape { processes: Some(on_machine), process }) = self else {
@@ -115,7 +115,7 @@ impl Fabric {
         }
     }
 
-    /// What shares memory, of a world of so many PEs, if not all of them do.
+    /// Returns the nodes of a world of `pes`, each of which shares memory, unless all PEs share it.
     pub(crate) fn nodes(self, pes: u32) -> Option<Nodes> {
         match self {
             Self::Threads | Self::Processes => None,
@@ -124,7 +124,7 @@ impl Fabric {
         }
     }
 
-    /// What the wisdom of PEs other than threads has in its machine's name.
+    /// Returns the suffix of the machine's name in the wisdom of PEs other than threads.
     pub(crate) fn suffix(self) -> String {
         match self {
             Self::Threads => String::new(),
@@ -132,8 +132,8 @@ impl Fabric {
         }
     }
 
-    /// The path of the wisdom for such PEs, where `path` is that for threads: it has their name
-    /// before the extension, as in `wisdom.processes.toml` and `wisdom.mpi-2.toml`.
+    /// Returns the path of the wisdom for such PEs, where `path` is that for threads. It has the
+    /// fabric's name before the extension, as in `wisdom.processes.toml` and `wisdom.mpi-2.toml`.
     #[must_use]
     pub fn path_of_wisdom(self, path: PathBuf) -> PathBuf {
         if self == Self::Threads {
@@ -155,13 +155,13 @@ impl fmt::Display for Fabric {
         } else if pes_each > 1 {
             name += &format!(":{pes_each}");
         }
-        // The order of ranks goes with their number.
+        // The order of ranks is written with their number.
         let order = if in_turn && name.contains(':') { ":in-turn" } else { "" };
         f.pad(&(name + order))
     }
 }
 
-/// A text that names no [`Fabric`].
+/// The error for a text that names no [`Fabric`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownFabric(String);
 
@@ -200,7 +200,7 @@ impl FromStr for Fabric {
             _ => (None, count),
         };
         let pes_each = number(each)?;
-        // Of processes that are one PE each only the machines have an order.
+        // If each process is one PE, only the machines have an order.
         let in_turn = in_turn && (pes_each > 1 || processes.is_some());
         let process = ProcessShape { pes_each, in_turn };
         match name {

@@ -1,4 +1,4 @@
-//! A job whose PEs are threads that exist: they join it, and leave it.
+//! A job whose PEs are existing threads: they join it, and leave it.
 
 use std::{
     cell::RefCell,
@@ -20,17 +20,17 @@ use crate::{
     ranks::{Ranks, failed_by},
 };
 
-/// A job that threads join as PEs: those of [`std::thread::scope`], of a pool, or any others. From
-/// [`Pes::job`](crate::Pes::job).
+/// A job that existing threads join as PEs: those of [`std::thread::scope`], of a pool, or any
+/// others. From [`Pes::job`](crate::Pes::job).
 ///
 /// Clone it into the threads, or share it by reference. Each thread [runs](Self::run) a program as
-/// one of the PEs, or [joins](Self::join) and leaves; the number of PEs is fixed. A rank that a
-/// thread has left may be joined again, by any thread, which goes on with the PE's next call. Calls
+/// one of the PEs, or [joins](Self::join) and leaves; the number of PEs is fixed. Any thread may
+/// join again as a rank that another thread has left, and continues with the PE's next call. Calls
 /// wait for ranks that no thread has joined yet. If that takes longer than
 /// [`Pes::joining`](crate::Pes::joining), 10 s by default, the job fails with [`Error::Missing`],
 /// which names them.
 ///
-/// Threads that join stay where the system has put them. Two on one core take some 10 us for a
+/// Threads that join stay where the system has placed them. Two on one core take some 10 us for a
 /// barrier.
 ///
 /// ```
@@ -50,15 +50,14 @@ use crate::{
 #[derive(Clone)]
 pub struct Job(Arc<Ranks>);
 
-/// A PE that the calling thread runs, until it is dropped: from [`Job::join`]. It is used as a
-/// [`Pe`].
+/// A PE that the calling thread runs until this is dropped: from [`Job::join`]. Use it as a [`Pe`].
 ///
 /// Dropping it leaves the job, as [`Joined::leave`] does; if a panic drops it, the job fails. The
-/// job also fails if the thread ends and has not dropped it. A thread that returns early with an
-/// error leaves the others waiting: let it [`run`](Self::run) its program instead. In a
-/// thread-local value it may be dropped too late, when the thread has ended.
+/// job also fails if the thread ends without dropping it. A thread that returns early with an error
+/// leaves the others waiting: let it [`run`](Self::run) its program instead. A thread-local value
+/// may be dropped too late, when the thread has ended.
 pub struct Joined {
-    /// There is one until it is dropped.
+    /// `Some` until it is dropped.
     pe: Option<Box<Pe>>,
     ranks: Arc<Ranks>,
     /// Whether the thread was panicking already when it joined.
@@ -70,32 +69,32 @@ impl Job {
         Self(ranks)
     }
 
-    /// The number of PEs.
+    /// Returns the number of PEs.
     #[must_use]
     pub fn size(&self) -> usize {
         self.0.size()
     }
 
-    /// The launch: for other languages' one-sided operations.
+    /// Returns the launch, for one-sided operations from other languages.
     #[doc(hidden)]
     #[must_use]
     pub fn native(&self) -> &Arc<consort_native::Job> {
         &self.0.job
     }
 
-    /// The name that [`Pes::named`](crate::Pes::named) gave it; empty without one.
+    /// Returns the name given by [`Pes::named`](crate::Pes::named); empty without one.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.job.config().name
     }
 
-    /// Joins as the PE of the lowest rank that no thread runs.
+    /// Joins as the PE with the lowest rank that no thread runs.
     ///
     /// # Errors
     /// [`Error::Full`] when threads run all PEs; [`Error::JoinedAlready`] when the calling thread
     /// runs one of them; [`Error::ThreadEnds`] in a destructor of a thread-local value that runs
-    /// after this library's own; the job's error when it has failed, and [`Error::Forked`] in a
-    /// child that was forked after the job was made.
+    /// after the library's own destructors; the job's error when it has failed; and
+    /// [`Error::Forked`] in a child that was forked after the job was created.
     pub fn join(&self) -> Result<Joined> {
         self.ensure_may_join()?;
         for rank in self.0.here() {
@@ -192,7 +191,7 @@ impl Joined {
         }
     }
 
-    /// Makes it a PE of this process, whichever of its threads make calls: the job does not fail
+    /// Binds the PE to this process, whichever of its threads make calls: the job does not fail
     /// when the calling thread ends. Moves that thread to the PE's core, if it has one. For
     /// languages in which PEs are processes, whose launcher learns how they end.
     #[doc(hidden)]
@@ -211,7 +210,7 @@ impl Joined {
     /// on the PE's symmetric memory.
     ///
     /// # Panics
-    /// When an operator of a nonblocking call does, which the job has then failed for.
+    /// When an operator of a nonblocking call panics; the job has then failed.
     pub fn leave(mut self) -> Result<()> {
         self.end().unwrap_or_else(|panic| resume_unwind(panic))
     }
@@ -219,7 +218,7 @@ impl Joined {
     fn end(&mut self) -> thread::Result<Result<()>> {
         let Some(mut pe) = self.pe.take() else { return Ok(Ok(())) };
         if !self.ranks.job.is_of_caller() {
-            // The PE goes on in the parent; a forked child has only a copy of what it is.
+            // The PE continues in the parent; a forked child only has a copy of it.
             let _ = ManuallyDrop::new(pe);
             Memberships::of_this_thread(|all| all.remove(&self.ranks));
             return Ok(Err(Error::Forked));
@@ -251,7 +250,7 @@ impl Joined {
 
 impl Drop for Joined {
     fn drop(&mut self) {
-        // An error or a panic has failed the job.
+        // The error or the panic has failed the job.
         if let Err(panic) = self.end() {
             discard(panic);
         }
@@ -264,8 +263,8 @@ impl fmt::Debug for Joined {
     }
 }
 
-/// The jobs that a thread has joined, each with its rank. When the thread ends, those that it has
-/// not left fail.
+/// The jobs that a thread has joined, with its ranks. When the thread ends, those that it has not
+/// left fail.
 #[derive(Default)]
 struct Memberships(Vec<(Weak<Ranks>, Rank)>);
 
@@ -274,8 +273,8 @@ thread_local! {
 }
 
 impl Memberships {
-    /// Does something with those of the calling thread; `None` while the thread's own values are
-    /// dropped.
+    /// Accesses the memberships of the calling thread; `None` while the thread's thread-local
+    /// values are being dropped.
     fn of_this_thread<R>(access: impl FnOnce(&mut Self) -> R) -> Option<R> {
         MEMBERSHIPS.try_with(|all| access(&mut all.borrow_mut())).ok()
     }

@@ -1,5 +1,5 @@
-//! Runs a program on new threads, one for each PE, or on the PE that this process is; and what the
-//! environment says of PEs and of the memory that they share.
+//! Runs a program on new threads, one for each PE, or on the PE that this process is. Reads the
+//! environment's settings of PEs and their shared memory.
 
 use std::{sync::Arc, thread};
 
@@ -15,8 +15,8 @@ use crate::{
     results::{Failed, Program},
 };
 
-/// Runs a program on all PEs, and waits until it has ended on all. There are several `parts` where
-/// PEs of one process share no memory.
+/// Runs a program on all PEs, and waits until it has ended on all. There are several `parts` if PEs
+/// of one process share no memory.
 pub(crate) fn launch(parts: &[Arc<Ranks>], program: &Program<'_>) -> Result<(), Failed> {
     if let [ranks] = parts {
         return match ranks.job.own() {
@@ -28,12 +28,12 @@ pub(crate) fn launch(parts: &[Arc<Ranks>], program: &Program<'_>) -> Result<(), 
         let parts = parts.iter().map(|ranks| scope.spawn(|| run_threads(ranks, program)));
         let parts: Vec<_> = parts.collect();
         let ended = parts.into_iter().map(|part| part.join().expect("it catches panics"));
-        // All are waited for. The cause of a failure is the same in all parts.
+        // Wait for all parts. The cause of a failure is the same in all of them.
         ended.fold(Ok(()), Result::and)
     })
 }
 
-/// Runs it on the PE that this process is.
+/// Runs the program on the PE that this process is.
 fn run_own(ranks: &Ranks, rank: Rank, program: &Program<'_>) -> Result<(), Failed> {
     ranks.settle(rank);
     match ranks.run(rank, program, Ending::Checks) {
@@ -86,8 +86,8 @@ fn run_threads(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
     })
 }
 
-/// The value of an environment variable. One that is not Unicode is no right value of any variable
-/// here, and what stands for that in the text is none either.
+/// Returns the value of an environment variable. Text that is not Unicode is never a valid value
+/// here, and neither is its lossy conversion.
 fn variable(name: &str) -> Option<String> {
     environment::variable(name).map(|text| text.to_string_lossy().into_owned())
 }
@@ -95,9 +95,9 @@ fn variable(name: &str) -> Option<String> {
 /// The environment variable that selects the origin of the memory that PEs share.
 const SEGMENT: &str = "CONSORT_SEGMENT";
 
-/// The origin that `CONSORT_SEGMENT` gives. If it is not set, memory of this process, or shared
-/// memory where the system counts private memory that is mapped and not used: heaps are large, and
-/// programs use a part of them.
+/// Returns the origin set by `CONSORT_SEGMENT`. If it is not set: memory of this process, or shared
+/// memory if the system counts private memory that is mapped but unused, because heaps are large
+/// and programs use only a part of them.
 pub(crate) fn memory_of_environment() -> Result<Origin, Error> {
     match variable(SEGMENT) {
         Some(text) => text.parse().map_err(Error::Segment),
@@ -106,38 +106,38 @@ pub(crate) fn memory_of_environment() -> Result<Origin, Error> {
     }
 }
 
-/// The environment variable that gives the symmetric memory of each PE, in bytes.
+/// The environment variable for the symmetric memory of each PE, in bytes.
 const HEAP: &str = "CONSORT_HEAP_BYTES";
 
-/// Returns the bytes of the symmetric memory of each of `pes` PEs, by the environment.
+/// Returns the bytes of symmetric memory of each of `pes` PEs, from the environment.
 pub(crate) fn heap_bytes_of_environment(pes: u32) -> Result<usize, Error> {
     let Some(text) = variable(HEAP) else { return Ok(default_heap_bytes(pes)) };
     Ok(heap_bytes_of(HEAP, &text)?)
 }
 
-/// The environment variable that gives the number of PEs.
+/// The environment variable for the number of PEs.
 const PES: &str = "CONSORT_PES";
 
-/// The number of PEs that `CONSORT_PES` gives, if it is set.
+/// Returns the number of PEs set by `CONSORT_PES`, if it is set.
 pub(crate) fn pes_of_environment() -> Result<Option<u32>, Error> {
     let Some(text) = variable(PES) else { return Ok(None) };
     text.trim().parse().map(Some).map_err(|_| Error::Pes(text))
 }
 
-/// The environment variable that gives the number of PEs of each process that an MPI starts.
+/// The environment variable for the number of PEs of each process that an MPI starts.
 const EACH: &str = "CONSORT_PES_PER_PROCESS";
 
-/// The number of PEs of each process that an MPI starts; one if the environment gives none.
+/// Returns the number of PEs of each process that an MPI starts; one if the environment sets none.
 fn each_of_environment() -> Result<u32, Error> {
     let Some(text) = variable(EACH) else { return Ok(1) };
     let each = text.trim().parse().ok().filter(|&each| each > 0);
     each.ok_or(Error::PesOfProcess(text))
 }
 
-/// The environment variable that says which processes of an MPI share memory.
+/// The environment variable for which processes of an MPI share memory.
 const SHARING: &str = "CONSORT_SHARING";
 
-/// Which processes that an MPI starts share memory, by the environment.
+/// Returns which of an MPI's processes share memory, from the environment.
 pub(crate) fn sharing_of_environment() -> Result<Sharing, Error> {
     match variable(SHARING).as_deref() {
         None | Some("machine") => Ok(Sharing::Machine),
@@ -146,15 +146,15 @@ pub(crate) fn sharing_of_environment() -> Result<Sharing, Error> {
     }
 }
 
-/// How PEs lie on the processes that an MPI starts, by the environment.
+/// Returns the placement of PEs on an MPI's processes, from the environment.
 pub(crate) fn shape_of_environment() -> Result<ProcessShape, Error> {
     Ok(ProcessShape { pes_each: each_of_environment()?, in_turn: deals_in_turn()? })
 }
 
-/// The environment variable that says how PEs lie on the processes that an MPI starts.
+/// The environment variable for the placement of PEs on an MPI's processes.
 const PLACEMENT: &str = "CONSORT_PLACEMENT";
 
-/// Whether PEs are dealt to the processes in turn; otherwise those of a process follow each other.
+/// Returns whether PEs are dealt to the processes in turn, instead of in consecutive blocks.
 fn deals_in_turn() -> Result<bool, Error> {
     match variable(PLACEMENT).as_deref() {
         None | Some("blocks") => Ok(false),

@@ -45,7 +45,7 @@ pub use barrier::{Barrier, BarrierWaitResult, Member};
 pub use consort_collectives::PlanError;
 pub use consort_collectives::async_broadcast::Variant as AsyncVariant;
 /// # Example
-/// PEs take items of common work from a shared counter until none is left.
+/// PEs take work items from a shared counter until none is left.
 ///
 /// ```
 /// use consort::{Atomic, Pes, Rank, Sum};
@@ -53,7 +53,7 @@ pub use consort_collectives::async_broadcast::Variant as AsyncVariant;
 /// const ITEMS: u64 = 100;
 /// let results = Pes::threads(3).run(|pe| {
 ///     let world = pe.world();
-///     let next = world.symmetric::<u64>(1)?; // that of PE 0 is used
+///     let next = world.symmetric::<u64>(1)?; // only PE 0's is used
 ///     let mut done = 0_u64;
 ///     while next.atomic(Rank(0), 0, Atomic::FetchAdd(1))? < ITEMS {
 ///         done += 1;
@@ -65,10 +65,10 @@ pub use consort_collectives::async_broadcast::Variant as AsyncVariant;
 /// ```
 #[doc(inline)]
 pub use consort_fabric::Atomic;
-/// An operator that combines two values into one: a named one, a closure, or a type of one's own.
+/// An operator that combines two values into one: a named one, a closure, or a user-defined type.
 ///
 /// # Examples
-/// A closure is an operator. It has to be associative; it need not be commutative, since operands
+/// A closure is an operator. It must be associative; it need not be commutative, because operands
 /// keep the order of the ranks.
 ///
 /// ```
@@ -84,7 +84,7 @@ pub use consort_fabric::Atomic;
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
-/// A closure that looks into its operands gives the types of both. A pattern tells them, too.
+/// A closure that accesses parts of its operands states the types of both. A pattern does, too.
 ///
 /// ```
 /// use consort::Pes;
@@ -98,14 +98,14 @@ pub use consort_fabric::Atomic;
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
-/// Types without an operator are refused when the program is compiled.
+/// Types without an operator are rejected at compile time.
 ///
 /// ```compile_fail,E0277
 /// # use consort::{Pes, Sum};
 /// Pes::threads(3).run(|pe| pe.world().all_reduce((1, 2.5), Sum).map(drop));
 /// ```
 ///
-/// A type of one's own may be declared commutative, which allows more algorithms, and has a name in
+/// A user-defined type can be declared commutative, which allows more algorithms, and has a name in
 /// error messages.
 ///
 /// ```
@@ -134,7 +134,7 @@ pub use consort_fabric::Atomic;
 /// ```
 #[doc(inline)]
 pub use consort_fabric::Operator;
-/// A change of a word that tells its PE that data has arrived.
+/// A change of a word that signals its PE that data has arrived.
 ///
 /// # Example
 /// Several puts, a fence, and one signal for all of them. [`Symmetric::put_signal`] does the same
@@ -150,7 +150,7 @@ pub use consort_fabric::Operator;
 ///     if world.rank() == Rank(0) {
 ///         data.put(Rank(1), 0, &[1.0, 2.0])?;
 ///         data.put(Rank(1), 98, &[3.0, 4.0])?;
-///         data.fence()?; // the puts are seen before the signal
+///         data.fence()?; // the puts are visible before the signal
 ///         arrived.signal(Rank(1), 0, Signal::Add(1))?;
 ///     } else {
 ///         arrived.wait_until(0, Until::AtLeast(1))?;
@@ -186,7 +186,7 @@ pub use consort_fabric::Signal;
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
-/// Loose calls overlap. A barrier before them ensures that the data is ready on all PEs, and a
+/// Loose calls overlap. The barrier before them ensures that the data is ready on all PEs, and the
 /// barrier after them that it has moved.
 ///
 /// ```
@@ -236,8 +236,8 @@ pub use pieces::{pieces, pieces_mut};
 /// Plain data: any bytes are a value, and there is no padding.
 ///
 /// # Examples
-/// A struct of your own, with the feature `derive`. `bytemuck` need not be a dependency: this crate
-/// exports it.
+/// A user-defined struct, with the feature `derive`. `bytemuck` need not be a dependency, because
+/// this crate exports it.
 ///
 /// ```
 /// use consort::{Pes, Rank, bytemuck::Zeroable};
@@ -258,7 +258,7 @@ pub use pieces::{pieces, pieces_mut};
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
-/// Slices and symmetric memory consist of plain data alone.
+/// Slices and symmetric memory hold only plain data.
 ///
 /// ```compile_fail,E0277
 /// # use consort::{Pes, Rank};

@@ -1,28 +1,28 @@
-//! The teams of two PEs that carry messages from one to the other.
+//! Teams of two PEs, which carry messages from one to the other.
 //!
-//! Each direction between two PEs has a team: the sender, then the receiver. Each of them joins it
+//! Each direction between two PEs has a team: the sender, then the receiver. Each PE joins the team
 //! at its first message, without waiting for the other, and finds it by the two ranks in the world.
 //! Messages are the calls of this team. So they are received in the order in which they were sent,
-//! whatever teams they are sent in, and whatever other calls the PEs make in between.
+//! regardless of the teams in which they are sent and of other calls in between.
 
 use consort_fabric::Rank;
 
 use crate::{Error, Result, Team};
 
 impl<'p> Team<'p> {
-    /// The team that carries messages from this PE to `to`.
+    /// Returns the team that carries messages from this PE to `to`.
     pub(crate) fn messages_to(&self, to: Rank) -> Result<Self> {
         let [own, peer] = self.own_and_peer(to)?;
         self.messages(own, peer)
     }
 
-    /// The team that carries messages from `from` to this PE.
+    /// Returns the team that carries messages from `from` to this PE.
     pub(crate) fn messages_from(&self, from: Rank) -> Result<Self> {
         let [own, peer] = self.own_and_peer(from)?;
         self.messages(peer, own)
     }
 
-    /// The ranks in the world of this PE and another one.
+    /// Returns the ranks in the world of this PE and another one.
     fn own_and_peer(&self, peer: Rank) -> Result<[Rank; 2]> {
         let ranks = [self.world_rank(self.rank())?, self.world_rank(peer)?];
         if peer == self.rank() {
@@ -38,7 +38,7 @@ impl<'p> Team<'p> {
         }
     }
 
-    /// Joins the team of this PE's first message in a direction.
+    /// Joins the team for this PE's first message in a direction.
     #[cold]
     fn join_messages(&self, from: Rank, to: Rank) -> Result<Self> {
         let apart = i64::from(to.0) - i64::from(from.0);

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A processing element: one thread of a job. [`Pes::run`](crate::Pes::run) passes it to the
-/// program, and [`Job::join`](crate::Job::join) gives it to a thread that exists. It cannot be sent
+/// program, and [`Job::join`](crate::Job::join) gives it to an existing thread. It cannot be sent
 /// to another thread.
 ///
 /// ```
@@ -43,30 +43,30 @@ impl Pe {
         self.state.endpoint.forget_strided();
     }
 
-    /// The world and all teams that are not freed.
+    /// Returns the world and all teams that are not freed.
     pub(crate) fn alive(&self) -> impl Iterator<Item = &State> {
         let teams = self.teams.iter().filter(|team| !team.is_freed());
         std::iter::once(&self.state).chain(teams)
     }
 
-    /// The team of all PEs, with the default modes.
+    /// Returns the team of all PEs, with the default modes.
     #[must_use]
     pub fn world(&self) -> Team<'_> {
         Team::new(&self.state, &self.teams)
     }
 
-    /// The team whose state has this number: the world for 0.
+    /// Returns the team whose state has this number: the world for 0.
     #[inline]
     pub(crate) fn team(&self, number: usize) -> Team<'_> {
         let of_team = (number > 0).then(|| self.teams.state(number)).flatten();
         Team::new(of_team.unwrap_or(&self.state), &self.teams)
     }
 
-    /// Runs `calls`, in which each wait that takes longer than `limit` fails the job with
-    /// [`Error::TimedOut`]: for programs that would rather end than hang.
-    /// Inside of another `within` the smaller limit counts. Local.
+    /// Runs `calls`. A wait in them that takes longer than `limit` fails the job with
+    /// [`Error::TimedOut`]: for programs that should end rather than hang. Inside another `within`
+    /// the smaller limit applies. Local.
     ///
-    /// One-sided waits and requests also have variants that return after a time, and can be
+    /// One-sided waits and requests also have variants that return on a time-out and can be
     /// resumed: `wait_until_timeout` and `wait_timeout`.
     ///
     /// ```
@@ -89,7 +89,7 @@ impl Pe {
         calls()
     }
 
-    /// What the PEs of this job are: how those lie that share memory. The same on all PEs.
+    /// Returns the kind of the PEs, and which of them share memory; the same on all PEs.
     ///
     /// ```
     /// use consort::{Fabric, Pes};
@@ -103,21 +103,21 @@ impl Pe {
         self.state.choices.borrow().algorithms().fabric()
     }
 
-    /// The way in which the PEs of this job wait.
+    /// Returns the policy by which the PEs of this job wait.
     #[must_use]
     pub fn waiting(&self) -> Waiting {
         self.state.endpoint.job().config().waiting
     }
 }
 
-/// What a PE does in the world when its program ends.
+/// The last action of a PE in the world when its program ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// Declares that it makes no more calls, and checks that its peers have made the same.
+    /// Declares that the PE makes no more calls, and checks that its peers' calls match.
     Checks,
-    /// Declares that it makes no more calls. Whoever waits for all PEs checks.
+    /// Declares that the PE makes no more calls. The waiter for all PEs checks them.
     Finishes,
-    /// Nothing: another thread may run it.
+    /// Declares nothing: another thread may run the PE.
     Leaves,
 }
 
@@ -141,21 +141,21 @@ impl Pe {
         Ok(())
     }
 
-    /// Waits until this PE's messages have been received, so that one which nobody receives is
+    /// Waits until this PE's messages have been received, so that a message that nobody receives is
     /// reported.
     fn await_receipts(&self) -> Result<()> {
         let sent = self.teams.messages_of(self.state.endpoint.rank_in_world());
         sent.into_iter().try_for_each(State::await_peers)
     }
 
-    /// Drops what is left in a job that has failed. Operations revoke what they have exposed.
+    /// Drops what is left in a failed job. Operations revoke the memory that they have exposed.
     pub(crate) fn abandon(&mut self) {
         self.state.endpoint.engine().clear();
         self.leave_teams();
     }
 }
 
-/// Sets the limit of waits back when it is dropped.
+/// Restores the limit of waits when dropped.
 struct Resets<'e> {
     endpoint: &'e Endpoint,
     before: Option<Duration>,

@@ -22,17 +22,17 @@ use crate::{
     warn::event,
 };
 
-/// The most PEs of a job.
+/// The largest number of PEs of a job.
 pub const MOST_PES: u32 = 1024;
 
-/// How long a PE waits for another that no thread runs, by default.
+/// The default time for which a PE waits for another that no thread runs.
 pub(crate) const JOINING: Duration = Duration::from_secs(10);
 
 /// The configuration of a launch: the number of PEs, how they wait, the size of their symmetric
 /// memory.
 ///
-/// `CONSORT_WISDOM` in the environment names the wisdom ([`Pes::wisdom`]), and `CONSORT_RECORD` a
-/// file of recorded calls, or a new one, where a job adds its own for `consort tune --record`.
+/// In the environment, `CONSORT_WISDOM` names the wisdom ([`Pes::wisdom`]), and `CONSORT_RECORD`
+/// names a new or existing file to which a job adds its calls, for `consort tune --record`.
 ///
 /// ```
 /// use consort::{Pes, Waiting};
@@ -69,7 +69,7 @@ pub struct Pes {
     sharing: Option<Sharing>,
 }
 
-/// Who decides where PEs run.
+/// The policy for placing PEs on cores.
 #[derive(Clone, Copy, Debug)]
 enum Pinning {
     Placed,
@@ -78,10 +78,10 @@ enum Pinning {
 }
 
 impl Pes {
-    /// `pes` threads of this process, from 1 to [`MOST_PES`], in an integer of any type.
+    /// Configures `pes` threads of this process, from 1 to [`MOST_PES`], as an integer of any type.
     #[must_use]
     pub fn threads<N: TryInto<u32> + PartialOrd + Default>(pes: N) -> Self {
-        // What does not fit is refused with the launch.
+        // A number that does not fit is rejected at the launch.
         let refused = if pes < N::default() { 0 } else { u32::MAX };
         Self {
             pes: pes.try_into().unwrap_or(refused),
@@ -108,18 +108,18 @@ impl Pes {
         }
     }
 
-    /// What the environment says: PEs that are processes, or threads of this one.
+    /// Configures PEs from the environment: processes, or threads of this process.
     ///
     /// | started | the PEs |
     /// | --- | --- |
-    /// | by `consort run -n 4 program` | 4 processes, of which this is one |
+    /// | by `consort run -n 4 program` | 4 processes; this is one of them |
     /// | by `mpirun -n 4 program` of an MPI | 4 processes, which may be on many machines |
-    /// | so, with `CONSORT_PES_PER_PROCESS=2` set | 8, of which 2 are threads of this process |
-    /// | alone, with `CONSORT_PES=4` set | 4 threads of this process |
+    /// | the same, with `CONSORT_PES_PER_PROCESS=2` | 8, of which 2 are threads of this process |
+    /// | alone, with `CONSORT_PES=4` | 4 threads of this process |
     /// | alone | `alone` threads of this process |
     ///
     /// If the PEs are processes, a program runs on the thread that calls [`Pes::run`], which
-    /// returns this PE's result alone, once the programs of all PEs have ended.
+    /// returns only this PE's result, once the programs of all PEs have ended.
     ///
     /// ```
     /// use consort::{Pes, Sum};
@@ -138,18 +138,18 @@ impl Pes {
         Self { from_env: true, ..Self::threads(alone) }
     }
 
-    /// One PE for each core that this process may use, so that none waits for another's core.
+    /// Configures one PE per core that this process may use, so that none waits for another's core.
     #[must_use]
     pub fn one_per_core() -> Self {
         let cores = Algorithms::here().topology().usable_cores();
         Self::threads(u32::try_from(cores).unwrap_or(MOST_PES).min(MOST_PES))
     }
 
-    /// Names the job: threads that it starts are called by this and their rank, for debuggers and
-    /// profilers, and errors of waits that took too long tell it. Linux shows 15 bytes of both.
+    /// Names the job. The names of its threads consist of this and their rank, for debuggers and
+    /// profilers (Linux shows 15 bytes), and errors of waits that took too long include it.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into().replace('\0', ""); // which threads' names cannot have
+        self.name = name.into().replace('\0', ""); // names of threads cannot contain it
         self
     }
 
@@ -163,7 +163,7 @@ impl Pes {
 
     /// Sets the symmetric memory of each PE, in bytes. The default is the value of
     /// `CONSORT_HEAP_BYTES`, such as `64M` or `1.5G`, or else 512 MiB. It is address space: pages
-    /// are touched when they are used. Under a limit of address space (`ulimit -v`) the default
+    /// are touched only when they are used. Under an address space limit (`ulimit -v`), the default
     /// heaps take at most a quarter of it.
     #[must_use]
     pub fn heap_bytes(mut self, bytes: usize) -> Self {
@@ -171,30 +171,29 @@ impl Pes {
         self
     }
 
-    /// Keeps each PE on a core of its own until it ends, if the PEs fit the usable cores. The
-    /// default is to move it there when it starts, and to leave it to the system then; see [placing
-    /// and waiting](crate#placing-and-waiting). For measurements, and for programs that have the
+    /// Keeps each PE on its own core until it ends, if the PEs fit the usable cores. The default is
+    /// to move it there when it starts, and then to leave it to the system; see [placing and
+    /// waiting](crate#placing-and-waiting). For measurements, and for programs that have the
     /// machine to themselves.
     ///
-    /// PE 0 of a pool is the caller's thread, and the PEs of a [`Job`] are the program's: neither
-    /// is pinned.
+    /// PE 0 of a pool is the caller's thread, and the PEs of a [`Job`] are the program's threads:
+    /// neither is pinned.
     #[must_use]
     pub fn pinned(mut self) -> Self {
         self.pinning = Pinning::Pinned;
         self
     }
 
-    /// Leaves the placement of the threads to the system alone. The default is to move each PE to a
-    /// core of its own when it starts; see [placing and waiting](crate#placing-and-waiting).
+    /// Leaves the placement of the threads to the system. The default is to move each PE to its own
+    /// core when it starts; see [placing and waiting](crate#placing-and-waiting).
     #[must_use]
     pub fn unpinned(mut self) -> Self {
         self.pinning = Pinning::System;
         self
     }
 
-    /// Sets how long the PEs of a [`Job`] wait for one that no thread runs, before the job
-    /// fails. The default is 10 s. The time starts again whenever a PE joins for the first
-    /// time.
+    /// Sets how long the PEs of a [`Job`] wait for a PE that no thread runs, before the job fails.
+    /// The default is 10 s. The time starts again whenever a PE joins for the first time.
     #[must_use]
     pub fn joining(mut self, limit: Duration) -> Self {
         self.joining = limit;
@@ -218,17 +217,17 @@ impl Pes {
         self
     }
 
-    /// Chooses algorithms by the wisdom in the file at `path`. The file must exist and be of this
-    /// machine and library. The default is the file that `CONSORT_WISDOM` names or else the one in
-    /// the user's configuration directory. If that cannot be used, one process of the job says why.
+    /// Chooses algorithms by the wisdom in the file at `path`, which must exist and belong to this
+    /// machine and library. The default is the file that `CONSORT_WISDOM` names, or else the one in
+    /// the user's configuration directory. If that cannot be used, one process of the job warns.
     #[must_use]
     pub fn wisdom(mut self, path: impl Into<PathBuf>) -> Self {
         self.wisdom = Source::Named(path.into());
         self
     }
 
-    /// Sets how PEs arrive at calls; the default is together. With [`Arrival::Skewed`] choices are
-    /// made by the wisdom of `consort tune --arrival skewed`.
+    /// Sets how PEs arrive at calls; the default is together. With [`Arrival::Skewed`], the wisdom
+    /// of `consort tune --arrival skewed` is used.
     #[must_use]
     pub fn arrival(mut self, arrival: Arrival) -> Self {
         self.arrival = arrival;
@@ -237,16 +236,16 @@ impl Pes {
 
     /// Refines the choice of algorithms while the program runs. From time to time another algorithm
     /// serves a few calls of a kind, and replaces the current one if it is clearly faster, summed
-    /// over all PEs. That costs at most `share` of the time in calls, such as 0.05, besides one try
-    /// in advance of about 0.1 ms. The PEs agree on the choice in an all-reduce, for which Loose
-    /// calls wait too. The algorithm of barriers is never changed.
+    /// over all PEs. That costs at most `share` of the time in calls, such as 0.05, plus one trial
+    /// in advance of about 0.1 ms. The PEs agree on the choice in an all-reduce, for which even
+    /// Loose calls wait. The algorithm of barriers is never changed.
     #[must_use]
     pub fn online(mut self, share: f64) -> Self {
         self.online = Some(share);
         self
     }
 
-    /// Numbers the steps of calls from `step` on, which is not 0. For tests beyond 2^40 steps.
+    /// Numbers the steps of calls from `step` on, which must not be 0. For tests beyond 2^40 steps.
     #[doc(hidden)]
     #[must_use]
     pub fn first_step(mut self, step: u64) -> Self {
@@ -255,7 +254,7 @@ impl Pes {
     }
 
     /// Sets the origin of the memory that the PEs share. The default is the value of
-    /// `CONSORT_SEGMENT`, or else private, but shared where `vm.overcommit_memory` is 2. For tests of
+    /// `CONSORT_SEGMENT`, or else private, but shared if `vm.overcommit_memory` is 2. For tests of
     /// memory that other processes could map.
     #[doc(hidden)]
     #[must_use]
@@ -265,21 +264,21 @@ impl Pes {
     }
 
     /// Chooses algorithms by the model alone, and ignores all wisdom. `CONSORT_RECORD` ignores the
-    /// job, since tuning changes nothing for it.
+    /// job, because tuning does not affect it.
     #[must_use]
     pub fn without_wisdom(mut self) -> Self {
         self.wisdom = Source::Nothing;
         self
     }
 
-    /// Runs `program` on every PE and returns the results, in the order of their ranks.
+    /// Runs `program` on every PE and returns the results, in the order of the ranks.
     ///
     /// # Errors
     /// [`Error::NoPes`], [`Error::TooManyPes`], [`Error::Memory`] or [`Error::Thread`] when the job
     /// cannot be launched; [`Error::Segment`] when `CONSORT_SEGMENT` is neither `private` nor
     /// `shared`; [`Error::Wisdom`] when the named wisdom cannot be used; [`Error::PeFailed`] when a
-    /// PE panicked; otherwise the error of the PE that failed first, or of the job if it has failed
-    /// and all programs ignore that.
+    /// PE panicked; otherwise the error of the PE that failed first, or the job's error if the job
+    /// failed and all programs ignored that.
     pub fn run<R, F>(self, program: F) -> Result<Vec<(Rank, R)>>
     where
         R: Send,
@@ -319,9 +318,9 @@ impl Pes {
         self.try_run_with(inputs, program)
     }
 
-    /// As [`Pes::run`], for a program with errors of its own: `anyhow::Error`, `io::Error`, or any
-    /// type that can be made of this library's [`Error`]. Where the compiler asks for the type, end
-    /// the program with `Ok::<_, io::Error>(result)`, or `anyhow::Ok(result)`.
+    /// As [`Pes::run`], for a program with its own error type: `anyhow::Error`, `io::Error`, or any
+    /// type to which this library's [`Error`] converts. If the compiler asks for the type, end the
+    /// program with `Ok::<_, io::Error>(result)`, or `anyhow::Ok(result)`.
     ///
     /// # Errors
     /// The error of the PE that failed first; the errors of [`Pes::run`], as `E`.
@@ -352,7 +351,7 @@ impl Pes {
         collect(inputs, |pe, ()| program(pe), |program| launch(&parts, program))
     }
 
-    /// [`Pes::run_with`] and [`Pes::try_run`] in one.
+    /// Combines [`Pes::run_with`] and [`Pes::try_run`].
     ///
     /// # Errors
     /// As both.
@@ -372,7 +371,7 @@ impl Pes {
         collect(inputs, program, |program| launch(&parts, program))
     }
 
-    /// A job whose PEs are threads that exist: each [joins](Job::join) it, and leaves it again.
+    /// Creates a job whose PEs are existing threads: each [joins](Job::join) and leaves it.
     ///
     /// # Errors
     /// As [`Pes::run`], when the job cannot be launched; [`Error::FarPes`] when an MPI has started
@@ -388,7 +387,7 @@ impl Pes {
         Ok(Job::new(self.start_at(Some(joining))?))
     }
 
-    /// PEs that stay, and run one program after the other: see [`Pool`].
+    /// Creates PEs that stay, and run one program after the other: see [`Pool`].
     ///
     /// # Errors
     /// As [`Pes::run`], when the job cannot be launched; [`Error::PoolOfProcesses`] when the PEs
@@ -397,7 +396,7 @@ impl Pes {
         if self.member()?.is_some() || self.started()?.is_some() {
             return Err(Error::PoolOfProcesses);
         }
-        // The threads stay where they are when the job is made anew.
+        // The threads stay where they are when the job is created again.
         let placement = self.place(affinity::current());
         Pool::new(move || self.clone().start_threads(placement.clone()))
     }

@@ -6,14 +6,14 @@ use consort_fabric::Rank;
 
 use crate::Team;
 
-/// Part `index` of `len` elements in `parts` parts: the first `len % parts` have one more.
+/// Returns part `index` of `len` elements in `parts` parts: the first `len % parts` have one more.
 fn part(len: usize, parts: usize, index: usize) -> Range<usize> {
     let (each, more) = (len / parts, len % parts);
     let begin = |index: usize| index * each + index.min(more);
     begin(index)..begin(index + 1)
 }
 
-/// Divides `data` into `parts` pieces, in order, whose lengths differ by one at most; some are
+/// Divides `data` into `parts` pieces, in order, whose lengths differ by at most one; some are
 /// empty if there are fewer elements. For the inputs of [`Pes::run_with`](crate::Pes::run_with) and
 /// [`Pool::run_with`](crate::Pool::run_with).
 ///
@@ -25,7 +25,7 @@ pub fn pieces<T>(data: &[T], parts: usize) -> impl Iterator<Item = &[T]> {
     (0..parts).map(move |index| &data[part(data.len(), parts, index)])
 }
 
-/// As [`pieces`], of data that the PEs change.
+/// As [`pieces`], for data that the PEs change.
 ///
 /// ```
 /// use consort::{Pes, pieces_mut};
@@ -49,12 +49,12 @@ pub fn pieces_mut<T>(data: &mut [T], parts: usize) -> impl Iterator<Item = &mut 
 
 /// # Ranks and shares
 impl Team<'_> {
-    /// All ranks, in order. Local.
+    /// Returns all ranks, in order. Local.
     pub fn ranks(&self) -> impl Iterator<Item = Rank> + use<> {
         (0..self.size()).map(Rank)
     }
 
-    /// This PE's share of `len` elements: those of its piece among [`pieces`]. Local.
+    /// Returns this PE's share of `len` elements: those of its piece among [`pieces`]. Local.
     ///
     /// ```
     /// # use consort::{Pes, Sum};

@@ -1,7 +1,7 @@
-//! The trait of plain data, and with the feature `derive` the derive macro of the same name: that of
-//! `bytemuck`.
+//! The trait of plain data, and with the feature `derive` the derive macro of the same name: both
+//! from `bytemuck`.
 
-/// Both under one name: where two things have it, the one that is named goes before the others.
+/// Both under one name: an explicit re-export takes precedence over a glob re-export.
 #[cfg(feature = "derive")]
 mod both {
     pub use bytemuck::*;

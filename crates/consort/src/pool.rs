@@ -3,8 +3,8 @@
 //! Source of the idea: the parallel regions of OpenMP, whose threads wait for the next region.
 //!
 //! A region begins when the caller stores its number and address in one cache line, which all other
-//! PEs watch. Each PE ends by storing the number in a line of its own, which the caller watches. So
-//! a region costs two transfers of a cache line besides its program. PEs that wait for long sleep.
+//! PEs watch. Each PE ends by storing the number in its own line, which the caller watches. So a
+//! region costs two transfers of a cache line in addition to its program. PEs sleep in long waits.
 
 #![expect(unsafe_code, reason = "passes a borrowed program to threads that run it meanwhile")]
 
@@ -40,13 +40,13 @@ use crate::{
 ///
 /// Threads that share a pool run their regions one after the other. So a program in a region must
 /// not wait for a thread that runs a region of the same pool; nor may two pools run regions of each
-/// other at once.
+/// other at the same time.
 ///
-/// A region costs about a microsecond, where [`Pes::run`](crate::Pes::run) starts threads and takes
-/// memory for each program. The thread that calls [`Pool::run`] is PE 0 meanwhile; each other PE
-/// has a thread of its own, which sleeps while it waits for long. Plans, and the wisdom of earlier
-/// calls, stay from region to region. Symmetric memory and smaller teams borrow the PE, and so
-/// cannot outlive a region.
+/// A region costs about a microsecond, whereas [`Pes::run`](crate::Pes::run) starts threads and
+/// takes memory for each program. The thread that calls [`Pool::run`] is PE 0 during the region;
+/// each other PE has its own thread, which sleeps in long waits. Plans, and the wisdom of earlier
+/// calls, persist between regions. Symmetric memory and smaller teams borrow the PE, and so cannot
+/// outlive a region.
 ///
 /// When a region fails, its error is returned once all PEs have left it, and the next region has
 /// new PEs.
@@ -67,25 +67,25 @@ use crate::{
 /// ```
 pub struct Pool {
     shared: Arc<Shared>,
-    /// The PEs; none after a region has failed. Locked during a region.
+    /// The PEs; `None` after a region has failed. Locked during a region.
     ranks: Mutex<Option<Arc<Ranks>>>,
     makes: Box<dyn Fn() -> Result<Arc<Ranks>> + Send + Sync>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the caller and the threads of a pool share.
+/// The state that the caller and the threads of a pool share.
 struct Shared {
     start: Start,
-    /// By rank; that of PE 0 is not used.
+    /// By rank; the entry of PE 0 is not used.
     ends: Box<[End]>,
     starting: Event,
     ending: Event,
     process: ProcessToken,
-    /// The pool in whose region the current region has begun.
+    /// The pool in whose region the current region began.
     outer: Mutex<Option<Arc<Self>>>,
 }
 
-/// The region that has begun last.
+/// The region that began last.
 #[repr(align(128))]
 struct Start {
     /// Its number; 0 before the first.
@@ -103,7 +103,7 @@ struct End {
     fingerprint: AtomicU64,
 }
 
-/// A region as its PEs see it.
+/// A region, from the view of its PEs.
 struct Region<'r> {
     program: &'r Program<'r>,
     ranks: &'r Ranks,
@@ -111,28 +111,28 @@ struct Region<'r> {
 }
 
 thread_local! {
-    /// The pool whose region the thread is in. It has no destructor, so that it can be asked as long
-    /// as the thread lives: also by those of other thread-local values, which may run regions.
+    /// The pool whose region the thread is in. It has no destructor, so it can be read as long as
+    /// the thread lives, even by destructors of other thread-local values, which may run regions.
     static INSIDE: RefCell<ManuallyDrop<Option<Arc<Shared>>>> =
         const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
-/// The pool whose region the calling thread is in.
+/// Returns the pool whose region the calling thread is in.
 fn enclosing() -> Option<Arc<Shared>> {
     INSIDE.with(|inside| inside.borrow().as_ref().map(Arc::clone))
 }
 
-/// Notes the pool whose region the calling thread is in.
+/// Sets the pool whose region the calling thread is in.
 fn enter(pool: Option<Arc<Shared>>) {
     INSIDE.with(|inside| drop(ManuallyDrop::into_inner(inside.replace(ManuallyDrop::new(pool)))));
 }
 
-// A region that fails leaves nothing behind: the next one has new PEs.
+// A failed region leaves nothing behind: the next one has new PEs.
 impl UnwindSafe for Pool {}
 impl RefUnwindSafe for Pool {}
 
 impl Region<'_> {
-    /// Runs the program on a PE; returns the fingerprint of its calls.
+    /// Runs the program on a PE, and returns the fingerprint of its calls.
     fn run(&self, rank: Rank) -> u64 {
         self.ranks.run(rank, self.program, Ending::Finishes).unwrap_or_else(|error| {
             self.errors.lock().unwrap_or_else(PoisonError::into_inner).push((rank, error));
@@ -157,12 +157,12 @@ impl Shared {
                 Some(self.start.number.load(Acquire)).filter(|&number| number != last)
             });
             let region = self.start.region.load(Relaxed);
-            // SAFETY: null, or from a reference. It lives until all threads have stored its number
-            // in their lines, which this one does only below.
+            // SAFETY: the pointer is null, or from a reference. The region lives until all threads
+            // have stored its number in their lines, which this thread does only below.
             let Some(region) = (unsafe { region.as_ref() }) else { return };
             let fingerprint = region.run(rank);
             if !self.process.is_of_caller() {
-                return; // in a child that the program has forked, whose only thread this is
+                return; // in a child that the program has forked, this is the only thread
             }
             own.fingerprint.store(fingerprint, Relaxed);
             own.number.store(last, Release); // pairs with the acquire in `end`
@@ -174,7 +174,7 @@ impl Shared {
         self.outer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a region of this pool waits for one that begins in a region of `inner`.
+    /// Returns whether a region of this pool waits for a region that begins in a region of `inner`.
     fn waits_for(&self, inner: Option<Arc<Self>>) -> bool {
         let outer = |inner: &Arc<Self>| inner.outer().clone();
         std::iter::successors(inner, outer).any(|pool| ptr::eq(&*pool, self))
@@ -244,18 +244,18 @@ impl Pool {
         self.ranks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of PEs.
+    /// Returns the number of PEs.
     #[must_use]
     pub fn size(&self) -> usize {
         self.shared.ends.len()
     }
 
-    /// Runs `program` on every PE and returns the results, in the order of their ranks. The calling
+    /// Runs `program` on every PE and returns the results, in the order of the ranks. The calling
     /// thread is PE 0 meanwhile. If another thread runs a region, waits until it is over.
     ///
     /// # Errors
     /// [`Error::Nested`] in a region of this pool; [`Error::Forked`] in a child that was forked
-    /// after the pool was made; otherwise as [`Pes::run`](crate::Pes::run).
+    /// after the pool was created; otherwise as [`Pes::run`](crate::Pes::run).
     pub fn run<R, F>(&self, program: F) -> Result<Vec<(Rank, R)>>
     where
         R: Send,
@@ -282,7 +282,7 @@ impl Pool {
         self.try_run_with(inputs, program)
     }
 
-    /// As [`Pool::run`], for a program with errors of its own. See
+    /// As [`Pool::run`], for a program with its own error type. See
     /// [`Pes::try_run`](crate::Pes::try_run).
     ///
     /// # Errors
@@ -296,7 +296,7 @@ impl Pool {
         collect(vec![(); self.size()], |pe, ()| program(pe), |program| self.region(program))
     }
 
-    /// [`Pool::run_with`] and [`Pool::try_run`] in one.
+    /// Combines [`Pool::run_with`] and [`Pool::try_run`].
     ///
     /// # Errors
     /// As both.
@@ -319,7 +319,7 @@ impl Pool {
     fn region(&self, program: &Program<'_>) -> Result<(), Failed> {
         let of_pool = |error| Failed { culprit: None, error };
         if !self.shared.process.is_of_caller() {
-            return Err(of_pool(Error::Forked)); // its threads are those of the parent
+            return Err(of_pool(Error::Forked)); // the threads belong to the parent
         }
         let outer = enclosing();
         if self.shared.waits_for(outer.clone()) {
@@ -334,8 +334,8 @@ impl Pool {
         let region = Region { program, ranks, errors: Mutex::default() };
         self.shared.outer().clone_from(&outer);
         enter(Some(Arc::clone(&self.shared)));
-        // SAFETY: the region lives until `end` has returned, as nothing here panics before: `run`
-        // catches the panics of a PE. A child that the program forks has none of the threads.
+        // SAFETY: the region lives until `end` has returned, because nothing here panics before:
+        // `run` catches the panics of a PE. A child that the program forks has none of the threads.
         unsafe { self.shared.start(ptr::from_ref(&region).cast_mut().cast()) };
         let fingerprint = region.run(Rank(0));
         if !self.shared.process.is_of_caller() {
@@ -368,7 +368,7 @@ impl Drop for Pool {
         // SAFETY: there is no region.
         unsafe { self.shared.start(ptr::null_mut()) };
         for thread in self.threads.drain(..) {
-            // It catches the panics of programs, and has none of its own.
+            // The thread catches the panics of programs, and does not panic itself.
             let _ = thread.join();
         }
     }

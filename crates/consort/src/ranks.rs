@@ -1,4 +1,4 @@
-//! The PEs of a job, and which of them a thread runs.
+//! The PEs of a job, and the state of each: whether a thread runs it.
 
 #![expect(unsafe_code, reason = "a PE goes on on another thread")]
 
@@ -27,11 +27,11 @@ use crate::{
     warn::event,
 };
 
-/// Where the PEs of a job run.
+/// The cores on which the PEs of a job run.
 #[derive(Debug)]
 pub(crate) struct Placement {
     pub(crate) cores: Cores,
-    /// Whether each stays there.
+    /// Whether each PE stays on its core.
     pub(crate) holds: bool,
 }
 
@@ -44,7 +44,7 @@ pub(crate) struct Ranks {
     helpers: Mutex<Vec<Helper>>,
 }
 
-/// A PE by its rank.
+/// The state of one PE.
 enum Place {
     /// No thread has run it.
     New,
@@ -57,11 +57,11 @@ enum Place {
 /// A PE that no thread runs.
 struct Idle(Box<Pe>);
 
-// SAFETY: what keeps a PE on one thread are the reference counts and cells that its parts share.
-// All of them are inside: whatever else has a reference to them borrows the PE, and nothing borrows
-// it when `leave` gets it by value. A forgotten value may keep a count up for ever, but is not
-// accessed any more. The callbacks that others registered, which may capture anything, are gone.
-// What a program or another thread may have given it can be sent, as is checked below.
+// SAFETY: a PE is bound to one thread by the reference counts and cells that its parts share. All
+// of them are inside: anything else that refers to them borrows the PE, and nothing borrows it when
+// `leave` gets it by value. A forgotten value may keep a count up for ever, but is not accessed any
+// more. The callbacks that others registered, which may capture anything, are gone. Values that a
+// program or another thread may have put in can be sent, as is checked below.
 unsafe impl Send for Idle {}
 
 /// Choices with a program's own algorithms, plans of them, and operations.
@@ -81,12 +81,12 @@ impl Ranks {
         Self { job, placement, choices, places, helpers: Mutex::default() }
     }
 
-    /// The number of PEs.
+    /// Returns the number of PEs.
     pub(crate) fn size(&self) -> usize {
         self.places.len()
     }
 
-    /// The ranks of the PEs that threads of this process run.
+    /// Returns the ranks of the PEs that threads of this process run.
     pub(crate) fn here(&self) -> impl Iterator<Item = Rank> + use<> {
         self.job.here().into_iter()
     }
@@ -95,11 +95,11 @@ impl Ranks {
         self.places[rank.index()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The PE of this rank, for the calling thread to run; `None` if another thread runs it.
+    /// Returns the PE of this rank for the calling thread to run; `None` if another one runs it.
     ///
     /// # Errors
     /// [`Error::Memory`] when the system refuses memory for it, and [`Error::Thread`] when its
-    /// helper cannot be started. The job has failed then.
+    /// helper cannot be started. The job has then failed.
     pub(crate) fn enter(&self, rank: Rank) -> Result<Option<Box<Pe>>> {
         let mut place = self.place(rank);
         let pe = match std::mem::replace(&mut *place, Place::Taken) {
@@ -120,7 +120,7 @@ impl Ranks {
         Ok(Some(pe))
     }
 
-    /// Takes a PE back from the thread that has run it.
+    /// Takes a PE back from the thread that ran it.
     pub(crate) fn leave(&self, pe: Box<Pe>) {
         let rank = pe.world().rank();
         pe.state.endpoint.forget_callbacks();
@@ -158,8 +158,8 @@ impl Ranks {
         }
     }
 
-    /// Runs a program on the PE of this rank to its end, on the calling thread.
-    /// Returns the fingerprint of all its calls so far.
+    /// Runs a program on the PE of this rank to its end, on the calling thread. Returns the
+    /// fingerprint of all the PE's calls so far.
     pub(crate) fn run(&self, rank: Rank, program: &Program<'_>, ending: Ending) -> Result<u64> {
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let mut pe = self.enter(rank)?.expect("one thread runs a PE");
@@ -174,7 +174,7 @@ impl Ranks {
     fn run_entered(&self, pe: &mut Pe, program: &Program<'_>, ending: Ending) -> Result<()> {
         let (job, rank) = (&*self.job, pe.world().rank());
         let ended = catch_unwind(AssertUnwindSafe(|| {
-            // The text of the program's own error is the reason that the others are told.
+            // The text of the program's own error is the reason that is reported to the others.
             program(pe).map_err(|reason| Error::PeFailed { rank, reason })?;
             pe.end(ending)
         }));
@@ -200,14 +200,14 @@ impl Ranks {
     #[cold]
     pub(crate) fn compare_calls(&self) {
         if let Place::Left(Idle(pe)) = &*self.place(Rank(0)) {
-            // It fails the job for the PEs whose calls differ.
+            // This fails the job for the PEs whose calls differ.
             let _ = pe.state.endpoint.finish();
         }
         let reason = "its calls differ from those of other PEs".to_owned();
         self.job.poison(&Failure::Pe { rank: Rank(0), reason });
     }
 
-    /// Why the job has failed, after these PEs returned errors.
+    /// Returns why the job failed, after these PEs returned errors.
     pub(crate) fn first_cause(&self, errors: Vec<(Rank, Error)>) -> Failed {
         let culprit = match self.job.failure() {
             Some(Failure::Pe { rank, .. }) => Some(rank),
@@ -225,7 +225,7 @@ impl Drop for Ranks {
             self.job.end();
         }
         if !self.job.is_of_caller() {
-            // A forked child has no helpers, whose threads could be waited for.
+            // A forked child has no helper threads that it could wait for.
             let helpers = std::mem::take(&mut self.helpers);
             let _ = ManuallyDrop::new(helpers);
             return;
@@ -233,16 +233,16 @@ impl Drop for Ranks {
         let helpers = self.helpers.get_mut().unwrap_or_else(PoisonError::into_inner);
         helpers.iter().for_each(|helper| helper.engine.stop_helping());
         for Helper { thread, .. } in helpers.drain(..) {
-            // A value of the program may hold the job, and be dropped by a helper.
+            // A value of the program may hold the job, and may be dropped by a helper.
             if thread.thread().id() != thread::current().id() {
-                // A panic of its program's values has failed the job.
+                // A panic of the program's values has already failed the job.
                 let _ = thread.join();
             }
         }
     }
 }
 
-/// Starts a thread of this name by `spawn`, if its stack has room.
+/// Starts a thread with this name by `spawn`, if there is room for its stack.
 ///
 /// # Errors
 /// The system's reason, and the limit to raise.

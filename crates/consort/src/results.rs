@@ -1,4 +1,4 @@
-//! Inputs of the PEs, and their results.
+//! The inputs of the PEs, and their results.
 
 use std::{
     fmt,
@@ -10,15 +10,15 @@ use consort_machine::discard;
 
 use crate::{Error, Pe, Result};
 
-/// A program as the PEs run it, compiled once for all programs. It keeps results and errors, and
+/// A program as the PEs run it, compiled once for all programs. It stores results and errors, and
 /// returns the text of an error.
 pub(crate) type Program<'p> = dyn Fn(&Pe) -> Result<(), String> + Sync + 'p;
 
-/// Why a run of a program has failed.
+/// The reason why a run of a program failed.
 pub(crate) struct Failed {
     /// The PE that failed first, if one did.
     pub(crate) culprit: Option<Rank>,
-    /// The error, if the culprit has returned none of its own.
+    /// The error, if the culprit's program has returned none.
     pub(crate) error: Error,
 }
 
@@ -26,7 +26,7 @@ fn lock<T>(place: &Mutex<T>) -> MutexGuard<'_, T> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The inputs, if there is one for each of `pes` PEs.
+/// Returns the inputs, if there is one for each of `pes` PEs.
 pub(crate) fn one_for_each<T>(pes: usize, inputs: impl IntoIterator<Item = T>) -> Result<Vec<T>> {
     let mut inputs = inputs.into_iter();
     let given: Vec<T> = inputs.by_ref().take(pes).collect();
@@ -39,7 +39,7 @@ pub(crate) fn one_for_each<T>(pes: usize, inputs: impl IntoIterator<Item = T>) -
     }
 }
 
-/// What one PE is given, and what it returns.
+/// The input and the result of one PE.
 struct Place<T, R, E> {
     input: Option<T>,
     result: Option<Result<R, E>>,
@@ -61,7 +61,7 @@ where
     collect_by(inputs, &program, run)
 }
 
-/// Does the work of [`collect`]: compiled once for all programs that return the same type.
+/// Implements [`collect`]; compiled once for all programs that return the same type.
 fn collect_by<T, R, E>(
     inputs: Vec<T>,
     program: &(dyn Fn(&Pe, T) -> Result<R, E> + Sync),
@@ -90,14 +90,14 @@ where
     });
     match ended {
         Ok(()) => {
-            // Of the PEs that other processes are there is none.
+            // PEs in other processes have no result here.
             let results = (0..).map(Rank).zip(results);
             results
                 .filter_map(|(rank, result)| Some(result?.map(|result| (rank, result))))
                 .collect()
         }
         Err(Failed { culprit, error }) => {
-            // Each is dropped by itself: if one panics, the others are dropped all the same.
+            // Each is dropped separately: if one panics, the others are dropped all the same.
             let mut own = None;
             for rank in 0.. {
                 match results.next() {

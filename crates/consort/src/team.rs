@@ -15,17 +15,17 @@ use crate::{
     },
 };
 
-/// A team of PEs, as one of them sees it, with the synchronization modes of its calls.
+/// A team of PEs, from the view of one of them, with the synchronization modes of its calls.
 /// [`Pe::world`](crate::Pe::world) is the team of all PEs of the job; [`Team::split`] and other
 /// methods form smaller teams.
 ///
-/// Ranks are those in the team, from 0 on. Every method is collective unless its documentation says
+/// Ranks are ranks in the team, from 0 on. Every method is collective unless its documentation says
 /// that it is local: all PEs of the team call it, in the same order, with the same root, length,
 /// type, operator and modes.
 ///
-/// Calls of different teams are independent, but a PE makes its calls one after the other. A PE
-/// that is in several teams must order their calls so that all PEs can proceed: if PEs wait for
-/// each other in a cycle, all get [`Error::Mismatched`].
+/// Calls of different teams are independent, but a PE makes its calls one after the other. A PE in
+/// several teams must order their calls so that all PEs can proceed: if PEs wait for each other in
+/// a cycle, all get [`Error::Mismatched`].
 ///
 #[doc = include_str!("team.md")]
 ///
@@ -33,7 +33,7 @@ use crate::{
 /// Every collective returns [`Error::PeFailed`] when a PE has failed and [`Error::Mismatched`] when
 /// PEs made different calls.
 ///
-/// A collective panics when its operator does. Then the job has failed, even if the panic is
+/// A collective panics when its operator does. The job has then failed, even if the panic is
 /// caught.
 #[derive(Clone, Copy)]
 pub struct Team<'p> {
@@ -51,37 +51,37 @@ impl<'p> Team<'p> {
         Self { state: Hold::new(state), teams, rank, size, sync: SyncModes::default() }
     }
 
-    /// The caller's rank. Local.
+    /// Returns the caller's rank. Local.
     #[must_use]
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
-    /// The number of PEs. Local.
+    /// Returns the number of PEs. Local.
     #[must_use]
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// The PE before this one; the last PE for the first. Local.
+    /// Returns the PE before this one; the last PE for the first. Local.
     #[must_use]
     pub fn left(&self) -> Rank {
         self.rank().plus(u64::from(self.size()) - 1, self.size())
     }
 
-    /// The PE after this one; the first PE for the last. Local.
+    /// Returns the PE after this one; the first PE for the last. Local.
     #[must_use]
     pub fn right(&self) -> Rank {
         self.rank().plus(1, self.size())
     }
 
-    /// The same team with other synchronization modes for its calls. Local.
+    /// Returns the same team with other synchronization modes for its calls. Local.
     ///
     /// ```
     /// # use consort::{Pes, Rank, SyncModes};
     /// Pes::threads(2).run(|pe| {
     ///     let strict = pe.world().with(SyncModes::STRICT);
-    ///     strict.broadcast(7, Rank(0)) // nobody returns before all are here
+    ///     strict.broadcast(7, Rank(0)) // nobody returns before all have entered
     /// })?;
     /// # Ok::<(), consort::Error>(())
     /// ```
@@ -90,13 +90,13 @@ impl<'p> Team<'p> {
         Self { sync, ..self }
     }
 
-    /// The modes of this team's calls. Local.
+    /// Returns the modes of this team's calls. Local.
     #[must_use]
     pub fn sync(&self) -> SyncModes {
         self.sync
     }
 
-    /// The algorithm that serves a call such as `broadcast_slice` or `reduce_slice` (with a
+    /// Returns the algorithm that serves a call such as `broadcast_slice` or `reduce_slice` (with a
     /// commutative operator) of `bytes`, and the origin of that choice. Local.
     #[must_use]
     pub fn choice(&self, collective: Collective, bytes: usize) -> (Candidate, ChosenBy) {
@@ -105,9 +105,9 @@ impl<'p> Team<'p> {
         self.state.select(&call)
     }
 
-    /// Forces `candidate` for all later calls of `collective`; with `None` they are chosen again.
-    /// Local, but all PEs of the team must pass the same before their next call. Has no effect on a
-    /// freed team.
+    /// Forces `candidate` for all later calls of `collective`; `None` restores the automatic
+    /// choice. Local, but all PEs of the team must pass the same before their next call. Has no
+    /// effect on a freed team.
     ///
     /// ```
     /// use consort::{Candidate, Collective, Pes, Rank};
@@ -126,19 +126,19 @@ impl<'p> Team<'p> {
         self.choose(|choices| choices.force(collective, candidate));
     }
 
-    /// Forces an algorithm of the program's own, which the library does not know, for all later
-    /// calls of `collective`, with the parameters that `candidate` gives. A barrier of one's own
-    /// serves only calls of `barrier`: other calls use an entry and exit barrier of the library.
-    /// Local, but all PEs of the team must pass the same before their next call. [`Team::force`]
-    /// undoes it. Has no effect on a freed team.
+    /// Forces an algorithm of the program, which the library does not know, for all later calls of
+    /// `collective`, with the parameters in `candidate`. Such a barrier serves only calls of
+    /// `barrier`: other calls use an entry and exit barrier of the library. Local, but all PEs of
+    /// the team must pass the same before their next call. [`Team::force`] undoes it. Has no effect
+    /// on a freed team.
     ///
-    /// An algorithm that waits for a message that is never sent hangs: no other PE is missing.
+    /// An algorithm that waits for a message that is never sent hangs, because no PE is missing.
     ///
     /// In a job with [`helper_threads`](crate::Pes::helper_threads), nonblocking calls fail with
     /// [`Error::Plan`]: a helper would drive the algorithm, whose future need not be `Send`.
     ///
     /// # Panics
-    /// When `candidate` has another name than the algorithm.
+    /// When the name in `candidate` is not the algorithm's.
     pub fn force_with<A: Algorithm>(&self, collective: Collective, candidate: Candidate) {
         assert_eq!(candidate.algorithm, A::NAME, "a candidate has its algorithm's name");
         let outside = Outside::of::<A>();
@@ -147,7 +147,7 @@ impl<'p> Team<'p> {
 
     fn choose(&self, change: impl FnOnce(&mut Choices)) {
         if self.state.ensure_alive().is_err() {
-            return; // the state may be another team's
+            return; // the state may belong to another team
         }
         change(&mut self.state.choices.borrow_mut());
         self.state.cache.clear();
@@ -157,14 +157,14 @@ impl<'p> Team<'p> {
         }
     }
 
-    /// Keeps what refinement has found so far in calls of this team
-    /// ([`Pes::online`](crate::Pes::online)) in the wisdom by which the job chooses, for later
-    /// launches: PE 0 adds to its file an entry for each kind of call that has none, or one with
-    /// another choice. Returns how many these are. Collective.
+    /// Saves what refinement has found so far in calls of this team
+    /// ([`Pes::online`](crate::Pes::online)) in the wisdom that the job uses, for later launches:
+    /// PE 0 adds to the file an entry for each kind of call that has none, or one with another
+    /// choice. Returns the number of these entries. Collective.
     ///
     /// # Errors
-    /// [`Error::Wisdom`] on all PEs, when the job refines no choices, uses no wisdom, or the file
-    /// cannot be read or written; and see [`Team`].
+    /// [`Error::Wisdom`] on all PEs, when the job does not refine choices, uses no wisdom, or the
+    /// file cannot be read or written; and see [`Team`].
     ///
     /// ```no_run
     /// # use consort::{Pes, Sum};
@@ -200,8 +200,8 @@ impl<'p> Team<'p> {
         }
     }
 
-    /// The algorithm of the last plan that was made for `collective`; `None` once the team is
-    /// freed. Local.
+    /// Returns the algorithm of the last plan for `collective`; `None` once the team is freed.
+    /// Local.
     #[must_use]
     pub fn served_by(&self, collective: Collective) -> Option<Candidate> {
         self.state.ensure_alive().ok()?;
@@ -213,8 +213,8 @@ impl<'p> Team<'p> {
         }
     }
 
-    /// The same team with an exit mode of Mine or All: for calls whose result the library uses at
-    /// once.
+    /// Returns the same team with exit mode Mine or All, for calls whose result the library uses
+    /// immediately.
     pub(crate) fn keeping(self) -> Self {
         let exit = if self.sync.exit == SyncMode::None { SyncMode::Mine } else { self.sync.exit };
         self.with(SyncModes { exit, ..self.sync })

@@ -1,6 +1,6 @@
-//! Forms teams of some of a team's PEs, and finds where a PE keeps them.
+//! Forms teams of some of a team's PEs, and finds where a PE stores them.
 //!
-//! All PEs of the parent make one call, whose name describes the new teams. Then each PE knows the
+//! All PEs of the parent make one call, whose name describes the new teams. Each PE then knows the
 //! members of its team: it computes them from arguments that match, or, in a split, from the
 //! colours and keys that all PEs have contributed.
 
@@ -59,7 +59,7 @@ impl<'p> Team<'p> {
     }
 
     /// Forms a team of `size` PEs: `start`, `start + stride` and so on, in this order. Returns
-    /// `None` on the others. A stride may be negative; a size of 0 forms no team.
+    /// `None` on the other PEs. A stride may be negative; a size of 0 forms no team.
     ///
     /// # Errors
     /// [`TeamError::Outside`], [`TeamError::Twice`], and see [`Team`].
@@ -67,7 +67,7 @@ impl<'p> Team<'p> {
     pub fn strided(&self, start: Rank, stride: i32, size: u32) -> Result<Option<Self>> {
         let pes = self.size();
         let mut members = Vec::new();
-        // If there are more members than PEs, these have one outside or one twice.
+        // If there are more members than PEs, one of these is outside or listed twice.
         for index in 0..i64::from(size).min(i64::from(pes) + 1) {
             let rank = i64::from(start.0) + index * i64::from(stride);
             let inside = u32::try_from(rank).ok().filter(|&rank| rank < pes);
@@ -142,7 +142,7 @@ impl<'p> Team<'p> {
         let row_members: Vec<Rank> = (0..columns).map(|at| Rank(row * columns + at)).collect();
         let column_members: Vec<Rank> = (0..rows).map(|at| Rank(at * columns + column)).collect();
         // Joins both, even if there is no memory for the first, so that all PEs number their teams
-        // alike.
+        // in the same way.
         let parts = [self.part(row, &row_members), self.part(column, &column_members)];
         let [row, column] = parts;
         let (Some(row), Some(column)) = (row?, column?) else {
@@ -151,31 +151,31 @@ impl<'p> Team<'p> {
         Ok(Grid { row: self.team_of(row), column: self.team_of(column) })
     }
 
-    /// The new team of these PEs, if this PE is among them.
+    /// Returns the new team of these PEs, if this PE is among them.
     fn join(&self, color: u32, members: &[Rank]) -> Result<Option<Self>> {
         Ok(self.part(color, members)?.map(|part| self.team_of(part)))
     }
 
-    /// This PE's part in the new team of these PEs, if it is among them.
+    /// Returns this PE's part in the new team of these PEs, if it is among them.
     fn part(&self, color: u32, members: &[Rank]) -> Result<Option<Group>> {
         let joined = self.state.endpoint.join(color, members);
         joined.map_err(|reason| self.no_group(members.len(), &reason))
     }
 
-    /// Why there is no team of so many PEs.
+    /// Returns the error for a team of `pes` that cannot be created.
     pub(crate) fn no_group(&self, pes: usize, reason: &NoGroup) -> Error {
         let error = || TeamError::Memory { pes, reason: reason.to_string() }.into();
         self.state.ensure_sound().err().unwrap_or_else(error)
     }
 
-    /// The team of this part, with this team's modes.
+    /// Returns the team of this part, with this team's modes.
     fn team_of(&self, part: Group) -> Self {
         let state = self.teams.state_for(&self.state, part);
         Team::new(state, self.teams).with(self.sync())
     }
 
-    /// The team of this color of these PEs, which all PEs form without further agreement; `None` on
-    /// a PE that is not among them.
+    /// Returns the team of these PEs with this colour, which all PEs form without further
+    /// agreement; `None` on a PE that is not among them.
     ///
     /// # Errors
     /// [`TeamError::Memory`].
@@ -184,14 +184,14 @@ impl<'p> Team<'p> {
         self.join(color, members)
     }
 
-    /// The team of `size` PEs of the job, `first`, `first + stride` and so on, which they form
-    /// without the others, each once, and which lasts as long as the job; `None` on another PE.
+    /// Returns the team of `size` PEs of the job, `first`, `first + stride` and so on. They form it
+    /// without the other PEs, each once, and it lasts as long as the job; `None` on other PEs.
     ///
     /// # Errors
     /// [`TeamError::Memory`].
     ///
     /// # Panics
-    /// When a member is outside of the job, or this PE has formed it before.
+    /// When a member is not in the job, or this PE has formed the team before.
     #[doc(hidden)]
     pub fn form_strided(&self, first: Rank, stride: u32, size: u32) -> Result<Option<Self>> {
         let stride = i32::try_from(stride).expect("a team is of PEs of the job");
@@ -200,10 +200,10 @@ impl<'p> Team<'p> {
         Ok(part.map(|part| self.team_of(part)))
     }
 
-    /// Frees a team, as [`Team::free`], whose PEs have agreed to that by other means.
+    /// Frees a team, as [`Team::free`], if its PEs have agreed on that by other means.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Team::free`].
     #[doc(hidden)]
     pub fn free_by_agreement(self) -> Result<()> {
         self.state.free()?;
@@ -211,16 +211,16 @@ impl<'p> Team<'p> {
         Ok(())
     }
 
-    /// Whether the next call is the last of a quarter of the window: the one after it may wait.
+    /// Returns whether the next call ends a quarter of the window: the one after it may wait.
     #[doc(hidden)]
     #[must_use]
     pub fn is_before_turn(&self) -> bool {
         self.state.is_before_turn()
     }
 
-    /// Frees a team once all its PEs have called this and its nonblocking calls are complete. Then
-    /// its calls, by any copy, return [`Error::Freed`], and so do the operations of its symmetric
-    /// memory. Teams that were formed from it remain.
+    /// Frees a team once all its PEs have called this and its nonblocking calls are complete. From
+    /// then on, its calls, by any copy, and the operations of its symmetric memory return
+    /// [`Error::Freed`]. Teams that were formed from it remain.
     ///
     /// # Errors
     /// [`TeamError::World`] for the team of all PEs, and see [`Team`].
@@ -235,7 +235,7 @@ impl<'p> Team<'p> {
         self.free_by_agreement()
     }
 
-    /// The rank in the team of all PEs of a PE of this team. Local.
+    /// Returns the rank in the world of a PE of this team. Local.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::Freed`].
@@ -245,7 +245,7 @@ impl<'p> Team<'p> {
         ranks.get(rank.index()).copied().ok_or(Error::RankOutOfRange { rank, pes })
     }
 
-    /// The rank in this team of a PE of the team of all PEs; `None` if it is not in this team, or
+    /// Returns the rank in this team of a PE of the world; `None` if it is not in this team, or
     /// this team is freed. Local.
     #[must_use]
     pub fn rank_of_world(&self, rank: Rank) -> Option<Rank> {

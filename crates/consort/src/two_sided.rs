@@ -1,4 +1,4 @@
-//! Messages from one PE to another, which both call for.
+//! Messages from one PE to another, for which both make a call.
 //!
 //! | length of a message | a blocking send |
 //! | --- | --- |
@@ -6,7 +6,7 @@
 //! | up to [`EAGER_BYTES`] | leaves a copy, which a nonblocking call sends |
 //! | more | waits until the receiver has copied it |
 //!
-//! `runtime/messages.rs` says how messages go, and `pairs.rs` in which teams.
+//! `runtime/messages.rs` describes how messages travel, and `pairs.rs` in which teams.
 
 use std::panic::Location;
 
@@ -21,15 +21,15 @@ pub const EAGER_BYTES: usize = 64 << 10;
 
 /// # Messages
 impl<'p> Team<'p> {
-    /// Sends `data` to PE `to`, which [receives](Team::receive) it. Only the two PEs call this,
+    /// Sends `data` to PE `to`, which [receives](Team::receive) it. Only the two PEs make a call,
     /// each for the same number of elements of the same type. The team's modes do not matter.
     ///
     /// Messages from one PE to another are received in the order in which they were sent, in all
-    /// teams, whatever collectives are called in between. A message of up to [`EAGER_BYTES`] (64
-    /// KiB) is sent without waiting for its receiver, unless 48 or more that were sent before it
-    /// are not received yet. So two PEs may both send first, and then receive. A longer message is
-    /// sent when it has been received: two PEs that both send one first wait for each other, and
-    /// get [`Error::Mismatched`]; [`Team::send_receive`] and [`Team::start_send`] do without such
+    /// teams, regardless of collectives in between. A message of up to [`EAGER_BYTES`] (64 KiB) is
+    /// sent without waiting for its receiver, unless 48 or more earlier ones have not been received
+    /// yet. So two PEs may both send first, and then receive. The send of a longer message
+    /// completes when it has been received: two PEs that both send one first wait for each other,
+    /// and get [`Error::Mismatched`]. [`Team::send_receive`] and [`Team::start_send`] avoid such
     /// waits.
     ///
     /// The first message in each direction between two PEs takes the memory of a team until the job
@@ -44,7 +44,7 @@ impl<'p> Team<'p> {
     ///     match world.rank() {
     ///         Rank(0) => world.send(Rank(2), &[1, 2, 3, 4])?,
     ///         Rank(2) => world.receive(Rank(0), &mut data)?,
-    ///         _ => {} // PE 1 takes no part
+    ///         _ => {} // PE 1 does not take part
     ///     }
     ///     Ok(data)
     /// })?;
@@ -55,14 +55,14 @@ impl<'p> Team<'p> {
     /// # Errors
     /// [`Error::RankOutOfRange`]; [`Error::OwnMessage`] when `to` is the caller;
     /// [`TeamError::Memory`](crate::TeamError::Memory); [`Error::PeFailed`]; [`Error::Mismatched`]
-    /// when the two differ in length or type, when one finishes without its call, and when they
-    /// wait for each other, on one machine or many.
+    /// when the two calls differ in length or type, when one PE finishes without its call, and when
+    /// the PEs wait for each other, on one machine or many.
     #[track_caller]
     pub fn send<T: Pod>(&self, to: Rank, data: &[T]) -> Result<()> {
         self.messages_to(to)?.send_message(data, Location::caller())
     }
 
-    /// Receives into `data` what PE `from` [sends](Team::send) to this PE, and waits for it.
+    /// Receives a message from PE `from`, which [sends](Team::send) it to this PE, into `data`.
     ///
     /// # Errors
     /// As [`Team::send`].
@@ -71,9 +71,9 @@ impl<'p> Team<'p> {
         self.messages_from(from)?.receive_message(data, Location::caller())
     }
 
-    /// Sends `sent` to PE `to` and receives `received` from PE `from`, both at once, whatever the
-    /// lengths: `MPI_Sendrecv`. The two PEs may differ; each makes the other call of its message in
-    /// any way. A PE that gives its own rank for both copies `sent` to `received`. As with `send`,
+    /// Sends `sent` to PE `to` and receives `received` from PE `from` at the same time, for any
+    /// lengths: `MPI_Sendrecv`. The two PEs may differ; each may make any matching call for its
+    /// message. A PE that passes its own rank for both copies `sent` to `received`. As with `send`,
     /// at most 48 messages may be outstanding in a direction.
     ///
     /// ```

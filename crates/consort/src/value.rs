@@ -1,8 +1,8 @@
-//! Types that go through calls on values: plain data as it is; `bool`, `char` and tuples packed.
+//! Types for calls on values: plain data is passed as it is; `bool`, `char` and tuples are packed.
 //!
-//! What travels is always plain data, so whatever arrives can be unpacked. A kind, which the
-//! compiler infers, keeps the implementations apart: plain data is an open set of types, to which
-//! `bytemuck` might add any.
+//! Only plain data is sent, so everything that arrives can be unpacked. A kind, which the compiler
+//! infers, separates the implementations: plain data is an open set of types, to which `bytemuck`
+//! might add any.
 
 #![expect(unsafe_code, reason = "says that a packed tuple is plain data")]
 
@@ -10,16 +10,16 @@ use std::{borrow::Cow, marker::PhantomData};
 
 use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 
-/// A type that goes through calls on values, such as [`Team::broadcast`](crate::Team::broadcast)
-/// and [`Team::all_reduce`](crate::Team::all_reduce): plain data ([`Pod`]), `bool`, `char`, and
-/// tuples of two to six values.
+/// A type for calls on values, such as [`Team::broadcast`](crate::Team::broadcast) and
+/// [`Team::all_reduce`](crate::Team::all_reduce): plain data ([`Pod`]), `bool`, `char`, and tuples
+/// of two to six values.
 ///
 /// `Kind` distinguishes these cases and is always inferred: write `_` for it. Code that is generic
 /// over a `T: Pod` can pass a `T` to all of these calls.
 ///
-/// A value that is not plain data is packed into plain data on its way. Operators get it unpacked,
+/// A value that is not plain data is packed into plain data to be sent. Operators get it unpacked,
 /// and messages about calls name its type as the program does. Slices and symmetric memory hold
-/// plain data alone.
+/// only plain data.
 ///
 /// ```
 /// use consort::{BitAnd, Pes};
@@ -37,9 +37,9 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
-/// # A type of one's own
-/// Structs of plain data derive [`Pod`]. Another type, such as an enum, gives its packed form, with
-/// any local type as its kind:
+/// # User-defined types
+/// Structs of plain data derive [`Pod`]. Any other type, such as an enum, defines its packed form,
+/// with any local type as its kind:
 ///
 /// ```
 /// use consort::{Pes, Rank, Value};
@@ -64,7 +64,7 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
-/// Other types do not go through calls:
+/// Calls do not take other types:
 ///
 /// ```compile_fail,E0277
 /// # use consort::{Pes, Rank};
@@ -83,24 +83,24 @@ use consort_fabric::{Kernel, Operator, OperatorClass, Pod};
             and a text as its bytes"
 )]
 pub trait Value<Kind>: Copy + 'static {
-    /// What travels.
+    /// The type that is sent.
     type Packed: Pod;
 
     /// Packs the value.
     fn pack(self) -> Self::Packed;
 
-    /// Unpacks what has been packed on this or another PE. It must not panic: a call whose value
+    /// Unpacks a value that was packed on this or another PE. It must not panic: a call whose value
     /// cannot be unpacked has already ended on the other PEs.
     fn unpack(packed: Self::Packed) -> Self;
 
-    /// The kernel of an operator on packed values. That of plain data is the operator's own.
+    /// Returns the kernel of an operator on packed values. For plain data it is the operator's own.
     #[doc(hidden)]
     #[inline]
     fn kernel<O: Operator<Self>>(operator: &Unpacking<O, Self, Kind>) -> Kernel<'_> {
         Kernel::new::<Self::Packed, _>(operator)
     }
 
-    /// Has a packed value changed. Plain data is not copied.
+    /// Passes the packed value to `change` and unpacks the result. Plain data is not copied.
     #[doc(hidden)]
     #[inline]
     fn as_packed<R>(&mut self, change: impl FnOnce(&mut Self::Packed) -> R) -> R {
@@ -177,7 +177,7 @@ impl Value<bool> for bool {
     }
 }
 
-/// A number of no character, which no PE sends, is U+FFFD.
+/// A number that is not a character, which no PE sends, becomes U+FFFD.
 impl Value<char> for char {
     type Packed = u32;
 
@@ -197,10 +197,10 @@ impl Value<char> for char {
 #[repr(C, packed)]
 pub struct Several<A, B>(A, B);
 
-// SAFETY: zeros are a value of both fields, so they are one of the struct.
+// SAFETY: zeros are a value of both fields, and so of the struct.
 unsafe impl<A: bytemuck::Zeroable, B: bytemuck::Zeroable> bytemuck::Zeroable for Several<A, B> {}
 
-// SAFETY: both fields are plain data, and a packed struct of C has no padding.
+// SAFETY: both fields are plain data, and a packed C struct has no padding.
 unsafe impl<A: bytemuck::Pod, B: bytemuck::Pod> bytemuck::Pod for Several<A, B> {}
 
 macro_rules! tuples {
@@ -246,7 +246,7 @@ tuples! {
     (A KindOfA, B KindOfB, C KindOfC, D KindOfD, E KindOfE, F KindOfF);
 }
 
-/// An operator on values, as one on packed values.
+/// Adapts an operator on values to packed values.
 #[doc(hidden)]
 pub struct Unpacking<O, T, Kind> {
     operator: O,

@@ -6,12 +6,12 @@ use std::io::{self, Write as _};
 /// Warns the user.
 pub(crate) fn warn(text: &str) {
     if !event(text) {
-        // Nobody can be warned if standard error cannot be written.
+        // There is no way to warn if standard error cannot be written.
         let _ = writeln!(io::stderr(), "{text}");
     }
 }
 
-/// Tells the program's subscriber, if it has one, and returns whether it does.
+/// Passes an event to the program's subscriber, and returns whether it has one.
 #[cfg(feature = "tracing")]
 pub(crate) fn event(text: &str) -> bool {
     use tracing::subscriber::NoSubscriber;
@@ -23,7 +23,7 @@ pub(crate) fn event(text: &str) -> bool {
     is_heard
 }
 
-/// Returns that no subscriber hears an event.
+/// Returns that there is no subscriber.
 #[cfg(not(feature = "tracing"))]
 pub(crate) fn event(_: &str) -> bool {
     false

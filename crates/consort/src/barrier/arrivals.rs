@@ -1,14 +1,14 @@
 //! The threads that have arrived at a barrier, counted in one word.
 //!
-//! | bits | what |
+//! | bits | contents |
 //! | --- | --- |
 //! | 32 to 63 | the phase, modulo 2^32 |
-//! | 16 to 31 | how many threads a phase takes |
-//! | 0 to 15 | how many have arrived |
+//! | 16 to 31 | the number of threads in a phase |
+//! | 0 to 15 | the number of threads that have arrived |
 //!
 //! A thread arrives by one addition, which no other thread can make fail. The last one of a phase
-//! takes its threads off by another addition. Between the two, threads of the next phases may be
-//! counted already: so the number of a thread says its phase, relative to that of the word.
+//! subtracts the phase's threads by another addition. Between the two, threads of the next phases
+//! may already be counted, so a thread's number determines its phase, relative to that of the word.
 
 #![expect(clippy::cast_possible_truncation, reason = "the fields of a word are parts of it")]
 
@@ -20,7 +20,7 @@ use std::{
     thread::yield_now,
 };
 
-/// The most threads that a phase takes.
+/// The largest number of threads in a phase.
 pub(super) const MOST: usize = u16::MAX as usize;
 
 const EXPECTED: u32 = 16;
@@ -31,13 +31,13 @@ const PHASE: u32 = 32;
 pub(super) struct Phase(u32);
 
 impl Phase {
-    /// Whether the phase is over when so many phases are.
+    /// Returns whether the phase is over once this many phases are complete.
     #[inline]
     pub(super) fn is_over(self, completed: u64) -> bool {
         self.is_before(Self(completed as u32))
     }
 
-    /// No two phases at hand are further apart than half of all numbers.
+    /// Assumes that the two phases are at most half of the number range apart.
     #[inline]
     fn is_before(self, other: Self) -> bool {
         (other.0.wrapping_sub(self.0) as i32) > 0
@@ -48,13 +48,13 @@ impl Phase {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) phase: Phase,
-    /// How many threads the phase takes.
+    /// The number of threads in the phase.
     pub(super) threads: usize,
-    /// Whether it is the last of its phase. Then it calls [`Arrivals::end_phase`].
+    /// Whether it is the last of its phase, and must call [`Arrivals::end_phase`].
     pub(super) is_last: bool,
 }
 
-/// What the word says.
+/// The fields of the word.
 #[derive(Clone, Copy)]
 struct Counts {
     phase: u32,
@@ -77,7 +77,7 @@ impl Counts {
 pub(super) struct Arrivals(AtomicU64);
 
 impl Arrivals {
-    /// For phases of so many threads, [`MOST`] at most; with none, a phase takes one.
+    /// Creates the word for phases of at most [`MOST`] threads; with 0, a phase takes one thread.
     pub(super) const fn new(threads: usize) -> Self {
         let threads = if threads == 0 { 1 } else { threads };
         Self(AtomicU64::new((threads as u64) << EXPECTED))
@@ -86,8 +86,8 @@ impl Arrivals {
     /// Counts the calling thread.
     #[inline]
     pub(super) fn arrive(&self) -> Arrival {
-        // Each thread's release pairs with the acquire of the last one, as additions to one word
-        // are one release sequence.
+        // Each thread's release pairs with the acquire of the last one, because additions to one
+        // word form one release sequence.
         let Counts { phase, expected, arrived } = Counts::of(self.0.fetch_add(1, AcqRel));
         let (ahead, number) = if arrived < expected {
             (0, arrived)
@@ -101,13 +101,13 @@ impl Arrivals {
         }
     }
 
-    /// Begins the next phase, as the last thread of one.
+    /// Begins the next phase, on behalf of the last thread of one.
     #[inline]
     pub(super) fn end_phase(&self, last: Arrival) {
         self.0.fetch_add((1 << PHASE) - last.threads as u64, Relaxed);
     }
 
-    /// Takes a thread back that has arrived in this phase. Returns whether it did: not if the
+    /// Removes a thread that arrived in this phase. Returns whether it did: it does not if the
     /// phase is over.
     pub(super) fn withdraw(&self, phase: Phase) -> bool {
         self.change(|counts| {
@@ -116,8 +116,8 @@ impl Arrivals {
         })
     }
 
-    /// Lets this phase and all later ones take one thread less, down to one. Returns whether that
-    /// ended this phase: it has no last thread then.
+    /// Reduces this phase and all later ones by one thread, down to one. Returns whether that ended
+    /// this phase, which then has no last thread.
     pub(super) fn drop_out(&self) -> bool {
         let mut ends = false;
         self.change(|counts| {
@@ -132,8 +132,8 @@ impl Arrivals {
         ends
     }
 
-    /// Changes the counts, unless `to` says that there is nothing to change. Returns whether it
-    /// did. Waits until a last thread that is about to end its phase has done so.
+    /// Changes the counts, unless `to` returns `None`. Returns whether it did. Waits until a last
+    /// thread that is about to end its phase has done so.
     fn change(&self, mut to: impl FnMut(Counts) -> Option<Counts>) -> bool {
         loop {
             let word = self.0.load(Acquire);

@@ -26,8 +26,8 @@ impl Team<'_> {
         self.all_gather_values::<T, _>(&[value.pack()])
     }
 
-    /// Returns the `values` of all PEs one after the other, in the order of the ranks. All PEs give
-    /// as many; see [`Team::all_gather_vector`] for others. Otherwise as [`Team::all_gather`].
+    /// Returns the `values` of all PEs one after the other, in the order of the ranks. All PEs pass
+    /// the same number; if not, use [`Team::all_gather_vector`]. Otherwise as [`Team::all_gather`].
     ///
     /// # Errors
     /// See [`Team`].
@@ -65,10 +65,10 @@ impl Team<'_> {
     }
 
     /// Copies PE `i`'s block `i` of `data` to block `i` of every PE's `data`. This allocates a copy
-    /// of the PE's own block, since peers may read the block while theirs are written to `data`.
+    /// of the PE's own block, because peers may read the block while theirs are written to `data`.
     ///
     /// # Errors
-    /// [`Error::Blocks`] when `data` cannot be divided into as many blocks as there are PEs,
+    /// [`Error::Blocks`] when `data` cannot be divided into one block per PE,
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]
     pub fn all_gather_in_place<T: Pod>(&self, data: &mut [T]) -> Result<()> {
@@ -91,9 +91,8 @@ impl Team<'_> {
     }
 
     /// Returns the `values` of all PEs one after the other, and the displacements of each PE's
-    /// block. PEs may give different numbers of values: a first all-gather exchanges the counts, by
-    /// the algorithm that is forced for all-gathers if one is.
-    /// Exit mode None is treated as Mine.
+    /// block. PEs may pass different numbers of values: a first all-gather exchanges the counts, by
+    /// the algorithm forced for all-gathers, if any. Exit mode None is treated as Mine.
     ///
     /// # Errors
     /// See [`Team`].
@@ -123,12 +122,12 @@ impl Team<'_> {
         Ok((T::unpack_all(all), blocks))
     }
 
-    /// Copies PE `i`'s `source` to block `i` of every PE's `target`. `blocks` gives that block the
-    /// same length.
+    /// Copies PE `i`'s `source` to block `i` of every PE's `target`. In `blocks`, that block has
+    /// the same length.
     ///
     /// # Errors
     /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None,
-    /// [`Error::Mismatched`] when two PEs give different lengths for a block, and see [`Team`].
+    /// [`Error::Mismatched`] when two PEs pass different lengths for a block, and see [`Team`].
     #[track_caller]
     pub fn all_gather_vector_slice<T: Pod>(
         &self,
@@ -152,7 +151,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Displacements`], [`Error::OutOfBounds`], [`Error::InPlace`], [`Error::Mismatched`]
-    /// when two PEs give different lengths for a block, and see [`Team`].
+    /// when two PEs pass different lengths for a block, and see [`Team`].
     #[track_caller]
     pub fn all_gather_vector_symmetric<T: Element>(
         &self,

@@ -68,9 +68,9 @@ impl Team<'_> {
     /// replaces it by the result. All PEs make the call in place.
     ///
     /// Data of 32 KiB or more is combined where it is, unless an algorithm is forced that needs
-    /// contributions apart from results, or an element is larger than 16 KiB. Other data is copied,
-    /// at most 1 MiB at a time.
-    ///
+    /// Data of 32 KiB or more is combined in place, unless a forced algorithm needs contributions
+    /// separate from results, or an element is larger than 16 KiB. Other data is copied, at most 1
+    /// MiB at a time.
     /// # Errors
     /// [`Error::BorrowedSlice`] with exit mode None, and see [`Team`].
     #[track_caller]

@@ -10,11 +10,11 @@ use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element,
 /// # All-to-all
 impl Team<'_> {
     /// Sends value `i` to PE `i`, and returns the values that all PEs sent to this one, in the
-    /// order of their ranks. Likewise with a block of several values for each PE. Values are copied
-    /// into the call, so the modes may be Loose.
+    /// order of their ranks. The same works with a block of several values for each PE. Values are
+    /// copied into the call, so the modes may be Loose.
     ///
     /// # Errors
-    /// [`Error::Blocks`] unless there are as many values for each PE, and see [`Team`].
+    /// [`Error::Blocks`] unless there are equally many values for each PE, and see [`Team`].
     ///
     /// ```
     /// # use consort::Pes;
@@ -44,7 +44,7 @@ impl Team<'_> {
     }
 
     /// Copies block `i` of PE `j`'s `data` to block `j` of PE `i`'s `data`. This allocates a copy
-    /// of `data`, since peers may read it while their blocks are written to it.
+    /// of `data`, because peers may read it while their blocks are written to it.
     ///
     /// # Errors
     /// As [`Team::all_to_all_slice`].
@@ -108,7 +108,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::Displacements`], [`Error::BorrowedSlice`] with exit mode None,
-    /// [`Error::Mismatched`] when two PEs give different lengths for a block, and see [`Team`].
+    /// [`Error::Mismatched`] when two PEs pass different lengths for a block, and see [`Team`].
     #[track_caller]
     pub fn all_to_all_vector_slice<T: Pod>(
         &self,
@@ -132,7 +132,7 @@ impl Team<'_> {
     /// Exit mode None is treated as Mine: no PE returns while its buffer is exposed.
     ///
     /// # Errors
-    /// [`Error::Displacements`], [`Error::InPlace`], [`Error::Mismatched`] when two PEs give
+    /// [`Error::Displacements`], [`Error::InPlace`], [`Error::Mismatched`] when two PEs pass
     /// different lengths for a block, and see [`Team`].
     #[track_caller]
     pub fn all_to_all_vector_symmetric<T: Element>(

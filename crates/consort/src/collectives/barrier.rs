@@ -9,7 +9,7 @@ use crate::{Result, Team};
 
 /// # Barrier
 impl Team<'_> {
-    /// Returns when all PEs of the team have called it, whatever the modes.
+    /// Returns when all PEs of the team have called it, in any mode.
     ///
     /// # Errors
     /// See [`Team`].

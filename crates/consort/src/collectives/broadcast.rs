@@ -35,7 +35,7 @@ impl Team<'_> {
         Ok(value)
     }
 
-    /// As [`Team::broadcast`]: apart, since in a closure the caller would be the closure.
+    /// As [`Team::broadcast`]; separate, because in a closure the caller would be the closure.
     #[inline(always)]
     fn broadcast_value<T: Value<Kind>, Kind>(
         &self,

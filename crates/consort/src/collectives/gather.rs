@@ -27,7 +27,7 @@ impl Team<'_> {
     }
 
     /// Returns on the root the `values` of all PEs one after the other, in the order of the ranks,
-    /// and `None` elsewhere. All PEs give as many; see [`Team::gather_vector`] for others.
+    /// and `None` elsewhere. All PEs pass the same number; if not, use [`Team::gather_vector`].
     /// Otherwise as [`Team::gather`].
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Team<'_> {
     }
 
     /// Returns on the root the `values` of all PEs one after the other, and the displacements of
-    /// each PE's block; `None` elsewhere. PEs may give different numbers of values: a first gather
+    /// each PE's block; `None` elsewhere. PEs may pass different numbers of values: a first gather
     /// sends the counts to the root. Exit mode None is treated as Mine.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`]
-    /// with exit mode None, [`Error::Mismatched`] when two PEs give different lengths for a block,
+    /// with exit mode None, [`Error::Mismatched`] when two PEs pass different lengths for a block,
     /// and see [`Team`].
     #[track_caller]
     pub fn gather_vector_slice<T: Pod>(
@@ -144,7 +144,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],
-    /// [`Error::InPlace`], [`Error::Mismatched`] when two PEs give different lengths for a block,
+    /// [`Error::InPlace`], [`Error::Mismatched`] when two PEs pass different lengths for a block,
     /// and see [`Team`].
     #[track_caller]
     pub fn gather_vector_symmetric<T: Element>(

@@ -30,7 +30,7 @@ fn combination<T: Pod, O: Operator<T>>(operator: &O) -> Combination<'_> {
     Some((Kernel::new::<T, O>(operator), O::NAME))
 }
 
-/// As [`combination`], of an operator on values.
+/// As [`combination`], for an operator on values.
 #[inline]
 fn on_values<O: Operator<T>, T: Value<Kind>, Kind>(
     operator: &Unpacking<O, T, Kind>,
@@ -38,21 +38,21 @@ fn on_values<O: Operator<T>, T: Value<Kind>, Kind>(
     Some((T::kernel(operator), O::NAME))
 }
 
-/// A vector of zeros, for a result.
+/// Returns a vector of zeros, for a result.
 pub(crate) fn blank<T: Pod>(len: usize) -> Vec<T> {
     vec![T::zeroed(); len]
 }
 
-/// Below this many bytes a combination in place copies: short messages are copies anyway.
+/// Below this many bytes, a combination in place copies: short messages are copied anyway.
 const SHORT_BYTES: usize = 32 << 10;
-/// The most bytes that it copies at a time.
+/// The most bytes that a combination in place copies at a time.
 const PIECE_BYTES: usize = 1 << 20;
 
 /// # Collectives as a parameter
 impl Team<'_> {
-    /// Any collective but a barrier, on slices: for programs whose parameter is the collective,
-    /// such as benchmarks. The operator is ignored where nothing is combined, and the root where
-    /// the collective has none.
+    /// Makes any collective but a barrier on slices: for programs whose parameter is the
+    /// collective, such as benchmarks. The operator is ignored if nothing is combined, and the root
+    /// if the collective has none.
     ///
     /// A broadcast reads `source` on the root and writes `target` elsewhere. Vector variants move
     /// blocks of equal length here.
@@ -74,7 +74,7 @@ impl Team<'_> {
         self.on_slices::<T, T>(collective, root, combination, source, target)
     }
 
-    /// As [`Team::collective_slice`], in symmetric memory. A broadcast uses `source` alone.
+    /// As [`Team::collective_slice`], in symmetric memory. A broadcast uses only `source`.
     ///
     /// # Errors
     /// Those of the method that is named after the collective.
@@ -96,7 +96,7 @@ impl Team<'_> {
     }
 
     /// Makes a call on slices. A slice that this PE neither contributes nor receives is ignored.
-    /// `N` is the type of the program's elements, and `T` that of what goes for them.
+    /// `N` is the type of the program's elements, and `T` the type that is sent for them.
     #[inline]
     #[track_caller]
     fn on_slices<N, T: Pod>(
@@ -129,7 +129,7 @@ impl Team<'_> {
         )
     }
 
-    /// Combines `data` in place: where it is, if it is long and the algorithm for it works so.
+    /// Combines `data` in place: without a copy if it is long and its algorithm allows that.
     #[track_caller]
     fn in_place<T: Pod>(
         &self,
@@ -170,13 +170,13 @@ impl Team<'_> {
     ) -> Result<()> {
         let len = PIECE_BYTES.checked_div(size_of::<T>()).unwrap_or(usize::MAX).max(1);
         let mut copy = Vec::new();
-        // No data is one empty piece: the call is made.
+        // Empty data is one empty piece: the call is made.
         for first in (0..data.len().max(1)).step_by(len) {
             let end = data.len().min(first.saturating_add(len));
             let piece = &mut data[first..end];
             if root.is_some_and(|root| root != self.rank()) {
                 self.on_slices::<T, T>(collective, root, combination, piece, &mut [])?;
-                continue; // which receives nothing
+                continue; // this PE receives nothing
             }
             copy.clear();
             copy.extend_from_slice(piece);
@@ -203,12 +203,12 @@ impl Team<'_> {
         self.state.run_new(&*ready, &operands, Location::caller()).map(|()| all)
     }
 
-    /// This PE's layout of a buffer that only the root has.
+    /// Returns this PE's layout of a buffer that only the root has.
     fn held_by_root<'p>(&self, root: Rank, blocks: &'p Displacements) -> Held<'p> {
         if self.rank() == root { Held::Each(blocks) } else { Held::One(0) }
     }
 
-    /// Makes a call of a vector variant on slices. As [`Team::on_slices`].
+    /// Makes a call of a vector variant on slices, as [`Team::on_slices`].
     #[track_caller]
     fn on_blocks<N, T: Pod>(
         &self,
@@ -272,7 +272,7 @@ impl Team<'_> {
         if source.is(target) {
             return Err(Error::InPlace);
         }
-        // Lengths are the same on all PEs, so all check them as the root does.
+        // Lengths are the same on all PEs, so all check them like the root.
         let blocks = self.blocks(collective, true);
         let len = block_len(collective, blocks, self.size(), source.len(), target.len())?;
         let is_root = root == Some(self.rank());
@@ -296,7 +296,7 @@ impl Team<'_> {
         )
     }
 
-    /// The numbers of blocks that a PE contributes and receives.
+    /// Returns the numbers of blocks that a PE contributes and receives.
     #[inline]
     pub(crate) fn blocks(&self, collective: Collective, is_root: bool) -> (u32, u32) {
         let pes = self.size();
@@ -304,9 +304,9 @@ impl Team<'_> {
     }
 }
 
-/// The source and the target that a PE passes to a call in symmetric memory, blocking or not. In a
-/// broadcast the memory is the source of the root and the target of all other PEs. In any other
-/// collective a PE passes both buffers: one that it does not use gives the offset of the root's.
+/// Returns the source and the target that a PE passes to a call in symmetric memory, blocking or
+/// not. In a broadcast, the memory is the source of the root and the target of all other PEs. In
+/// any other collective, a PE passes both buffers: an unused one gives the offset of the root's.
 #[inline]
 pub(crate) fn brought<'b>(
     collective: Collective,
@@ -330,8 +330,8 @@ pub(crate) enum Held<'p> {
     Each(&'p Displacements),
 }
 
-/// The layouts of the blocks that a PE contributes and receives, in a team of `pes` and in buffers
-/// of these lengths.
+/// Returns the layouts of the blocks that a PE contributes and receives, in a team of `pes` and in
+/// buffers of these lengths.
 pub(crate) fn layouts<'l, T: Pod>(
     pes: u32,
     (source_len, contributed): (usize, Held<'l>),
@@ -358,14 +358,14 @@ pub(crate) fn layouts<'l, T: Pod>(
     ])
 }
 
-/// The length for which a plan is made: that of a block; 0 for vector variants, whose lengths
-/// differ.
+/// Returns the length for which a plan is created: that of a block; 0 for vector variants, whose
+/// lengths differ.
 #[inline]
 pub(crate) const fn planned_len(collective: Collective, len: usize) -> usize {
     if collective.is_vector() { 0 } else { len }
 }
 
-/// The length of a block, from the lengths of the buffers that this PE uses.
+/// Returns the length of a block, from the lengths of the buffers that this PE uses.
 #[inline]
 pub(crate) fn block_len(
     collective: Collective,
@@ -382,7 +382,7 @@ pub(crate) fn block_len(
         (0, _) => target_len / received,
         (_, _) => source_len / contributed,
     };
-    // The product overflows only for elements without a size.
+    // The product overflows only for zero-sized elements.
     let fits = |blocks: usize, given| blocks == 0 || blocks.checked_mul(len) == Some(given);
     if fits(contributed, source_len) && fits(received, target_len) {
         return Ok(len);

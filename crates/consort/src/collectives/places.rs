@@ -1,5 +1,5 @@
-//! Collectives on places in the memory that peers reach, by offsets from the heap: for languages in
-//! which any address there may be an operand.
+//! Collectives on places in the memory that peers can access, by offsets from the heap: for
+//! languages in which any address there may be an operand.
 
 use std::panic::Location;
 
@@ -12,14 +12,14 @@ use crate::{Displacements, Error, Result, Team};
 /// # Places
 impl Team<'_> {
     /// Makes a call on blocks of `len` elements, at these offsets of the source and of the target
-    /// from each heap. Nothing is combined without an operator. A broadcast goes from the root's
-    /// source to the target of the others.
+    /// from each heap. Without an operator, nothing is combined. A broadcast copies the root's
+    /// source to the target of the other PEs.
     ///
     /// # Errors
     /// [`Error::InPlace`] when source and target overlap, and see [`Team`].
     ///
     /// # Panics
-    /// When what is used reaches beyond a PE's memory.
+    /// When a place reaches beyond a PE's memory.
     #[doc(hidden)]
     #[inline]
     #[track_caller]
@@ -66,8 +66,8 @@ impl Team<'_> {
         self.state.call::<T, T>(kind, None, 0, true, (&operands, Location::caller()), "")
     }
 
-    /// The places at these offsets in a call on blocks of so many bytes, as the root has them.
-    /// Those of a broadcast are on different PEs, so they may overlap.
+    /// Returns the places at these offsets in a call on blocks of `block_bytes`, as the root has
+    /// them. Those of a broadcast are on different PEs, so they may overlap.
     #[inline(always)]
     pub(crate) fn places(
         &self,
@@ -116,20 +116,21 @@ impl Team<'_> {
     }
 }
 
-/// Whether peers reach the buffers at these offsets without a rendezvous. Those of a broadcast do
-/// if it has one place. Otherwise what is exposed is symmetric memory all the same, and not copied.
+/// Returns whether peers access the buffers at these offsets without a rendezvous. In a broadcast,
+/// both offsets must be the same for that; if not, the exposed memory is still symmetric and not
+/// copied.
 pub(crate) fn are_symmetric(collective: Collective, (source, target): (usize, usize)) -> bool {
     collective != Collective::Broadcast || source == target
 }
 
-/// Whether two places, each an offset and a length in bytes, have no byte in common.
+/// Returns whether two places, each an offset and a length in bytes, have no byte in common.
 pub(crate) fn are_apart((first, first_bytes): (usize, usize), second: (usize, usize)) -> bool {
     let ends_by = |(first, bytes): (usize, usize), at| first.saturating_add(bytes) <= at;
     ends_by(second, first) || ends_by((first, first_bytes), second.0)
 }
 
-/// The bytes of `len` elements; as many as there are numbers, and so more than any memory has, if
-/// they cannot be counted.
+/// Returns the bytes of `len` elements. If the product overflows, returns the largest number, which
+/// is more than any memory has.
 pub(crate) const fn bytes_of<T>(len: usize) -> usize {
     len.saturating_mul(size_of::<T>())
 }

@@ -71,7 +71,7 @@ impl Team<'_> {
     }
 
     /// Combines the `data` of every PE, element by element and in the order of the ranks, and
-    /// replaces the root's by the result. Other PEs' `data` is not changed. The data is
+    /// replaces the root's `data` by the result. Other PEs' `data` is not changed. The data is
     /// copied, or not, as in [`Team::all_reduce_in_place`].
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use crate::{
 /// # Reduce-scatter
 impl Team<'_> {
     /// Combines value `i` of every PE in the order of the ranks, and returns the result on PE `i`.
-    /// Each PE gives one value for each PE. Values are copied into the call, so the modes may be
+    /// Each PE passes one value for each PE. Values are copied into the call, so the modes may be
     /// Loose. Operators are those of [`Team::reduce`].
     ///
     /// # Errors

@@ -32,7 +32,7 @@ impl Team<'_> {
         Ok(T::unpack(result))
     }
 
-    /// A scan of one value; the result, packed.
+    /// Scans one value, and returns the packed result.
     #[track_caller]
     fn scan_value<T: Value<Kind>, O: Operator<T>, Kind>(
         &self,
@@ -100,7 +100,7 @@ impl Team<'_> {
     ///
     /// ```
     /// # use consort::{Pes, Sum};
-    /// // The place of each PE's part in a file that all write together.
+    /// // The position of each PE's part in a file that all write together.
     /// let all = Pes::threads(3).run(|pe| pe.world().exclusive_scan(100_u64, Sum))?;
     /// assert_eq!((all[0].1, all[2].1), (None, Some(200)));
     /// # Ok::<(), consort::Error>(())

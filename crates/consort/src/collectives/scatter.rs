@@ -10,7 +10,7 @@ use crate::{Displacements, Result, Symmetric, Team, symmetric::element::Element,
 
 /// # Scatter
 impl Team<'_> {
-    /// Returns the root's value `i` on PE `i`. The root gives one value for each PE. Other PEs'
+    /// Returns the root's value `i` on PE `i`. The root passes one value for each PE. Other PEs'
     /// `values` are ignored, and may be empty. Values are copied into the call, so the modes may be
     /// Loose.
     ///
@@ -34,7 +34,7 @@ impl Team<'_> {
         Ok(T::unpack(mine))
     }
 
-    /// Returns block `i` of the root's `values` on PE `i`. The root gives a block of `len` values
+    /// Returns block `i` of the root's `values` on PE `i`. The root passes a block of `len` values
     /// for each PE. Otherwise as [`Team::scatter`].
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::BorrowedSlice`]
-    /// with exit mode None, [`Error::Mismatched`] when two PEs give different lengths for a block,
+    /// with exit mode None, [`Error::Mismatched`] when two PEs pass different lengths for a block,
     /// and see [`Team`].
     #[track_caller]
     pub fn scatter_vector_slice<T: Pod>(
@@ -160,7 +160,7 @@ impl Team<'_> {
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Displacements`] on the root, [`Error::OutOfBounds`],
-    /// [`Error::InPlace`], [`Error::Mismatched`] when two PEs give different lengths for a block,
+    /// [`Error::InPlace`], [`Error::Mismatched`] when two PEs pass different lengths for a block,
     /// and see [`Team`].
     #[track_caller]
     pub fn scatter_vector_symmetric<T: Element>(

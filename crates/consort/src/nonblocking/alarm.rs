@@ -1,7 +1,7 @@
 //! Wakes tasks that await requests: one thread of the process sleeps for all of them.
 //!
-//! A task polls its request again after a part of the time that it has waited, within limits. So a
-//! long wait takes hardly any time of a processor, and ends late by a small part of it.
+//! A task polls its request again after a fraction of the time that it has waited, within limits.
+//! So a long wait takes hardly any processor time, and ends late only by a small fraction.
 
 use std::{
     cmp::Reverse,
@@ -15,24 +15,24 @@ use std::{
 
 use consort_machine::{ProcessToken, discard, nap_after};
 
-/// How long a task polls again at once.
+/// How long a task polls again immediately.
 const BUSY: Duration = Duration::from_micros(200);
 
 /// The wait of one request.
 #[derive(Debug)]
 pub(super) struct Alarm {
     since: Instant,
-    /// When a task is woken, and which.
+    /// The time at which a task is woken, and the task.
     set: Option<(Instant, Waker)>,
 }
 
 impl Alarm {
-    /// The alarm of a wait that begins.
+    /// Creates the alarm of a wait that begins.
     pub(super) fn new() -> Self {
         Self { since: Instant::now(), set: None }
     }
 
-    /// Wakes the task in a while, unless that is arranged already.
+    /// Wakes the task after a delay, unless that is already scheduled.
     pub(super) fn set(&mut self, waker: &Waker) {
         let now = Instant::now();
         let waited = now - self.since;
@@ -49,7 +49,7 @@ impl Alarm {
                 self.set = Some((at, waker.clone()));
                 alarms.add(at, waker.clone());
             }
-            // Nothing is arranged, so the task polls again at once.
+            // There is no alarm, so the task polls again immediately.
             None => {
                 self.set = None;
                 waker.wake_by_ref();
@@ -64,17 +64,17 @@ struct Due {
     waker: Waker,
 }
 
-/// All alarms of the process. A forked child, which does not have the thread, gets others.
+/// All alarms of the process. A forked child, which does not have the thread, gets new ones.
 #[derive(Default)]
 struct Alarms {
-    /// By time, the next one on top.
+    /// By time, the earliest on top.
     due: Mutex<BinaryHeap<Reverse<Due>>>,
     changed: Condvar,
 }
 
 impl Alarms {
-    /// Those of this process; `None` if it cannot have another thread, or another thread looks for
-    /// them: perhaps one of its parent's, when it was forked.
+    /// Returns the alarms of this process; `None` if it cannot have another thread, or if another
+    /// thread is looking for them, perhaps one of the parent's at a fork.
     fn of_process() -> Option<&'static Self> {
         static ALARMS: Mutex<Option<(ProcessToken, Option<&'static Alarms>)>> = Mutex::new(None);
         let mut known = ALARMS.try_lock().ok()?;

@@ -1,4 +1,4 @@
-//! A scope's calls, which borrow their data and give it back.
+//! A scope's calls, which borrow their data and return it.
 
 use consort_fabric::{Collective, Operator, Pod, Rank};
 
@@ -13,7 +13,7 @@ use crate::{Error, Team};
 
 /// # Collectives, on borrowed slices
 ///
-/// Each request gives source and target back, or the data of a broadcast. What a PE neither
+/// Each request returns source and target, or the data of a broadcast. A buffer that a PE neither
 /// contributes nor receives is not touched.
 impl<'scope> Overlap<'scope, '_> {
     /// Starts a broadcast of the root's `data` into every PE's. See [`Team::start_broadcast`].
@@ -180,8 +180,8 @@ impl<'scope> Overlap<'scope, '_> {
     }
 
     /// Starts any collective but a barrier, for programs whose parameter is the collective. The
-    /// operator is ignored where nothing is combined, and the root where the collective has none.
-    /// See [`Team::collective_slice`].
+    /// operator is ignored if nothing is combined, and the root if the collective has none. See
+    /// [`Team::collective_slice`].
     ///
     /// # Errors
     /// [`Error::RootOutOfRange`], [`Error::Blocks`], [`Error::BorrowedSlice`] with exit mode None,
@@ -208,7 +208,7 @@ impl<'scope> Overlap<'scope, '_> {
     }
 }
 
-/// What the request of most calls gives back.
+/// Returns both buffers, as the request of most calls does.
 fn both<S, T>(source: S, target: T) -> (S, T) {
     (source, target)
 }

@@ -57,7 +57,7 @@ impl OwnedLayout {
         Self::Each { blocks: Arc::new(blocks), element_bytes: size_of::<T>() }
     }
 
-    /// One block at the start of the buffer.
+    /// Returns the layout of one block at the start of the buffer.
     pub(super) fn one<T: Pod>(len: usize) -> Self {
         Self::Even(Layout::whole(len.saturating_mul(size_of::<T>())))
     }
@@ -89,9 +89,9 @@ impl<T: Pod + Send, C: Combine<T>> Buffers for Owned<T, C> {
     }
 }
 
-/// A place in the memory that peers reach, which is not freed while a call is pending.
+/// A place in the memory that peers can access, which is not freed while a call is pending.
 pub(super) trait Place: Send {
-    /// Its offset from the heap, and its bytes.
+    /// Returns the offset from the heap, and the bytes.
     fn extent(&self) -> (usize, usize);
 }
 
@@ -101,7 +101,7 @@ impl Place for Arc<Block> {
     }
 }
 
-/// Memory that the program keeps.
+/// Memory that the program manages.
 impl Place for (usize, usize) {
     fn extent(&self) -> (usize, usize) {
         *self

@@ -17,11 +17,11 @@ use crate::{Result, Team};
 /// # Nonblocking messages
 impl<'p> Team<'p> {
     /// Starts to send `data` to PE `to`, which [receives](Team::receive) it, by a blocking call or
-    /// by a [started](Team::start_receive) one. The request gives `data` back when it may be
-    /// changed: for up to [`EAGER_BYTES`](crate::EAGER_BYTES) perhaps before it is received.
+    /// by a [started](Team::start_receive) one. The request returns `data` when it may be changed:
+    /// up to [`EAGER_BYTES`](crate::EAGER_BYTES), possibly before it is received.
     ///
     /// Messages from one PE to another are received in the order in which their sends were made or
-    /// started. Starting one waits for nothing, unless 48 or more are not received yet.
+    /// started. Starting one does not wait, unless 48 or more have not been received yet.
     ///
     /// # Errors
     /// As [`Team::send`].
@@ -32,7 +32,7 @@ impl<'p> Team<'p> {
     ///     let world = pe.world();
     ///     let from_left = world.start_receive(world.left(), vec![0_u32; 100_000])?;
     ///     let to_right = world.start_send(world.right(), vec![world.rank().0; 100_000])?;
-    ///     // ... what needs neither ...
+    ///     // ... work that needs neither ...
     ///     to_right.wait()?;
     ///     Ok(from_left.wait()?[99_999])
     /// })?;
@@ -47,8 +47,8 @@ impl<'p> Team<'p> {
         pair.start_with(ready, buffers, None, |data, _| data, Location::caller())
     }
 
-    /// Starts to receive a message from PE `from` into `data`, whose length it has, and whose
-    /// content is ignored. See [`Team::start_send`].
+    /// Starts to receive a message from PE `from` into `data`, which has the message's length, and
+    /// whose content is ignored. See [`Team::start_send`].
     ///
     /// # Errors
     /// As [`Team::send`].
@@ -64,7 +64,7 @@ impl<'p> Team<'p> {
         pair.start_with(ready, buffers, None, |_, data| data, Location::caller())
     }
 
-    /// In the team that carries a message, sends a copy of it: the caller goes on at once.
+    /// Sends a copy of a message, in the team that carries it: the caller continues immediately.
     pub(crate) fn send_copy<T: Pod>(&self, data: &[T], site: Site) -> Result<()> {
         let ready = self.state.message_plan::<T>(data.len())?;
         let source: Vec<u8> = bytemuck::cast_slice(data).to_vec();
@@ -75,7 +75,7 @@ impl<'p> Team<'p> {
 
 /// # Messages, on borrowed slices
 impl<'scope> Overlap<'scope, '_> {
-    /// Starts to send `source` to PE `to`. The request gives it back. See [`Team::start_send`].
+    /// Starts to send `source` to PE `to`. The request returns it. See [`Team::start_send`].
     ///
     /// # Errors
     /// As [`Team::send`].
@@ -91,8 +91,8 @@ impl<'scope> Overlap<'scope, '_> {
         self.start_message((pair, ready), buffers, true, |source, _| source, Location::caller())
     }
 
-    /// Starts to receive a message from PE `from` into `target`, whose length it has. The request
-    /// gives `target` back. See [`Team::start_send`].
+    /// Starts to receive a message from PE `from` into `target`, which has the message's length.
+    /// The request returns `target`. See [`Team::start_send`].
     ///
     /// # Errors
     /// As [`Team::send`].
@@ -108,7 +108,7 @@ impl<'scope> Overlap<'scope, '_> {
         self.start_message((pair, ready), buffers, false, |_, target| target, Location::caller())
     }
 
-    /// Starts to send elements of type `T`, of which only the bytes are given.
+    /// Starts to send elements of type `T`, of which only the bytes matter.
     pub(crate) fn start_send_bytes<T: Pod>(
         &'scope self,
         to: Rank,

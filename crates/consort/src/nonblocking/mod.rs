@@ -1,16 +1,16 @@
-//! Nonblocking collectives. They progress while the PE does something else, and are waited for
+//! Nonblocking collectives. They progress while the PE does other work. The program waits for them
 //! later, in any order.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
 //! | `request` | the request for one call |
 //! | `alarm` | wakes tasks that await requests |
 //! | `buffers` | the buffers and the operator of an operation |
 //! | `starts` | a team's calls, which own their data |
 //! | `vector` | a team's vector variants, which own their data |
-//! | `places` | a team's calls in the memory that peers reach |
+//! | `places` | a team's calls in the memory that peers can access |
 //! | `overlap` | a scope, in which calls borrow their data |
-//! | `source` | what calls of a scope read |
+//! | `source` | the data that a scope's calls read |
 //! | `borrowed` | a scope's calls |
 //! | `messages` | messages from one PE to another, of a team and of a scope |
 //! | `planned` | a call that is planned once and started many times |
@@ -20,7 +20,7 @@
 //! order. After that, calls complete in any order. An *operation* drives the call: an `async` block
 //! that owns the plan, the PE's endpoint of the call and the data, and stores the result in a place
 //! that it shares with the request. So dropping or forgetting a request changes nothing: the
-//! operation completes by itself, at the latest when the PE's program returns.
+//! operation still completes, at the latest when the PE's program returns.
 
 mod alarm;
 mod borrowed;
@@ -60,7 +60,7 @@ use crate::{Error, Result, Team, collectives::planned_len, runtime::plans::Ready
 struct Kind {
     collective: Collective,
     root: Option<Rank>,
-    /// Elements of a block.
+    /// The number of elements of a block.
     len: usize,
     symmetric: bool,
 }
@@ -72,7 +72,7 @@ impl Kind {
 }
 
 impl<'p> Team<'p> {
-    /// The plan of a nonblocking call.
+    /// Returns the plan of a nonblocking call.
     fn nonblocking_plan<T: Pod>(
         &self,
         kind: Kind,
@@ -86,7 +86,7 @@ impl<'p> Team<'p> {
         self.state.plan_to_share(&call, combination.as_ref().map(|(kernel, _)| kernel))
     }
 
-    /// The layouts of a call with blocks of equal length, if it is a vector variant.
+    /// Returns the layouts of a call with blocks of equal length, if it is a vector variant.
     fn even<T: Pod>(&self, Kind { collective, root, len, .. }: Kind) -> Option<[OwnedLayout; 2]> {
         let is_root = root == Some(self.rank());
         let bytes = len.saturating_mul(size_of::<T>());
@@ -103,7 +103,7 @@ impl<'p> Team<'p> {
         target_len: usize,
     ) -> Result<(usize, usize)> {
         let (pes, collective) = (self.size(), kind.collective);
-        // Symmetric memory has the same length on all PEs, so all check it as the root does.
+        // Symmetric memory has the same length on all PEs, so all check it like the root.
         let is_root = kind.symmetric || kind.root == Some(self.rank());
         let contributed = collective.source_blocks(pes, is_root) as usize;
         let received = collective.target_blocks(pes, is_root) as usize;
@@ -146,8 +146,8 @@ impl<'p> Team<'p> {
                         layouts.as_ref().map(|both| both.each_ref().map(OwnedLayout::layout));
                     let operands =
                         Operands { layouts: layouts.as_ref(), ..buffers.operands(begun.job()) };
-                    // SAFETY: this block alone makes the call's view, once, and this operation
-                    // alone drives it.
+                    // SAFETY: only this block creates the call's view, once, and only this
+                    // operation drives it.
                     let call = unsafe { begun.call(&operands) };
                     drive(&begun, ready.drive(&call)).await
                 };
@@ -160,10 +160,10 @@ impl<'p> Team<'p> {
             let operation: Pin<Box<dyn Future<Output = ()> + 'f>> = Box::pin(operation);
             // SAFETY: the operation may be sent to another thread. Its parts are `Send` by the
             // bounds above; plans and begun calls are `Send`; so are the futures of the library's
-            // algorithms, which a test asserts one by one (`tests/it/send.rs`). One of the
-            // program's own gets no plan here if there are helpers, so it stays on this thread. All
-            // that the operation borrows lives until it is dropped, by the contract of this
-            // function.
+            // algorithms, which a test asserts one by one (`tests/it/send.rs`). An algorithm of the
+            // program gets no plan here if there are helpers, so it stays on this thread.
+            // Everything that the operation borrows lives until the operation is dropped, by the
+            // contract of this function.
             unsafe { self.state.endpoint.launch(operation, also) };
             number
         })?;

@@ -1,22 +1,22 @@
 //! Nonblocking collectives on borrowed data, within a scope that ends when all of them have.
 //!
-//! The operations access data that the caller has borrowed for the scope. So the scope is not left,
-//! whether by a return, an error or a panic, before its last operation has been dropped. The
-//! closure gets the scope only as a borrow, so nobody can forget it. [`std::thread::scope`] works
-//! in the same way.
+//! The operations access data that the caller has borrowed for the scope. So the scope does not
+//! end, by a return, an error or a panic, before its last operation has been dropped. The closure
+//! gets the scope only as a borrow, so nobody can forget it. [`std::thread::scope`] works in the
+//! same way.
 //!
 //! | the closure | the scope |
 //! | --- | --- |
 //! | returns | waits for its calls as a blocking call does |
 //! | panics | fails the job, so that its calls end at once; then waits for them |
 //!
-//! A request gives borrows back when its call is complete on this PE: an operation passes them on
-//! after its view of the call has been dropped, as a blocking call returns then. Those of a request
-//! that is lost, and of a call that fails, are gone until the scope ends.
+//! A request returns borrows when its call is complete on this PE: an operation passes them on
+//! after its view of the call has been dropped, at the point where a blocking call would return.
+//! Borrows of a lost request or a failed call are gone until the scope ends.
 //!
-//! The closure's result and the payloads of panics, in it or in operators of its calls, are values
-//! of the program, and dropping them may panic. So all of them are kept until the last operation
-//! has been dropped.
+//! The closure's result and the payloads of panics, in the closure or in operators of its calls,
+//! are values of the program, and dropping them may panic. So all of them are kept until the last
+//! operation has been dropped.
 
 use std::{
     cell::RefCell,
@@ -65,9 +65,9 @@ impl<T: Pod + Send, S: Source<T>, C: Combine<T>> Buffers for Borrowed<'_, T, S, 
 
 /// A scope for nonblocking calls on borrowed data; from [`Team::overlap`].
 ///
-/// A call holds its borrows until the scope ends, but its request gives them back when the call is
-/// complete. A source that is borrowed as `&` may be read meanwhile; one that is borrowed as `&mut`
-/// comes back to be filled again:
+/// A call holds its borrows until the scope ends, but its request returns them when the call is
+/// complete. A source borrowed as `&` may be read meanwhile; a source borrowed as `&mut` comes back
+/// to be filled again:
 ///
 /// ```
 /// use consort::{Pes, Sum};
@@ -87,7 +87,7 @@ impl<T: Pod + Send, S: Source<T>, C: Combine<T>> Buffers for Borrowed<'_, T, S, 
 /// # Ok::<(), consort::Error>(())
 /// ```
 ///
-/// Until then nobody else can touch it. With one more line this does not compile:
+/// Until then nobody else can access it. With one more line, this does not compile:
 ///
 /// ```compile_fail,E0499
 /// use consort::{Pes, Sum};
@@ -121,10 +121,10 @@ impl<'p> Team<'p> {
     /// Runs `body`, which may start calls on slices that it borrows for the scope, and then waits
     /// until all these calls are complete. Local, but the calls that `body` starts are collective.
     ///
-    /// It blocks, so do not use it in `async` code: use calls that own their data there.
+    /// It blocks, so in `async` code use calls that own their data instead.
     ///
     /// # Errors
-    /// The error of `body`, else that of a call that failed; see [`Team`].
+    /// The error of `body`, or else that of a failed call; see [`Team`].
     ///
     /// # Panics
     /// When `body` or an operator of its calls panics, once no peer can access the borrowed data.
@@ -157,7 +157,7 @@ impl<'p> Team<'p> {
         let overlap = Overlap { team: *self, operations, messages, scope, env };
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&overlap)));
         let (outcome, panics) = overlap.end(outcome);
-        // All operations have been dropped, so nothing accesses the borrowed data, whatever panics.
+        // All operations have been dropped, so nothing accesses the borrowed data, even on a panic.
         match outcome {
             Err(panic) => {
                 panics.into_iter().for_each(discard);
@@ -178,17 +178,17 @@ impl<'p> Team<'p> {
 }
 
 impl<'scope, 'env> Overlap<'scope, 'env> {
-    /// The team of the scope.
+    /// Returns the team of the scope.
     pub(super) fn team(&self) -> Team<'env> {
         self.team
     }
 
     /// Waits until all operations have been dropped, and returns the payloads of their panics. It
-    /// holds the outcome of the closure until then, and catches all panics.
+    /// holds the closure's outcome until then, and catches all panics.
     fn end<R>(&self, outcome: Result<R, Panic>) -> (Result<R, Panic>, Vec<Panic>) {
         let mut panics = Vec::new();
         let engine = self.team.state.endpoint.engine();
-        // In a forked child whose parent's helper had the operations, nothing uses them any more.
+        // In a forked child, the operations of the parent's helper are lost: nothing uses them.
         while !self.operations.is_zero() && !engine.is_lost() {
             if let Some(panic) = outcome.as_ref().err().or(panics.first()) {
                 let endpoint = &self.team.state.endpoint;
@@ -207,7 +207,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
         let waits_in = teams.find_map(|team| Some((team, team.state.endpoint.first_under_way()?)));
         let (team, number) = waits_in.unwrap_or((&self.team, 0));
         let endpoint = &team.state.endpoint;
-        // The PE waits for this call until it is complete, and then for another one, if any.
+        // The PE waits until this call is complete, and then for another one, if any.
         let is_over = || {
             let is_next = waits_in.is_some() && endpoint.first_under_way() != Some(number);
             (is_next || self.operations.is_zero()).then_some(())
@@ -220,7 +220,7 @@ impl<'scope, 'env> Overlap<'scope, 'env> {
     }
 
     /// Starts a message of `pair` by its plan. This PE sends the source, or else receives the
-    /// target. As [`Self::start`].
+    /// target. Otherwise as [`Self::start`].
     pub(super) fn start_message<T, S, B>(
         &'scope self,
         (pair, ready): (Team<'env>, Arc<dyn Ready>),

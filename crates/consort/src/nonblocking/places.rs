@@ -1,4 +1,4 @@
-//! A team's nonblocking collectives on places in the memory that peers reach.
+//! A team's nonblocking collectives on places in the memory that peers can access.
 
 use std::{marker::PhantomData, panic::Location};
 
@@ -15,10 +15,10 @@ use crate::{
 
 /// # Places
 impl<'p> Team<'p> {
-    /// Starts what [`Team::collective_at`] makes.
+    /// Starts the call of [`Team::collective_at`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Team::collective_at`].
     #[doc(hidden)]
     #[track_caller]
     pub fn start_collective_at<T: Pod, O: Operator<T> + Send + 'static>(
@@ -39,10 +39,10 @@ impl<'p> Team<'p> {
         }
     }
 
-    /// Starts what [`Team::all_gather_blocks_at`] makes.
+    /// Starts the call of [`Team::all_gather_blocks_at`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Team::all_gather_blocks_at`].
     #[doc(hidden)]
     #[track_caller]
     pub fn start_all_gather_blocks_at<T: Pod>(
@@ -81,7 +81,7 @@ impl<'p> Team<'p> {
             combine,
             elements: PhantomData::<fn() -> T>,
         };
-        // SAFETY: the operation owns all that it uses.
+        // SAFETY: the operation owns everything that it uses.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
             self.launch(ready, buffers, layouts, |_| (), None, Location::caller())

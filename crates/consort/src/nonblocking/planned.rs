@@ -15,8 +15,8 @@ use crate::Displacements;
 use crate::{Error, Result, Team, collectives::blank, runtime::plans::Ready};
 
 /// A planned nonblocking call on data of one length, from a method of [`Team`] such as
-/// [`Team::plan_all_reduce`]. Its algorithm was chosen when it was planned. `B` is what its request
-/// returns.
+/// [`Team::plan_all_reduce`]. Its algorithm was chosen when it was planned. `B` is the result type
+/// of its request.
 ///
 /// ```
 /// use consort::{Pes, Rank};
@@ -42,33 +42,33 @@ pub struct Planned<'p, T, B = Vec<T>> {
     finish: Finish<T, B>,
 }
 
-/// Makes the result of the source and the target, in this order.
+/// Creates the result from the source and the target, in this order.
 pub(super) type Finish<T, B> = fn(Side, Vec<T>, Vec<T>) -> B;
 
 /// The lengths and layouts of a PE's buffers in a planned call.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
-    /// Elements of the source; `None` where it is ignored.
+    /// Elements of the source; `None` if it is ignored.
     source_len: Option<usize>,
     target_len: usize,
     side: Side,
-    /// Of a vector variant.
+    /// The layouts of a vector variant.
     layouts: Option<[OwnedLayout; 2]>,
 }
 
-/// The part of this PE in the collective.
+/// The role of this PE in the collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// The root; PE 0 in calls without a root whose blocks have equal length.
     First,
-    /// Another PE than that; each PE in vector variants without a root.
+    /// Any PE but the first; each PE in vector variants without a root.
     Other,
-    /// A PE that receives a broadcast, whose data is its target.
+    /// A PE that receives a broadcast; its data is its target.
     Receives,
 }
 
 impl Shape {
-    /// Of a call with blocks of equal length.
+    /// Returns the shape of a call with blocks of equal length.
     pub(super) fn of_blocks<T: Pod>(team: &Team<'_>, kind: Kind) -> Result<Self> {
         let Kind { collective, root, len, .. } = kind;
         let is_first = team.rank() == root.unwrap_or(Rank(0));
@@ -87,13 +87,13 @@ impl Shape {
         })
     }
 
-    /// Of a broadcast, in which each PE has one buffer.
+    /// Returns the shape of a broadcast, in which each PE has one buffer.
     pub(super) fn of_broadcast(team: &Team<'_>, len: usize, root: Rank) -> Self {
         let side = if team.rank() == root { Side::First } else { Side::Receives };
         Self { source_len: Some(len), target_len: 0, side, layouts: None }
     }
 
-    /// Of a vector variant.
+    /// Returns the shape of a vector variant.
     pub(super) fn of_vector(
         is_root: bool,
         (source_len, given): (Option<usize>, OwnedLayout),
@@ -113,7 +113,7 @@ impl<'p> Team<'p> {
         shape: Shape,
         finish: Finish<T, B>,
     ) -> Result<Planned<'p, T, B>> {
-        // No vector has more bytes.
+        // A vector has at most `isize::MAX` bytes.
         let is_there = |len: usize| {
             len.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok())
         };
@@ -128,7 +128,7 @@ impl<'p> Team<'p> {
 
 impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
     /// Starts the call on `data`, which has the planned length, and allocates the result. `data` is
-    /// ignored where this PE contributes nothing. Collective.
+    /// ignored if this PE contributes nothing. Collective.
     ///
     /// # Errors
     /// [`Error::PlannedLength`], and see [`Team`].
@@ -139,11 +139,11 @@ impl<'p, T: Pod + Send, B: Send + 'static> Planned<'p, T, B> {
         self.begin(data, target, move |one, two| finish(side, one, two), Location::caller())
     }
 
-    /// Starts the call from `source` into `target`, and gives both back when it is complete: a
-    /// program that keeps them allocates nothing for its data. Both have the planned lengths: a
-    /// source that is ignored has any, a target that receives nothing none, and a broadcast uses
-    /// `source` alone. In an exclusive scan PE 0's target, which nothing is said of, is as long as
-    /// the others'. Collective.
+    /// Starts the call from `source` into `target`, and returns both when it is complete: a program
+    /// that keeps them allocates nothing for its data. Both have the planned lengths: an ignored
+    /// source has any, a target that receives nothing has none, and a broadcast uses only `source`.
+    /// In an exclusive scan, PE 0's target, whose content is unspecified, is as long as the
+    /// others'. Collective.
     ///
     /// # Errors
     /// [`Error::PlannedLength`], and see [`Team`].

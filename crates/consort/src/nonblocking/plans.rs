@@ -1,7 +1,7 @@
 //! A team's planned calls.
 //!
-//! Each collective has one. Those of equal blocks differ in their kind and in what their requests
-//! return; the vector variants take their displacements once.
+//! Each collective has one. Calls with equal blocks differ in their kind and in the results of
+//! their requests; the vector variants take their displacements once.
 
 use consort_fabric::{Collective, Operator, Pod, Rank, SyncModes};
 
@@ -14,32 +14,32 @@ use super::{
 use crate::Error;
 use crate::{Displacements, Result, Team};
 
-// What a request of a planned call returns.
+// Results of the requests of planned calls.
 
-/// Every PE has a result.
+/// Returns every PE's result.
 fn all<T>(_: Side, _: Vec<T>, target: Vec<T>) -> Vec<T> {
     target
 }
 
-/// The root alone has one.
+/// Returns the result of the root, which alone has one.
 fn first<T>(side: Side, _: Vec<T>, target: Vec<T>) -> Option<Vec<T>> {
     (side == Side::First).then_some(target)
 }
 
-/// All but PE 0 have one.
+/// Returns the results of all PEs but PE 0, which has none.
 fn others<T>(side: Side, _: Vec<T>, target: Vec<T>) -> Option<Vec<T>> {
     (side == Side::Other).then_some(target)
 }
 
-/// A broadcast's data, which is the root's source.
+/// Returns a broadcast's data, which is the root's source.
 fn data<T>(side: Side, source: Vec<T>, target: Vec<T>) -> Vec<T> {
     if side == Side::Receives { target } else { source }
 }
 
 /// # Nonblocking collectives that are planned once
 ///
-/// A plan is made locally. All PEs of the team make the same ones, and start them in one order with
-/// the team's other calls.
+/// Plans are local. All PEs of the team create the same ones, and start them in one order with the
+/// team's other calls.
 impl<'p> Team<'p> {
     /// Plans barriers. See [`Team::start_barrier`].
     ///
@@ -61,7 +61,7 @@ impl<'p> Team<'p> {
         self.planned(kind, Nothing, Shape::of_broadcast(self, len, root), data)
     }
 
-    /// Plans scatters of blocks of `len` elements. Other PEs than the root start them on any data.
+    /// Plans scatters of blocks of `len` elements. PEs other than the root start them on any data.
     /// See [`Team::start_scatter`].
     ///
     /// # Errors
@@ -175,8 +175,8 @@ impl<'p> Team<'p> {
         self.planned_blocks(Kind::of(Collective::ExclusiveScan, None, len), With(operator), others)
     }
 
-    /// Plans vector scatters of the root's `blocks`, of which this PE's has `len` elements. The
-    /// root starts them on data of [`Displacements::extent`] elements, and the others on any. See
+    /// Plans vector scatters of the root's `blocks`; this PE's block has `len` elements. The root
+    /// starts them on data of [`Displacements::extent`] elements, and the others on any. See
     /// [`Team::start_scatter_vector`].
     ///
     /// # Errors
@@ -251,14 +251,14 @@ impl<'p> Team<'p> {
         self.planned(kind, combine, Shape::of_blocks::<T>(self, kind)?, finish)
     }
 
-    /// Blocks that this PE gives.
+    /// Returns the blocks that this PE contributes.
     fn read<T: Pod>(&self, blocks: Displacements) -> Result<(Option<usize>, OwnedLayout)> {
         let extent = blocks.extent();
         blocks.check_source(self.size(), extent)?;
         Ok((Some(extent), OwnedLayout::each::<T>(blocks)))
     }
 
-    /// Blocks that this PE receives.
+    /// Returns the blocks that this PE receives.
     fn written<T: Pod>(&self, blocks: Displacements) -> Result<(usize, OwnedLayout)> {
         let extent = blocks.extent();
         blocks.check_target(self.size(), extent)?;
@@ -266,7 +266,7 @@ impl<'p> Team<'p> {
     }
 }
 
-/// No block.
+/// Returns the layout without blocks.
 fn nothing<T: Pod>() -> OwnedLayout {
     OwnedLayout::one::<T>(0)
 }

@@ -45,7 +45,7 @@ impl<B> Completion<B> {
         !matches!(*self.outcome(), Outcome::UnderWay)
     }
 
-    /// The result of the operation, once; `None` while it is pending.
+    /// Takes the result of the operation, once; `None` while it is pending.
     fn take(&self) -> Option<Result<Op<B>>> {
         let mut outcome = self.outcome();
         if let Outcome::UnderWay = *outcome {
@@ -59,18 +59,17 @@ impl<B> Completion<B> {
 }
 
 /// A nonblocking call, from [`Team::start_broadcast`](crate::Team::start_broadcast) and others.
-///
 /// It progresses whenever its PE is in any call of the library, most of all while the PE waits
 /// there, and all the time with [`Pes::helper_threads`](crate::Pes::helper_threads). Without
 /// helpers, a PE that computes for long calls [`Team::progress`](crate::Team::progress) from time
+/// to time, because others may wait for it.
 /// to time, since others may wait for it.
-///
 /// It is also a future, for any executor that runs on the PE's own thread, such as `block_on` or
-/// tokio's `LocalSet`: it is not `Send`, as a PE stays on its thread. A poll of a pending call
-/// drives it. The task is woken at once for some 200 microseconds, and then after sleeps of a 64th
-/// of the time that it has waited, from 60 microseconds to 4 milliseconds; one thread of the
-/// process sees to that, and the executor sleeps meanwhile. Dropping or forgetting a request
-/// changes nothing: the call is completed, at the latest when the PE's program returns.
+/// tokio's `LocalSet`: it is not `Send`, because a PE stays on its thread. A poll of a pending call
+/// drives it. The task is woken immediately for some 200 microseconds, and then after sleeps of a
+/// 64th of the time that it has waited, from 60 microseconds to 4 milliseconds; one thread of the
+/// process wakes it, and the executor sleeps meanwhile. Dropping or forgetting a request changes
+/// nothing: the call is completed, at the latest when the PE's program returns.
 ///
 /// ```
 /// use consort::{Pes, Rank, Sum};
@@ -81,7 +80,7 @@ impl<B> Completion<B> {
 ///     let mut sum = world.start_all_reduce(vec![1_u64; 4], Sum)?;
 ///     let mut computed = 0;
 ///     while !sum.test()? {
-///         computed += 1; // something that does not need the sum
+///         computed += 1; // work that does not need the sum
 ///     }
 ///     assert_eq!(sum.wait()?, [3; 4]);
 ///     assert_eq!(table.wait()?[999], 2); // in any order
@@ -93,7 +92,7 @@ pub struct Request<'p, B> {
     state: &'p State,
     number: u64,
     completion: Arc<Completion<B>>,
-    /// Since it was first awaited.
+    /// Set when it is first awaited.
     alarm: Option<Alarm>,
 }
 
@@ -102,12 +101,12 @@ impl<'p, B> Request<'p, B> {
         Self { state, number, completion, alarm: None }
     }
 
-    /// The call's number in its team.
+    /// Returns the call's number in its team.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Whether the call is complete. Drives the PE's pending calls, and waits for nothing.
+    /// Returns whether the call is complete. Drives the PE's pending calls, and does not wait.
     ///
     /// # Errors
     /// [`Error::PeFailed`] and [`Error::Mismatched`], as in blocking calls; [`Error::Reentrant`].
@@ -134,8 +133,8 @@ impl<'p, B> Request<'p, B> {
         self.result(done.ok().flatten().unwrap_or(Ok(Err(Poisoned))))
     }
 
-    /// Waits until the call is complete, but for at most `limit`: then returns the request, to be
-    /// waited for again.
+    /// Waits until the call is complete, but for at most `limit`: on a time-out returns the
+    /// request, which can be waited for again.
     ///
     /// # Errors
     /// As [`Request::wait`].

@@ -1,6 +1,6 @@
-//! What a call of a scope reads, which its request gives back.
+//! The data that a scope's call reads, and its request returns.
 //!
-//! The call holds the very reference, so nobody else uses it meanwhile if it is exclusive. Only
+//! The call holds the reference itself, so nobody else uses it meanwhile if it is exclusive. Only
 //! references to slices, arrays and vectors are sources: they have the same elements each time.
 
 mod sealed {
@@ -9,7 +9,7 @@ mod sealed {
         fn elements(&self) -> &[T];
     }
 
-    /// Elements in a row.
+    /// Consecutive elements.
     pub trait Elements<T> {
         fn all(&self) -> &[T];
     }
@@ -45,9 +45,9 @@ mod sealed {
     }
 }
 
-/// What a call in a scope reads: a slice, an array or a vector, borrowed as `&` or as `&mut`.
+/// The data that a scope's call reads: a slice, an array or a vector, borrowed as `&` or as `&mut`.
 ///
-/// A shared borrow may be read by the program too while the call goes on. An exclusive one comes
+/// While the call is pending, the program may also read a shared borrow. An exclusive one comes
 /// back when the call is complete, so the program can fill it for the next call. See
 /// [`Overlap`](super::Overlap).
 #[diagnostic::on_unimplemented(

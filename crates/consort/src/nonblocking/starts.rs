@@ -22,20 +22,18 @@ impl<'p> Team<'p> {
     /// # Errors
     /// [`Error::PeFailed`], [`Error::Mismatched`], [`Error::Reentrant`], [`Error::Freed`].
     pub fn progress(&self) -> Result<()> {
-        drop(self.state.enter_one_sided()?); // drives them
+        drop(self.state.enter_one_sided()?); // drives pending calls
         self.state.ensure_sound()
     }
 
-    /// Starts a barrier, which is complete when all PEs of the team have started it. Modes do not
-    /// matter.
+    /// Starts a barrier, which is complete when all PEs of the team have started it, in any mode.
     ///
     /// Like all nonblocking calls, it counts as one of the team's calls, which all PEs start or
     /// make in one order. Other calls may be made and started while it is pending, and waited for
-    /// in any order. Starting a call waits for nothing, unless as many calls as the window holds
-    /// (64, or 16 in teams of more than 64 PEs) are pending: then it waits until all PEs have
-    /// completed the oldest ones; or what the PE has put on another machine is not there yet. A PE
-    /// has one message buffer, so algorithms that use it do not
-    /// serve nonblocking calls.
+    /// in any order. Starting a call waits in two cases: when the window is full of pending calls
+    /// (64, or 16 in teams of more than 64 PEs), until all PEs have completed the oldest ones; and
+    /// when the PE's puts to another machine have not arrived yet. A PE has one message buffer, so
+    /// algorithms that use it do not serve nonblocking calls.
     ///
     /// # Errors
     /// See [`Team`].
@@ -44,7 +42,7 @@ impl<'p> Team<'p> {
     /// # use consort::Pes;
     /// Pes::threads(3).run(|pe| {
     ///     let all_here = pe.world().start_barrier()?;
-    ///     // ... what does not need the others ...
+    ///     // ... work that does not need the others ...
     ///     all_here.wait()
     /// })?;
     /// # Ok::<(), consort::Error>(())
@@ -93,7 +91,7 @@ impl<'p> Team<'p> {
     /// Pes::threads(3).run(|pe| {
     ///     let world = pe.world();
     ///     let table = world.start_broadcast(vec![world.rank().0; 1000], Rank(2))?;
-    ///     let others = world.all_reduce(1, consort::Sum)?; // while the table comes
+    ///     let others = world.all_reduce(1, consort::Sum)?; // while the table is on its way
     ///     assert_eq!((others, table.wait()?[999]), (3, 2));
     ///     Ok(())
     /// })?;
@@ -201,9 +199,9 @@ impl<'p> Team<'p> {
         self.start_on(kind, source, Nothing, |_, target| target)
     }
 
-    /// Starts an all-to-all from `source` into `target`, and gives both back when it is complete:
-    /// a program that keeps them allocates nothing for its data. Both have one block for each PE,
-    /// all of one length. See [`Team::all_to_all_slice`] and [`Team::start_barrier`].
+    /// Starts an all-to-all from `source` into `target`, and returns both when it is complete: a
+    /// program that keeps them allocates nothing for its data. Both have one block for each PE, all
+    /// of one length. See [`Team::all_to_all_slice`] and [`Team::start_barrier`].
     ///
     /// # Errors
     /// [`Error::Blocks`], and see [`Team`].
@@ -214,9 +212,9 @@ impl<'p> Team<'p> {
     ///     let world = pe.world();
     ///     let (mut source, mut target) = (vec![0; 2], vec![0; 2]);
     ///     for step in 1..=5 {
-    ///         source.fill(step * (world.rank().0 + 1)); // the vector that has come back
+    ///         source.fill(step * (world.rank().0 + 1)); // the vector that came back
     ///         let exchanged = world.start_all_to_all_into(source, target)?;
-    ///         // ... what needs neither ...
+    ///         // ... work that needs neither ...
     ///         (source, target) = exchanged.wait()?;
     ///         assert_eq!(target, [step, 2 * step]);
     ///     }
@@ -282,8 +280,8 @@ impl<'p> Team<'p> {
     }
 
     /// Starts any collective but a barrier in symmetric memory, which must not be changed until the
-    /// call is complete. The operator is ignored where nothing is combined, and the root where the
-    /// collective has none. A broadcast uses `source` alone. See [`Team::collective_symmetric`] and
+    /// call is complete. The operator is ignored if nothing is combined, and the root if the
+    /// collective has none. A broadcast uses only `source`. See [`Team::collective_symmetric`] and
     /// [`Team::start_barrier`].
     ///
     /// # Errors
@@ -329,7 +327,7 @@ impl<'p> Team<'p> {
         finish: impl FnOnce(Vec<T>, Vec<T>) -> B + Send + 'static,
     ) -> Result<Request<'p, B>> {
         let received = kind.collective.target_blocks(self.size(), kind.root == Some(self.rank()));
-        // A length that overflows does not match the blocks, which `check_blocks` finds.
+        // A length that overflows does not match the blocks, and `check_blocks` reports that.
         let target_len = (received as usize).saturating_mul(kind.len);
         let (contributed, _) = self.check_blocks(kind, source.len(), target_len)?;
         let source = if contributed > 0 { source } else { Vec::new() };
@@ -368,7 +366,7 @@ impl<'p> Team<'p> {
         site: Site,
     ) -> Result<Request<'p, B>> {
         let finish = |buffers: Owned<T, C>| finish(buffers.source, buffers.target);
-        // SAFETY: the operation owns all that it uses.
+        // SAFETY: the operation owns everything that it uses.
         #[expect(unsafe_code, reason = "launches an operation")]
         unsafe {
             self.launch(ready, buffers, layouts, finish, None, site)

@@ -1,24 +1,24 @@
-//! What the memory of a process lies in.
+//! The memory that backs a process's segment.
 
 use consort_fabric::Rank;
 use consort_native::{Config, JobMemory, SharedFile};
 
 use crate::Result;
 
-/// What the memory of a process lies in.
+/// The memory that backs a process's segment.
 pub(super) enum Ground {
-    /// It is its own.
+    /// Private memory.
     Own,
-    /// A file that it fills, and others find.
+    /// A file that this process fills, and others find.
     Fills(SharedFile),
     /// A file that another process fills.
     Finds(SharedFile),
 }
 
 impl Ground {
-    /// The memory. `own` is the PE that this process is, if it is one alone. All processes that
-    /// share files synchronize in `barrier`, after they have filled their files and before they find
-    /// what is filled.
+    /// Returns the memory. `own` is this process's PE, if it has only one. All processes that share
+    /// files synchronize in `barrier`, after they have filled their files and before they find
+    /// those of others.
     pub(super) fn memory(
         self,
         config: Config,

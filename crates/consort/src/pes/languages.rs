@@ -1,4 +1,4 @@
-//! What libraries configure that bring Consort to programs in other languages.
+//! Configuration for libraries that provide Consort to programs in other languages.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use super::Pes;
 use crate::{Job, ProcessShape, Result};
 
 impl Pes {
-    /// Aligns the symmetric memory of each PE to so many bytes, a power of two. More than a large
-    /// page (2 MiB) holds for the PE's own memory in a process that has one PE, if so much address
-    /// space is free. For languages that allocate memory of any alignment there.
+    /// Aligns the symmetric memory of each PE to `bytes`, a power of two. More than a huge page (2
+    /// MiB) applies to the PE's own memory in a process with one PE, if that much address space is
+    /// free. For languages that allocate memory of any alignment there.
     #[doc(hidden)]
     #[must_use]
     pub fn heap_align(mut self, bytes: usize) -> Self {
@@ -19,7 +19,7 @@ impl Pes {
         self
     }
 
-    /// Lets peers reach so many bytes behind each heap, for the static variables of the program.
+    /// Lets peers access this many bytes behind each heap, for the static variables of the program.
     /// For languages in which those are symmetric.
     #[doc(hidden)]
     #[must_use]
@@ -28,8 +28,8 @@ impl Pes {
         self
     }
 
-    /// The static variables of this process lie in a file, from its beginning on: processes of the
-    /// machine that an MPI has started find them there.
+    /// Declares that a file holds the static variables of this process, from its start: processes
+    /// of the machine that an MPI has started find them there.
     #[doc(hidden)]
     #[must_use]
     pub fn statics_in(mut self, file: Arc<SharedFile>) -> Self {
@@ -37,17 +37,17 @@ impl Pes {
         self
     }
 
-    /// How many processes an MPI has started, of which this is one, and how many of them on this
-    /// machine, if that is known; `None` if no MPI has started this one.
+    /// Returns how many processes an MPI has started, including this one, and how many of them on
+    /// this machine, if known; `None` if no MPI has started this one.
     #[doc(hidden)]
     #[must_use]
     pub fn processes_of_mpi() -> Option<(u32, Option<u32>)> {
         Started::here().map(|started| (started.processes, started.here))
     }
 
-    /// The job of the processes that an MPI has started, each of which is one PE; `None` if none
-    /// has started this one. Where PEs are far, each has a helper thread, so that it answers them
-    /// while it computes.
+    /// Returns the job of the processes that an MPI has started, each of which is one PE; `None` if
+    /// no MPI has started this one. If some PEs are far, each PE has a helper thread, so that it
+    /// replies to them while it computes.
     ///
     /// # Errors
     /// As [`Pes::run`].
@@ -60,8 +60,8 @@ impl Pes {
         Ok(Some(Job::new(pes.start_on(processes)?)))
     }
 
-    /// Errors name no file and line of a call: those of a library that makes calls for others say
-    /// nothing to its users.
+    /// Omits file and line of a call from errors: those of a library that makes calls for others
+    /// mean nothing to its users.
     #[doc(hidden)]
     #[must_use]
     pub fn without_places(mut self) -> Self {

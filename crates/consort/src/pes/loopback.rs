@@ -1,4 +1,4 @@
-//! PEs of this process that are taken for those of several.
+//! PEs of this process that act as those of several processes.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -14,7 +14,7 @@ use crate::{
     fabric::{Fabric, ProcessShape},
 };
 
-/// What is one process's.
+/// The parts of one process.
 pub(super) struct End {
     transport: Loopback,
     forms: [Nodes; 2],
@@ -22,8 +22,8 @@ pub(super) struct End {
 }
 
 impl End {
-    /// Those of all processes, on which so many PEs lie in the first form, as on nodes in the
-    /// second.
+    /// Creates the ends of all processes. The first form places the PEs on processes, the second on
+    /// nodes.
     pub(super) fn all(pes: u32, forms: [Nodes; 2], seed: u64) -> Result<Vec<Self>> {
         let [processes, nodes] = forms;
         let count = processes.count(pes);

@@ -1,4 +1,4 @@
-//! The processes that an MPI has started: which of them share memory, and what each begins with.
+//! The processes that an MPI has started: which of them share memory, and their initial state.
 
 use std::{
     collections::BTreeMap,
@@ -21,22 +21,22 @@ use crate::{
     warn::warn,
 };
 
-/// Words that processes tell each other before those with the processors that they may use, and
-/// those.
+/// The number of words that each process sends before its mask of usable processors, and the words
+/// of the mask.
 const TOLD: usize = 5;
 const MASK: usize = 16;
 
-/// The processes, as one of them sees them.
+/// The processes, from the view of one of them.
 pub(super) struct Processes {
     mpi: Mpi,
     pes: u32,
     shape: ProcessShape,
-    /// How the PEs lie on what shares memory.
+    /// The placement of the PEs on nodes that share memory.
     nodes: Nodes,
     ground: Ground,
-    /// The files with the static variables of near PEs, those of this process among them.
+    /// The files with the static variables of near PEs, including this process's.
     statics: Vec<(Rank, Arc<SharedFile>)>,
-    /// The PEs on this machine, and its cores that their processes may use.
+    /// The PEs on this machine, and the cores of it that their processes may use.
     pub(super) here: u32,
     pub(super) cores: usize,
 }
@@ -45,8 +45,8 @@ fn failed(error: NoMpi) -> Error {
     Error::Mpi(error.to_string())
 }
 
-/// A number for each process's place, in the order in which places come; `None` if some process
-/// has none.
+/// Numbers the machines of the processes in order of first appearance; `None` if some process has
+/// no place.
 fn machines(places: &[u64]) -> Option<Vec<u32>> {
     let mut known = Vec::new();
     let number = |place: &u64| {
@@ -59,7 +59,7 @@ fn machines(places: &[u64]) -> Option<Vec<u32>> {
     places.iter().map(number).collect()
 }
 
-/// The processors that this process may use, one a bit.
+/// Returns the processors that this process may use, one per bit.
 fn mask() -> [u64; MASK] {
     let mut mask = [0; MASK];
     for CpuId(cpu) in affinity::allowed_to_process() {
@@ -70,8 +70,8 @@ fn mask() -> [u64; MASK] {
     mask
 }
 
-/// The cores that processes may use together: as many as one may use, more if others may use other
-/// processors.
+/// Returns the number of cores that processes may use together: as many as one may use, or more if
+/// others may use other processors.
 fn cores_of<'t>(told: impl Iterator<Item = &'t [u64]> + Clone) -> usize {
     let count = |mask: &[u64]| mask.iter().map(|word| word.count_ones()).sum::<u32>().max(1);
     let mut union = [0; MASK];
@@ -84,27 +84,27 @@ fn cores_of<'t>(told: impl Iterator<Item = &'t [u64]> + Clone) -> usize {
     (cores * count(&union) / own).max(1) as usize
 }
 
-/// A number that was told in a word.
+/// Returns a number that was received in a word.
 fn low(word: u64) -> u32 {
     u32::try_from(word).unwrap_or(0)
 }
 
-/// The order of ranks, as the environment names it.
+/// Returns the order of ranks, as the environment names it.
 fn placement(shape: ProcessShape) -> &'static str {
     if shape.in_turn { "in-turn" } else { "blocks" }
 }
 
-/// What tells an executable from others of the same statics: its head, with the sizes of its parts
-/// and most often its build's number.
+/// Returns data that distinguishes an executable from others with the same statics: its head, with
+/// the sizes of its parts and most often its build id.
 fn head() -> Vec<u8> {
     let mut head = Vec::new();
     let file = File::open("/proc/self/exe");
-    // Nothing tells it where it cannot be read.
+    // An unreadable executable is not distinguished.
     let _ = file.and_then(|file| file.take(4096).read_to_end(&mut head));
     head
 }
 
-/// Whether any two processes are on one machine.
+/// Returns whether any two processes are on one machine.
 fn are_shared(machines: &[u32]) -> bool {
     machines.iter().zip(0..).any(|(&machine, process)| machine != process)
 }
@@ -118,18 +118,18 @@ impl Processes {
         statics: Option<Arc<SharedFile>>,
     ) -> Result<Self> {
         let begun = Self::find_nodes(started, shape, sharing, statics)?;
-        // The first of those that share memory fills it.
+        // The first of the processes that share memory fills it.
         let leads = !matches!(begun.ground, Ground::Finds(_));
         begun.mpi.lead(leads).map_err(failed)?;
         Ok(begun)
     }
 
-    /// Whether this is the first of the processes.
+    /// Returns whether this is the first process.
     pub(super) fn is_first(&self) -> bool {
         self.mpi.rank() == 0
     }
 
-    /// Finds out which processes share memory.
+    /// Determines which processes share memory.
     fn find_nodes(
         started: &Started,
         shape: ProcessShape,
@@ -143,9 +143,9 @@ impl Processes {
         let (rank, processes) = (mpi.rank() as usize, started.processes as usize);
         let each = shape.pes_each.max(1);
         let pes = started.processes.saturating_mul(each);
-        // Where each process is, what it may use, and a file that those of its machine find.
+        // This process's place, its processors, and a file that processes of the same machine find.
         let place = SharedFile::place().filter(|_| sharing == Sharing::Machine);
-        // The last reason for which this process and others do not share memory.
+        // The last reason why this process and others do not share memory.
         let mut why = None;
         let file = place.and_then(|_| SharedFile::new().map_err(|error| why = Some(error)).ok());
         let at = file.as_ref().map(SharedFile::at);
@@ -197,7 +197,7 @@ impl Processes {
         let on_machines: Vec<u32> =
             (0..pes).map(|pe| machines[by_process.node(pe) as usize]).collect();
         let nodes = Nodes::of(&on_machines);
-        // Machines on which PEs lie in another form are not known as such.
+        // `nodes` may not describe this placement of PEs on machines.
         let is_form = on_machines.iter().zip(0..).all(|(&machine, pe)| nodes.node(pe) == machine);
         let is_found = ground.is_some() && files.is_some();
         let found = apart.mpi.gather(&[u64::from(is_found)]).map_err(failed)?;
@@ -210,7 +210,7 @@ impl Processes {
                 Some(why) => format!("they do not find each other's: {why}"),
                 None => "they do not find each other's".to_owned(),
             };
-            // All processes know it; the first that finds none knows why.
+            // All know that some process found no files; the first such process knows why.
             let speaker = found.iter().position(|&is_found| is_found == 0).unwrap_or(0);
             if rank == speaker {
                 warn(&format!("processes of one machine share no memory: {reason}"));
@@ -227,12 +227,12 @@ impl Processes {
         })
     }
 
-    /// Whether PEs are far from others.
+    /// Returns whether some PEs are far from others.
     pub(super) fn has_far(&self) -> bool {
         self.nodes.count(self.pes) > 1
     }
 
-    /// What the PEs are: on one machine they are as processes of its own.
+    /// Returns the fabric of the PEs: on one machine they are like processes of a local launch.
     fn fabric(&self) -> Fabric {
         let (is_one, is_apart) =
             (self.nodes.count(self.pes) == 1, matches!(self.ground, Ground::Own));
@@ -250,12 +250,12 @@ impl Processes {
         }
     }
 
-    /// Their algorithms.
+    /// Returns the algorithms of the PEs.
     pub(super) fn algorithms(&self) -> &'static Algorithms {
         Algorithms::of(self.fabric()).on(self.nodes, self.pes)
     }
 
-    /// Ends the job unless all processes are configured alike.
+    /// Ends the job unless all processes have the same configuration.
     pub(super) fn ensure_alike(&mut self, pes: &Pes, sharing: Sharing) -> Result<()> {
         let hash = |value: &dyn Fn(&mut DefaultHasher)| {
             let mut hasher = DefaultHasher::new();
@@ -269,7 +269,7 @@ impl Processes {
         let number = |value: u64| (value, value.to_string());
         let text = |value: &dyn Fn(&mut DefaultHasher), text: String| (hash(value), text);
         let version = env!("CARGO_PKG_VERSION");
-        // Statics lie at the same place in the same executable alone.
+        // Statics have the same addresses only in the same executable.
         let executable = pes.statics.as_ref().map_or_else(
             || number(0),
             |_| {
@@ -299,7 +299,7 @@ impl Processes {
         self.mpi.ensure_same(&values, |at| settings[at].1.1.clone()).map_err(failed)
     }
 
-    /// The job. All processes make it, or none.
+    /// Creates the job. All processes create it, or none does.
     pub(super) fn job(self, config: Config) -> Result<Arc<Job>> {
         let Self { mut mpi, pes, shape, nodes, ground, statics, .. } = self;
         let heap_bytes = config.heap_bytes;

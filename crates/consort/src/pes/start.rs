@@ -1,4 +1,4 @@
-//! Starts what is configured: the job, and all else that its PEs begin with.
+//! Starts a configured job, and everything else that its PEs need.
 
 mod copies;
 
@@ -22,39 +22,39 @@ use crate::{
     warn::event,
 };
 
-/// What the PEs of a job are.
+/// The kind of PEs of a job.
 enum Whole {
     /// Threads of this process.
     Threads,
-    /// Processes, of which this is one.
+    /// Processes; this is one of them.
     Processes(Arc<Member>),
-    /// Threads of this process, and PEs of others that an MPI has started.
+    /// Threads of this process, and PEs of other processes that an MPI has started.
     Mpi(Box<Processes>),
-    /// Threads of this process that are taken for those of several.
+    /// Threads of this process that act as those of several processes.
     Loopback(End),
 }
 
-/// Where PEs lie.
+/// # Placement of PEs
 impl Pes {
-    /// How the PEs lie on the processes that an MPI has started, for [`Pes::from_env`], whatever
-    /// `CONSORT_PES_PER_PROCESS` and `CONSORT_PLACEMENT` say. The same in all processes.
+    /// Sets the placement of PEs on an MPI's processes, for [`Pes::from_env`], and overrides
+    /// `CONSORT_PES_PER_PROCESS` and `CONSORT_PLACEMENT`. The same in all processes.
     #[must_use]
     pub fn on_processes(mut self, shape: ProcessShape) -> Self {
         self.shape = Some(shape);
         self
     }
 
-    /// Says which of the processes that an MPI has started share memory, for [`Pes::from_env`],
-    /// whatever `CONSORT_SHARING` says. The default is those of one machine.
+    /// Sets which of an MPI's processes share memory, for [`Pes::from_env`], and overrides
+    /// `CONSORT_SHARING`. The default is the processes of one machine.
     #[must_use]
     pub fn sharing(mut self, sharing: Sharing) -> Self {
         self.sharing = Some(sharing);
         self
     }
 
-    /// Takes the PEs for those of several processes on several nodes, on which they lie like this.
-    /// Between nodes only messages move, whose delays are drawn from a seed. For tests of PEs that
-    /// share no memory.
+    /// Treats the PEs as those of several processes on several nodes, with these placements. Only
+    /// messages cross between nodes, with delays drawn from a seed. For tests of PEs that share no
+    /// memory.
     #[doc(hidden)]
     #[must_use]
     pub fn loopback(mut self, [processes, nodes]: [Nodes; 2], seed: u64) -> Self {
@@ -64,7 +64,7 @@ impl Pes {
 }
 
 impl Pes {
-    /// The cores of the PEs, that of PE 0 if it is given; none if the system places them.
+    /// Returns the cores of the PEs, with PE 0 on `first` if given; `None` if the system decides.
     pub(super) fn place(&self, first: Option<CpuId>) -> Option<Arc<Placement>> {
         let topology = Algorithms::here().topology();
         let holds = match self.pinning {
@@ -76,7 +76,7 @@ impl Pes {
         Some(Arc::new(Placement { cores, holds }))
     }
 
-    /// Starts it for a program: several parts where PEs of this process share no memory.
+    /// Starts the job for a program: in several parts if PEs of this process share no memory.
     pub(super) fn start_program(self) -> Result<Vec<Arc<Ranks>>> {
         if let Some((forms, seed)) = self.loopback {
             self.ensure_possible()?;
@@ -93,7 +93,7 @@ impl Pes {
         Ok(vec![self.start_at(None)?])
     }
 
-    /// This process as an MPI has started it, if it is to be one of several and is.
+    /// Returns how an MPI has started this process, if it has and the environment decides.
     pub(super) fn started(&self) -> Result<Option<Started>> {
         Ok(if self.from_env && self.member()?.is_none() { Started::here() } else { None })
     }
@@ -104,29 +104,29 @@ impl Pes {
         let sharing = self.sharing.map_or_else(sharing_of_environment, Ok)?;
         self.pes = started.processes.saturating_mul(shape.pes_each.max(1));
         self.ensure_possible()?;
-        // What is wrong on all processes is found before MPI begins: nobody waits for others then.
+        // Find errors that all processes share before MPI begins, so that no process waits.
         self.memory = Some(self.memory.map_or_else(memory_of_environment, Ok)?);
         let of_environment = || heap_bytes_of_environment(self.pes);
         self.heap_bytes = Some(self.heap_bytes.map_or_else(of_environment, Ok)?);
         let mut processes = Processes::begin(started, shape, sharing, self.statics.clone())?;
         processes.ensure_alike(self, sharing)?;
         copies::note_part_of_job();
-        // The launcher of the MPI says where processes run.
+        // The launcher of the MPI decides where processes run.
         self.pinning = Pinning::System;
         Ok(processes)
     }
 
-    /// Starts it on the processes.
+    /// Starts the job on the processes.
     pub(super) fn start_on(self, processes: Processes) -> Result<Arc<Ranks>> {
         self.start(None, None, Whole::Mpi(Box::new(processes)))
     }
 
-    /// This process as one of the PEs, if it is to be and is.
+    /// Returns this process as one of the PEs, if it is one and the environment decides.
     pub(super) fn member(&self) -> Result<Option<Arc<Member>>> {
         if self.from_env { Ok(Member::here()?) } else { Ok(None) }
     }
 
-    /// Starts it as what the environment says, if it is to be that.
+    /// Starts the job as the environment says, if it decides.
     pub(super) fn start_at(mut self, joining: Option<Duration>) -> Result<Arc<Ranks>> {
         if let Some(member) = self.member()? {
             self.pes = member.pes();
@@ -147,7 +147,7 @@ impl Pes {
         self.start(placement, joining, Whole::Threads)
     }
 
-    /// Starts it as threads of this process.
+    /// Starts the job as threads of this process.
     pub(super) fn start_threads(self, placement: Option<Arc<Placement>>) -> Result<Arc<Ranks>> {
         self.start(placement, None, Whole::Threads)
     }
@@ -160,8 +160,8 @@ impl Pes {
         }
     }
 
-    /// Makes the job, and all else that its PEs begin with. Its PEs wait for `joining` for threads
-    /// that join it; without that its threads are there.
+    /// Creates the job, and everything else that its PEs need. Its PEs wait for `joining` for
+    /// threads that join it; if this is `None`, its threads exist already.
     fn start(
         self,
         placement: Option<Arc<Placement>>,
@@ -179,7 +179,7 @@ impl Pes {
             Whole::Mpi(processes) => processes.algorithms(),
             Whole::Loopback(end) => end.algorithms(self.pes),
         };
-        // All processes decide by one number, whatever each of them may use.
+        // All processes decide by one number, even if they may use different cores.
         let cores = match &whole {
             Whole::Processes(member) => member.cores() as usize,
             Whole::Mpi(processes) => processes.cores,

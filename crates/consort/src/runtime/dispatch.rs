@@ -1,4 +1,4 @@
-//! Finds the plan that is kept for a call, or makes a new one, and runs it.
+//! Finds the cached plan of a call, or creates a plan, and runs it.
 
 use std::{any::type_name, sync::Arc};
 
@@ -12,8 +12,8 @@ use crate::{Error, Result};
 pub(crate) type Combination<'k> = Option<(Kernel<'k>, &'static str)>;
 
 impl Hold<'_> {
-    /// Makes a call at `site` on blocks of `len` elements, by the plan that is kept for it or by a
-    /// new one. The program's elements are of type `N`, and go as elements of type `T`.
+    /// Makes a call at `site` on blocks of `len` elements, by its cached plan or a new one. The
+    /// program's elements are of type `N`, and are sent as elements of type `T`.
     #[inline]
     pub(crate) fn call<N, T: Pod>(
         &self,
@@ -38,7 +38,7 @@ impl Hold<'_> {
         self.call_by_new_plan(key, &CallSpec { symmetric, ..call }, operands, site)
     }
 
-    /// Makes the call by a new plan: apart from `run`, so that calls by kept plans stay short.
+    /// Makes the call by a new plan: separate from `run`, so that calls by cached plans stay short.
     #[cold]
     #[inline(never)]
     pub(crate) fn run_new(
@@ -50,7 +50,7 @@ impl Hold<'_> {
         self.run(ready, operands, site)
     }
 
-    /// Makes the call. If it begins a quarter of the window, first settles credits.
+    /// Makes the call. If it begins a quarter of the window, settles credits first.
     #[inline(always)]
     pub(crate) fn run(&self, ready: &dyn Ready, operands: &Operands<'_>, site: Site) -> Result<()> {
         self.ensure_alive()?;
@@ -65,8 +65,8 @@ impl Hold<'_> {
         }
     }
 
-    /// The description of a blocking call of this team on blocks of `len` elements outside
-    /// symmetric memory. As [`Hold::call`].
+    /// Returns the description of a blocking call of this team on blocks of `len` elements outside
+    /// symmetric memory. Parameters as in [`Hold::call`].
     pub(crate) fn spec<N, T: Pod>(
         &self,
         (collective, sync): (Collective, SyncModes),
@@ -87,7 +87,7 @@ impl Hold<'_> {
         }
     }
 
-    /// The plan of a call, to be shared with an operation or a caller: the kept one, or a new one.
+    /// Returns the plan of a call, cached or new, to be shared with an operation or a caller.
     pub(crate) fn plan_to_share(
         &self,
         call: &CallSpec,
@@ -104,8 +104,8 @@ impl Hold<'_> {
         Ok(ready)
     }
 
-    /// The plan of a call in place; `None` if the algorithm that is chosen for such calls needs
-    /// contributions apart from results.
+    /// Returns the plan of a call in place; `None` if the algorithm chosen for such calls needs
+    /// contributions separate from results.
     pub(crate) fn plan_in_place(
         &self,
         call: &CallSpec,
@@ -117,7 +117,7 @@ impl Hold<'_> {
         if self.is_served(call) { self.plan_to_share(call, kernel).map(Some) } else { Ok(None) }
     }
 
-    /// Makes a plan, and the call by it.
+    /// Creates a plan, and makes the call by it.
     #[cold]
     fn call_by_new_plan(
         &self,
@@ -126,7 +126,7 @@ impl Hold<'_> {
         operands: &Operands<'_>,
         site: Site,
     ) -> Result<()> {
-        drop(self.enter()?); // a call that is refused leaves no plan and refines nothing
+        drop(self.enter()?); // a rejected call leaves no plan and refines nothing
         check_root(call)?;
         if let Some(refinements) = &self.refinements {
             return self.refine(refinements, key, call, operands, site);

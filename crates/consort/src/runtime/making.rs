@@ -1,4 +1,4 @@
-//! Makes plans of algorithms: those of the registry and the program's own.
+//! Creates plans of algorithms: those of the registry and the program's own.
 
 use std::{any::type_name, sync::Arc};
 
@@ -35,7 +35,7 @@ impl Outside {
     }
 }
 
-/// Makes a plan for an algorithm.
+/// Creates a plan for an algorithm.
 pub(crate) struct Maker<'m> {
     pub(super) setting: Setting,
     pub(super) candidate: &'m Candidate,

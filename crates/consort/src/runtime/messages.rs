@@ -1,15 +1,15 @@
 //! Plans of messages from one PE to another.
 //!
 //! A message is a broadcast in the team of its sender and its receiver. One plan serves blocking
-//! and nonblocking calls, so a PE may start to send what its peer waits for in a blocking call.
+//! and nonblocking calls, so a PE may start a send for which its peer makes a blocking receive.
 //!
 //! | length | algorithm |
 //! | --- | --- |
-//! | up to [`INBOX_BYTES`] | `flat`: the sender leaves it in the receiver's inbox and goes on |
-//! | longer | `direct`: the receiver copies it from the sender's buffer, which waits for that |
+//! | up to [`INBOX_BYTES`] | `flat`: the sender leaves it in the receiver's inbox and continues |
+//! | longer | `direct`: the receiver copies it from the sender's buffer; the sender waits |
 //!
-//! The choice depends on nothing but the length: no wisdom and no forced algorithm changes which
-//! sends wait for their receivers.
+//! The choice depends only on the length: neither wisdom nor a forced algorithm changes which sends
+//! wait for their receivers.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ use consort_native::{Operands, Site};
 use super::{plan_cache::Key, plans::Ready, state::Hold};
 use crate::Result;
 
-/// The longest message that goes into the receiver's inbox, which has 252 lines of 56 bytes for it.
+/// The longest message that fits the receiver's inbox, which has 252 lines of 56 bytes for it.
 pub(crate) const INBOX_BYTES: usize = 12 << 10;
 
 impl Hold<'_> {
-    /// Makes a blocking call for a message of `len` elements. This PE is its sender or its
-    /// receiver, by `operands`.
+    /// Makes a blocking call for a message of `len` elements. `operands` determine whether this PE
+    /// is its sender or its receiver.
     #[inline]
     pub(crate) fn message<T: Pod>(
         &self,
@@ -39,22 +39,22 @@ impl Hold<'_> {
         self.run_new(&*ready, operands, site)
     }
 
-    /// The plan of a message of `len` elements.
+    /// Returns the plan of a message of `len` elements.
     pub(crate) fn message_plan<T: Pod>(&self, len: usize) -> Result<Arc<dyn Ready>> {
         let call = self.message_call::<T>(len);
         let key = message_key::<T>(&call, len);
         if let Some(ready) = self.cache.share(&key) {
             return Ok(ready);
         }
-        drop(self.enter()?); // a call that is refused leaves no plan
+        drop(self.enter()?); // a rejected call leaves no plan
         let algorithm = if call.bytes <= INBOX_BYTES { "flat" } else { "direct" };
         let ready = self.prepare_message(&call, len, &Candidate::new(algorithm))?;
         self.keep(&call, key, &ready);
         Ok(ready)
     }
 
-    /// The description of a message. It is that of a nonblocking call, which must not use what
-    /// serves blocking calls alone, such as the message buffer.
+    /// Returns the description of a message: a nonblocking call, which must not use parts that only
+    /// serve blocking calls, such as the message buffer.
     #[inline]
     fn message_call<T: Pod>(&self, len: usize) -> CallSpec {
         let call = self.spec::<T, T>((Collective::Broadcast, SyncModes::MINE), None, len, None);
@@ -62,8 +62,8 @@ impl Hold<'_> {
     }
 }
 
-/// Returns the key of the plan of a message of `len` elements. Elements without bytes have a plan,
-/// and so a name, for each length, because both PEs must give one length.
+/// Returns the key of the plan of a message of `len` elements. Zero-sized elements have a plan, and
+/// so a name, for each length, because both PEs must pass the same length.
 #[inline]
 fn message_key<T: Pod>(call: &CallSpec, len: usize) -> Key {
     let key = Key::of(call, None);

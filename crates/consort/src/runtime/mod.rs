@@ -1,17 +1,17 @@
-//! The state and the machinery that serve a team's calls on one PE.
+//! The state and the code that serve a team's calls on one PE.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `dispatch` | finds the plan that is kept for a call, or makes a new one, and runs it |
-//! | `plan_cache` | plans that are kept |
+//! | `dispatch` | finds the cached plan of a call, or creates a plan, and runs it |
+//! | `plan_cache` | the cached plans |
 //! | `plans` | a plan, ready to be called or started |
-//! | `planning`, `making` | make plans |
+//! | `planning`, `making` | create plans |
 //! | `messages` | plans of messages from one PE to another |
 //! | `selection`, `wisdom` | select the candidate that serves a call |
-//! | `recording` | records what the program calls, if it is asked to |
+//! | `recording` | records the program's calls, on request |
 //! | `refinement`, `refining` | refine choices while the program runs |
-//! | `state` | what a PE keeps of a team between calls, and the entry of a call |
-//! | `teams` | where a PE keeps the states of its teams |
+//! | `state` | a PE's state of a team between calls, and the entry of a call |
+//! | `teams` | the states of a PE's teams |
 
 pub(crate) mod dispatch;
 pub(crate) mod making;

@@ -1,4 +1,4 @@
-//! Plans that a team has made, found again by what was called.
+//! A team's plans, found again by the calls that they serve.
 
 use std::{
     cell::{Cell, Ref, RefCell},
@@ -9,34 +9,34 @@ use consort_fabric::{CallSpec, Candidate, Collective, Kernel, Rank, SyncModes};
 
 use super::plans::Ready;
 
-/// Plans that are kept; a power of two.
+/// The number of cached plans; a power of two.
 const PLACES: usize = 256;
 
-/// What a plan is found by, packed: it is compared in every call.
+/// The key of a plan, packed because it is compared in every call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
-    /// Root, collective, modes, whether the buffers are symmetric, whether it
-    /// blocks, and whether it is in place.
+    /// Root, collective, modes, whether the buffers are symmetric, whether the call blocks, and
+    /// whether it is in place.
     pub(crate) call: u64,
     pub(crate) bytes: usize,
-    /// Of the element's type, by the address of its name.
+    /// The element's type, by the address of its name.
     pub(crate) datatype: usize,
-    /// Of the operator on it, by [`Key::of_operator`].
+    /// The operator, by [`Key::of_operator`].
     pub(crate) kernel: usize,
 }
 
 impl Key {
-    /// In [`Key::call`], of nonblocking calls.
+    /// The bit of nonblocking calls in [`Key::call`].
     const NONBLOCKING: u64 = 1 << 45;
-    /// In [`Key::call`], of calls whose results replace contributions.
+    /// The bit in [`Key::call`] of calls whose results replace contributions.
     const IN_PLACE: u64 = 1 << 46;
-    /// In [`Key::call`], from here on, the plan's age.
+    /// The lowest bit of the plan's age in [`Key::call`].
     const EPOCH: u64 = 1 << 47;
-    /// The age after the last: nothing is found at it, and the next plan that is kept clears the
-    /// cache and begins again at age 0.
+    /// The age after the last: no plan is found at it, and the next cached plan clears the cache
+    /// and restarts at age 0.
     const NO_EPOCH: u64 = !(Self::EPOCH - 1);
 
-    /// Of a call with this operator.
+    /// Returns the key of a call with this operator.
     pub(crate) fn of(call: &CallSpec, kernel: Option<&Kernel<'_>>) -> Self {
         let CallSpec { collective, sync, root, symmetric, .. } = *call;
         let nonblocking = if call.nonblocking { Self::NONBLOCKING } else { 0 };
@@ -49,7 +49,7 @@ impl Key {
         }
     }
 
-    /// All that is not a size or a type.
+    /// Packs everything but sizes and types.
     #[inline]
     pub(crate) fn pack(
         collective: Collective,
@@ -64,8 +64,8 @@ impl Key {
             | u64::from(symmetric) << 44
     }
 
-    /// Of an operator, by the addresses of its code and of its name: operators that do the same
-    /// have one code.
+    /// Returns the key of an operator, by the addresses of its code and of its name: operators that
+    /// do the same may share code.
     #[inline]
     pub(crate) fn of_operator(kernel: &Kernel<'_>, name: &'static str) -> usize {
         kernel.identity().wrapping_add(name.as_ptr().addr())
@@ -81,24 +81,24 @@ impl Key {
 type Found = Option<Arc<dyn Ready>>;
 type Place = Option<(Key, Arc<dyn Ready>)>;
 
-/// A team's plans, one a place; a new one drives out the old.
+/// A team's plans, one per place; a new one evicts the old one.
 #[derive(Default)]
 pub(crate) struct Cache {
-    /// None at all before the first plan.
+    /// Empty before the first plan.
     places: RefCell<Vec<Place>>,
-    /// In the upper bits of [`Key::call`] of all plans that are found.
+    /// The upper bits of [`Key::call`] of all plans that can be found.
     epoch: Cell<u64>,
     latest: RefCell<[Found; Collective::EVERY.len()]>,
 }
 
 impl Cache {
-    /// The plan that is kept for this, to be kept by an operation.
+    /// Returns the cached plan, for an operation to keep.
     pub(crate) fn share(&self, key: &Key) -> Found {
         let places = self.places.borrow();
         self.found(&places, key).map(Arc::clone)
     }
 
-    /// The plan that is kept for this. While it is borrowed, none is added.
+    /// Returns the cached plan. While it is borrowed, none is added.
     #[inline]
     pub(crate) fn find(&self, key: &Key) -> Option<Ref<'_, dyn Ready>> {
         let found = Ref::filter_map(self.places.borrow(), |places| {
@@ -128,7 +128,7 @@ impl Cache {
         places[key.place()] = Some((now, Arc::clone(ready)));
     }
 
-    /// The algorithm of the plan that was made last for `collective`.
+    /// Returns the algorithm of the plan that was created last for `collective`.
     pub(crate) fn latest(&self, collective: Collective) -> Option<Candidate> {
         let latest = &self.latest.borrow()[collective as usize];
         latest.as_ref().map(|ready| ready.candidate().clone())
@@ -138,13 +138,13 @@ impl Cache {
         self.places.take();
     }
 
-    /// Forgets the plans, and which were the last.
+    /// Forgets the plans, including the latest ones.
     pub(crate) fn forget(&self) {
         self.clear();
         self.latest.take();
     }
 
-    /// Has no plan found that is kept now, and perhaps in use.
+    /// Hides all plans that are cached now, and perhaps in use.
     pub(crate) fn expire(&self) {
         if self.epoch.get() != Key::NO_EPOCH {
             self.epoch.set(self.epoch.get() + Key::EPOCH);
@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// A plan that nobody makes a call by.
+    /// A plan for which no call is made.
     struct Named(Candidate);
 
     impl Ready for Named {
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    /// Kinds of call on the same data have places of their own: a program may make them in turn.
+    /// Kinds of call on the same data have separate places: a program may alternate between them.
     #[test]
     fn each_kind_of_call_has_its_place() {
         let blocking = CallSpec {
@@ -216,7 +216,7 @@ mod tests {
         cache.keep(Collective::AllReduce, key(8), &ready);
         assert!(cache.find(&key(8)).is_some());
         let mut wrapped = false;
-        // More epochs than there are bits for, with a plan kept now and then, in another place.
+        // More epochs than fit the bits; now and then a plan is cached in another place.
         for round in 0..1_u64 << 19 {
             {
                 let _in_use = cache.find(&key(16));

@@ -1,5 +1,5 @@
-//! Makes a plan: selects a candidate, lets its algorithm make a schedule, and gives the call a
-//! number by its name.
+//! Creates a plan: selects a candidate, lets its algorithm create a schedule, and numbers the call
+//! by its name.
 
 use std::{panic::Location, sync::Arc};
 
@@ -21,12 +21,12 @@ impl Hold<'_> {
         self.choices.borrow().select(call, self.may_be_own(call))
     }
 
-    /// Whether an algorithm of the program's own may serve a call: not if a helper would drive it.
+    /// Returns whether an algorithm of the program may serve a call: not if a helper drives it.
     fn may_be_own(&self, call: &CallSpec) -> bool {
         !(call.nonblocking && self.endpoint.job().config().helpers)
     }
 
-    /// Whether an algorithm that is known by its name is chosen for a call, and can serve it.
+    /// Returns whether a named algorithm is chosen for a call, and can serve it.
     #[cold]
     pub(crate) fn is_served(&self, call: &CallSpec) -> bool {
         let candidate = self.select(call).0;
@@ -34,13 +34,12 @@ impl Hold<'_> {
         is_known && self.choices.borrow().algorithms().serves(call, &candidate)
     }
 
-    /// The candidates that may serve a call. The first is the one that serves it without
-    /// refinement.
+    /// Returns the candidates that may serve a call. The first one serves it without refinement.
     pub(crate) fn contestants(&self, call: &CallSpec) -> Vec<Candidate> {
         self.choices.borrow().contestants(call, self.may_be_own(call))
     }
 
-    /// A barrier of the team in a call named `what`. A PE that makes another call gets an error.
+    /// Runs a barrier in a call named `what`. A PE that makes another call gets an error.
     #[cold]
     #[track_caller]
     pub(crate) fn agree(&self, what: &str) -> Result<()> {
@@ -54,7 +53,7 @@ impl Hold<'_> {
         self.prepare_by(call, &self.select(call).0)
     }
 
-    /// Plans a call of this name, on which the library relies itself.
+    /// Plans a call of this name that the library makes for itself.
     pub(crate) fn prepare_named(&self, call: &CallSpec, name: &str) -> Result<Arc<dyn Ready>> {
         let candidate = self.choices.borrow().select_within_library(call);
         self.prepare_as(call, &candidate, None, name)
@@ -118,7 +117,7 @@ impl Hold<'_> {
         })?;
         let capabilities = self.choices.borrow().algorithms().capabilities(call);
         let setting = Setting::of(*call, capabilities).at(self.endpoint.rank());
-        // The library vouches for its own algorithms alone. After others, credits keep PEs close.
+        // The library vouches only for its own algorithms. After others, credits keep PEs close.
         let synchronizes = synchronizes && outside.is_none();
         let maker = Maker { setting, candidate, barrier: &barrier, number, synchronizes };
         match outside {

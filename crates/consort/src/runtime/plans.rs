@@ -1,4 +1,4 @@
-//! Plans, ready to be called or started, whatever their algorithms.
+//! Plans of any algorithm, ready to be called or started.
 
 use std::{
     cell::Cell,
@@ -13,8 +13,8 @@ use consort_native::{Call, CallNumber, Endpoint, HeapError, Operands, Site, Star
 
 /// The plan of any algorithm, behind one indirect call.
 pub(crate) trait Ready: Send + std::marker::Sync {
-    /// Makes one call, which the program makes at `site`. Sets `synchronized` if no PE
-    /// leaves before all have entered.
+    /// Makes one call, from `site` in the program. Sets `synchronized` if no PE leaves before all
+    /// have entered.
     fn call(
         &self,
         endpoint: &Endpoint,
@@ -24,13 +24,13 @@ pub(crate) trait Ready: Send + std::marker::Sync {
     ) -> Op;
     /// Begins a call for an operation. As [`Ready::call`].
     fn begin(&self, endpoint: &Endpoint, site: Site) -> Result<StartedCall, HeapError>;
-    /// The algorithm's future, for an operation to drive.
+    /// Returns the algorithm's future, for an operation to drive.
     fn drive<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
-    /// The algorithm and its parameters.
+    /// Returns the algorithm and its parameters.
     fn candidate(&self) -> &Candidate;
 }
 
-/// The plan of an algorithm, with what a call needs besides.
+/// The plan of an algorithm, with the other data that a call needs.
 pub(crate) struct Prepared<A: Algorithm> {
     pub(crate) plan: Plan<A>,
     pub(crate) number: CallNumber,
@@ -49,12 +49,12 @@ impl<A: Algorithm> Ready for Prepared<A> {
         if self.synchronizes {
             synchronized.set(true);
         }
-        // SAFETY: this future alone drives the call, to its end, and a team refuses calls from
+        // SAFETY: only this future drives the call, to its end, and a team rejects calls from
         // within a call.
         #[expect(unsafe_code, reason = "begins a call")]
         let call = unsafe { endpoint.begin(self.number.get(), self.plan.steps(), operands, site) };
-        // Peers wait for what a call that panics will never send. They are notified before it
-        // ends, which revokes what it has exposed.
+        // If the call panics, peers wait for messages that it will never send. They are notified
+        // before the call ends, which revokes the memory that it has exposed.
         let done = catch_unwind(AssertUnwindSafe(|| {
             let algorithm = A::run(&call, self.plan.schedule());
             match self.plan.entry_and_exit() {

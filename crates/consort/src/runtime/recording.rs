@@ -1,10 +1,10 @@
-//! Records what a program calls, for `consort tune --record`.
+//! Records a program's calls, for `consort tune --record`.
 //!
 //! `CONSORT_RECORD` names a file, new or of recorded calls. Then the plans of the first PE of each
-//! team count its calls, and the job's end appends the counts: the end of the last PE, also of a
-//! job that has failed. Other PEs make the same calls, and their plans are as they are without
-//! recording. The barrier in which PEs leave an allocation of symmetric memory counts, and no other
-//! call that the library makes for itself.
+//! team count its calls, and the job's end appends the counts: the end of the last PE, even in a
+//! failed job. Other PEs make the same calls, and their plans do not count. The barrier in which
+//! PEs leave an allocation of symmetric memory counts; no other call that the library makes for
+//! itself does.
 
 use std::{
     cell::Cell,
@@ -38,8 +38,8 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// The recorder of a job, if the environment asks for one. Warns if the file cannot take calls
-    /// and this process is the one that `warns` for the job.
+    /// Returns the recorder of a job, if the environment asks for one. Warns if the file cannot
+    /// take calls and this process `warns` for the job.
     pub(crate) fn of_environment(warns: bool) -> Option<Arc<Self>> {
         let path = PathBuf::from(variable(RECORD)?);
         if let Err(error) = Mix::open(&path) {
@@ -51,7 +51,7 @@ impl Recorder {
         Some(Arc::new(Self { path, process: ProcessToken::of_caller(), counts: Mutex::default() }))
     }
 
-    /// A plan for `call` that counts the calls that are made by it.
+    /// Returns a plan for `call` that counts the calls made by it.
     pub(crate) fn counted(&self, call: &CallSpec, ready: Arc<dyn Ready>) -> Arc<dyn Ready> {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let calls = counts.entry(Mix::recorded_as(&call.query())).or_default();
@@ -62,7 +62,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         if !self.process.is_of_caller() {
-            return; // the calls are those of the process that this one was forked from
+            return; // the calls belong to the parent of this forked child
         }
         let mut mix = Mix::default();
         for (query, calls) in self.counts.get_mut().unwrap_or_else(PoisonError::into_inner) {
@@ -78,8 +78,8 @@ impl Drop for Recorder {
     }
 }
 
-/// Says once why calls are not recorded: on standard error if the program subscribes to no events,
-/// since whoever runs it has asked for the file.
+/// Warns once that calls are not recorded: on standard error if the program subscribes to no
+/// events, because the user has asked for the file.
 fn warn_once(error: &MixError) {
     static SAID: Once = Once::new();
     SAID.call_once(|| warn(&format!("{RECORD}: {error}; calls are not recorded")));
@@ -99,7 +99,7 @@ impl Ready for Counted {
         operands: &Operands<'_>,
         site: Site,
     ) -> Op {
-        // Relaxed: it is read when the PEs have ended.
+        // Relaxed: the count is read when the PEs have ended.
         self.calls.fetch_add(1, Relaxed);
         self.ready.call(endpoint, synchronized, operands, site)
     }

@@ -1,24 +1,25 @@
 //! Choices refined while the program runs: which candidate serves which call, and the times of
 //! calls.
 //!
-//! `consort_tuner::online` decides which candidates are tried and how often. This module counts
-//! calls and times them. All PEs of a team make the same calls, so they count alike. They add up
-//! their times in an all-reduce before any decision, so they decide alike. While a kind of call
-//! rests, its plan is kept like any other, and a call costs as much as without refinement.
+//! `consort_tuner::online` decides which candidates are tried and how often. This module counts and
+//! times calls. All PEs of a team make the same calls, so their counts agree. They add up their
+//! times in an all-reduce before any decision, so they make the same decision. While a kind of call
+//! rests, its plan is cached like any other, and a call costs as much as without refinement.
 //!
-//! A kind is all calls that must be equal on all PEs. It is identified by names, not by addresses,
-//! since PEs may make a call from different places of a program. Kept plans are found by addresses,
-//! so a PE may have one where another has none. That must not change which candidate serves a call:
+//! A kind is a set of calls that must be equal on all PEs. It is identified by names, not by
+//! addresses, because PEs may make a call at different call sites. Cached plans are found by
+//! addresses, so a PE may have one where another has none. That must not change which candidate
+//! serves a call:
 //!
 //! | a call of a kind that rests | is served by |
 //! | --- | --- |
-//! | its plan is kept | that plan, which is the incumbent's |
-//! | its plan is not kept, or was replaced | the incumbent |
+//! | its plan is cached | that plan, which is the incumbent's |
+//! | its plan is not cached, or was replaced | the incumbent |
 //! | it begins the quarter of the window in which the rest ends | the incumbent, the last time |
 //!
-//! A rest ends where a quarter of the window begins, since all kept plans expire there, during the
-//! call that begins the quarter. So that call still rests, and the next one of its kind finds no
-//! plan, on all PEs.
+//! A rest ends where a quarter of the window begins, because all cached plans expire there, during
+//! the call that begins the quarter. So that call still rests, and the next one of its kind finds
+//! no plan, on all PEs.
 
 use std::{
     cell::{Cell, RefCell},
@@ -32,36 +33,36 @@ use consort_tuner::{Entry, online::Refinement};
 use super::plans::Ready;
 use crate::Result;
 
-/// The most kinds of calls refined at a time. More may be added until the next quarter of the
-/// window begins.
+/// The largest number of kinds of calls refined at a time. More may be added until the next quarter
+/// of the window begins.
 const MOST_KINDS: usize = 256;
 
 /// The state of refinement of a team on one PE.
 pub(crate) struct Refinements {
     share: f64,
     kinds: RefCell<HashMap<CallSpec, Kind>>,
-    /// Kinds added since the last time that all were dropped; the same on all PEs.
+    /// The number of kinds added since all were last dropped; the same on all PEs.
     made: Cell<usize>,
-    /// How many times all kinds were dropped.
+    /// The number of times that all kinds were dropped.
     era: Cell<u64>,
-    /// The first call before which kept plans must expire, because the rest of some kind ends
+    /// The first call before which cached plans must expire, because the rest of some kind ends
     /// there. It may be earlier than needed, never later.
     wakes: Cell<u64>,
-    /// The plan of the all-reduce that adds times up, apart from the program's own plans.
+    /// The plan of the all-reduce that adds up times, separate from the program's own plans.
     deciding: RefCell<Option<Arc<dyn Ready>>>,
 }
 
 /// The state of refinement of one kind of calls.
 pub(crate) struct Kind {
     pub(crate) refinement: Refinement,
-    /// The plans that have been made, by candidate.
+    /// The plans created so far, by candidate.
     pub(crate) plans: Vec<Option<Arc<dyn Ready>>>,
     /// The number of the last call of the rest, which begins a quarter of the window.
     pub(crate) rests_until: Option<u64>,
 }
 
 impl Refinements {
-    /// Refinement that costs at most `share` of the time in calls.
+    /// Creates a refinement that costs at most `share` of the time in calls.
     pub(crate) fn new(share: f64) -> Self {
         Self {
             share,
@@ -73,9 +74,9 @@ impl Refinements {
         }
     }
 
-    /// Whether kept plans must expire before call number `call`, which begins a quarter of the
-    /// window. They must if this call is the last of some kind's rest. They also must if there are
-    /// too many kinds, with the plans that they hold: then all kinds are dropped.
+    /// Returns whether cached plans must expire before call number `call`, which begins a quarter
+    /// of the window. They must if this call is the last of some kind's rest, or if there are too
+    /// many kinds, with the plans that they hold: then all kinds are dropped.
     pub(crate) fn is_due(&self, call: u64) -> bool {
         let is_full = self.made.get() >= MOST_KINDS;
         let is_due = is_full || call >= self.wakes.get();
@@ -110,13 +111,13 @@ impl Refinements {
         }
     }
 
-    /// Whether the state of a kind that was taken in this era has not been dropped since.
+    /// Returns whether the state of a kind that was taken in this era has not been dropped since.
     pub(crate) fn is_known(&self, era: u64) -> bool {
         self.era.get() == era
     }
 
-    /// What has been found, by query: of calls that differ in what wisdom does not know, such as
-    /// their root, that which has the shortest time.
+    /// Returns the results so far, by query. Of calls that differ in a property that wisdom does
+    /// not record, such as their root, the one with the shortest time.
     pub(crate) fn found(&self) -> Vec<Entry> {
         let mut found: BTreeMap<Query, Entry> = BTreeMap::new();
         for (call, kind) in &*self.kinds.borrow() {
@@ -129,12 +130,12 @@ impl Refinements {
         found.into_values().collect()
     }
 
-    /// Makes kept plans expire before the call after number `until`.
+    /// Makes cached plans expire before the call after number `until`.
     pub(crate) fn wake_by(&self, until: u64) {
         self.wakes.set(self.wakes.get().min(until));
     }
 
-    /// The plan of the all-reduce that adds times up. `prepare` makes it at the first use.
+    /// Returns the plan of the all-reduce that adds up times; `prepare` creates it at first.
     pub(crate) fn deciding(
         &self,
         prepare: impl FnOnce() -> Result<Arc<dyn Ready>>,
@@ -146,7 +147,7 @@ impl Refinements {
         Ok(Arc::clone(self.deciding.borrow_mut().insert(ready)))
     }
 
-    /// Drops all kinds, since algorithms were forced or are chosen again.
+    /// Drops all kinds, because algorithms were forced or are chosen again.
     pub(crate) fn clear(&self) {
         self.wakes.set(u64::MAX);
         self.made.set(0);

@@ -78,7 +78,7 @@ impl Hold<'_> {
         }
     }
 
-    /// The plan of a candidate, made at its first try.
+    /// Returns the plan of a candidate, which is created at its first try.
     fn plan_of(&self, kind: &mut Kind, index: usize, call: &CallSpec) -> Result<Arc<dyn Ready>> {
         if let Some(ready) = &kind.plans[index] {
             return Ok(Arc::clone(ready));
@@ -88,8 +88,8 @@ impl Hold<'_> {
         Ok(ready)
     }
 
-    /// Adds up the times of all PEs, in a call of its own name. A plan that the program has for
-    /// such an all-reduce may be kept on one PE and not on another.
+    /// Adds up the times of all PEs, in a call with its own name, because a plan that the program
+    /// has for such an all-reduce may be cached on one PE and not on another.
     fn add_up(
         &self,
         refinements: &Refinements,

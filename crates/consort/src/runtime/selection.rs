@@ -24,9 +24,9 @@ pub(crate) struct Choices {
     /// The algorithms of forced candidates that are not in the registry.
     outside: HashMap<Collective, Outside>,
     wisdom: Option<Arc<Table>>,
-    /// The share of the time in calls that refinement may cost, if choices are refined.
+    /// The share of the time in calls that refinement may cost, if enabled.
     online: Option<f64>,
-    /// What the program calls, if it is recorded.
+    /// The recorder of the program's calls, if enabled.
     recorder: Option<Arc<Recorder>>,
     /// The wisdom for teams of all sizes, shared by all PEs.
     source: Arc<Launched>,
@@ -43,12 +43,12 @@ struct Launched {
 }
 
 impl Choices {
-    /// Choices among these algorithms for teams of `pes` whose PEs arrive at calls like this: by
-    /// the wisdom of `source` where it has an entry, by the model elsewhere. Of the processes of a
-    /// job one `warns`.
+    /// Creates choices among these algorithms for teams of `pes` with this arrival at calls: by the
+    /// wisdom of `source` where it has an entry, by the model elsewhere. One process of the job
+    /// `warns`.
     ///
     /// # Errors
-    /// If the program named a file and it cannot be used.
+    /// When the program named a file and it cannot be used.
     pub(crate) fn new(
         algorithms: &'static Algorithms,
         source: Source,
@@ -67,21 +67,21 @@ impl Choices {
         Ok(Self { algorithms, forced, outside, wisdom, online: None, recorder, source })
     }
 
-    /// The algorithms to choose among.
+    /// Returns the algorithms to choose among.
     pub(crate) fn algorithms(&self) -> &'static Algorithms {
         self.algorithms
     }
 
-    /// The choices for a team of another size, on nodes of another form. All PEs get
-    /// the same wisdom, even if the file changes while they ask for it. Without a usable file the
-    /// model chooses.
+    /// Returns the choices for a team of another size, on nodes of another form. All PEs get the
+    /// same wisdom, even if the file changes while they load it. Without a usable file, the model
+    /// chooses.
     pub(crate) fn of_group(&self, group: &Group) -> Self {
         let (pes, nodes) = (u32::try_from(group.size()).unwrap_or(u32::MAX), group.nodes());
         let Launched { source, arrival, warns, tables } = &*self.source;
         let mut tables = tables.lock().unwrap_or_else(PoisonError::into_inner);
         let algorithms = self.algorithms.on(nodes, pes).without_vendor();
         if algorithms.is_of_part() {
-            // Wisdom is of teams that lie on the processes as a world does.
+            // Wisdom is for teams that are placed on the processes like a world.
             return Self { algorithms, wisdom: None, ..self.clone() };
         }
         let table = || source.table(algorithms, pes, *arrival, *warns).ok().flatten();
@@ -95,19 +95,19 @@ impl Choices {
         self.online = Some(share);
     }
 
-    /// Adds what refinement has found to the wisdom of the launch. Returns how many entries are new
-    /// or have another choice, or the reason why none can be kept.
+    /// Adds the results of refinement to the wisdom of the launch. Returns how many entries are new
+    /// or have another choice, or the reason why none can be stored.
     pub(crate) fn keep_found(&self, found: Vec<Entry>) -> Result<usize, String> {
         let Launched { source, arrival, .. } = &*self.source;
         source.keep(self.algorithms, *arrival, found)
     }
 
-    /// What records the calls of the job, if they are recorded.
+    /// Returns the recorder of the job's calls, if there is one.
     pub(crate) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_deref()
     }
 
-    /// The share of the time that refinement may cost, if choices are refined.
+    /// Returns the share of the time that refinement may cost, if enabled.
     pub(crate) fn online(&self) -> Option<f64> {
         self.online
     }
@@ -133,20 +133,20 @@ impl Choices {
         self.outside.insert(collective, outside);
     }
 
-    /// Whether the forced algorithm of `collective` is not in the registry.
+    /// Returns whether the forced algorithm of `collective` is not in the registry.
     pub(crate) fn is_forced_outside(&self, collective: Collective) -> bool {
         self.outside.contains_key(&collective)
     }
 
-    /// The algorithm of the program's own that a candidate names.
+    /// Returns the program's own algorithm that a candidate names.
     pub(crate) fn outside(&self, collective: Collective, candidate: &Candidate) -> Option<Outside> {
         let registered = self.algorithms.own(collective, &candidate.algorithm);
         self.outside.get(&collective).or(registered).copied()
     }
 
-    /// Selects an algorithm of the library, for calls on which it relies itself: entry and exit
-    /// barriers, and those that make and free teams and allocate memory. One that is forced, but
-    /// cannot serve such a call, is passed over; one that is not known is an error of the plan.
+    /// Selects an algorithm of the library for calls that the library makes for itself: entry and
+    /// exit barriers, and calls that create and free teams and allocate memory. A forced algorithm
+    /// that cannot serve such a call is skipped; an unknown one is an error of the plan.
     pub(crate) fn select_within_library(&self, call: &CallSpec) -> Candidate {
         let mut selector = self.selector(call.collective, false);
         let is_known = |forced: &Candidate| self.is_known(call.collective, forced);
@@ -156,18 +156,18 @@ impl Choices {
         Self::selected(&selector, call).0
     }
 
-    /// Whether there is the algorithm of a candidate.
+    /// Returns whether the algorithm of a candidate exists.
     fn is_known(&self, collective: Collective, candidate: &Candidate) -> bool {
         self.algorithms.describe(collective, &candidate.algorithm).is_ok()
     }
 
-    /// Selects the entry and exit barriers of calls of a team of so many: of the barriers that can
-    /// be such the one that is expected to be the fastest.
+    /// Selects the entry and exit barriers of calls of a team of `pes`: the barrier that is
+    /// suitable and expected to be the fastest.
     pub(crate) fn select_around(&self, pes: u32) -> Candidate {
         let call = CallSpec::barrier(pes);
         let first = self.select_within_library(&call);
         if Synchronizer::can_be(&first) || !self.is_known(call.collective, &first) {
-            return first; // what is not known is an error of the plan
+            return first; // an unknown algorithm is an error of the plan
         }
         let mut selector = self.selector(call.collective, false);
         selector.forced = None;
@@ -176,27 +176,27 @@ impl Choices {
         others.find(Synchronizer::can_be).unwrap_or_else(usual)
     }
 
-    /// The candidate that serves a call, which may be one of the program's own or not, and the
-    /// origin of that choice.
+    /// Returns the candidate that serves a call, and the origin of that choice. `may_be_own` allows
+    /// the program's own algorithms.
     pub(crate) fn select(&self, call: &CallSpec, may_be_own: bool) -> (Candidate, ChosenBy) {
         Self::selected(&self.selector(call.collective, may_be_own), call)
     }
 
     fn selected(selector: &Selector<'_, Algorithms>, call: &CallSpec) -> (Candidate, ChosenBy) {
         let selected = selector.select(call);
-        // If no candidate can serve the call, making the plan of this one returns the error.
+        // If no candidate can serve the call, creating the plan of this one returns the error.
         let none = || (Candidate::new("direct"), ChosenBy::Model);
         selected.map_or_else(none, |selected| (selected.candidate.into_owned(), selected.by))
     }
 
-    /// The candidate that serves a call, and then those worth trying while the program runs, the
-    /// most promising first.
+    /// Returns the candidate that serves a call, and then those worth trying while the program
+    /// runs, the most promising first.
     pub(crate) fn contestants(&self, call: &CallSpec, may_be_own: bool) -> Vec<Candidate> {
         let contestants = self.selector(call.collective, may_be_own).contestants(call);
         if contestants.is_empty() { vec![self.select(call, may_be_own).0] } else { contestants }
     }
 
-    /// Selects among all algorithms, or those of the library alone.
+    /// Selects among all algorithms, or only those of the library.
     fn selector(&self, collective: Collective, may_be_own: bool) -> Selector<'_, Algorithms> {
         let catalog = if may_be_own { self.algorithms } else { self.algorithms.without_own() };
         let measured = self.wisdom.as_deref().map_or(Measured::Nothing, Measured::Table);

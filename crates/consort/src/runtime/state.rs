@@ -25,11 +25,11 @@ use crate::{Error, Result};
 const INSIDE: u8 = 1;
 /// Operations may be pending.
 const OPERATIONS: u8 = 2;
-/// A panic has dropped asynchronous broadcasts that peers wait for. If it was caught, the job
+/// A panic has dropped asynchronous broadcasts for which peers wait. If it was caught, the job
 /// fails.
 const ABANDONED: u8 = 4;
 
-/// How long a PE waits, at its end, for other threads to drop handles on its symmetric memory.
+/// How long a PE waits at its end for other threads to drop handles on its symmetric memory.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long it sleeps between two checks.
 const LOOK: Duration = Duration::from_micros(50);
@@ -52,12 +52,12 @@ pub(crate) struct State {
     presence: Rc<Cell<u8>>,
     /// The number of this state among the PE's states; 0 for the world's.
     number: usize,
-    /// How many teams with this state have been freed. A state serves one team after another.
+    /// The number of freed teams of this state. A state serves one team after another.
     generation: Cell<u32>,
     is_freed: Cell<bool>,
 }
 
-/// A reference to the state of a team. The team may be freed, and its state then serve another
+/// A reference to the state of a team. The team may be freed, and its state may then serve another
 /// team.
 #[derive(Clone, Copy)]
 pub(crate) struct Hold<'p> {
@@ -76,7 +76,7 @@ impl Deref for Hold<'_> {
 
 impl State {
     pub(crate) fn new(endpoint: Endpoint, choices: Choices) -> Self {
-        // Far PEs are served by an operation that never ends.
+        // An operation that never ends serves far PEs.
         let presence = if endpoint.engine().is_idle() { 0 } else { OPERATIONS };
         Self::of(0, endpoint, choices, Rc::new(Cell::new(presence)))
     }
@@ -101,7 +101,7 @@ impl State {
         }
     }
 
-    /// The state of a team that was formed from this one.
+    /// Returns the state of a team that was formed from this one.
     pub(crate) fn of_part(&self, number: usize, part: Group) -> Self {
         let endpoint = self.endpoint.end_of(part);
         let choices = self.choices.borrow().of_group(endpoint.group());
@@ -112,7 +112,7 @@ impl State {
     pub(crate) fn serve_again(&self, parent: &Self, part: Group) {
         assert!(self.is_freed.replace(false), "a state serves one team at a time");
         // SAFETY: the team of this state is freed, so none of its calls is alive. Nothing else
-        // borrows its group, since this crate never keeps a borrow of a group.
+        // borrows its group, because this crate never keeps a borrow of a group.
         #[expect(unsafe_code, reason = "gives the state of a freed team to another")]
         unsafe {
             self.endpoint.serve_again(part);
@@ -126,12 +126,12 @@ impl State {
         self.started.set(false);
     }
 
-    /// The number of this state among the PE's states.
+    /// Returns the number of this state among the PE's states.
     pub(crate) fn number(&self) -> usize {
         self.number
     }
 
-    /// Whether its team has been freed.
+    /// Returns whether its team has been freed.
     pub(crate) fn is_freed(&self) -> bool {
         self.is_freed.get()
     }
@@ -156,8 +156,8 @@ impl State {
         self.endpoint.await_peers().map_err(|_| Error::of_job(self.endpoint.job()))
     }
 
-    /// Waits until no other thread has a handle on this PE's symmetric memory, for [`PATIENCE`] at
-    /// most.
+    /// Waits until no other thread has a handle on this PE's symmetric memory, for at most
+    /// [`PATIENCE`].
     pub(crate) fn end_sharing(&self) -> Result<()> {
         let handles = self.endpoint.shared_handles();
         if handles.is_zero() {
@@ -175,7 +175,7 @@ impl State {
         Ok(())
     }
 
-    /// Enters a call. Refuses calls from within a call, and drives operations if there may be any.
+    /// Enters a call. Rejects calls from within a call, and drives operations if there may be any.
     #[inline(always)]
     pub(crate) fn go_inside(&self) -> Result<Inside<'_>> {
         match self.presence.replace(INSIDE) {
@@ -184,8 +184,8 @@ impl State {
         }
     }
 
-    /// As [`Self::go_inside`], for an operation on memory or a test, which may pass what was put
-    /// before.
+    /// As [`Self::go_inside`], for a test or an operation on memory, which may overtake earlier
+    /// puts.
     #[inline(always)]
     pub(crate) fn go_inside_one_sided(&self) -> Result<Inside<'_>> {
         match self.presence.replace(INSIDE) {
@@ -194,7 +194,7 @@ impl State {
         }
     }
 
-    /// Enters a call when a flag is set: the PE is in a call already, operations may be pending, or
+    /// Enters a call when a flag is set: the PE is already in a call, operations may be pending, or
     /// a panic has dropped asynchronous broadcasts.
     #[cold]
     fn go_inside_from(&self, before: u8, begin: fn(&Endpoint)) -> Result<Inside<'_>> {
@@ -213,8 +213,8 @@ impl State {
         Ok(inside)
     }
 
-    /// Notes that a panic, which unwinds, drops asynchronous broadcasts that peers wait for. If
-    /// nobody catches the panic, the job fails with the panic itself.
+    /// Records that a panic, while unwinding, drops asynchronous broadcasts for which peers wait.
+    /// If nobody catches the panic, the job fails with the panic itself.
     pub(crate) fn abandon(&self) {
         self.presence.set(self.presence.get() | ABANDONED);
     }
@@ -228,7 +228,7 @@ impl State {
         Error::of_job(self.endpoint.job())
     }
 
-    /// Fails if a caught panic has dropped asynchronous broadcasts that peers wait for.
+    /// Fails if a caught panic has dropped asynchronous broadcasts for which peers wait.
     pub(crate) fn ensure_kept(&self) -> Result<()> {
         if self.presence.get() & ABANDONED == 0 { Ok(()) } else { Err(self.fail_abandoned()) }
     }
@@ -238,7 +238,7 @@ impl State {
         if self.endpoint.calls() & self.quarter_mask.get() == 0 { self.turn() } else { Ok(()) }
     }
 
-    /// Whether the call after the next one is due for a turn.
+    /// Returns whether the call after the next one is due for a turn.
     pub(crate) fn is_before_turn(&self) -> bool {
         (self.endpoint.calls() + 1) & self.quarter_mask.get() == 0
     }
@@ -253,11 +253,11 @@ impl State {
             Quarter { synchronized: self.synchronized.take(), started: self.started.take() };
         let mut turn = self.flow.borrow_mut().turn_after(quarter);
         let is_idle = self.endpoint.engine().is_idle();
-        // Without operations all calls so far are complete, so the credit can be given at once.
+        // Without operations, all calls so far are complete, so the credit can be given at once.
         if !is_idle && let Some(credit) = turn.take_credit() {
             self.endpoint.owe(credit);
         }
-        // SAFETY: `turn` alone drives the view, to its end, and `go_inside` refuses calls from
+        // SAFETY: only `turn` drives the view, to its end, and `go_inside` rejects calls from
         // within a call.
         #[expect(unsafe_code, reason = "makes a view for giving and awaiting credits")]
         let view = unsafe { self.endpoint.view(&Operands::NONE) };
@@ -273,26 +273,26 @@ impl State {
         done.map_err(|_| Error::of_job(self.endpoint.job()))
     }
 
-    /// The first call, at least `ahead` calls after number `call`, that begins a quarter of the
-    /// window; `u64::MAX` if there is none.
+    /// Returns the first call, at least `ahead` calls after number `call`, that begins a quarter of
+    /// the window; `u64::MAX` if there is none.
     pub(crate) fn quarter_from(&self, call: u64, ahead: u64) -> u64 {
         let quarter_calls = self.quarter_mask.get() + 1;
         call.saturating_add(ahead).checked_next_multiple_of(quarter_calls).unwrap_or(u64::MAX)
     }
 
-    /// Keeps a plan for calls with this key.
+    /// Caches a plan for calls with this key.
     pub(crate) fn keep(&self, call: &CallSpec, key: Key, ready: &Arc<dyn Ready>) {
         self.cache.keep(call.collective, key, ready);
     }
 }
 
 impl<'p> Hold<'p> {
-    /// A reference to the state of a team that has just been made.
+    /// Creates a reference to the state of a new team.
     pub(crate) fn new(state: &'p State) -> Self {
         Self { state, generation: state.generation.get() }
     }
 
-    /// The state, whichever team it serves: for data of the PE itself.
+    /// Returns the state, whichever team it serves: for data of the PE itself.
     pub(crate) fn whoever(&self) -> &'p State {
         self.state
     }
@@ -303,21 +303,21 @@ impl<'p> Hold<'p> {
         if self.generation == self.state.generation.get() { Ok(()) } else { Err(Error::Freed) }
     }
 
-    /// Enters a call. Refuses calls from within a call, and calls of a freed team.
+    /// Enters a call. Rejects calls from within a call, and calls of a freed team.
     #[inline]
     pub(crate) fn enter(&self) -> Result<Inside<'p>> {
         self.ensure_alive()?;
         self.state.go_inside()
     }
 
-    /// As [`Self::enter`], for what may pass what was put before.
+    /// As [`Self::enter`], for operations that may overtake earlier puts.
     #[inline]
     pub(crate) fn enter_one_sided(&self) -> Result<Inside<'p>> {
         self.ensure_alive()?;
         self.state.go_inside_one_sided()
     }
 
-    /// Frees the team's plans and memory, once all its PEs have agreed to.
+    /// Frees the team's plans and memory, once all its PEs have agreed.
     pub(crate) fn free(&self) -> Result<()> {
         let _inside = self.enter()?;
         self.is_freed.set(true);
@@ -327,10 +327,10 @@ impl<'p> Hold<'p> {
         if let Some(refinements) = &self.refinements {
             refinements.clear();
         }
-        // SAFETY: no blocking call is alive: all that make one hold the `Inside` that `enter`
+        // SAFETY: no blocking call is alive: every blocking call holds the `Inside` that `enter`
         // returns, and this function holds the only one. A nonblocking call, which a helper may
-        // still end, has a reference of its own to the group. So nothing borrows the group from the
-        // endpoint, since this crate never keeps such a borrow.
+        // still end, has its own reference to the group. So nothing borrows the group from the
+        // endpoint, because this crate never keeps such a borrow.
         #[expect(unsafe_code, reason = "gives the memory of a team's PEs back")]
         unsafe {
             self.endpoint.leave();

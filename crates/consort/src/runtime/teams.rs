@@ -1,4 +1,4 @@
-//! The states of the teams that a PE has made.
+//! The states of the teams that a PE has formed.
 
 use std::{
     cell::{Cell, OnceCell, RefCell},
@@ -10,7 +10,7 @@ use consort_native::Group;
 
 use super::state::State;
 
-/// The states of the teams that a PE has made, at fixed addresses. They form a binary tree: the
+/// The states of the teams that a PE has formed, at fixed addresses. They form a binary tree: the
 /// bits of a team's number, from the lowest, are the path to its state.
 #[derive(Default)]
 pub(crate) struct Teams {
@@ -18,8 +18,8 @@ pub(crate) struct Teams {
     count: Cell<usize>,
     /// The numbers of states whose teams are freed.
     spare: RefCell<Vec<usize>>,
-    /// The numbers of the states for messages, by the ranks in the world of the sender and of the
-    /// receiver, of which this PE is one.
+    /// The numbers of the states for messages, by the world ranks of the sender and the receiver,
+    /// one of which is this PE.
     messages: RefCell<BTreeMap<(Rank, Rank), usize>>,
 }
 
@@ -30,8 +30,8 @@ struct Node {
 }
 
 impl Teams {
-    /// The state for a PE's part in a team formed from `parent`: that of a freed team, or a new
-    /// one, which lives as long as the PE.
+    /// Returns the state for a PE's part in a team formed from `parent`: that of a freed team, or a
+    /// new one, which lives as long as the PE.
     pub(crate) fn state_for(&self, parent: &State, part: Group) -> &State {
         let spare = self.spare.borrow_mut().pop();
         if let Some(state) = spare.and_then(|number| self.node(number).state.get()) {
@@ -42,30 +42,30 @@ impl Teams {
         self.node(number).state.get_or_init(|| parent.of_part(number, part))
     }
 
-    /// The state for messages from one PE to another, if this PE has joined their team.
+    /// Returns the state for messages from one PE to another, if this PE has joined their team.
     pub(crate) fn messages(&self, from: Rank, to: Rank) -> Option<&State> {
         let number = *self.messages.borrow().get(&(from, to))?;
         self.state(number)
     }
 
-    /// Keeps the state for messages from one PE to another.
+    /// Stores the state for messages from one PE to another.
     pub(crate) fn keep_messages(&self, pair: (Rank, Rank), state: &State) {
         self.messages.borrow_mut().insert(pair, state.number());
     }
 
-    /// The states for messages that PE `from` sends.
+    /// Returns the states for messages that PE `from` sends.
     pub(crate) fn messages_of(&self, from: Rank) -> Vec<&State> {
         let messages = self.messages.borrow();
         let sent = messages.range((from, Rank(0))..=(from, Rank(u32::MAX)));
         sent.filter_map(|(_, &number)| self.state(number)).collect()
     }
 
-    /// The state of this number, if there is one.
+    /// Returns the state of this number, if there is one.
     pub(crate) fn state(&self, number: usize) -> Option<&State> {
         self.node(number.max(1)).state.get()
     }
 
-    /// The node of a number, from 1 on. The path ends at the number's highest bit.
+    /// Returns the node of a number, from 1 on. The path ends at the number's highest bit.
     fn node(&self, mut number: usize) -> &Node {
         let mut node = &self.root;
         while number > 1 {
@@ -80,7 +80,7 @@ impl Teams {
         self.spare.borrow_mut().push(state.number());
     }
 
-    /// All states, of freed teams too.
+    /// Returns all states, including those of freed teams.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &State> {
         let mut nodes = vec![&self.root];
         std::iter::from_fn(move || {

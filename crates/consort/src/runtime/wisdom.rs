@@ -1,4 +1,4 @@
-//! The wisdom of a launch: found, checked, and compiled for its team.
+//! The wisdom of a launch: it is found, checked, and compiled for its team.
 //!
 //! | the file was named by | there is no file | the file cannot be used |
 //! | --- | --- | --- |
@@ -6,11 +6,11 @@
 //! | `CONSORT_WISDOM` | a warning and the model | a warning and the model |
 //! | the program | an error | an error |
 //!
-//! One process of a job prints the warnings, once for each file. They also say if another user
-//! could have written the file, which is used all the same: it is only data.
+//! One process of a job prints the warnings, once for each file. They also report if another user
+//! could have written the file. The file is used anyway, because it is only data.
 //!
 //! A process reads a file once, and again only after it has changed. A launch looks for it once,
-//! before its PEs start, so that all of them decide alike.
+//! before its PEs start, so that all of them decide in the same way.
 
 #![expect(clippy::disallowed_types, reason = "the times of files")]
 
@@ -38,16 +38,16 @@ pub(crate) enum Source {
     Default,
     /// The file that the program names.
     Named(PathBuf),
-    /// No wisdom: the model alone.
+    /// No wisdom: only the model.
     Nothing,
 }
 
 /// The environment variable that names the default wisdom.
 const VARIABLE: &str = "CONSORT_WISDOM";
-/// The reason why nothing is kept of a team that lies on processes in another way than a world.
+/// The reason why nothing is saved for a team that is placed differently from a world.
 const OF_PART: &str = "wisdom is of teams that lie on the processes as a world does";
 
-/// Who has named a file.
+/// How a file was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NamedBy {
     Nobody,
@@ -55,11 +55,11 @@ enum NamedBy {
     Program,
 }
 
-/// A file as it was when it was read.
+/// A file at the time when it was read.
 struct Read {
-    /// Its time of modification and its length.
+    /// The time of the last modification, and the length.
     stamp: (Option<SystemTime>, u64),
-    /// The wisdom in it, or the reason why it cannot be used.
+    /// The file's wisdom, or the reason why it cannot be used.
     content: Result<Arc<Wisdom>, String>,
     /// The warnings about it that have not been printed.
     warnings: Vec<String>,
@@ -68,8 +68,8 @@ struct Read {
 }
 
 impl Read {
-    /// Takes the warnings, of which those that are not printed now are dropped. A program that
-    /// named a file that cannot be used gets an error instead: the warnings are left for others.
+    /// Takes the warnings; the caller drops those that it does not print now. A program that named
+    /// an unusable file gets an error instead: the warnings are left for others.
     fn take_warnings(&mut self, by: NamedBy) -> Vec<String> {
         if self.content.is_err() && by == NamedBy::Program {
             return Vec::new();
@@ -78,21 +78,21 @@ impl Read {
     }
 }
 
-/// Files that were read, and for which job. Valgrind reports the contents of a static `HashMap` as
-/// lost, since its pointer leads into the middle of its memory.
+/// The files that were read, and the job for which they were read. Valgrind reports the contents of
+/// a static `HashMap` as lost, because its pointer leads into the middle of its memory.
 type Files = BTreeMap<(PathBuf, Arrival, Fabric, String), Read>;
 
 static FILES: LazyLock<Mutex<Files>> = LazyLock::new(Mutex::default);
 
 impl Source {
-    /// The file for these algorithms, and who has named it; `None` if there is none.
+    /// Returns the file for these algorithms, and how it was named; `None` if there is none.
     fn path(&self, algorithms: &Algorithms, arrival: Arrival) -> Option<(PathBuf, NamedBy)> {
         match self {
             Self::Nothing => None,
             Self::Named(path) => Some((path.clone(), NamedBy::Program)),
-            // It is of teams that lie on processes as a world does.
+            // Wisdom is for teams that are placed on processes like a world.
             Self::Default if algorithms.is_of_part() => None,
-            // Without a home directory there is no default path.
+            // Without a home directory, there is no default path.
             Self::Default => {
                 let path = default_path(arrival).ok()?;
                 let variable = variable(VARIABLE);
@@ -102,13 +102,13 @@ impl Source {
         }
     }
 
-    /// What is in the file; nothing if there is none.
+    /// Returns the content of the file; nothing if there is none.
     pub(crate) fn content(&self, algorithms: &Algorithms, arrival: Arrival) -> Vec<u8> {
         let path = self.path(algorithms, arrival);
         path.and_then(|(path, _)| files::read(&path).ok()).unwrap_or_default()
     }
 
-    /// Where that is, for people.
+    /// Returns the path of the file, for people.
     pub(crate) fn shown(&self, algorithms: &Algorithms, arrival: Arrival) -> String {
         match self.path(algorithms, arrival) {
             Some((path, _)) if path.exists() => path.display().to_string(),
@@ -117,8 +117,8 @@ impl Source {
         }
     }
 
-    /// Adds entries to the file, where it has none for their queries that is measured, or one with
-    /// another choice. Returns how many, or the reason why none can be kept.
+    /// Adds entries to the file if it has no measured entry for their queries, or one with another
+    /// choice. Returns the number of entries added, or the reason why none can be stored.
     pub(crate) fn keep(
         &self,
         algorithms: &Algorithms,
@@ -131,7 +131,7 @@ impl Source {
             _ => "no home directory to keep wisdom in: set CONSORT_WISDOM to a file",
         })?;
         if algorithms.is_of_part() {
-            return Err(OF_PART.to_owned()); // a file that is named is not of such teams either
+            return Err(OF_PART.to_owned()); // a named file is not for such teams either
         }
         let identity = algorithms.identity().clone().with(arrival);
         let _alone = lock_beside(&path);
@@ -156,11 +156,11 @@ impl Source {
         Ok(kept)
     }
 
-    /// The wisdom for teams of `pes` PEs with this arrival at calls; `None` if there is none.
-    /// Prints warnings about it if this process is the one that does so for the job.
+    /// Returns the wisdom for teams of `pes` PEs with this arrival at calls; `None` if there is
+    /// none. Prints warnings about it if this process `warns` for the job.
     ///
     /// # Errors
-    /// If the program named a file and it cannot be used.
+    /// When the program named a file and it cannot be used.
     pub(crate) fn table(
         &self,
         algorithms: &'static Algorithms,
@@ -190,7 +190,7 @@ impl Source {
             let warnings = read.take_warnings(by);
             Some((read.content.clone(), read.tables.get(&pes).cloned(), warnings))
         };
-        // Forks wait for the lock, so it is released while files are read, tables are made, and a
+        // Forks wait for the lock, so release it while files are read, tables are built, and a
         // subscriber handles warnings.
         let (content, table, warnings) = known().unwrap_or_else(|| {
             let mut read = read(algorithms, &path, stamp, arrival);
@@ -250,8 +250,8 @@ fn read(
     Read { stamp, content, warnings, tables: BTreeMap::new() }
 }
 
-/// Keeps others out who would add to the wisdom at `path` meanwhile, in this process or another.
-/// `None` where the file system has no locks.
+/// Excludes other writers of the wisdom at `path`, in this process or another. `None` if the file
+/// system has no locks.
 fn lock_beside(path: &Path) -> Option<File> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -263,7 +263,7 @@ fn lock_beside(path: &Path) -> Option<File> {
     Some(directory)
 }
 
-/// The message of an error on one line, with the system's reason or with a remedy.
+/// Returns the message of an error on one line, with the system's reason or a remedy.
 fn reason(error: &WisdomError, fabric: Fabric) -> String {
     match (error, error.source()) {
         (WisdomError::NotFound { path }, _) if fabric != Fabric::Threads => {

@@ -7,11 +7,11 @@ use super::{element::Element, memory::Symmetric};
 use crate::Error;
 use crate::Result;
 
-/// The bytes that [`Symmetric::fill`] copies at a time, from a core's nearest cache.
+/// The bytes that [`Symmetric::fill`] copies at a time, from a core's first-level cache.
 const FILLED_BYTES: usize = 4096;
 
 impl<T: Element, E> Symmetric<'_, T, E> {
-    /// Copies `data` to the part of `to`, from element `first` on. One-sided: returns when `data`
+    /// Copies `data` to `to`'s part, starting at element `first`. One-sided: returns when `data`
     /// may be changed. The put is complete after [`Symmetric::quiet`].
     ///
     /// # Errors
@@ -20,7 +20,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         self.run(|area| area.put(to, first, data))
     }
 
-    /// Copies elements of the part of `from`, from element `first` on, into `data`. One-sided.
+    /// Copies elements of `from`'s part, starting at element `first`, into `data`. One-sided.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -28,8 +28,8 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         self.run(|area| area.get(from, first, data))
     }
 
-    /// Combines `data` with the part of `from`, from element `first` on: `data[i] = data[i] (op)
-    /// part[i]`. One-sided.
+    /// Combines `data` with `from`'s part, starting at element `first`:
+    /// `data[i] = data[i] (op) part[i]`. One-sided.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -58,8 +58,8 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         self.run(|area| area.get_combine(from, first, data, &operator))
     }
 
-    /// Copies every `data_stride`th element of `data`, from the first on, to the part of `to`. The
-    /// first goes to element `first`, and each other `stride` elements after the one before.
+    /// Copies every `data_stride`th element of `data`, starting at the first, to `to`'s part. The
+    /// first goes to element `first`, and each other one `stride` elements after the previous one.
     /// One-sided: returns when `data` may be changed.
     ///
     /// # Errors
@@ -78,9 +78,9 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         self.run(|area| area.put_strided(to, (first, stride), (data, data_stride)))
     }
 
-    /// Copies elements of the part of `from` into every `data_stride`th element of `data`, from the
-    /// first on. The first comes from element `first`, and each other `stride` elements after the
-    /// one before. One-sided.
+    /// Copies elements of `from`'s part into every `data_stride`th element of `data`, starting at
+    /// the first. The first comes from element `first`, and each other one `stride` elements after
+    /// the previous one. One-sided.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -98,7 +98,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         self.run(|area| area.get_strided(from, (first, stride), (data, data_stride)))
     }
 
-    /// Reads one element of this PE's own part.
+    /// Reads one element of this PE's part.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -108,7 +108,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         Ok(value)
     }
 
-    /// Changes one element of this PE's own part.
+    /// Sets one element of this PE's part.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -116,7 +116,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         self.put(self.state.endpoint.rank(), index, &[value])
     }
 
-    /// All elements of this PE's own part.
+    /// Returns all elements of this PE's part.
     ///
     /// # Errors
     /// [`Error::PeFailed`], [`Error::Freed`].
@@ -126,7 +126,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         Ok(elements)
     }
 
-    /// Changes all elements of this PE's own part to `value`.
+    /// Sets all elements of this PE's part to `value`.
     ///
     /// # Errors
     /// [`Error::PeFailed`], [`Error::Freed`].
@@ -143,7 +143,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
     /// # Ok::<(), consort::Error>(())
     /// ```
     pub fn fill(&self, value: T) -> Result<()> {
-        // All elements without a size are one piece.
+        // Zero-sized elements are all in one piece.
         let piece = FILLED_BYTES.checked_div(size_of::<T>()).map_or(usize::MAX, |count| count + 1);
         let some = vec![value; self.len().min(piece)];
         let me = self.state.endpoint.rank();
@@ -155,9 +155,9 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         })
     }
 
-    /// The address of an element of the part of `pe`, for loads and stores of one's own; as
-    /// OpenSHMEM's `shmem_ptr`. It is valid while the memory is allocated. Others may access what
-    /// is there at any time, so whoever uses it reads and writes atomically.
+    /// Returns the address of an element of `pe`'s part, for the program's own loads and stores, as
+    /// OpenSHMEM's `shmem_ptr`. It is valid while the memory is allocated. Other PEs may access the
+    /// memory at any time, so read and write it atomically.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].

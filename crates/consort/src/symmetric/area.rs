@@ -1,5 +1,5 @@
 //! The elements of an allocation, by index and by rank in their team. This module checks indices
-//! and ranks; `OneSided` does the operations.
+//! and ranks; `OneSided` performs the operations.
 
 use std::marker::PhantomData;
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// An allocation, as a PE or another thread accesses it.
+/// An allocation, from the view of a PE or another thread.
 pub(super) struct Area<'a, T> {
     pub(super) one_sided: OneSided<'a>,
     /// The ranks in the world of the team's PEs.
@@ -24,7 +24,7 @@ pub(super) struct Area<'a, T> {
 }
 
 impl<T: Element> Area<'_, T> {
-    /// The rank in the world of a rank in the team.
+    /// Returns the rank in the world of a rank in the team.
     fn pe(&self, rank: Rank) -> Result<Rank> {
         self.ranks.get(rank.index()).copied().ok_or_else(|| {
             let pes = u32::try_from(self.ranks.len()).unwrap_or(u32::MAX);
@@ -32,12 +32,12 @@ impl<T: Element> Area<'_, T> {
         })
     }
 
-    /// The offset of `count` elements from `first` on.
+    /// Returns the offset of `count` elements starting at `first`.
     fn at(&self, first: usize, count: usize) -> Result<usize> {
         self.at_end(first, first.checked_add(count))
     }
 
-    /// The offset of the elements from `first` to `end`.
+    /// Returns the offset of the elements from `first` to `end`.
     fn at_end(&self, first: usize, end: Option<usize>) -> Result<usize> {
         match end {
             Some(end) if end <= self.len => Ok(self.offset + first * size_of::<T>()),
@@ -48,8 +48,8 @@ impl<T: Element> Area<'_, T> {
         }
     }
 
-    /// The offset of strided elements. There are as many as every `data_stride`th of `len`, and
-    /// each lies `stride` elements after the one before.
+    /// Returns the offset of strided elements: as many as every `data_stride`th of `len`, each
+    /// `stride` elements after the previous one.
     fn strided(
         &self,
         first: usize,
@@ -68,7 +68,7 @@ impl<T: Element> Area<'_, T> {
         }
     }
 
-    /// Ensures that far PEs have answered what they were asked, as they do unless the job fails.
+    /// Checks that far PEs have replied to all requests, as they do unless the job fails.
     pub(super) fn ensure_answered(&self) -> Result<()> {
         self.one_sided.failed_far().map_or(Ok(()), |job| Err(Error::of_job(job)))
     }
@@ -144,7 +144,7 @@ impl<T: Element> Area<'_, T> {
 }
 
 impl<W: Word> Area<'_, W> {
-    /// The offset of a word, and its width.
+    /// Returns the offset and the width of a word.
     pub(super) fn word(&self, index: usize) -> Result<(usize, Width)> {
         Ok((self.at(index, 1)?, width_of::<W>()))
     }

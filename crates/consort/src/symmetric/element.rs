@@ -3,8 +3,7 @@
 use consort_fabric::Pod;
 use consort_native::BLOCK_ALIGN;
 
-/// A type that symmetric memory may hold: plain data that needs no more alignment than a cache
-/// line.
+/// A type that symmetric memory may hold: plain data whose alignment is at most a cache line.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not plain data, which slices and symmetric memory consist of",
     label = "not plain data",
@@ -15,7 +14,7 @@ use consort_native::BLOCK_ALIGN;
     note = "for `bool` use `u8` here, and for `char` `u32`"
 )]
 pub trait Element: Pod {
-    /// Checks the alignment, at compile time, where memory is allocated.
+    /// Checks the alignment at compile time, where memory is allocated.
     const FITS: () = assert!(align_of::<Self>() <= BLOCK_ALIGN, "over-aligned elements");
 }
 

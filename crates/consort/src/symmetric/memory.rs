@@ -16,16 +16,16 @@ use crate::{
     runtime::state::{Hold, State},
 };
 
-/// The same number of elements on every PE of a team, all 0 at first; from [`Team::symmetric`].
+/// The same number of elements on every PE of a team, initially 0; from [`Team::symmetric`].
 ///
-/// Ranks are those in that team. Collectives of other teams may use it too, if their PEs are in its
+/// Ranks are ranks in that team. Collectives of other teams may use it too, if their PEs are in its
 /// team. Once its team is freed, its own operations return [`Error::Freed`].
 ///
 /// Every PE may read and write every part at any time, so there are no references into it: elements
 /// are copied in and out, each byte atomically. A copy that races with another yields a mixture of
-/// old and new bytes. Use signals, [`Symmetric::wait_until`] or a collective to know when data is
-/// there. Dropping it is local; the memory is reused once all PEs have dropped theirs, their ranges
-/// ([`Symmetric::range`]) and their shared handles ([`Symmetric::share`]).
+/// old and new bytes. Use signals, [`Symmetric::wait_until`] or a collective to know when data has
+/// arrived. Dropping it is local; the memory is reused once all PEs have dropped theirs, their
+/// ranges ([`Symmetric::range`]) and their shared handles ([`Symmetric::share`]).
 ///
 /// ```
 /// use consort::Pes;
@@ -36,7 +36,7 @@ use crate::{
 ///     let inbox = world.symmetric::<u32>(1)?; // one element on each PE
 ///     inbox.put(world.right(), 0, &[world.rank().0])?;
 ///     inbox.quiet()?; // this PE's put is complete
-///     world.barrier()?; // everyone's is
+///     world.barrier()?; // all PEs' puts are
 ///     inbox.load(0)
 /// })?;
 /// assert_eq!((ranks[0].1, ranks[1].1), (3, 0));
@@ -45,21 +45,21 @@ use crate::{
 pub struct Symmetric<'p, T: Element, E = Whole> {
     pub(super) state: Hold<'p>,
     block: Arc<Block>,
-    /// The first element, in the block.
+    /// The index of the first element in the block.
     first: usize,
     len: usize,
     elements: PhantomData<(T, E)>,
 }
 
-/// In [`Symmetric`]: a whole allocation.
+/// A marker for [`Symmetric`]: a whole allocation.
 #[derive(Clone, Copy, Debug)]
 pub enum Whole {}
 
-/// In [`Symmetric`]: a range of an allocation.
+/// A marker for [`Symmetric`]: a range of an allocation.
 #[derive(Clone, Copy, Debug)]
 pub enum Ranged {}
 
-/// A range of symmetric memory, from [`Symmetric::range`]: for one-sided communication alone.
+/// A range of symmetric memory, from [`Symmetric::range`], only for one-sided communication.
 pub type SymmetricRange<'p, T> = Symmetric<'p, T, Ranged>;
 
 impl<'p, T: Element> Symmetric<'p, T> {
@@ -73,13 +73,13 @@ impl<'p, T: Element> Symmetric<'p, T> {
         Ok(Self { state: team.state, block, first: 0, len, elements })
     }
 
-    /// Whether both are the same memory. Empty allocations never are.
+    /// Returns whether both are the same memory. Empty allocations never are.
     #[inline]
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.block.offset() == other.block.offset() && self.block.bytes() > 0
     }
 
-    /// This PE's part, as a buffer for a collective of the same job.
+    /// Returns this PE's part as a buffer for a collective of the same job.
     #[inline]
     pub(crate) fn buffer<'b>(&'b self, state: &'b State) -> Buffer<'b> {
         self.ensure_job(state.endpoint.job());
@@ -87,30 +87,30 @@ impl<'p, T: Element> Symmetric<'p, T> {
         Buffer::symmetric(state.endpoint.job(), rank, self.block.offset(), self.block.bytes())
     }
 
-    /// The block of the heap that this PE holds.
+    /// Returns the block of the heap that this PE holds.
     pub(crate) fn block(&self) -> &Arc<Block> {
         &self.block
     }
 }
 
 impl<'p, T: Element, E> Symmetric<'p, T, E> {
-    /// The number of elements on each PE. Local.
+    /// Returns the number of elements on each PE. Local.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no elements. Local.
+    /// Returns whether it has no elements. Local.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// A range of these elements, by itself: indices begin at 0 with its first, and end with its
-    /// last. Local, so each PE may use ranges of its own.
+    /// Returns a range of these elements, with indices that start at 0. Local, so each PE may use
+    /// its own ranges.
     ///
     /// A range is for one-sided communication. Collectives work on whole allocations: the name of a
-    /// call, by which a mismatch is found, has the length of its memory, but not the place.
+    /// call, which reveals a mismatch, contains the length of its memory, but not the position.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`].
@@ -174,17 +174,17 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
         assert!(std::ptr::eq(self.job(), job), "symmetric memory of another job");
     }
 
-    /// The job in which it was allocated.
+    /// Returns the job in which it was allocated.
     pub(crate) fn job(&self) -> &Job {
         self.state.endpoint.job()
     }
 
-    /// The offset of the elements in each heap.
+    /// Returns the offset of the elements in each heap.
     fn offset(&self) -> usize {
         self.block.offset() + self.first * size_of::<T>()
     }
 
-    /// The elements, while the PE is in a call of this team, which is not freed.
+    /// Returns the elements, while the PE is in a call of this team, which is not freed.
     fn area(&self) -> Area<'_, T> {
         let endpoint = &self.state.endpoint;
         Area {
@@ -196,7 +196,7 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
         }
     }
 
-    /// These elements, in an operation on `other`, whose team is not freed.
+    /// Returns these elements, in an operation on `other`, whose team is not freed.
     pub(super) fn area_of<'a, U>(&self, other: &Area<'a, U>) -> Area<'a, T> {
         let Area { one_sided, ranks, .. } = *other;
         let (offset, len) = (self.offset(), self.len);
@@ -210,7 +210,7 @@ impl<'p, T: Element, E> Symmetric<'p, T, E> {
         operation(&self.area())
     }
 
-    /// Makes a handle on the same memory for other threads of this PE's program. Local.
+    /// Creates a handle on the same memory for other threads of this PE's program. Local.
     ///
     /// # Errors
     /// [`Error::Freed`].
@@ -247,9 +247,9 @@ impl<'p> Team<'p> {
         Symmetric::allocate(*self, len, &format!("symmetric({len} of {})", type_name::<T>()))
     }
 
-    /// Takes the same memory on all PEs of the team, in a call of this name. They take it once all
-    /// have entered, and so have dropped what they drop before the call. No PE returns before all
-    /// have taken it.
+    /// Allocates the same memory on all PEs of the team, in a call of this name. PEs allocate once
+    /// all have entered, and so after all have dropped what they drop before the call. No PE
+    /// returns before all have allocated.
     #[track_caller]
     pub(crate) fn allocate<M>(
         &self,

@@ -1,8 +1,8 @@
 //! Symmetric memory: the same allocation on every PE.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `memory` | an allocation or a range of it, as its PE holds it |
+//! | `memory` | an allocation or a range of it, from the view of its PE |
 //! | `access`, `signals` | its one-sided operations |
 //! | `shared` | a handle on it for other threads |
 //! | `area` | its elements, by index and rank |

@@ -10,18 +10,16 @@ use super::{area::Area, element::Element, word::Word};
 use crate::Symmetric;
 use crate::{Error, Result};
 
-/// A handle on symmetric memory or a range of it, from [`Symmetric::share`], that any thread may
-/// use.
+/// A handle for any thread on symmetric memory or a range of it, from [`Symmetric::share`].
 ///
-/// Operations of a thread count as its PE's. Ranks are those in the team that allocated the memory,
-/// and the own part is that of the PE that shared it. [`SharedSymmetric::fence`] and
+/// Operations of a thread count as its PE's. Ranks are ranks in the team that allocated the memory,
+/// and "own part" means the part of the PE that shared it. [`SharedSymmetric::fence`] and
 /// [`SharedSymmetric::quiet`] order and complete the puts of the calling thread.
 ///
-/// Each handle is counted, and a clone is another. While one is alive the memory is not reused,
-/// even if all PEs have dropped theirs or have freed the team. All handles of a PE must be dropped
-/// before the PE ends. When its program returns, the PE waits for that, and fails with
-/// [`Error::StillShared`] after a second. A handle that is used later still accesses the memory, as
-/// it was.
+/// Handles are counted, including clones. While one exists, the memory is not reused, even if all
+/// PEs have dropped theirs or have freed the team. All handles of a PE must be dropped before the
+/// PE ends. When its program returns, the PE waits for that, and fails with [`Error::StillShared`]
+/// after a second. A handle that is used later still accesses the same memory.
 ///
 /// ```
 /// use consort::{Pes, Rank, Signal, Until};
@@ -31,7 +29,7 @@ use crate::{Error, Result};
 ///     let (line, full) = (world.symmetric::<u64>(8)?, world.symmetric::<u32>(1)?);
 ///     if world.rank() == Rank(0) {
 ///         let (line, full) = (line.share()?, full.share()?);
-///         // A thread that is no PE puts data into the memory of PE 1.
+///         // A thread that is not a PE puts data into the memory of PE 1.
 ///         let reader = std::thread::spawn(move || {
 ///             line.put_signal(Rank(1), 0, &[5; 8], &full, 0, Signal::Set(1))
 ///         });
@@ -75,7 +73,7 @@ impl<T: Element> SharedSymmetric<T> {
         }
     }
 
-    /// The elements, unless the job has failed.
+    /// Returns the elements, unless the job has failed.
     fn sound_area(&self) -> Result<Area<'_, T>> {
         let job = self.block.job();
         if job.is_poisoned() { Err(Error::of_job(job)) } else { Ok(self.area()) }
@@ -91,19 +89,19 @@ impl<T: Element> SharedSymmetric<T> {
         }
     }
 
-    /// The rank in the team of the PE that shared the memory: the own part is that PE's.
+    /// Returns the team rank of the PE that shared the memory: the own part is that PE's.
     #[must_use]
     pub fn rank(&self) -> Rank {
         self.me
     }
 
-    /// The number of elements on each PE.
+    /// Returns the number of elements on each PE.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no elements.
+    /// Returns whether it has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -161,7 +159,7 @@ impl<T: Element> SharedSymmetric<T> {
         self.sound_area()?.get_strided(from, (first, stride), (data, data_stride))
     }
 
-    /// As [`Symmetric::put_signal`], with flags that are shared, too.
+    /// As [`Symmetric::put_signal`], with flags that are also shared.
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -193,7 +191,7 @@ impl<T: Element> SharedSymmetric<T> {
     }
 }
 
-/// Makes another handle, which is counted as well.
+/// Creates another handle, which is also counted.
 impl<T: Element> Clone for SharedSymmetric<T> {
     fn clone(&self) -> Self {
         Self {
@@ -231,8 +229,8 @@ impl<T: Word> SharedSymmetric<T> {
         self.sound_area()?.signal(to, index, how)
     }
 
-    /// Waits until one word of the own part meets the condition, and returns it. Unlike a wait of
-    /// the PE it drives no nonblocking calls, and does not end when all other PEs have finished.
+    /// Waits until one word of the own part meets the condition, and returns it. Unlike a PE's
+    /// wait, it drives no nonblocking calls, and does not end when all other PEs have finished.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -241,8 +239,8 @@ impl<T: Word> SharedSymmetric<T> {
         Ok(value.expect("a wait without a limit ends with a word"))
     }
 
-    /// As [`SharedSymmetric::wait_until`], for at most `limit`; then returns `None`, and may be
-    /// called again.
+    /// As [`SharedSymmetric::wait_until`], for at most `limit`; on a time-out returns `None`, and
+    /// may be called again.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`].

@@ -8,7 +8,7 @@ use super::{element::Element, memory::Symmetric, word::Word};
 use crate::{Error, Result};
 
 impl<T: Element, E> Symmetric<'_, T, E> {
-    /// Copies `data` to the part of `to`, from element `first` on, and then signals word `word` of
+    /// Copies `data` to `to`'s part, starting at element `first`, and then signals word `word` of
     /// `flags` there. A PE that waits for the signal then sees the data.
     ///
     /// # Errors
@@ -46,8 +46,8 @@ impl<T: Element, E> Symmetric<'_, T, E> {
 }
 
 impl<T: Element, E> Symmetric<'_, T, E> {
-    /// Performs an atomic operation on one word of the part of `at`; sequentially consistent.
-    /// Returns the old value. Operands are given by their bits, as [`Word::to_bits`] makes them.
+    /// Performs an atomic operation on one word of `at`'s part; sequentially consistent. Returns
+    /// the old value. Operands are bits, from [`Word::to_bits`].
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -58,7 +58,7 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         self.run(|area| area.atomic(at, index, operation))
     }
 
-    /// Adds `value` to one word of the part of `at`, wrapping around. Returns the old value.
+    /// Adds `value` to one word of `at`'s part, wrapping around. Returns the old value.
     ///
     /// # Errors
     /// As [`Symmetric::atomic`].
@@ -69,8 +69,8 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         self.atomic(at, index, Atomic::FetchAdd(value.to_bits()))
     }
 
-    /// Changes one word of the part of `to`, and wakes a PE that waits for it there. A PE that has
-    /// seen the signal sees the data that this PE put before its last [`Symmetric::fence`].
+    /// Changes one word of `to`'s part, and wakes a PE that waits for it there. A PE that has seen
+    /// the signal sees the data that this PE put before its last [`Symmetric::fence`].
     ///
     /// # Errors
     /// [`Error::RankOutOfRange`], [`Error::OutOfBounds`], [`Error::PeFailed`].
@@ -81,15 +81,15 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         self.run(|area| area.signal(to, index, how))
     }
 
-    /// Waits until one word of this PE's own part meets the condition, and returns it. Data that
-    /// was put before the word changed, and ordered by a fence or by [`Symmetric::put_signal`], has
+    /// Waits until one word of this PE's part meets the condition, and returns it. Data that was
+    /// put before the word changed, and ordered by a fence or by [`Symmetric::put_signal`], has
     /// arrived.
     ///
-    /// Words are compared as unsigned. The bits of a negative one are `Word::to_bits(-1_i32)`.
+    /// Words are compared as unsigned. The bits of a negative value are `Word::to_bits(-1_i32)`.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`]; [`Error::Mismatched`] when no PE is left to
-    /// change the word: all others have finished, or wait for calls and words themselves.
+    /// change the word: all others have finished, or are themselves waiting.
     pub fn wait_until(&self, index: usize, until: Until) -> Result<T>
     where
         T: Word,
@@ -98,8 +98,8 @@ impl<T: Element, E> Symmetric<'_, T, E> {
         Ok(value.expect("a wait without a limit ends with a word"))
     }
 
-    /// As [`Symmetric::wait_until`], for at most `limit`; then returns `None`, and may be called
-    /// again. While it waits, that no PE is left to change the word is no error.
+    /// As [`Symmetric::wait_until`], for at most `limit`; on a time-out returns `None`, and may be
+    /// called again. During the wait, it is not an error that no PE is left to change the word.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`], [`Error::PeFailed`].

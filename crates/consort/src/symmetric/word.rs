@@ -6,7 +6,7 @@ use consort_native::Width;
 mod sealed {
     use consort_native::Width;
 
-    /// Restricts [`Word`](super::Word) to the types of this file, since no other crate can name it.
+    /// Restricts [`Word`](super::Word) to the types of this file: no other crate can name it.
     pub trait Sealed {
         const WIDTH: Width;
     }
@@ -39,13 +39,13 @@ mod sealed {
     }
 }
 
-/// An integer of 32 or 64 bits that one-sided atomic operations work on.
+/// An integer of 32 or 64 bits for one-sided atomic operations.
 ///
 /// Operands of [`Atomic`](crate::Atomic), [`Signal`](crate::Signal) and [`Until`](crate::Until) are
-/// bits, as [`Word::to_bits`] makes them. Operations on a 32-bit word use the low 32 bits of an
-/// operand. But a wait compares all 64 bits with the word's, whose high 32 are 0. Comparisons are
-/// unsigned: by their bits negative integers are greater than all others. To store a float, store
-/// its bits in a `u32` or a `u64`.
+/// bits, from [`Word::to_bits`]. Operations on a 32-bit word use the low 32 bits of an operand. But
+/// a wait compares all 64 bits with the word's, whose high 32 are 0. Comparisons are unsigned, so
+/// negative integers are greater than all others. To store a float, store its bits in a `u32` or a
+/// `u64`.
 ///
 /// `u32`, `i32`, `u64`, `i64`, `usize` and `isize` are words, and no other type can become one. An
 /// operation accesses 4 or 8 bytes from the start of the element. With a shorter type it could
@@ -79,18 +79,18 @@ mod sealed {
             (`to_bits`) or a `bool` as a `u32` or a `u64`"
 )]
 pub trait Word: Pod + sealed::Sealed {
-    /// The bits of the word; the high ones are 0 if it has fewer than 64.
+    /// Returns the bits of the word; the high ones are 0 if it has fewer than 64.
     fn to_bits(self) -> u64;
-    /// The word with these bits.
+    /// Returns the word with these bits.
     fn from_bits(bits: u64) -> Self;
 }
 
-/// The width of a word.
+/// Returns the width of a word.
 pub(super) const fn width_of<W: Word>() -> Width {
     W::WIDTH
 }
 
-/// The low 32 bits.
+/// Returns the low 32 bits.
 #[expect(clippy::cast_possible_truncation, reason = "a word of 32 bits has no others")]
 const fn low(bits: u64) -> u32 {
     bits as u32

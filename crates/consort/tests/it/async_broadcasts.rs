@@ -1,4 +1,4 @@
-//! Broadcasts that only their source calls: every message everywhere, once and in order.
+//! Broadcasts that only the source calls: every message arrives everywhere, once and in order.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
@@ -13,14 +13,14 @@ use crate::jobs::{SOON, pes_of};
 /// Lengths of messages: nothing, a few bytes, a chunk, several.
 const LENGTHS: [usize; 6] = [0, 1, 8, 32 << 10, (32 << 10) + 1, 150_000];
 
-/// Message `number` of `source`.
+/// Returns message `number` of `source`.
 fn message(source: Rank, number: usize) -> Vec<u8> {
     let len = LENGTHS[(source.index() + number) % LENGTHS.len()];
     let first = source.index() * 7 + number * 31;
     (0..=250).cycle().skip(first % 251).step_by(3).take(len).collect()
 }
 
-/// All messages of the first `sources` PEs, as another PE gets them.
+/// Returns all messages of the first `sources` PEs, as PE `but` receives them.
 fn all_of(sources: u32, messages: usize, but: Rank, pes: u32) -> Vec<Vec<Vec<u8>>> {
     let of = |source: Rank| {
         let sends = source.0 < sources && source != but;
@@ -29,9 +29,9 @@ fn all_of(sources: u32, messages: usize, but: Rank, pes: u32) -> Vec<Vec<Vec<u8>
     (0..pes).map(Rank).map(of).collect()
 }
 
-/// The first `sources` PEs broadcast so many messages each, with other calls in between.
+/// The first `sources` PEs broadcast `messages` each, with other calls in between.
 fn all_arrive(pes: u32, waiting: Waiting, k: u32, sources: u32, messages: usize) {
-    // Both orders are right; by the published one sources starve, and others keep what comes.
+    // Both orders are correct. With the published one, sources starve and others store data.
     let is_published = pes <= 5 && k.is_multiple_of(2);
     let variant = if is_published { AsyncVariant::Published } else { AsyncVariant::Fair };
     note(format!("{pes} PEs that {waiting}, k = {k}, {variant:?}, {sources} sources"));
@@ -82,7 +82,7 @@ fn so_it_does_among_many() {
     });
 }
 
-/// A source that waits for PEs that wait in a barrier for it.
+/// A source waits for PEs that wait for it in a barrier.
 #[test]
 fn a_pe_that_waits_elsewhere_passes_messages_on() {
     alone(LIMIT, || {
@@ -111,7 +111,7 @@ fn a_pe_that_waits_elsewhere_passes_messages_on() {
     });
 }
 
-/// Others answer a message by one of their own; a wait returns when all have closed.
+/// PEs answer a message with one of their own; a wait returns when all have closed.
 #[test]
 fn who_waits_gets_what_comes() {
     alone(LIMIT, || {
@@ -182,7 +182,7 @@ fn several_at_once_and_handlers_that_call_the_library() {
     });
 }
 
-/// Runs a program that fails on PE 1; the error, which all others must get soon.
+/// Runs a program that fails on PE 1, and returns the error, which all others must get soon.
 fn fails(program: impl Fn(Team<'_>, &dyn Fn()) -> Result<()> + Send + Sync + 'static) -> Error {
     alone(LIMIT, move || {
         let mut last = None;
@@ -248,7 +248,7 @@ fn one_that_does_not_close_is_reported() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// Also where nobody makes another call.
+/// Holds even if no PE makes another call.
 #[test]
 fn broadcasts_that_nobody_closes_are_reported() {
     for pes in [1, 3] {
@@ -278,7 +278,7 @@ fn all_must_agree_on_the_trees() {
             .close()
     });
     let error = error.to_string();
-    // PE 1 and one of the two others.
+    // PE 1, and one of the two others.
     let named =
         [" called async_broadcasts with k = 2 ", "PE 1 called async_broadcasts with k = 3 "];
     assert!(named.iter().all(|named| error.contains(named)), "{error}");

@@ -1,4 +1,4 @@
-//! The barrier in place of std's.
+//! The barrier that replaces std's.
 
 use std::{
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
@@ -8,7 +8,7 @@ use std::{
 
 use consort::{Barrier, Error};
 
-/// Runs `body` on so many threads.
+/// Runs `body` on `threads` threads.
 fn on_threads(threads: usize, body: impl Fn(usize) + Sync) {
     thread::scope(|scope| {
         for thread in 0..threads {
@@ -116,13 +116,13 @@ fn members_have_room_for_so_many() {
 #[test]
 fn nobody_joins_in_the_place_of_who_dropped_out() {
     let barrier = Barrier::new(2);
-    barrier.arrive_and_drop(); // of the threads that wait, which count apart
+    barrier.arrive_and_drop(); // only affects waiting threads, which are counted separately
     let has_tried = std::sync::Barrier::new(2);
     thread::scope(|scope| {
         let stays = scope.spawn(|| {
             let member = barrier.join().expect("room");
             let waits = (0..100).try_for_each(|_| member.wait().map(drop));
-            has_tried.wait(); // and keeps its place until then
+            has_tried.wait(); // and keeps its rank until then
             waits
         });
         assert_eq!(barrier.join().expect("room").arrive_and_drop(), Ok(()));
@@ -133,7 +133,7 @@ fn nobody_joins_in_the_place_of_who_dropped_out() {
     });
 }
 
-/// A member leaves, and another joins in its place; once one has dropped out, nobody can.
+/// A member leaves, and another joins in its place. Once one has dropped out, no thread can join.
 #[test]
 fn members_are_replaced_until_one_drops_out() {
     let barrier = Barrier::new(2);
@@ -173,7 +173,7 @@ fn members_wait_for_as_long_as_they_say() {
     assert!(ended.iter().all(|one| matches!(one, Err(Error::TimedOut(_)))), "{ended:?}");
 }
 
-/// Some give up, and come again: they are counted once in each phase.
+/// Some threads time out, and come again: they are counted once in each phase.
 #[test]
 fn who_gives_up_is_not_counted() {
     const PHASES: u64 = 100;

@@ -1,5 +1,5 @@
-//! Choices are refined alike on all PEs, wherever in a program they make their calls, with whatever
-//! closures, and whatever plans each still keeps.
+//! Choices are refined in the same way on all PEs, regardless of their call sites and closures, and
+//! of the plans that each still has.
 
 use consort::{Collective, Pes, Rank, Result, Sum, SyncModes, Team};
 use consort_conformance::{
@@ -10,13 +10,13 @@ use consort_sandbox::seeds::seeds;
 
 use crate::jobs::on;
 
-/// More kinds of calls than plans are kept.
+/// More kinds of calls than cached plans.
 const KINDS: usize = 400;
 const CALLS: usize = 15_000;
-/// As many times as PEs add up when they decide.
+/// The number of times that PEs add up for a decision.
 const TIMES: usize = consort_tuner::online::TIMES;
 
-/// Places in a program that make the same calls.
+/// Call sites in a program that make the same calls.
 macro_rules! sites {
     ($($site:ident)*) => {$(
         mod $site {
@@ -47,7 +47,7 @@ macro_rules! sites {
 
 sites!(one two);
 
-/// Calls that all PEs make, drawn from `program`, from sites that each draws of its own.
+/// Makes the calls of all PEs, drawn from `program`, at call sites that each PE draws itself.
 fn play(team: Team<'_>, seed: u64, calls: usize) -> Result<()> {
     let (pes, me) = (u64::from(team.size()), u64::from(team.rank().0));
     let (mut program, mut own) = (Random(seed), Random(!seed ^ me));
@@ -109,7 +109,7 @@ fn sites_that_differ_from_pe_to_pe() {
     seeds(1, 30, &[]).for_each(at_random);
 }
 
-/// The plan of one PE is in use when a rest ends, and another's is gone.
+/// One PE's plan is in use when a rest ends, and another PE's is gone.
 #[test]
 fn a_rest_ends_at_the_same_call_everywhere() {
     on(Pes::threads(2).without_wisdom().online(0.5), |world| {

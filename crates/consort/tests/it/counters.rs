@@ -1,4 +1,4 @@
-//! Counting puts and gets: exactly one count an operation, and what a count promises.
+//! Counting puts and gets: exactly one count per operation, and the guarantees of a count.
 
 use std::{
     thread,
@@ -14,7 +14,7 @@ use consort_native::{Failure, HeapError};
 
 use crate::jobs::{SOON, on};
 
-/// Everyone puts to everyone: as many counts as puts, at the end and never more before.
+/// Every PE puts to every PE: the final counts equal the puts, and earlier ones are not larger.
 #[test]
 fn each_put_is_counted_once() {
     const PUTS: u64 = 3000;
@@ -41,7 +41,7 @@ fn each_put_is_counted_once() {
     }
 }
 
-/// Whoever sees the count sees the data, at every length: words, odd bytes, several lines.
+/// A PE that sees the count sees the data, at every length: words, odd bytes, several lines.
 #[test]
 fn data_is_there_when_it_is_counted() {
     for bytes in [1, 8, 13, 56, 57, 64, 1000, 40_000] {
@@ -68,8 +68,8 @@ fn data_is_there_when_it_is_counted() {
     }
 }
 
-/// A producer writes again into a buffer that all others have got, and never while one gets it: a
-/// buffer so long that a copy takes longer than it takes the count to arrive.
+/// A producer overwrites a buffer that all others have read, but never while one reads it. The
+/// buffer is so long that copying it takes longer than the count takes to arrive.
 #[test]
 fn an_owner_knows_when_its_buffer_is_free() {
     const WORDS: usize = 20_000;
@@ -107,7 +107,7 @@ fn an_owner_knows_when_its_buffer_is_free() {
     }
 }
 
-/// The paper's ping-pong: wait for one, set back to none, answer.
+/// The paper's ping-pong: wait for one, reset to zero, reply.
 #[test]
 fn a_counter_can_be_set_back_between_operations() {
     on(Pes::threads(2), |world| {
@@ -131,7 +131,7 @@ fn a_counter_can_be_set_back_between_operations() {
     });
 }
 
-/// A PE that sleeps in a wait is woken by the count.
+/// The count wakes a PE that sleeps in a wait.
 #[test]
 fn a_count_ends_a_wait() {
     for waiting in Waiting::EVERY {
@@ -151,7 +151,7 @@ fn a_count_ends_a_wait() {
     }
 }
 
-/// A PE that waits, or looks again and again, gets the error of another's panic; so does a sender.
+/// A PE that waits or polls gets the error of another PE's panic; so does a sender.
 #[test]
 fn a_pe_that_panics_ends_waits_for_counts() {
     for waiting in Waiting::EVERY {
@@ -186,7 +186,7 @@ fn a_pe_that_panics_ends_waits_for_counts() {
     }
 }
 
-/// Nobody is left who could count.
+/// No PE is left that could count.
 #[test]
 fn a_wait_for_more_than_ever_comes_fails() {
     alone(LIMIT, || {
@@ -234,7 +234,7 @@ fn what_is_out_of_bounds_is_neither_put_nor_counted() {
     });
 }
 
-/// A dropped counter's memory serves the next, which begins at 0, once all have dropped theirs.
+/// A dropped counter's memory serves the next one, which begins at 0, once all have dropped theirs.
 #[test]
 fn a_dropped_counter_is_free() {
     on(Pes::threads(3).heap_bytes(256), |world| {
@@ -253,7 +253,7 @@ fn a_dropped_counter_is_free() {
     });
 }
 
-/// One PE wants a counter where another allocates something else.
+/// One PE creates a counter where another allocates something else.
 #[test]
 fn a_counter_is_made_by_all() {
     let outcome = alone(LIMIT, || {

@@ -1,4 +1,4 @@
-//! What PEs contribute to a call, and what they must receive.
+//! The contributions of PEs to a call, and the results that they must receive.
 
 use std::fmt::Debug;
 
@@ -23,44 +23,44 @@ impl Element for u64 {
     }
 }
 
-/// One PE after the other.
+/// Returns the PE with this number, modulo the number of PEs.
 pub(crate) fn nth(pes: u32, number: usize) -> Rank {
     Rank(u32::try_from(number % pes as usize).expect("less than the number of PEs"))
 }
 
-/// What PE `rank` contributes to the call with this seed, where that is one block.
+/// Returns PE `rank`'s contribution to the call with this seed, if that is one block.
 pub(crate) fn contribution<T: Element>(seed: u64, rank: Rank, len: usize) -> Vec<T> {
     block(seed, rank, 0, len)
 }
 
-/// Block `index` of what PE `rank` contributes to the call with this seed.
+/// Returns block `index` of PE `rank`'s contribution to the call with this seed.
 fn block<T: Element>(seed: u64, rank: Rank, index: u32, len: usize) -> Vec<T> {
     elements(&data::block(seed, rank, index, len * size_of::<T>()))
 }
 
-/// What a PE contributes to a call and what it must receive, if anything.
+/// A PE's contribution to a call, and the result that it must receive, if any.
 pub(crate) struct Call {
     pub(crate) collective: Collective,
     pub(crate) pes: u32,
     pub(crate) root: Rank,
-    /// Elements of a block.
+    /// The number of elements of a block.
     pub(crate) len: usize,
     pub(crate) seed: u64,
 }
 
 impl Call {
-    /// What PE `rank` contributes.
+    /// Returns PE `rank`'s contribution.
     pub(crate) fn source<T: Element>(&self, rank: Rank) -> Vec<T> {
         let blocks = self.collective.source_blocks(self.pes, rank == self.root);
         (0..blocks).flat_map(|index| block(self.seed, rank, index, self.len)).collect()
     }
 
-    /// Elements that PE `rank` receives.
+    /// Returns the number of elements that PE `rank` receives.
     pub(crate) fn target_len(&self, rank: Rank) -> usize {
         self.collective.target_blocks(self.pes, rank == self.root) as usize * self.len
     }
 
-    /// What PE `rank` must receive.
+    /// Returns the result that PE `rank` must receive.
     pub(crate) fn result<T: Element, O: Operator<T>>(
         &self,
         rank: Rank,
@@ -74,12 +74,12 @@ impl Call {
     }
 }
 
-/// Nothing that was ever contributed.
+/// Returns elements that are never contributed.
 pub(crate) fn blank<T: Element>(len: usize) -> Vec<T> {
     vec![T::of(u64::from_le_bytes([BLANK; 8])); len]
 }
 
-/// All contributions combined in the order of the ranks.
+/// Combines all contributions in the order of the ranks.
 pub(crate) fn combined<T: Element, O: Operator<T>>(
     pes: u32,
     len: usize,

@@ -1,4 +1,4 @@
-//! PEs that share no memory, on nodes between which only messages move.
+//! PEs that share no memory, on nodes that only exchange messages.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering::Relaxed},
@@ -11,14 +11,14 @@ use consort_conformance::turns::alone;
 use consort_fabric::Nodes;
 use consort_sandbox::seeds::seeds;
 
-/// What a job may take whose PEs are told of a failure.
+/// The time limit of a job whose PEs get the report of a failure.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The same where long data moves: less than the time after which a process gives up in a job that
-/// has failed. All pulls end because their owners refuse them.
+/// The limit when long data moves: less than the time after which a process gives up in a failed
+/// job. All pulls end because their owners refuse them.
 const LIMIT_OF_TRANSFERS: Duration = Duration::from_secs(5);
 
-/// Four PEs on two nodes.
+/// Returns four PEs on two nodes.
 fn four() -> Pes {
     Pes::threads(4).loopback([Nodes::Blocks(2); 2], 1)
 }
@@ -49,7 +49,7 @@ fn one_sided_operations_reach_far_memory() {
     ended.expect("no PE fails");
 }
 
-/// A mismatch is found across nodes, and a failure ends waits on all.
+/// A mismatch is found across nodes, and a failure ends the waits on all of them.
 #[test]
 fn failures_are_told_to_far_pes() {
     let ended = alone(LIMIT, || {
@@ -68,7 +68,7 @@ fn failures_are_told_to_far_pes() {
     assert!(matches!(ended, Err(Error::PeFailed { rank: Rank(2), .. })), "{ended:?}");
 }
 
-/// A barrier in two levels is none of those that can be around other calls.
+/// A barrier in two levels cannot be the entry and exit barrier of other calls.
 #[test]
 fn barriers_around_calls_are_of_another_kind() {
     let pes = four().force(Collective::Barrier, "two_level".parse().expect("a candidate"));
@@ -80,7 +80,7 @@ fn barriers_around_calls_are_of_another_kind() {
     assert!(ended.expect("no PE fails").into_iter().all(|(_, got)| got == 2));
 }
 
-/// These PEs have no counters, which that barrier needs: it is not taken to free a team.
+/// These PEs have no counters, which the forced barrier needs. It is not used to free a team.
 #[test]
 fn a_freed_team_says_so_whatever_is_forced() {
     let ended = four().force(Collective::Barrier, Candidate::new("central")).run(|pe| {
@@ -105,7 +105,7 @@ fn what_needs_shared_memory_is_refused() {
     refused.expect("no PE fails");
 }
 
-/// A PE that fails while long data moves between the memory of others leaves none of them waiting.
+/// A PE fails while long data moves between the memory of others: none of them keeps waiting.
 #[test]
 fn failures_end_transfers() {
     for seed in seeds(100, 500, &[]) {
@@ -125,8 +125,7 @@ fn failures_end_transfers() {
     }
 }
 
-/// A test of a request, and a wait with a limit, do not wait for what was put in the memory of a PE
-/// that computes.
+/// A test of a request, and a wait with a limit, do not wait for puts to a PE that computes.
 #[test]
 fn tests_of_requests_wait_for_no_puts() {
     const COMPUTES: Duration = Duration::from_millis(400);
@@ -149,7 +148,7 @@ fn tests_of_requests_wait_for_no_puts() {
     assert!(ended.expect("no PE fails").into_iter().all(|(_, sum)| sum == [3]));
 }
 
-/// What follows a long put finds it complete, whichever of them travels faster.
+/// An operation after a long put finds it complete, even if its message is faster.
 #[test]
 fn what_is_said_after_a_put_comes_after_it() {
     for seed in seeds(10, 100, &[]) {
@@ -180,7 +179,7 @@ fn what_is_said_after_a_put_comes_after_it() {
     }
 }
 
-/// What a far PE has not sent, since the job has failed, is not taken for data.
+/// Data that a far PE has not sent because the job has failed is not used.
 #[test]
 fn what_does_not_come_is_no_data() {
     const TOLD: u64 = 77;

@@ -1,5 +1,5 @@
-//! PEs on nodes that wait in vain: for each other in calls of different teams, for a PE that leaves
-//! out a call, for a word. And those that wait for one that computes, which are not reported.
+//! PEs on nodes that wait in vain: for each other in calls of different teams, for a PE that skips
+//! a call, for a word. And PEs that wait for one that computes, which are not reported.
 
 use std::{thread, time::Duration};
 
@@ -7,16 +7,16 @@ use consort::{EAGER_BYTES, Error, Failure, Pes, Rank, Result, Sum, Team, Until};
 use consort_conformance::turns::{LIMIT, alone};
 use consort_fabric::Nodes;
 
-/// What a job may take in which PEs wait in vain.
+/// The time limit of a job in which PEs wait in vain.
 const SOON: Duration = Duration::from_secs(3);
 
-/// Six PEs, each on a node of its own or two on a node, in turn.
+/// Returns six PEs: each on its own node, two per node in blocks, and in turn on two nodes.
 fn six() -> [Pes; 3] {
     let forms = [Nodes::Blocks(1), Nodes::Blocks(2), Nodes::InTurn(2)];
     forms.map(|form| Pes::threads(6).loopback([form; 2], 5))
 }
 
-/// The error of a program in which PEs on nodes wait for each other.
+/// Returns the error of a program in which PEs on nodes wait for each other.
 fn deadlock(pes: Pes, program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static) -> Error {
     let ended = alone(SOON, move || pes.run(|pe| program(pe.world())));
     ended.expect_err("PEs wait for each other")
@@ -44,7 +44,7 @@ fn teams_on_nodes_that_wait_for_each_other_are_found() {
     }
 }
 
-/// Each PE is in a pair with the next one, and all call the pair with the left one first.
+/// Each PE forms a pair with the next one, and all call the pair with the left one first.
 #[test]
 fn ring_of_teams_on_nodes_is_found() {
     for pes in six() {
@@ -61,7 +61,7 @@ fn ring_of_teams_on_nodes_is_found() {
     }
 }
 
-/// Those that are not concerned go on with calls of their own team.
+/// The other PEs continue with calls of their own team.
 #[test]
 fn deadlock_is_found_while_other_pes_communicate() {
     for pes in six() {
@@ -127,7 +127,7 @@ fn deadlock_is_found_while_other_pes_move_long_data() {
     }
 }
 
-/// A message of more than [`EAGER_BYTES`] is sent when it has been received.
+/// The send of a message of more than [`EAGER_BYTES`] completes when it has been received.
 #[test]
 fn far_pes_that_both_send_a_long_message_first_are_found() {
     let error = deadlock(Pes::threads(2).loopback([Nodes::Blocks(1); 2], 5), |world| {
@@ -138,7 +138,7 @@ fn far_pes_that_both_send_a_long_message_first_are_found() {
     assert!(matches!(error, Error::Mismatched(Failure::Deadlock { .. })), "{error}");
 }
 
-/// PE 5 leaves out a call of its team; the others of it are told when it has finished, or waits.
+/// PE 5 skips a call of its team; the error reaches the others when it has finished, or waits.
 #[test]
 fn pe_that_skips_a_call_of_its_team_is_found() {
     for (pes, waits) in six().into_iter().zip([true, false, true]) {
@@ -168,8 +168,8 @@ fn word_that_no_far_pe_is_left_to_change_is_reported() {
     }
 }
 
-/// A chain of teams across nodes waits for a PE that computes, in a call or outside of all, and
-/// another one for a word that it changes.
+/// A chain of teams across nodes waits for a PE that computes, in a call or outside, and another PE
+/// waits for a word that it changes.
 #[test]
 fn computing_far_pe_is_not_reported_as_deadlock() {
     const COMPUTES: Duration = Duration::from_millis(600);
@@ -208,7 +208,7 @@ fn computing_far_pe_is_not_reported_as_deadlock() {
     }
 }
 
-/// The sender has finished by the time that its peer waits for more than has come.
+/// The sender has finished by the time that its peer waits for more data than was sent.
 #[test]
 fn send_and_receive_that_differ_are_told_on_nodes_too() {
     for pes in [Pes::threads(2), Pes::threads(2).loopback([Nodes::Blocks(1); 2], 7)] {

@@ -44,7 +44,7 @@ fn memory() {
         let table = world.symmetric(4)?; // `Symmetric`
         table.put(world.right(), 0, &[1, 2])?;
         let flags = world.symmetric(1)?;
-        flags.store(0, 0_u64)?; // nothing else here says which elements they are
+        flags.store(0, 0_u64)?; // nothing else here determines the element type
         world.barrier()?;
         flags.signal(world.right(), 0, Signal::Add(1))?;
         flags.wait_until(0, Until::AtLeast(1))?;

@@ -1,5 +1,5 @@
-//! Long programs at random in teams whose credits go in two steps: runs of calls of every mode in
-//! the world and in two parts of it, some of them started, with PEs that are late.
+//! Long random programs in teams whose credits are sent in two steps: runs of calls of every mode
+//! in the world and in two parts of it, some of them started, with PEs that are late.
 
 use std::{thread, time::Duration};
 
@@ -12,7 +12,7 @@ use consort_conformance::{
 use consort_fabric::Nodes;
 use consort_sandbox::seeds::seeds;
 
-/// Calls of a program: six windows of 64.
+/// The calls of a program: six windows of 64.
 const CALLS: usize = 400;
 const SIZES: [u32; 5] = [9, 12, 17, 33, 70];
 
@@ -25,7 +25,7 @@ enum What {
     Force,
 }
 
-/// What all PEs of a team do next.
+/// The next action of all PEs of a team.
 #[derive(Debug)]
 struct Step {
     team: usize,
@@ -34,17 +34,17 @@ struct Step {
     is_started: bool,
     root: usize,
     seed: u64,
-    /// The request among those under way that is waited for then, if there are so many.
+    /// The pending request that is waited for afterwards, if there are that many.
     ends: usize,
 }
 
-/// Calls of one kind, mode, root and team come in runs, so that whole quarters are alike.
+/// Calls of one kind, mode, root and team come in runs, so that whole quarters are uniform.
 fn steps(seed: u64) -> Vec<Step> {
     const KINDS: [What; 5] =
         [What::Broadcast, What::Broadcast, What::Reduce, What::Scatter, What::Barrier];
     let mut random = Random(seed);
     let modes: Vec<_> = SyncModes::every().collect();
-    // How long runs are: in a long one of Loose calls with one root, only credits hold PEs back.
+    // The length of runs: in a long run of Loose calls with one root, only credits hold PEs back.
     let calm = *random.pick(&[1, 10, 100]);
     let (starts, syncs) = (*random.pick(&[3, 100, CALLS]), calm * *random.pick(&[2, 10]));
     let (mut what, mut sync) = (What::Broadcast, SyncModes::LOOSE);
@@ -71,12 +71,12 @@ fn steps(seed: u64) -> Vec<Step> {
     (0..CALLS).map(|_| step()).collect()
 }
 
-/// What a PE brings to a call.
+/// Returns a PE's contribution to a call.
 fn given(seed: u64, rank: Rank) -> u64 {
     Random(seed ^ (u64::from(rank.0) + 1) << 40).next_word()
 }
 
-/// A request, with what it must come to.
+/// A request, with the expected result.
 enum Open<'p> {
     Data(Request<'p, Vec<u64>>, u64),
     Sum(Request<'p, Option<Vec<u64>>>, Option<u64>),
@@ -96,7 +96,7 @@ impl Open<'_> {
     }
 }
 
-/// Makes a call, or starts it. What is forced may not be able to serve it, on any PE.
+/// Makes a call, or starts it. The forced algorithm may be unable to serve it, on any PE.
 fn play<'p>(team: Team<'p>, step: &Step) -> Result<Option<Open<'p>>> {
     let (rank, pes, seed) = (team.rank(), team.size(), step.seed);
     let root = Rank(u32::try_from(step.root % pes as usize).expect("a rank"));

@@ -1,8 +1,8 @@
-//! Children that a process forks take no part in its jobs: their calls return an error, they end
-//! without waiting, and the parent's job goes on. They may launch jobs.
+//! Forked children of a process take no part in its jobs: their calls return an error, they end
+//! without waiting, and the parent's job continues. They may launch jobs.
 //!
-//! A test forks in a process of its own, which has no threads but those of its jobs, with memory of
-//! each origin.
+//! A test forks in a separate process, which has only the threads of its jobs, with memory of each
+//! origin.
 
 #![expect(unsafe_code, reason = "shares a cell with a region that one thread uses")]
 
@@ -18,14 +18,14 @@ use consort::{Barrier, Error, Pes, Rank, Result, Signal, Sum, Until};
 use consort_sandbox::children;
 use consort_tuner::Mix;
 
-/// The environment variable that says that this process is to fork children.
+/// The environment variable that makes this process fork children.
 const FORKS: &str = "TEST_FORKS";
 
 fn is_refused<R>(result: Result<R>) {
     assert_eq!(result.err(), Some(Error::Forked));
 }
 
-/// A child may launch jobs of its own.
+/// A child may launch its own jobs.
 fn launch_jobs() {
     let sums = Pes::threads(2).run(|pe| pe.world().all_reduce(1, Sum));
     assert_eq!(sums, Ok(vec![(Rank(0), 2), (Rank(1), 2)]));
@@ -47,7 +47,7 @@ fn fork_beside_pool() {
     });
     let is_child = Cell::new(false);
     struct Shared<'a>(&'a Cell<bool>);
-    // SAFETY: PE 0 alone uses it, which is the thread that runs the region.
+    // SAFETY: only PE 0 uses it, which is the thread that runs the region.
     unsafe impl Sync for Shared<'_> {}
     let shared = Shared(&is_child);
     let shared = &shared;
@@ -68,7 +68,7 @@ fn fork_beside_pool() {
     let ended = pool.run(|pe| {
         if pe.world().rank() == Rank(1) {
             match children::fork() {
-                0 => {} // its thread is the last of the child, and ends
+                0 => {} // the thread is the last one of the child, and ends
                 child => children::wait("a fork of another PE's thread", child),
             }
         }
@@ -79,7 +79,7 @@ fn fork_beside_pool() {
     run(pools.as_ref().expect("a pool")).expect("a region");
 }
 
-/// Elements of a call that takes several messages.
+/// The number of elements of a call that takes several messages.
 const LONG: usize = 100_000;
 
 fn fork_beside_job() {
@@ -147,7 +147,7 @@ fn fork_beside_members() {
     });
 }
 
-/// The programs of a launch fork, in turn: the others wait in calls, and lock nothing of the process.
+/// The programs of a launch fork, in turn: the others wait in calls, and hold no locks.
 fn fork_in_programs() {
     let ended = Pes::threads(2).run(|pe| {
         let me = pe.world().rank();
@@ -173,8 +173,8 @@ fn fork_in_programs() {
     assert_eq!(ended, Ok(vec![(Rank(0), 0), (Rank(1), 0)]));
 }
 
-/// A process launches its first jobs, and forks meanwhile from another thread. The children launch
-/// jobs too, so they need what the parent was about to find or to lock.
+/// A process launches its first jobs, and another thread forks meanwhile. The children launch jobs
+/// too, so they need the data and the locks that the parent was about to obtain.
 fn fork_beside_launches(after: Duration) {
     let launch = || {
         let sums = Pes::threads(2).run(|pe| pe.world().all_reduce(1, Sum));
@@ -203,7 +203,7 @@ fn child_forked_while_another_thread_launches_does_not_hang() {
     }
 }
 
-/// All PEs of a launch fork at the same moment, when the first call of each may have to wait.
+/// All PEs of a launch fork at the same time, when the first call of each may have to wait.
 fn fork_at_once() {
     let ended = Pes::threads(2).run(|pe| {
         pe.world().barrier()?;

@@ -1,4 +1,4 @@
-//! A message of more than a gigabyte, between slices, by the algorithm that is chosen for it.
+//! A message of more than a gigabyte, between slices, with the automatically chosen algorithm.
 
 use consort::{Collective, Pes, Rank};
 use consort_conformance::turns::{LIMIT, alone};
@@ -6,12 +6,12 @@ use consort_conformance::turns::{LIMIT, alone};
 /// Eight bytes more than 2^30.
 const WORDS: usize = (1 << 27) + 1;
 
-/// Differs from that of any other place.
+/// Returns a word that differs from that of any other index.
 fn word(index: usize) -> u64 {
     (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Both ends, what lies beside each power of two, and places that no chunk's length divides.
+/// Returns both ends, neighbours of powers of two, and indices that no chunk length divides.
 fn places() -> impl Iterator<Item = usize> {
     let powers = (0..=27).flat_map(|power| [(1 << power) - 1, 1 << power]);
     powers.chain((0..WORDS).step_by(999_983))
@@ -31,7 +31,7 @@ fn a_gigabyte_arrives_whole() {
         })
     });
     let all = all.expect("a job that goes well");
-    let sum = word(WORDS * (WORDS / 2)); // of an odd number of words in a row, from 0 on
+    let sum = word(WORDS * (WORDS / 2)); // the sum of an odd number of consecutive words from 0
     for (rank, (found, by)) in all {
         assert_eq!(found, sum, "PE {rank}, by {by:?}");
     }

@@ -1,4 +1,4 @@
-//! One-sided operations of every width, in strides, and from threads that are no PEs.
+//! One-sided operations of every width, in strides, and from threads that are not PEs.
 
 use std::{fmt::Debug, sync::Mutex, thread, time::Duration};
 
@@ -11,7 +11,7 @@ use consort_conformance::{
     turns::{LIMIT, alone},
 };
 
-/// What a job of `pes` PEs comes to, in memory of either origin.
+/// Returns the outcomes of a job of `pes` PEs, in memory of either origin.
 fn outcomes<R: Send + 'static>(
     pes: u32,
     program: impl Fn(Team<'_>) -> Result<R> + Clone + Send + Sync + 'static,
@@ -33,7 +33,7 @@ fn go_well<R: Debug + Send + 'static>(
     }
 }
 
-/// What an operation leaves of a word, by its bits, of which these are all.
+/// Returns a word after an operation; `all` has all bits of a word.
 fn after(word: u64, all: u64, operation: Atomic) -> u64 {
     let after = match operation {
         Atomic::Load => word,
@@ -49,7 +49,7 @@ fn after(word: u64, all: u64, operation: Atomic) -> u64 {
 }
 
 fn operation(random: &mut Random) -> Atomic {
-    // Now and then a word that is there.
+    // Now and then, a word that may be present.
     let mut word =
         || if random.below(2) == 0 { random.below(3) as u64 } else { random.next_word() };
     let (one, other) = (word(), word());
@@ -64,7 +64,7 @@ fn operation(random: &mut Random) -> Atomic {
     }
 }
 
-/// Random operations of one PE on words of another, which lie side by side.
+/// One PE performs random operations on adjacent words of another.
 fn as_an_oracle_says<W: Word + Debug + PartialEq>(world: Team<'_>, seed: u64) -> Result<()> {
     const WORDS: usize = 5;
     let memory = world.symmetric::<W>(WORDS)?;
@@ -121,7 +121,7 @@ fn signed_words_wait_as_unsigned_ones() {
     });
 }
 
-/// Words of 4 bytes side by side, of which each PE adds to one and all add to the last.
+/// Adjacent words of 4 bytes: each PE adds to one, and all add to the last.
 #[test]
 fn short_words_side_by_side_lose_nothing() {
     go_well(3, |world| {
@@ -203,7 +203,7 @@ fn two_other_threads_do_what_the_pe_may() {
                         let mut found = [0; 2];
                         data.get(me, 2 * number, &mut found)?;
                         assert_eq!(found, pair, "they go in step");
-                        // The peer's thread goes on when this one has read what it put.
+                        // The peer's thread continues when this one has read its data.
                         flags.fetch_add(peer, 4, 1)?;
                         flags.signal(peer, 2 + number, how)?;
                         flags.wait_until(2 + number, Until::AtLeast(round.into()))?;
@@ -233,7 +233,7 @@ fn a_handle_outlives_its_memory_and_its_team() {
         assert_eq!(memory.share().err(), Some(Error::Freed));
         assert_eq!(memory.load(3), Err(Error::Freed));
         drop(memory);
-        // Nothing that is allocated now is what the handle has.
+        // New allocations do not overlap the handle's memory.
         for _ in 0..20 {
             let other = world.symmetric::<u64>(500)?;
             other.put(world.rank(), 0, &[u64::MAX; 500])?;
@@ -298,7 +298,7 @@ fn a_pe_that_leaves_handles_fails() {
     for outcome in failed {
         let error = outcome.expect_err("a handle is left");
         assert_eq!(error, Error::StillShared { handles: 1 }, "{error}");
-        // The memory is there all the same, but the job has failed.
+        // The memory still exists, but the job has failed.
         let left = LEFT.lock().expect("no panic").pop().expect("the handle");
         let mut found = [0; 4];
         let got = left.get(Rank(0), 0, &mut found);

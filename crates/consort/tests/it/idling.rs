@@ -1,4 +1,4 @@
-//! PEs that wait for long use hardly any time of a processor, and see all of them.
+//! PEs in long waits use hardly any processor time, and have all processors available.
 
 use std::{fs, thread, time::Duration};
 
@@ -6,16 +6,16 @@ use consort::{Pes, Rank, Sum, Until};
 
 const LONG: Duration = Duration::from_millis(500);
 
-/// The most time of a processor that a wait of [`LONG`] may take: a twentieth.
+/// The limit on the processor time of a wait of [`LONG`]: a twentieth.
 const MOST_NS: u64 = 25_000_000;
 
-/// The time of a processor that this thread has used, in nanoseconds.
+/// Returns the processor time that this thread has used, in nanoseconds.
 fn used_ns() -> u64 {
     let text = fs::read_to_string("/proc/thread-self/schedstat").expect("a system with schedstat");
     text.split_whitespace().next().and_then(|ns| ns.parse().ok()).expect("a number")
 }
 
-/// What it costs PE 0 to wait for PE 1.
+/// Returns the processor time that PE 0 uses to wait for PE 1.
 fn cost_ns(wait: impl Fn(&consort::Pe) -> consort::Result<()> + Sync) -> u64 {
     let costs = Pes::threads(2).run(|pe| {
         pe.world().barrier()?;
@@ -79,7 +79,7 @@ fn a_pe_sees_all_processors() {
     assert!(seen.iter().all(|&(_, seen)| seen == all));
 }
 
-/// A job that is launched by a thread with a core of its own is not held there.
+/// A job launched by a thread that is pinned to a core is not held there.
 #[test]
 #[cfg_attr(not(target_os = "linux"), ignore = "threads are not pinned elsewhere")]
 fn a_job_of_a_pinned_thread_has_all_processors() {

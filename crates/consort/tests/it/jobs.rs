@@ -1,20 +1,20 @@
-//! Jobs as most tests launch them.
+//! Jobs, as most tests launch them.
 
 use std::time::{Duration, Instant};
 
 use consort::{Error, Pes, Result, Team};
 use consort_conformance::turns::{LIMIT, alone};
 
-/// How long a failure may take to reach all PEs, on a machine that is busy with other things. A PE
-/// that is not reached waits for ever.
+/// How long a failure may take to reach all PEs on a busy machine. A PE that is not reached waits
+/// for ever.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// PEs with as much symmetric memory as most tests need.
+/// Returns PEs with enough symmetric memory for most tests.
 pub(crate) fn pes_of(pes: u32) -> Pes {
     Pes::threads(pes).heap_bytes(1 << 20)
 }
 
-/// Runs a program that goes well; what it returns on each PE.
+/// Runs a program that succeeds, and returns its results by PE.
 pub(crate) fn on<R: Send + 'static>(
     pes: Pes,
     program: impl Fn(Team<'_>) -> Result<R> + Send + Sync + 'static,
@@ -23,7 +23,7 @@ pub(crate) fn on<R: Send + 'static>(
     all.expect("a job that goes well").into_iter().map(|(_, result)| result).collect()
 }
 
-/// Runs a program that must fail, soon; its error.
+/// Runs a program that must fail soon, and returns its error.
 pub(crate) fn fails(
     pes: u32,
     program: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! Threads that exist join a job as its PEs.
+//! Existing threads join a job as its PEs.
 
 use std::{
     cell::RefCell,
@@ -16,7 +16,7 @@ fn job(pes: u32) -> Job {
     Pes::threads(pes).heap_bytes(1 << 16).job().expect("a job")
 }
 
-/// A job that does not wait for long.
+/// Returns a job that does not wait for long.
 fn impatient(pes: u32) -> Job {
     let pes = Pes::threads(pes).joining(Duration::from_millis(200)).named("solver");
     pes.heap_bytes(1 << 16).job().expect("a job")
@@ -164,7 +164,7 @@ fn who_has_done_its_part_is_not_missed() {
     assert_eq!(sums, [Ok(Some(3)), Ok(None), Ok(None)]);
 }
 
-/// A program's error and its panic, and the others', which wait.
+/// A program returns an error or panics; the others, which wait, get an error too.
 #[test]
 fn what_a_thread_runs_fails_the_job_when_it_fails() {
     for panics in [false, true] {
@@ -199,7 +199,7 @@ fn what_a_thread_runs_fails_the_job_when_it_fails() {
     assert_eq!(job.run(|pe| pe.world().all_reduce(8, Sum)), Ok(8), "it has left");
 }
 
-/// The operator of a call that is still to be made when the program has returned.
+/// The operator belongs to a call that is still pending when the program has returned.
 #[test]
 fn a_panic_while_leaving_is_an_error_of_what_was_run() {
     let job = job(2);
@@ -324,15 +324,15 @@ impl Drop for AtEnd {
     }
 }
 
-/// Runs `body` in a destructor on a thread that has joined a job before: one that runs before or
-/// after those of this library.
+/// Runs `body` in a destructor on a thread that has joined a job before; the destructor runs before
+/// or after the library's.
 fn at_end_of_thread(is_late: bool, body: impl FnOnce() + Send + 'static) {
     thread_local! {
         static AT_END: AtEnd = const { AtEnd(RefCell::new(None)) };
     }
     let set = |body: Option<Box<dyn FnOnce()>>| AT_END.with(|end| *end.0.borrow_mut() = body);
     let thread = thread::spawn(move || {
-        // What is used first is dropped last.
+        // Thread-local values are dropped in the reverse order of their first use.
         if is_late {
             set(None);
         }
@@ -377,7 +377,7 @@ fn joining_early_at_the_end_of_a_thread_is_noticed() {
     assert!(failed.to_string().contains("its thread ended"), "{failed}");
 }
 
-/// A region of a pool is known to be one also there.
+/// A nested region is detected even there.
 #[test]
 fn nested_region_is_refused_at_the_end_of_a_thread() {
     let pool = Arc::new(Pes::threads(2).pool().expect("a pool"));

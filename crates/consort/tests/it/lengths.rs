@@ -1,11 +1,11 @@
-//! Lengths near the largest number: elements without a size have them. Products of lengths that
-//! overflow are errors, also where the arithmetic of the build would not notice.
+//! Lengths near the largest number, which zero-sized elements can have. Products of lengths that
+//! overflow are errors, even in builds whose arithmetic does not check for overflow.
 
 use std::ops::Bound;
 
 use consort::{Collective, Displacements, DisplacementsError, Error, Pes, Rank, Result, Sum, Team};
 
-/// Half of all numbers: twice as many elements are none in arithmetic that wraps around.
+/// Half of the number range: twice this number is 0 in wrapping arithmetic.
 const HALF: usize = 1 << (usize::BITS - 1);
 const ROOT: Rank = Rank(0);
 
@@ -15,7 +15,7 @@ fn with_two(program: impl Fn(&Team<'_>) -> Result<()> + Sync) {
     assert!(done.is_ok(), "{:?}", done.err());
 }
 
-/// Ignores what it combines.
+/// Ignores its operands.
 fn nothing((): (), (): ()) {}
 
 #[track_caller]

@@ -1,5 +1,5 @@
-//! What jobs map of the address space, and what they do where that has a limit. Each job that is
-//! measured is in a process of its own.
+//! The address space that jobs map, and their behaviour when it is limited. Each measured job is in
+//! a separate process.
 
 #![cfg(target_os = "linux")]
 
@@ -11,7 +11,7 @@ use consort_fabric::Nodes;
 
 const MB: usize = 1 << 20;
 
-/// The variable that tells a process of this test what to do.
+/// The variable with the task of a process of this test.
 const TASK: &str = "TEST_TASK";
 
 /// Like [`process_under`], with `ulimit -v`.
@@ -19,7 +19,7 @@ fn process(test: &str, task: &str, most: usize, heap: &str) -> String {
     process_under("-v", test, task, most, heap)
 }
 
-/// Runs a test of this file with a task in a process of its own, under a limit of `most` MiB. Each
+/// Runs a test of this file with a task in a separate process, under a limit of `most` MiB. Each
 /// heap has `heap` bytes, or the default size if that is empty. Returns the process's output.
 ///
 /// # Panics
@@ -64,7 +64,7 @@ fn job_under_a_limit_of_memory_works_or_names_the_limit() {
 
 fn works_or_names_the_limit(own: &str, limit: &str) {
     for pes in [2, 4, 16] {
-        // Heaps, what all jobs have, and stacks.
+        // Heaps, the common memory of all jobs, and stacks.
         let needed = pes * 73 + 60;
         let steps = [80, needed - 60, needed, needed + 20, needed + 60, needed + 90, 5650, 8000];
         let ends = steps.map(|most| {
@@ -78,7 +78,7 @@ fn works_or_names_the_limit(own: &str, limit: &str) {
     }
 }
 
-/// Shared memory is a file, which has a limit of its own.
+/// Shared memory is a file, which has a separate limit.
 #[test]
 fn job_under_a_limit_of_files_works_or_names_the_limit() {
     let own = "job_under_a_limit_of_files_works_or_names_the_limit";
@@ -93,7 +93,7 @@ fn job_under_a_limit_of_files_works_or_names_the_limit() {
     println!("{}", job.map_or_else(|error| error.to_string(), |_| "works".to_owned()));
 }
 
-/// Bytes of address space, and bytes that a core file would have.
+/// Returns the bytes of address space, and the bytes that a core file would have.
 fn mapped() -> (usize, usize) {
     let text = fs::read_to_string("/proc/self/smaps").expect("the system says");
     let (mut all, mut dumped, mut size) = (0, 0, 0);
@@ -146,8 +146,8 @@ fn address_space_and_core_files_follow_what_is_used() {
     assert!((pes * BYTES..pes * (BYTES + 3 * MB)).contains(&grown), "{} MiB more", grown / MB);
 }
 
-/// The kernel would provide each page of a shared mapping that it writes to a core file. So what is
-/// allocated and never touched must not count in full.
+/// The kernel would materialize each page of a shared mapping that it writes to a core file. So
+/// memory that is allocated but never touched must not count in full.
 #[test]
 fn core_files_have_a_share_of_a_gigabyte_of_shared_heaps() {
     const SHARED: &str = "shared";
@@ -198,7 +198,7 @@ fn heap_of_512_mib_is_the_default_and_costs_no_memory() {
     assert!(all > 8 * DEFAULT && resident < 64 * MB, "{} and {} MiB", all / MB, resident / MB);
 }
 
-/// Programs that give no size start wherever their PEs do.
+/// Programs that set no size start wherever their PEs do.
 #[test]
 fn default_heap_is_smaller_under_limits_of_memory() {
     let own = "default_heap_is_smaller_under_limits_of_memory";
@@ -220,12 +220,12 @@ fn default_heap_is_smaller_under_limits_of_memory() {
     println!("the sum is {}", job.expect("a job that goes well")[0].1);
 }
 
-/// Three PEs that are taken for processes of one machine.
+/// Returns three PEs that act as processes of one machine.
 fn three() -> Pes {
     Pes::threads(3).without_wisdom().loopback([Nodes::Blocks(1), Nodes::One], 1)
 }
 
-/// Bytes that this process maps of files in memory.
+/// Returns the bytes of memory files that this process maps.
 fn files_in_memory() -> usize {
     let text = fs::read_to_string("/proc/self/maps").expect("the system says");
     let range = |line: &str| {
@@ -236,7 +236,7 @@ fn files_in_memory() -> usize {
     text.lines().filter(|line| line.contains("memfd:consort")).filter_map(range).sum()
 }
 
-/// Exchanges private buffers of a few lengths, all of which the others copy from shared memory.
+/// Exchanges private buffers of several lengths, all of which the others copy from shared memory.
 fn exchange(world: &Team<'_>) -> Result<()> {
     let (own, pes) = (world.rank().0 as usize, world.size() as usize);
     for len in [1000, 400_000, 3_000_000, 1_000_000] {

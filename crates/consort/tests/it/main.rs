@@ -1,7 +1,7 @@
-//! Tests of the public interface, one module a subject.
+//! Tests of the public interface, one module per subject.
 //!
-//! `data` says what calls must come to, `typed` calls any collective by its method, and `jobs`
-//! launches. What is to be tested, numbers at random, and turns are those of the conformance suite.
+//! `data` has the expected results of calls, `typed` calls any collective by its method, and `jobs`
+//! launches jobs. The test selection, random numbers, and turns come from the conformance suite.
 
 use consort_sandbox as _;
 

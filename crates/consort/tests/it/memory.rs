@@ -1,4 +1,4 @@
-//! What a job takes of the machine's memory, and what of it comes back.
+//! The memory that a job takes, and the memory that it returns.
 
 use std::{
     fs,
@@ -13,18 +13,18 @@ use crate::jobs::SOON;
 
 const MB: usize = 1 << 20;
 
-/// Bytes of this process that are in memory now; `None` where the system does not say.
+/// Returns the resident bytes of this process; `None` if the system does not report them.
 fn resident() -> Option<usize> {
     let statm = fs::read_to_string("/proc/self/statm").ok()?;
     Some(statm.split_whitespace().nth(1)?.parse::<usize>().ok()? * 4096)
 }
 
-/// Bytes that have come to be in memory since.
+/// Returns the growth of the resident bytes since `before`.
 fn more_than(before: Option<usize>) -> usize {
     resident().unwrap_or(0).saturating_sub(before.unwrap_or(0))
 }
 
-/// What a launch of so many PEs takes in memory, and the time before PE 0 runs.
+/// Returns the memory that a launch of `pes` PEs takes, and the time before PE 0 runs.
 fn launch(pes: u32) -> (usize, Duration) {
     alone(LIMIT, move || {
         let (before, begun) = (resident(), Instant::now());
@@ -81,7 +81,7 @@ fn keeps_its_size(rounds: usize, round: impl Fn(Team<'_>, usize) -> Result<()> +
     keeps_its_size_on(Pes::threads(3), rounds, round);
 }
 
-/// Grows by less than 2 MB over all rounds but the first.
+/// Checks that memory grows by less than 2 MB over all rounds but the first.
 fn keeps_its_size_on(
     pes: Pes,
     rounds: usize,
@@ -139,7 +139,7 @@ fn nothing_is_left_of_calls_of_ever_new_lengths() {
     });
 }
 
-/// The memory of a team that was freed is another's: no message of the first is taken for one.
+/// A team reuses a freed team's memory, and does not mistake the old messages for its own.
 #[test]
 fn a_new_team_finds_nothing_of_the_last() {
     alone(LIMIT, || {
@@ -189,7 +189,7 @@ fn memory_is_placed_when_all_have_dropped_what_they_drop_before() {
     });
 }
 
-/// Memory that is forgotten stays taken, and nothing else comes of it.
+/// Forgotten memory stays allocated, without other effects.
 #[test]
 fn forgotten_memory_is_gone_for_good() {
     alone(LIMIT, || {
@@ -208,7 +208,7 @@ fn forgotten_memory_is_gone_for_good() {
     });
 }
 
-/// Address ranges of this process in files of memory, which another process could have too.
+/// Counts the address ranges of this process in memory files, which another process could share.
 fn shared_mappings() -> usize {
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     maps.lines().filter(|line| line.contains("rw-s") && line.contains("/memfd:consort")).count()
@@ -226,7 +226,7 @@ fn memory_comes_from_where_the_launch_says() {
                 Ok(shared_mappings())
             });
             let found = job.expect("nothing fails");
-            // Other tests' jobs may have some, too.
+            // Jobs of other tests may also have some.
             let is_shared = cfg!(target_os = "linux") && origin == Origin::Shared;
             assert!(!is_shared || found.iter().all(|&(_, count)| count > 0));
         }
@@ -244,7 +244,7 @@ mod night {
             keeps_its_size_on(pes, 7680, |world, number| {
                 for round in 0..3 {
                     let mut data = vec![round; number];
-                    // The plans of all-reduces, which are made of any parts, take most of the time.
+                    // The plans of all-reduces, which are composed, take most of the time.
                     if number.is_multiple_of(2) {
                         world.all_reduce_in_place(&mut data, Sum)?;
                     } else {

@@ -1,4 +1,4 @@
-//! The numbers that calls and steps have: told apart exactly, used again, and past their wrap.
+//! The numbers of calls and steps: exactly distinguished, reused, and valid past their wrap.
 
 use consort::{Candidate, Collective, Error, Pe, Pes, Rank, Result, Sum, SyncModes, Team};
 use consort_conformance::turns::{LIMIT, alone};
@@ -8,7 +8,7 @@ fn two() -> Pes {
     Pes::threads(2).without_wisdom()
 }
 
-/// Lengths whose names had one hash of 24 bits: data was cut off, or an assertion failed.
+/// The names of these lengths had the same 24-bit hash: data was cut off, or an assertion failed.
 #[test]
 fn lengths_whose_names_are_alike_are_told_apart() {
     alone(LIMIT, || {
@@ -30,7 +30,7 @@ fn lengths_whose_names_are_alike_are_told_apart() {
     });
 }
 
-/// More different calls than have numbers at a time where few are held, and each is right.
+/// More different calls than there are numbers at a time, few of them held; each is correct.
 #[test]
 fn numbers_are_used_again() {
     alone(LIMIT, || {
@@ -51,7 +51,7 @@ fn numbers_are_used_again() {
     });
 }
 
-/// Calls of all kinds from here on cross the end of the sequence numbers.
+/// From here on, calls of all kinds cross the end of the sequence numbers.
 fn close_to_the_end(before: u64) -> Pes {
     two().first_step((1 << SEQUENCE_BITS) - before)
 }
@@ -85,8 +85,8 @@ fn results_are_right_past_the_end_of_sequence_numbers() {
     });
 }
 
-/// The errors of jobs that make some right calls and a wrong one, near the end of the sequence
-/// numbers; and how many steps before that end each begins.
+/// Returns the errors of jobs that make some correct calls and a wrong one, near the end of the
+/// sequence numbers, and how many steps before that end each begins.
 fn errors_past_the_end(
     wrong: impl Fn(Team<'_>) -> Result<()> + Send + Sync + 'static,
 ) -> Vec<(u64, Error)> {
@@ -136,7 +136,7 @@ mod night {
         alone(LIMIT, || {
             let job = two().run(|pe| {
                 let world = pe.world();
-                world.barrier()?; // planned, it can be called when there is no number left
+                world.barrier()?; // already planned, so it can be called when no number is left
                 let mut plans = Vec::new();
                 let most = loop {
                     match world.plan_broadcast::<u8>(plans.len(), Rank(0)) {

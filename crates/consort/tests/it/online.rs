@@ -10,7 +10,7 @@ use consort_tuner::{Confidence, Entry, Rigour, Wisdom};
 
 use crate::{data::Call, typed};
 
-/// Wisdom that all-reduces of a word are best served by exposed buffers.
+/// Returns wisdom that serves all-reduces of a word by exposed buffers.
 fn bad_wisdom(pes: u32) -> Wisdom {
     let mut wisdom = Wisdom::new(Algorithms::here().identity().clone());
     wisdom.insert(Entry {
@@ -39,7 +39,7 @@ fn bad() -> Candidate {
     Candidate::new("direct").with("block_bytes", 16384)
 }
 
-/// What serves all-reduces of a word at first and after many calls.
+/// Returns the candidates that serve all-reduces of a word at first and after many calls.
 fn first_and_last(team: Team<'_>) -> Result<(Option<Candidate>, Option<Candidate>)> {
     let pes = u64::from(team.size());
     let mut first = None;
@@ -77,7 +77,7 @@ fn what_is_forced_is_not_refined() {
     assert!(all.expect("all is well").iter().all(|(_, (_, last))| *last == Some(bad())));
 }
 
-/// Whatever is tried, results are right: all collectives in turn, of several sizes and modes.
+/// Results are correct with any candidate: all collectives in turn, of several sizes and modes.
 #[test]
 fn results_are_right_all_the_while() {
     let outcome = alone(LIMIT, move || {
@@ -106,7 +106,7 @@ fn results_are_right_all_the_while() {
     assert!(served[0].1 > 2 * Collective::EVERY.len(), "{} were tried", served[0].1);
 }
 
-/// What a program has found serves the next one, and is not found twice.
+/// The results of one program serve the next one, and are not found twice.
 #[test]
 fn what_was_found_is_kept_for_later() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -117,7 +117,7 @@ fn what_was_found_is_kept_for_later() {
         alone(LIMIT, move || {
             Pes::threads(2).wisdom(path).online(0.1).run(|pe| {
                 let world = pe.world();
-                // As long as it takes, on a machine that others use too.
+                // Try for long enough on a shared machine.
                 for _ in 0..20 {
                     first_and_last(world)?;
                     let kept = world.save_refined()?;

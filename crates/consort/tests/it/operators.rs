@@ -1,4 +1,4 @@
-//! Every operator and datatype, operators of the user's own, and elements of odd sizes.
+//! Every operator and datatype, user-defined operators, and elements of odd sizes.
 
 use bytemuck::{Pod, Zeroable};
 use consort::{
@@ -13,7 +13,7 @@ use consort_conformance::{
 };
 
 /// Reduces `of(rank)` by every algorithm to every root, and by the library's choice, borrowed and
-/// symmetric; compares with the combination in the order of the ranks. How many served.
+/// symmetric; compares with the combination in the order of the ranks. Returns how many served.
 fn reduces<T: Pod + PartialEq + std::fmt::Debug, O: Operator<T> + Copy>(
     world: Team<'_>,
     operator: O,
@@ -71,7 +71,7 @@ fn on(pes: u32, program: impl Fn(Team<'_>) -> Result<usize> + Send + Sync + 'sta
     });
 }
 
-/// Small numbers that differ from PE to PE.
+/// Returns small numbers that differ from PE to PE.
 macro_rules! numbers {
     ($t:ty, $rank:expr) => {
         (0..9)
@@ -94,7 +94,7 @@ macro_rules! every_operator {
     )*};
     (@type $world:ident $served:ident $t:ty [$($operator:ident)*]) => {
         $($served += reduces($world, $operator, |rank| {
-            // The extremes, where wrapping and comparing show.
+            // The extremes, where wrapping and comparing matter.
             let mut all = numbers!($t, rank);
             all[0] = <$t>::MAX;
             all[1] = <$t>::MIN;
@@ -112,7 +112,7 @@ every_operator! {
     floats: f32 f64, [Min Max];
 }
 
-/// Integers in disguise: exact, so that no order of additions shows.
+/// Floats with integer values: exact, so that the order of additions does not matter.
 #[test]
 fn sums_and_products_of_floats() {
     on(5, |world| {
@@ -156,7 +156,7 @@ fn structs_with_a_closure() {
     });
 }
 
-/// An operator with a state of its own.
+/// An operator with its own state.
 #[test]
 fn closures_may_borrow() {
     on(3, |world| {
@@ -175,7 +175,7 @@ fn product(a: Matrix, b: Matrix) -> Matrix {
     [[cell(0, 0), cell(0, 1)], [cell(1, 0), cell(1, 1)]]
 }
 
-/// Neither operand may be exchanged: the order of the ranks shows in the result.
+/// Swapping operands changes the result, so the result shows the order of the ranks.
 #[test]
 fn products_of_matrices_keep_the_order_of_the_ranks() {
     for pes in [2, 3, 4, 7, 8, 11] {
@@ -188,10 +188,10 @@ fn products_of_matrices_keep_the_order_of_the_ranks() {
     }
 }
 
-/// The first PE, the last, and the string of all of them.
+/// The first PE, the last PE, and the concatenation of all.
 #[test]
 fn first_last_and_concatenation() {
-    /// Digits of base 16, as many as PEs have contributed, below their number.
+    /// Digits of base 16, one per contributing PE, with their number.
     fn concatenate(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
         [a[0] << (4 * b[1]) | b[0], a[1] + b[1]]
     }
@@ -207,7 +207,7 @@ fn first_last_and_concatenation() {
     });
 }
 
-/// Element by element, also of arrays of arrays.
+/// Element by element, including arrays of arrays.
 #[test]
 fn arrays_of_numbers() {
     on(3, |world| {
@@ -222,7 +222,7 @@ fn arrays_of_numbers() {
         served += reduces(world, BitAnd, |rank| nested(rank).collect())?;
         served += reduces(world, BitOr, |rank| nested(rank).collect())?;
         served += reduces(world, BitXor, |rank| nested(rank).collect())?;
-        // By hand: the oracle uses the operators themselves.
+        // By hand, because the oracle uses the operators themselves.
         let me = f64::from(world.rank().0);
         assert_eq!(world.all_reduce([[me, 1.0], [-me, 2.0]], Sum)?, [[3.0, 3.0], [-3.0, 6.0]]);
         assert_eq!(world.all_reduce([[me, 1.0], [-me, 2.0]], Max)?, [[2.0, 1.0], [0.0, 2.0]]);
@@ -253,8 +253,8 @@ fn elements_of_odd_sizes() {
     });
 }
 
-/// Larger than a line, than a chunk, than what an inbox can hold: some algorithm serves them all,
-/// and the library finds it.
+/// Elements larger than a line, a chunk, and an inbox: some algorithm serves each of them, and the
+/// library finds it.
 #[test]
 fn large_elements() {
     for pes in [2, 5, 9] {

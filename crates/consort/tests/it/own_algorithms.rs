@@ -1,7 +1,7 @@
-//! Algorithms of a program's own that are registered: chosen like those of the library.
+//! Registered algorithms of a program are chosen like those of the library.
 //!
-//! What is registered stays so for the whole process, in which other tests run. So the algorithm
-//! here serves scans of one odd size alone.
+//! A registered algorithm stays registered for the whole process, in which other tests run. So the
+//! algorithm here only serves scans of one odd size.
 
 use std::panic::catch_unwind;
 
@@ -15,7 +15,7 @@ use consort_tuner::{Catalog, Entry, Wisdom};
 
 use crate::jobs::pes_of;
 
-/// Elements of the only scans that it serves.
+/// The number of elements of the only scans that it serves.
 const LEN: usize = 11;
 const PES: u32 = 3;
 
@@ -59,11 +59,11 @@ impl Algorithm for Odd {
     }
 }
 
-/// Names that are taken, by another algorithm and by one of the library's, and one that no wisdom
-/// can have.
+/// Names that are taken, by another algorithm and by one of the library's, and a name that no
+/// wisdom can contain.
 const NAMES: [&str; 3] = ["odd", "linear", "from PE to PE"];
 
-/// An algorithm of such a name.
+/// An algorithm with such a name.
 struct Refused<const NAME: usize>;
 
 impl<const NAME: usize> Algorithm for Refused<NAME> {
@@ -99,7 +99,7 @@ fn query() -> Query {
     }
 }
 
-/// A scan of that size, and whether it is right.
+/// Runs a scan of that size, and checks it.
 fn scanned(world: Team<'_>) -> Result<()> {
     let mut sum = [0_u64; LEN];
     world.scan_slice(&[u64::from(world.rank().0) + 1; LEN], &mut sum, Sum)?;
@@ -110,7 +110,7 @@ fn scanned(world: Team<'_>) -> Result<()> {
 #[test]
 fn the_model_and_wisdom_choose_it_and_it_can_be_forced() {
     register::<Odd>(Collective::Scan);
-    register::<Odd>(Collective::Scan); // once more is once
+    register::<Odd>(Collective::Scan); // registering it again has no effect
     let candidates = Algorithms::here().candidates(&query());
     assert!(candidates.contains(&odd(1)) && candidates.contains(&odd(2)), "{candidates:?}");
     let larger = Algorithms::here().candidates(&Query { bytes: 96, ..query() });
@@ -150,7 +150,7 @@ fn the_model_and_wisdom_choose_it_and_it_can_be_forced() {
     Pes::threads(PES).wisdom(&path).run(|pe| by_wisdom(pe.world())).unwrap();
 }
 
-/// A helper thread may not drive its future, which need not be `Send`: another is chosen.
+/// A helper thread may not drive its future, which need not be `Send`: another one is chosen.
 #[test]
 fn helpers_have_others_to_drive() {
     register::<Odd>(Collective::Scan);

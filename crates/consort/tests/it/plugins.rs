@@ -1,4 +1,4 @@
-//! A library that uses this crate may be unloaded: what it has left to the process or to a thread
+//! A library that uses this crate may be unloaded: what it has left in the process or in a thread
 //! still finds its code.
 
 use consort_sandbox::plugins::unload;

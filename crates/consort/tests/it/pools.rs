@@ -1,4 +1,4 @@
-//! Regions of a pool, inputs, and errors of the program's own.
+//! Regions of a pool, inputs, and a program's own errors.
 
 use std::{
     cell::RefCell,
@@ -55,11 +55,11 @@ fn after_a_failed_region_the_next_one_works() {
         assert_eq!(fails, Err(Error::Taken));
         let leaves = pool.run(|pe| if last(pe) { Ok(()) } else { pe.world().barrier() });
         assert!(matches!(leaves, Err(Error::Mismatched(_))), "{leaves:?}");
-        // Nobody waits for PE 2, and so nobody but the caller notices.
+        // Nobody waits for PE 2, so only the caller notices.
         let skips = pool.run(|pe| {
             let loose = pe.world().with(SyncModes::LOOSE);
             let tree = Candidate::new("knomial").with("radix", 2);
-            loose.force(Collective::Broadcast, Some(tree)); // the root waits for nobody
+            loose.force(Collective::Broadcast, Some(tree)); // the root does not wait
             if last(pe) { Ok(0) } else { loose.broadcast(1, Rank(0)) }
         });
         assert!(matches!(skips, Err(Error::Mismatched(_))), "{skips:?}");
@@ -81,7 +81,7 @@ fn a_region_inside_a_region_is_an_error() {
     });
     assert!(both.is_ok());
     assert_eq!(inner.into_inner(), 2);
-    // Around a corner, from the caller's thread and from that of the other pool.
+    // Indirectly, from the caller's thread and from the other pool's.
     for rank in [Rank(0), Rank(1)] {
         let around = pool.run(|pe| match pe.world().rank() {
             Rank(0) => {
@@ -172,7 +172,7 @@ fn a_wait_that_lasts_for_too_long_names_who_is_late() {
         world.barrier()
     });
     assert_eq!(ended.map(|_| ()), Ok(()));
-    // Of two limits the smaller counts.
+    // The smaller of two limits applies.
     let ended = Pes::threads(2).run(|pe| {
         let world = pe.world();
         world.barrier()?;
@@ -223,11 +223,11 @@ fn a_region_after_a_pause_begins_at_once() {
         late.push(begun.elapsed());
     }
     late.sort_unstable();
-    // On a busy machine some threads that are woken wait for a processor.
+    // On a busy machine, some woken threads wait for a processor.
     assert!(late[10] < Duration::from_millis(10), "{late:?}");
 }
 
-/// An error that the program ignores.
+/// The program ignores the error.
 #[test]
 fn a_failed_job_is_an_error_also_where_no_pe_returns_one() {
     let panics = |left: u32, _: u32| if left == 0 { panic!("the operator") } else { left };
@@ -247,7 +247,7 @@ fn a_failed_job_is_an_error_also_where_no_pe_returns_one() {
     );
 }
 
-/// A value of the thread runs a region when it is dropped, after those of the library are gone.
+/// A thread-local value runs a region when it is dropped, after the library's values are gone.
 #[test]
 fn a_region_runs_while_a_threads_values_are_dropped() {
     struct Last(Pool, std::sync::mpsc::Sender<bool>);
@@ -279,7 +279,7 @@ fn threads_have_the_name_of_their_job() {
     assert_eq!(names[1].1.as_deref(), Some("PE 1"));
 }
 
-/// What a program may do with a pool from any thread, and around a panic.
+/// A pool may be used from any thread, and around a panic.
 const _: () = is_safe::<(Pool, consort::Job, consort::Barrier, Pes)>();
 
 const fn is_safe<T: Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}

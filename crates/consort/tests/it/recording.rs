@@ -1,4 +1,4 @@
-//! What `CONSORT_RECORD` records of jobs: the program plays in a process of its own, which has the
+//! The calls that `CONSORT_RECORD` records: the program runs in a separate process with that
 //! variable.
 
 use std::{env, fs, process::Command};
@@ -9,7 +9,7 @@ use consort_tuner::Mix;
 
 const RECORD: &str = "CONSORT_RECORD";
 
-/// A job of every kind of call that is recorded, a pool, and a job that fails.
+/// A job with every kind of recorded call, a pool, and a job that fails.
 fn program() {
     let calls = Pes::threads(3).run(|pe| {
         let world = pe.world();
@@ -78,7 +78,7 @@ fn the_calls_of_each_job_are_appended() {
     let sum = |bytes| kind(Collective::AllReduce, 3, bytes);
     let mut expected = Mix::default();
     for (query, calls) in [
-        (barrier(3), 8), // two of them make symmetric memory
+        (barrier(3), 8), // two of them allocate symmetric memory
         (sum(8), 100),
         (Query { sync: SyncModes::STRICT, ..kind(Collective::Reduce, 3, 96) }, 1),
         (Query { operator: OperatorClass::Ordered, ..sum(8) }, 1),
@@ -102,7 +102,7 @@ fn the_calls_of_each_job_are_appended() {
     let of = |mix: &Mix, query| mix.calls().find(|(known, _)| *known == query).expect("a query").1;
     assert_eq!(of(&twice, sum(8)), 200, "jobs append");
 
-    // A file that cannot take calls is no reason to fail, and said once; an empty name is none.
+    // An unusable file does not fail the job, and is reported once; an empty name is ignored.
     let other = folder.path().join("other");
     fs::write(&other, "a letter").expect("a file");
     for path in [folder.path(), &other] {

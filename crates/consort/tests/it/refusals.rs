@@ -1,5 +1,5 @@
-//! Jobs where the system refuses a call, as sandboxes and containers do: they work, or say which
-//! call it was.
+//! Jobs on a system that refuses a call, as sandboxes and containers do: they work, or name the
+//! call.
 
 #![cfg(target_os = "linux")]
 
@@ -12,7 +12,7 @@ use consort_sandbox::refusals::{CALLS, refuse};
 /// where the PEs have their memory.
 const TASK: &str = "TEST_TASK";
 
-/// Runs a job where a call is refused; says how that ends.
+/// Runs a job in which a call is refused, and returns how it ends.
 fn job(task: &str) -> String {
     let [name, error, origin] = task.split(' ').collect::<Vec<_>>()[..] else {
         panic!("{task} is not a task");

@@ -1,7 +1,7 @@
-//! Many calls in a row without synchronization.
+//! Many successive calls without synchronization.
 //!
-//! A run is longer than the team's window of calls several times over, and one PE is late in it,
-//! so that the others run into the end of the window.
+//! A run is several times longer than the team's window of calls, and one PE is late in it, so that
+//! the others reach the end of the window.
 
 use std::{thread, time::Duration};
 
@@ -20,20 +20,20 @@ use consort_tuner::Catalog;
 
 use crate::data::{blank, combined, contribution, nth};
 
-/// Calls of a run: three windows of 64 and some more.
+/// The calls of a run: three windows of 64 and some more.
 const RUN: usize = 200;
 const LATE: Duration = Duration::from_millis(1);
 
-/// How the calls of a run follow each other.
+/// The calls of a run.
 #[derive(Clone, Debug)]
 struct Run {
     collective: Collective,
-    /// One algorithm for all calls, or each call another.
+    /// One algorithm for all calls, or a different one for each call.
     candidates: Vec<Candidate>,
     words: usize,
-    /// The same root in all calls, or each call another.
+    /// The same root in all calls, or a different one for each call.
     root: Option<Rank>,
-    /// Who is late, in call 5 and every 17 calls from there.
+    /// The PE that is late, in call 5 and every 17 calls after that.
     late: Rank,
 }
 
@@ -50,7 +50,7 @@ impl<'p> Buffers<'p> {
     }
 }
 
-/// One run, in which everything is Loose.
+/// Makes one run, in which all calls are Loose.
 fn loose(world: Team<'_>, buffers: &Buffers<'_>, run: &Run, seed: u64) -> Result<()> {
     let (rank, pes) = (world.rank(), world.size());
     let root = |call: usize| run.root.unwrap_or(nth(pes, call * 7));
@@ -95,7 +95,7 @@ fn loose(world: Team<'_>, buffers: &Buffers<'_>, run: &Run, seed: u64) -> Result
     world.barrier()
 }
 
-/// Runs by all candidates that can serve them.
+/// Returns runs by all candidates that can serve them.
 fn runs(pes: u32, words: usize) -> Vec<Run> {
     let last = Rank(pes - 1);
     let mut all = Vec::new();
@@ -169,8 +169,8 @@ fn seventeen_pes_run_loose() {
     wrap_the_window(17, &[1, 50]);
 }
 
-/// A team of so many has a short window, and its credits go in steps. PEs are late, and the last
-/// one at the end of a run of calls that wait for nothing else.
+/// A team of this size has a short window, and its credits are sent in steps. PEs are late,
+/// including the last one at the end of a run of calls that otherwise do not wait.
 #[test]
 fn seventy_pes_run_loose() {
     const PES: u32 = 70;

@@ -1,7 +1,7 @@
-//! The futures of all algorithms over the threads fabric may move to another thread.
+//! The futures of all algorithms on the threads fabric may move to another thread.
 //!
-//! Whether a future is `Send` is known where its algorithm is: so the algorithms are listed here
-//! by type, and a test compares the list with the registry.
+//! The compiler knows whether a future is `Send` only for a concrete algorithm. So the algorithms
+//! are listed here by type, and a test compares the list with the registry.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use consort_native::Call;
 
 fn is_send<T: Send>(_: T) {}
 
-/// Never called: that it compiles is the test. The list of names is what it is compiled for.
+/// Never called: compiling it is the test. The list of names is compiled along with it.
 macro_rules! futures_are_send {
     ($($collective:ident in $($path:ident)::+: $($algorithm:ident)*;)*) => {$(
         mod $collective {
@@ -30,8 +30,8 @@ macro_rules! futures_are_send {
                     let check: fn(&'static Schedule, &'static Call<'static>) =
                         |schedule, call| is_send($algorithm::run(call, schedule));
                     let _ = check;
-                    // As a part of one in two levels, which keeps parts in boxes that do not say
-                    // that they may move.
+                    // As a part of an algorithm in two levels, which keeps parts in boxes whose
+                    // type does not say that they may move.
                     type Parts = Part<'static, Call<'static>, Sub>;
                     let check: fn(&'static Schedule, &'static Parts) =
                         |schedule, part| is_send($algorithm::run(part, schedule));
@@ -84,8 +84,8 @@ fn no_algorithm_is_left_out() {
             Collective::AllGatherVector => all_gather_vector::NAMES,
             Collective::AllToAllVector => all_to_all_vector::NAMES,
         };
-        // One that is made of parts runs those above, and has nothing else while it waits. The
-        // fabric's own serve no nonblocking call.
+        // A composed algorithm runs the parts above, and has nothing else while it waits. The
+        // fabric's own algorithms serve no nonblocking call.
         let is_of_parts = |name: &str| {
             describe(collective, name).expect("it is known").parts.iter().any(Option::is_some)
         };
@@ -96,7 +96,7 @@ fn no_algorithm_is_left_out() {
     }
 }
 
-/// What is before and after an algorithm.
+/// The barriers before and after an algorithm.
 #[test]
 fn barriers_at_entry_and_exit_may_move() {
     let check: fn(&'static Synchronizer, &'static Call<'static>) =
@@ -112,7 +112,7 @@ fn a_call_and_a_lease_may_move() {
     check::<consort_native::Engine>();
 }
 
-/// What an operation owns besides; that its whole future is `Send` its launch asserts by these.
+/// The other data of an operation; its launch relies on these to assert that its future is `Send`.
 #[test]
 fn a_begun_call_may_move() {
     fn check<T: Send>() {}

@@ -1,5 +1,5 @@
-//! Algorithms of a program's own that wait for more than they send: an error, and no hang. PEs that
-//! compute or come late are waited for.
+//! Algorithms of a program that wait for more than they send get an error and do not hang. PEs that
+//! compute or arrive late are waited for.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -18,22 +18,22 @@ use crate::jobs::{SOON, pes_of};
 
 const PES: u32 = 3;
 
-/// Elements of the only scans that it serves, so that no other test meets it.
+/// The number of elements of the only scans that it serves, so that no other test uses it.
 const LEN: usize = 13;
 
 /// Much longer than the detection of a deadlock takes.
 const LONG: Duration = Duration::from_millis(400);
 
-/// What the algorithm does wrong, as the values of its parameter.
+/// The faults of the algorithm, as values of its parameter: no PE sends.
 const NOBODY_SENDS: u64 = 0;
 /// PE 0 sends one message and leaves; PE 1 awaits two.
 const ONE_TOO_FEW: u64 = 1;
-/// PE 0 exchanges words with PE 1, which does not with it.
+/// PE 0 exchanges words with PE 1, which does not take part.
 const NO_EXCHANGE: u64 = 2;
-/// Nothing, but PE 0 is slow.
+/// No fault, but PE 0 is slow.
 const SLOW: u64 = 3;
 
-/// A scan that leaves targets as they are.
+/// A scan that leaves its targets unchanged.
 struct Starving;
 
 impl Algorithm for Starving {
@@ -82,7 +82,7 @@ fn starving(fault: u64) -> Candidate {
     Candidate::new("starving").with("fault", fault)
 }
 
-/// Threads that share memory, and threads on two or three nodes.
+/// Returns threads that share memory, and threads on two or three nodes.
 fn every() -> [Pes; 3] {
     let on_nodes = |pes| pes_of(PES).loopback([Nodes::Blocks(pes); 2], 7);
     [pes_of(PES), on_nodes(2), on_nodes(1)]
@@ -92,7 +92,7 @@ fn scan(world: Team<'_>) -> Result<()> {
     world.scan_slice(&[1_u64; LEN], &mut [0; LEN], Sum)
 }
 
-/// The failure of a job in which such an algorithm serves scans, and its text.
+/// Returns the failure of a job in which this algorithm serves scans, and its text.
 fn fails(
     pes: Pes,
     fault: u64,
@@ -176,7 +176,7 @@ fn blocking_algorithm_fails_a_job_with_helpers() {
     assert!(matches!(failure, Failure::Starved { waiting: Rank(1), .. }), "{text}");
 }
 
-/// In a smaller team, while the other PE is in a call of the world.
+/// The algorithm starves in a smaller team, while the other PE is in a call of the world.
 #[test]
 fn algorithm_starves_in_a_team() {
     for pes in every() {

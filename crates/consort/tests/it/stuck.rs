@@ -1,5 +1,5 @@
-//! Who waits for long is not stuck: PEs that compute inside their calls while others wait in calls
-//! of other teams.
+//! Long waits are not reported as deadlocks: PEs compute inside their calls while others wait in
+//! calls of other teams.
 
 use std::{
     sync::atomic::{
@@ -18,10 +18,10 @@ use consort_conformance::{
 
 use crate::jobs::{on, pes_of};
 
-/// As long as a PE computes: several times longer than a deadlock takes to be reported.
+/// The time for which a PE computes: several times longer than the detection of a deadlock takes.
 const LONG: Duration = Duration::from_millis(400);
 
-/// Sums, and sleeps once, after `at` times: that takes long, and no core.
+/// Returns an operator that adds, and sleeps once, after `at` calls: that takes long, but no core.
 fn slow(at: u64, nap: Duration) -> impl Fn(u64, u64) -> u64 + Sync {
     let applied = AtomicU64::new(0);
     move |a, b| {
@@ -32,9 +32,9 @@ fn slow(at: u64, nap: Duration) -> impl Fn(u64, u64) -> u64 + Sync {
     }
 }
 
-/// Whoever combines slowly in a team's all-reduce, and moves much, is waited for in the world's
-/// barrier. The longer each PE computes between its waits, the more often it seems to have waited
-/// when it does.
+/// A PE that combines slowly in a team's all-reduce, and moves much data, is waited for in the
+/// world's barrier. The longer each PE computes between its waits, the more often it seems to have
+/// waited when it does wait.
 fn computes_in_a_call(candidate: &Candidate, rounds: u32) {
     const WORDS: usize = 3 << 21;
     for round in 0..rounds {
@@ -75,7 +75,7 @@ fn a_team_that_computes_in_a_call_is_not_stuck() {
     });
 }
 
-/// Waits outside of the library.
+/// Waits outside the library.
 fn until(flag: &AtomicBool) {
     let since = Instant::now();
     while !flag.load(Acquire) {
@@ -88,9 +88,9 @@ fn pair(world: Team<'_>, one: u32, other: u32) -> consort::Result<Option<Team<'_
     world.of(&[Rank(one), Rank(other)])
 }
 
-/// PE 0 waits for a nonblocking call that PE 1 has to pass on, who computes inside another one,
-/// with PE 2 and PE 4, who is not there yet. PE 3 waits for PE 0, and makes the first call after
-/// that.
+/// PE 0 waits for a nonblocking call that PE 1 must forward. PE 1 computes inside another call,
+/// with PE 2 and PE 4, which has not arrived yet. PE 3 waits for PE 0, and makes the first call
+/// after that.
 #[test]
 fn who_waits_for_a_call_that_a_computing_pe_passes_on_is_not_stuck() {
     static WAITS: AtomicBool = AtomicBool::new(false);
@@ -122,8 +122,8 @@ fn who_waits_for_a_call_that_a_computing_pe_passes_on_is_not_stuck() {
                 }
                 2 => {
                     until(&WAITS);
-                    // PE 1 is known to wait by then. It computes once it has this, and has not seen
-                    // that yet.
+                    // PE 1 is known to wait by then. It starts to compute once it has this message,
+                    // and has not seen it yet.
                     thread::sleep(SHORT);
                     reduce()?;
                     thread::sleep(SHORT);
@@ -144,8 +144,8 @@ fn who_waits_for_a_call_that_a_computing_pe_passes_on_is_not_stuck() {
     .unwrap();
 }
 
-/// PE 0 waits for credits of PE 1, who has left the call that they are for, and waits in another
-/// team for one that computes. PE 3 waits for PE 0.
+/// PE 0 waits for credits of PE 1, which has left the call of these credits, and waits in another
+/// team for a PE that computes. PE 3 waits for PE 0.
 #[test]
 fn who_waits_for_credits_of_a_pe_that_waits_is_not_stuck() {
     const QUARTER: usize = 16;
@@ -182,8 +182,8 @@ fn who_waits_for_credits_of_a_pe_that_waits_is_not_stuck() {
     });
 }
 
-/// The same in a team of many, whose credits go in steps: PE 0 waits for those of PE 69, who waits
-/// in another team for one that computes.
+/// The same in a large team, whose credits are sent in steps: PE 0 waits for those of PE 69, which
+/// waits in another team for a PE that computes.
 #[test]
 fn who_waits_for_credits_that_go_in_steps_is_not_stuck() {
     const CALLS: usize = 40;
@@ -212,8 +212,8 @@ fn who_waits_for_credits_that_go_in_steps_is_not_stuck() {
     });
 }
 
-/// PE 0 waits at the end of a scope for the second of two calls. PE 1, with which both are, waits in
-/// another team for one that computes, and makes the second call after that.
+/// PE 0 waits at the end of a scope for the second of two calls. PE 1, the peer in both, waits in
+/// another team for a PE that computes, and makes the second call after that.
 #[test]
 fn pe_that_waits_for_the_later_call_of_a_scope_is_not_stuck() {
     on(pes_of(3), |world| {
@@ -227,7 +227,7 @@ fn pe_that_waits_for_the_later_call_of_a_scope_is_not_stuck() {
             })?,
             1 => {
                 let lower = lower.expect("in it");
-                thread::sleep(LONG / 8); // PE 0 waits for the first call by then
+                thread::sleep(LONG / 8); // by then, PE 0 waits for the first call
                 lower.overlap(|scope| scope.start_broadcast(&mut one, from).map(drop))?;
                 upper.expect("in it").barrier()?;
                 lower.overlap(|scope| scope.start_broadcast(&mut other, from).map(drop))?;
@@ -241,7 +241,7 @@ fn pe_that_waits_for_the_later_call_of_a_scope_is_not_stuck() {
     });
 }
 
-/// The error of a program in which a PE waits for a word that nobody can change any more.
+/// Returns the error of a program in which a PE waits for a word that no PE can change any more.
 fn waits_in_vain(pes: u32, program: impl Fn(Team<'_>) -> consort::Result<()> + Sync) -> String {
     let error = pes_of(pes).run(|pe| program(pe.world())).expect_err("somebody waits in vain");
     assert!(matches!(error, Error::Mismatched(_)), "{error:?}");
@@ -250,7 +250,7 @@ fn waits_in_vain(pes: u32, program: impl Fn(Team<'_>) -> consort::Result<()> + S
 
 #[test]
 fn a_word_that_no_pe_is_left_to_change_is_told() {
-    // The others wait in a call, for words of their own, or have finished.
+    // The others wait in a call or for their own words, or have finished.
     let text = waits_in_vain(3, |world| {
         let word = world.symmetric::<u64>(1)?;
         if world.rank() == Rank(1) {
@@ -266,7 +266,7 @@ fn a_word_that_no_pe_is_left_to_change_is_told() {
     assert!(text.contains("no PE is left to change"), "{text}");
 }
 
-/// PE 0 has waited with a handle, which is gone when it finishes.
+/// PE 0 has waited with a handle, which is dropped before it finishes.
 #[test]
 fn a_handle_that_was_dropped_changes_no_word() {
     let text = waits_in_vain(3, |world| {
@@ -289,7 +289,7 @@ fn a_handle_that_was_dropped_changes_no_word() {
 
 #[test]
 fn who_may_still_change_a_word_is_waited_for() {
-    // A PE that computes, a thread with a handle, a PE whose wait ends by itself.
+    // A PE that computes, a thread with a handle, and a PE whose wait has a limit.
     on(pes_of(3), |world| {
         let word = world.symmetric::<u64>(1)?;
         match world.rank() {

@@ -2,13 +2,13 @@
 
 use consort::{Collective, Displacements, Operator, Pod, Rank, Result, Symmetric, Team};
 
-/// A block of as many elements for each PE, of a buffer that is so long.
+/// Returns blocks of equal length for each PE, in a buffer of `len` elements.
 pub(crate) fn blocks(team: Team<'_>, len: usize) -> Displacements {
     let pes = team.size() as usize;
     Displacements::new(&vec![len / pes; pes]).expect("short")
 }
 
-/// On slices; a PE that a collective takes nothing from, or gives nothing, may give empty ones.
+/// Makes a call on slices; a PE that contributes or receives nothing may pass an empty one.
 pub(crate) fn slices<T: Pod, O: Operator<T>>(
     team: Team<'_>,
     collective: Collective,
@@ -48,7 +48,7 @@ pub(crate) fn slices<T: Pod, O: Operator<T>>(
     }
 }
 
-/// In place: a PE that receives nothing gives what it contributes.
+/// Makes a call in place; a PE that receives nothing passes its contribution.
 pub(crate) fn in_place<T: Pod, O: Operator<T>>(
     team: Team<'_>,
     collective: Collective,
@@ -64,7 +64,7 @@ pub(crate) fn in_place<T: Pod, O: Operator<T>>(
     }
 }
 
-/// In symmetric memory; a broadcast's is the source.
+/// Makes a call in symmetric memory; a broadcast uses the source.
 pub(crate) fn symmetric<T: Pod, O: Operator<T>>(
     team: Team<'_>,
     collective: Collective,
@@ -104,7 +104,7 @@ pub(crate) fn symmetric<T: Pod, O: Operator<T>>(
     }
 }
 
-/// On single elements, one a block; what comes of it, if anything.
+/// Makes a call on single elements, one per block; returns the result, if any.
 pub(crate) fn values<T: Pod, O: Operator<T>>(
     team: Team<'_>,
     collective: Collective,

@@ -1,4 +1,4 @@
-//! Calls on values that are no plain data, calls that return vectors, and reductions in place.
+//! Calls on values that are not plain data, calls that return vectors, and reductions in place.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ use consort_conformance::registry::everything;
 
 use crate::jobs::{fails, on};
 
-/// Every call on values comes to what it must, with operators that keep the order of the ranks.
+/// Checks the result of every call on values, with operators that keep the order of the ranks.
 fn every_call<T: Value<Kind> + PartialEq + Debug, Kind>(
     world: Team<'_>,
     of: impl Fn(u32) -> T,
@@ -40,7 +40,7 @@ fn every_call<T: Value<Kind> + PartialEq + Debug, Kind>(
     vectors(world, &all)
 }
 
-/// Blocks of two values; the second is another PE's.
+/// Checks blocks of two values; the second is another PE's.
 fn blocks<T: Value<Kind> + PartialEq + Debug, Kind>(
     world: Team<'_>,
     all: &[T],
@@ -65,7 +65,7 @@ fn blocks<T: Value<Kind> + PartialEq + Debug, Kind>(
     Ok(())
 }
 
-/// As many values as a PE's rank.
+/// Checks vectors with as many values as the PE's rank.
 fn vectors<T: Value<Kind> + PartialEq + Debug, Kind>(world: Team<'_>, all: &[T]) -> Result<()> {
     let me = world.rank().index();
     let every: Vec<T> = (0..all.len()).flat_map(|of| vec![all[of]; of]).collect();
@@ -76,7 +76,7 @@ fn vectors<T: Value<Kind> + PartialEq + Debug, Kind>(world: Team<'_>, all: &[T])
     assert_eq!(found, (me == 0).then(|| (every.clone(), given.clone())));
     let (values, blocks) = if me == 0 { (every, given) } else { Default::default() };
     assert_eq!(world.scatter_vector(&values, &blocks, Rank(0))?, vec![all[me]; me]);
-    // The next PE alone gets three values.
+    // Only the next PE gets three values.
     let mut counts = vec![0; all.len()];
     counts[(me + 1) % all.len()] = 3;
     let given = consort::Displacements::new(&counts)?;
@@ -104,7 +104,7 @@ fn bool_char_and_tuples_go_through_every_call_on_values() {
     }
 }
 
-/// As for an enum: packed by the program, and combined by an operator of the program's own.
+/// As for an enum: the program packs it, and combines it with its own operator.
 #[test]
 fn a_type_of_ones_own_goes_as_a_value() {
     #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
@@ -210,7 +210,7 @@ fn generic_code_needs_no_more_than_plain_data() {
     on(Pes::threads(3), |world| {
         assert_eq!(sums(world, world.rank().0, Sum)?, [0, 3, 6, 3]);
         assert_eq!(last(world, world.rank().0)?, 2);
-        // The types of literals are found as in other calls.
+        // The types of literals are inferred as in other calls.
         assert_eq!(world.all_reduce(1, Sum)?, 3);
         assert_eq!(world.all_reduce([0.5, 1.0], Sum)?, [1.5, 3.0]);
         let count: usize = world.all_reduce("2".parse().expect("a number"), Sum)?;
@@ -219,7 +219,7 @@ fn generic_code_needs_no_more_than_plain_data() {
     });
 }
 
-/// What no PE sends: a number of no character, and another number than 0 and 1.
+/// Bits that no PE sends: a number that is not a character, and a number other than 0 and 1.
 #[test]
 fn any_bits_are_a_value() {
     assert!(bool::unpack(2) && bool::unpack(255) && !bool::unpack(0));
@@ -246,7 +246,7 @@ fn a_mismatch_names_the_types_of_the_program() {
     assert!(text.contains("9 bytes of (bool, f64)") && text.contains("of (u8, f64)"), "{text}");
 }
 
-/// Data of more than one piece, of elements that divide a piece and that do not.
+/// Data of more than one piece, with elements that divide a piece and others that do not.
 #[test]
 fn long_data_is_combined_in_place() {
     fn check<T: Pod + PartialEq + Debug>(

@@ -1,4 +1,4 @@
-//! Vector variants on blocks of all sorts of lengths and places.
+//! Vector variants on blocks of various lengths and positions.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use consort_conformance::{data::Random, turns::alone};
 use crate::data::Element;
 
 const LIMIT: Duration = Duration::from_secs(20);
-/// What is in a target where nothing comes.
+/// The content of a target where nothing is received.
 const BLANK: u64 = 0xA5A5;
 
-/// How many elements `from` gives to `to`; none rather often.
+/// Returns the number of elements that `from` sends to `to`; often none.
 fn count(seed: u64, from: Rank, to: Rank) -> usize {
     let mut random = Random(seed ^ u64::from(from.0) << 20 ^ u64::from(to.0) << 40);
     if random.chance(3) { 0 } else { *random.pick(&[1, 2, 7, 64, 1000, 5001]) }
 }
 
-/// Element `at` of what `from` gives to `to`.
+/// Returns element `at` of the data that `from` sends to `to`.
 fn element<T: Element>(seed: u64, from: Rank, to: Rank, at: usize) -> T {
     T::of(Random(seed ^ u64::from(from.0) << 32 ^ u64::from(to.0) << 48 ^ at as u64).next_word())
 }
@@ -29,8 +29,8 @@ fn data<T: Element>(seed: u64, from: Rank, to: Rank) -> Vec<T> {
     (0..count(seed, from, to)).map(|at| element(seed, from, to, at)).collect()
 }
 
-/// Displacements of these lengths in any order, with gaps; and the length of a buffer that has
-/// room.
+/// Returns displacements of these lengths in any order, with gaps, and the length of a buffer with
+/// enough room.
 fn strewn(counts: &[usize], random: &mut Random) -> (Displacements, usize) {
     let mut order: Vec<usize> = (0..counts.len()).collect();
     for index in (1..order.len()).rev() {
@@ -44,7 +44,7 @@ fn strewn(counts: &[usize], random: &mut Random) -> (Displacements, usize) {
     (Displacements::at(counts, &places).expect("short"), next)
 }
 
-/// What the PEs of a team bring to a call of a vector variant, and what must come of it.
+/// The data of the PEs of a team in a call of a vector variant, and the expected results.
 struct Play {
     collective: Collective,
     seed: u64,
@@ -65,17 +65,17 @@ impl Play {
         self.me == self.root()
     }
 
-    /// Whom the data that a PE gives all alike is said to be for.
+    /// Returns whether a PE sends the same data to all PEs.
     fn alike(&self) -> bool {
         matches!(self.collective, Collective::GatherVector | Collective::AllGatherVector)
     }
 
-    /// What `from` gives to `to`.
+    /// Returns the data that `from` sends to `to`.
     fn block<T: Element>(&self, from: Rank, to: Rank) -> Vec<T> {
         data(self.seed, from, if self.alike() { from } else { to })
     }
 
-    /// What the caller gives, and where.
+    /// Returns the caller's contribution, and its displacements.
     fn given<T: Element>(&self, random: &mut Random) -> (Vec<T>, Displacements) {
         let has_blocks = match self.collective {
             Collective::ScatterVector => self.is_root(),
@@ -96,8 +96,8 @@ impl Play {
         (source, blocks)
     }
 
-    /// What the caller must have in the end in a target that was blank, and where; `None` if it
-    /// gets nothing.
+    /// Returns the expected content of the caller's initially blank target, and the displacements;
+    /// `None` if it receives nothing.
     fn received<T: Element>(&self, random: &mut Random) -> Option<(Vec<T>, Displacements)> {
         if self.collective == Collective::ScatterVector {
             return Some((self.block(self.root(), self.me), Displacements::default()));
@@ -115,7 +115,7 @@ impl Play {
         Some((target, blocks))
     }
 
-    /// What the caller gets where blocks are put one after the other.
+    /// Returns the data that the caller receives when blocks are placed one after the other.
     fn packed<T: Element>(&self) -> Option<Vec<T>> {
         if self.collective == Collective::ScatterVector {
             return Some(self.block(self.root(), self.me));
@@ -194,7 +194,7 @@ impl Play {
         team.barrier()
     }
 
-    /// Starts a call, and returns what is to be done with it later: wait, and check.
+    /// Starts a call, and returns its later steps: wait, and check.
     fn start<'p, T: Element + Send>(
         self,
         team: Team<'p>,
@@ -204,7 +204,7 @@ impl Play {
         let (mut expected, received) = self.received::<T>(&mut random).unwrap_or_default();
         let (collective, len, root) = (self.collective, expected.len(), self.root());
         if received.number() > 0 {
-            // Such a call makes its own target, as long as it must be, and of zeroes.
+            // Such a call allocates its own target, of the required length, filled with zeros.
             let kept = std::mem::replace(&mut expected, vec![T::zeroed(); received.extent()]);
             for range in self.everyone().map(|from| received.range(from)) {
                 expected[range.clone()].copy_from_slice(&kept[range]);
@@ -236,7 +236,7 @@ fn vector_variants() -> impl Iterator<Item = Collective> {
     Collective::EVERY.into_iter().filter(|collective| collective.is_vector())
 }
 
-/// Many calls with other lengths each, by all forms, among so many PEs.
+/// Makes many calls of different lengths, in all forms, among `pes` PEs.
 fn blocks_of_all_sorts<T: Element + Send>(pes: u32) {
     alone(LIMIT, move || {
         let job = Pes::threads(pes).heap_bytes(64 << 20);
@@ -259,7 +259,7 @@ fn blocks_of_all_sorts<T: Element + Send>(pes: u32) {
                     under_way.push(play().start::<T>(team)?);
                 }
                 if under_way.len() > 8 {
-                    // In another order than they were started.
+                    // In a different order than they were started.
                     under_way.drain(..).rev().try_for_each(|ending| ending())?;
                 }
             }
@@ -279,8 +279,8 @@ fn blocks_of_words() {
     [1, 3].into_iter().for_each(blocks_of_all_sorts::<u64>);
 }
 
-/// Makes a call of a vector variant in which PE 1 says that its part, or that of PE 1, has one
-/// element more.
+/// Makes a call of a vector variant in which PE 1 declares one element more for its block, or for
+/// PE 1's.
 fn one_more(team: Team<'_>, collective: Collective) -> Result<()> {
     let (me, pes) = (team.rank(), team.size() as usize);
     let more = usize::from(me == Rank(1));
@@ -299,7 +299,7 @@ fn one_more(team: Team<'_>, collective: Collective) -> Result<()> {
             team.all_gather_vector_slice(&source[..3 + more], &mut target, &blocks)
         }
         _ => {
-            // PE 1 has one more for PE 0 than that expects.
+            // PE 1 has one more for PE 0 than PE 0 expects.
             let mut counts = vec![3; pes];
             counts[0] += more;
             team.all_to_all_vector_slice(&source, &Displacements::new(&counts)?, &mut target, &even)
@@ -325,7 +325,7 @@ fn pes_that_do_not_say_the_same_of_a_length() {
             };
             let mut said = [*owner, *peer];
             said.sort_unstable();
-            // In a team of each second PE those of rank 1 are PEs 2 and 3 of the world.
+            // In a team of every second PE, the PEs with rank 1 are PEs 2 and 3 of the world.
             let ranks = said.map(|(rank, _)| rank.0);
             let are_right = if parts {
                 ranks == [0, 2] || ranks == [1, 3]
@@ -366,7 +366,7 @@ fn blocks_that_cannot_be_moved() {
                 world.start_all_gather_vector(vec![1_u8; 2], overlapping.clone()).map(|_| ()),
                 Err(overlap.into())
             );
-            // What is only read may overlap.
+            // A source, which is only read, may overlap.
             exchange(&overlapping, &even, 4)?;
             assert_eq!(
                 world.with(SyncModes::LOOSE).all_gather_vector_slice(

@@ -1,5 +1,5 @@
-//! What a program's user reads of wisdom that is not used: the program plays in a process of its
-//! own, whose `CONSORT_WISDOM` names the file.
+//! The messages to the user about unused wisdom: the program runs in a separate process, whose
+//! `CONSORT_WISDOM` names the file.
 
 use std::{
     env, fs,
@@ -13,12 +13,12 @@ use std::{
 use consort::{Algorithms, Pes};
 use consort_tuner::Wisdom;
 
-/// Says that this is the program.
+/// The variable that is set in the program's process.
 const PLAYS: &str = "TEST_PLAYS";
 /// Much longer than the program takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Plays the program with a file, and returns what it writes about that to standard error.
+/// Runs the program with a file, and returns its messages about the file on standard error.
 fn said(file: &Path) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a folder");
     let errors = folder.path().join("errors");
@@ -47,7 +47,7 @@ fn said(file: &Path) -> Vec<String> {
 #[test]
 fn wisdom_that_is_not_used_is_reported_once() {
     if env::var_os(PLAYS).is_some() {
-        // The error of a launch that names the file takes no warning from the others.
+        // The error of a launch that names the file does not consume the others' warning.
         let named = env::var_os("CONSORT_WISDOM").expect("the test names a file");
         let _ = Pes::threads(2).wisdom(named).run(|_| Ok(()));
         for pes in [2, 3, 2] {
@@ -77,7 +77,7 @@ fn wisdom_that_is_not_used_is_reported_once() {
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].starts_with("wisdom is not used: ") && said[0].contains(part), "{said:?}");
     }
-    // It is used, and another user may have written it.
+    // The file is used, although another user may have written it.
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("a mode");
     let said = said(&file("good"));
     assert_eq!(said.len(), 1, "{said:?}");

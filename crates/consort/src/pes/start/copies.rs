@@ -1,9 +1,9 @@
-//! Several copies of a program: processes that a launcher has started, each of which runs a job of
-//! its own though one job of all was meant.
+//! Several copies of a program: processes that a launcher has started, each of which runs a
+//! separate job where one common job was intended.
 //!
 //! The launcher of `consort run` knows at the end whether any process was one of its PEs, and warns
-//! if none was. Under other launchers the first process warns when it starts PEs, if it has not
-//! been one of the launcher's before.
+//! if none was. Under other launchers, the first process warns when it starts PEs, unless it has
+//! been one of the launcher's PEs before.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -15,7 +15,7 @@ use crate::warn::warn;
 /// Whether this process has been one of the PEs that an MPI has started.
 static IS_ONE_OF_ALL: AtomicBool = AtomicBool::new(false);
 
-/// Notes that this process is one of the PEs that an MPI has started.
+/// Records that this process is one of the PEs that an MPI has started.
 pub(super) fn note_part_of_job() {
     // Relaxed: it publishes no other data.
     IS_ONE_OF_ALL.store(true, Relaxed);
@@ -24,7 +24,7 @@ pub(super) fn note_part_of_job() {
 /// Warns, once, that other processes run copies of the job that this process starts.
 pub(super) fn warn_once() {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
-    // No thread waits for another one here: a child may be forked meanwhile.
+    // No thread waits for another one here, because a child may be forked in the meantime.
     if IS_DONE.swap(true, Relaxed) {
         return;
     }
@@ -37,7 +37,7 @@ pub(super) fn warn_once() {
     }
 }
 
-/// What the first of several processes says.
+/// Returns the warning of the first of several processes.
 fn text(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let (count, _) = launched(variable).filter(|&(count, rank)| count > 1 && rank == 0)?;
     Some(format!(

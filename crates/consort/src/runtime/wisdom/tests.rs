@@ -1,4 +1,4 @@
-//! Wisdom of launches: what is used, refused and kept.
+//! Wisdom of launches: used, rejected and saved.
 
 use super::*;
 use crate::{ChosenBy, Pes, ProcessShape};
@@ -65,8 +65,8 @@ fn wisdom_that_is_named_must_be_there_and_fit() {
     assert!(refused().contains("made on machine `Niagara2`"));
 }
 
-/// Checks each entry's choice for the entry's own size and for sizes many times as large. It
-/// tries the names of all algorithms, since a person may write any of them into a file.
+/// Checks each entry's choice for the entry's own size and for sizes many times as large. Tries the
+/// names of all algorithms, because a person may write any of them into a file.
 #[test]
 fn wisdom_of_terabytes_is_gone_by_where_it_can_be() {
     let folder = tempfile::tempdir().unwrap();
@@ -112,7 +112,7 @@ fn found(pes: u32, bytes: u64, choice: &str) -> Entry {
     Entry::alone(query, Candidate::new(choice), 10.0)
 }
 
-/// Teams that save at the same time lose nothing of each other.
+/// Teams that save at the same time do not lose each other's entries.
 #[test]
 fn what_teams_keep_at_once_is_all_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -135,7 +135,7 @@ fn what_teams_keep_at_once_is_all_kept() {
     assert_eq!(wisdom.entries().len(), 1 + 8 * 8);
 }
 
-/// A team on processes in another way has nothing to say to wisdom of worlds, whoever names it.
+/// Wisdom of worlds takes no entries of teams with another placement on processes.
 #[test]
 fn nothing_is_kept_of_parts_of_a_world_that_lie_otherwise() {
     let folder = tempfile::tempdir().unwrap();
@@ -149,7 +149,7 @@ fn nothing_is_kept_of_parts_of_a_world_that_lie_otherwise() {
     assert_eq!(keep(world), Ok(1));
 }
 
-/// What another program has registered and tuned stays there for it.
+/// Entries that another program has registered and tuned stay in the file.
 #[test]
 fn entries_of_algorithms_of_other_programs_stay() {
     let folder = tempfile::tempdir().unwrap();

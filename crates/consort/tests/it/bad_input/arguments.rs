@@ -1,4 +1,4 @@
-//! Arguments that no call can have: roots, numbers of PEs, lengths, buffers.
+//! Invalid arguments: roots, numbers of PEs, lengths, buffers.
 
 use consort::{Error, MOST_PES, Pes, Rank, Result, Sum, SyncMode, SyncModes};
 use consort_native::HeapError;
@@ -19,7 +19,7 @@ fn roots_out_of_range() {
             world.reduce_slice(&[1], &mut [], Sum, Rank(u32::MAX)).err(),
             world.reduce_symmetric(&memory, &other, Sum, root).err(),
         ];
-        // The job goes on.
+        // The job continues.
         assert_eq!(world.broadcast(5, Rank(2)).ok(), Some(5));
         errors
     });
@@ -70,7 +70,7 @@ fn targets_of_another_length() {
         let (three, two) = (world.symmetric::<u64>(3)?, world.symmetric::<u64>(2)?);
         let error = Error::Lengths { source_len: 3, target_len: 2 };
         assert_eq!(world.reduce_symmetric(&three, &two, Sum, Rank(0)).err(), Some(error.clone()));
-        // Elsewhere than on the root the target does not matter.
+        // On PEs other than the root, the target does not matter.
         world.reduce_slice(
             &[1; 3],
             &mut [0; 3][..if world.rank().0 == 0 { 3 } else { 1 }],
@@ -81,7 +81,7 @@ fn targets_of_another_length() {
         if world.rank() == Rank(0) {
             assert_eq!(result.err(), Some(error));
         }
-        // PE 1 may have left; but it misses PE 0 in the next call, or PE 0 misses it.
+        // PE 1 may have left; but either PE 1 or PE 0 waits for the other in the next call.
         world.broadcast(1, Rank(0)).map(|_| ()).and_then(|()| world.barrier())
     });
     assert!(errors.iter().all(|error| matches!(error, Err(Error::Mismatched(_)))), "{errors:?}");

@@ -32,7 +32,7 @@ fn forcing_what_there_is_not() {
                 wrong.into_iter().chain([other])
             });
             let wrong: Vec<_> = wrong.collect();
-            // The job goes on.
+            // The job continues.
             world.force(collective, None);
             call().expect("the library's choice");
             (unknown, wrong)
@@ -49,7 +49,7 @@ fn forcing_what_there_is_not() {
     }
 }
 
-/// A barrier that is forced, but unknown, is also the entry and exit barrier of Strict calls.
+/// A forced but unknown barrier is also the entry and exit barrier of Strict calls.
 #[test]
 fn forcing_an_unknown_barrier_of_strict_calls() {
     let errors = on(Pes::threads(3), |world| {

@@ -15,7 +15,7 @@ use consort_native::Failure;
 use super::on;
 use crate::jobs::{SOON, pes_of};
 
-/// PE 1 makes another call than all others, before all enter a barrier.
+/// PE 1 makes a different call than all others, before all enter a barrier.
 fn mismatched(
     pes: u32,
     [one, other]: [&'static [&'static str]; 2],
@@ -37,7 +37,7 @@ fn mismatched(
         assert!(since.elapsed() < SOON, "failed after {:?}", since.elapsed());
         (outcome, errors.into_inner().unwrap_or_else(PoisonError::into_inner))
     });
-    // Who did not get the error in the barrier gets it when it finishes.
+    // A PE that did not get the error in the barrier gets it when it finishes.
     let first = outcome.map(|_| ()).expect_err("calls that do not match");
     assert!(errors.iter().all(|error| *error == first), "all get the same");
     let Error::Mismatched(Failure::Mismatched {
@@ -66,7 +66,7 @@ fn mismatched_sizes() {
             let len = if odd { 5000 } else { 2 };
             world.reduce_slice(&vec![0_u64; len], &mut vec![0; len], Sum, Rank(0))
         });
-        // The odd one is the root, and sends.
+        // The odd PE is the root, and sends.
         mismatched(pes, [&["broadcast", "100000 bytes"], &["8 bytes"]], |world, odd| {
             world.broadcast_slice(&mut vec![0_u64; if odd { 1 } else { 12_500 }], Rank(1))
         });
@@ -82,7 +82,7 @@ fn mismatched_roots() {
         mismatched(pes, [&["reduce", "root 0"], &["root 1"]], |world, odd| {
             world.reduce(7, Sum, Rank(odd.into())).map(|_| ())
         });
-        // Each contributes to the other's, and waits for nobody.
+        // Each contributes to the other's, and does not wait.
         mismatched(pes, [&["reduce", "root 1"], &["root 0"]], |world, odd| {
             world.reduce(7, Sum, Rank((!odd).into())).map(|_| ())
         });
@@ -173,12 +173,12 @@ fn mismatched_algorithms() {
     });
 }
 
-/// Calls that nobody waited in are compared nevertheless, by the calls after them.
+/// Calls in which nobody waited are compared nevertheless, by the calls after them.
 #[test]
 fn mismatches_are_found_though_nobody_waited() {
     mismatched(2, [&["broadcast", "root 0"], &["broadcast", "root 1"]], |world, odd| {
         world.force(Collective::Broadcast, Some(Candidate::new("flat")));
-        // Each is the root of its own, and of different numbers of chunks.
+        // Each is the root of its own call, with a different number of chunks.
         world.broadcast_slice(&mut vec![0_u8; if odd { 1 } else { 10_000 }], Rank(odd.into()))?;
         world.barrier()?;
         world.barrier()?;
@@ -186,7 +186,7 @@ fn mismatches_are_found_though_nobody_waited() {
     });
 }
 
-/// And by the end of the job, if no call comes after.
+/// They are also found by the end of the job, if no call comes after.
 #[test]
 fn mismatches_are_found_at_the_end() {
     let flat = || Pes::threads(2).force(Collective::Broadcast, Candidate::new("flat"));
@@ -214,7 +214,7 @@ fn mismatched_lengths_of_an_allocation() {
     });
 }
 
-/// They match as many calls: the put would be lost in memory that the other has yet to clear.
+/// They match equally many calls: the put would be lost in memory that is yet to be cleared.
 #[test]
 fn allocations_are_no_barriers() {
     mismatched(2, [&["barrier()"], &["symmetric(1 of u64)"]], |world, odd| {
@@ -234,7 +234,7 @@ fn allocations_are_no_barriers() {
     });
 }
 
-/// Who comes last to a barrier that counts waits for nobody, and gets the error all the same.
+/// The last PE to enter a counting barrier does not wait, but gets the error nevertheless.
 #[test]
 fn a_barrier_that_counts_reports_calls_that_did_not_match() {
     let mut passed = 0;
@@ -244,7 +244,7 @@ fn a_barrier_that_counts_reports_calls_that_did_not_match() {
                 let memory = world.symmetric::<u64>(1)?;
                 let me = world.rank();
                 let root = if me == Rank(1) { Rank(1) } else { Rank(0) };
-                // With so loose modes a root waits for nobody.
+                // With Loose modes, a root does not wait.
                 world.with(SyncModes::LOOSE).broadcast_symmetric(&memory, root)?;
                 if me == Rank(0) {
                     thread::sleep(Duration::from_millis(1));
@@ -256,8 +256,8 @@ fn a_barrier_that_counts_reports_calls_that_did_not_match() {
     assert_eq!(passed, 0, "PEs that passed a barrier after calls that did not match");
 }
 
-/// The last call of a quarter of the window does not match, and all start as many nonblocking calls
-/// after it as the window has room for.
+/// The last call of a quarter of the window does not match. All PEs then start as many nonblocking
+/// calls as the window has room for.
 #[test]
 fn mismatches_are_found_a_window_later() {
     for calls in [13, 29, 61] {

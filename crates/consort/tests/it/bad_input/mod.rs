@@ -1,4 +1,4 @@
-//! What callers get wrong: always a clear error, on every PE, soon; never silence or a hang.
+//! Mistakes of callers: always a clear error, on every PE, soon; never silence or a hang.
 
 mod arguments;
 mod forcing;
@@ -21,7 +21,7 @@ use consort_conformance::turns::alone;
 
 use crate::jobs::SOON;
 
-/// Runs a program and returns what each PE got, also if the job has failed; it may take a second.
+/// Runs a program and returns each PE's result, even if the job has failed; it may take a second.
 fn on<R: Debug + Send + 'static>(
     pes: Pes,
     program: impl Fn(Team<'_>) -> R + Send + Sync + 'static,

@@ -7,14 +7,14 @@ use consort_native::Failure;
 
 use crate::jobs::{fails, on, pes_of};
 
-/// The line below that of the caller, as errors say it.
+/// Returns the line after the caller's, as errors show it.
 #[track_caller]
 fn next_line() -> String {
     let here = Location::caller();
     format!(" at {}:{}", here.file(), here.line() + 1)
 }
 
-/// Two PEs make these calls: the error says where each was made. Each call returns its place.
+/// Two PEs make these calls: the error names both call sites. Each call returns its call site.
 fn differ(
     zero: impl Fn(Team<'_>) -> (String, Result<()>) + Send + Sync + 'static,
     one: impl Fn(Team<'_>) -> (String, Result<()>) + Send + Sync + 'static,
@@ -122,7 +122,7 @@ fn calls_in_a_loop() {
     );
 }
 
-/// A call matches itself, wherever it is made.
+/// A call matches the same call from any line.
 #[test]
 fn calls_at_different_lines_match() {
     on(pes_of(3), |world| {

@@ -6,10 +6,10 @@ use consort::{Error, Pes, Rank, Result, Sum, Team};
 
 use super::on;
 
-/// Moves a team to where it does not belong.
+/// Moves a team to a place where it does not belong.
 struct Smuggled<'p>(Team<'p>);
 
-// SAFETY: the operator that is given it runs on the thread that the team belongs to.
+// SAFETY: the operator that gets it runs on the thread to which the team belongs.
 unsafe impl Sync for Smuggled<'_> {}
 
 impl Smuggled<'_> {
@@ -46,7 +46,7 @@ fn operators_may_not_call_the_library() {
         };
         let sum = world.reduce(1, add, Rank(0))?;
         assert_eq!(sum, (world.rank() == Rank(0)).then_some(2));
-        // In an operation, too, which is moved on by any call.
+        // Also in an operation, which any call drives.
         let mut all = [0];
         world.overlap(|scope| {
             let request = scope.start_all_reduce(&[1], &mut all, add)?;
@@ -64,7 +64,7 @@ fn operators_may_not_call_the_library() {
     assert!(results.iter().all(Result::is_ok), "{results:?}");
 }
 
-/// Also while the plan of the call that it serves is in use, and for a call without a plan.
+/// Holds while the plan of the served call is in use, and for a call without a plan.
 #[test]
 fn operators_may_not_plan_calls_either() {
     let results = on(Pes::threads(2), |world| {

@@ -1,11 +1,11 @@
-//! What a failure is to later calls, to the launch and to the next job.
+//! The effect of a failure on later calls, on the launch and on the next job.
 
 use consort::{Error, Pes, Rank, Sum, SyncModes, Until};
 use consort_conformance::turns::{LIMIT, alone};
 
 use super::{call_on, fails};
 
-/// An error that a PE returns of its own is a failure too, and is what the job returns.
+/// An error that a PE's program returns is a failure too, and the job returns it.
 #[test]
 fn an_error_of_its_own_fails_the_job() {
     alone(LIMIT, || {
@@ -27,7 +27,7 @@ fn an_error_of_its_own_fails_the_job() {
     });
 }
 
-/// Whatever a PE calls in a job that has failed, it gets the error.
+/// Every call in a failed job returns the error.
 #[test]
 fn later_calls_fail_too() {
     alone(LIMIT, || {
@@ -39,7 +39,7 @@ fn later_calls_fail_too() {
                 panic!("as planned");
             }
             let error = call_on(|| world.barrier()).expect_err("PE 1 is gone");
-            // As the root, or on its own, a PE would not have to wait.
+            // As the root, or alone, a PE would not have to wait.
             let failed = Some(error.clone());
             assert_eq!(world.broadcast(1, Rank(0)).err(), failed);
             assert_eq!(world.reduce(1, Sum, Rank(1)).err(), failed);
@@ -52,7 +52,7 @@ fn later_calls_fail_too() {
     });
 }
 
-/// Nothing of a failed job is left behind for the next.
+/// A failed job leaves nothing behind for the next one.
 #[test]
 fn the_next_job_is_sound() {
     alone(LIMIT, || {

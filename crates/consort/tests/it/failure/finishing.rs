@@ -12,7 +12,7 @@ use consort_native::Failure;
 use super::{call, call_on, few_and_many_words};
 use crate::jobs::SOON;
 
-/// A PE that has finished is missed by name, in any call that cannot end without it.
+/// A PE that has finished is named by any call that cannot end without it.
 #[test]
 fn a_pe_that_finishes_early_is_named() {
     alone(LIMIT, || {
@@ -47,7 +47,7 @@ fn a_pe_that_finishes_early_is_named() {
     });
 }
 
-/// Nobody is left who could change the word that a PE waits for.
+/// No PE is left that could change the word for which a PE waits.
 #[test]
 fn a_wait_that_nobody_is_left_to_end_fails() {
     alone(LIMIT, || {

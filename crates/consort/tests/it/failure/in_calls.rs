@@ -11,12 +11,12 @@ use consort_sandbox::seeds;
 
 use super::{call, call_on, fails, few_and_many_words};
 
-/// One PE a day, and at night all of them.
+/// One victim per daily run, and all PEs in nightly runs.
 fn victims(pes: u32) -> Vec<Rank> {
     seeds::some_of((0..pes).map(Rank))
 }
 
-/// The victim panics instead of entering the call; the others are in it, at every place of the
+/// The victim panics instead of entering the call; the others are in it, at every point of the
 /// algorithm.
 fn instead_of_entering(collective: Collective, waiting: Waiting) {
     const PES: u32 = 4;
@@ -100,7 +100,7 @@ fn strict_calls_fail() {
     });
 }
 
-/// Loose senders wait for nothing but credits.
+/// Loose senders wait only for credits.
 #[test]
 fn waits_for_credits_fail() {
     alone(LIMIT, || {
@@ -120,7 +120,7 @@ fn waits_for_credits_fail() {
                     }
                     let team = world.with(SyncModes::LOOSE);
                     if victim == root {
-                        // Who contributes to a reduction waits for nobody.
+                        // A PE that contributes to a reduction does not wait.
                         call_on(|| team.reduce_symmetric(&data, &sum, Sum, root))
                     } else {
                         call_on(|| team.broadcast_symmetric(&data, root))
@@ -131,7 +131,7 @@ fn waits_for_credits_fail() {
     });
 }
 
-/// In a team of many, credits go in steps: of who is before a PE, and of who is before those.
+/// In a large team, credits are sent in steps: from predecessors, and from their predecessors.
 #[test]
 fn waits_for_credits_of_groups_fail() {
     alone(LIMIT, || {
@@ -152,7 +152,7 @@ fn waits_for_credits_of_groups_fail() {
     });
 }
 
-/// A broadcast by puts waits for those that must have entered, and for the data.
+/// A broadcast by puts waits for PEs that must have entered, and for the data.
 #[test]
 fn broadcasts_by_puts_fail() {
     alone(LIMIT, || {

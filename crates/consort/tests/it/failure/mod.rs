@@ -1,4 +1,4 @@
-//! A PE that fails: all others get an error within a second, wherever they wait.
+//! When a PE fails, all others get an error within a second, wherever they wait.
 
 mod afterwards;
 mod finishing;
@@ -17,13 +17,13 @@ use consort_native::Job;
 
 use crate::{jobs::SOON, typed};
 
-/// Calls that a PE makes at most before it must get the error: several windows.
+/// The limit on the calls of a PE before it must get the error: several windows.
 const CALLS: usize = 200;
 
-/// The error that a PE got, and when.
+/// The error that a PE got, and the time.
 type Errors = Mutex<Vec<(Rank, Error, Instant)>>;
 
-/// When the victim failed.
+/// The time when the victim failed.
 #[derive(Default)]
 struct Moment(Mutex<Option<Instant>>);
 
@@ -33,8 +33,8 @@ impl Moment {
     }
 }
 
-/// Runs a program that fails on `victim`, which notes the moment, and by which all others get an
-/// error; checks what they got. Returns the job's error.
+/// Runs a program that fails on `victim`, which records the time, and checks the errors that all
+/// others must get. Returns the job's error.
 fn fails<R: Send>(
     pes: Pes,
     count: u32,
@@ -67,7 +67,7 @@ fn fails<R: Send>(
     error
 }
 
-/// Calls until an error comes of it.
+/// Makes calls until one returns an error.
 fn call_on<R>(mut call: impl FnMut() -> Result<R>) -> Result<()> {
     for _ in 0..CALLS {
         call()?;
@@ -75,7 +75,7 @@ fn call_on<R>(mut call: impl FnMut() -> Result<R>) -> Result<()> {
     panic!("{CALLS} calls without the PE that failed");
 }
 
-/// One call of `collective`; symmetric buffers where modes let PEs leave early.
+/// Makes one call of `collective`, on symmetric buffers if the modes let PEs leave early.
 fn call(world: Team<'_>, collective: Collective, words: usize, sync: SyncModes) -> Result<()> {
     let root = Rank(1);
     let team = world.with(sync);
@@ -85,7 +85,7 @@ fn call(world: Team<'_>, collective: Collective, words: usize, sync: SyncModes) 
     typed::slices(team, collective, &source, &mut target, Sum, root)
 }
 
-/// The fewest words and the most that an algorithm serves: the longest messages take several steps.
+/// Returns the fewest and the most words that an algorithm serves: the most take several steps.
 fn few_and_many_words(collective: Collective, candidate: &Candidate, pes: u32) -> [usize; 2] {
     let is_served = |words: &usize| {
         let query = Query {

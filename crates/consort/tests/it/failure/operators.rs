@@ -1,4 +1,4 @@
-//! Operators that panic, and owners of buffers that a peer still copies from.
+//! Operators that panic, and owners of buffers from which a peer still copies.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::SeqCst},
@@ -14,9 +14,9 @@ use consort_conformance::{
 
 use crate::jobs::SOON;
 
-/// By every reduction, an operator that panics fails the PE that it runs on.
+/// In every reduction, an operator that panics fails the PE on which it runs.
 ///
-/// Where PEs draw their shares, the culprit may draw none in every job: then all is run again.
+/// If PEs draw their shares, the culprit may draw none in some jobs: then the test runs again.
 #[test]
 fn an_operator_may_panic() {
     const PES: u32 = 4;
@@ -54,7 +54,7 @@ fn an_operator_may_panic() {
     });
 }
 
-/// While a peer copies from a buffer, its owner may not leave, whatever fails elsewhere.
+/// While a peer copies from a buffer, its owner may not leave, even if something fails elsewhere.
 #[test]
 fn owners_stay_until_nobody_copies() {
     static SLOW: AtomicBool = AtomicBool::new(false);
@@ -65,7 +65,7 @@ fn owners_stay_until_nobody_copies() {
             thread::yield_now();
         }
     }
-    /// Notes whether a PE unwinds while PE 0 still combines.
+    /// Records whether a PE unwinds while PE 0 still combines.
     struct Unwinding<'u>(&'u AtomicBool);
     impl Drop for Unwinding<'_> {
         fn drop(&mut self) {
@@ -74,8 +74,8 @@ fn owners_stay_until_nobody_copies() {
             }
         }
     }
-    // PE 0 is slow in its operator, which reads what the others have exposed, when PE 2 panics in
-    // its own: PE 1 returns with an error, PE 2 unwinds.
+    // PE 0 is slow in its operator, which reads the others' exposed data, when PE 2 panics in its
+    // own operator: PE 1 returns with an error, PE 2 unwinds.
     let operator = |me: Rank| {
         move |a: u64, b: u64| {
             match me.0 {

@@ -10,10 +10,10 @@ use consort_sandbox::seeds::seeds;
 use super::{check, start};
 use crate::{data::Call, jobs::pes_of, typed::slices};
 
-/// Steps of a random program.
+/// The number of steps of a random program.
 const STEPS: usize = 300;
 
-/// Calls of three teams, blocking and not, complete and waited for in any order.
+/// Makes calls of three teams, blocking and not, completed and waited for in any order.
 fn at_random(seed: u64, helpers: bool) {
     let mut random = Random(seed);
     let (pes, rows) = *random.pick(&[(1, 1), (2, 1), (3, 1), (4, 2), (6, 2), (9, 3)]);
@@ -59,7 +59,7 @@ fn at_random(seed: u64, helpers: bool) {
                         let right = call.result(me, &affine).is_none_or(|right| right == target);
                         assert!(right, "{:?} in {team:?}", call.collective);
                     }
-                    // What follows is each PE's own business.
+                    // Each PE makes the following choices alone.
                     8 => team.progress()?,
                     _ => {}
                 }

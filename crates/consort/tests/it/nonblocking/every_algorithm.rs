@@ -1,4 +1,4 @@
-//! Every algorithm with every parameter, several calls under way at once.
+//! Every algorithm with every parameter, with several calls in flight.
 
 use consort::{Collective, Error, PlanError, Rank};
 use consort_conformance::{
@@ -9,7 +9,7 @@ use consort_conformance::{
 use super::{check, start};
 use crate::{data::Call, jobs::pes_of};
 
-/// Every algorithm with every parameter, several calls under way at once.
+/// Tests every algorithm with every parameter, with several calls in flight.
 fn every_algorithm(pes: u32, collective: Collective) {
     alone(LIMIT, move || {
         for candidate in everything(collective) {

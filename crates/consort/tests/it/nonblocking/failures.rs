@@ -1,4 +1,4 @@
-//! Failures of PEs, and mistakes of programs, while nonblocking calls are under way.
+//! Failures of PEs, and mistakes of programs, while nonblocking calls are in flight.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -17,7 +17,7 @@ use crate::{
     jobs::{SOON, fails, on, pes_of},
 };
 
-/// A PE panics while others are in the midst of each collective, by every algorithm.
+/// A PE panics while others are in the middle of each collective, by every algorithm.
 fn a_death_in(collective: Collective) {
     alone(LIMIT, move || {
         for candidate in one_each(collective) {
@@ -84,8 +84,8 @@ fn an_operator_may_panic() {
     }
 }
 
-/// Whoever catches the panic and goes on has failed the job all the same: its peers wait for what
-/// will never come.
+/// A PE that catches the panic and continues has failed the job nevertheless, because its peers
+/// wait for messages that will never arrive.
 #[test]
 fn a_panic_that_is_caught_fails_the_job() {
     let error = fails(2, |world| {
@@ -126,7 +126,7 @@ fn calls_that_do_not_match_are_reported() {
         assert!(text.contains("PE 1 called start all_reduce(16 bytes"), "{text}");
         assert!(text.contains("called start broadcast(16 bytes"), "{text}");
     }
-    // One waits in the call, and one does not.
+    // One PE waits in the call, and one does not.
     let error = fails(
         2,
         move |world| {
@@ -136,7 +136,7 @@ fn calls_that_do_not_match_are_reported() {
     let text = error.to_string();
     assert!(text.contains("PE 0 called start barrier()"), "{text}");
     assert!(text.contains("PE 1 called barrier()"), "{text}");
-    // One makes none, and the other leaves its own to the end.
+    // One PE makes no call, and the other leaves its call to the end.
     let error =
         fails(2, move |world| if odd(world) { Ok(()) } else { world.start_barrier().map(drop) });
     let finished = matches!(&error, Error::Mismatched(Failure::Finished { rank: Rank(1), .. }));
@@ -155,7 +155,7 @@ fn requests_that_wait_for_each_other() {
     let Error::Mismatched(Failure::Deadlock { one, other }) = &error else { panic!("{error}") };
     let texts = format!("{} {}", one.1, other.1);
     assert!(texts.contains("start all_reduce") && texts.contains("start barrier"), "{error}");
-    // In the same order they are started, and waited for in any.
+    // They are started in the same order, and waited for in any order.
     on(pes_of(2), |world| {
         let (one, other) = (world.cartesian(1)?.row, world.cartesian(1)?.row);
         let mut requests = [one.start_barrier()?, other.start_barrier()?];

@@ -1,4 +1,4 @@
-//! Nonblocking calls: what comes of them, in whatever order, and what goes wrong in them.
+//! Nonblocking calls: their results, in any order, and their failures.
 
 mod at_random;
 mod every_algorithm;
@@ -28,7 +28,7 @@ use consort_conformance::{data::affine, turns::LIMIT};
 
 use crate::{data::Call, typed::blocks};
 
-/// What a call comes to, if anything.
+/// The result of a call, if any.
 type Data = Option<Vec<u64>>;
 
 /// A request for any collective.
@@ -89,7 +89,7 @@ fn start<'p>(team: Team<'p>, call: &Call) -> Result<AnyRequest<'p>> {
     }
 }
 
-/// What a request must come to.
+/// Returns the expected result of a request.
 fn expected(call: &Call, me: Rank) -> Data {
     if call.collective == Collective::Broadcast && me == call.root {
         return Some(call.source(me));
@@ -105,7 +105,7 @@ fn check(call: &Call, me: Rank, result: Data) {
     );
 }
 
-/// An executor of one task: polls when it is woken, and never otherwise.
+/// An executor of one task: it only polls when it is woken.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Flag(AtomicBool);
     impl Wake for Flag {

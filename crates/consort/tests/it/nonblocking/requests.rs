@@ -56,7 +56,7 @@ fn nobody_waits_for_them() {
     .unwrap();
 }
 
-/// An all-to-all that owns its vectors gives back the same two.
+/// An all-to-all that owns its vectors returns the same two.
 #[test]
 fn vectors_of_an_all_to_all_come_back() {
     on(pes_of(3), |world| {
@@ -69,7 +69,7 @@ fn vectors_of_an_all_to_all_come_back() {
                 let exchanged = world.start_all_to_all_into(source, target)?;
                 (source, target) = exchanged.wait()?;
                 assert_eq!([source.as_ptr(), target.as_ptr()], places);
-                source.fill(u64::MAX); // with which peers may be as far as before
+                source.fill(u64::MAX); // peers may have progressed no further than before
                 let from = |at: usize| 100 * step + (at / len) as u64;
                 assert!(target.iter().enumerate().all(|(at, &x)| x == from(at)));
             }
@@ -113,7 +113,7 @@ fn a_request_is_tested_polled_and_taken_once() {
     });
 }
 
-/// PE 1 has to pass on what the others wait for, and computes until they have it.
+/// PE 1 must forward a message for which the others wait, and computes until they have it.
 #[test]
 fn a_helper_moves_calls_on_while_its_pe_computes() {
     static OTHERS: AtomicUsize = AtomicUsize::new(0);
@@ -126,7 +126,7 @@ fn a_helper_moves_calls_on_while_its_pe_computes() {
                 let world = pe.world();
                 let request =
                     world.start_broadcast(vec![u64::from(world.rank().0); 10], Rank(3))?;
-                // 3 is the root: its first child passes on to another.
+                // 3 is the root: its first child forwards to another PE.
                 let computes = world.rank() == Rank(1);
                 if computes {
                     let since = Instant::now();
@@ -164,7 +164,7 @@ fn planned_calls_are_started_many_times() {
     });
 }
 
-/// Source and target come back from every start, also where one of them is ignored.
+/// Source and target come back from every start, even if one of them is ignored.
 #[test]
 fn planned_calls_give_their_vectors_back() {
     on(pes_of(3), |world| {
@@ -195,7 +195,7 @@ fn planned_calls_give_their_vectors_back() {
     });
 }
 
-/// What can be wrong with a call is said when it is planned.
+/// Planning a call reports everything that is wrong with it.
 #[test]
 fn plans_of_bad_calls_are_refused() {
     on(pes_of(2), |world| {
@@ -209,7 +209,7 @@ fn plans_of_bad_calls_are_refused() {
         assert_eq!(refused.err(), Some(Error::Displacements(number)));
         let refused = world.plan_all_to_all::<u64>(usize::MAX / 2 + 1);
         assert!(matches!(refused.err(), Some(Error::Blocks { .. })));
-        // Whose bytes cannot be counted.
+        // The number of bytes overflows.
         let len = usize::MAX / 8 + 2;
         let is_refused = |error| matches!(error, Some(Error::Plan(_)));
         assert!(is_refused(world.plan_broadcast::<u64>(len, Rank(0)).err()));
@@ -223,7 +223,7 @@ fn plans_of_bad_calls_are_refused() {
     });
 }
 
-/// A team is freed once its calls are complete, whoever has waited for them.
+/// A team is freed once its calls are complete, regardless of which were waited for.
 #[test]
 fn freeing_a_team_completes_its_calls() {
     on(pes_of(4), |world| {

@@ -18,7 +18,7 @@ fn borrowed_slices_are_there_when_the_scope_ends() {
             let (mut one, mut two, source) = (vec![me; len], vec![me; len], vec![me; len]);
             let (mut sum, mut sums, mut all) = (vec![9; len], vec![0; len], vec![0; 3 * len]);
             let scale = 2;
-            let scaled = |a: u64, b: u64| a + b * scale / scale; // borrows, too
+            let scaled = |a: u64, b: u64| a + b * scale / scale; // also borrows
             let here = world.overlap(|scope| {
                 scope.start_broadcast(&mut one, Rank(1))?.wait()?;
                 scope.start_broadcast(&mut two, Rank(2))?;
@@ -44,7 +44,7 @@ fn borrowed_slices_are_there_when_the_scope_ends() {
     });
 }
 
-/// What a request gives back is changed at once, whoever has not ended the call yet.
+/// Buffers that a request returns are changed immediately, even if others' calls are pending.
 #[test]
 fn buffers_come_back_within_the_scope() {
     let program = |world: Team<'_>| {
@@ -63,7 +63,7 @@ fn buffers_come_back_within_the_scope() {
                     let sent = scope.start_broadcast(table, Rank(root as u32))?;
                     let exchanged = scope.start_all_to_all(source, target)?;
                     (source, target) = exchanged.wait()?;
-                    source.fill(u64::MAX); // with which peers may be as far as before
+                    source.fill(u64::MAX); // peers may have progressed no further than before
                     let blocks = target.iter().zip(0..);
                     assert!(blocks.into_iter().all(|(&x, at)| x == value(at / len as u64, me)));
                     target.fill(u64::MAX);
@@ -80,7 +80,7 @@ fn buffers_come_back_within_the_scope() {
     on(pes_of(3).helper_threads(), program);
 }
 
-/// A borrow whose request is lost stays with the call, which ends all the same.
+/// A borrow whose request is lost stays with the call, which ends nevertheless.
 #[test]
 #[expect(clippy::mem_forget, reason = "what happens then is the question")]
 fn requests_that_are_lost_leave_the_borrows_to_the_scope() {
@@ -123,11 +123,11 @@ fn a_scope_that_fails_takes_its_calls_along() {
                 world.overlap(|scope| {
                     let request = scope.start_broadcast(&mut data, Rank(1))?;
                     assert!(world.rank() != Rank(2), "as planned");
-                    // The scope of 2 ends this job, whoever has its data by then.
+                    // The scope of 2 ends this job, regardless of which PEs have its data by then.
                     request.wait().and_then(|_| world.barrier())
                 })
             }));
-            data.fill(7); // nobody touches it any more
+            data.fill(7); // nobody accesses it any more
             assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
             match (world.rank(), result) {
                 (Rank(2), Err(panic)) => std::panic::resume_unwind(panic),

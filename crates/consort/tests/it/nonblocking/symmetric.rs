@@ -12,8 +12,8 @@ use crate::{
     jobs::{on, pes_of},
 };
 
-/// A collective in symmetric memory with every root and in every mode, by the choice of the library
-/// or by one algorithm. What a PE has no use for still says where the root's lies.
+/// Makes a collective in symmetric memory with every root and in every mode, by the library's
+/// choice or by one algorithm. A buffer that a PE does not use still gives the place of the root's.
 fn every_root_in_symmetric_memory(pes: u32, collective: Collective, forced: Option<&Candidate>) {
     let launch = match forced {
         Some(candidate) => pes_of(pes).force(collective, candidate.clone()),
@@ -37,7 +37,7 @@ fn every_root_in_symmetric_memory(pes: u32, collective: Collective, forced: Opti
                     world.barrier()?;
                     let team = world.with(sync);
                     team.start_symmetric(collective, &source, &target, affine, root)?.wait()?;
-                    // With exit mode None what moves may still be moving.
+                    // With exit mode None, data may still be moving.
                     world.barrier()?;
                     let Some(expected) = call.result::<u64, _>(me, &affine) else { continue };
                     let mut found = vec![0; expected.len()];

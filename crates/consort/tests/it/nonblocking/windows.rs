@@ -1,4 +1,4 @@
-//! More calls under way than a window has room for.
+//! More calls in flight than a window has room for.
 
 use std::{thread, time::Duration};
 
@@ -11,7 +11,7 @@ use crate::{
     jobs::{on, pes_of},
 };
 
-/// Three windows of calls, waited for last first, with barriers between.
+/// Three windows of calls, waited for in reverse order, with barriers between.
 #[test]
 fn more_than_a_window_under_way() {
     for waiting in [Waiting::SpinYield, Waiting::SpinYieldPark] {
@@ -41,8 +41,8 @@ fn more_than_a_window_under_way() {
     }
 }
 
-/// PE 0 has left a quarter of the window behind, and its calls are under way still, for it does not
-/// look at what has come. PE 2, who sends it, must not come round to their places.
+/// PE 0 is past a quarter of the window, but its calls are still pending, because it does not check
+/// for messages. PE 2, which sends them, must not reuse their places.
 #[test]
 fn calls_under_way_keep_their_places() {
     alone(LIMIT / 6, || {

@@ -55,7 +55,7 @@ fn atomics_from_all_pes_lose_nothing() {
                 let swap = Atomic::CompareSwap { current: seen, new: seen + 1 };
                 won += u64::from(words.atomic(at, 5, swap)? == seen);
             }
-            // Every token was read by one swap, but for the one that is still there.
+            // One swap read each token, except the one that is still there.
             let swapped = world.reduce(swapped, Sum, Rank(0))?;
             let won = world.reduce(won, Sum, Rank(0))?;
             world.barrier()?;

@@ -23,7 +23,7 @@ fn memory_is_zero_and_is_used_again() {
             one.put(world.left(), 0, &[u64::MAX; 1000])?;
             two.put(world.left(), 0, &vec![255; 1 + round])?;
             world.barrier()?;
-            // Dropping is local, and in any order.
+            // Dropping is local, and possible in any order.
             if (round + world.rank().index()) % 2 == 0 {
                 drop(one);
             }
@@ -75,7 +75,7 @@ fn nothing_can_be_had_from_a_full_heap() {
     });
 }
 
-/// A PE that still holds a block keeps it from being used again.
+/// A PE that still holds a block prevents its reuse.
 #[test]
 fn memory_is_kept_as_long_as_one_pe_holds_it() {
     on(Pes::threads(3).heap_bytes(1024), |world| {
@@ -132,7 +132,7 @@ fn what_is_out_of_bounds_is_an_error() {
     });
 }
 
-/// Untouched memory costs nothing: a launch with gigabytes of it is no slower than another.
+/// Untouched memory costs nothing: a launch with gigabytes of it is not slower.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_is_had_only_as_it_is_used() {

@@ -1,4 +1,4 @@
-//! Puts and gets: where data comes to lie.
+//! Puts and gets: the places where data arrives.
 
 use consort::{Error, Pes, Rank, Sum};
 

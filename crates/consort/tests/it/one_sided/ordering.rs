@@ -1,4 +1,4 @@
-//! Signals and fences: data is there before the word that says so.
+//! Signals and fences: data arrives before the word that announces it.
 
 use consort::{Pes, Rank, Signal, Until};
 use consort_conformance::data::Random;
@@ -6,7 +6,7 @@ use consort_conformance::data::Random;
 use super::WORDS;
 use crate::{data::nth, jobs::on};
 
-/// Whoever sees the signal sees the data, though the buffer is used again and again.
+/// A PE that sees the signal sees the data, although the buffer is reused again and again.
 #[test]
 fn a_signal_comes_after_its_data() {
     on(Pes::threads(4), |world| {
@@ -37,7 +37,7 @@ fn a_signal_comes_after_its_data() {
     });
 }
 
-/// Without a signal of its own: put, fence, put of a flag.
+/// Without a signal operation: put, fence, put of a flag.
 #[test]
 fn a_fence_orders_puts() {
     on(Pes::threads(2), |world| {

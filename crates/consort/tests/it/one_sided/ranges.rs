@@ -1,4 +1,4 @@
-//! Ranges of symmetric memory: its operations by indices of their own, within their bounds.
+//! Ranges of symmetric memory: operations with the range's own indices, within its bounds.
 
 use std::thread;
 
@@ -28,7 +28,7 @@ fn operations_on_a_range_count_from_its_first_element() {
         assert_eq!(some, [4, 5, 6]);
         range.get_combine(other, 0, &mut some, Max)?;
         assert_eq!(some, [9, 5, 6]);
-        // A range of a range; its ends.
+        // A range of a range, and its ends.
         let inner = range.range(2..)?.range(..=1)?;
         assert_eq!(inner.to_vec()?, [2, 3]);
         world.barrier()?;
@@ -92,7 +92,7 @@ fn what_is_outside_of_a_range_is_an_error() {
     });
 }
 
-/// Longer than what is copied at a time, and not a multiple of it; elements of no size.
+/// Longer than the size of a copy, and not a multiple of it; and zero-sized elements.
 #[test]
 fn fill_reaches_every_element() {
     on(Pes::threads(1).heap_bytes(1 << 20), |world| {
@@ -113,7 +113,7 @@ fn fill_reaches_every_element() {
     });
 }
 
-/// A range holds its allocation.
+/// A range keeps its allocation alive.
 #[test]
 fn memory_is_kept_as_long_as_a_range_holds_it() {
     on(Pes::threads(2).heap_bytes(1024), |world| {

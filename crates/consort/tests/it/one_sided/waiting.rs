@@ -38,7 +38,7 @@ fn each_wait_ends_when_its_condition_holds() {
     }
 }
 
-/// A sleeping PE is woken by a plain put as well.
+/// A plain put also wakes a sleeping PE.
 #[test]
 fn a_put_ends_a_wait() {
     let parks = Pes::threads(3).waiting(consort::Waiting::SpinYieldPark);
@@ -56,8 +56,8 @@ fn a_put_ends_a_wait() {
     });
 }
 
-/// A wait with a limit returns when that has passed, and goes on where it is called again: on the
-/// PE and on a thread with a handle.
+/// A wait with a limit returns when it has passed, and continues when called again: on the PE and
+/// on a thread with a handle.
 #[test]
 fn a_wait_ends_when_its_time_is_over() {
     const LIMIT: Duration = Duration::from_millis(20);
@@ -90,7 +90,7 @@ fn a_wait_ends_when_its_time_is_over() {
     });
 }
 
-/// All others have finished: a thread with a handle still ends the wait, and so does the clock.
+/// All others have finished: a thread with a handle still ends the wait, and so does the limit.
 #[test]
 fn a_wait_without_peers_ends_by_a_handle_or_the_clock() {
     const LATE: Duration = Duration::from_millis(100);
@@ -115,7 +115,7 @@ fn a_wait_without_peers_ends_by_a_handle_or_the_clock() {
     assert_eq!(ended.map(drop), Ok(()));
 }
 
-/// A PE that polls for a word hears of a peer's panic.
+/// A PE that polls a word gets the error of a peer's panic.
 #[test]
 fn operations_notice_that_the_job_has_failed() {
     let ended = Pes::threads(2).run(|pe| {
@@ -130,7 +130,7 @@ fn operations_notice_that_the_job_has_failed() {
     assert!(matches!(ended, Err(consort::Error::PeFailed { rank: Rank(1), .. })), "{ended:?}");
 }
 
-/// Of two limits the smaller counts: one that fails the job, and one that ends the wait.
+/// The smaller of two limits applies: one fails the job, and the other ends the wait.
 #[test]
 fn a_longer_limit_does_not_replace_a_shorter_one() {
     let ended = Pes::threads(2).run(|pe| {
@@ -148,7 +148,7 @@ fn a_longer_limit_does_not_replace_a_shorter_one() {
     assert!(matches!(ended, Err(consort::Error::TimedOut(_))), "{ended:?}");
 }
 
-/// The helper of PE 0 is in an operator for long.
+/// The helper of PE 0 is in an operator for a long time.
 #[test]
 fn a_limit_counts_while_a_helper_computes() {
     const LONG: Duration = Duration::from_millis(1500);

@@ -12,7 +12,7 @@ use consort_conformance::turns::{LIMIT, alone};
 use super::{Bad, Fault, Faulty};
 use crate::jobs::pes_of;
 
-/// Runs a program that fails, with and without helpers; nothing but an error comes of it, soon.
+/// Runs a program with and without helpers; it must soon return an error, and not panic.
 fn fails<R: Send + 'static>(program: impl Fn(&Pe) -> Result<R> + Sync + Copy + Send + 'static) {
     for helpers in [false, true] {
         let text = alone(LIMIT / 6, move || {
@@ -29,7 +29,7 @@ fn fails<R: Send + 'static>(program: impl Fn(&Pe) -> Result<R> + Sync + Copy + S
     }
 }
 
-/// The launch drops the result of one PE, since the other has failed.
+/// The launch drops the result of one PE, because the other has failed.
 #[test]
 fn a_result_that_drops_badly_beside_a_failure() {
     fails(|pe| {
@@ -41,7 +41,7 @@ fn a_result_that_drops_badly_beside_a_failure() {
     });
 }
 
-/// A PE drops its own result, since its calls have not matched.
+/// A PE drops its own result, because its calls have not matched.
 #[test]
 fn a_result_that_drops_badly_after_a_mismatch() {
     fails(|pe| {
@@ -56,7 +56,7 @@ fn a_result_that_drops_badly_after_a_mismatch() {
     });
 }
 
-/// A PE drops its own result, since a call of its own that it has left behind has failed.
+/// A PE drops its own result, because one of its pending calls has failed.
 #[test]
 fn a_result_that_drops_badly_after_its_calls() {
     fails(|pe| {
@@ -80,7 +80,7 @@ fn a_payload_that_drops_badly() {
     });
 }
 
-/// The operator of a nonblocking call panics, on a helper's thread where there is one.
+/// The operator of a nonblocking call panics, on the helper's thread if there is one.
 #[test]
 fn an_operators_payload_that_drops_badly() {
     fails(|pe| {
@@ -93,7 +93,7 @@ fn an_operators_payload_that_drops_badly() {
     });
 }
 
-/// Operators of calls under way, in a job that has failed.
+/// Operators of calls in flight, in a failed job.
 #[test]
 fn operators_that_drop_badly_at_the_end() {
     fails(|pe| -> Result<()> {

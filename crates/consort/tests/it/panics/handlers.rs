@@ -7,7 +7,7 @@ use consort_conformance::turns::{LIMIT, alone};
 
 use crate::jobs::pes_of;
 
-/// What the program of a PE does with the panic of its handler.
+/// The reaction of a PE's program to the panic of its handler.
 #[derive(Clone, Copy, PartialEq)]
 enum Then {
     Dies,
@@ -15,8 +15,8 @@ enum Then {
     Ends,
 }
 
-/// A handler that panics in the call that closes its asynchronous broadcasts takes the job along,
-/// and so does a panic that drops them, once the program is seen to have caught it.
+/// A handler that panics in the call that closes its asynchronous broadcasts fails the job, and so
+/// does a panic that drops them, once the program is known to have caught it.
 #[test]
 fn a_handler_that_panics() {
     for then in [Then::Dies, Then::GoesOn, Then::Ends] {
@@ -55,8 +55,8 @@ fn a_handler_that_panics() {
     }
 }
 
-/// Whoever catches the panic of a handler, and still has its asynchronous broadcasts, has lost one
-/// message.
+/// A program that catches the panic of a handler, and still has its asynchronous broadcasts, has
+/// lost one message.
 #[test]
 fn a_handler_that_panics_may_be_called_again() {
     let received = alone(LIMIT / 6, || {

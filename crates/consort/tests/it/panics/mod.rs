@@ -1,5 +1,5 @@
-//! Panics of operators, closures, payloads and results, caught or not: no memory is touched after
-//! its time, all PEs get the panicking PE's own words, and nobody hangs.
+//! Panics of operators, closures, payloads and results, caught or not: no memory is used after its
+//! lifetime, all PEs get the panicking PE's message, and nobody hangs.
 
 mod drops;
 mod handlers;
@@ -11,20 +11,20 @@ use std::{panic::panic_any, thread};
 use consort::Operator;
 use consort_fabric::OperatorClass;
 
-/// Panics when it is dropped, with one that does so once less.
+/// Panics when it is dropped, with a payload that does so once less.
 #[derive(Debug)]
 struct Bad(u32);
 
 impl Drop for Bad {
     fn drop(&mut self) {
-        // A second panic while a first unwinds would end the process.
+        // A second panic during unwinding would abort the process.
         if self.0 > 0 && !thread::panicking() {
             panic_any(Self(self.0 - 1));
         }
     }
 }
 
-/// What an operator of these tests does on PE 0.
+/// The behaviour of an operator of these tests on PE 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,

@@ -18,10 +18,10 @@ use crate::{
     typed,
 };
 
-/// How an operator panics, and what is reported of it.
+/// The ways in which an operator panics, and the reported text.
 const PANICS: [(bool, &str); 2] = [(true, "no sums here"), (false, "no message")];
 
-/// The operator of one call panics on `culprit`, which goes on if `catches`; what PEs then get.
+/// An operator panics on `culprit`, which continues if it `catches`; checks the PEs' errors.
 fn an_operator_panics(
     (launch, pes): (Pes, u32),
     culprit: Rank,
@@ -50,7 +50,7 @@ fn an_operator_panics(
         if let Err(Error::Plan(PlanError::Incapable { .. })) = &made {
             return Ok(());
         }
-        // Whatever came of that call, the next fails, and so do all others.
+        // Whatever the result of that call, the next one fails, and so do all others.
         let next = world.barrier();
         if has_panicked.load(Relaxed) {
             for error in [next.clone().err(), world.barrier().err()] {
@@ -87,7 +87,7 @@ impl Operator<u64> for By<'_> {
     }
 }
 
-/// Every algorithm of a collective, each PE in turn.
+/// Tests every algorithm of a collective, with each PE in turn.
 fn operators_panic_in(collective: Collective, sync: SyncModes) {
     alone(2 * LIMIT, move || {
         for candidate in one_each(collective) {
@@ -139,7 +139,7 @@ operators_panic! {
     in_exclusive_scans: ExclusiveScan MINE;
 }
 
-/// The same in nonblocking calls, whoever drives them.
+/// The same in nonblocking calls, regardless of the thread that drives them.
 #[test]
 fn operators_panic_in_nonblocking_calls() {
     alone(2 * LIMIT, || {
@@ -163,7 +163,7 @@ fn operators_panic_in_nonblocking_calls() {
     });
 }
 
-/// A one-sided operation is nobody's but its PE's: so is its panic.
+/// A one-sided operation only concerns its PE, and so does its panic.
 #[test]
 fn a_panic_in_a_one_sided_operation_is_its_programs_affair() {
     on(pes_of(2), |world| {

@@ -1,4 +1,4 @@
-//! Scopes that are left by panics: nothing is written to what they borrowed.
+//! Scopes that end by panics: nothing is written to the memory that they borrowed.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind},
@@ -19,7 +19,7 @@ use consort_conformance::{
 use super::{Bad, Fault, Faulty};
 use crate::jobs::{on, pes_of};
 
-/// Waits for what a thread does outside of the library.
+/// Waits for another thread, outside the library.
 fn until(flag: &AtomicBool) {
     let since = Instant::now();
     while !flag.load(Acquire) {
@@ -28,7 +28,7 @@ fn until(flag: &AtomicBool) {
     }
 }
 
-/// What the closure of a scope comes to.
+/// The end of a scope's closure.
 #[derive(Clone, Copy, Debug)]
 enum Ending {
     Panics,
@@ -37,8 +37,8 @@ enum Ending {
     ReturnsBad,
 }
 
-/// Two all-reduces on borrowed memory, whose messages have come; the first fails on PE 0, and so
-/// may the closure. Once the scope is left nobody writes to what it has borrowed.
+/// Two all-reduces on borrowed memory, whose messages have arrived. The first fails on PE 0, and
+/// the closure may fail too. Once the scope has ended, nobody writes to the borrowed memory.
 fn a_scope_is_left(candidate: &Candidate, fault: Fault, ending: Ending) {
     static STARTED: AtomicBool = AtomicBool::new(false);
     static SENT: AtomicBool = AtomicBool::new(false);
@@ -116,7 +116,7 @@ fn nothing_borrowed_is_written_to_after_its_scope() {
     });
 }
 
-/// A result of a scope whose calls went well is the program's, panics and all.
+/// The result of a scope whose calls succeed belongs to the program, even if dropping it panics.
 #[test]
 fn a_scope_that_goes_well_returns_what_drops_badly() {
     on(pes_of(2), |world| {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::typed;
 
-/// A closure, which is taken to be associative only; it may panic instead of combining.
+/// Returns a closure, which counts as only associative; it may panic instead of combining.
 pub(super) fn closure<T: Datum>(
     charge: Option<Payload>,
 ) -> impl Operator<T> + Clone + Send + 'static {
@@ -22,18 +22,18 @@ pub(super) fn closure<T: Datum>(
     }
 }
 
-/// Displacements of these lengths, one in each block of `len` elements.
+/// Returns displacements of these lengths, one in each block of `len` elements.
 pub(super) fn blocks(counts: &[usize], len: usize) -> Displacements {
     let displacements: Vec<_> = (0..counts.len()).map(|at| at * len).collect();
     Displacements::at(counts, &displacements).expect("short")
 }
 
-/// The blocks of the root, and on others none.
+/// Returns the blocks of the root, and no blocks on others.
 pub(super) fn blocks_of_root(part: Part<'_>, counts: &[usize]) -> Displacements {
     if part.is_root() { blocks(counts, part.call.len) } else { Displacements::default() }
 }
 
-/// Makes a call on data of its own; returns what its target holds then.
+/// Makes a call on its own data, and returns the final content of its target.
 pub(super) fn call<T: Datum>(
     team: Team<'_>,
     part: Part<'_>,
@@ -71,7 +71,7 @@ fn call_by<T: Datum, O: Operator<T>>(
     Ok(Some(bytes(&target)))
 }
 
-/// In place where that can be.
+/// Makes a call in place if possible.
 fn in_place<T: Datum, O: Operator<T>>(
     team: Team<'_>,
     collective: Collective,

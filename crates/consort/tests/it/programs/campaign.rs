@@ -1,4 +1,4 @@
-//! Many programs one after the other, with a limit of time for each.
+//! Many programs one after the other, with a time limit for each.
 
 use std::{
     io::{self, Write},
@@ -17,22 +17,22 @@ use super::{
     program::Program,
 };
 
-/// What a program needs at most. The slowest mutation takes 700 ms.
+/// The time limit of a program. The slowest mutation takes 700 ms.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Programs of one sort.
+/// Programs of one kind.
 pub(super) struct Campaign {
     pub(super) name: &'static str,
     pub(super) is_mutated: bool,
     /// Whether the PEs are on nodes.
     pub(super) is_far: bool,
-    /// The number of programs for a change, and for a night.
+    /// The number of programs for a change, and for a nightly run.
     pub(super) programs: [u64; 2],
-    /// Seeds that found a fault once.
+    /// Seeds that once found a fault.
     pub(super) once_failed: &'static [u64],
 }
 
-/// Says something at once, and where no test keeps it back: the program may be the last.
+/// Writes a line immediately and uncaptured, because the program may be the last.
 fn say(text: &str) {
     writeln!(io::stderr(), "{text}").expect("somebody listens");
 }
@@ -65,7 +65,7 @@ impl Campaign {
         if self.is_far { program.on_nodes() } else { program }
     }
 
-    /// A program for people to read.
+    /// Returns a program as text for people.
     fn listing(&self, seed: u64) -> String {
         let program = self.program(seed);
         let mut text = format!("{} program {seed}: {program}", self.name);
@@ -77,7 +77,7 @@ impl Campaign {
         text
     }
 
-    /// Plays the program of a seed; what should not have come of it.
+    /// Runs the program of a seed, and returns its fault, if any.
     fn play_one(&self, seed: u64) -> Option<Fault> {
         let title = format!("TEST_SEED={seed} {}", self.name);
         let is_mutated = self.is_mutated;
@@ -95,7 +95,7 @@ impl Campaign {
             Ok(fault) => fault,
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().map_or("a panic", String::as_str);
-                // Threads that hang go on: nothing else can be played beside them.
+                // Hanging threads continue: nothing else can run next to them.
                 panic!("FAULT TEST_SEED={seed} {}: Hung: {text}", self.name)
             }
         }

@@ -1,5 +1,5 @@
-//! The types that programs move, each with an operator that may change the order of its operands
-//! and one that may not; and symmetric memory of any of them.
+//! The types that programs move, each with an operator that allows swapping its operands and one
+//! that does not, and symmetric memory of any of them.
 
 use std::fmt;
 
@@ -12,15 +12,15 @@ use consort_fabric::OperatorClass;
 
 /// A type that programs move.
 pub(super) trait Datum: Pod + Send + Sync + fmt::Debug {
-    /// An operator of the library, or one that says of itself that operands may be exchanged.
+    /// An operator of the library, or one that declares that its operands may be swapped.
     type Commutative: Operator<Self> + Copy + Default + Send + 'static;
 
     fn of(word: u64) -> Self;
 
-    /// What the commutative operator must come to.
+    /// Returns the expected result of the commutative operator.
     fn joined(left: Self, right: Self) -> Self;
 
-    /// Associative and not commutative.
+    /// Combines elements by an operation that is associative and not commutative.
     fn composed(left: Self, right: Self) -> Self {
         let mut both = Self::zeroed();
         let operands = bytes_of(&left).iter().zip(bytes_of(&right));
@@ -30,7 +30,7 @@ pub(super) trait Datum: Pod + Send + Sync + fmt::Debug {
         both
     }
 
-    /// Symmetric memory that holds this type.
+    /// Returns the symmetric memory that holds this type.
     fn memory<'m, 'p>(memory: &'m Memory<'p>) -> &'m Symmetric<'p, Self>;
 
     fn allocate<'p>(team: Team<'p>, len: usize) -> Result<Memory<'p>>;
@@ -56,12 +56,12 @@ impl fmt::Debug for Large {
     }
 }
 
-/// An element of no bytes.
+/// A zero-sized element.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Empty;
 
-/// Addition of each byte by itself, for types that the library's operators do not know.
+/// Adds bytes separately, for types that the library's operators do not know.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Bytewise;
 
@@ -87,7 +87,7 @@ fn byte_of(number: f64) -> u8 {
     number as u8
 }
 
-/// Sums and largest values of these are exact in any order.
+/// Returns a small number: sums and maxima of these are exact in any order.
 fn small(word: u64) -> f64 {
     f64::from(word.to_le_bytes()[7])
 }
@@ -97,7 +97,7 @@ macro_rules! types {
         $name:ident: $t:ty, $operator:ident,
         $of:expr, $joined:expr $(, $composed:expr)?;
     )*) => {
-        /// Which type a call moves.
+        /// The type that a call moves.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub(super) enum Type {
             $($name),*
@@ -148,7 +148,7 @@ macro_rules! types {
             }
         })*
 
-        /// Does something with the type of a step.
+        /// Evaluates an expression with the type of a step.
         macro_rules! match_type {
             ($which:expr, $T:ident => $body:expr) => {
                 match $which {
@@ -189,12 +189,12 @@ types! {
 
 pub(super) use match_type as with_type;
 
-/// The bytes of elements.
+/// Returns the bytes of elements.
 pub(super) fn bytes<T: Pod>(elements: &[T]) -> Vec<u8> {
     if size_of::<T>() == 0 { Vec::new() } else { bytemuck::cast_slice(elements).to_vec() }
 }
 
-/// As many elements, from their bytes.
+/// Returns `len` elements from their bytes.
 pub(super) fn elements<T: Pod>(bytes: &[u8], len: usize) -> Vec<T> {
     if size_of::<T>() == 0 {
         return vec![T::zeroed(); len];

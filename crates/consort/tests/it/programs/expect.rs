@@ -1,7 +1,7 @@
-//! The oracle: what every PE must have after each step, worked out by one PE alone, in bytes.
+//! The oracle: the expected state of every PE after each step, computed by one PE alone, in bytes.
 //!
-//! It shares no code with the library but the types that name things. A buffer is worked out as a
-//! whole, so that what a call must leave as it was is seen too.
+//! It shares no code with the library but the types that name things. It computes whole buffers, so
+//! that it also detects changes outside the result.
 
 use consort::Collective;
 use consort_conformance::data::{BLANK, Random};
@@ -12,7 +12,7 @@ use super::{
     program::{Call, Form, Program, Step},
 };
 
-/// Elements from a seed, as bytes.
+/// Returns elements from a seed, as bytes.
 pub(super) fn filled(ty: Type, seed: u64, len: usize) -> Vec<u8> {
     let mut random = Random(seed);
     with_type!(ty, T => {
@@ -20,7 +20,7 @@ pub(super) fn filled(ty: Type, seed: u64, len: usize) -> Vec<u8> {
     })
 }
 
-/// The contents of block number `index` of what a member contributes.
+/// Returns the seed of block number `index` of a member's contribution.
 fn seed_of(seed: u64, member: usize, index: usize) -> u64 {
     Random(seed ^ (member as u64) << 48 ^ (index as u64) << 32).next_word()
 }
@@ -37,7 +37,7 @@ fn combined(ty: Type, ordered: bool, left: &[u8], right: &[u8]) -> Vec<u8> {
     })
 }
 
-/// A call, as one member of a team of `size` makes it.
+/// A call, from the view of one member of a team of `size`.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'c> {
     pub(super) call: &'c Call,
@@ -54,24 +54,24 @@ impl Part<'_> {
         u32::try_from(self.size).expect("few")
     }
 
-    /// Blocks that this member contributes.
+    /// Returns the number of blocks that this member contributes.
     pub(super) fn given(&self) -> usize {
         self.call.collective.source_blocks(self.pes(), self.is_root()) as usize
     }
 
-    /// Blocks that it receives.
+    /// Returns the number of blocks that it receives.
     pub(super) fn received(&self) -> usize {
         self.call.collective.target_blocks(self.pes(), self.is_root()) as usize
     }
 
-    /// What it contributes, where that is its own.
+    /// Returns its contribution in a call on its own data.
     pub(super) fn source(&self) -> Vec<u8> {
         let Call { ty, seed, len, .. } = *self.call;
         let of = |index| filled(ty, seed_of(seed, self.me, index), len);
         (0..self.given()).flat_map(of).collect()
     }
 
-    /// Elements that `giver` gives `taker`.
+    /// Returns the number of elements that `giver` sends to `taker`.
     pub(super) fn count(&self, giver: usize, taker: usize) -> usize {
         let Call { collective, seed, len, uneven, .. } = *self.call;
         let index = match collective {
@@ -82,14 +82,14 @@ impl Part<'_> {
         if uneven && collective.is_vector() { some } else { len }
     }
 
-    /// Elements of each block that this member gives, by taker, and receives, by giver.
+    /// Returns the elements of each block that this member sends, by taker, and receives, by giver.
     pub(super) fn counts(&self) -> [Vec<usize>; 2] {
         let given = (0..self.size).map(|other| self.count(self.me, other)).collect();
         let received = (0..self.size).map(|other| self.count(other, self.me)).collect();
         [given, received]
     }
 
-    /// Puts what this member receives in its target. `source` is that of a member.
+    /// Writes this member's results to its target. `source` returns a member's source.
     pub(super) fn receive(&self, target: &mut [u8], source: impl Fn(usize) -> Vec<u8>) {
         let Call { collective, ty, len, ordered, .. } = *self.call;
         let bytes = len * ty.bytes();
@@ -130,14 +130,14 @@ impl Part<'_> {
         }
     }
 
-    /// What its target holds before, where that is its own: nothing that was ever contributed.
+    /// Returns the initial content of its own target: bytes that are never contributed.
     pub(super) fn blank(&self) -> Vec<u8> {
         let bytes = self.received() * self.call.len * self.call.ty.bytes();
         let is_new = matches!(self.call.form, Form::Values | Form::Owned | Form::Planned);
         vec![if is_new { 0 } else { BLANK }; bytes]
     }
 
-    /// What a call on data of its own comes to, if to anything.
+    /// Returns the result of a call on its own data, if any.
     pub(super) fn result(&self) -> Option<Vec<u8>> {
         let Call { collective, ty, len, form, .. } = *self.call;
         let mut target = self.blank();
@@ -168,7 +168,7 @@ impl Part<'_> {
             let block = |(at, count)| &target[bytes(at * len)..][..bytes(count)];
             return Some(counts.into_iter().enumerate().flat_map(block).copied().collect());
         }
-        // Up to where the last block ends.
+        // Up to the end of the last block.
         let end = |(at, count): (usize, usize)| if count == 0 { 0 } else { at * len + count };
         target.truncate(bytes(counts.into_iter().enumerate().map(end).max().unwrap_or(0)));
         Some(target)
@@ -183,12 +183,12 @@ pub(super) struct Known {
     is_many: bool,
     /// By rank in the world.
     parts: Vec<Vec<u8>>,
-    /// Whether something may change it, and nobody knows when.
+    /// Whether some operation may change it at an unknown time.
     pub(super) in_use: bool,
 }
 
 impl Known {
-    /// Elements of the part of a PE in a team of so many.
+    /// Returns the number of elements of a PE's part in a team of `size`.
     pub(super) fn elements(&self, size: usize) -> usize {
         if self.is_many { self.len * size } else { self.len }
     }
@@ -213,12 +213,12 @@ impl<'c> Oracle<'c> {
         self.blocks[block].as_mut().expect("a step names a block that there is")
     }
 
-    /// A PE's part of a block.
+    /// Returns a PE's part of a block.
     pub(super) fn part(&self, block: usize, pe: u32) -> &[u8] {
         &self.block(block).expect("a step names a block that there is").parts[pe as usize]
     }
 
-    /// What a PE writes in a refill.
+    /// Returns the data that a PE writes in a refill.
     pub(super) fn refill(&self, block: usize, seed: u64, pe: u32) -> Vec<u8> {
         let known = self.block(block).expect("a step names a block that there is");
         let size = group_of(&self.program.slots[known.slot], pe).map_or(0, Vec::len);
@@ -229,8 +229,8 @@ impl<'c> Oracle<'c> {
         &self.program.slots[slot]
     }
 
-    /// What a step does to symmetric memory, if it is served. A call that was started has happened
-    /// by the time that somebody looks.
+    /// Applies a served step to symmetric memory. A started call has its effect before anybody
+    /// looks.
     pub(super) fn follow(&mut self, step: &Step) {
         match step {
             Step::Allocate { slot, block, ty, len } => {
@@ -277,10 +277,10 @@ impl<'c> Oracle<'c> {
         }
     }
 
-    /// A nonblocking call is complete.
+    /// Records that a nonblocking call is complete.
     pub(super) fn complete(&mut self, call: &Call) {
         if let Some((from, to)) = call.memory() {
-            // It may have been given up meanwhile.
+            // The memory may have been dropped in the meantime.
             for block in [from, to] {
                 if let Some(Some(known)) = self.blocks.get_mut(block) {
                     known.in_use = false;

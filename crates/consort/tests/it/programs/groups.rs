@@ -1,9 +1,9 @@
-//! The teams of a slot, and the ways to divide a team, worked out from a seed.
+//! The teams of a slot, and the ways to divide a team, computed from a seed.
 
 use consort::{Grid, Rank, Result, Team};
 use consort_conformance::data::Random;
 
-/// Teams that have no PE in common: the ranks in the world of each one's members, in their order.
+/// Disjoint teams: the ranks in the world of each one's members, in order.
 pub(super) type Groups = Vec<Vec<u32>>;
 
 /// How each team of a slot is divided.
@@ -18,7 +18,7 @@ pub(super) enum Division {
     Listed {
         seed: u64,
     },
-    /// Makes two slots: rows and columns.
+    /// Forms two slots: rows and columns.
     Grid {
         seed: u64,
     },
@@ -28,19 +28,19 @@ fn hash(seed: u64, member: usize) -> u64 {
     Random(seed ^ (member as u64) << 40).next_word()
 }
 
-/// A number below `end`.
+/// Returns a number below `end`.
 fn draw(seed: u64, member: usize, end: usize) -> usize {
     Random(seed ^ (member as u64) << 40).below(end)
 }
 
-/// The colour and the key of a member.
+/// Returns the colour and the key of a member.
 fn color_and_key(seed: u64, member: usize) -> (Option<u32>, i64) {
     let hash = hash(seed, member);
     let color = [None, Some(0), Some(7), Some(7), Some(7)][(hash % 5) as usize];
     (color, i64::try_from(hash >> 8 & 3).expect("few bits") - 1)
 }
 
-/// Start, stride and size in a team of so many.
+/// Returns start, stride and size in a team of `size`.
 fn stride(seed: u64, size: usize) -> (usize, i32, usize) {
     let hash = hash(seed, 0);
     let stride = 1 + (hash >> 8) as usize % 2;
@@ -51,7 +51,7 @@ fn stride(seed: u64, size: usize) -> (usize, i32, usize) {
     if hash & 8 == 0 { (0, sign, members) } else { (last, -sign, members) }
 }
 
-/// Some members, in some order.
+/// Returns some members, in some order.
 fn listed(seed: u64, size: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..size).collect();
     order.sort_by_key(|&member| hash(seed, member));
@@ -65,7 +65,7 @@ fn rows(seed: u64, size: usize) -> usize {
 }
 
 impl Division {
-    /// One of other members, where it is no split, to which each PE says what it likes.
+    /// Returns a division with other members, unless it is a split, for which PEs need not agree.
     pub(super) fn other(self) -> Option<Self> {
         Some(match self {
             Self::Split { .. } => return None,
@@ -75,7 +75,7 @@ impl Division {
         })
     }
 
-    /// The parts of a team, by positions in it: one list, or two.
+    /// Returns the parts of a team, by positions in it: one list, or two.
     fn parts(self, size: usize) -> Vec<Vec<Vec<usize>>> {
         match self {
             Self::Split { seed } => {
@@ -103,7 +103,7 @@ impl Division {
         }
     }
 
-    /// The slots that come of dividing each team of one.
+    /// Returns the slots that result from dividing each team of one.
     pub(super) fn of(self, parents: &Groups) -> Vec<Groups> {
         let slots = if matches!(self, Self::Grid { .. }) { 2 } else { 1 };
         let mut made = vec![Groups::new(); slots];
@@ -116,7 +116,7 @@ impl Division {
         made
     }
 
-    /// Makes a PE's teams.
+    /// Forms a PE's teams.
     pub(super) fn make<'p>(self, parent: Team<'p>) -> Result<Vec<Option<Team<'p>>>> {
         let (me, size) = (parent.rank().index(), parent.size() as usize);
         let rank = |at: usize| Rank(u32::try_from(at).expect("a rank"));
@@ -143,12 +143,12 @@ impl Division {
     }
 }
 
-/// The team of a slot that a PE is in.
+/// Returns the team of a slot that contains a PE.
 pub(super) fn group_of(groups: &Groups, pe: u32) -> Option<&Vec<u32>> {
     groups.iter().find(|group| group.contains(&pe))
 }
 
-/// The rank of a PE in a team.
+/// Returns the rank of a PE in a team.
 pub(super) fn position(group: &[u32], pe: u32) -> usize {
     group.iter().position(|&member| member == pe).expect("a member")
 }

@@ -1,4 +1,4 @@
-//! A launch that plays a program, and what came of it on each PE.
+//! A launch that runs a program, and its outcome on each PE.
 
 use std::{
     any::Any,
@@ -18,29 +18,29 @@ use super::{
     scenes::Trouble,
 };
 
-/// What became of a PE.
+/// The outcome of a PE.
 #[derive(Clone, Debug)]
 pub(super) enum State {
-    /// It is in this step; or was, when it panicked.
+    /// It is in this step, or panicked in it.
     Playing(usize),
     Done,
     /// It returned early.
     Left,
     Failed(usize, Error),
     Wrong(usize, String),
-    /// Memory that was its own has changed after a panic in this step.
+    /// Its private memory changed after a panic in this step.
     Corrupt(usize),
 }
 
-/// What came of a program.
+/// The outcome of a program.
 #[derive(Debug)]
 pub(super) struct Report {
     pub(super) states: Vec<State>,
-    /// What the launch returned, or what it panicked with.
+    /// The result of the launch, or its panic.
     pub(super) outcome: Result<Result<()>, String>,
 }
 
-/// Where PEs say what they do; and the title of the program, for who asks what hangs.
+/// The current state of each PE, and the title of the program, for the report of a hang.
 struct States<'t> {
     title: &'t str,
     all: Mutex<Vec<State>>,
@@ -54,7 +54,7 @@ impl States<'_> {
     }
 }
 
-/// Drops what may panic when it is dropped.
+/// Drops a payload, which may panic when dropped.
 fn discard(payload: Box<dyn Any + Send>) {
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         drop(second);
@@ -67,7 +67,7 @@ fn text_of(payload: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "no text".to_owned())
 }
 
-/// Bytes like those that a call had, which nobody may change.
+/// Returns blocks of the sizes of a call's buffers, which nobody may change.
 fn canaries(step: &Step) -> Vec<Vec<u8>> {
     let calls = match step {
         Step::Call(call) | Step::Start { call, .. } => std::slice::from_ref(call),
@@ -78,7 +78,7 @@ fn canaries(step: &Step) -> Vec<Vec<u8>> {
     calls.iter().flat_map(|call| [of(call), of(call)]).collect()
 }
 
-/// Plays the turns of a PE. What it returns is what its program returns.
+/// Runs the turns of a PE, and returns the result of its program.
 fn play_role(pe: &Pe, program: &Program, role: &Role, states: &States<'_>) -> Result<Parcel> {
     let me = pe.world().rank().0;
     let mut player = Player::new(pe, program);

@@ -1,4 +1,4 @@
-//! What may come of a program: every PE is right, or gets an error that names who departed.
+//! The allowed outcomes of a program: every PE is correct, or its error names the departed PE.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::{
     program::{Program, Scene, Step},
 };
 
-/// What should not have come of a program.
+/// An outcome that is not allowed.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) kind: FaultKind,
@@ -18,15 +18,15 @@ pub(super) struct Fault {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FaultKind {
-    /// Data is not as it must be, and there is no error.
+    /// Data is wrong, and there is no error.
     Wrong,
-    /// An error, where nothing was wrong.
+    /// An error in a correct program.
     FalseAlarm,
-    /// An error that names neither who departed nor the call.
+    /// An error that names neither the departed PE nor the call.
     Unnamed,
-    /// A PE panicked that was not to.
+    /// A PE panicked unexpectedly.
     Panicked,
-    /// A PE that failed, in a job that did not.
+    /// A PE failed, but its job did not.
     Unreported,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Words by which a text may name a step, instead of a PE.
+/// Returns words by which a text may name a step instead of a PE.
 fn words(step: &Step) -> Vec<&'static str> {
     match step {
         Step::Call(call) | Step::Start { call, .. } => vec![call.collective.name()],
@@ -56,7 +56,7 @@ fn words(step: &Step) -> Vec<&'static str> {
     }
 }
 
-/// Whether a text names a PE that departed, or what it was to call.
+/// Returns whether a text names a PE that departed, or the call that it skipped.
 fn names(program: &Program, mutations: &[Mutation], text: &str) -> bool {
     mutations.iter().any(|mutation| {
         let pe = format!("PE {}", mutation.pe);
@@ -69,7 +69,7 @@ fn names(program: &Program, mutations: &[Mutation], text: &str) -> bool {
     })
 }
 
-/// Whether a PE must fail, whatever the others do.
+/// Returns whether a PE must fail, regardless of the others.
 fn must_fail(mutation: &Mutation) -> bool {
     matches!(mutation.kind, Kind::Fail | Kind::Panic(_)) && !mutation.catches
 }
@@ -83,7 +83,7 @@ pub(super) fn judge(
     let fault = |kind, text: String| Some(Fault { kind, text });
     let is_harmless = mutations.iter().all(|mutation| mutation.kind.is_harmless());
     let is_mutated = |pe: usize| mutations.iter().any(|one| one.pe as usize == pe);
-    // Data that does not match is reported first: other reports often come of it.
+    // Wrong data is reported first, because it often causes other reports.
     for (pe, state) in report.states.iter().enumerate() {
         match state {
             State::Corrupt(step) => {
@@ -106,7 +106,7 @@ pub(super) fn judge(
             State::Failed(step, error) => {
                 let text = error.to_string();
                 let is_named = names(program, mutations, &text)
-                    // A PE that has seen wrong data, since calls were confused, says so.
+                    // A PE that has received wrong data, because calls were confused, reports that.
                     || report.states.iter().any(|state| matches!(state, State::Wrong(..)));
                 if !is_named {
                     return fault(FaultKind::Unnamed, format!("PE {pe} in step {step}: {text}"));

@@ -1,12 +1,12 @@
-//! The scene of messages: rounds in which the PEs of a team send each other messages, by the calls
-//! that may meet each other.
+//! The scene of messages: rounds in which the PEs of a team send each other messages, by matching
+//! calls of different kinds.
 
 use consort::{EAGER_BYTES, Rank, Request, Team};
 use consort_conformance::data::Random;
 
 use super::scenes::{Cut, Trouble, ensure, middle, words};
 
-/// The most words of a message that is sent without its receiver.
+/// The longest message in words that is sent without waiting for its receiver.
 const EAGER: usize = EAGER_BYTES / size_of::<u64>();
 
 /// One message of a round.
@@ -46,7 +46,7 @@ impl Message {
     }
 }
 
-/// How the PEs of a round make its messages.
+/// The way in which the PEs of a round make its calls.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     /// All send, then all receive.
@@ -107,7 +107,7 @@ fn round(team: Team<'_>, way: Way, messages: &[Message]) -> Result<(), Trouble> 
     }
 }
 
-/// Each PE sends to the PE that many ranks after it.
+/// Each PE sends to the PE `by` ranks after it.
 fn shift(team: Team<'_>, by: u64, len: usize, seed: u64) -> Result<(), Trouble> {
     let (me, pes) = (team.rank(), team.size());
     let from = me.plus(u64::from(pes) - by % u64::from(pes), pes);
@@ -118,7 +118,7 @@ fn shift(team: Team<'_>, by: u64, len: usize, seed: u64) -> Result<(), Trouble> 
 
 pub(super) fn play(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let (mut random, pes) = (Random(seed), team.size());
-    // So that messages of different scenes cannot meet.
+    // Prevents messages of different scenes from matching.
     team.barrier()?;
     for _ in 0..1 + random.below(3) {
         let way = *random.pick(&WAYS);

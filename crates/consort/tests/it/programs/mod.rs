@@ -1,21 +1,21 @@
 //! Random programs, and random departures from them, against an oracle.
 //!
-//! A program is data, made from a seed and the same for all PEs. An oracle works out what each step
-//! must leave behind, and the PEs check that as they go. From a mutated program a PE departs, or
-//! two: then every PE is right, or gets an error that names who departed; nobody hangs.
+//! A program is data, made from a seed and the same for all PEs. An oracle computes the effects of
+//! each step, and the PEs check them as they go. In a mutated program, one or two PEs depart from
+//! it. Then every PE must be correct, or get an error that names the departed PE; nobody may hang.
 //!
-//! | file | what |
+//! | file | contents |
 //! | --- | --- |
-//! | `program`, `groups`, `elements` | what a program is made of: steps, teams, types |
+//! | `program`, `groups`, `elements` | the parts of a program: steps, teams, types |
 //! | `generate` | a program from a seed |
 //! | `expect` | the oracle |
-//! | `play`, `calls`, `starts`, `overlaps`, `scenes`, `messages` | a PE that plays a program |
-//! | `payloads`, `mutate`, `names`, `judge` | departures, and what may come of them |
+//! | `play`, `calls`, `starts`, `overlaps`, `scenes`, `messages` | a PE that runs a program |
+//! | `payloads`, `mutate`, `names`, `judge` | departures, and their allowed outcomes |
 //! | `nodes` | programs whose PEs are on several nodes |
-//! | `job`, `campaign` | a launch; many of them |
+//! | `job`, `campaign` | a launch; many launches |
 //!
-//! `TEST_SEED=N` plays one program alone and shows its steps. `consort_sandbox::seeds` says which
-//! are played otherwise; `ci/soak` plays thousands.
+//! `TEST_SEED=N` runs only one program and shows its steps. Otherwise `consort_sandbox::seeds`
+//! selects the seeds; `ci/soak` runs thousands.
 
 mod calls;
 mod campaign;
@@ -65,7 +65,7 @@ fn mutated() {
 
 #[test]
 fn mutated_on_nodes() {
-    // In the first five, PEs waited for each other across nodes for ever. In the others a call had
+    // In the first five, PEs waited for each other across nodes for ever. In the others, a call had
     // no result when its job failed at its end.
     let once_failed = &[190, 193, 404, 445, 527, 15_431_812_784_474, 15_431_812_790_996];
     let programs = [30, 500];

@@ -1,4 +1,4 @@
-//! Programs in which a PE, or two, does something else at one step.
+//! Programs in which one or two PEs depart at one step.
 
 use std::{fmt, time::Duration};
 
@@ -12,22 +12,22 @@ use super::{
     program::{Call, End, Form, Program, Scene, Step},
 };
 
-/// Bytes of a block that a PE makes instead of a smaller one, at most.
+/// The limit on the bytes of a block that replaces a smaller one.
 const MOST_BYTES: usize = 8 << 20;
 
-/// How late a PE is that is late.
+/// The delay of a late PE.
 pub(super) const LATE: Duration = Duration::from_millis(700);
 
-/// One PE departs from the program.
+/// A departure of one PE from the program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mutation {
     pub(super) pe: u32,
-    /// At which step.
+    /// The step.
     pub(super) at: usize,
     pub(super) kind: Kind,
-    /// Whether the PE catches panics, and goes on.
+    /// Whether the PE catches panics, and continues.
     pub(super) catches: bool,
-    /// Whether what the PE returns panics when it is dropped.
+    /// Whether the result of the PE panics when it is dropped.
     pub(super) is_armed: bool,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Mutation {
 pub(super) enum Kind {
     Skip,
     Twice,
-    /// This step after the next.
+    /// Makes this step after the next.
     Swap,
     /// Returns early.
     Leave,
@@ -48,7 +48,7 @@ pub(super) enum Kind {
     Root,
     Modes,
     Type,
-    /// A closure for an operator that commutes, or the other way round.
+    /// A closure instead of a commutative operator, or the other way round.
     Class,
     Collective,
     /// The same call in another team.
@@ -58,12 +58,12 @@ pub(super) enum Kind {
     Late,
     DropRequest,
     ForgetRequest,
-    /// AsyncBroadcasts that are not closed, and not dropped.
+    /// Asynchronous broadcasts that are neither closed nor dropped.
     Unclosed,
 }
 
 impl Kind {
-    /// Whether all must be right all the same.
+    /// Returns whether all results must be correct nevertheless.
     pub(super) fn is_harmless(self) -> bool {
         matches!(self, Self::Late | Self::DropRequest | Self::ForgetRequest)
     }
@@ -80,7 +80,7 @@ impl fmt::Display for Mutation {
     }
 }
 
-/// What a PE does at a turn, besides its step.
+/// The action of a PE at a turn, in addition to its step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Plain,
@@ -93,7 +93,7 @@ pub(super) enum Act {
     Forgets,
 }
 
-/// A step as a PE does it, with its number in the program.
+/// A PE's version of a step, with its number in the program.
 #[derive(Clone, Debug)]
 pub(super) struct Turn {
     pub(super) number: usize,
@@ -101,11 +101,11 @@ pub(super) struct Turn {
     pub(super) act: Act,
 }
 
-/// What a PE does.
+/// The turns of a PE.
 #[derive(Clone, Debug)]
 pub(super) struct Role {
     pub(super) turns: Vec<Turn>,
-    /// From which step on its data is not that of the program.
+    /// The first step from which its data differs from the program's.
     pub(super) departs: Option<usize>,
     pub(super) catches: bool,
     pub(super) is_armed: bool,
@@ -142,7 +142,7 @@ impl Role {
     }
 }
 
-/// Another step in the place of this one; `None` where there is none.
+/// Returns a different step in place of this one; `None` if there is none.
 fn other_step(program: &Program, at: usize, pe: u32, kind: Kind) -> Option<Step> {
     let mut step = program.steps[at].clone();
     match &mut step {
@@ -164,12 +164,12 @@ fn other_step(program: &Program, at: usize, pe: u32, kind: Kind) -> Option<Step>
     Some(step)
 }
 
-/// Whether a call may leave in this mode at its exit.
+/// Returns whether a call may have exit mode None.
 fn may_leave_behind(call: &Call) -> bool {
     !matches!(call.form, Form::Slices | Form::InPlace | Form::Generic | Form::Scoped)
 }
 
-/// Another call in the place of this one; `None` where there is none.
+/// Returns a different call in place of this one; `None` if there is none.
 fn other(program: &Program, call: &Call, pe: u32, kind: Kind) -> Option<Call> {
     let mut other = call.clone();
     let is_own = call.memory().is_none();
@@ -214,7 +214,7 @@ fn other(program: &Program, call: &Call, pe: u32, kind: Kind) -> Option<Call> {
     Some(other)
 }
 
-/// Whether a PE can depart so at a step, and somebody else is concerned.
+/// Returns whether a PE can depart in this way at a step, and another PE is affected.
 fn applies(program: &Program, pe: u32, at: usize, kind: Kind) -> bool {
     let step = &program.steps[at];
     let matches_others = |step: &Step| {
@@ -249,7 +249,7 @@ fn applies(program: &Program, pe: u32, at: usize, kind: Kind) -> bool {
     }
 }
 
-/// Whether the call of a request uses no symmetric memory, which would have to stay untouched.
+/// Returns whether a request's call uses no symmetric memory, which would have to stay unchanged.
 fn is_own_data(program: &Program, request: usize) -> bool {
     program.steps.iter().any(|step| {
         matches!(step, Step::Start { call, request: of }
@@ -282,13 +282,13 @@ fn kind(random: &mut Random) -> Kind {
     }
 }
 
-/// Whether others wait for this PE's signals or counts: if it goes on without them, by code of its
-/// own, they wait for ever, as the program says.
+/// Returns whether others wait for this PE's signals or counts. If it continues without them, which
+/// only its own code does, they wait for ever, as the program demands.
 fn leaves_waiting(step: &Step) -> bool {
     matches!(step, Step::Scene { scene: Scene::Signals | Scene::Counted, .. })
 }
 
-/// One departure, or two of two PEs.
+/// Returns one departure, or two of different PEs.
 pub(super) fn mutations(program: &Program) -> Vec<Mutation> {
     let mut random = Random(program.seed ^ 0x6d75_7461);
     let wanted = if program.pes > 1 && random.chance(5) { 2 } else { 1 };

@@ -1,7 +1,7 @@
-//! The calls of a program by their names, as far as PEs must agree on them.
+//! The names of a program's calls, as far as PEs must agree on them.
 //!
-//! PEs that make one call of a name more than others, or less, or in another order, get no error
-//! where names are the same: then they have made the same calls, only with other data.
+//! PEs get no error for an extra, missing or reordered call if the names stay the same: they have
+//! then made the same calls, only with other data.
 
 use consort::{Collective, SyncMode, SyncModes};
 use consort_conformance::data::Random;
@@ -42,7 +42,7 @@ fn is_started(form: Form) -> bool {
     matches!(form, Form::Owned | Form::Planned | Form::Scoped | Form::StartMemory { .. })
 }
 
-/// An all-reduce of words in the default modes.
+/// Returns the names of an all-reduce of words in the default modes.
 fn all_reduce(len: usize, ordered: bool, form: Form) -> Vec<String> {
     name(&Call {
         slot: 0,
@@ -84,7 +84,7 @@ fn names_of_scene(scene: Scene, seed: u64) -> Vec<String> {
     }
 }
 
-/// The calls of a turn, and the slot of their teams.
+/// Returns the calls of a turn, and the slot of their teams.
 fn names(turn: &Turn) -> Option<(usize, Vec<String>)> {
     let slot = turn.step.slot()?;
     Some((
@@ -106,7 +106,7 @@ fn names(turn: &Turn) -> Option<(usize, Vec<String>)> {
     ))
 }
 
-/// Whether in some team a call of one step matches those of another, and all have one name.
+/// Returns whether in some team a call of one step matches those of another, and all have one name.
 pub(super) fn are_confused(program: &Program, roles: &[Role]) -> bool {
     (0..program.slots.len()).any(|slot| {
         let calls = |role: &Role| -> Vec<Named> {
@@ -125,7 +125,7 @@ pub(super) fn are_confused(program: &Program, roles: &[Role]) -> bool {
     })
 }
 
-/// Whether the calls of a team's PEs match others of one name before any of another name.
+/// Returns whether the calls of a team's PEs match others of one name before any of another name.
 fn match_others(all: &[Vec<Named>]) -> bool {
     let most = all.iter().map(Vec::len).max().unwrap_or(0);
     for index in 0..most {

@@ -1,11 +1,11 @@
-//! Programs whose PEs are taken for those of several processes, on several nodes.
+//! Programs whose PEs act as those of several processes, on several nodes.
 
 use consort_conformance::data::Random;
 use consort_fabric::Nodes;
 
 use super::program::{Program, Scene, Step};
 
-/// How the PEs of a program lie on processes, and on nodes.
+/// Returns the placement of a program's PEs on processes, and on nodes.
 fn forms(seed: u64, pes: u32) -> [Nodes; 2] {
     let mut random = Random(seed);
     let mut number =
@@ -21,7 +21,7 @@ fn forms(seed: u64, pes: u32) -> [Nodes; 2] {
 }
 
 impl Program {
-    /// As it is played on nodes, where nobody broadcasts asynchronously.
+    /// Returns the program for nodes, on which nobody broadcasts asynchronously.
     pub(super) fn on_nodes(mut self) -> Self {
         for step in &mut self.steps {
             if let Step::Scene { scene, .. } = step

@@ -11,14 +11,14 @@ use super::{
     starts::{AnyRequest, Outcome},
 };
 
-/// How the body of a scope ends, where it does not return as it should.
+/// The way in which the body of a scope ends, if it does not return normally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Breach {
     Panic(Payload),
     Error,
 }
 
-/// What is to be done in a scope.
+/// The contents of a scope.
 pub(super) struct Scope<'c> {
     pub(super) parts: Vec<Part<'c>>,
     pub(super) ends: &'c [End],
@@ -27,8 +27,8 @@ pub(super) struct Scope<'c> {
     pub(super) charge: Option<Payload>,
 }
 
-/// Starts the calls of a scope and ends their requests. Returns what their targets hold after it,
-/// `None` for those that no algorithm serves.
+/// Starts the calls of a scope and ends their requests. Returns the contents of their targets after
+/// the scope, with `None` for calls that no algorithm serves.
 pub(super) fn overlap<T: Datum>(team: Team<'_>, scope: &Scope<'_>) -> Result<Vec<Option<Vec<u8>>>> {
     let mut buffers: Vec<_> = scope.parts.iter().map(buffers::<T>).collect();
     let borrowed: Vec<_> = scope.parts.iter().zip(&mut buffers).collect();
@@ -49,7 +49,7 @@ pub(super) fn overlap<T: Datum>(team: Team<'_>, scope: &Scope<'_>) -> Result<Vec
             Some(Breach::Error) => return Err(Error::Wisdom("an error on purpose".to_owned())),
             None => {}
         }
-        // The last one first.
+        // In reverse order.
         for (request, end) in requests.into_iter().zip(scope.ends).rev() {
             if let Some(request) = request {
                 request.end(*end)?;
@@ -61,7 +61,7 @@ pub(super) fn overlap<T: Datum>(team: Team<'_>, scope: &Scope<'_>) -> Result<Vec
     Ok(found.map(|((_, target), is_served)| is_served.then(|| bytes(&target))).collect())
 }
 
-/// A PE's source and target; a broadcast's is the target.
+/// Returns a PE's source and target; a broadcast uses the target.
 fn buffers<T: Datum>(part: &Part<'_>) -> (Vec<T>, Vec<T>) {
     let len = part.call.len;
     let source = elements(&part.source(), part.given() * len);
@@ -87,7 +87,7 @@ fn start<'s, T: Datum>(
     }
 }
 
-/// Half of the calls by the method of their name, and half of the sources as exclusive borrows.
+/// Starts half of the calls by the method of their name, and half with exclusive sources.
 fn start_by<'s, T: Datum, O: Operator<T> + Send + 's>(
     overlap: &'s Overlap<'s, '_>,
     part: Part<'_>,
@@ -129,7 +129,7 @@ fn started<'s, T: Datum, S: Source<T> + Outcome + 's, O: Operator<T> + Send + 's
     }))
 }
 
-/// What has come back may be changed at once: a source is, and a target holds the result.
+/// Returned buffers may be changed immediately: the source is, and the target has the result.
 impl<S: Outcome, T: Datum> Outcome for (S, &mut [T]) {
     fn found(self) -> Option<Vec<u8>> {
         self.0.found();
@@ -150,7 +150,7 @@ impl<T: Datum> Outcome for &Vec<T> {
     }
 }
 
-/// The data of a broadcast, which is also what is to be checked.
+/// The data of a broadcast, which is also checked.
 impl<T: Datum> Outcome for &mut [T] {
     fn found(self) -> Option<Vec<u8>> {
         None

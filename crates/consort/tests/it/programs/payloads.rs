@@ -1,11 +1,11 @@
-//! What a PE panics with, and results that panic when they are dropped.
+//! Payloads of a PE's panics, and results that panic when they are dropped.
 
 use std::{
     panic::{panic_any, resume_unwind},
     thread,
 };
 
-/// What is thrown.
+/// The kind of payload that is thrown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Payload {
     Text,
@@ -15,10 +15,10 @@ pub(super) enum Payload {
     Bad,
 }
 
-/// In what a PE says that panics on purpose, where it can say something.
+/// A part of every message of a panic on purpose, if it has a message.
 pub(super) const MARK: &str = "on purpose";
 
-/// Panics when it is dropped, but not while another panic is under way.
+/// A value that panics when it is dropped, but not while another panic is unwinding.
 #[derive(Debug)]
 pub(super) struct Bad;
 
@@ -43,7 +43,7 @@ impl Payload {
     }
 }
 
-/// What a PE returns: panics when it is dropped, if that was asked for and not taken back.
+/// The result of a PE: panics when it is dropped, if armed and not disarmed.
 #[derive(Debug, Default)]
 pub(super) struct Parcel {
     pub(super) is_armed: bool,

@@ -1,4 +1,4 @@
-//! One PE that plays its turns of a program, and checks as it goes.
+//! One PE that runs its turns of a program, and checks as it goes.
 
 use consort::{Error, Pe, PlanError, SyncMode, Team};
 
@@ -15,13 +15,13 @@ use super::{
     starts::{self, AnyRequest},
 };
 
-/// A call that was started; without a request for who is not in the team, or if nothing serves it.
+/// A started call; without a request if the PE is not in the team, or if nothing serves the call.
 struct Started<'c, 'p> {
     call: &'c Call,
     request: Option<Box<dyn AnyRequest + 'p>>,
 }
 
-/// A PE and all that it holds.
+/// A PE and everything that it holds.
 pub(super) struct Player<'c, 'p> {
     program: &'c Program,
     me: u32,
@@ -29,15 +29,15 @@ pub(super) struct Player<'c, 'p> {
     /// By slot: this PE's team there.
     teams: Vec<Option<Team<'p>>>,
     blocks: Vec<Option<Memory<'p>>>,
-    /// What other PEs have given up by now.
+    /// Memory that other PEs have already dropped.
     late: Vec<Memory<'p>>,
     requests: Vec<Option<Started<'c, 'p>>>,
     oracle: Oracle<'c>,
-    /// Whether this PE does what the program says: else only the others' data is known.
+    /// Whether this PE follows the program: if not, only the others' data is known.
     checks: bool,
 }
 
-/// Whether a call was served: a forced algorithm may be unable to, on all PEs alike.
+/// Returns whether a call was served: a forced algorithm may be unable to, on all PEs alike.
 fn served<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(result) => Ok(Some(result)),
@@ -62,7 +62,7 @@ impl<'c, 'p> Player<'c, 'p> {
         }
     }
 
-    /// Plays a turn. `Ok(false)`: it was the last.
+    /// Runs a turn. `Ok(false)` means that it was the last.
     pub(super) fn turn(&mut self, turn: &'c Turn, role: &Role) -> Result<bool, Trouble> {
         if role.departs.is_some_and(|departs| turn.number >= departs) {
             self.checks = false;
@@ -93,7 +93,7 @@ impl<'c, 'p> Player<'c, 'p> {
         *self.teams.get(slot)?
     }
 
-    /// A call as this PE makes it, if it is in the team.
+    /// Returns a call from the view of this PE, if it is in the team.
     fn part(&self, call: &'c Call) -> Option<(Team<'p>, Part<'c>)> {
         let team = self.team(call.slot)?;
         let group = group_of(&self.program.slots[call.slot], self.me)?;
@@ -115,7 +115,7 @@ impl<'c, 'p> Player<'c, 'p> {
                         self.verify(block)?;
                     }
                     self.late.clear();
-                    // Nobody goes on before all have looked.
+                    // No PE continues before all have checked.
                     self.world.barrier()?;
                 }
             }
@@ -176,12 +176,12 @@ impl<'c, 'p> Player<'c, 'p> {
         Ok(())
     }
 
-    /// Data is not as it must be.
+    /// Reports wrong data.
     fn wrong(&self, what: impl FnOnce() -> String) -> Result<(), Trouble> {
         if self.checks { Err(Trouble::Wrong(what())) } else { Ok(()) }
     }
 
-    /// A new team has the members that it must have.
+    /// Stores a new team after checking its members.
     fn keep_team(&mut self, slot: usize, team: Option<Team<'p>>) -> Result<(), Trouble> {
         let group = self.program.slots.get(slot).and_then(|groups| group_of(groups, self.me));
         if let Some(team) = team {
@@ -233,7 +233,7 @@ impl<'c, 'p> Player<'c, 'p> {
         (block..block + 4).try_for_each(|block| self.verify(block))
     }
 
-    /// This PE's part of a block is as it must be, if that is known.
+    /// Checks this PE's part of a block, if its content is known.
     fn verify(&self, block: usize) -> Result<(), Trouble> {
         let (Some(known), Some(Some(memory))) = (self.oracle.block(block), self.blocks.get(block))
         else {
@@ -262,7 +262,7 @@ impl<'c, 'p> Player<'c, 'p> {
         self.wrong(|| format!("{what}: {len} bytes, {due} expected, which differ at {at:?}"))
     }
 
-    /// Compares what a call came to with what it must come to.
+    /// Compares the result of a call with the expected one.
     fn check(&self, part: Part<'_>, found: Option<Vec<u8>>) -> Result<(), Trouble> {
         match (found, part.result()) {
             (Some(found), Some(expected)) => self.same(&found, &expected, "the result"),
@@ -274,7 +274,7 @@ impl<'c, 'p> Player<'c, 'p> {
         }
     }
 
-    /// Whether all memory that a call uses is there.
+    /// Returns whether all memory that a call uses exists.
     fn has_memory(&self, call: &Call) -> bool {
         let has = |block| matches!(self.blocks.get(block), Some(Some(_)));
         call.memory().is_none_or(|(from, to)| has(from) && has(to))

@@ -1,8 +1,8 @@
-//! A program: what all PEs do, step by step, as data that anybody can read.
+//! A program: the actions of all PEs, step by step, as data that anybody can read.
 //!
-//! Teams lie in *slots*. A slot holds the teams that one step has made, which have no PE in common:
-//! a step that names a slot is done by each of its teams, and by nobody else. So all PEs can follow
-//! one order of steps.
+//! Teams are stored in *slots*. A slot holds the teams that one step has formed, which are
+//! disjoint: each of its teams makes the steps that name the slot, and nobody else does. So all PEs
+//! can follow one order of steps.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use super::{
     groups::{Division, Groups},
 };
 
-/// What is launched, and what all PEs do then.
+/// The launch, and the steps of all PEs.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub(super) seed: u64,
@@ -24,17 +24,17 @@ pub(super) struct Program {
     pub(super) online: bool,
     pub(super) heap_bytes: usize,
     pub(super) forced: Vec<(Collective, Candidate)>,
-    /// How the PEs lie on processes, and on nodes, if they do.
+    /// The placement of the PEs on processes and on nodes, if they are on several.
     pub(super) forms: Option<[Nodes; 2]>,
     /// The teams of each slot; the world is slot 0.
     pub(super) slots: Vec<Groups>,
     pub(super) steps: Vec<Step>,
 }
 
-/// What all PEs of some teams do next.
+/// The next action of all PEs of some teams.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// All PEs enter a barrier, and then look at their symmetric memory.
+    /// All PEs enter a barrier, and then check their symmetric memory.
     Barrier,
     /// Write the caller's own part of a block.
     Refill {
@@ -46,7 +46,7 @@ pub(super) enum Step {
         collective: Collective,
         candidate: Option<Candidate>,
     },
-    /// Make the teams of a slot, or of two, out of each team of another.
+    /// Form the teams of a slot, or of two, from each team of another.
     Divide {
         parent: usize,
         division: Division,
@@ -55,14 +55,14 @@ pub(super) enum Step {
     Free {
         slot: usize,
     },
-    /// Four blocks from number `block` on: two of `len` elements, and two of as many for each PE.
+    /// Four blocks starting at number `block`: two of `len` elements, and two of `len` for each PE.
     Allocate {
         slot: usize,
         block: usize,
         ty: Type,
         len: usize,
     },
-    /// Give up a block.
+    /// Drop a block.
     Give {
         block: usize,
         gift: Gift,
@@ -95,12 +95,12 @@ pub(super) struct Call {
     pub(super) slot: usize,
     pub(super) collective: Collective,
     pub(super) sync: SyncModes,
-    /// The root's rank, if the team is large enough.
+    /// The root's rank, modulo the team's size.
     pub(super) root: u32,
     pub(super) ty: Type,
     /// Whether it combines by a closure.
     pub(super) ordered: bool,
-    /// Elements of a block.
+    /// The number of elements of a block.
     pub(super) len: usize,
     pub(super) seed: u64,
     /// Whether the blocks of a vector variant differ.
@@ -108,10 +108,10 @@ pub(super) struct Call {
     pub(super) form: Form,
 }
 
-/// By which method a call is made, and on what.
+/// The method by which a call is made, and its kind of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Single elements, or what a vector variant returns.
+    /// Single elements, or the result of a vector variant.
     Values,
     Slices,
     InPlace,
@@ -139,7 +139,7 @@ pub(super) enum Form {
     Scoped,
 }
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     Wait,
@@ -149,16 +149,16 @@ pub(super) enum End {
     Forget,
 }
 
-/// How symmetric memory is given up.
+/// The way in which symmetric memory is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gift {
     Drop,
-    /// Every second PE drops it at the next barrier only.
+    /// Every second PE drops it only at the next barrier.
     Staggered,
     Forget,
 }
 
-/// Several operations that bring their own memory.
+/// Several operations that allocate their own memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scene {
     /// Put to the right between barriers, and get from the left.
@@ -171,9 +171,9 @@ pub(super) enum Scene {
     Counted,
     /// Broadcast asynchronously from several PEs.
     AsyncBroadcast,
-    /// Allocate and give up more than half of the heap, several times.
+    /// Allocate and drop more than half of the heap, several times.
     Churn,
-    /// One kind of call many times, from two places of the source.
+    /// One kind of call many times, from two call sites.
     Repeat,
     /// As many nonblocking calls as the window has room for, and more.
     Burst,
@@ -196,7 +196,7 @@ impl Scene {
 }
 
 impl Step {
-    /// The slot whose teams do it.
+    /// Returns the slot whose teams make the step.
     pub(super) fn slot(&self) -> Option<usize> {
         match self {
             Self::Barrier => Some(0),
@@ -213,7 +213,7 @@ impl Step {
 }
 
 impl Call {
-    /// The root in a team of so many PEs.
+    /// Returns the root in a team of `size` PEs.
     pub(super) fn root_of(&self, size: usize) -> usize {
         self.root as usize % size
     }
@@ -223,7 +223,7 @@ impl Call {
         Rank(u32::try_from(self.root_of(size)).expect("a rank"))
     }
 
-    /// The symmetric memory that it uses, if it does.
+    /// Returns the symmetric memory that it uses, if any.
     pub(super) fn memory(&self) -> Option<(usize, usize)> {
         match self.form {
             Form::Memory { from, to }

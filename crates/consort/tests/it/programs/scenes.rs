@@ -1,5 +1,5 @@
-//! Operations that make sense together only: one-sided ones without races, asynchronous broadcasts,
-//! and many calls in a row. A scene brings its own memory, and gives it up at once.
+//! Operations that only make sense together: race-free one-sided ones, asynchronous broadcasts, and
+//! many successive calls. A scene allocates its own memory, and drops it immediately.
 
 use std::mem;
 
@@ -9,11 +9,11 @@ use consort_conformance::data::Random;
 
 use super::{calls::closure, elements::Datum, messages, payloads::Payload, program::Scene};
 
-/// Why a step did not go well.
+/// The reason why a step failed.
 #[derive(Debug)]
 pub(super) enum Trouble {
     Error(Error),
-    /// What was found instead of what must be.
+    /// A description of wrong data.
     Wrong(String),
 }
 
@@ -32,16 +32,16 @@ pub(super) fn words(seed: u64, rank: Rank, len: usize) -> Vec<u64> {
     (0..len).map(|_| random.next_word()).collect()
 }
 
-/// What a PE does in the middle of a scene, instead of going on.
+/// The action of a PE in the middle of a scene, instead of continuing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     Fail,
     Throw(Payload),
-    /// Neither close asynchronous broadcasts nor drop them.
+    /// Neither closes asynchronous broadcasts nor drops them.
     Forget,
 }
 
-/// The middle of a scene.
+/// Runs the action in the middle of a scene.
 pub(super) fn middle(cut: Option<Cut>) -> Result<(), Trouble> {
     match cut {
         Some(Cut::Fail) => Err(Error::Wisdom("an error on purpose".to_owned()).into()),
@@ -50,7 +50,7 @@ pub(super) fn middle(cut: Option<Cut>) -> Result<(), Trouble> {
     }
 }
 
-/// Plays a scene.
+/// Runs a scene.
 pub(super) fn play(
     team: Team<'_>,
     scene: Scene,
@@ -69,7 +69,7 @@ pub(super) fn play(
         Scene::Burst => burst(team, seed, cut),
         Scene::Messages => messages::play(team, seed, cut),
     };
-    // A PE departs also where a call before that was served by nothing that was forced.
+    // A PE also departs if the forced algorithm could not serve an earlier call.
     if let Err(Trouble::Error(Error::Plan(PlanError::Incapable { .. }))) = played {
         middle(cut)?;
     }
@@ -157,7 +157,7 @@ fn counted(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let of = |from| words(seed ^ u64::from(me.0) << 32, Rank(from), len);
     ensure(found == (0..pes).flat_map(of).collect::<Vec<_>>(), || "counted puts".to_owned())?;
     let mut own = vec![0; len];
-    // Who got it may not have all its counted puts yet, but has this one's.
+    // The PE that is read may not have all its counted puts yet, but has this one's.
     inbox.get_notify(team.right(), me.index() * len, &mut own, &fetched)?;
     let put = words(seed ^ u64::from(team.right().0) << 32, me, len);
     ensure(own == put, || "a counted get".to_owned())?;
@@ -165,7 +165,7 @@ fn counted(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     ensure(count == 1, || format!("{count} counted gets"))
 }
 
-/// The messages that a PE broadcasts: some are longer than a chunk.
+/// Returns the messages that a PE broadcasts: some are longer than a chunk.
 fn broadcast_messages(seed: u64, source: Rank) -> Vec<Vec<u8>> {
     let mut random = Random(seed ^ u64::from(source.0) << 40);
     let count = random.below(4);
@@ -199,7 +199,7 @@ fn async_broadcast(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Tr
         middle(cut)?;
     }
     broadcasts.close()?;
-    // Where nobody has said anything, no handler has thrown.
+    // If nobody has broadcast, no handler has thrown.
     middle(cut)?;
     for (source, received) in (0..team.size()).map(Rank).zip(received) {
         let said =
@@ -225,7 +225,7 @@ fn churn(team: Team<'_>, seed: u64, heap_bytes: usize, cut: Option<Cut>) -> Resu
     Ok(())
 }
 
-/// Calls of one kind, whose closures lie at other places of the source on other PEs.
+/// Makes calls of one kind, whose closures are at different places of the source on different PEs.
 fn repeat(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     let mut random = Random(seed);
     let calls = 4 + random.below(60);
@@ -261,7 +261,7 @@ fn repeat(team: Team<'_>, seed: u64, cut: Option<Cut>) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// The same calls at another place.
+/// The same calls at another call site.
 mod elsewhere {
     use consort::{Result, Sum, Team};
 

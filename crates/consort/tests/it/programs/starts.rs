@@ -1,4 +1,4 @@
-//! Nonblocking calls, by every method that starts one, and the ends that a request may come to.
+//! Nonblocking calls, by every method that starts one, and the ways in which a request may end.
 
 use std::{
     future::Future,
@@ -18,11 +18,11 @@ use super::{
     program::{Call, End, Form},
 };
 
-/// How often a PE looks for a call before it waits: who only looks is not known to wait, so that
-/// nobody could notify it of calls that do not match.
+/// The number of times that a PE polls a call before it waits: a PE that only polls is not known to
+/// wait, so nothing could notify it of mismatched calls.
 const POLLS: u32 = 2000;
 
-/// What a nonblocking call comes to, as bytes.
+/// The result of a nonblocking call, as bytes.
 pub(super) trait Outcome: Send {
     fn found(self) -> Option<Vec<u8>>;
 }
@@ -54,7 +54,7 @@ impl<T: Datum> Outcome for (Vec<T>, Vec<T>) {
 
 /// A request for a call of any type.
 pub(super) trait AnyRequest {
-    /// Brings it to an end; `None` where nobody gets its result.
+    /// Ends the request; `None` if nobody gets its result.
     fn end(self: Box<Self>, end: End) -> Result<Option<Option<Vec<u8>>>>;
 }
 
@@ -86,7 +86,7 @@ impl<B: Outcome> AnyRequest for Request<'_, B> {
     }
 }
 
-/// Polls a request as an executor does that never sleeps, for as long as it has patience.
+/// Polls a request like an executor that never sleeps, up to a limit, and then waits.
 fn awaited<B>(mut request: Request<'_, B>) -> Result<B> {
     let mut context = Context::from_waker(Waker::noop());
     for _ in 0..POLLS {
@@ -107,7 +107,7 @@ fn again<'p, T: Datum, B: Outcome + Send + 'static>(
     Ok(Box::new(plan.start(source)?))
 }
 
-/// Starts a call on data of its own.
+/// Starts a call on its own data.
 pub(super) fn start<'p, T: Datum>(
     team: Team<'p>,
     part: Part<'_>,

@@ -1,10 +1,10 @@
-//! Modes All and Mine: whose data may be read and written, before the call and after it.
+//! Modes All and Mine: which data may be read and written before and after the call.
 
 use consort::SyncMode;
 
 use super::{OVER, Step, each_call};
 
-/// The last to enter may still change what everybody contributes, and finds no result.
+/// The last PE to enter may still change all contributions, and finds no result.
 #[test]
 fn entry_all_moves_nothing_before_all_are_here() {
     each_call(
@@ -24,7 +24,7 @@ fn entry_all_moves_nothing_before_all_are_here() {
     );
 }
 
-/// What a PE contributes may change until it enters, and there is no result before.
+/// A PE's contribution may change until it enters, and there is no result before.
 #[test]
 fn entry_mine_leaves_data_alone_before_its_pe_is_here() {
     each_call(
@@ -39,8 +39,8 @@ fn entry_mine_leaves_data_alone_before_its_pe_is_here() {
     );
 }
 
-/// Whoever leaves has its result, and may write over all its data: nobody reads it any more, and
-/// nobody writes there.
+/// A PE that leaves has its result, and may overwrite all its data: nobody reads or writes it any
+/// more.
 #[test]
 fn exit_mine_gives_data_back_to_its_pe() {
     each_call(
@@ -64,7 +64,7 @@ fn exit_mine_gives_data_back_to_its_pe() {
     );
 }
 
-/// When the first leaves everybody has its result, and nobody's contribution is read any more.
+/// When the first PE leaves, all PEs have their results, and no contribution is read any more.
 #[test]
 fn exit_all_leaves_when_all_data_is_there() {
     each_call(

@@ -1,15 +1,15 @@
-//! What the synchronization modes promise, by every algorithm of every collective that moves data,
-//! in symmetric memory; and on slices (`private`).
+//! The guarantees of the synchronization modes, for every algorithm of every collective that moves
+//! data, in symmetric memory; and on slices (`private`).
 //!
 //! | mode | at entry | at exit |
 //! | --- | --- | --- |
-//! | All | no data is read or written before all are here | nobody leaves before all is done |
-//! | Mine | a PE's data is its own until it is here | and again when it leaves |
-//! | None | data may move when anybody is here | a PE leaves when it is not needed any more |
+//! | All | no data is read or written before all have entered | nobody leaves before all is done |
+//! | Mine | a PE's data is private until the PE enters | and again when it leaves |
+//! | None | data may move once any PE has entered | a PE leaves once it is not needed any more |
 //!
-//! In each call one PE is apart. It enters last, when the others have had time to do what they must
-//! not; or first, and the others see whether it leaves. Two PEs and three are not alike: the
-//! entry or exit barrier of two is one signal, and the data is to show the rest.
+//! In each call, one PE is apart. It enters last, after the others have had time to do what they
+//! must not do. Or it enters first, and the others observe whether it leaves. Two PEs differ from
+//! three: the entry or exit barrier of two is one signal, and the data must show the rest.
 
 mod all_and_mine;
 mod none;
@@ -44,30 +44,30 @@ use crate::{
 };
 
 const ROOT: Rank = Rank(1);
-/// Of a block, in words: one, and more than an inbox holds.
+/// The words of a block: one, and more than an inbox holds.
 const SIZES: [usize; 2] = [1, 2500];
-/// How long the others have for what they must not do.
+/// The time that the others have for what they must not do.
 const APART: Duration = Duration::from_micros(200);
-/// What nothing that goes well takes.
+/// More time than any correct step takes.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a test may take; on cores of its own it takes a second.
+/// The time limit of a test; with a core for each PE it takes a second.
 const LIMIT: Duration = Duration::from_secs(120);
-/// What a PE writes over data that is its own again.
+/// The value with which a PE overwrites data that is its own again.
 const OVER: u64 = 0x5A5A_5A5A_5A5A_5A5A;
 
-/// What a PE comes to in a call.
+/// A step of a PE in a call.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Has seen what another does.
+    /// Has observed another PE.
     Sees,
     Enters,
     Leaves,
 }
 
-/// The last call in which each PE has come to each step.
+/// The last call in which each PE has reached each step.
 type Marks = [[AtomicU64; 3]; 3];
 
-/// What all PEs contribute to a call, and what they must receive, if anything.
+/// The contributions of all PEs to a call, and the expected results, if any.
 struct Data {
     sources: Vec<Vec<u64>>,
     results: Vec<Option<Vec<u64>>>,
@@ -85,7 +85,7 @@ impl Data {
     }
 }
 
-/// A call by one algorithm, as one PE makes it.
+/// A call by one algorithm, from the view of one PE.
 struct Scene<'s, 'p> {
     world: Team<'p>,
     query: Query,
@@ -93,7 +93,7 @@ struct Scene<'s, 'p> {
     source: &'s Symmetric<'p, u64>,
     target: &'s Symmetric<'p, u64>,
     data: &'s Data,
-    /// Who is last, or first.
+    /// The PE that is last, or first.
     apart: Rank,
     number: u64,
     marks: &'s Marks,
@@ -108,51 +108,51 @@ impl<'p> Scene<'_, 'p> {
         (0..self.world.size()).map(Rank)
     }
 
-    /// Where results come.
+    /// Returns the memory that receives results.
     fn results(&self) -> &Symmetric<'p, u64> {
         let is_one = self.query.collective == Collective::Broadcast;
         if is_one { self.source } else { self.target }
     }
 
-    /// Nothing that counts is in the buffers of this PE.
+    /// Clears the buffers of this PE.
     fn clear(&self) -> Result<()> {
         let all = [self.source, self.target];
         all.into_iter().try_for_each(|it| it.put(self.me(), 0, &blank(it.len())))
     }
 
-    /// Puts what a PE contributes in its place.
+    /// Writes a PE's contribution to its place.
     fn contribute(&self, rank: Rank) -> Result<()> {
         self.source.put(rank, 0, &self.data.sources[rank.index()])?;
         self.source.quiet()
     }
 
-    /// Puts what this PE contributes in its place, in time for modes that read it at any moment.
+    /// Writes this PE's contribution to its place, in time for modes that read it at any moment.
     fn contribute_for(&self, sync: SyncModes) -> Result<()> {
         self.contribute(self.me())?;
         if sync.entry == SyncMode::None { self.world.barrier() } else { Ok(()) }
     }
 
-    /// After the call of all PEs this one must have its result.
+    /// Checks that this PE has its result after the call of all PEs.
     fn ends(&self) -> Result<()> {
         self.world.barrier()?;
         assert!(self.has_result(self.me())?, "{self}");
         Ok(())
     }
 
-    /// Writes over a PE's contribution.
+    /// Overwrites a PE's contribution.
     fn spoil(&self, buffer: &Symmetric<'p, u64>, rank: Rank) -> Result<()> {
         buffer.put(rank, 0, &vec![OVER; buffer.len()])?;
         buffer.quiet()
     }
 
-    /// Whether there is nothing in the place of a PE's result.
+    /// Returns whether the place of a PE's result is still blank.
     fn is_untouched(&self, rank: Rank) -> Result<bool> {
         let mut found = vec![0; self.results().len()];
         self.results().get(rank, 0, &mut found)?;
         Ok(found == blank::<u64>(found.len()))
     }
 
-    /// Whether a PE has its result, if it is to have one.
+    /// Returns whether a PE has its result, if it expects one.
     fn has_result(&self, rank: Rank) -> Result<bool> {
         let Some(expected) = &self.data.results[rank.index()] else { return Ok(true) };
         let mut found = vec![0; expected.len()];
@@ -168,13 +168,13 @@ impl<'p> Scene<'_, 'p> {
         self.marks[step as usize][rank.index()].load(Acquire) >= self.number
     }
 
-    /// Waits until all but the PE that is apart have come to a step.
+    /// Waits until all but the PE that is apart have reached a step.
     fn waits_for_others(&self, step: Step) {
         let all = || self.everyone().all(|rank| rank == self.apart || self.has(step, rank));
         assert!(waits_until(PATIENCE, all), "not all come to {step:?}: {self}");
     }
 
-    /// The PE that is apart waits until the others are in the call, and some more.
+    /// If this PE is apart, waits until the others are in the call, and some more time.
     fn is_last(&self) -> bool {
         let is_last = self.me() == self.apart;
         if is_last {
@@ -208,7 +208,7 @@ impl std::fmt::Display for Scene<'_, '_> {
     }
 }
 
-/// Whether something comes to be so in time.
+/// Returns whether a condition becomes true in time.
 fn waits_until(patience: Duration, is_so: impl Fn() -> bool) -> bool {
     let end = Instant::now() + patience;
     while !is_so() {
@@ -220,8 +220,8 @@ fn waits_until(patience: Duration, is_so: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Has every algorithm serve calls in these modes, with each PE apart in turn: of both sizes, with
-/// operators that commute and others, on two PEs and on three.
+/// Lets every algorithm serve calls in these modes, with each PE apart in turn: of both sizes, with
+/// commutative operators and others, on two PEs and on three.
 fn each_call(
     syncs: impl Fn(SyncModes) -> bool,
     play: impl Fn(&Scene<'_, '_>, SyncModes) -> Result<()> + Send + Sync + 'static,
@@ -238,14 +238,14 @@ fn each_call(
         served
     });
     let data = Collective::EVERY.into_iter().filter(|&one| one != Collective::Barrier);
-    // Threads are on one node, and have no collectives of the fabric's own.
+    // Threads are on one node, and the fabric has no collectives.
     let is_here = |name: &&&str| !["two_level", "vendor"].contains(*name);
     let all = data
         .flat_map(|of| names(of).iter().filter(is_here).map(move |name| (of, (*name).to_owned())));
     assert!(served.into_iter().eq(all.collect::<BTreeSet<_>>()), "an algorithm served nothing");
 }
 
-/// Of each algorithm that can serve, what has the first values of its parameters and the last.
+/// Returns each able algorithm with the first and with the last values of its parameters.
 fn able(query: &Query) -> Vec<Candidate> {
     let mut all = everything(query.collective);
     all.retain(|candidate| Algorithms::here().serves(&CallSpec::from(query), candidate));
@@ -253,7 +253,7 @@ fn able(query: &Query) -> Vec<Candidate> {
     of_one.flat_map(|all| all.first().into_iter().chain(all[1..].last())).cloned().collect()
 }
 
-/// What one PE does in all calls; which algorithms served.
+/// Runs one PE's part of all calls, and returns the algorithms that served.
 fn plays(
     world: Team<'_>,
     marks: &Marks,
@@ -264,7 +264,7 @@ fn plays(
     let (mut served, mut number) = (BTreeSet::new(), 0);
     for collective in Collective::EVERY.into_iter().filter(|&one| one != Collective::Barrier) {
         let operators = [OperatorClass::Commutative, OperatorClass::Ordered];
-        // In reductions alone the order of the operands changes who sends to whom.
+        // Only in reductions does the order of the operands change the senders and receivers.
         let both = collective == Collective::Reduce;
         let operators = operators.into_iter().take(1 + usize::from(both));
         for (words, operator) in SIZES.iter().flat_map(|&w| operators.clone().map(move |o| (w, o)))

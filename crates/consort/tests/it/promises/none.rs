@@ -1,12 +1,12 @@
-//! Mode None: who waits for nobody.
+//! Mode None: which PEs do not wait.
 
 use consort::{Collective, Query, Rank, Result, SyncMode, SyncModes};
 use consort_fabric::{LINE_PAYLOAD_BYTES, OperatorClass};
 
 use super::{APART, PATIENCE, ROOT, Scene, Step, each_call, waits_until};
 
-/// Whether the PE that is apart leaves, with exit mode None, before any other has entered: it does
-/// where it needs nothing of the others, or reaches their memory without asking.
+/// Returns whether the PE that is apart leaves, with exit mode None, before any other has entered.
+/// It does if it needs nothing from the others, or accesses their memory without a request.
 fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
     use Collective::{Broadcast, ExclusiveScan, Gather, Reduce, Scan, Scatter};
     let Query { collective, sync, pes, bytes, operator, .. } = scene.query;
@@ -18,22 +18,22 @@ fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
         _ => false,
     };
     match (candidate.algorithm.as_str(), collective) {
-        // Nobody leaves what it has exposed, or has in its message buffer.
+        // A PE with data that is exposed or in its message buffer does not leave.
         _ if collective.is_vector() => false,
         ("knomial_get" | "knomial_rendezvous" | "oc_bcast" | "shared", _) => false,
         // A send waits for its receiver.
         ("two_sided_binomial" | "two_sided_scatter_allgather", _) => false,
-        // A put waits until its target has entered, if that must have.
+        // A put waits until its target has entered, if the mode requires that.
         ("knomial_put", _) => needs_nothing && sync.entry == SyncMode::None,
-        // The root says that it is here in every mode, and that is all it does.
+        // The root announces its entry in every mode, and does nothing else.
         ("direct", Broadcast) => needs_nothing,
         ("direct", _) if sync.entry == SyncMode::None => true,
-        // The others put when the root has said that it is here, and it does not wait for that.
+        // The others put when the root has announced its entry; it does not wait for that.
         ("direct", Gather) => first == ROOT,
         ("direct", _) => needs_nothing,
-        // Of more than the inbox holds, each chunk is awaited.
+        // Data that exceeds the inbox waits for each chunk.
         _ if bytes > LINE_PAYLOAD_BYTES as u64 => false,
-        // Whoever has others below it in the tree waits for them.
+        // A PE with children in the tree waits for them.
         (algorithm, Reduce) => {
             let is_flat = algorithm == "flat" || operator == OperatorClass::Commutative || pes == 2;
             let top = if is_flat { ROOT } else { Rank(0) };
@@ -45,7 +45,7 @@ fn leaves_alone(scene: &Scene<'_, '_>) -> bool {
     }
 }
 
-/// The PE that is apart enters first, and the others when they have seen whether it leaves.
+/// The PE that is apart enters first, and the others once they have observed whether it leaves.
 fn enters_first(scene: &Scene<'_, '_>, sync: SyncModes) -> Result<()> {
     let (me, first) = (scene.me(), scene.apart);
     scene.contribute_for(sync)?;
@@ -55,7 +55,7 @@ fn enters_first(scene: &Scene<'_, '_>, sync: SyncModes) -> Result<()> {
         let patience = if expected { PATIENCE } else { APART };
         let leaves = waits_until(patience, || scene.has(Step::Leaves, first));
         assert_eq!(leaves, expected, "whether it leaves: {scene}");
-        // A PE that needs the others has got its result itself; but at a gather's root others put.
+        // A PE that needs the others has fetched its result; but at a gather's root, others put.
         if leaves && (scene.query.collective, first) != (Collective::Gather, ROOT) {
             assert!(scene.has_result(first)?, "{scene}");
         }
@@ -66,13 +66,13 @@ fn enters_first(scene: &Scene<'_, '_>, sync: SyncModes) -> Result<()> {
     scene.ends()
 }
 
-/// Data may move when one PE has entered, so whoever can reach it waits for nobody.
+/// Data may move when one PE has entered, so a PE that can access it does not wait.
 #[test]
 fn entry_none_waits_for_nobody() {
     each_call(|sync| sync == SyncModes::LOOSE, enters_first);
 }
 
-/// Whoever is not needed any more leaves, though others have not even entered.
+/// A PE that is not needed any more leaves, even before others have entered.
 #[test]
 fn exit_none_leaves_early() {
     each_call(|sync| (sync.entry, sync.exit) == (SyncMode::Mine, SyncMode::None), enters_first);

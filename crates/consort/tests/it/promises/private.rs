@@ -1,5 +1,5 @@
-//! Values and slices, which nobody else can see while a call lasts: of the modes All it is left
-//! that no PE leaves before all have entered.
+//! Values and slices, which no other PE can see during a call: all that remains of mode All is that
+//! no PE leaves before all have entered.
 
 use std::{
     sync::atomic::{
@@ -18,7 +18,7 @@ use consort_conformance::{
 use super::{APART, LIMIT};
 use crate::typed;
 
-/// One word, which two PEs exchange at once, and what no line holds.
+/// One word, which two PEs exchange pairwise, and more than a line holds.
 const WORDS: [usize; 2] = [1, 5000];
 
 fn modes() -> impl Iterator<Item = SyncModes> {
@@ -27,7 +27,7 @@ fn modes() -> impl Iterator<Item = SyncModes> {
     modes.into_iter().map(|(entry, exit)| SyncModes { entry, exit })
 }
 
-/// A call of `collective` on `words` words a block; `false` if the algorithm cannot serve it.
+/// Makes a call with `words` words per block; `false` if the algorithm cannot serve it.
 fn is_served(team: Team<'_>, collective: Collective, words: usize) -> consort::Result<bool> {
     let (pes, is_root) = (team.size(), team.rank() == Rank(0));
     let source = vec![1_u64; collective.source_blocks(pes, is_root) as usize * words];
@@ -78,7 +78,7 @@ fn nobody_leaves_a_call_on_slices_before_all_have_entered() {
     });
 }
 
-/// A word may come in several chunks, which no exchange of one word serves.
+/// A word may arrive in several chunks, which no exchange of one word serves.
 #[test]
 fn a_word_in_chunks_arrives_whole() {
     let chunks = |name: &str, radix: bool| {

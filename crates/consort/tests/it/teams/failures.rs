@@ -23,7 +23,7 @@ fn mismatches_in_a_team_are_reported_with_ranks_of_the_world() {
     assert!(error.to_string().contains("in the team of PEs 0, 2, 4:"), "{error}");
 }
 
-/// The ways to make teams are calls like others.
+/// The calls that form teams must match like other calls.
 #[test]
 fn making_teams_must_match() {
     let assert_names = |error: &Error, names: [&str; 2]| {
@@ -65,7 +65,7 @@ fn who_leaves_a_team_waiting_is_reported() {
     assert!(error.to_string().contains("in the team of PEs 3, 4"), "{error}");
 }
 
-/// A PE's death in a call of its team is an error on all: in that call, in another team's, in none.
+/// A PE's failure in a call of its team is an error on all: in that call, another team's, or none.
 #[test]
 fn a_death_in_a_team_fails_all() {
     let error = fails(6, |world| {
@@ -102,7 +102,7 @@ fn two_teams_that_wait_for_each_other() {
     assert!(some.1.contains("in the team of PEs 0, 1, 2, 3"), "{error}");
 }
 
-/// Each PE is in a pair with the next one, and all call the pair with the left one first.
+/// Each PE forms a pair with the next one, and all call the pair with the left one first.
 #[test]
 fn a_ring_of_teams() {
     for waiting in Waiting::EVERY {
@@ -123,15 +123,15 @@ fn a_ring_of_teams() {
     }
 }
 
-/// PEs that wait for one that computes are no deadlock, however long it takes.
+/// PEs that wait for one that computes are not a deadlock, however long it takes.
 #[test]
 fn who_waits_long_is_not_stuck() {
     on(pes_of(4), |world| {
         let world = world.with(SyncModes::LOOSE);
         let low = world.strided(Rank(0), 1, 3)?;
         let pair = world.of(&[Rank(0), Rank(2)])?;
-        // 2 waits for the root, 1, in the first; 0 for 2 in the second, and has not begun the
-        // first.
+        // In the first, 2 waits for the root, 1. In the second, 0 waits for 2, and has not begun
+        // the first.
         if world.rank() == Rank(1) {
             thread::sleep(Duration::from_millis(400));
         }

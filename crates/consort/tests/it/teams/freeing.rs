@@ -1,4 +1,4 @@
-//! Freed teams: errors of their calls, and nothing left of them for others.
+//! Freed teams: their calls return errors, and other teams see nothing of them.
 
 use consort::{Candidate, ChosenBy, Collective, Error, Rank, Sum, SyncModes, Until};
 
@@ -7,7 +7,7 @@ use crate::jobs::{on, pes_of};
 #[test]
 fn a_freed_team_says_so() {
     on(pes_of(4), |world| {
-        // Thousands, of which few are alive at any time: memory comes back.
+        // Thousands, few of which are alive at any time: memory is returned.
         for round in 0..2000 {
             let team = world.split(Some(world.rank().0 % 2), 0)?.expect("a colour");
             assert_eq!(team.all_reduce(1, Sum)?, 2, "round {round}");
@@ -36,7 +36,7 @@ fn a_freed_team_says_so() {
     });
 }
 
-/// A new team may have what a PE kept for a freed one.
+/// A new team may reuse a PE's state of a freed one.
 #[test]
 fn what_is_asked_of_a_freed_team_concerns_no_other() {
     on(pes_of(5).without_wisdom().online(0.5), |world| {

@@ -12,10 +12,10 @@ use crate::{
     jobs::pes_of,
 };
 
-/// Steps of a random program.
+/// The number of steps of a random program.
 const STEPS: usize = 400;
 
-/// Rows and columns in turn, at random, calls of both under way at once.
+/// Alternates between rows and columns at random, with calls of both in flight.
 fn interleaved(seed: u64) {
     let mut random = Random(seed);
     let (pes, rows) = *random.pick(&[(4, 2), (6, 2), (6, 3), (9, 3), (16, 4)]);

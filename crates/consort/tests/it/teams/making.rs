@@ -1,4 +1,4 @@
-//! How teams are made, and what cannot be made.
+//! Forming teams, and teams that cannot be formed.
 
 use consort::{Error, Rank, Result, Sum, SyncModes, Team, TeamError};
 use consort_conformance::turns::{LIMIT, alone, note};
@@ -63,7 +63,7 @@ fn rows_and_columns_of_many_shapes() {
                 assert_eq!((row.size(), column.size()), (pes / rows, rows));
                 assert_eq!(members(row)?[row.rank().index()], pe.world().rank().0);
                 assert_eq!(members(column)?[column.rank().index()], pe.world().rank().0);
-                // Rows are apart in time, and columns tie them together again.
+                // Rows drift apart in time, and columns synchronize them again.
                 for seed in 0..2 {
                     collectives(row, seed)?;
                     collectives(column, seed)?;
@@ -123,7 +123,7 @@ fn what_cannot_be_made_is_reported() {
     });
 }
 
-/// The PEs of one row get a team, those of the other an error: there is no memory.
+/// The PEs of one row get a team; those of the other get an error, because there is no memory.
 #[test]
 fn a_grid_that_only_some_get_memory_for() {
     on(pes_of(4), |world| {

@@ -1,4 +1,4 @@
-//! Teams of some of the PEs: who is in them, what they compute, and what goes wrong in them.
+//! Teams of some of the PEs: their members, their results, and their failures.
 
 mod failures;
 mod freeing;
@@ -11,7 +11,7 @@ use consort_conformance::data::affine;
 
 use crate::{data::Call, typed::slices};
 
-/// The members' ranks in the world, as the team has them, checked in both directions.
+/// Returns the members' ranks in the world, in the team's order, checked in both directions.
 fn members(team: Team<'_>) -> Result<Vec<u32>> {
     let ranks: Vec<Rank> =
         (0..team.size()).map(|rank| team.world_rank(Rank(rank))).collect::<Result<_>>()?;
@@ -23,7 +23,7 @@ fn members(team: Team<'_>) -> Result<Vec<u32>> {
     Ok(ranks.into_iter().map(|rank| rank.0).collect())
 }
 
-/// What a team computes must be that of its members in their order, in every collective.
+/// Checks that a team's results are those of its members in order, in every collective.
 fn collectives(team: Team<'_>, seed: u64) -> Result<()> {
     let (pes, me) = (team.size(), team.rank());
     for len in [0, 1, 9, 2000] {

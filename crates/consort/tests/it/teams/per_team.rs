@@ -1,4 +1,4 @@
-//! What a team has of its own: memory, counters, asynchronous broadcasts, choices.
+//! The separate resources of a team: memory, counters, asynchronous broadcasts, choices.
 
 use consort::{Collective, Error, Max, Pes, Rank, Sum, SyncModes, Team, Until};
 use consort_conformance::turns::{LIMIT, alone};
@@ -6,14 +6,14 @@ use consort_conformance::turns::{LIMIT, alone};
 use super::members;
 use crate::jobs::{on, pes_of};
 
-/// Symmetric memory and counters by the ranks of their team; collectives of another one on them.
+/// Symmetric memory and counters use the ranks of their team; collectives of another team use them.
 #[test]
 fn memory_of_a_team() {
     on(pes_of(6), |world| {
         let grid = world.cartesian(2)?;
         let (row, column) = (grid.row, grid.column);
         let (mine, sum) = (row.symmetric::<u64>(3)?, row.symmetric::<u64>(3)?);
-        // While others allocate in theirs.
+        // At the same time, others allocate in their teams.
         let other = column.symmetric::<u64>(1 + row.rank().index() * 50)?;
         let arrived = row.counter()?;
         let me = u64::from(world.rank().0);
@@ -68,7 +68,7 @@ fn async_broadcasts_of_a_team() {
     assert_eq!(received, [from_2.clone(), from_3, vec![], vec![], from_2]);
 }
 
-/// What serves a call goes by the team's size.
+/// The choice of an algorithm depends on the team's size.
 #[test]
 fn choices_are_those_of_the_teams_size() {
     type Chosen = [[consort::Candidate; 4]; Collective::EVERY.len()];

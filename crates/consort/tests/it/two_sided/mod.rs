@@ -1,4 +1,4 @@
-//! Messages between two PEs, which both call for.
+//! Messages between two PEs, for which both make a call.
 
 mod reports;
 mod started;
@@ -9,10 +9,10 @@ use consort_fabric::Nodes;
 
 /// The most elements of a message that is sent without waiting for its receiver.
 const EAGER: usize = EAGER_BYTES / size_of::<u64>();
-/// Elements of messages: none, one, some lines, more than an inbox holds, and more than is sent
-/// ahead.
+/// The lengths of messages: none, one, some lines, more than an inbox holds, and more than is sent
+/// eagerly.
 const LENGTHS: [usize; 6] = [0, 1, 100, EAGER, EAGER + 1, 300_000];
-/// Messages of one PE to another that may be sent ahead, as documented.
+/// The documented limit on eagerly sent messages from one PE to another.
 const AHEAD: u64 = 48;
 
 fn message(from: Rank, len: usize) -> Vec<u64> {
@@ -39,7 +39,7 @@ fn messages_of_any_length_go_around_rings() {
         let results = Pes::threads(pes).run(|pe| {
             let world = pe.world();
             LENGTHS.into_iter().try_for_each(|len| around(&world, len))?;
-            // In another order of ranks, and of some PEs alone.
+            // In another order of ranks, and with only some PEs.
             let color = (world.rank().0 > 0).then_some(0);
             let some = world.split(color, -i64::from(world.rank().0))?;
             some.filter(|team| team.size() > 1).map_or(Ok(()), |team| around(&team, 5))
@@ -76,8 +76,7 @@ fn a_pool_has_messages_in_each_region() {
     }
 }
 
-/// The exchange of ghost cells as textbooks of MPI write it: all send to both neighbours, then all
-/// receive.
+/// The exchange of ghost cells as in MPI textbooks: all send to both neighbours, then all receive.
 fn halo(team: &Team<'_>, len: usize) -> Result<()> {
     let (own, mut ghost) = (message(team.rank(), len), vec![0; len]);
     team.send(team.left(), &own)?;
@@ -140,7 +139,7 @@ fn a_peer_is_another_pe_of_the_team() {
     assert!(done.is_ok(), "{:?}", done.err());
 }
 
-/// PEs of two nodes, with and without memory that both reach.
+/// PEs of two nodes, with and without memory that both can access.
 #[test]
 fn messages_go_between_nodes() {
     let done = Pes::threads(4)
@@ -149,8 +148,8 @@ fn messages_go_between_nodes() {
     assert!(done.is_ok(), "{:?}", done.err());
 }
 
-/// Without memory for a team of the two, a message is refused, as often as it is tried; with memory
-/// it is sent.
+/// Without memory for a team of the two, a message is refused, however often it is tried; with
+/// memory it is sent.
 #[test]
 fn a_message_that_there_was_no_memory_for_is_sent_later() {
     let results = Pes::threads(2).heap_bytes(1 << 20).run(|pe| {

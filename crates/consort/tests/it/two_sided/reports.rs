@@ -1,9 +1,9 @@
-//! Reports of messages that do not come together.
+//! Reports of messages that do not match.
 
 use consort::{EAGER_BYTES, Error, Pes, Rank, Result, Team};
 use consort_conformance::turns::{LIMIT, alone};
 
-/// The error of a job of `pes` PEs that run `program`.
+/// Returns the error of a job of `pes` PEs that run `program`.
 fn report(
     pes: usize,
     program: impl Fn(&Team<'_>) -> Result<()> + Copy + Send + Sync + 'static,
@@ -41,7 +41,7 @@ fn two_lengths_of_a_message_are_reported_as_each_pe_gave_it() {
     }
 }
 
-/// They have no bytes that could differ.
+/// The messages have no bytes that could differ.
 #[test]
 fn two_lengths_of_a_message_of_zero_sized_elements_are_reported() {
     let why = report(2, |world| match world.rank() {
@@ -98,7 +98,7 @@ fn long_messages_that_all_send_first_are_a_deadlock() {
     }
 }
 
-/// Short messages, of which a sender gets no more than 48 ahead of its receiver.
+/// Short messages: a sender gets at most 48 ahead of its receiver.
 #[test]
 fn too_many_messages_that_all_send_first_are_a_deadlock_with_its_reason() {
     let why = report(2, |world| {
@@ -117,7 +117,7 @@ fn pes_that_all_receive_first_are_a_deadlock() {
     assert_says(&why, &["a deadlock: PE ", "receive of 4 bytes of i32 from PE 1", THIS_FILE]);
 }
 
-/// Its receiver has ended, or waits for the sender.
+/// The receiver has ended, or waits for the sender.
 #[test]
 fn message_that_nobody_receives_is_reported() {
     for len in [1, 20_000, LONG] {

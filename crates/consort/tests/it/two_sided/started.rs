@@ -1,4 +1,4 @@
-//! Messages in both directions at once, and nonblocking ones.
+//! Messages in both directions at once, and nonblocking messages.
 
 use consort::{EAGER_BYTES, Error, Pes, Rank, Result, Sum, Team};
 use consort_conformance::turns::{LIMIT, alone};
@@ -33,7 +33,7 @@ fn send_receive_exchanges_messages_of_any_length() {
                 let (to, from) = (world.right(), world.left());
                 world.send_receive(to, &message(world.rank(), len), from, &mut ghost)?;
                 assert_eq!(ghost, message(from, len));
-                // Other lengths in the other direction; the peers' calls are of other kinds.
+                // Different lengths in the other direction; the peers' calls differ in kind.
                 let next = LENGTHS[(number + 1) % LENGTHS.len()];
                 if world.size() == 2 && world.rank() == Rank(0) {
                     let mut back = vec![0; next];
@@ -65,7 +65,7 @@ fn send_receive_with_oneself_copies() {
 }
 
 /// Messages of all kinds and lengths to all others, received in the order in which they are sent
-/// and completed in another; a collective in between.
+/// and completed in another order, with a collective in between.
 #[test]
 fn started_messages_meet_calls_of_any_kind_in_order() {
     everywhere(3, |world| {

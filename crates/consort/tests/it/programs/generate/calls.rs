@@ -1,4 +1,4 @@
-//! Calls of every form: on data of their own, in symmetric memory, nonblocking, within scopes.
+//! Calls of every form: on their own data, in symmetric memory, nonblocking, within scopes.
 
 use consort::{Collective, SyncMode, SyncModes};
 
@@ -9,10 +9,10 @@ use crate::programs::{
     program::{Call, End, Form, Step},
 };
 
-/// Requests at a time.
+/// The number of requests at a time.
 const REQUESTS: usize = 8;
 
-/// Whether each team of `inner` lies in one of `outer`.
+/// Returns whether each team of `inner` is contained in one of `outer`.
 fn lies_in(inner: &Groups, outer: &Groups) -> bool {
     inner
         .iter()
@@ -20,7 +20,7 @@ fn lies_in(inner: &Groups, outer: &Groups) -> bool {
 }
 
 impl Generator {
-    /// A call on data of its own, of a slot's teams.
+    /// Returns a call on its own data, in a slot's teams.
     pub(super) fn own_call(&mut self, slot: usize, forms: &[Form]) -> Call {
         let random = &mut self.random;
         let form = *random.pick(forms);
@@ -45,7 +45,7 @@ impl Generator {
         Call { slot, collective, sync, root, ty, ordered, len, seed, uneven, form }
     }
 
-    /// A call in symmetric memory: its bundle, source and target.
+    /// Returns a call in symmetric memory, with its bundle, source and target.
     pub(super) fn memory_call(&mut self, starts: bool) -> Option<(Call, usize, usize, usize)> {
         let slot = self.slot();
         let several = 2;
@@ -58,8 +58,8 @@ impl Generator {
             Collective::Broadcast => from,
             _ => index(collective.target_blocks(several, true), 1),
         };
-        // Memory of teams that hold these serves too, where nothing depends on their size, and
-        // where all PEs know that the call is served.
+        // Memory of teams that contain these can also be used, if nothing depends on their size and
+        // all PEs know that the call is served.
         let is_plain = self.slots[slot].forced.is_empty() && from < 2 && to < 2;
         let groups = &self.slots[slot].groups;
         let fits = |bundle: &Bundle| {
@@ -88,7 +88,7 @@ impl Generator {
         };
         let sync = *random.pick(&SyncModes::every().collect::<Vec<_>>());
         let root = u32::try_from(random.below(8)).expect("few");
-        // Sums of sums of floats would not be exact for long.
+        // Sums of sums of floats would soon be inexact.
         let ordered = ty == Type::F64 || random.chance(2);
         let is_typed = matches!(form, Form::Memory { .. });
         let uneven = is_typed && collective.is_vector() && random.chance(2);
@@ -97,7 +97,7 @@ impl Generator {
         Some((call, at, from, to))
     }
 
-    /// A block to be used in these modes.
+    /// Prepares a block for use in these modes.
     pub(super) fn claim(&mut self, bundle: usize, index: usize, sync: SyncModes) {
         let is_loose = sync.entry == SyncMode::None || sync.exit == SyncMode::None;
         let Use { is_touched, is_busy, .. } = self.bundles[bundle].uses[index];
@@ -131,7 +131,7 @@ impl Generator {
         let ends = [End::Wait, End::Wait, End::Test, End::Await, End::Drop, End::Forget];
         let end = *self.random.pick(&ends);
         self.steps.push(Step::Finish { request, end });
-        // When the others are complete nobody knows: their memory is not used any more.
+        // It is unknown when the others complete, so their memory is not used any more.
         if !matches!(end, End::Drop | End::Forget) {
             for bundle in &mut self.bundles {
                 let Some((from, to)) = call.memory() else { continue };

@@ -1,7 +1,7 @@
 //! Programs from seeds.
 //!
-//! The generator keeps to the rules of the modes: what an entry or an exit of mode None leaves in
-//! use is not touched before a barrier, and what a nonblocking call uses not before it is complete.
+//! The generator obeys the modes: memory that an entry or an exit of mode None leaves in use is not
+//! touched before a barrier, and memory of a nonblocking call not before it is complete.
 
 mod calls;
 
@@ -16,21 +16,21 @@ use super::{
     program::{Call, Form, Gift, Program, Scene, Step},
 };
 
-/// Symmetric memory of each PE; of a program that uses most of it at a time.
+/// The symmetric memory of each PE, and that of a program that uses most of it at a time.
 const HEAP_BYTES: usize = 6 << 20;
 const TIGHT_BYTES: usize = 256 << 10;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Use {
-    /// Touched since the last barrier: no mode None before the next.
+    /// Touched since the last barrier: no mode None before the next one.
     is_touched: bool,
-    /// Perhaps still in use by others: not to be touched before the next barrier.
+    /// Perhaps still in use by others: must not be touched before the next barrier.
     is_busy: bool,
     /// In use by a nonblocking call, until it is complete.
     is_started: bool,
 }
 
-/// Four blocks: two of a length, and two of as much for each PE.
+/// Four blocks: two of a length, and two of that length for each PE.
 struct Bundle {
     slot: usize,
     block: usize,
@@ -42,7 +42,7 @@ struct Bundle {
 struct Channel {
     groups: Groups,
     is_alive: bool,
-    /// What is forced here, or was in its parent.
+    /// The collectives with a forced algorithm here or in the parent.
     forced: HashSet<Collective>,
 }
 
@@ -53,14 +53,14 @@ struct Generator {
     slots: Vec<Channel>,
     bundles: Vec<Bundle>,
     blocks: usize,
-    /// Requests that have no end yet.
+    /// Requests that have not ended yet.
     open: Vec<(usize, Call)>,
     requests: usize,
     is_large_left: bool,
     steps: Vec<Step>,
 }
 
-/// The program of a seed.
+/// Returns the program of a seed.
 pub(super) fn program(seed: u64) -> Program {
     let mut random = Random(seed);
     let pes = *random.pick(&[1, 2, 2, 2, 3, 3, 3, 4, 4, 5]);
@@ -126,14 +126,14 @@ impl Generator {
         }
     }
 
-    /// A slot with teams.
+    /// Returns a slot with teams.
     fn slot(&mut self) -> usize {
         let alive: Vec<_> =
             (0..self.slots.len()).filter(|&slot| self.slots[slot].is_alive).collect();
         if self.random.chance(2) { 0 } else { *self.random.pick(&alive) }
     }
 
-    /// Elements of a block of a call: mostly few bytes, or about as many as a line or a chunk has.
+    /// Returns the elements of a call's block: mostly few bytes, or about a line or a chunk.
     fn len(&mut self, ty: Type) -> usize {
         let size = ty.bytes().max(1);
         let around = |bytes: usize| (bytes / size).max(1);
@@ -252,7 +252,7 @@ impl Generator {
         self.steps.push(Step::Divide { parent, division, slot });
     }
 
-    /// Frees teams whose symmetric memory is given up before; calls may be under way.
+    /// Frees teams whose symmetric memory was dropped before; calls may be in flight.
     fn free(&mut self) {
         let slot = self.slot();
         if slot == 0 {
@@ -302,7 +302,7 @@ impl Generator {
         }
     }
 
-    /// Gives up a bundle, perhaps while a call that was started uses it.
+    /// Drops a bundle, perhaps while a started call uses it.
     fn give_bundle(&mut self, at: usize) {
         let bundle = self.bundles.swap_remove(at);
         let is_small = bundle.len * bundle.ty.bytes() < 10_000;
@@ -311,7 +311,7 @@ impl Generator {
             2 if is_small => Gift::Forget,
             _ => Gift::Staggered,
         };
-        // What others may still reach is theirs until all are past a barrier.
+        // Memory that others may still access must stay until all have passed a barrier.
         if bundle.uses.iter().any(|usage| usage.is_busy) {
             self.barrier();
         }
@@ -323,7 +323,7 @@ impl Generator {
     fn end(&mut self) {
         while !self.open.is_empty() {
             if self.random.chance(4) {
-                // The PE's end completes it.
+                // The end of the PE completes it.
                 self.open.pop();
             } else {
                 self.finish();
