@@ -1,5 +1,5 @@
-//! Where the OpenSHMEM library and its headers are: installed beside the command, or where the
-//! command was built.
+//! The location of the OpenSHMEM library and its headers: next to the installed command, or in the
+//! folder where the command was built.
 
 use std::{
     env,
@@ -8,17 +8,17 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 
-/// The name of the library, as the linker takes it.
+/// The name of the library for the linker.
 pub(crate) const NAME: &str = "consort_shmem";
 /// The library to link, which is in `lib` of an installation.
 pub(crate) const ARCHIVE: &str = "libconsort_shmem.a";
 /// The headers, which are in `include` of an installation.
 pub(crate) const HEADERS: [&str; 5] =
     ["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"];
-/// What the library needs of the system.
+/// The system libraries that the library needs.
 pub(crate) const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
-/// The folder that the command was built in, or where a release says that sources would be.
+/// The folder in which the command was built, or where the sources of a release would be.
 const SOURCES: &str = match option_env!("CONSORT_SOURCES") {
     Some(folder) => folder,
     None => concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),
@@ -31,7 +31,7 @@ pub(crate) struct CLibrary {
 }
 
 impl CLibrary {
-    /// Looks beside the command that runs.
+    /// Looks next to the running command.
     pub(crate) fn find() -> Result<Self> {
         let command = env::current_exe().and_then(|path| path.canonicalize());
         Self::beside(&command.context("this command is nowhere")?)
@@ -59,7 +59,7 @@ impl CLibrary {
         Ok(built)
     }
 
-    /// The folder of the library.
+    /// Returns the folder of the library.
     pub(crate) fn folder(&self) -> &Path {
         self.archive.parent().unwrap_or(Path::new("/"))
     }

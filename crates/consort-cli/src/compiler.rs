@@ -4,9 +4,9 @@
 //! compiler is the one that `CONSORT_CC` or `CONSORT_CXX` names, or else the one that `consort
 //! install` has recorded, or else `cc` or `c++`. Only `consort install` reads `CC` and `CXX`.
 //!
-//! A command line that leads back to a wrapper, by whatever way, ends with an error: the first
-//! wrapper sets `CONSORT_WRAPPED` for the compiler, and a wrapper that finds it set was started by
-//! a wrapper.
+//! A command line that leads back to a wrapper, in any way, ends with an error: the first wrapper
+//! sets `CONSORT_WRAPPED` for the compiler, and a wrapper that finds it set was started by a
+//! wrapper.
 
 use std::{
     env,
@@ -23,19 +23,19 @@ use consort_fabric::{
 };
 use consort_mpi::find_program;
 
-/// The names of the wrappers for C, for C++ and of the launcher, as other libraries call them too.
-/// The first of each is a script, and the others are links to it.
+/// The names of the wrappers for C and C++ and of the launcher, as in other libraries. The first of
+/// each is a script, and the others are links to it.
 pub(crate) const NAMES: [&[&str]; 3] = [
     &["oshcc", "shmemcc"],
     &["oshc++", "oshcxx", "oshCC", "shmemc++", "shmemcxx", "shmemCC"],
     &["oshrun", "shmemrun"],
 ];
 
-/// The file of an installation's `lib` with the compilers: a line for each language, with its name
+/// The file with the compilers in an installation's `lib`: a line for each language, with its name
 /// and the words of the command line, separated by tabs.
 pub(crate) const RECORD: &str = "consort_shmem.compilers";
 
-/// Set for a compiler that a wrapper runs: the command line.
+/// The variable with the command line, set for a compiler that a wrapper runs.
 const WRAPPED: &str = "CONSORT_WRAPPED";
 
 /// The language of a program.
@@ -46,7 +46,7 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// The variable of build systems, and the command where nothing is said.
+    /// Returns the variable of build systems, and the default command.
     fn usual(self) -> (&'static str, &'static str) {
         match self {
             Self::C => ("CC", "cc"),
@@ -54,7 +54,7 @@ impl Language {
         }
     }
 
-    /// The variable that names the compiler that the wrappers run.
+    /// Returns the variable that names the compiler for the wrappers.
     fn variable(self) -> &'static str {
         match self {
             Self::C => "CONSORT_CC",
@@ -68,10 +68,10 @@ impl Language {
 pub(crate) struct Compiler(Vec<String>);
 
 impl Compiler {
-    /// The compiler that a wrapper runs, whose library is in the folder `lib`.
+    /// Returns the compiler for a wrapper whose library is in the folder `lib`.
     ///
     /// # Errors
-    /// When there is only the wrapper itself, or the record cannot be read.
+    /// When the only candidate is the wrapper itself, or the record cannot be read.
     pub(crate) fn of_wrapper(language: Language, lib: &Path) -> Result<Self> {
         if let Some(wrapped) = variable(WRAPPED) {
             bail!(
@@ -95,10 +95,10 @@ impl Compiler {
         Ok(recorded.unwrap_or_else(|| Self::usual(language)))
     }
 
-    /// The compiler that `consort install` records.
+    /// Returns the compiler that `consort install` records.
     ///
     /// # Errors
-    /// When a variable is not Unicode, or names a wrapper and is this project's own.
+    /// When a variable is not Unicode, or one of this project's variables names a wrapper.
     pub(crate) fn of_installation(language: Language) -> Result<Self> {
         let (usual, default) = language.usual();
         let found = match Self::named(language)? {
@@ -118,12 +118,12 @@ impl Compiler {
         Ok(found.unwrap_or_else(|| Self::usual(language)).absolute())
     }
 
-    /// The lines of [`RECORD`].
+    /// Returns the lines of [`RECORD`].
     pub(crate) fn record(of_c: &Self, of_cxx: &Self) -> String {
         format!("C\t{}\nC++\t{}\n", of_c.0.join("\t"), of_cxx.0.join("\t"))
     }
 
-    /// The compiler of a language in the text of a [`RECORD`].
+    /// Returns the compiler of a language in the text of a [`RECORD`].
     fn recorded(language: Language, text: &str) -> Option<Self> {
         let name = match language {
             Language::C => "C\t",
@@ -133,7 +133,7 @@ impl Compiler {
         Some(Self(words.split('\t').map(str::to_owned).collect()))
     }
 
-    /// The compiler that this project's own variable names.
+    /// Returns the compiler that this project's variable names.
     fn named(language: Language) -> Result<Option<Self>> {
         let name = language.variable();
         let named = Self::of_variable(name)?;
@@ -146,7 +146,7 @@ impl Compiler {
         Ok(named)
     }
 
-    /// The compiler that a variable names, with options behind it, as in make.
+    /// Returns the compiler that a variable names, followed by options, as in make.
     fn of_variable(name: &str) -> Result<Option<Self>> {
         let Some(value) = variable(name) else { return Ok(None) };
         let Some(text) = value.to_str() else {
@@ -159,7 +159,7 @@ impl Compiler {
         Self(vec![language.usual().1.to_owned()])
     }
 
-    /// The same with the path of its program, so that a later `PATH` does not change it.
+    /// Makes the path of the program absolute, so that a later `PATH` does not change it.
     fn absolute(mut self) -> Self {
         let found = self.0.first().and_then(|program| find_program(Path::new(program)));
         let path = found.and_then(|found| {
@@ -173,7 +173,7 @@ impl Compiler {
         self
     }
 
-    /// Whether a program of the command line, as behind `ccache`, is a wrapper or a link to one.
+    /// Returns whether a program in the command line, as after `ccache`, is or links to a wrapper.
     fn is_wrapper(&self) -> bool {
         let programs = self.0.iter().take_while(|word| !word.starts_with('-'));
         programs.map(Path::new).any(|program| {
@@ -185,7 +185,7 @@ impl Compiler {
         })
     }
 
-    /// The command, without arguments of a program.
+    /// Returns the command, without a program's arguments.
     pub(crate) fn command(&self) -> Command {
         let mut words = self.0.iter();
         let mut command = Command::new(words.next().map_or("", String::as_str));
@@ -193,7 +193,7 @@ impl Compiler {
         command
     }
 
-    /// The error of a compiler that could not be started.
+    /// Returns the error for a compiler that could not be started.
     pub(crate) fn not_started(&self, language: Language, error: &io::Error) -> anyhow::Error {
         let program = self.0.first().map_or("", String::as_str);
         let why = start_error(Path::new(program), error);

@@ -1,8 +1,8 @@
-//! The command `consort`, as a library: a program that registers algorithms of its own has a
+//! The command `consort`, as a library, so that a program that registers its own algorithms has a
 //! command that tunes them.
 //!
-//! Its `main` calls `consort::register` for each, and then [`main`] of this library; the example
-//! `own_algorithm` is one.
+//! The `main` of such a program calls `consort::register` for each algorithm, and then [`main`] of
+//! this library; see the example `own_algorithm`.
 
 #[cfg(test)]
 use consort_sandbox as _;

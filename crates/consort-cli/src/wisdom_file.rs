@@ -1,5 +1,4 @@
-//! The wisdom file: its path, keeping a copy of the old one, and remedies for one that cannot be
-//! used.
+//! The wisdom file: its path, backups of the old one, and remedies for an unusable one.
 
 use consort_console::require;
 use std::{
@@ -13,10 +12,10 @@ pub(crate) use consort_bench::wisdom::advised;
 use consort_fabric::files;
 use consort_tuner::default_path;
 
-/// The path of the named wisdom file, or of the one that a launch of such PEs uses.
+/// Returns the path of the named wisdom file, or of the one that a launch of such PEs uses.
 ///
 /// # Errors
-/// When there is no home directory, or nothing says how PEs lie on machines.
+/// When there is no home directory, or the placement of PEs on machines is unknown.
 pub(crate) fn path(named: Option<&PathBuf>, arrival: Arrival, fabric: Fabric) -> Result<PathBuf> {
     require!(
         !matches!(fabric, Fabric::Mixed(MachineShape { processes: None, .. })),

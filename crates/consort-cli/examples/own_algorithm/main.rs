@@ -1,6 +1,6 @@
-//! A `consort` command that knows an algorithm of one's own: `cargo run --release -p consort-cli
+//! A `consort` command with a user-defined algorithm: `cargo run --release -p consort-cli
 //! --example own_algorithm -- explain all_reduce --bytes 8 --pes 2 --all` shows it among the
-//! library's, and `-- tune` measures it beside them.
+//! library's algorithms, and `-- tune` measures it next to them.
 
 use std::process::ExitCode;
 

@@ -1,10 +1,9 @@
-//! `consort bench`: times calls of this library, together with the machine's limits and with other
-//! libraries.
+//! `consort bench`: times calls of this library, next to the machine's limits and other libraries.
 //!
-//! 1. Each file but these is a subcommand: its arguments, their checks, and the call of
+//! 1. Each file not named below is a subcommand: its arguments, their checks, and the call of
 //!    `consort-bench` that measures.
-//! 2. `presenter`: the options of all subcommands, and the output of results; `compare`: those of an
-//!    earlier run next to them; `text`: the tables for people.
+//! 2. `presenter`: the options of all subcommands, and the output of results; `compare`: the
+//!    results of an earlier run next to them; `text`: the tables for people.
 //! 3. `calls`: the options of `barrier` and `collective`; `communication`: measures these and
 //!    `point-to-point`; `peers`: the libraries to compare with.
 
@@ -84,7 +83,7 @@ enum BenchSubject {
 }
 
 impl Bench {
-    /// Checks the options, measures and prints, also what was measured before an interrupt.
+    /// Checks the options, measures and prints, including measurements before an interrupt.
     ///
     /// # Errors
     /// When options contradict each other, nothing could be measured, or the output file cannot be
@@ -110,7 +109,7 @@ impl Bench {
     }
 }
 
-/// Refuses an unknown subcommand, and names the one that takes this word as its argument.
+/// Rejects an unknown subcommand, and names the one that takes this word as its argument.
 fn refuse_subject(words: &[OsString]) -> Result<ExitCode> {
     let word = words.first().map(|word| word.to_string_lossy()).unwrap_or_default();
     let takes: [(&str, bool); 4] = [

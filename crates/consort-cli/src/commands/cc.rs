@@ -1,7 +1,7 @@
-//! `consort cc` and `consort c++`: a compiler, told where the OpenSHMEM library is.
+//! `consort cc` and `consort c++`: a compiler with the options for the OpenSHMEM library.
 //!
-//! Build systems ask such wrappers what they add, by the options of those of MPI: `-show` and
-//! `--showme` for the whole command, `--showme:compile`, `--showme:link` and others for a part.
+//! Build systems query such wrappers with the options of MPI wrappers: `-show` and `--showme` for
+//! the whole command, `--showme:compile`, `--showme:link` and others for a part.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -31,7 +31,7 @@ The arguments are the compiler's: the one that CONSORT_CC names, or else the
 one that `consort install` has recorded, or else cc. CC is not read, since it
 may name oshcc.";
 
-/// Those of `consort c++`.
+/// The examples of `consort c++`.
 pub(crate) const EXAMPLES_CXX: &str = "\
 Examples:
   consort c++ program.cpp -o program     compile and link
@@ -44,12 +44,12 @@ The arguments are the compiler's: the one that CONSORT_CXX names, or else the
 one that `consort install` has recorded, or else c++. CXX is not read, since
 it may name oshc++.";
 
-/// The options of compilers that do not link.
+/// The compiler options that prevent linking.
 const UNLINKED: [&str; 7] = ["-c", "-S", "-E", "-M", "-MM", "-r", "-fsyntax-only"];
 
-/// Leaves out of a program what it does not use of the library, and keeps a shared library that has
-/// it loaded, since there is work to do when the process ends. Options of the program's own come
-/// later, and may take that back.
+/// Omits unused parts of the library from a program, and keeps a shared library that contains it
+/// loaded, because there is work to do when the process ends. The program's own options come later,
+/// and may override this.
 const LINKER: &str = "-Wl,--gc-sections,-z,nodelete";
 
 /// The compiler's arguments
@@ -63,7 +63,7 @@ pub(crate) struct Cc {
     arguments: Vec<OsString>,
 }
 
-/// What is shown instead of being run.
+/// The part that is shown instead of being run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shown {
     Command,
@@ -77,7 +77,7 @@ enum Shown {
 }
 
 impl Shown {
-    /// By an option.
+    /// Returns the part that an option selects.
     fn of(argument: &OsStr) -> Option<Self> {
         let argument = argument.to_str()?;
         match argument.strip_prefix("--").or_else(|| argument.strip_prefix('-'))? {
@@ -140,8 +140,8 @@ impl Cc {
     }
 }
 
-/// Whether a compiler links with these arguments. It does not if there is nothing to link, as when
-/// it is asked for its version.
+/// Returns whether a compiler links with these arguments. It does not if there is nothing to link,
+/// as in a query for its version.
 fn links(arguments: &[OsString]) -> bool {
     let is_input = |argument: &OsString| {
         let bytes = argument.as_encoded_bytes();
@@ -151,8 +151,8 @@ fn links(arguments: &[OsString]) -> bool {
     arguments.iter().any(is_input) && !arguments.iter().any(is_unlinked)
 }
 
-/// The option that ends `-x`, if the arguments have it: without an end the compiler would take the
-/// library for a source file of that language.
+/// Returns the option that ends `-x`, if the arguments contain it: otherwise the compiler would
+/// take the library for a source file of that language.
 fn ends_language(arguments: &[OsString]) -> &'static [&'static str] {
     let names_language = |argument: &OsString| {
         let bytes = argument.as_encoded_bytes();

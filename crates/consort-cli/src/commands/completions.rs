@@ -1,7 +1,7 @@
 //! `consort completions`: completes the command in a shell.
 //!
-//! The parser of an argument knows the values, or else the argument's name tells them. Many arguments
-//! take more than names, such as an algorithm with its parameters.
+//! Values come from the parser of an argument, or else from the argument's name. Many arguments
+//! accept more than names, such as an algorithm with its parameters.
 
 use std::collections::BTreeSet;
 
@@ -22,11 +22,11 @@ Examples:
 Write the script to that file with `>`. A new shell then completes commands,
 options, and names of collectives and algorithms.";
 
-/// Print what completes this command in a shell
+/// Print the completion script for a shell
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Completions {
-    /// The shell that is to read it
+    /// The shell
     shell: Shell,
 }
 
@@ -45,7 +45,7 @@ impl Completions {
     }
 }
 
-/// A command whose arguments know the names that they may be.
+/// Returns a command whose arguments know their possible names.
 fn with_names(command: Command) -> Command {
     let named = command.mut_args(|argument| {
         let names = names_of(argument.get_id().as_str());
@@ -55,7 +55,7 @@ fn with_names(command: Command) -> Command {
     named.mut_subcommands(with_names)
 }
 
-/// What an argument of this name may be, in whichever command.
+/// Returns the possible values of an argument with this name, in any command.
 fn names_of(id: &str) -> Vec<&'static str> {
     match id {
         "collective" => Collective::EVERY.map(Collective::name).to_vec(),

@@ -31,15 +31,15 @@ Examples:
 pub(crate) struct Explain {
     #[command(flatten)]
     call: Call,
-    /// The size of the team [default: one PE for each usable core, two at least; of mixed:2x1 and
-    /// such those of two machines]
+    /// The size of the team [default: one PE for each usable core, at least two; two machines' PEs
+    /// with mixed:2x1 etc.]
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes: Option<u32>,
     /// Show every candidate with the model's estimate
     #[arg(long)]
     all: bool,
-    /// What PEs are: threads; processes as `consort run` starts them; or processes of an MPI, as in
-    /// mpi, mpi:2:in-turn or mixed:2x1, as `consort tune` names them
+    /// The PEs: threads; processes as `consort run` starts them; or processes of an MPI, as in mpi,
+    /// mpi:2:in-turn or mixed:2x1, as `consort tune` names them
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     fabric: Fabric,
     /// How PEs arrive at calls: together or skewed
@@ -61,7 +61,7 @@ struct Explained {
     record: Record,
     /// `exact`, `nearest` or `model`.
     origin: &'static str,
-    /// The bytes and PEs that were asked for; those of `record` are the entry's.
+    /// The requested bytes and PEs; those of `record` are the entry's.
     asked_bytes: u64,
     asked_pes: u32,
     /// Other candidates that are the same algorithm in this call.
@@ -70,9 +70,9 @@ struct Explained {
     measured_pes: Vec<u32>,
     /// The entry and exit barrier of a Strict call.
     barrier: Option<String>,
-    /// The path of the wisdom, if there is any that can be used.
+    /// The path of the wisdom, if it can be used.
     wisdom: Option<PathBuf>,
-    /// The candidates with the model's estimates; with `--all`.
+    /// The candidates with the model's estimates, if `--all` is given.
     candidates: Option<Vec<Estimate>>,
 }
 
@@ -123,7 +123,7 @@ impl Explain {
         self.tell(&selected, &same, barrier.as_ref(), place, estimates)
     }
 
-    /// The PEs that are asked for, or those of two machines, or one for each core.
+    /// Returns the requested number of PEs, or that of two machines, or one for each core.
     fn pes_or_usual(&self) -> u32 {
         let of_machines = match self.fabric {
             Fabric::Mixed(MachineShape { processes: Some(processes), process }) => {
@@ -170,22 +170,22 @@ impl Explain {
     }
 }
 
-/// The wisdom of a choice.
+/// The origin of a choice's wisdom.
 enum Place {
     /// The wisdom at this path.
     Wisdom(PathBuf),
-    /// None for this arrival and fabric.
+    /// No wisdom for this arrival and fabric.
     NoWisdom(Arrival, Fabric),
 }
 
-/// The other candidates that are the algorithm of the choice under another name.
+/// Returns the other candidates that are the chosen algorithm under another name.
 fn same_as<C: Catalog>(algorithms: &C, selected: &Selection<'_>) -> Vec<Candidate> {
     let Selection { query, candidate: chosen, .. } = selected;
     let is_same = |other: &Candidate| *other != **chosen && same(algorithms, query, chosen, other);
     algorithms.candidates(query).into_iter().filter(is_same).collect()
 }
 
-/// All candidates by their estimates, the most promising first.
+/// Returns all candidates with their estimates, the most promising first.
 fn estimates<C: Catalog>(algorithms: &C, selected: &Selection<'_>) -> Vec<Estimate> {
     let estimate = |(candidate, estimate_ns): (Candidate, f64)| Estimate {
         estimate_ns,

@@ -1,4 +1,5 @@
-//! `consort install`: the command, the OpenSHMEM library, its headers and wrappers, in a folder.
+//! `consort install`: puts the command, the OpenSHMEM library, its headers and wrappers in a
+//! folder.
 
 mod packages;
 
@@ -30,7 +31,7 @@ oshcxx, liboshmem, libsma and OpenSHMEM. The folder may be moved.
 The wrappers will run the compilers that CONSORT_CC and CONSORT_CXX name now,
 or else CC and CXX, or else cc and c++.";
 
-/// What the shared library exports.
+/// The exports of the shared library.
 const EXPORTS: &str = "{ global: shmem_*; shmemx_*; pshmem_*; start_pes; _my_pe; _num_pes; \
                        shmalloc; shfree; shrealloc; shmemalign; local: *; };\n";
 
@@ -47,7 +48,7 @@ const WRAPPERS: [&str; 3] = ["cc", "c++", "run"];
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Install {
-    /// The folder, which is made if there is none
+    /// The folder; created if missing
     #[arg(long, value_name = "DIR")]
     prefix: PathBuf,
 }
@@ -99,8 +100,8 @@ fn make_folder(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))
 }
 
-/// Copies a file, unless it is the same one. Others see the one that was there, or all of the new
-/// one: it may be what runs.
+/// Copies a file, unless it is the same one. Readers see the old file, or all of the new one,
+/// because the old one may be running.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     let place = |path: &Path| fs::metadata(path).ok().map(|about| (about.dev(), about.ino()));
     if place(from) == place(to) {
@@ -109,7 +110,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     replace(to, |new| fs::copy(from, new).map(drop))
 }
 
-/// Makes a file under another name in the same folder, and moves it to its place.
+/// Creates a file under another name in the same folder, and moves it to its place.
 fn replace(to: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
     let mut name = to.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}", process::id()));
@@ -121,8 +122,8 @@ fn replace(to: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> 
     made.with_context(|| format!("cannot write {}", to.display()))
 }
 
-/// Copies the archive without what only a debugger reads, which is most of it and would be in every
-/// program. Where no tool removes that, it is copied as it is.
+/// Copies the archive without its debug information, most of its size, which every program would
+/// contain. If no tool removes that, copies it unchanged.
 fn copy_archive(from: &Path, to: &Path) -> Result<()> {
     let stripped = replace(to, |new| {
         let mut tool = Command::new("objcopy");
@@ -136,8 +137,9 @@ fn write(to: &Path, text: &str) -> Result<()> {
     replace(to, |new| fs::write(new, text))
 }
 
-/// A script that runs the command in the same folder, also behind a link, which alone needs another
-/// program to follow it. A shell that is given the script's name may find it without a folder.
+/// Returns a script that runs the command in the same folder. Through a link it also works, but
+/// needs another program to follow it. A shell that gets the script's name may find it without a
+/// folder.
 fn wrapper(command: &str) -> String {
     format!(
         "#!/bin/sh\nat=$0\n[ ! -L \"$at\" ] || at=$(readlink -f \"$at\")\n\
@@ -146,8 +148,8 @@ fn wrapper(command: &str) -> String {
     )
 }
 
-/// Makes the shared library of the archive. Weak aliases would be lost if Rust made it. It stays
-/// loaded until the process ends, since it has work to do then.
+/// Links the shared library from the archive. Rust would lose weak aliases. The library stays
+/// loaded until the process ends, because it has work to do then.
 fn share(compiler: &Compiler, archive: &Path, library: &Path) -> Result<()> {
     let script = library.with_extension("exports");
     write(&script, EXPORTS)?;

@@ -22,14 +22,14 @@ Then `man consort-bench` shows that of `consort bench`.";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Man {
-    /// The folder for the pages of all commands, which is made if there is none; without it, the
-    /// page of the command itself is printed
+    /// The folder for the pages of all commands, created if missing; without it, only the command's
+    /// own page is printed
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
 impl Man {
-    /// Writes the pages of `command` and of what is below it, or prints that of `command`.
+    /// Writes the pages of `command` and its subcommands, or prints the page of `command`.
     ///
     /// # Errors
     /// When they cannot be written.
@@ -52,7 +52,7 @@ impl Man {
     }
 }
 
-/// The page of a command, which is called `name`.
+/// Returns the page of a command named `name`.
 fn page(command: &Command, name: &str) -> io::Result<Vec<u8>> {
     let page = Page::new(command.clone().display_name(name.to_owned()))
         .source(concat!("consort ", env!("CARGO_PKG_VERSION")))
@@ -72,7 +72,7 @@ fn page(command: &Command, name: &str) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The examples, each in a line of its own, and the paragraphs that follow them.
+/// Returns the examples, one per line, and the paragraphs that follow them.
 fn notes(text: &str) -> Roff {
     let mut roff = Roff::new();
     let (heading, rest) = match text.strip_prefix("Examples:\n") {

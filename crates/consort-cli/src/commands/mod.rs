@@ -1,4 +1,4 @@
-//! The subcommands, one in each file; none imports another.
+//! The subcommands, one per file; none imports another.
 
 pub(crate) mod bench;
 pub(crate) mod cc;

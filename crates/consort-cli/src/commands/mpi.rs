@@ -1,4 +1,4 @@
-//! `consort mpi`: what programs need of the MPI of this machine.
+//! `consort mpi`: prepares this machine's MPI for programs.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -26,7 +26,7 @@ pub(crate) struct Mpi {
 
 #[derive(Subcommand)]
 enum What {
-    /// Compile what stands between programs and the MPI
+    /// Compile the layer between programs and the MPI
     #[command(after_help = EXAMPLES)]
     Prepare,
 }

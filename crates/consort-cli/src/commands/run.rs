@@ -1,10 +1,11 @@
 //! `consort run`: starts a program as several processes.
 //!
-//! Options end where the program begins: what follows is the program's. Some that other launchers
-//! have are taken too, as `-np`, so that their scripts run here.
+//! Options end where the program begins: everything after it belongs to the program. Some options
+//! of other launchers, such as `-np`, are also accepted, so that their scripts run here.
 //!
-//! Here the processes are children of this command. On other machines an MPI starts them:
-//! `machines` has its command, and `hosts` the machines. `unheeded` is what does nothing.
+//! On this machine, the processes are children of this command. On others, an MPI starts them:
+//! `machines` builds its command, and `hosts` reads the hosts. `unheeded` warns of settings without
+//! effect.
 
 mod hosts;
 mod machines;
@@ -28,7 +29,7 @@ use consort_launch::{Binding, Launch};
 use consort_console::args;
 use machines::{Job, Machines};
 
-/// How long the other PEs go on when one has failed, unless that is said.
+/// How long the other PEs continue when one has failed, unless another time is given.
 const GRACE: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
@@ -62,22 +63,22 @@ pub(crate) struct Run {
     #[arg(short = 'n', long, alias = "np", value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_PES)))]
     pes: u32,
-    /// Where they run: each on a core of its own (core), moved there at first (default), or
-    /// wherever the system puts them (none)
+    /// Where they run: each on its own core (core), moved there at first (default), or wherever the
+    /// system puts them (none)
     #[arg(long, value_name = "WHERE", default_value = "default")]
     #[arg(value_parser = ["default", "core", "none"])]
     bind: String,
     /// Begin each line of output with the rank of the PE that wrote it
     #[arg(long)]
     tag_output: bool,
-    /// End the job if it takes longer than so many seconds
+    /// End the job after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     timeout: Option<Duration>,
-    /// Let the other PEs go on for so many seconds when one has failed
+    /// Let the other PEs go on for this long when one has failed
     /// [default: 1]
     #[arg(long, value_name = "SECONDS", value_parser = args::seconds)]
     grace: Option<Duration>,
-    /// Set an environment variable of the processes, which have those of this command anyway
+    /// Set an environment variable of the processes, which inherit those of this command
     #[arg(short = 'x', value_name = "NAME=VALUE")]
     #[arg(value_parser = OsStringValueParser::new().try_map(named))]
     variables: Vec<OsString>,
@@ -96,7 +97,7 @@ struct Alone {
     run: Run,
 }
 
-/// The arguments of this command, with `-n` for `-np` among those of `run`.
+/// Returns the arguments of this command, with `-n` for `-np` among those of `run`.
 pub(crate) fn arguments(all: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut all: Vec<OsString> = all.collect();
     if all.get(1).is_none_or(|name| name != "run") {
@@ -174,7 +175,7 @@ impl Run {
         Ok(ExitCode::from(consort_launch::run(&launch)?))
     }
 
-    /// The first option that is for processes of this machine alone.
+    /// Returns the first given option that only applies to processes of this machine.
     fn refused(&self) -> Option<&'static str> {
         let options = [
             (self.bind == "core", "--bind core"),
@@ -185,14 +186,14 @@ impl Run {
     }
 }
 
-/// The name and the value of `NAME=VALUE`, or the name alone of a variable that is passed on.
+/// Returns the name and the value of `NAME=VALUE`, or only the name of a variable to pass on.
 fn with_value(text: &OsStr) -> (OsString, Option<OsString>) {
     let mut parts = text.as_bytes().splitn(2, |&byte| byte == b'=');
     let mut part = || parts.next().map(|bytes| OsStr::from_bytes(bytes).to_owned());
     (part().unwrap_or_default(), part())
 }
 
-/// `NAME=VALUE` or `NAME`.
+/// Checks `NAME=VALUE` or `NAME`.
 fn named(text: OsString) -> Result<OsString, &'static str> {
     match with_value(&text) {
         (name, _) if name.is_empty() => Err("a variable needs a name: use NAME=VALUE"),
@@ -200,8 +201,8 @@ fn named(text: OsString) -> Result<OsString, &'static str> {
     }
 }
 
-/// The name and the value of `NAME=VALUE`; `None` for a name alone, whose variable the processes
-/// have as it is.
+/// Returns the name and the value of `NAME=VALUE`; `None` for a name alone, whose variable the
+/// processes inherit.
 fn set(text: &OsStr) -> Option<(OsString, OsString)> {
     let (name, value) = with_value(text);
     Some((name, value?))

@@ -19,7 +19,7 @@ use consort_console::{
     results::Results,
 };
 
-/// The most threads.
+/// The largest number of threads.
 const MOST_THREADS: usize = 1024;
 /// The longest section, in nanoseconds.
 const MOST_NS: usize = 1_000_000;
@@ -90,7 +90,7 @@ impl Advise {
         let (mut page, mut advice) = (Page::default(), Page::default());
         show(&mut page, &results);
         page.lines("\n");
-        // At the end, where a terminal shows it, and at the head of a report.
+        // At the end, where a terminal shows it, and at the top of a report.
         if let Err(error) = advise(&mut advice, &results) {
             return interrupt::ending_with(error, stop);
         }

@@ -1,10 +1,10 @@
 //! `consort topo`: the parts of this machine, and the transfers between its cores.
 //!
 //! The figures are the limits to which the benchmarks' ratios refer. They change within seconds on
-//! shared machines. So each pair of processors is read several times, spread over the whole run.
-//! The median is printed, and pairs that moved between near and far are named.
+//! shared machines. So each pair of processors is measured several times, spread over the whole
+//! run. The median is printed, and pairs that changed between near and far are named.
 //!
-//! Of PEs that are processes it shows `places`, and times of messages.
+//! For PEs that are processes, it shows their places and the times of messages (`places`).
 
 mod heat;
 mod outcome;
@@ -44,11 +44,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Topo {
     /// Show this machine (threads), or PEs as `consort run` (processes) or the mpirun in PATH (mpi)
-    /// starts them; mpi:2 is with 2 PEs a process, and mpi:2:in-turn if ranks are dealt to the
-    /// processes in turn; mixed the same, but processes of one machine share memory
+    /// starts them; mpi:2 has 2 PEs per process, mpi:2:in-turn deals ranks to the processes in
+    /// turn, and in mixed the processes of one machine share memory
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     fabric: Fabric,
-    /// The number of these PEs [default: those of two processes]
+    /// The number of PEs [default: those of two processes]
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes: Option<u32>,
     #[command(flatten)]
@@ -66,8 +66,8 @@ impl Topo {
     /// Reads, measures and prints.
     ///
     /// # Errors
-    /// When the output file cannot be written, or PEs cannot be started. Another error of measuring
-    /// is part of the output.
+    /// When the output file cannot be written, or PEs cannot be started. Any other error of
+    /// measuring is part of the output.
     pub(crate) fn run(&self) -> Result<ExitCode> {
         self.results.check()?;
         if self.fabric == Fabric::Threads {
@@ -106,13 +106,13 @@ impl Topo {
     }
 }
 
-/// A row for each pair of processors.
+/// Returns a row for each pair of processors.
 fn transfers(report: &Report) -> Result<Vec<Value>> {
     let transfers = report.measured.iter().flat_map(|measured| &measured.transfers);
     Ok(transfers.map(serde_json::to_value).collect::<Result<_, _>>()?)
 }
 
-/// Measures, with a progress bar on a terminal. An interrupt ends it: half of it is nothing.
+/// Measures, with a progress bar on a terminal. An interrupt discards the incomplete survey.
 fn measure(plan: &Plan, stop: &AtomicBool) -> io::Result<survey::Measured> {
     let progress = Progress::new("measuring");
     survey::run(plan, |what, done, all| {

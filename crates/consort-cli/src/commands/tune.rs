@@ -1,14 +1,13 @@
 //! `consort tune`: measures which algorithm is the fastest for which query, and saves that as
 //! wisdom.
 //!
-//! 1. Existing wisdom is loaded, and saved at once to check that it can be.
-//! 2. The search runs for the larger part of the budget; `watch` shows it, and saves from time to
-//!    time.
-//! 3. A comparison measures the gain against a thread library and simpler algorithms.
-//! 4. `page` has the result for people, and `plots` its plots.
+//! 1. Existing wisdom is loaded, and saved immediately to check that it can be.
+//! 2. The search runs for most of the budget; `watch` shows it, and saves from time to time.
+//! 3. A comparison measures the gain over a thread library and simpler algorithms.
+//! 4. `page` presents the result to people, and `plots` its plots.
 //!
-//! With `--record` the queries are those that programs have called, and they are compared with the
-//! choices before (`mix`).
+//! With `--record`, the queries are those that programs have called, and the new choices are
+//! compared with the old ones (`mix`).
 //!
 //! It may be interrupted at any time: the entries found so far are saved, and the next run
 //! continues. With `--check` nothing is tuned: the choices are compared with all other candidates.
@@ -48,10 +47,10 @@ use mix::Recorded;
 use page::Story;
 use watch::{Meter, Watch};
 
-/// The comparison's share of the budget (one part in this many), and its longest time.
+/// The comparison's share of the budget (one part in this many), and its time limit.
 const COMPARISON_SHARE: u32 = 6;
 const COMPARISON_MOST: Duration = Duration::from_secs(10);
-/// The exit status of a check that failed.
+/// The exit status of a failed check.
 const CHECK_FAILED: u8 = 3;
 
 const EXAMPLES: &str = "\
@@ -74,10 +73,9 @@ Ctrl-C keeps what is found; the next run goes on from there.";
 #[derive(clap::Args, Clone, Debug)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Tune {
-    /// What PEs are: threads; processes as `consort run` starts them; mpi, processes that the
-    /// mpirun in PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to
-    /// them in turn; or mixed, the same, but processes of one machine share memory. Each has a file
-    /// of its own
+    /// The PEs: threads; processes as `consort run` starts them; mpi, processes that the mpirun in
+    /// PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to them in turn;
+    /// or mixed, the same, but processes of one machine share memory. Each has its own file
     #[arg(long, value_name = "FABRIC", default_value = "threads")]
     fabric: Fabric,
     /// How hard to try: estimate, measure, patient or exhaustive
@@ -111,13 +109,12 @@ pub(crate) struct Tune {
     /// Measure again what was measured before
     #[arg(long)]
     retune: bool,
-    /// Tune what a program has called, and measure it again: the file that CONSORT_RECORD named
-    /// when it ran. Time goes by how often the calls were made and how long they take; several
-    /// files are added up
+    /// Tune the calls of a program, and measure them again: the file that CONSORT_RECORD named when
+    /// it ran. Calls get time by their number and duration; several files are added up
     #[arg(long, value_name = "FILE",
         conflicts_with_all = ["pes", "collective", "bytes", "sync"])]
     record: Vec<PathBuf>,
-    /// Measure what the choices lose against the best, and tune nothing; exit with 3 if fewer than
+    /// Measure how far the choices are from the best, and tune nothing; exit with 3 if fewer than
     /// 90 % of them are within 10 %
     #[arg(long, conflicts_with = "retune")]
     check: bool,
@@ -143,7 +140,7 @@ impl Tune {
         ended.or_else(|error| interrupt::ending_with(error, &measurement.stop))
     }
 
-    /// Tunes, or checks, where the PEs are known.
+    /// Tunes, or checks, once the kind of PEs is known.
     fn run_found(&self, measurement: &Measurement) -> Result<ExitCode> {
         let path = wisdom_file::path(self.wisdom.as_ref(), self.arrival, self.fabric)?;
         let mut meter = Meter::new(self.budget);
@@ -156,7 +153,7 @@ impl Tune {
         result
     }
 
-    /// What the PEs are where they are started, the same for all sizes of teams.
+    /// Returns the fabric as found where the PEs are started, the same for all team sizes.
     fn found(&self, measurement: &Measurement) -> Result<Fabric> {
         let mut found = None;
         for &pes in &self.pes {
@@ -172,7 +169,7 @@ impl Tune {
         Ok(found.unwrap_or(self.fabric))
     }
 
-    /// Checks the sizes of teams on the processes of an MPI: nothing here says how large they are.
+    /// Checks the team sizes on an MPI's processes: nothing else here determines them.
     fn check_processes(&self) -> Result<()> {
         let Some(shape) = self.fabric.shape() else { return Ok(()) };
         args::check_environment(self.fabric)?;
@@ -184,7 +181,7 @@ impl Tune {
         self.pes.iter().try_for_each(|&pes| args::check_processes(shape, pes))
     }
 
-    /// The identity of the wisdom to tune.
+    /// Returns the identity of the wisdom to tune.
     fn identity(&self) -> Identity {
         self.algorithms().identity().clone().with(self.arrival)
     }
@@ -209,7 +206,7 @@ impl Tune {
         grid
     }
 
-    /// What was recorded, if it is asked for.
+    /// Returns the recorded calls, if requested.
     fn recorded(&self, wisdom: &Wisdom) -> Result<Option<Recorded>> {
         let is_asked = !self.record.is_empty();
         is_asked.then(|| Recorded::load(&self.record, self.algorithms(), wisdom)).transpose()
@@ -238,7 +235,7 @@ impl Tune {
         if let Some(busy) = measurement.busy(bench.switches()) {
             wisdom.mark_busy(&won, &busy);
         }
-        // Also after a failure: entries that were won before it are kept.
+        // Also after a failure: entries that were found before it are kept.
         wisdom.save(path)?;
         if let Some(failure) = failure {
             return Err(failure.into());
@@ -314,7 +311,7 @@ impl Tune {
     }
 }
 
-/// Warns if it took much longer than the budget: no launch is shorter than its calls.
+/// Warns if tuning took much longer than the budget: a launch takes at least as long as its calls.
 fn tell_overrun(taken: Duration, budget: Duration, bench: &Native) {
     let why = bench.longest_launch().map_or_else(String::new, |(query, count, time)| {
         let time = overrun::seconds(time);
@@ -323,16 +320,16 @@ fn tell_overrun(taken: Duration, budget: Duration, bench: &Native) {
     overrun::tell(taken, budget, &why);
 }
 
-/// Sets values to those that were asked for, if there are any.
+/// Replaces values by the requested ones, if there are any.
 fn set<T: Clone>(values: &mut Vec<T>, asked: &[T]) {
     if !asked.is_empty() {
         *values = asked.to_vec();
     }
 }
 
-/// The wisdom to continue from: that of the file, if it fits, without the entries whose algorithms
-/// have changed. If they all have, it is set aside. A file that is not wisdom of this machine is
-/// not touched.
+/// Returns the wisdom to continue from: the file's, if it fits, without the entries whose
+/// algorithms have changed. If all of them have, the file is set aside. A file that is not wisdom
+/// of this machine is not touched.
 fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
     let error = match Wisdom::load(path, identity) {
         Ok(wisdom) => {
@@ -353,7 +350,7 @@ fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
     }
 }
 
-/// Says how many entries of the file are tuned anew.
+/// Warns how many entries of the file are tuned again.
 fn tell_outdated(path: &Path, wisdom: &Wisdom) {
     if wisdom.outdated() > 0 {
         tracing::warn!(

@@ -1,4 +1,4 @@
-//! `consort wisdom`: the path and the entries of wisdom, its merging, import and export.
+//! `consort wisdom`: the path and the entries of wisdom, merging, import and export.
 
 use std::{
     fs,
@@ -41,8 +41,8 @@ pub(crate) struct Wisdom {
     /// The wisdom [default: CONSORT_WISDOM, or the user's]
     #[arg(long, value_name = "FILE", global = true)]
     wisdom: Option<PathBuf>,
-    /// What PEs are: threads, processes, or processes of an MPI, as in mpi, mpi:2:in-turn or
-    /// mixed:2x1, as `consort tune` names them. Each has a file of its own
+    /// The PEs: threads, processes, or processes of an MPI, as in mpi, mpi:2:in-turn or mixed:2x1,
+    /// as `consort tune` names them. Each has its own file
     #[arg(long, value_name = "FABRIC", default_value = "threads", global = true)]
     fabric: Fabric,
 }
@@ -68,7 +68,7 @@ enum Action {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Put a file in the place of the wisdom, which is kept as FILE.old
+    /// Replace the wisdom by a file, and keep the old one as FILE.old
     Import {
         /// Wisdom of the same machine, version and algorithms
         file: PathBuf,
@@ -89,7 +89,7 @@ struct Shown<'s> {
     library: &'s str,
     /// The number of entries whose algorithms have changed since, which are not used.
     outdated: usize,
-    /// The reason why it is not used here; null if it is.
+    /// The reason why it is not used here; null if it is used.
     misfit: Option<String>,
     entries: Vec<Record>,
 }
@@ -98,7 +98,7 @@ impl Wisdom {
     /// Performs the subcommand.
     ///
     /// # Errors
-    /// When a file cannot be read or written, is no wisdom, or does not fit.
+    /// When a file cannot be read or written, is not wisdom, or does not fit.
     pub(crate) fn run(&self) -> Result<()> {
         let path = wisdom_file::path(self.wisdom.as_ref(), Arrival::Together, self.fabric)?;
         let identity = Algorithms::of(self.fabric).identity();

@@ -1,4 +1,4 @@
-//! Plots of figures: times over sizes or numbers of PEs, or as bars where there is one of each.
+//! Plots of figures: times over sizes or numbers of PEs, or bars if there is only one of each.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use consort_tuner::TransferClass;
 
 use consort_console::report::axes;
 
-/// The most lines that stand out in a plot; of more, those stand out that are best somewhere.
+/// The most highlighted lines of a plot; of more, those that are best somewhere are highlighted.
 const MOST_LINES: usize = 10;
-/// The line of what Consort chose, where that is not always the same.
+/// The name of the line of Consort's choices, if they vary.
 const CHOICE: &str = "Consort's choice *";
 /// The kinds of bars.
 const KINDS: [&str; 3] = ["Consort", "other libraries", "limits of the machine"];
 
-/// Adds a section of plots: one for each workload and class of the transfer. `name` is what a line
-/// is called.
+/// Adds a section of plots: one for each workload and class of the transfer. `name` returns the
+/// name of a line.
 pub(crate) fn plots(document: &mut Document, figures: &[Figure], name: &dyn Fn(&Figure) -> String) {
     let mut titles: Vec<&'static str> = figures.iter().map(|figure| figure.bench).collect();
     titles.dedup();
@@ -53,7 +53,7 @@ fn title(bench: &str, class: Option<TransferClass>, figures: &[&Figure]) -> Stri
     format!("{bench}{pes}{class}")
 }
 
-/// The values that figures have, each once.
+/// Returns the distinct values of figures.
 fn distinct(figures: &[&Figure], of: impl Fn(&Figure) -> Option<u64>) -> Vec<u64> {
     let mut values: Vec<u64> = figures.iter().filter_map(|figure| of(figure)).collect();
     values.sort_unstable();
@@ -61,7 +61,7 @@ fn distinct(figures: &[&Figure], of: impl Fn(&Figure) -> Option<u64>) -> Vec<u64
     values
 }
 
-/// Whether Consort chose several algorithms.
+/// Returns whether Consort chose several algorithms.
 fn choices_differ(figures: &[&Figure]) -> bool {
     let mut chosen = figures.iter().filter(|figure| figure.chosen);
     let of = |figure: &&Figure| (figure.algorithm.clone(), figure.params.clone());
@@ -69,7 +69,7 @@ fn choices_differ(figures: &[&Figure]) -> bool {
     chosen.any(|figure| Some(of(figure)) != first)
 }
 
-/// A line's name, with what not all figures of Consort have alike.
+/// Returns a line's name, with the properties that differ between Consort's figures.
 fn full_name(figure: &Figure, all: &[&Figure], name: &dyn Fn(&Figure) -> String) -> String {
     let mut text =
         if figure.chosen && choices_differ(all) { CHOICE.to_owned() } else { name(figure) };
@@ -151,13 +151,13 @@ fn plot(
     document.curves(&Lines { title: title.to_owned(), x, y, series, diagonal: None });
 }
 
-/// The axis of the times of figures.
+/// Returns the axis for the times of figures.
 fn times_of(figures: &[&Figure], scale: Scale) -> Axis {
     let times = figures.iter().filter_map(|figure| figure.median_ns);
     axes::times("Time of a call (median)", scale, times.fold(0.0, f64::max))
 }
 
-/// A bar a figure.
+/// Adds a bar for each figure.
 fn bars(
     document: &mut Document,
     title: &str,

@@ -1,4 +1,4 @@
-//! Plots of critical sections: operations a second and times over the number of threads.
+//! Plots of critical sections: operations per second and times over the number of threads.
 
 use consort_bench::workloads::critical_sections::Entry;
 use consort_report::{Axis, Bar, Bars, Document, Group, Lines, Point, Scale, Series};
@@ -7,7 +7,7 @@ use consort_console::{output, report::axes};
 
 /// The names of the bars.
 const KINDS: [&str; 2] = ["Consort", "other libraries"];
-/// The most lines that stand out in a plot.
+/// The most highlighted lines of a plot.
 const MOST_LINES: usize = 10;
 
 /// Adds a section of plots.
@@ -44,7 +44,7 @@ fn latency(entry: &Entry) -> Option<(f64, String)> {
     Some((ns, axes::within(ns, entry.ci95_ns)))
 }
 
-/// Curves of operations a second and, where they were measured, of their times.
+/// Adds curves of operations per second and of their times, if measured.
 fn over_threads(document: &mut Document, bench: &str, entries: &[Entry]) {
     let lines = |of: fn(&Entry) -> Option<(f64, String)>| {
         let mut series: Vec<Series> = Vec::new();
@@ -82,7 +82,7 @@ fn over_threads(document: &mut Document, bench: &str, entries: &[Entry]) {
     document.curves(&Lines { title, x: x(), y, series: lines(latency), diagonal: None });
 }
 
-/// Bars of operations a second.
+/// Adds bars of operations per second.
 fn rates(document: &mut Document, bench: &str, entries: &[Entry]) {
     let threads = entries.iter().map(|entry| entry.threads).max().unwrap_or(1);
     let group = |entry: &Entry| {
@@ -100,7 +100,7 @@ fn rates(document: &mut Document, bench: &str, entries: &[Entry]) {
     });
 }
 
-/// Bars of times.
+/// Adds bars of times.
 fn times(document: &mut Document, bench: &str, entries: &[Entry], load: &str, of: &str) {
     let all = || of_load(entries, load).filter_map(|entry| entry.median_ns);
     let group = |entry: &Entry| {

@@ -21,12 +21,12 @@ use tempfile::TempDir;
 
 use consort_sandbox::commands::says;
 
-/// Runs the command in an empty folder, with wisdom of its own and no other programs.
+/// Runs the command in an empty folder, with separate wisdom and no other programs.
 fn consort(line: &str) -> Output {
     consort_in(OsStr::new(""), line)
 }
 
-/// A folder with a script for the shell.
+/// Returns a folder with a shell script.
 fn folder_with(name: &str, script: &str) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join(name);
@@ -35,7 +35,7 @@ fn folder_with(name: &str, script: &str) -> TempDir {
     folder
 }
 
-/// Runs the command in an empty folder, with wisdom of its own and the programs of these folders.
+/// Runs the command in an empty folder, with separate wisdom and the programs of these folders.
 fn consort_in(path: &OsStr, line: &str) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
@@ -51,7 +51,7 @@ fn stdout(line: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The objects that a command prints, one a line.
+/// Returns the objects that a command prints, one per line.
 fn objects(line: &str) -> Vec<Value> {
     stdout(line).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
@@ -88,7 +88,7 @@ const FIGURE: [&str; 25] = [
     "context",
 ];
 
-/// What each object says of the circumstances.
+/// The keys that describe the context of each object.
 const CONTEXT: [&str; 7] = ["machine", "date", "version", "commit", "load", "busy", "interrupted"];
 
 #[test]
@@ -113,7 +113,7 @@ fn every_collective_prints_figures_with_exactly_the_keys() {
     }
 }
 
-/// The commit is that of the build, which may be from anywhere.
+/// The commit is that of the build, which may be any.
 #[test]
 fn each_object_and_each_table_says_where_and_when_it_was_measured() {
     for line in [
@@ -153,7 +153,7 @@ fn more_pes_than_cores_share_them() {
     );
     assert!(page.contains("knomial(radix=4)"), "{page}");
     assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
-    // On a machine of 16 cores or more nothing is shared.
+    // On a machine with 16 cores or more, no core is shared.
     assert!(says(&page, "16 PEs share") || says(&page, "one a core"), "{page}");
 }
 
@@ -171,7 +171,7 @@ fn figures_go_to_a_file() {
     assert!(std::fs::read_to_string(path).unwrap().lines().count() >= 4);
 }
 
-/// A call of 128 MiB alone takes longer than nothing.
+/// A single call of 128 MiB takes longer than the budget.
 #[test]
 fn what_takes_longer_than_its_budget_says_why() {
     let output = consort("bench collective broadcast --bytes 128M --budget 0 --peers std");
@@ -182,7 +182,7 @@ fn what_takes_longer_than_its_budget_says_why() {
     assert!(says(&page, "limits of larger buffers are those of 64 MiB"), "{page}");
 }
 
-/// Runs a command; nothing where every block was disturbed.
+/// Runs a command; returns `None` if every block was disturbed.
 fn undisturbed(line: &str) -> Option<String> {
     let output = consort(line);
     let complaint = String::from_utf8_lossy(&output.stderr);
@@ -190,7 +190,7 @@ fn undisturbed(line: &str) -> Option<String> {
     output.status.success().then(|| String::from_utf8(output.stdout).expect("text"))
 }
 
-/// The workloads look at what they have received.
+/// The workloads check the data that they receive.
 #[test]
 fn workloads_are_timed_by_counting_and_by_what_it_replaces() {
     let ways = ["counted put", "put, fence, flag", "put, barrier"];
@@ -240,7 +240,7 @@ fn refining_and_overlapping_are_timed_three_ways() {
     }
 }
 
-/// Of time nothing is said here; of memory that an entry takes at most 64 bytes.
+/// Checks no times, only that an entry takes at most 64 bytes of memory.
 #[test]
 fn look_ups_are_timed_in_a_table_that_is_small() {
     let figures = objects("bench look-up --pes 3 --budget 0 --json");

@@ -1,7 +1,7 @@
 //! The examples in the help of each command: all parse, and those that take no time work.
 //!
-//! The help of a command names its subcommands below `Commands:` and its examples, one a line,
-//! below `Examples:`. A line with `--help` at its end is parsed, and nothing is run.
+//! The help of a command names its subcommands below `Commands:` and its examples, one per line,
+//! below `Examples:`. A line with `--help` at its end is only parsed.
 
 use std::{
     fs,
@@ -14,10 +14,10 @@ use consort_sandbox::commands::{check_helps, check_screens, examples};
 
 use super::shmem;
 
-/// The commands of which every example is run; the others measure or simulate for long.
+/// The commands for which every example is run; the others measure or simulate for a long time.
 const RUN: [&str; 2] = ["bench", "explain"];
 
-/// The command, which finds an `mpirun` only where it starts a program by one.
+/// Runs the command, which finds an `mpirun` only if the example needs one.
 fn consort(words: &[&str], folder: &Path) -> Output {
     let path = if words.contains(&"--hosts") { folder.join("mpi") } else { PathBuf::new() };
     Command::new(env!("CARGO_BIN_EXE_consort"))
@@ -31,7 +31,7 @@ fn consort(words: &[&str], folder: &Path) -> Output {
         .expect("the command starts")
 }
 
-/// The words of an example after `consort`, with the smallest budget where a budget is spent.
+/// Returns the words of an example after `consort`, with the smallest budget if it has one.
 fn words(example: &str) -> Vec<&str> {
     let mut words: Vec<&str> = example.split(' ').skip(1).collect();
     if let Some(at) = words.iter().position(|word| *word == "--budget") {
@@ -47,7 +47,7 @@ fn words(example: &str) -> Vec<&str> {
 fn examples_parse_and_work() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::create_dir(folder.path().join("mpi")).expect("one's own folder");
-    // What `run` is shown with.
+    // The programs in the examples of `run`.
     for program in ["program", "prog", "mpi/mpirun"].map(|name| folder.path().join(name)) {
         fs::write(&program, "#!/bin/sh\n").expect("one's own file");
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("one's own file");
@@ -59,14 +59,14 @@ fn examples_parse_and_work() {
     for example in &all {
         let given: Vec<&str> = example.split(' ').skip(1).collect();
         let parsed = consort(&[&given[..], &["--help"]].concat(), folder.path());
-        // One needs a compiler, and some an MPI.
+        // One example needs a compiler, and some need an MPI.
         let needs_mpi = given.iter().any(|word| ["mpi", "mixed"].contains(word));
         let is_able = given[1..] != ["openshmem"] && !needs_mpi;
         let runs = RUN.contains(&given[0]) && is_able;
         let run = runs.then(|| consort(&words(example), folder.path()));
         for output in [Some(parsed), run].into_iter().flatten() {
             let said = String::from_utf8_lossy(&output.stderr);
-            // In a short time every block may have been disturbed.
+            // In such a short time, every block may have been disturbed.
             if !output.status.success() && !said.contains("idle") {
                 complaints.push(format!("`{example}`: {}: {said}", output.status));
             }

@@ -1,4 +1,4 @@
-//! Interrupts: measuring ends with the present block, and what was measured is shown.
+//! Interrupts: measuring ends with the current block, and the measurements so far are shown.
 
 use std::{
     fs,
@@ -10,10 +10,10 @@ use std::{
 use consort_sandbox::commands::{NOTHING, SOME, SOON, interrupted};
 use serde_json::Value;
 
-/// The time in which a command that shows results has some.
+/// The time after which a command has some results to show.
 const FIRST: Duration = Duration::from_millis(1500);
 
-/// Interrupts a command when it has measured for this time.
+/// Interrupts a command after it has measured for this time.
 fn interrupted_after(time: Duration, folder: &Path, line: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
     command.args(line.split_whitespace()).current_dir(folder);
@@ -57,7 +57,7 @@ fn an_interrupted_benchmark_shows_what_it_has() {
     }
 }
 
-/// Whatever measures. Half a result is none; a command shows what was nearly done.
+/// Commands that measure. Half a result is useless; a command shows nearly complete ones.
 #[test]
 fn an_interrupt_is_told_alike_by_all() {
     for line in [

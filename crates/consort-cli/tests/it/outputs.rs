@@ -1,5 +1,5 @@
-//! Files and pipes that the command writes: readers that are slow or missing, a write that fails,
-//! links, modes, and the exit status.
+//! Files and pipes that the command writes: slow or missing readers, a failed write, links, modes,
+//! and the exit status.
 
 use std::{
     fs::{self, File, Permissions},
@@ -24,7 +24,7 @@ fn consort(folder: &Path, line: &str) -> Command {
     command
 }
 
-/// Runs a script of the shell, in which `consort` is the command.
+/// Runs a shell script in which `consort` is the command.
 fn by_shell(folder: &Path, script: &str) -> Output {
     let mut shell = Command::new("sh");
     shell.args(["-c", &script.replace("consort ", &format!("{COMMAND} "))]).current_dir(folder);
@@ -35,7 +35,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Waits for the end of a command, and kills it if it lasts for too long.
+/// Waits for the end of a command, and kills it if it takes too long.
 fn ended(mut child: Child) -> Output {
     let begun = Instant::now();
     while child.try_wait().expect("a child").is_none() {
@@ -84,7 +84,7 @@ fn reader_of_a_named_pipe_may_come_late() {
     assert!(ended(child).status.success());
 }
 
-/// Some other program has set it so, and reads slowly.
+/// Another program has set the pipe to nonblocking, and reads slowly.
 #[test]
 fn output_to_a_pipe_that_does_not_block_is_whole() {
     const FILLER: usize = 48 << 10;
@@ -105,7 +105,7 @@ fn output_to_a_pipe_that_does_not_block_is_whole() {
     assert!(read[FILLER..] == whole, "{} of {} bytes", read.len() - FILLER, whole.len());
 }
 
-/// A quick command for each option that writes a file.
+/// Returns a quick command for each option that writes a file.
 fn writes() -> [String; 4] {
     let results = ["--json=file", "--csv=file", "--report file"];
     let [json, csv, report] = results.map(|option| format!("{BARRIER} {option}"));
@@ -118,7 +118,7 @@ fn failed_write_leaves_the_old_file() {
     let file = folder.path().join("file");
     fs::write(&file, "of before").expect("a file");
     for line in &writes() {
-        // A file of no bytes is the longest.
+        // The limit allows only empty files.
         let output = by_shell(folder.path(), &format!("ulimit -f 0; exec consort {line}"));
         let said = said(&output);
         assert_eq!(output.status.code(), Some(1), "{line}: {:?}: {said}", output.status);
@@ -134,7 +134,7 @@ fn written_file_keeps_its_mode_and_links_to_it() {
     let [file, link] = ["there", "file"].map(|name| folder.path().join(name));
     symlink("there", &link).expect("a link");
     for line in &writes() {
-        // First the link has no target.
+        // At first the link has no target.
         for mode in [None, Some(0o600), Some(0o666)] {
             let _ = fs::remove_file(&file);
             if let Some(mode) = mode {
@@ -153,7 +153,7 @@ fn written_file_keeps_its_mode_and_links_to_it() {
     }
 }
 
-/// It may be a pipe, or a file that already has text.
+/// Standard output may be a pipe, or a file that already has text.
 #[test]
 fn standard_output_by_its_name_is_written_where_it_is() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! The example `own_algorithm`: a command that knows one algorithm more.
+//! The example `own_algorithm`: a command with one more algorithm.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ fn output(arguments: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8(text).expect("text"))
 }
 
-/// Whether a table has a row of `line`.
+/// Returns whether a table has a row of `line`.
 fn has_line(text: &str) -> bool {
     text.lines().any(|row| row.split_whitespace().next() == Some("line"))
 }
@@ -31,7 +31,7 @@ fn it_is_explained_among_the_others_and_timed_beside_them() {
         ["bench", "collective", "all_reduce", "--bytes", "8", "--pes", "2", "--budget", "1"];
     let (done, text) = output(&[&usual[..], &["--all-algorithms"]].concat());
     assert!(done && has_line(&text) && text.lines().all(|line| line.chars().count() <= 100));
-    // What is made of parts is told by its parts, and of candidates that do the same one is timed.
+    // A composed algorithm is named by its parts, and of equivalent candidates, one is timed.
     assert!(says(&text, "reduce_broadcast(flat, knomial(radix=2))"), "{text}");
     assert!(!text.contains("knomial(radix=8)"), "{text}");
     let (done, text) = output(&[&usual[..], &["--algorithm", "line"]].concat());

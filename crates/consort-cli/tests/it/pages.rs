@@ -1,4 +1,4 @@
-//! Completions and manual pages: what they say is what the command takes.
+//! Completions and manual pages match the arguments that the command accepts.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ fn printed(words: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// What bash offers for the last of the words.
+/// Returns the completions of bash for the last word.
 fn offered(line: &str) -> Vec<String> {
     let words: Vec<&str> = line.split(' ').collect();
     let shell = format!(
@@ -73,7 +73,7 @@ fn other_shells_get_scripts_too() {
     assert!(output.status.code() == Some(2) && said.contains("bash, elvish, fish"), "{said}");
 }
 
-/// The names of the commands below one, as its help lists them.
+/// Returns the names of a command's subcommands, as its help lists them.
 fn commands(words: &[&str]) -> Vec<String> {
     let help = printed(&[words, &["--help"]].concat());
     subcommands(&help).into_iter().map(str::to_owned).collect()

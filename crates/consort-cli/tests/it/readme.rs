@@ -1,9 +1,9 @@
-//! The commands in README.md and docs/ do what a reader who types them expects: they work.
+//! The commands in README.md and docs/ work as a reader who types them expects.
 //!
-//! Each line of a block marked `sh`, and each line after `$ ` of one marked `console`, is run, in
-//! order, in a fresh folder for each document, with wisdom of its own, and with the program in C
-//! that the document names. After a comment `# takes long` a command is only compared with its
-//! help. What is not about the command is skipped, by list.
+//! Each line of a block marked `sh`, and each line after `$ ` in one marked `console`, is run, in
+//! order, in a fresh folder for each document, with separate wisdom, and with the C program that
+//! the document names. After a comment `# takes long`, a command is only compared with its help.
+//! Lines that do not use the command are skipped, by list.
 
 use std::{
     env, fs,
@@ -15,7 +15,7 @@ use consort_sandbox::built;
 
 use super::shmem;
 
-/// How the lines begin that this test does not run.
+/// The beginnings of lines that this test does not run.
 const SKIPPED: [&str; 14] = [
     "cargo add ",
     "cargo bench",
@@ -33,7 +33,7 @@ const SKIPPED: [&str; 14] = [
     "pip ",
 ];
 
-/// The program of documents about OpenSHMEM.
+/// The program in documents about OpenSHMEM.
 const RING: &str = "crates/consort-shmem/examples/ring.c";
 
 const LIMIT_SECONDS: &str = "300";
@@ -46,7 +46,7 @@ struct Line {
     takes_long: bool,
 }
 
-/// The command lines of a text in Markdown.
+/// Returns the command lines of a Markdown text.
 fn command_lines(text: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut language = None;
@@ -114,10 +114,10 @@ consort::run();
     assert_eq!(command_lines(text), expected);
 }
 
-/// What becomes of a command line.
+/// The treatment of a command line.
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
-    /// The shell runs it, `consort` standing for whatever builds and starts it.
+    /// The shell runs it; `consort` replaces the commands that build and start it.
     Run(String),
     Skip,
     Unknown,
@@ -163,7 +163,7 @@ fn command_lines_are_told_apart() {
     }
 }
 
-/// The command that shows the help for a line, and the long options that the line gives.
+/// Returns the command that shows the help for a line, and the line's long options.
 fn help_for(line: &str) -> (String, Vec<&str>) {
     let words = line.split_whitespace().take_while(|word| !word.starts_with(['#', '|', '>', ';']));
     let words: Vec<_> = words.collect();
@@ -173,7 +173,7 @@ fn help_for(line: &str) -> (String, Vec<&str>) {
     (asking.copied().collect::<Vec<_>>().join(" "), names.collect())
 }
 
-/// Whether a help text explains an option, and not only a longer one that begins like it.
+/// Returns whether a help text explains this option, not only a longer one with this prefix.
 fn explains(help: &str, option: &str) -> bool {
     help.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word == option)
 }
@@ -204,7 +204,7 @@ fn shell(line: &str, folder: &Path) -> Output {
         .expect("a shell starts")
 }
 
-/// What is wrong with a command line that is to be run, if anything.
+/// Returns the error of a command line that must run, if any.
 fn run(line: &Line, command: &str, folder: &Path) -> Option<String> {
     let (command, options) =
         if line.takes_long { help_for(command) } else { (command.to_owned(), Vec::new()) };
@@ -221,7 +221,7 @@ fn run(line: &Line, command: &str, folder: &Path) -> Option<String> {
     (!unknown.is_empty()).then(|| format!("`{command}` does not explain {unknown:?}"))
 }
 
-/// The blocks of a text in Markdown marked `text`, each with the commands since the one before.
+/// Returns the blocks of a Markdown text marked `text`, each with the commands before it.
 fn shown_blocks(text: &str) -> Vec<(Vec<Line>, &str)> {
     let commands = command_lines(text);
     let mut blocks = Vec::new();
@@ -238,7 +238,7 @@ fn shown_blocks(text: &str) -> Vec<(Vec<Line>, &str)> {
     blocks
 }
 
-/// A simulation prints the same everywhere, so a reader sees what the page shows.
+/// A simulation prints the same everywhere, so a reader sees the output that the page shows.
 #[test]
 fn simulations_print_what_their_page_shows() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/simulating.md");
@@ -255,7 +255,7 @@ fn simulations_print_what_their_page_shows() {
     }
 }
 
-/// The program of README.md is the example, to the letter.
+/// The program of README.md is exactly the example.
 #[test]
 fn the_program_of_the_front_page_is_an_example() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -265,7 +265,7 @@ fn the_program_of_the_front_page_is_an_example() {
     assert!(page.contains(&format!("```rust\n{program}```")), "README.md has another program");
 }
 
-/// README.md and the documents in docs/.
+/// Returns README.md and the documents in docs/.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut documents = vec![root.join("README.md")];

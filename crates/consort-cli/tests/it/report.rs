@@ -1,5 +1,5 @@
-//! Results as HTML, as CSV, and beside those of an earlier run. A browser opens the reports in
-//! `ci/report`.
+//! Results as HTML, as CSV, and next to those of an earlier run. `ci/report` opens the reports in a
+//! browser.
 
 use std::{fs, process::Output};
 
@@ -40,7 +40,7 @@ fn each_command_has_a_report_with_plots() {
         let html = report_of(PROGRAM, folder.path(), line);
         assert!(html.contains(part), "{line}: {part}");
         let is_plot = html.contains(&format!("<figure class=\"plot {kind}"));
-        // A machine of one processor has no pairs.
+        // A machine with one processor has no pairs.
         assert!(is_plot || kind.is_empty(), "{line}: no {kind}");
     }
 }
@@ -72,7 +72,7 @@ fn csv_has_the_rows_of_the_json() {
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("bench,fabric,pes,"));
 }
 
-/// One object of JSON may stand for many rows.
+/// One JSON object may contain many rows.
 #[test]
 fn a_row_is_what_a_table_has_rows_of() {
     let folder = folder();
@@ -91,7 +91,7 @@ fn a_row_is_what_a_table_has_rows_of() {
     }
 }
 
-/// The fields of a line in which none has a line break.
+/// Returns the fields of a line without line breaks in fields.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut is_quoted = false;
@@ -142,7 +142,7 @@ fn two_results_in_one_place_are_refused() {
 
 const BARRIER: &str = "bench barrier --peers none --pes 2 --budget 0";
 
-/// Results of this machine, with other times.
+/// Writes results of this machine, with other times.
 fn old(folder: &TempDir, times: f64) {
     let output = consort(folder, &format!("{BARRIER} --json=old.json"));
     assert!(output.status.success(), "{}", said(&output));
@@ -185,7 +185,7 @@ fn a_check_fails_where_something_is_slower() {
     let output = consort(&folder, &line);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(says(&text, "Compared with old.json"), "the results come first: {text}");
-    // A single block has no interval, and no verdict.
+    // A single block has no interval, and so no verdict.
     if says(&text, "1 slower") {
         assert_eq!(output.status.code(), Some(3), "{}", said(&output));
         assert!(said(&output).contains("1 row of 1 more than 5 % slower"), "{}", said(&output));

@@ -1,5 +1,5 @@
-//! `consort run`: what the processes read and write, signals, the exit status, and that nothing is
-//! left behind. The programs are shell scripts, which know nothing of Consort.
+//! `consort run`: input and output of the processes, signals, the exit status, and nothing left
+//! behind. The programs are shell scripts, which know nothing of Consort.
 
 mod endings;
 mod machines;
@@ -21,7 +21,7 @@ use std::{
 
 use consort_sandbox::built;
 
-/// What takes longer than this hangs.
+/// A test that takes longer than this hangs.
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn command(options: &str, script: &str) -> Command {
@@ -48,7 +48,7 @@ fn run(options: &str, script: &str) -> (Option<i32>, String, String) {
     (status.code(), out, error)
 }
 
-/// The processes that have this word among their arguments.
+/// Returns the processes with this word among their arguments.
 fn processes_with(word: &str) -> Vec<u32> {
     let all = fs::read_dir("/proc").expect("processes");
     let numbers = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
@@ -72,7 +72,7 @@ fn signal(process: u32, name: &str) {
     assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
 }
 
-/// The children of a process.
+/// Returns the children of a process.
 fn children(of: u32) -> Vec<u32> {
     let text = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
     text.split_whitespace().map(|number| number.parse().expect("a number")).collect()
@@ -107,8 +107,8 @@ fn lines_are_whole_and_tagged_where_asked_for() {
     }
 }
 
-/// Nothing is added to what the processes write. A line whose process ends without completing it is
-/// followed by the next one.
+/// Nothing is added to the output of the processes. If a process ends in the middle of a line, the
+/// next line follows it directly.
 #[test]
 fn output_is_passed_on_unchanged() {
     let script = "if [ $CONSORT_RANK = 0 ]; then printf end; else sleep 0.6; echo b >&2; \
@@ -194,7 +194,7 @@ fn a_signal_that_is_ignored_is_not_passed_on() {
     assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"done\ndone\n"[..]));
 }
 
-/// Starts a job whose processes start others, and waits until all run.
+/// Starts a job whose processes start others, and waits until all of them run.
 fn tree(mark: &str) -> Child {
     let script = format!("sleep {mark} & setsid sleep {mark} & sleep {mark}; echo never");
     let child = command("-n 3", &script).spawn().expect("a launcher");
@@ -262,7 +262,7 @@ fn what_cannot_be_started_is_told_in_a_line() {
     }
 }
 
-/// Processes whose PEs are threads are copies of one program, and no job of several processes.
+/// Processes whose PEs are threads are copies of one program, not a job of several processes.
 #[test]
 fn copies_of_a_job_are_warned_of() {
     let program = example("joining");
@@ -300,7 +300,7 @@ fn the_first_program_runs_as_threads_and_as_processes() {
         let lines: BTreeSet<&str> = text.lines().collect();
         let all = ["PE 0: Some(12.0)", "PE 1: None", "PE 2: None", "PE 3: None"];
         assert_eq!(lines, BTreeSet::from(all), "{error}");
-        // One process says it for all.
+        // One process prints it for all.
         assert_eq!(error.matches("wisdom is not used: /nowhere/wisdom").count(), 1, "{error}");
     }
     for (variable, value, part) in [

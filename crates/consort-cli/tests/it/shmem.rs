@@ -1,5 +1,5 @@
-//! OpenSHMEM programs in C and C++: compiled with `consort cc`, run with `consort run`, and by the
-//! wrappers of an installation. The sources are in `shmem/`.
+//! OpenSHMEM programs in C and C++: compiled with `consort cc`, run with `consort run`, and with
+//! the wrappers of an installation. The sources are in `shmem/`.
 
 mod exits;
 mod install;
@@ -14,7 +14,7 @@ use consort_sandbox::built;
 
 const COMMAND: &str = env!("CARGO_BIN_EXE_consort");
 
-/// Checks that the C library lies next to the command.
+/// Builds the C library next to the command.
 pub(crate) fn library() {
     built(COMMAND, "libconsort_shmem.a");
 }
@@ -22,7 +22,7 @@ pub(crate) fn library() {
 fn consort() -> Command {
     library();
     let mut consort = Command::new(COMMAND);
-    // No wisdom, of which nothing is said.
+    // No wisdom, and so no warning about it.
     consort
         .stdin(Stdio::null())
         .env_remove("CONSORT_WISDOM")
@@ -43,7 +43,7 @@ fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// Compiles a source, with these options of the compiler.
+/// Compiles a source with these compiler options.
 fn compile(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
     let program = Path::new(name).file_name().expect("a file");
     let program = folder.join(program.to_string_lossy().replace('.', "-"));
@@ -55,14 +55,14 @@ fn compile(folder: &Path, name: &str, options: &[&str]) -> PathBuf {
     program
 }
 
-/// Runs a program on so many PEs.
+/// Runs a program on `pes` PEs.
 fn run(program: &Path, pes: u32, arguments: &[&str]) -> Output {
     let mut run = consort();
     run.args(["run", "--timeout", "60", "-n", &pes.to_string()]).arg(program).args(arguments);
     output(run.env("SHMEM_SYMMETRIC_SIZE", "8M"))
 }
 
-/// Runs a program on different numbers of PEs, and alone.
+/// Runs a program on different numbers of PEs, and checks its output.
 fn works(name: &str, options: &[&str], said: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let program = compile(folder.path(), name, options);
@@ -102,7 +102,7 @@ fn active_sets_of_threads() {
 
 #[test]
 fn memory_and_counting_puts() {
-    // It asks for more than there is, too, which PE 0 says once.
+    // It also requests more memory than exists, which PE 0 reports once.
     let full = "warning: PE 0: shmem_malloc returns null: 1152921504606846976 bytes do not fit the symmetric \
                 heap, of whose 8388608 bytes 0 are taken: this machine does not have that much \
                 memory, so check the size\n";
@@ -125,7 +125,7 @@ fn subjects_of_the_specification() {
     works("examples.c", &["-std=c11"], "");
 }
 
-/// What a program does at its end, its status, and a part of the last line.
+/// The end of a program, its status, and a part of the last line.
 const ENDS: [(&str, i32, &str); 18] = [
     ("", 0, ""),
     ("child", 0, ""),
@@ -193,7 +193,7 @@ fn valgrind_finds_nothing() {
     }
 }
 
-/// Where there are few addresses, less is reserved.
+/// With less address space, less is reserved.
 #[test]
 fn few_addresses() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -306,7 +306,7 @@ fn misuse_ends_the_job_with_a_line() {
         ("14", "shmem_free: argument ptr, as an offset in the heap, is "),
         ("15", "shmem_realloc: argument size is "),
     ] {
-        // PEs whose arguments differ are found with this variable only.
+        // Different arguments on PEs are only found with this variable.
         let mut run = consort();
         run.args(["run", "-n", "2"]).arg(&program).arg(which).env("SHMEM_DEBUG", "1");
         let done = output(&mut run);
@@ -319,7 +319,7 @@ fn misuse_ends_the_job_with_a_line() {
         let done = output(&mut run);
         let said = text(&done);
         assert!(!done.status.success(), "{size}: {said}");
-        // Once, whether or not the second PE has come as far before it was ended.
+        // Printed once, whether or not the second PE got that far before it was ended.
         assert_eq!(said.matches(line).count(), 1, "{size}: {said}");
     }
 }
@@ -342,7 +342,7 @@ fn empty_variables_count_as_unset() {
             assert!(done.status.success() && text(&done).is_empty(), "{command:?}: {done:?}");
         }
     }
-    // The old name counts where the new one is empty.
+    // The old name applies if the new one is empty.
     let mut alone = Command::new(&program);
     let done = output(alone.env("SHMEM_SYMMETRIC_SIZE", "").env("SMA_SYMMETRIC_SIZE", "rubbish"));
     assert!(text(&done).contains("SMA_SYMMETRIC_SIZE is `rubbish`"), "{}", text(&done));

@@ -1,7 +1,7 @@
 //! Rules of the source tree.
 //!
 //! A check is a function from the texts of the tree, by path, to complaints. Each has two tests:
-//! the tree gives it no reason to complain, and bad input does.
+//! the tree causes no complaint, and bad input does.
 
 mod circles;
 mod documents;
@@ -25,21 +25,21 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The sources, manifests, documents and scripts of both workspaces, the Python package's too.
+/// Reads the sources, manifests, documents and scripts of both workspaces and the Python package.
 fn workspace() -> Tree {
     let mut tree = Tree::new();
     read_folder(&root(), "", &mut tree);
     tree
 }
 
-/// The ends of the names of files that are read, besides the scripts of two folders.
+/// The name endings of files that are read, in addition to the scripts of two folders.
 const READ: [&str; 6] = [".rs", ".md", ".toml", ".py", ".pyi", ".c"];
 const SCRIPTS: [&str; 2] = ["ci/", "lab/apps/"];
 
 /// The hidden folder that is part of the tree: settings of tools.
 const SETTINGS: &str = ".config";
 
-/// Other hidden folders and build outputs, which cargo marks as caches, are no part of the tree.
+/// Skips other hidden folders, and build outputs, which cargo marks as caches.
 fn read_folder(folder: &Path, prefix: &str, tree: &mut Tree) {
     for entry in fs::read_dir(folder).expect("a readable folder") {
         let path = entry.expect("a readable entry").path();
@@ -57,7 +57,7 @@ fn read_folder(folder: &Path, prefix: &str, tree: &mut Tree) {
     }
 }
 
-/// The folder of each package, with its manifest: those of the workspace and that of Python.
+/// Returns the folder and the manifest of each package, in the workspace and for Python.
 fn packages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.iter().filter_map(|(path, text)| {
         let folder = path.strip_suffix("/Cargo.toml")?;
@@ -65,21 +65,21 @@ fn packages(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The manifests of the workspaces: of the one in the root, and of those that it excludes.
+/// Returns the manifests of the workspaces: the root's, and those that it excludes.
 fn workspaces(tree: &Tree) -> impl Iterator<Item = &str> {
     let is_whole = |text: &str| text.lines().any(|line| line == "[workspace]");
     let manifests = tree.iter().filter(|(path, _)| path.ends_with("Cargo.toml"));
     manifests.filter(move |(_, text)| is_whole(text)).map(|(path, _)| &**path)
 }
 
-/// The folder of the package that a file belongs to, and the file's path in it.
+/// Returns the folder of the package that contains a file, and the file's path in it.
 fn in_package<'t>(tree: &Tree, path: &'t str) -> Option<(&'t str, &'t str)> {
     let mut ends = path.rmatch_indices('/').map(|(end, _)| end);
     let end = ends.find(|end| tree.contains_key(&format!("{}/Cargo.toml", &path[..*end])))?;
     Some((&path[..end], &path[end + 1..]))
 }
 
-/// A tree for showing that a check complains. Each folder in `crates/` is a package.
+/// Returns a tree about which a check complains. Each folder in `crates/` is a package.
 fn tree<const N: usize>(files: [(&str, &str); N]) -> Tree {
     let mut tree: Tree = files.map(|(path, text)| (path.to_owned(), text.to_owned())).into();
     for path in files.map(|(path, _)| path) {
@@ -103,7 +103,7 @@ fn metadata(manifest: &str) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("metadata in JSON")
 }
 
-/// The folders of the packages are found by their manifests, and are those that cargo knows.
+/// The packages found by their manifests are those that cargo knows.
 #[test]
 fn packages_are_those_of_cargo() {
     let root = fs::canonicalize(root()).expect("the root of the tree");

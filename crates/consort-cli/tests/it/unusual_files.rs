@@ -1,6 +1,6 @@
-//! Pipes, devices, folders and endless files in the place of each file that the command reads: it
-//! refuses them at once, by name, and neither waits nor fills the memory. Files that another user
-//! could have written are used with a warning, since they are data.
+//! Pipes, devices, folders and endless files in place of each file that the command reads: it
+//! rejects them immediately, by name, and neither waits nor fills the memory. Files that another
+//! user could have written are used with a warning, because they are data.
 
 use std::{
     fs::{self, File, Permissions},
@@ -11,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Much longer than a refusal takes.
+/// Much longer than a rejection takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The commands that read a file, which is called FILE here.
+/// The commands that read a file, which is named FILE here.
 const READERS: [&str; 11] = [
     "wisdom --wisdom FILE show",
     "wisdom --wisdom FILE export",
@@ -29,7 +29,7 @@ const READERS: [&str; 11] = [
     "session FILE",
 ];
 
-/// Runs the command in a folder. Returns whether it succeeds, and what it complains of.
+/// Runs the command in a folder. Returns whether it succeeds, and its complaints.
 fn run(folder: &Path, line: &str) -> (bool, String) {
     let errors = folder.join("errors");
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
@@ -58,7 +58,7 @@ fn files_without_an_end_are_refused_by_all_that_read_files() {
     assert!(Command::new("mkfifo").arg(at("pipe.toml")).status().unwrap().success());
     symlink("/dev/zero", at("device.toml")).unwrap();
     fs::create_dir(at("folder.toml")).unwrap();
-    // A hole of a terabyte takes no room on the disk.
+    // A sparse file of a terabyte takes no space on the disk.
     File::create(at("huge.toml")).unwrap().set_len(1 << 40).unwrap();
     for (file, part) in [
         ("pipe.toml", "it is a named pipe: name a regular file"),

@@ -1,4 +1,4 @@
-//! Wrong usage: status 2, and a message that says what would be right. Help: examples.
+//! Wrong usage: status 2, and a message that says what to do instead. Help: examples.
 
 use std::process::{Command, Output};
 
@@ -82,7 +82,7 @@ fn names_that_are_printed_are_taken() {
     }
 }
 
-/// It is followed by a file only after a `=`, so that it takes no other argument.
+/// The option takes a file only after a `=`, so that it takes no other argument.
 #[test]
 fn json_takes_no_other_argument() {
     refused("topo --json out.json", "--json out.json: a file is named as in --json=out.json");
@@ -90,7 +90,7 @@ fn json_takes_no_other_argument() {
     refused("topo --json -", "--json -: a file is named as in --json=-");
 }
 
-/// Nobody has taken what was printed.
+/// The output could not be written.
 #[test]
 fn a_full_device_is_an_error() {
     for words in ["topo --budget 0", "explain barrier --pes 2"] {

@@ -1,4 +1,4 @@
-//! Wisdom from the outside: made, taken up, shown, moved about, and refused where it does not fit.
+//! Wisdom from the outside: created, extended, shown, moved, and rejected if it does not fit.
 
 mod releases;
 mod shapes;
@@ -15,12 +15,12 @@ use tempfile::TempDir;
 
 use consort_sandbox::commands::says;
 
-/// A folder of its own for each test; its wisdom is at `wisdom.toml`.
+/// A separate folder for each test; its wisdom is at `wisdom.toml`.
 struct Place {
     folder: TempDir,
 }
 
-/// What a command came to.
+/// The outcome of a command.
 struct Result {
     status: Option<i32>,
     out: String,
@@ -32,7 +32,7 @@ impl Place {
         Place { folder: tempfile::tempdir().expect("a folder") }
     }
 
-    /// With wisdom of one barrier, measured.
+    /// Returns a place with measured wisdom of one barrier.
     fn tuned() -> Place {
         let place = Place::new();
         place.run("tune --collective barrier --pes 2 --budget 0.5").succeeds();
@@ -51,7 +51,7 @@ impl Place {
         fs::read_to_string(self.wisdom()).expect("wisdom")
     }
 
-    /// Puts a changed copy of the wisdom in its own place, and gives its text.
+    /// Replaces the wisdom by a changed copy, and returns its text.
     fn change(&self, change: impl Fn(&str) -> String) -> String {
         let text = change(&self.text());
         fs::write(self.wisdom(), &text).expect("a writable file");
@@ -85,14 +85,14 @@ impl Result {
         self
     }
 
-    /// Fails as wrong usage, with `part` in its message.
+    /// Checks that the command fails as wrong usage, with `part` in its message.
     #[track_caller]
     fn misused(self, part: &str) {
         assert_eq!(self.status, Some(2), "{}{}", self.out, self.err);
         assert!(self.err.contains(part), "`{part}` in {}", self.err);
     }
 
-    /// Fails as an error, with all of `parts` in its message.
+    /// Checks that the command fails with an error, with all of `parts` in its message.
     #[track_caller]
     fn fails(self, parts: &[&str]) {
         assert_eq!(self.status, Some(1), "{}{}", self.out, self.err);
@@ -103,7 +103,7 @@ impl Result {
     }
 }
 
-/// The line that starts with `key`, with another value.
+/// Returns the text with another value in the line that starts with `key`.
 fn with(text: &str, key: &str, value: &str) -> String {
     let line = |line: &str| {
         let is_it = line.starts_with(key);
@@ -123,7 +123,7 @@ fn tuning_makes_wisdom_that_explains_itself_and_is_kept() {
     assert!(says(&retuned.out, "Queries measured: 1 in"), "{}", retuned.out);
 }
 
-/// Its file is another one, which programs find that `consort run` starts, and others do not.
+/// It is in a separate file, which only programs started by `consort run` find.
 #[test]
 fn processes_have_wisdom_of_their_own() {
     let place = Place::new();
@@ -197,7 +197,7 @@ fn what_a_program_has_called_is_tuned_and_compared() {
         place.run("tune --record calls.toml --record calls.toml --budget 1 --json").succeeds();
     let object: serde_json::Value = serde_json::from_str(&again.out).unwrap();
     let rows = object["replayed"]["rows"].as_array().expect("rows");
-    // On a busy machine the least of them may not be compared.
+    // On a busy machine, the least important one may not be compared.
     let measured_count = object["measured_count"].as_u64().expect("a number");
     assert!((1..=measured_count).contains(&(rows.len() as u64)), "{}", again.out);
     let sum = |ns: &str| {
@@ -340,7 +340,7 @@ fn what_a_busy_machine_measured_is_marked_and_stays_so() {
     let place = Place::tuned();
     let mark = "load 3.2 before the start";
     let marked = |text: &str| {
-        // It may have been busy.
+        // The machine may have been busy.
         let idle = text.lines().filter(|line| !line.starts_with("busy = "));
         let idle: String = idle.map(|line| format!("{line}\n")).collect();
         idle.replacen("confidence = ", &format!("busy = \"{mark}\"\nconfidence = "), 1)
@@ -357,12 +357,12 @@ fn what_a_busy_machine_measured_is_marked_and_stays_so() {
     assert_eq!(place.text(), text, "a merge keeps the mark");
 }
 
-/// Threads that compete for every core take them from the PEs again and again.
+/// Threads that compete for every core repeatedly take cores from the PEs.
 #[test]
 fn tuning_beside_others_marks_what_it_measures() {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     if !(2..=16).contains(&cores) {
-        return; // PEs share a core, or may find another
+        return; // PEs share a core, or may find a free one
     }
     let (place, is_over) = (Place::new(), AtomicBool::new(false));
     let tuned = thread::scope(|scope| {

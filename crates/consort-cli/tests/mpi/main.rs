@@ -1,6 +1,6 @@
 //! `consort bench`, `tune`, `topo`, `reproduce` and `run` on processes that the `mpirun` in `PATH`
-//! starts, with the smallest budgets; and OpenSHMEM programs. On a machine without an MPI the tests
-//! are listed as ignored.
+//! starts, with the smallest budgets, and OpenSHMEM programs. On a machine without an MPI, the
+//! tests are listed as ignored.
 
 mod shmem;
 
@@ -18,10 +18,10 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// The most that a command may take.
+/// The time limit of a command.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Measurements, the name in their figures, and how many PEs they have.
+/// Measurements, the name in their figures, and their number of PEs.
 const BENCHES: [(&str, &str, u64); 6] = [
     ("point-to-point put-signal", "put-signal", 2),
     ("point-to-point put-rate --bytes 8,64", "put-rate", 2),
@@ -31,7 +31,7 @@ const BENCHES: [(&str, &str, u64); 6] = [
     ("collective broadcast --pes 4 --bytes 8", "broadcast", 4),
 ];
 
-/// Settings that all processes refuse alike, and what they say of them.
+/// Settings that all processes reject, and their messages.
 const REFUSED: [(&str, &str, &str); 2] = [
     ("CONSORT_SEGMENT", "odd", "unknown origin of shared state `odd`"),
     ("CONSORT_CACHE", "/proc/nowhere", "what was compiled for MPI cannot be kept in /proc/nowhere"),
@@ -77,7 +77,7 @@ fn main() -> ExitCode {
         test.with_ignored_flag(is_ignored)
     });
     let tests = tests.collect();
-    // Jobs of many processes would make each other slow.
+    // Jobs of many processes would slow each other down.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, tests).exit_code()
 }
@@ -88,18 +88,18 @@ fn is_installed(program: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// The command in an empty folder, with wisdom of its own.
+/// Returns the command in an empty folder, with separate wisdom.
 fn consort(folder: &TempDir, line: &str) -> Command {
     let mut command = Command::new("timeout");
     command.arg(LIMIT.as_secs().to_string()).arg(env!("CARGO_BIN_EXE_consort"));
     command.args(line.split_whitespace()).current_dir(folder);
     command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml"));
-    // The file of a session tells its processes from those of others.
+    // The file of a session distinguishes its processes from others.
     command.env("TMPDIR", folder.path());
     command
 }
 
-/// Its standard output, if it ends well.
+/// Returns the standard output, if the command succeeds.
 fn printed(folder: &TempDir, line: &str) -> Result<String, Failed> {
     let Output { status, stdout, stderr } = consort(folder, line).output()?;
     let said = String::from_utf8_lossy(&stderr);
@@ -109,7 +109,7 @@ fn printed(folder: &TempDir, line: &str) -> Result<String, Failed> {
     Ok(String::from_utf8(stdout)?)
 }
 
-/// Its standard error and its status, if it fails.
+/// Returns the standard error and the status, if the command fails.
 fn complaint(mut command: Command) -> Result<(String, Option<i32>), Failed> {
     let Output { status, stdout, stderr } = command.output()?;
     if status.success() {
@@ -118,13 +118,13 @@ fn complaint(mut command: Command) -> Result<(String, Option<i32>), Failed> {
     Ok((String::from_utf8_lossy(&stderr).into_owned(), status.code()))
 }
 
-/// Fails unless this holds.
+/// Fails unless the condition holds.
 fn ensure(holds: bool, otherwise: &str) -> Tested {
     if holds { Ok(()) } else { Err(otherwise.into()) }
 }
 
-/// The figures have times, ours and those of the MPI, and no class: nobody knows where the
-/// processes are.
+/// The figures, ours and those of the MPI, have times but no class, because nothing determines
+/// where the processes are.
 fn bench(what: &str, name: &str, pes: u64) -> Tested {
     let folder = tempfile::tempdir()?;
     let text = printed(&folder, &format!("bench {what} --fabric mpi --budget 0 --json"))?;
@@ -149,7 +149,7 @@ fn in_turn() -> Tested {
     ensure(!says("not measured"), &page)
 }
 
-/// All processes find that wisdom cannot be used, in each launch, and it is said once.
+/// All processes find that wisdom cannot be used, in each launch, and this is reported once.
 fn warned_once() -> Tested {
     let folder = tempfile::tempdir()?;
     fs::write(folder.path().join("wisdom.mpi.toml"), "nonsense")?;
@@ -160,7 +160,7 @@ fn warned_once() -> Tested {
     ensure(status.success() && times == 1, &format!("{status}, {times}x: {said}"))
 }
 
-/// What was tuned is in a file, which serves a call of such PEs and of no others.
+/// Tuned wisdom is in a file, which serves a call of such PEs and of no others.
 fn wisdom_is_found_again() -> Tested {
     let folder = tempfile::tempdir()?;
     let line = "tune --fabric mpi --pes 2 --collective barrier --budget 1 --json";
@@ -173,7 +173,7 @@ fn wisdom_is_found_again() -> Tested {
     ensure(choice["origin"] == "model", &of_threads)
 }
 
-/// All processes complain, and it is said once.
+/// All processes complain, and this is reported once.
 fn is_refused_once(setting: &str, value: &str, why: &str) -> Tested {
     let folder = tempfile::tempdir()?;
     for line in [
@@ -223,7 +223,7 @@ fn places() -> Tested {
     ensure(all("distances", "one_way_ns").iter().all(|ns| ns.as_f64() > Some(0.0)), &text)
 }
 
-/// Processes of one machine are processes, and that is said.
+/// Processes of one machine are reported as processes.
 fn one_machine_is_no_mixture() -> Tested {
     let folder = tempfile::tempdir()?;
     let line = "bench barrier --fabric mixed --pes 2 --budget 0 --peers none --json";
@@ -240,14 +240,14 @@ fn one_machine_is_no_mixture() -> Tested {
     ensure(found["fabric"] == "processes" && found["distances"] == Value::Array(Vec::new()), &text)
 }
 
-/// Whether a process may have another machine's name.
+/// Returns whether a process may have another host name.
 fn has_namespaces() -> bool {
     let mut command = Command::new("unshare");
     command.args(["--uts", "hostname", "m0"]).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Whether this user may mount file systems in a namespace.
+/// Returns whether this user may mount file systems in a namespace.
 fn may_mount() -> bool {
     let mut command = Command::new("unshare");
     command.args(["--map-root-user", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]);
@@ -255,8 +255,8 @@ fn may_mount() -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// The folder of an `mpirun` whose ranks are dealt in turn to two machines: their processes have
-/// two names of machines, so they are taken for those of two.
+/// Returns the folder of an `mpirun` that deals ranks in turn to two machines: their processes have
+/// two host names, so they act as those of two machines.
 fn machines(folder: &Path) -> Result<PathBuf, Failed> {
     let found = Command::new("sh").args(["-c", "command -v mpirun"]).output()?.stdout;
     let (real, bin) = (String::from_utf8(found)?, folder.join("bin"));
@@ -332,7 +332,7 @@ fn two_machines() -> Tested {
     ensure(status == Some(1) && is_told, &said)
 }
 
-/// A call of each collective by both predictions, and parameters of messages alone.
+/// A call of each collective by both predictions, and only the parameters of messages.
 fn predicted() -> Tested {
     let folder = tempfile::tempdir()?;
     let text = printed(&folder, "predict --fabric mpi --pes 2 --bytes 8,8k --budget 1 --json")?;
@@ -352,7 +352,7 @@ fn predicted() -> Tested {
     ensure(page.lines().all(|line| line.chars().count() <= 100), &page)
 }
 
-/// A claim has as many figures, all measured, whose names have this part.
+/// A claim has this many figures, all measured, whose names contain this part.
 fn reproduces(claim: &str, part: &str, count: usize) -> Tested {
     let folder = tempfile::tempdir()?;
     let text = printed(&folder, &format!("reproduce {claim} --budget 0 --json"))?;
@@ -383,7 +383,7 @@ fn on_hosts() -> Tested {
     Ok(())
 }
 
-/// A process of a session that is killed ends the measurement, which names what has failed.
+/// If a process of a session is killed, the measurement ends and names the failure.
 fn killed() -> Tested {
     let folder = tempfile::tempdir()?;
     let mut command =
@@ -407,7 +407,7 @@ fn kill_a_session_of(folder: &Path) -> Result<bool, Failed> {
         let words = fs::read(entry.path().join("cmdline")).unwrap_or_default();
         let words: Vec<&[u8]> = words.split(|byte| *byte == 0).collect();
         let folder = folder.as_os_str().as_encoded_bytes();
-        // The launcher has the same words behind its own options.
+        // The launcher has the same words after its own options.
         if let [_, b"session", file, ..] = words[..]
             && file.starts_with(folder)
         {

@@ -1,5 +1,5 @@
-//! The OpenSHMEM programs in C, of which each PE is a process that the MPI has started: on nodes of
-//! their own, and on this machine.
+//! The OpenSHMEM programs in C, with each PE a process that the MPI has started: on separate nodes,
+//! and on this machine.
 
 use std::{
     env,
@@ -15,7 +15,7 @@ use super::{LIMIT, Tested, ensure};
 
 const COMMAND: &str = env!("CARGO_BIN_EXE_consort");
 
-/// Programs, options of the compiler, and what all PEs together say.
+/// Programs, compiler options, and the combined output of all PEs.
 pub(super) const PROGRAMS: [(&str, &str, &str); 14] = [
     ("rma.c", "-std=c11", ""),
     ("atomics.c", "-std=c11", ""),
@@ -33,11 +33,11 @@ pub(super) const PROGRAMS: [(&str, &str, &str); 14] = [
     ("forks.c", "", ""),
 ];
 
-/// How many PEs, and which of their processes share memory.
+/// The number of PEs, and which of their processes share memory.
 pub(super) const SHAPES: [(u32, &str); 4] =
     [(1, "machine"), (3, "machine"), (2, "process"), (4, "process")];
 
-/// What a program does at its end, its status, and a part of what is said.
+/// The end of a program, its status, and a part of the output.
 pub(super) const ENDS: [(&str, i32, &str); 15] = [
     ("", 0, ""),
     ("child", 0, ""),
@@ -66,7 +66,7 @@ fn text(Output { stdout, stderr, .. }: &Output) -> String {
     [stdout, stderr].map(|text| String::from_utf8_lossy(text).into_owned()).concat()
 }
 
-/// Compiles a program, with these options of the compiler.
+/// Compiles a program with these compiler options.
 fn compile(folder: &TempDir, name: &str, options: &str) -> Result<PathBuf, Failed> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/shmem").join(name);
     let program = folder.path().join("program");
@@ -78,19 +78,19 @@ fn compile(folder: &TempDir, name: &str, options: &str) -> Result<PathBuf, Faile
     Ok(program)
 }
 
-/// Runs a program on so many PEs.
+/// Runs a program on this many PEs.
 fn run(program: &Path, (pes, sharing): (u32, &str), argument: &str) -> Result<Output, Failed> {
     let mut command = Command::new("timeout");
     command.arg(LIMIT.as_secs().to_string()).arg(COMMAND).args(["run", "--hosts", "localhost"]);
     command.args(["--allow-run-as-root", "--placement", "blocks", "-n", &pes.to_string()]);
     command.arg(program).arg(argument).env("CONSORT_SHARING", sharing);
-    // No wisdom, of which nothing is said.
+    // No wisdom, and so no warning about it.
     command.env_remove("CONSORT_WISDOM").env("XDG_CONFIG_HOME", "/nonexistent");
     command.env("SHMEM_SYMMETRIC_SIZE", "8M");
     Ok(command.output()?)
 }
 
-/// A program ends well, and says this.
+/// Checks that a program succeeds with this output.
 pub(super) fn works((name, options, said): (&str, &str, &str)) -> Tested {
     let folder = tempfile::tempdir()?;
     let program = compile(&folder, name, options)?;
@@ -102,7 +102,7 @@ pub(super) fn works((name, options, said): (&str, &str, &str)) -> Tested {
     Ok(())
 }
 
-/// Programs end in many ways, on two PEs, and the status of the job is theirs.
+/// Programs end in many ways, on two PEs, and determine the status of the job.
 pub(super) fn ends(sharing: &str) -> Tested {
     let folder = tempfile::tempdir()?;
     let program = compile(&folder, "ends.c", "-std=c11")?;
@@ -115,7 +115,7 @@ pub(super) fn ends(sharing: &str) -> Tested {
     Ok(())
 }
 
-/// What an OpenSHMEM program cannot be under an MPI is told.
+/// Checks the errors of OpenSHMEM programs that cannot run under an MPI.
 pub(super) fn refused() -> Tested {
     let folder = tempfile::tempdir()?;
     for (options, each, line) in [
@@ -129,7 +129,7 @@ pub(super) fn refused() -> Tested {
         let said = text(&done);
         ensure(!done.status.success() && said.contains(line), &said)?;
     }
-    // Where the MPI's own launcher has started the processes.
+    // Started by the MPI's own launcher.
     let program = compile(&folder, "rma.c", "")?;
     let mut run = Command::new("sh");
     let script = "options=$(mpirun --version | grep -q Open && echo --allow-run-as-root)

@@ -1,4 +1,4 @@
-//! The options of `consort bench barrier` and `collective`, and the list of work that they ask for.
+//! The options of `consort bench barrier` and `collective`, and the resulting list of work.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -26,9 +26,9 @@ pub(super) struct CallOptions {
     pes: Option<u32>,
     /// threads (default), processes, mpi or mixed
     ///
-    /// What the PEs are: threads; processes as `consort run` starts them; mpi, processes that the
-    /// mpirun in PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to
-    /// them in turn; or mixed, the same, but processes of one machine share memory.
+    /// The PEs: threads; processes as `consort run` starts them; mpi, processes that the mpirun in
+    /// PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to them in turn;
+    /// or mixed, the same, but processes of one machine share memory.
     #[arg(long, value_name = "FABRIC", default_value = "threads", hide_default_value = true)]
     fabric: Fabric,
     /// throughput (default): in a row; latency: alone
@@ -42,8 +42,8 @@ pub(super) struct CallOptions {
     algorithm: Vec<Candidate>,
     /// All algorithms with all their parameters
     ///
-    /// All algorithms, with all values of their parameters that the tuner tries. Of candidates that
-    /// do the same among this many PEs, the first.
+    /// All algorithms, with all values of their parameters that the tuner tries. Of equivalent
+    /// candidates among this many PEs, the first.
     #[arg(long, conflicts_with = "algorithm")]
     all_algorithms: bool,
     /// PEs arrive at each call `together`, or `skewed`: each after random work of up to 2 us
@@ -77,9 +77,9 @@ pub(super) struct CallOptions {
 pub(super) struct Data<'d> {
     pub(super) sizes_bytes: &'d [usize],
     pub(super) syncs: &'d [SyncModes],
-    /// Whether the buffers lie in symmetric memory.
+    /// Whether the buffers are in symmetric memory.
     pub(super) symmetric: bool,
-    /// How many buffers are used in turn.
+    /// The number of buffers that are used in turn.
     pub(super) buffers: usize,
     /// Whether the data is rewritten before each call.
     pub(super) rewrite: bool,
@@ -99,7 +99,7 @@ impl CallOptions {
         })
     }
 
-    /// The number of PEs, and the libraries to compare with.
+    /// Returns the number of PEs, and the libraries to compare with.
     fn checked(&self, collective: Collective) -> Result<(u32, Peers)> {
         let pes = self.pes.unwrap_or_else(usual_pes);
         if let Some(shape) = self.fabric.shape() {
@@ -120,7 +120,7 @@ impl CallOptions {
         Ok((pes, Peers::choose(&self.peers, &self.mpi, of_threads)?))
     }
 
-    /// The work by size, then by mode and algorithm, then by peer.
+    /// Lists the work by size, then by mode and algorithm, then by peer.
     fn plan(
         &self,
         collective: Collective,

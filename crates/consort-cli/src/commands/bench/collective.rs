@@ -19,9 +19,9 @@ Examples:
   consort bench collective all_to_all --all-algorithms      each that can serve
   consort bench collective reduce --bytes 8 --csv           for a spreadsheet";
 
-/// The most buffers that are used in turn.
+/// The largest number of buffers that are used in turn.
 const MOST_BUFFERS: usize = 1 << 20;
-/// Sizes unless others are asked for.
+/// The default sizes.
 const SIZES_BYTES: [usize; 3] = [8, 8 << 10, 1 << 20];
 
 /// Time a collective, next to hardware limits and other libraries

@@ -1,8 +1,8 @@
 //! Measures a collective, or operations between two PEs.
 //!
-//! All algorithms, sizes and peers are timed in turn in one launch after another, with readings of
+//! All algorithms, sizes and peers are timed in turn in successive launches, with measurements of
 //! the limits in between, so that all of them see the same changes of the machine. MPI and OpenMP
-//! are programs of their own, which are launched in between too.
+//! are separate programs, which are also launched in between.
 
 use std::{
     sync::atomic::AtomicBool,
@@ -24,18 +24,18 @@ use super::{peers::Peers, presenter::Presenter, text};
 /// Smaller sizes are bound by the transfer, and the clock is too coarse for their bandwidth.
 const LEAST_BULK_BYTES: usize = 1024;
 
-/// Work, the conditions under which it is timed, and what it is compared with.
+/// Work, the conditions of its timing, and the libraries to compare with.
 pub(super) struct Plan {
     pub(super) what: Communication,
     pub(super) session: Session,
     pub(super) conditions: Conditions,
-    /// Whether the buffers lie in symmetric memory.
+    /// Whether the buffers are in symmetric memory.
     pub(super) symmetric: bool,
     pub(super) peers: Peers,
 }
 
 impl Plan {
-    /// Measures, shows the results, and returns what takes its time, whatever the budget.
+    /// Measures, shows the results, and returns the part that takes time regardless of the budget.
     pub(super) fn measure(self, presenter: &Presenter<'_>) -> Result<String> {
         let stop = &*presenter.measurement.stop;
         let mut sizes = sizes_bytes(&self.session.work);
@@ -79,7 +79,7 @@ impl Plan {
         ]))
     }
 
-    /// The programs to compare with; `stop` ends their compilers.
+    /// Returns the programs to compare with; `stop` ends their compilers.
     fn programs(&self, sizes: &[usize], stop: &AtomicBool) -> Programs {
         let Session { fabric, pes, budget, .. } = self.session;
         let mut libraries = Vec::new();

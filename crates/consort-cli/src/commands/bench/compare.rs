@@ -1,8 +1,8 @@
-//! `consort bench --compare OLD.json`: each row beside that of an earlier run which is of the same.
+//! `consort bench --compare OLD.json`: each row next to its counterpart from an earlier run.
 //!
-//! Rows are the same if they are of the same call by the same algorithm; what Consort chose is
-//! compared with what it chose before. A verdict is by the intervals: a row is slower only if its
-//! interval lies above the old one. Ratios are of times, of operations a second the other way
+//! Rows correspond if they are of the same call by the same algorithm; Consort's choice is compared
+//! with its earlier choice. The intervals determine the verdict: a row is slower only if its
+//! interval is above the old one. Ratios are of times, or of operations per second the other way
 //! round, so more than 1 is slower.
 
 use std::{
@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use consort_console::output;
 
-/// What says which call a row is of.
+/// The keys that identify the call of a row.
 const IDENTITY: [&str; 16] = [
     "bench",
     "fabric",
@@ -55,7 +55,7 @@ pub(super) struct Old {
     pub(super) failure: RefCell<Option<String>>,
 }
 
-/// What a row is of, and what was measured.
+/// The identity of a row, and its measurement.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     identity: Vec<Value>,
@@ -63,7 +63,7 @@ struct Row {
     algorithm: String,
     is_chosen: bool,
     placement: Value,
-    /// The transfer of a line between the cores meanwhile.
+    /// The transfer of a line between the cores at that time.
     c2c_ns: Option<f64>,
     measure: Option<Measure>,
 }
@@ -73,7 +73,7 @@ struct Row {
 struct Measure {
     value: f64,
     interval: Option<(f64, f64)>,
-    /// Whether it is of operations a second, of which more are better.
+    /// Whether it counts operations per second, where more is better.
     is_rate: bool,
 }
 
@@ -83,7 +83,7 @@ enum Verdict {
     Faster,
     Slower,
     Same,
-    /// One of both has no interval.
+    /// One of them has no interval.
     Unknown,
 }
 
@@ -98,7 +98,7 @@ impl Verdict {
     }
 }
 
-/// The earlier row of one, for programs.
+/// The earlier counterpart of a row, for programs.
 #[derive(Debug, Serialize)]
 pub(super) struct Partner {
     old: f64,
@@ -110,12 +110,12 @@ pub(super) struct Partner {
 
 /// A comparison of all rows.
 pub(super) struct Compared {
-    /// The earlier row of each, if there is one.
+    /// The counterpart of each row, if there is one.
     pub(super) partners: Vec<Option<Partner>>,
     pub(super) warnings: Vec<String>,
-    /// How many are how, in a line.
+    /// The numbers of the verdicts, in a line.
     pub(super) summary: String,
-    /// The rows with each verdict, in the order of these.
+    /// The numbers of rows with each verdict, in that order.
     counts: [usize; 4],
     name: String,
     lines: Vec<Vec<String>>,
@@ -136,7 +136,7 @@ impl Measure {
         if self.is_rate { format!("{:.2} Mops/s", self.value) } else { units::time(self.value) }
     }
 
-    /// The time of this one as a multiple of the other's.
+    /// Returns this time as a multiple of the other's.
     fn ratio(&self, old: &Self) -> f64 {
         if self.is_rate { old.value / self.value } else { self.value / old.value }
     }
@@ -172,20 +172,20 @@ impl Row {
         }
     }
 
-    /// Whether it is of the same as an earlier one.
+    /// Returns whether it corresponds to an earlier row.
     fn is_of(&self, old: &Self) -> bool {
         let both_chosen = self.is_chosen && old.is_chosen;
         self.identity == old.identity && (both_chosen || self.algorithm == old.algorithm)
     }
 
-    /// What a line took in this row and in a later one, if that is not the same.
+    /// Returns the transfer times of this row and a later one, if they differ.
     fn other_transfer(&self, later: &Self) -> Option<(f64, f64)> {
         const MOST: f64 = 1.2;
         let (then, now) = self.c2c_ns.zip(later.c2c_ns)?;
         (then.max(now) > MOST * then.min(now)).then_some((then, now))
     }
 
-    /// What it is of, in words.
+    /// Returns a description of the row's call.
     fn name(&self) -> String {
         let at = |key: &str| {
             let index = IDENTITY.iter().position(|one| *one == key);
@@ -217,7 +217,7 @@ impl Old {
     /// Reads the results of an earlier run.
     ///
     /// # Errors
-    /// When the file cannot be read, or a line of it is no result.
+    /// When the file cannot be read, or one of its lines is not a result.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let shown = path.display();
         let text = files::read_text(path).with_context(|| format!("cannot read {shown}"))?;
@@ -257,7 +257,7 @@ impl Old {
         self.versions.insert(version.to_owned());
         self.was_busy |= context["busy"].is_string();
         let row = Row::of(&row);
-        // Of several results of the same the last counts.
+        // Of several corresponding results, the last one counts.
         self.rows.retain(|other| !row.is_of(other));
         self.rows.push(row);
         Ok(())
@@ -340,7 +340,7 @@ impl Old {
         compared
     }
 
-    /// What makes a comparison with this machine and build doubtful.
+    /// Returns the reasons why a comparison with this machine and build is doubtful.
     fn warnings(&self, machine: &str) -> Vec<String> {
         let (name, version) = (self.path.display(), env!("CARGO_PKG_VERSION"));
         let others = self.machines.iter().filter(|one| *one != machine);
@@ -355,7 +355,7 @@ impl Old {
         other_machines.chain(other_versions).chain(busy).collect()
     }
 
-    /// Notes whether a comparison fails a check for rows that are slower by so many per cent.
+    /// Records whether a comparison fails a check for rows that are slower by this percentage.
     pub(super) fn judge(&self, compared: &Compared, percent: Option<f64>) {
         let Some(percent) = percent else { return };
         let partners = || compared.partners.iter().flatten();
@@ -375,7 +375,7 @@ impl Old {
 }
 
 impl Compared {
-    /// How it went.
+    /// Returns the tone of the result.
     pub(super) fn tone(&self) -> Tone {
         match self.counts {
             [0, 0, 0, _] => Tone::Neutral,

@@ -1,4 +1,4 @@
-//! `consort bench counting`: programs with counting puts, and with the operations that they replace.
+//! `consort bench counting`: programs with counting puts, and with the operations they replace.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! `consort bench lock`, `delegate` and `counter`: a counter of many threads. `container` measures
-//! with the same options.
+//! `consort bench lock`, `delegate` and `counter`: a counter shared by many threads. `container`
+//! uses the same options.
 
 use std::process::ExitCode;
 
@@ -13,11 +13,11 @@ use consort_machine::topology::Topology;
 
 use super::presenter::OutputOptions;
 
-/// The most threads for each core, unless others are asked for.
+/// The default limit on the threads for each core.
 const THREADS_A_CORE: usize = 8;
-/// The most threads that are measured.
+/// The largest number of threads that is measured.
 const MOST_THREADS: usize = 1024;
-/// The most increments of an operation.
+/// The largest number of increments of an operation.
 const MOST_INCREMENTS: usize = 1_000_000;
 
 const EXAMPLES: &str = "\
@@ -26,7 +26,7 @@ Examples:
   consort bench delegate --section 20           longer sections
   consort bench counter --threads 1,2           without and with contention";
 
-/// How many threads act, and how often.
+/// Numbers of threads and iterations.
 #[derive(clap::Args)]
 pub(super) struct SectionOptions {
     /// Threads, as in 1,2,8 [default: powers of 2]
@@ -64,7 +64,7 @@ impl SectionOptions {
     /// # Errors
     /// When nothing could be measured, or the output file cannot be written.
     pub(super) fn run(&self, subject: Subject, increments: usize) -> Result<ExitCode> {
-        // Threads share cores, so there is no number of cores to keep free.
+        // Threads share cores, so no cores need to stay free.
         self.output.run(u32::MAX, |presenter| {
             let stop = &*presenter.measurement.stop;
             let threads = match &self.threads[..] {
@@ -86,7 +86,7 @@ impl SectionOptions {
     }
 }
 
-/// Powers of two, the number of cores, and the most threads on them.
+/// Returns powers of two, the number of cores, and the most threads on them.
 fn threads(cores: usize) -> Vec<usize> {
     let most = THREADS_A_CORE * cores;
     let powers = (0..usize::BITS).map(|power| 1 << power).take_while(|threads| *threads < most);

@@ -1,4 +1,4 @@
-//! The libraries to compare a collective or operations between two PEs with.
+//! The libraries with which a collective or operations between two PEs are compared.
 
 use std::path::PathBuf;
 

@@ -18,7 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   consort bench point-to-point put-bandwidth --fabric processes --bytes 64k,1M";
 
-/// The number of PEs: one that acts, and one whose memory it acts on.
+/// The number of PEs: one that acts, and one whose memory is accessed.
 const PES: u32 = 2;
 
 /// Time puts between two PEs, next to messages of MPI
@@ -63,7 +63,7 @@ impl PointToPointBench {
         })
     }
 
-    /// The libraries to compare with.
+    /// Returns the libraries to compare with.
     fn checked(&self) -> Result<Peers> {
         let name = self.pattern.name();
         if let Some(shape) = self.fabric.shape() {

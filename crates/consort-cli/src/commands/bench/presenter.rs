@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{compare::Old, text::name};
 use crate::plots::{figures, sections};
 
-/// The exit status if a row is slower than it may be.
+/// The exit status if a row is slower than allowed.
 const COMPARISON_FAILED: u8 = 3;
 
 /// How long to measure, and where the results go.
@@ -48,7 +48,7 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 impl OutputOptions {
-    /// Measures with at most `pes` PEs and shows the results, also those before an interrupt.
+    /// Measures with at most `pes` PEs and shows the results, including those before an interrupt.
     /// `measure` returns why it may take longer than its budget.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ impl OutputOptions {
     }
 }
 
-/// Returns the number of PEs unless another is asked for: one for each usable core, but at least two.
+/// Returns the default number of PEs: one for each usable core, but at least two.
 pub(super) fn usual_pes() -> u32 {
     Algorithms::here().cores().max(2)
 }
@@ -94,11 +94,11 @@ pub(super) struct Presenter<'c> {
     old: Option<Old>,
 }
 
-/// What a line or a bar of a figure is called.
+/// Returns the name of a line or a bar of a figure.
 fn line(figure: &Figure) -> String {
     match (&figure.algorithm, &figure.peer) {
         (Some(algorithm), Some(peer)) => format!("{algorithm}, {peer}"),
-        // Words rather than the name of an algorithm, whose parameters say what it does.
+        // Words instead of an algorithm's name, whose parameters would describe it.
         (Some(words), None) if words.contains(' ') => words.clone(),
         _ => name(figure),
     }

@@ -1,4 +1,4 @@
-//! `consort bench region`: parallel regions and barriers of threads, by this library and by others.
+//! `consort bench region`: parallel regions and barriers of threads, in this library and others.
 
 use std::process::ExitCode;
 

@@ -15,7 +15,7 @@ use consort_tuner::TransferClass;
 use consort_console::output;
 use heading::heading;
 
-/// The whole page.
+/// Returns the whole page.
 pub(super) fn page(run: &Run, figures: &[Figure]) -> Page {
     let mut page = Page::default();
     heading(&mut page, run);
@@ -61,7 +61,7 @@ pub(super) fn page(run: &Run, figures: &[Figure]) -> Page {
     page
 }
 
-/// The size, the class, and the machine's limits for these.
+/// Returns the size, the class, and the machine's limits for these.
 fn title(
     run: &Run,
     size: Option<usize>,
@@ -78,7 +78,7 @@ fn title(
             let transfer = consort_fabric::statistics::median(&mut transfers);
             parts.push(format!("{class}: transfer {}", output::time(transfer)));
         }
-        // If PEs have cores of their own, only a peer in another process can have no class.
+        // If each PE has its own core, only a peer in another process can have no class.
         None if run.cpus.is_some() && run.pes > 1 => {
             parts.push("no class: the transfer changed meanwhile".to_owned());
         }
@@ -110,7 +110,7 @@ fn table(page: &mut Page, run: &Run, figures: &[&Figure]) {
     header.extend(shares.iter().map(|&limit| column(limit)));
     let numbers: Vec<usize> = (if with_sync { 2 } else { 1 }..header.len()).collect();
     let row = |figure: &&Figure| {
-        // Words that a cell may be broken between, where a name is of parts.
+        // Allows breaking a cell between words, if the name has parts.
         let name = name(figure);
         let is_ours = figure.peer.is_none();
         let mut row = vec![if is_ours { name.replace(',', ", ") } else { name }];
@@ -133,10 +133,10 @@ fn table(page: &mut Page, run: &Run, figures: &[&Figure]) {
     page.table(header, figures.iter().map(row).collect(), numbers);
 }
 
-/// What a call does, of blocks of so many bytes.
+/// The amount of a call on blocks of this many bytes.
 type Amount = fn(&Run, usize) -> f64;
 
-/// The speed that calls are rated by: its unit, and how much of it a call would be in a nanosecond.
+/// Returns the unit of a call's speed, and the amount that a call would be per nanosecond.
 fn speed(run: &Run) -> Option<(&'static str, Amount)> {
     match run.what {
         Communication::PointToPoint(Pattern::PutRate) => {
@@ -149,8 +149,8 @@ fn speed(run: &Run) -> Option<(&'static str, Amount)> {
     }
 }
 
-/// The ratio of the strictest modes to the loosest, each with its fastest algorithm, if both are
-/// measured.
+/// Returns the ratio of the strictest modes to the loosest, each with its fastest algorithm, if
+/// both are measured.
 fn strictest_over_loosest(figures: &[&Figure]) -> String {
     let fastest = |sync: SyncModes| {
         let wanted = sync.to_string();
@@ -164,7 +164,7 @@ fn strictest_over_loosest(figures: &[&Figure]) -> String {
     })
 }
 
-/// A short name for a column.
+/// Returns a short name for a column.
 fn column(limit: Limit) -> &'static str {
     match limit {
         Limit::Copy => "of copy",
@@ -174,7 +174,7 @@ fn column(limit: Limit) -> &'static str {
     }
 }
 
-/// The name of a figure: the peer or the algorithm. A star marks the algorithm that Consort chose.
+/// Returns the name of a figure: the peer or the algorithm. A star marks Consort's choice.
 pub(super) fn name(figure: &Figure) -> String {
     if let Some(peer) = &figure.peer {
         return peer.clone();
@@ -232,8 +232,8 @@ fn notes(page: &mut Page, run: &Run, figures: &[&Figure]) {
     }
 }
 
-/// The number of discarded blocks. Each work counts once, though it may have a figure for each
-/// class.
+/// Returns the number of discarded blocks. Each work counts once, although it may have a figure for
+/// each class.
 fn discarded(figures: &[&Figure]) -> usize {
     let mut seen: Vec<(String, Option<usize>, Option<&String>)> = Vec::new();
     let mut total = 0;
@@ -335,7 +335,7 @@ mod tests {
         assert!(!text.contains(loads), "{text}");
     }
 
-    /// The text with each end of a line told as a space.
+    /// Returns the text with each line end replaced by a space.
     fn unwrapped(text: &str) -> String {
         text.replace('\n', " ")
     }

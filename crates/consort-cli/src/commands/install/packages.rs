@@ -1,10 +1,10 @@
-//! Files that let pkg-config and CMake find an installation, by every name that a build system may
-//! ask for. They find the folder from their own place, so the installation may be moved.
+//! Files by which pkg-config and CMake find an installation, under every name that a build system
+//! may use. They find the folder relative to themselves, so the installation may be moved.
 
 use crate::c_library::{NAME, SYSTEM};
 
-/// This project's own name of the package. Its version is that of this project, and the version of
-/// all others that of OpenSHMEM.
+/// This project's own name of the package. Its version is this project's, and the version of all
+/// others is OpenSHMEM's.
 const OWN: &str = "consort-shmem";
 
 /// Other names of the package for pkg-config: Open MPI's, and plain ones.
@@ -15,7 +15,7 @@ const OF_CMAKE: [&str; 4] = ["consort", "openshmem", "shmem", "oshmem"];
 
 const OPENSHMEM_VERSION: &str = "1.6";
 
-/// The CMake package. All targets stand for one library.
+/// The CMake package. All targets are aliases of one library.
 const CONFIG: &str = r#"# OpenSHMEM over Consort. Targets: OpenSHMEM::OpenSHMEM, and the same by other names.
 get_filename_component(_consort_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 set(_consort_name "${CMAKE_FIND_PACKAGE_NAME}")
@@ -67,7 +67,7 @@ foreach(_consort_component IN LISTS ${_consort_name}_FIND_COMPONENTS)
 endforeach()
 "#;
 
-/// The files, by their paths in `lib` of the installation.
+/// Returns the files, with their paths in the installation's `lib`.
 pub(super) fn files() -> Vec<(String, String)> {
     let package = |name: &str| (format!("pkgconfig/{name}.pc"), pkg_config(name));
     let cmake = |name: &str| {

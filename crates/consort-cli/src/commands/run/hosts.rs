@@ -1,4 +1,4 @@
-//! The hosts of a job: a list of names, or a file of them as other launchers read.
+//! The hosts of a job: a list of names, or a file in the format of other launchers.
 
 use consort_console::{require, usage};
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use consort_fabric::files;
 
-/// Hosts, over which processes are spread evenly.
+/// Hosts over which processes are spread evenly.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hosts {
     /// Their names, each once.
     pub(super) names: Vec<String>,
-    /// The host that takes the fewest processes, and how many, if that is said.
+    /// The host with the fewest slots, and their number, if given.
     fewest: Option<(u32, String)>,
 }
 
-/// A host and its slots, if those are said.
+/// A host and its slots, if given.
 type Entry = (String, Option<u32>);
 
 impl Hosts {
@@ -32,7 +32,7 @@ impl Hosts {
         Self::of(entries.collect::<Result<_>>()?)
     }
 
-    /// Reads a file with a host a line: `a`, `a:2` or `a slots=2`.
+    /// Reads a file with one host per line: `a`, `a:2` or `a slots=2`.
     pub(super) fn of_file(path: &Path) -> Result<Self> {
         let text = files::read_text(path).context("it cannot be read")?;
         let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
@@ -46,7 +46,7 @@ impl Hosts {
         Self::of(entries.collect::<Result<_>>()?)
     }
 
-    /// A host that comes again has one slot more each time.
+    /// Merges entries: each repetition of a host adds a slot.
     fn of(entries: Vec<Entry>) -> Result<Self> {
         let mut hosts: Vec<Entry> = Vec::new();
         for (name, slots) in entries {
@@ -63,15 +63,15 @@ impl Hosts {
         Ok(Self { names: hosts.into_iter().map(|(name, _)| name).collect(), fewest })
     }
 
-    /// Whether all are this machine.
+    /// Returns whether all hosts are this machine.
     pub(super) fn are_here(&self) -> bool {
         self.names.iter().all(|name| ["localhost", "127.0.0.1"].contains(&name.as_str()))
     }
 
-    /// The most of so many processes that a host takes.
+    /// Returns the largest number of the processes on one host.
     ///
     /// # Errors
-    /// When one has fewer slots.
+    /// When a host has fewer slots.
     pub(super) fn most(&self, processes: u32) -> Result<u32> {
         let hosts = u32::try_from(self.names.len())?;
         let most = processes.div_ceil(hosts);

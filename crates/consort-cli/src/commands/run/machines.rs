@@ -1,4 +1,4 @@
-//! Starting a program on several machines, by the `mpirun` in `PATH`.
+//! Starts a program on several machines, with the `mpirun` in `PATH`.
 
 use consort_console::{
     args::{self, PES_PER_PROCESS},
@@ -21,25 +21,24 @@ use consort_mpi::{Launcher, OnHosts, find_program};
 
 use super::hosts::Hosts;
 
-/// What programs know this project's variables by, and those of OpenSHMEM.
+/// The prefixes of this project's variables, and of OpenSHMEM's.
 const OURS: [&[u8]; 3] = [b"CONSORT_", b"SHMEM_", b"SMA_"];
 /// The variable with the order of the ranks.
 const PLACEMENT: &str = "CONSORT_PLACEMENT";
-/// Ranks that are dealt in turn, as an option and a variable.
+/// The value for ranks dealt in turn, as an option and a variable.
 const IN_TURN: &str = "in-turn";
 
-/// Options for several machines, and of other launchers.
+/// Options for several machines, and other launchers' options.
 #[derive(Args)]
 pub(super) struct Machines {
-    /// Start the processes on these machines, spread evenly, by the mpirun in PATH; NAME:SLOTS says
-    /// how many a machine takes at most
+    /// Start the processes on these machines, spread evenly, by the mpirun in PATH; NAME:SLOTS
+    /// limits the number on a machine
     #[arg(short = 'H', long, alias = "host", value_name = "NAME,...", conflicts_with = "hostfile")]
     hosts: Option<String>,
-    /// The same of a file, a machine a line: NAME, NAME:SLOTS or NAME slots=SLOTS
+    /// From a file, a machine per line: NAME, NAME:SLOTS or NAME slots=SLOTS
     #[arg(long, alias = "machinefile", value_name = "FILE")]
     hostfile: Option<PathBuf>,
-    /// With --hosts: so many PEs, as threads of each process [default: $CONSORT_PES_PER_PROCESS, or
-    /// 1]
+    /// With --hosts: PEs per process, as its threads [default: $CONSORT_PES_PER_PROCESS, or 1]
     #[arg(long, value_name = "N", value_parser = args::pes)]
     pes_per_process: Option<u32>,
     /// With --hosts: PEs of successive ranks on a machine and in a process, or dealt to them in
@@ -55,22 +54,22 @@ pub(super) struct Machines {
     allow_run_as_root: bool,
 }
 
-/// What is started.
+/// The job to start.
 pub(super) struct Job<'j> {
     pub(super) pes: u32,
     pub(super) tags: bool,
     /// An option that an MPI does not have, if one was given.
     pub(super) refused: Option<&'static str>,
-    /// Variables, those without a value with that of this process.
+    /// Variables; those without a value get that of this process.
     pub(super) variables: Vec<(OsString, Option<OsString>)>,
     pub(super) program: &'j [OsString],
 }
 
 impl Machines {
-    /// The machines, unless all processes are children of this command.
+    /// Returns the machines, unless all processes are children of this command.
     ///
     /// # Errors
-    /// When none is named, or options need some and there are none.
+    /// When no machine is named, or options require machines and there are none.
     pub(super) fn hosts(&self) -> Result<Option<Hosts>> {
         let hosts = match (&self.hosts, &self.hostfile) {
             (Some(list), _) => Some(Hosts::of_list(list).context("--hosts")?),
@@ -102,7 +101,7 @@ impl Machines {
         }
     }
 
-    /// Starts the job in place of this command, or prints how.
+    /// Starts the job in place of this command, or prints the command.
     ///
     /// # Errors
     /// When there is no `mpirun`, options do not fit, or it does not start.
@@ -147,7 +146,7 @@ impl Machines {
         Err(command.exec()).context("mpirun cannot be started")
     }
 
-    /// How PEs lie on processes.
+    /// Returns the placement of PEs on processes.
     fn shape(&self) -> Result<ProcessShape> {
         let of_environment =
             || variable(PES_PER_PROCESS).map(|text| args::pes(text.to_string_lossy().trim()));
@@ -161,7 +160,7 @@ impl Machines {
         placement.or_else(|| variable(PLACEMENT)).is_some_and(|order| order == IN_TURN)
     }
 
-    /// The variables that the processes need: all that they know, and those of options.
+    /// Returns the variables for the processes: all that they may read, and those of options.
     fn variables(
         &self,
         given: Vec<(OsString, Option<OsString>)>,
@@ -181,7 +180,7 @@ impl Machines {
     }
 }
 
-/// The launcher of the MPI in `PATH`.
+/// Returns the launcher of the MPI in `PATH`.
 fn launcher() -> Result<Launcher> {
     let found = find_program(Path::new("mpirun"));
     let mpirun = found.context("--hosts: there is no mpirun in PATH: load or install an MPI")?;

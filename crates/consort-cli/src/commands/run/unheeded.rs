@@ -1,4 +1,4 @@
-//! What is set, and does nothing for processes that are children of this command.
+//! Settings without effect for processes that are children of this command.
 
 use std::ffi::{OsStr, OsString};
 
@@ -6,12 +6,12 @@ use consort_fabric::environment::{self, is_blank, variable};
 
 use consort_console::args::PES_PER_PROCESS;
 
-/// Variables that are for processes of an MPI alone, and the values that say the same here.
+/// Variables that only apply to an MPI's processes, and the values that match the behaviour here.
 const OF_MPI: [(&str, &str); 3] =
     [(PES_PER_PROCESS, "1"), ("CONSORT_PLACEMENT", "blocks"), ("CONSORT_SHARING", "machine")];
-/// The number of PEs of a program that nothing has launched.
+/// The variable for the number of PEs of a program that was not launched.
 const PES: &str = "CONSORT_PES";
-/// Warns of all that does nothing for `pes` processes with these variables besides those of the
+/// Warns of all settings without effect for `pes` processes, in these variables and the
 /// environment.
 pub(super) fn tell(pes: u32, given: &[(OsString, OsString)]) {
     let given = |name: &str| {
@@ -38,8 +38,8 @@ fn lines(pes: u32, variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
     of_mpi.chain(own).chain(launched(pes, &variable)).collect()
 }
 
-/// One of several processes that a launcher has started would start a job by itself: the first one
-/// says so.
+/// Returns the warning of the first of several processes that a launcher has started, if each would
+/// start a separate job.
 fn launched(pes: u32, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let started = environment::launched(variable);
     let (count, _) = started.filter(|&(count, rank)| count > 1 && rank == 0)?;

@@ -1,6 +1,6 @@
-//! The matrix of transfers as text of at most 100 columns; slower transfers are darker.
+//! The matrix of transfers, as text of at most 100 columns; slower transfers are darker.
 //!
-//! With up to 8 processors the class is written out, with up to 16 it is one letter. Beyond that
+//! With up to 8 processors, the class is written out; with up to 16, it is one letter. With more,
 //! there is only room for the shade, in bands of 80 columns.
 
 use std::{collections::BTreeMap, fmt::Write};
@@ -11,7 +11,7 @@ use consort_tuner::TransferClass;
 
 use super::outcome::Report;
 
-/// Shades, each for transfers below its number of nanoseconds.
+/// Shades for transfers below a number of nanoseconds.
 const SHADES: [(char, f64); 5] = [
     ('·', TransferClass::NEAR_BELOW_NS / 2.0),
     ('░', TransferClass::NEAR_BELOW_NS),
@@ -59,7 +59,7 @@ pub(super) fn plot(document: &mut Document, report: &Report) {
     });
 }
 
-/// Each transfer both ways.
+/// Returns each transfer in both directions.
 fn matrix(transfers: &[Transfer]) -> BTreeMap<(u32, u32), Transfer> {
     let both = |t: &Transfer| [((t.a, t.b), t.clone()), ((t.b, t.a), t.clone())];
     transfers.iter().flat_map(both).collect()
@@ -71,7 +71,7 @@ fn cpus(matrix: &BTreeMap<(u32, u32), Transfer>) -> Vec<u32> {
     cpus
 }
 
-/// The matrix, its legend, and the pairs that moved between near and far.
+/// Returns the matrix, its legend, and the pairs that changed between near and far.
 pub(super) fn map(transfers: &[Transfer]) -> String {
     let matrix = matrix(transfers);
     let cpus = cpus(&matrix);
@@ -145,7 +145,7 @@ fn legend() -> String {
 mod tests {
     use super::*;
 
-    /// All pairs of the processors, 10 ns for each step between their numbers.
+    /// Returns all pairs of the processors, with 10 ns for each step between their numbers.
     fn transfers(count: u32) -> Vec<Transfer> {
         let pairs = (0..count).flat_map(|a| (a + 1..count).map(move |b| (a, b)));
         let transfer = |(a, b)| {

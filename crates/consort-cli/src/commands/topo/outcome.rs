@@ -1,4 +1,4 @@
-//! What a survey of this machine has found.
+//! The results of a survey of this machine.
 
 use consort_bench::limits::survey::Measured;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! PEs that are processes: which is where, and how long messages take.
+//! PEs that are processes: their places, and the times of messages.
 
 use std::{process::ExitCode, sync::atomic::AtomicBool};
 
@@ -55,12 +55,12 @@ pub(super) fn run(survey: &Survey, results: &Results) -> Result<ExitCode> {
     Ok(interrupt::ending(&measurement.stop))
 }
 
-/// Measures, with a progress bar on a terminal, which shows how the time goes by.
+/// Measures, with a progress bar on a terminal that shows the elapsed time.
 fn measure(survey: &Survey, stop: &AtomicBool) -> Result<Surveyed> {
     Progress::new("measuring").during(survey.budget, || survey.run(stop))
 }
 
-/// Adds the times to a report, a bar a pair.
+/// Adds the times to a report, with a bar for each pair.
 fn plot(document: &mut Document, surveyed: &Surveyed) {
     let all = &surveyed.distances;
     let shown = &all[..all.len().min(MOST_BARS)];
@@ -86,7 +86,7 @@ fn plot(document: &mut Document, surveyed: &Surveyed) {
     });
 }
 
-/// The page for people.
+/// Returns the page for people.
 fn page(surveyed: &Surveyed) -> Page {
     let Surveyed { fabric, places, distances } = surveyed;
     let count = |of: fn(&Place) -> u32| places.iter().map(of).max().map_or(0, |most| most + 1);
@@ -115,7 +115,7 @@ fn processes(count: u32) -> String {
     if count == 1 { "1 process".to_owned() } else { format!("{count} processes") }
 }
 
-/// Whether PEs wait for each other's time slices.
+/// Returns whether PEs wait for each other's time slices.
 fn shares_cores(places: &[Place]) -> bool {
     places.iter().any(|place| {
         let here = places.iter().filter(|other| other.machine == place.machine);
@@ -123,7 +123,7 @@ fn shares_cores(places: &[Place]) -> bool {
     })
 }
 
-/// A line for each process.
+/// Adds a line for each process.
 fn of_places(page: &mut Page, places: &[Place]) {
     let mut rows = Vec::new();
     for process in 0.. {
@@ -136,7 +136,7 @@ fn of_places(page: &mut Page, places: &[Place]) {
     page.table(["process", "machine", "name", "PEs"], rows, [0, 1]);
 }
 
-/// A line for each kind of pairs.
+/// Adds a line for each kind of pairs.
 fn of_distances(page: &mut Page, distances: &[Distance]) {
     let mut rows = Vec::new();
     for between in Between::EVERY {

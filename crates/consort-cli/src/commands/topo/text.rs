@@ -8,7 +8,7 @@ use consort_bench::{
 
 use super::{heat, outcome::Report};
 
-/// The whole page.
+/// Returns the whole page.
 pub(super) fn page(report: &Report) -> Page {
     let mut page = Page::default();
     report.machine.show(&mut page);

@@ -1,4 +1,4 @@
-//! `consort tune --check`: measures again what the choices lose against the best.
+//! `consort tune --check`: measures again how far the choices are from the best.
 
 use std::{
     path::Path,
@@ -41,7 +41,7 @@ pub(super) struct Request<'r> {
 pub(super) struct Checked {
     within_10_percent: f64,
     pub(super) passed: bool,
-    /// Whether it was stopped before the end.
+    /// Whether it was interrupted.
     stopped: bool,
     unmeasured_count: usize,
     penalties: Vec<Point>,
@@ -114,13 +114,13 @@ fn checked(report: &Report, stopped: bool) -> Checked {
 }
 
 impl Checked {
-    /// A row for each query.
+    /// Returns a row for each query.
     pub(super) fn rows(&self) -> Result<Vec<Value>> {
         let rows = self.penalties.iter().map(serde_json::to_value);
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Adds what the choices lose to a report.
+    /// Adds the losses of the choices to a report.
     pub(super) fn plot(&self, document: &mut Document) {
         let group = |point: &Point| {
             let (series, value) = (usize::from(point.within_noise), point.penalty * 100.0);

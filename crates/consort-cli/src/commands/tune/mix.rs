@@ -1,8 +1,8 @@
-//! `consort tune --record`: the calls that programs have recorded, and the time that they take by
-//! the choices before tuning and by the new ones.
+//! `consort tune --record`: recorded calls of programs, and the time that they take by the choices
+//! before tuning and by the new ones.
 //!
-//! Both choices for a query are measured in turn in the same launches. Calls with entry and exit
-//! barriers have the same barrier then, the fastest known.
+//! Both choices for a query are measured alternately in the same launches. Calls with entry and
+//! exit barriers then use the same barrier, the fastest known.
 
 use std::{
     path::PathBuf,
@@ -31,28 +31,28 @@ const LAUNCHES: u32 = 8;
 const SHORTEST: Duration = Duration::from_millis(10);
 /// The most kinds of calls that are shown.
 const MOST_SHOWN: usize = 20;
-/// The largest size that is tuned, as on the command line.
+/// The largest tuned size, as on the command line.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The recorded calls of one query, and what served them before.
+/// The recorded calls of one query, and the candidate that served them before.
 struct Call {
     query: Query,
     calls: u64,
     before: Candidate,
-    /// The time in these calls that is expected, in nanoseconds.
+    /// The expected time of these calls, in nanoseconds.
     expected_ns: f64,
 }
 
 /// The recorded calls of programs.
 pub(super) struct Recorded {
-    /// Those that serve them.
+    /// The algorithms that serve the calls.
     algorithms: &'static Algorithms,
     calls: Vec<Call>,
-    /// Calls of vector variants.
+    /// The number of calls of vector variants.
     untunable_count: u64,
 }
 
-/// The recorded calls of one query, measured by both choices, in nanoseconds a call.
+/// The recorded calls of one query, measured by both choices, in nanoseconds per call.
 #[derive(Debug, Serialize)]
 struct Row {
     #[serde(flatten, with = "Asked")]
@@ -71,14 +71,14 @@ struct Row {
 pub(super) struct Replayed {
     before_ns: f64,
     after_ns: f64,
-    /// Kinds of calls that were not measured.
+    /// The number of kinds of calls that were not measured.
     unmeasured_count: usize,
-    /// Calls of vector variants, which are not tuned.
+    /// The number of calls of vector variants, which are not tuned.
     untunable_count: u64,
     rows: Vec<Row>,
 }
 
-/// The candidate that serves a query, and its expected time.
+/// Returns the candidate that serves a query, and its expected time.
 fn chosen(algorithms: &Algorithms, wisdom: &Wisdom, query: &Query) -> Option<(Candidate, f64)> {
     let selector = Selector::new(algorithms, Measured::new(Some(wisdom), algorithms.cores()));
     let selected = selector.select(&CallSpec::from(query))?;
@@ -87,7 +87,7 @@ fn chosen(algorithms: &Algorithms, wisdom: &Wisdom, query: &Query) -> Option<(Ca
 }
 
 impl Recorded {
-    /// Reads files, whose calls are added up. `wisdom` is what served the calls, by `algorithms`.
+    /// Reads files, and adds up their calls. `wisdom` served the calls so far, by `algorithms`.
     ///
     /// # Errors
     /// When a file cannot be read, or no recorded call can be tuned.
@@ -121,12 +121,12 @@ impl Recorded {
         Ok(Self { algorithms, calls, untunable_count })
     }
 
-    /// These queries, by the time that is spent in their calls.
+    /// Returns these queries, weighted by the time spent in their calls.
     pub(super) fn workload(&self) -> Workload {
         Workload::exactly(self.calls.iter().map(|call| (call.query, call.expected_ns)))
     }
 
-    /// Measures what served the calls against the choices of `wisdom`, for about `budget`.
+    /// Measures the old choices against those of `wisdom`, for about `budget`.
     ///
     /// # Errors
     /// When measuring fails.

@@ -42,9 +42,9 @@ pub(super) struct Report<'s> {
 
 /// The data of a report.
 pub(super) struct Story<'s> {
-    /// What the PEs are.
+    /// The fabric of the PEs.
     pub(super) fabric: Fabric,
-    /// The grid, unless what was recorded is tuned.
+    /// The grid, unless recorded calls are tuned.
     pub(super) grid: Option<&'s Grid>,
     pub(super) path: &'s Path,
     pub(super) wisdom: &'s Wisdom,
@@ -75,7 +75,7 @@ impl Story<'_> {
         }
     }
 
-    /// A row for each entry of the wisdom.
+    /// Returns a row for each entry of the wisdom.
     pub(super) fn rows(&self) -> Result<Vec<Value>> {
         let rows = self.wisdom.entries().map(|entry| serde_json::to_value(Record::from(entry)));
         Ok(rows.collect::<Result<_, _>>()?)
@@ -94,7 +94,7 @@ impl Story<'_> {
         page
     }
 
-    /// The summary of the run, and the path of the wisdom.
+    /// Returns the summary of the run, and the path of the wisdom.
     fn ending(&self) -> String {
         let Outcome { ending, measured_count, refined_count, kept_count, elapsed, .. } =
             *self.outcome;
@@ -110,7 +110,7 @@ impl Story<'_> {
         let known = self.wisdom.entries().filter(|entry| entry.is_measured()).count();
         let open = self.wisdom.entries().len() - known;
         text += &format!("Wisdom is in {}", self.path.display());
-        // What was measured in other runs, of calls that this one was not asked for.
+        // Entries that other runs measured, for calls that this run did not include.
         let others = known.saturating_sub(measured_count + kept_count);
         let others =
             if others > 0 { format!(" ({others} of them of other calls)") } else { String::new() };
@@ -150,7 +150,7 @@ impl Story<'_> {
     }
 }
 
-/// How programs are started whose PEs are no threads.
+/// Returns how to start programs whose PEs are not threads.
 fn start(fabric: Fabric) -> &'static str {
     match fabric {
         Fabric::Mpi(_) => "`mpirun` starts on machines with one process each",
@@ -159,7 +159,7 @@ fn start(fabric: Fabric) -> &'static str {
     }
 }
 
-/// A table of the choices against the thread library and simpler algorithms.
+/// Adds a table of the choices against the thread library and simpler algorithms.
 fn gains(page: &mut Page, points: &[Point]) {
     let sync = points
         .iter()
@@ -194,7 +194,7 @@ fn gains(page: &mut Page, points: &[Point]) {
     page.table(columns, rows, [1, 2, 3, 4, 5, 6, 8]);
 }
 
-/// A table of the ratios of Strict to Loose.
+/// Adds a table of the ratios of Strict to Loose.
 fn strictness(page: &mut Page, points: &[Point]) {
     let mut all: BTreeMap<(Collective, u32), BTreeMap<u64, String>> = BTreeMap::new();
     let mut sizes = Vec::new();
@@ -221,7 +221,7 @@ fn strictness(page: &mut Page, points: &[Point]) {
     page.table(header, rows, 1..sizes.len() + 2);
 }
 
-/// A table of the fastest algorithms by size, for each mode.
+/// Adds a table of the fastest algorithms by size, for each mode.
 fn winners(page: &mut Page, grid: &Grid, wisdom: &Wisdom) {
     let mut rows = Vec::new();
     for &collective in grid.collectives.iter().filter(|&&c| c != Collective::Barrier) {
@@ -245,7 +245,7 @@ fn winners(page: &mut Page, grid: &Grid, wisdom: &Wisdom) {
     }
 }
 
-/// The measured entries for symmetric memory and commutative operators, by size.
+/// Returns the measured entries for symmetric memory and commutative operators, by size.
 pub(super) fn row(
     wisdom: &Wisdom,
     collective: Collective,
@@ -261,8 +261,8 @@ pub(super) fn row(
     wisdom.entries().filter(is_in).collect()
 }
 
-/// The winners by size, as in `flat, from 512 B direct`. A change of a parameter, or a tie, is no
-/// change of the winner.
+/// Returns the winners by size, as in `flat, from 512 B direct`. A changed parameter, or a tie,
+/// does not change the winner.
 fn ranges(row: &[&Entry]) -> Option<String> {
     let mut winner = row.first()?.choice.algorithm.as_str();
     let mut text = winner.to_owned();
@@ -277,7 +277,7 @@ fn ranges(row: &[&Entry]) -> Option<String> {
     Some(text)
 }
 
-/// The contradictions with the largest ratios, and their number.
+/// Adds the contradictions with the largest ratios, and their number.
 fn contradictions(page: &mut Page, contradictions: &[Inconsistency]) {
     let count = contradictions.len();
     if count == 0 {
@@ -311,7 +311,7 @@ fn contradiction(one: &Inconsistency) -> String {
     format!("{less} takes {less_ns} ns, {more} only {more_ns} ns")
 }
 
-/// A point's size; nothing for a barrier.
+/// Returns the size of a point; nothing for a barrier.
 fn size(query: &Query) -> String {
     if query.collective == Collective::Barrier { String::new() } else { units::size(query.bytes) }
 }

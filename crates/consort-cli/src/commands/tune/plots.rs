@@ -1,4 +1,4 @@
-//! Plots of a tuning run: who wins at which size, the times of the choices, and what others take.
+//! Plots of a tuning run: the winners by size, the times of the choices, and those of others.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(super) fn plots(document: &mut Document, story: &Story<'_>) {
     }
 }
 
-/// What is measured of a collective in symmetric memory, by number of PEs and mode.
+/// The measured entries of a collective in symmetric memory, by number of PEs and mode.
 type Rows<'w> = Vec<((u32, SyncModes), Vec<&'w Entry>)>;
 
 fn rows<'w>(grid: &Grid, wisdom: &'w Wisdom, collective: Collective) -> Rows<'w> {
@@ -48,7 +48,7 @@ fn name((pes, sync): (u32, SyncModes)) -> String {
     format!("{}, {sync}", counted(pes, "PE"))
 }
 
-/// A map of the algorithms, the most frequent first.
+/// Adds a map of the algorithms, the most frequent first.
 fn who_wins(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
     let mut wins: BTreeMap<&str, usize> = BTreeMap::new();
     let mut sizes: Vec<u64> = Vec::new();
@@ -86,7 +86,7 @@ fn who_wins(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
     });
 }
 
-/// Curves of the choices.
+/// Adds curves of the choices.
 fn choices(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
     let point = |entry: &&Entry| {
         let (bytes, ns) = (entry.query.bytes, entry.median_ns);
@@ -106,7 +106,7 @@ fn choices(document: &mut Document, collective: Collective, rows: &Rows<'_>) {
     });
 }
 
-/// Bars of the choices beside simpler algorithms and the thread library.
+/// Adds bars of the choices next to simpler algorithms and the thread library.
 fn compared(document: &mut Document, collective: Collective, points: &[&Compared]) {
     const WAYS: [&str; 4] = ["tuned", "k-nomial tree", "flat tree", "thread library"];
     let of = |&Compared { chosen_ns, tree_ns, flat_ns, library_ns, .. }: &Compared| {

@@ -1,8 +1,8 @@
-//! The progress of tuning, and saving during it.
+//! The progress of tuning, and saving meanwhile.
 //!
-//! On a terminal a bar shows the progress and the present measurement; elsewhere a line is printed
-//! from time to time. Wisdom is saved every few seconds, so that little is lost, however the
-//! process ends. A first signal to stop ends the search in order, and a second one ends the
+//! On a terminal, a bar shows the progress and the current measurement; elsewhere, a line is
+//! printed from time to time. Wisdom is saved every few seconds, so that little is lost, however
+//! the process ends. A first signal to stop ends the search in order, and a second one ends the
 //! process.
 
 use std::{
@@ -20,11 +20,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use consort_console::output;
 
-/// The interval of saving, since saving waits for the disk.
+/// The interval between saves, because saving waits for the disk.
 const SAVE_EVERY: Duration = Duration::from_secs(2);
-/// The interval in which a bar shows how time goes by.
+/// The interval at which a bar updates the elapsed time.
 const TICK: Duration = Duration::from_millis(200);
-/// The interval of lines of progress, where there is no terminal.
+/// The interval of progress lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Shows the progress of work with a known number of steps.
@@ -51,7 +51,7 @@ impl Meter {
     }
 
     /// Shows that `done` of `total` steps are complete, and that `what` is next. There is no bar
-    /// before that, which a warning would break.
+    /// before the first call, because a warning would break it.
     pub(super) fn show(&mut self, done: usize, total: usize, what: &str) {
         if let Some(bar) = &self.bar {
             if bar.length() == Some(0) {
@@ -80,7 +80,7 @@ pub(super) struct Watch<'w> {
     pub(super) meter: &'w mut Meter,
     pub(super) path: PathBuf,
     pub(super) stop: &'w AtomicBool,
-    /// The queries that were won.
+    /// The queries that were tuned.
     pub(super) won: BTreeSet<Query>,
     saved: Instant,
     /// The reason why wisdom could not be saved, which ends the search.

@@ -49,14 +49,14 @@ const SCHEMES: [&str; 12] = [
 const PEERS: [&str; 5] =
     ["parking_lot Mutex", "parking_lot Fair", "std Mutex", "mcslock", "fetch_add"];
 
-/// Whether an object has a figure of each kind that belongs to its load, and no other.
+/// Returns whether an object has the figures of its load, and no other.
 fn has_its_figures(entry: &Value) -> bool {
     let is = |key: &str| entry[key].as_f64() > Some(0.0);
-    // A clock has steps: those of some are longer than an operation.
+    // The steps of some clocks are longer than an operation.
     let is_timed = |key: &str| entry[key].as_f64() >= Some(0.0);
     match entry["load"].as_str().expect("a load") {
         "uncontended" => is("median_ns") && is("ratio") && entry["mops"].is_null(),
-        // A scheme whose server shares a core is slow enough for a rate of nearly 0.
+        // A scheme whose server shares a core may be so slow that its rate is nearly 0.
         "full" => is_timed("median_ns") && entry["mops"].is_number() && entry["between"] == 50,
         "low" => is_timed("median_ns") && is_timed("p99_ns") && entry["ratio"].is_null(),
         _ => false,
@@ -68,7 +68,7 @@ fn critical_sections_are_timed_beside_other_libraries() {
     for (name, ours, peers, loads) in
         [("lock", &LOCKS[..], &PEERS[..], 1 + 2), ("delegate", &SCHEMES, &PEERS[..1], 1 + 2 * 2)]
     {
-        // Of more than one increment, so without `fetch_add`.
+        // With more than one increment, and so without `fetch_add`.
         let line = format!("bench {name} --threads 1,3 --section 2 --budget 0");
         let figures = objects(&format!("{line} --json"));
         for entry in &figures {

@@ -1,4 +1,4 @@
-//! `--fabric mpi` of `bench` and `tune`, where there is no MPI, or one whose launcher fails.
+//! `--fabric mpi` of `bench` and `tune`, without an MPI, or with one whose launcher fails.
 
 use std::ffi::OsStr;
 
@@ -8,7 +8,7 @@ const BENCH: &str = "bench point-to-point put-rate --fabric mpi --budget 0 --pee
 const BARRIER: &str = "bench barrier --fabric mpi --pes 2 --budget 0 --peers none";
 const TUNE: &str = "tune --fabric mpi --pes 2 --collective barrier --budget 0.5";
 
-/// What the command complains of with the programs of these folders, in a line.
+/// Returns the command's complaint with the programs of these folders, in one line.
 fn complaint(path: &OsStr, line: &str) -> String {
     ended(path, line, 1)
 }
@@ -20,11 +20,11 @@ fn ended(path: &OsStr, line: &str, status: i32) -> String {
     said.split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
-/// The same, with a stand-in for Open MPI's launcher that runs this script instead of a program.
+/// As `complaint`, with a stand-in for Open MPI's launcher that runs this script instead.
 fn with_launcher(script: &str, line: &str) -> String {
     let version = "if test \"$1\" = --version; then echo 'mpirun (Open MPI) 4.1.4'; exit; fi";
     let launcher = folder_with("mpirun", &format!("{version}\n{script}"));
-    // Its compiler is not used.
+    // The compiler is not used.
     let compiler = folder_with("mpicc", "exit 1");
     let folders = [launcher.path(), compiler.path()];
     complaint(&std::env::join_paths(folders).expect("folders without a colon"), line)
@@ -77,7 +77,7 @@ fn shapes_that_cannot_be_are_refused_before_anything_starts() {
     }
 }
 
-/// Each of the processes says how many they are, since none of them may begin.
+/// Each process reports the number of processes, because none of them may begin.
 #[test]
 fn processes_that_are_others_than_asked_for_are_told_in_a_line() {
     let counted = "echo '{\"Started\":3}'; echo '{\"Started\":3}'";

@@ -1,4 +1,4 @@
-//! OpenMP beside collectives: by the compilers that are there, and by some that only pretend.
+//! OpenMP next to collectives: with the installed compilers, and with some that only pretend.
 
 use std::{
     env,
@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::{FIGURE, consort_in, folder_with, keys};
 use consort_sandbox::commands::says;
 
-/// What a program does that pretends to be compiled: without arguments it names its compiler.
+/// A script that acts as a compiled program: without arguments it names its compiler.
 const NAMED: &str = "if test $# = 0; then echo 'library gcc 0.0'; exit; fi";
 
-/// The output of a command that succeeds, with the programs of this folder alone.
+/// Returns the output of a successful command, with only the programs of this folder.
 fn printed(path: &OsStr, line: &str) -> String {
     let output = consort_in(path, line);
     let complaint = String::from_utf8_lossy(&output.stderr);
@@ -22,13 +22,13 @@ fn printed(path: &OsStr, line: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The page of a command as one line, with this script for a gcc.
+/// Returns the page of a command as one line, with this script as gcc.
 fn page(compiler: &str, line: &str) -> String {
     let folder = folder_with("gcc", compiler);
     printed(folder.path().as_os_str(), line).split_whitespace().collect::<Vec<&str>>().join(" ")
 }
 
-/// A gcc whose programs are this script. Its last arguments are `-o PROGRAM SOURCE`.
+/// Returns a gcc whose programs are this script. Its last arguments are `-o PROGRAM SOURCE`.
 fn makes(program: &str) -> String {
     let program = format!("#!/bin/sh\n{program}\n");
     format!(
@@ -102,8 +102,8 @@ fn launches(row: &Value) -> u64 {
     row["launches"].as_u64().expect("launches")
 }
 
-/// A program that takes 100 ns waiting actively, and 300 ns passively. A machine that is busy with
-/// other tests may need more time for a second launch.
+/// A program that takes 100 ns when it waits actively, and 300 ns passively. A machine that is busy
+/// with other tests may need more time for a second launch.
 #[test]
 fn each_way_to_wait_has_launches_over_the_run() {
     let program = format!(
@@ -150,7 +150,7 @@ fn what_openmp_has_not_is_said_if_it_is_asked_for() {
     assert!(!printed(OsStr::new(""), line).contains("libgomp"));
 }
 
-/// By the compilers in `PATH`. Where they have OpenMP there are rows of it, and else the reason.
+/// With the compilers in `PATH`. If they support OpenMP there are rows for it, and else the reason.
 #[test]
 fn collectives_are_timed_beside_the_compilers() {
     let path = env::var_os("PATH").unwrap_or_default();

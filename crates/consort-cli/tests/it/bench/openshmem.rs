@@ -26,8 +26,8 @@ fn page(oshrun: &str, options: &str) -> String {
 
 #[test]
 fn routines_are_timed_beside_those_of_another_library() {
-    // Each library is launched once. If the cores came to be nearer or farther in between, the two
-    // launches do not count together, and are made again.
+    // Each library is launched once. If the cores moved nearer or farther in between, the two
+    // launches cannot be compared, and are repeated.
     let measure = || -> Vec<Value> {
         let text = page("exec CONSORT run \"$@\"", "--json");
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()

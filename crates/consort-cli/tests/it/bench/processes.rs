@@ -30,7 +30,7 @@ fn processes_are_measured_as_threads_are() {
     assert!(says(&page, "2 PEs that are processes"), "{page}");
 }
 
-/// All processes find the same, in each launch; more of them than cores is nothing to warn of.
+/// All processes find the same in each launch. More of them than cores is no reason for a warning.
 #[test]
 fn what_all_processes_warn_of_is_said_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{FIGURE, consort_in, folder_with, keys, undisturbed};
 use consort_sandbox::commands::says;
 
-/// The figures of a number of PEs, of any class, in the order of the rows.
+/// Returns the figures of a number of PEs, of any class, in the order of the rows.
 fn regions_of(figures: &[Value], pes: u32) -> Vec<&str> {
     let of = |figure: &&Value| figure["pes"] == pes && figure["median_ns"].is_number();
     let mut names: Vec<&str> = Vec::new();
@@ -20,7 +20,7 @@ fn regions_of(figures: &[Value], pes: u32) -> Vec<&str> {
     names
 }
 
-/// Without a compiler in `PATH` OpenMP is missing, and that is said.
+/// Without a compiler in `PATH`, OpenMP is missing, and that is reported.
 #[test]
 fn regions_and_barriers_are_timed_beside_other_libraries() {
     let ours = [
@@ -67,7 +67,7 @@ fn regions_and_barriers_are_timed_beside_other_libraries() {
     assert!(page.lines().all(|line| line.chars().count() <= 100), "{page}");
 }
 
-/// Runs `bench region` of PEs that share cores, with programs of these folders.
+/// Runs `bench region` with PEs that share cores, and with the programs of these folders.
 fn regions_with(path: &OsStr) -> String {
     let output = consort_in(path, "bench region --pes 64 --budget 0");
     let complaint = String::from_utf8_lossy(&output.stderr);
@@ -75,7 +75,7 @@ fn regions_with(path: &OsStr) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// Where the compiler in `PATH` has OpenMP there are rows of it, and else the reason.
+/// If the compiler in `PATH` supports OpenMP there are rows for it, and else the reason.
 #[test]
 fn regions_are_timed_beside_the_compilers() {
     let page = regions_with(&env::var_os("PATH").unwrap_or_default());

@@ -1,11 +1,10 @@
-//! How jobs end: by signals, by time, and whatever process groups their processes are in.
+//! The ends of jobs: by signals, by time-outs, and in any process groups.
 
 use std::os::unix::process::CommandExt as _;
 
 use super::*;
 
-/// Runs a job whose launcher gets a signal when it has run for a while, and another a while later
-/// if it is to get two.
+/// Runs a job whose launcher gets a signal after a while, and another one later if `signals` is 2.
 fn interrupted(name: &str, script: &str, signals: u32) -> (Option<i32>, String) {
     let heard = format!("--default-signal={name}");
     let child = command_with(&heard, "-n 2", script).spawn().expect("a launcher");
@@ -46,7 +45,7 @@ fn nothing_is_left_of_processes_of_other_groups() {
 #[test]
 fn processes_begin_with_the_signals_of_who_has_started_the_job() {
     for (option, mask) in [("--default-signal=USR1", 0), ("--block-signal=USR1", 0x200)] {
-        // No shell between, which might change them.
+        // Without a shell in between, which might change them.
         let words = ["run", "-n", "2", "grep", "SigBlk", "/proc/self/status"];
         let mut by = Command::new("env");
         let output = by.args([option, env!("CARGO_BIN_EXE_consort")]).args(words).output();
@@ -67,8 +66,8 @@ fn an_interrupted_job_says_so() {
     }
 }
 
-/// A terminal, `timeout` and many scripts send a signal to a group of processes. Some programs end
-/// with a status of their own then, and those that wait for them fail.
+/// A terminal, `timeout` and many scripts send a signal to a group of processes. Some programs then
+/// end with their own status, and those that wait for them fail.
 #[test]
 fn nobody_is_blamed_after_a_signal_to_all() {
     let of_rank_0 = "trap 'sleep 0.1; exit 1' INT; while :; do sleep 0.05; done";
@@ -148,7 +147,7 @@ fn nothing_is_left_when_the_launcher_is_stopped() {
     }
 }
 
-/// What a shell has started before it became the launcher is not the job's.
+/// Processes that a shell has started before it became the launcher do not belong to the job.
 #[test]
 fn who_was_there_before_is_spared() {
     let mark = "98765.07";

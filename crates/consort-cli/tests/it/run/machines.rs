@@ -1,16 +1,16 @@
-//! `run --hosts`: what the `mpirun` in `PATH` is told. Each is a script that prints that.
+//! `run --hosts`: the arguments for the `mpirun` in `PATH`, which is a script that prints them.
 
 use std::os::unix::fs::PermissionsExt as _;
 
 use super::*;
 use consort_sandbox::commands::says;
 
-/// What launchers say of their versions.
+/// The version texts of launchers.
 const OPEN_MPI: &str = "mpirun (Open MPI) 4.1.4";
 const MPICH: &str = "HYDRA build details:";
 const INTEL: &str = "Intel(R) MPI Library for Linux* OS, Version 2021.18";
 
-/// A folder with an `mpirun` that tells this version, with this status, or what it is told.
+/// Returns a folder with an `mpirun` that prints this version, with this status, or its arguments.
 fn mpi(version: &str, status: u8) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("mpirun");
@@ -23,7 +23,7 @@ fn mpi(version: &str, status: u8) -> tempfile::TempDir {
     folder
 }
 
-/// What `run` prints, to either stream, with this folder as its `PATH`.
+/// Returns the output of `run` on either stream, with this folder as its `PATH`.
 fn told(folder: &Path, options: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let mut consort = Command::new(env!("CARGO_BIN_EXE_consort"));
     let is_known = |name: &str| name.contains("CONSORT_") || name.starts_with("SHMEM_");
@@ -84,7 +84,7 @@ fn each_mpi_has_its_own_options() {
     }
 }
 
-/// What options do not say, the environment does.
+/// The environment supplies settings that options do not.
 #[test]
 fn the_shape_may_be_in_the_environment() {
     let folder = mpi(MPICH, 0);

@@ -120,7 +120,7 @@ fn commands_have_room_on_a_small_stack() {
             assert_eq!(output.status.code(), Some(status), "{limit}, {words:?}: {output:?}");
         }
     }
-    // Signals find the command, and not the thread that waits for it.
+    // Signals reach the command, not the thread that waits for it.
     let line = "ulimit -s 64 && exec \"$0\" run -n 2 sleep 60";
     let mut shell = Command::new("env");
     shell.args(["--default-signal=TERM", "sh", "-c", line, env!("CARGO_BIN_EXE_consort")]);

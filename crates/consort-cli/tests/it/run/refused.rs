@@ -1,4 +1,4 @@
-//! Launchers where the system refuses a call: a job works, or the error says which call it was.
+//! Launchers on a system that refuses a call: a job works, or the error names the call.
 
 use std::{env, os::unix::process::CommandExt as _};
 

@@ -1,11 +1,11 @@
-//! Where the output of a job goes: to what is full, slow, closed, or does not block.
+//! The destinations of a job's output: full, slow, closed, or nonblocking.
 
 use std::{io::Read as _, os::fd::OwnedFd, os::unix::net::UnixStream};
 
 use super::*;
 
-/// Lines of any length, of whatever bytes, and a last one that has no end. What follows that is on
-/// the same line, unless lines have tags.
+/// Lines of any length, of any bytes, and a last one without an end. The next output is on the same
+/// line, unless lines have tags.
 #[test]
 fn long_lines_of_several_processes_are_whole() {
     const BYTES: usize = 300_000;
@@ -32,7 +32,7 @@ fn long_lines_of_several_processes_are_whole() {
     }
 }
 
-/// What a shell says of a job that it runs with this redirection.
+/// Returns the result of a shell that runs a job with this redirection.
 fn redirected(to: &str, script: &str) -> (Option<i32>, String) {
     let line = format!("exec \"$0\" run -n 2 sh -c \"$1\" {to}");
     let mut shell = Command::new("sh");
@@ -85,7 +85,7 @@ fn a_job_whose_output_nobody_reads_ends_in_time() {
     thread::sleep(Duration::from_millis(700));
     signal(child.id(), "TERM");
     assert_eq!(child.wait().expect("it ends").code(), Some(143));
-    // Also if only what was written is left.
+    // Also if only output is left.
     let mut child = command("-n 2 --timeout 1", "seq 1 20000").spawn().expect("a launcher");
     assert_eq!(child.wait().expect("it ends").code(), Some(124));
     assert!(begun.elapsed() < LIMIT);
@@ -103,7 +103,7 @@ fn a_slow_reader_gets_all_of_a_job_that_ends_by_itself() {
     }
 }
 
-/// A process leaves all at once what fills a pipe that it has enlarged.
+/// A process leaves all its output in a pipe that it has enlarged.
 #[test]
 fn what_is_in_pipes_at_the_end_is_not_lost() {
     const SOURCE: &str = "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <unistd.h>\n\

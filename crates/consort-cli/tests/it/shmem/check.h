@@ -1,4 +1,4 @@
-/* What the programs of these tests check with: the first failure ends the job. */
+/* The check of these test programs: the first failure ends the job. */
 #include <shmem.h>
 #include <shmemx.h>
 #include <stdio.h>

@@ -53,7 +53,7 @@ int main(void) {
     CHECK(c[1] == n + n * (n - 1) / 2 * I);
     CHECK(shmem_max_reduce(SHMEM_TEAM_WORLD, &l[1], l, 1) == 0 && l[1] == n - 0.5L);
 
-    /* Numbers without a sign: the greatest would be -1 with one. */
+    /* Unsigned numbers: as a signed number, the greatest would be -1. */
 #define GREATEST(TYPE, NAME) do { \
         TYPE *u = shmem_malloc(2 * sizeof *u); \
         u[0] = me == 0 ? (TYPE)-1 : 1; \

@@ -1,5 +1,4 @@
-// Constructors that run before the library's own, one of which begins the job, and one that starts
-// a thread.
+// Constructors that run before the library's own: one begins the job, and one starts a thread.
 #include <pthread.h>
 
 #include "check.h"

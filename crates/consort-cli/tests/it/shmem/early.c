@@ -1,5 +1,5 @@
-/* PE 1 ends the job or itself, by the first argument, with the status of the second, while the
-   others wait; by the third, late or at once. */
+/* PE 1 ends the job or itself (first argument) with a status (second argument), late or immediately
+   (third argument), while the others wait. */
 #include <shmem.h>
 #include <stdlib.h>
 #include <string.h>

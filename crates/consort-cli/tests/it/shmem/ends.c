@@ -1,5 +1,5 @@
-/* How programs end: by themselves, by a failure, again and again, and in processes they fork.
- * The argument names what to do; what comes of it is in the test. */
+/* The ends of programs: by themselves, by a failure, repeatedly, and in forked processes.
+ * The argument selects the end; the test has the expected result. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <shmem.h>
@@ -35,7 +35,7 @@ static void *initialize(void *unused)
     return unused;
 }
 
-/* Communicates in all ways, so that what was before is found if it is still there. */
+/* Communicates in all ways, which reveals any leftovers of the past. */
 static void use(void)
 {
     int pes = shmem_n_pes(), own = shmem_my_pe();

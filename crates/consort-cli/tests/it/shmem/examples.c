@@ -5,7 +5,7 @@ enum { MOST = 8 };
 
 static int me, n;
 
-/* The first PE that comes takes a place that all want. */
+/* The first PE that arrives takes a place for which all compete. */
 static void race(void) {
     static int winner = -1;
     shmem_barrier_all();
@@ -20,7 +20,7 @@ static void race(void) {
     CHECK(found >= 0 && found < n && (before == -1 ? found == me : before == found));
 }
 
-/* Even and odd PEs swap values with the PE of the other kind beside them. */
+/* Even and odd PEs swap values with the next PE of the other kind. */
 static void swap(void) {
     static long value;
     value = me;
@@ -68,7 +68,7 @@ static void mesh(void) {
     shmem_team_destroy(column);
 }
 
-/* A pipeline of contexts: each block is put by its own, and announced when it is complete. */
+/* A pipeline of contexts: each block has its own, and is announced when it is complete. */
 static void pipeline(void) {
     enum { BLOCKS = 4, LENGTH = 100 };
     static long blocks[BLOCKS][LENGTH], source[BLOCKS][LENGTH];
@@ -99,7 +99,7 @@ static void pipeline(void) {
     shmem_barrier_all();
 }
 
-/* All send to all, and take what has come as it comes. */
+/* All PEs send to all, and process data in the order of its arrival. */
 static void as_it_comes(void) {
     static int flags[MOST], values[MOST];
     int taken[MOST] = {0};
@@ -171,7 +171,7 @@ static void collected(void) {
     shmem_free(part);
 }
 
-/* Sums of all PEs before, with this one and without it. */
+/* Sums of all previous PEs, with and without this one. */
 static void scanned(void) {
     static int mine[3], sums[3];
     for (int at = 0; at < 3; at++) {
@@ -183,7 +183,7 @@ static void scanned(void) {
     CHECK(sums[2] == me * (me - 1) / 2 + 2 * me);
 }
 
-/* A peer's memory as one's own, if it is near. */
+/* Direct access to a peer's memory, if it is near. */
 static void direct(void) {
     int next = (me + 1) % n;
     int *words = shmem_malloc(MOST * sizeof *words);

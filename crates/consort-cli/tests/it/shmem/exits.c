@@ -1,5 +1,5 @@
 /* Programs that end without shmem_finalize, or by another PE's shmem_global_exit. The first argument
- * says how, and the second names files for what streams keep. */
+ * selects the end, and the second names files for buffered output. */
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
-//! Programs that end without `shmem_finalize`, or since a peer has called `shmem_global_exit`.
+//! Programs that end without `shmem_finalize`, or because a peer has called `shmem_global_exit`.
 
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path, process::Command};
 
 use super::{COMMAND, compile, consort, output, run, text};
 
-/// How the warning of an exit without `shmem_finalize` goes on after the PE.
+/// The warning of an exit without `shmem_finalize`, after the PE.
 const WARNING: &str = "it exited without a call of shmem_finalize, which the library has made for \
                        it: call shmem_finalize before the program ends\n";
 
@@ -39,7 +39,7 @@ fn job_waits_for_a_pe_that_is_late_and_says_so_once() {
     assert_eq!(said.matches("warning: PE 2 has not started").count(), 1, "{said}");
 }
 
-/// A PE that ends without `shmem_init` does not let the others wait.
+/// A PE that ends without `shmem_init` does not keep the others waiting.
 #[test]
 fn exit_before_initialization_ends_the_job() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -58,7 +58,7 @@ fn exit_before_initialization_ends_the_job() {
     }
 }
 
-/// A core file holds what is allocated, up to a share of 1 GiB, and nothing that is only reserved.
+/// A core file has allocated memory, up to a share of 1 GiB, and none that is only reserved.
 #[test]
 fn crash_with_core_files_has_its_own_status_and_small_files() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -71,7 +71,7 @@ fn crash_with_core_files_has_its_own_status_and_small_files() {
     let said = text(&done);
     assert_eq!(done.status.code(), Some(139), "{said}");
     assert!(said.contains("SIGSEGV"), "{said}");
-    // If they are kept where the process runs.
+    // If core files are stored in the working directory of the process.
     for entry in fs::read_dir(folder.path()).expect("a folder").flatten() {
         if entry.file_name().to_string_lossy().starts_with("core") {
             let bytes = entry.metadata().expect("a file").blocks() * 512;
@@ -102,7 +102,7 @@ fn exit_while_peers_wait_ends_the_job() {
     }
 }
 
-/// Streams of peers that wait, compute and call the library, or return, are written.
+/// Output streams of peers that wait, compute and call the library, or return, are written.
 #[test]
 fn global_exit_lets_peers_write_their_streams() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-/* Children and grandchildren of PEs whose threads allocate memory and write meanwhile. */
+/* Children and grandchildren of PEs whose threads allocate memory and write during the forks. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* What a child sees, says as its status, and writes; then its own child. */
+/* Checks the variables in a child, returns a status, and writes them; then forks its own child. */
 static int child(int depth) {
     for (int i = 0; i < LONGS; i++)
         if (big[i] != (i % 512 ? 0 : depth)) return 1;

@@ -1,4 +1,4 @@
-/* A program that allocates and frees: valgrind has nothing to say of it. */
+/* A program that allocates and frees: valgrind must report nothing. */
 
 #include <shmem.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Static variables of 4 GiB, of which little is touched, beside a child that is forked. Core files
-   have little of them too. */
+/* Static variables of 4 GiB, of which little is touched, with a forked child. Core files also
+   contain little of them. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 enum { STEP = 1 << 20 };
 static char huge[1UL << 32];
 
-/* Unlike ru_maxrss, this leaves out the process that started this one. */
+/* Unlike ru_maxrss, this excludes the process that started this one. */
 static long most_resident_kib(void) {
     char line[256];
     long kib = -1;

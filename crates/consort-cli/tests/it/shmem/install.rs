@@ -1,4 +1,4 @@
-//! An installation: its wrappers, libraries, and what tells build systems of it.
+//! An installation: its wrappers, its libraries, and its files for build systems.
 
 use std::{
     env,
@@ -11,7 +11,7 @@ use std::{
 
 use super::{COMMAND, consort, output, source, text};
 
-/// Installs into a folder, whose compilers are the usual ones.
+/// Installs into a folder, with the default compilers.
 fn install(prefix: &Path) {
     let mut install = consort();
     install.env_remove("CC").env_remove("CXX").arg("install").arg("--prefix").arg(prefix);
@@ -19,7 +19,7 @@ fn install(prefix: &Path) {
     assert!(done.status.success(), "{}", text(&done));
 }
 
-/// A wrapper needs no other program to find the command, unless it is run by a link.
+/// A wrapper needs no other program to find the command, unless it is run through a link.
 fn wrappers_run_where_path_has_no_programs(folder: &Path, bin: &Path) {
     let link = folder.join("linked-wrapper");
     symlink(bin.join("oshcc"), &link).expect("a link");
@@ -59,7 +59,7 @@ fn an_installation_has_wrappers_and_both_libraries() {
         (&["a.cpp", "-o", "a", "-show"], "a.cpp -o a ", "show"),
         (&["-c", "--showme", "a.cpp"], &include, "libconsort_shmem.a"),
         (&["--showme:compile"], &include, "libconsort_shmem.a"),
-        (&["--showme:link"], "libconsort_shmem.a -lpthread", " -I"), // not of a random name
+        (&["--showme:link"], "libconsort_shmem.a -lpthread", " -I"), // no random name
         (&["--showme:libs"], "consort_shmem pthread dl m\n", "-l"),
         (&["--showme:command"], "c++\n", "-"),
         (&["--showme:version"], "Consort ", "-"),
@@ -69,7 +69,7 @@ fn an_installation_has_wrappers_and_both_libraries() {
         assert!(done.status.success() && said.lines().count() == 1, "{words:?}: {said}");
         assert!(said.contains(has) && !said.contains(lacks), "{words:?}: {said}");
     }
-    // An installation that installs itself.
+    // An installation installs itself.
     let before = size(&prefix.join("bin/consort"));
     let done = output(bin("consort").arg("install").arg("--prefix").arg(&prefix));
     assert!(done.status.success(), "{}", text(&done));
@@ -79,7 +79,7 @@ fn an_installation_has_wrappers_and_both_libraries() {
     let done = output(bin("consort").arg("install").arg("--prefix").arg(&other));
     assert!(done.status.success(), "{}", text(&done));
     assert_eq!(size(&other.join("bin/consort")), before);
-    // The shared library, as a package tool would link it.
+    // The shared library, linked as a package tool would do it.
     let shared = folder.path().join("shared");
     let lib = prefix.join("lib");
     let mut path = std::ffi::OsString::from("-Wl,-rpath,");
@@ -92,7 +92,7 @@ fn an_installation_has_wrappers_and_both_libraries() {
     assert_eq!(text(&done), "statics of 2 PEs\n");
     let package = fs::read_to_string(lib.join("pkgconfig/consort-shmem.pc")).expect("a file");
     assert!(package.contains("\nLibs.private: -lpthread -ldl -lm\n"), "{package}");
-    // Without a library next to it, the command says where it looked and how to get one.
+    // Without a library next to it, the command reports where it looked and how to obtain one.
     let alone = folder.path().join("alone/bin");
     fs::create_dir_all(&alone).expect("a folder");
     fs::copy(COMMAND, alone.join("consort")).expect("a copy");
@@ -100,7 +100,7 @@ fn an_installation_has_wrappers_and_both_libraries() {
     let said = text(&done);
     assert!(!done.status.success() && said.contains("alone/lib"), "{said}");
     assert!(said.contains("target/release/consort install --prefix DIR"), "{said}");
-    // What loads it later keeps its static variables, whether it has threads by then or not.
+    // A program that loads it later keeps its static variables, with or without threads by then.
     let later = folder.path().join("later");
     let mut cc = Command::new("cc");
     let done = output(cc.arg(source("later.c")).args(["-ldl", "-lpthread", "-o"]).arg(&later));
@@ -112,13 +112,13 @@ fn an_installation_has_wrappers_and_both_libraries() {
     }
 }
 
-/// A program, which is a script.
+/// Creates a program, which is a script.
 fn script(path: &Path, line: &str) {
     fs::write(path, format!("#!/bin/sh\n{line}\n")).expect("a script");
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// A command with programs of these folders before others, which ends in any case.
+/// Returns a command with the programs of these folders before others, and with a time limit.
 fn command(folders: &[&Path], program: impl AsRef<OsStr>) -> Command {
     let path = env::var_os("PATH").unwrap_or_default();
     let own = folders.iter().map(|folder| folder.to_path_buf());
@@ -165,7 +165,7 @@ fn wrappers_never_run_themselves() {
             assert!(done.status.success(), "{compiler}, CC={cc} CXX={cxx}: {}", text(&done));
         }
     }
-    // This project's own variables are refused in a line if they name a wrapper.
+    // This project's own variables are rejected in one line if they name a wrapper.
     for (named, line) in [
         ("oshcc", "is an OpenSHMEM wrapper"),
         ("ccache oshcc", "is an OpenSHMEM wrapper"),
@@ -186,7 +186,7 @@ fn wrappers_never_run_themselves() {
     script(&tools.join("other"), "echo other \"$1\"");
     let done = compile("oshcc", &[("CONSORT_CC", "other -m64")]);
     assert_eq!(text(&done), "other -m64\n");
-    // An installation takes no wrapper from CC, and says so.
+    // An installation takes no wrapper from CC, and reports that.
     let again = folder.path().join("again");
     let mut install = command(&folders, bin.join("consort"));
     install.envs([("CC", "ccache oshcc"), ("CXX", "other -m64")]);
@@ -205,7 +205,7 @@ fn wrappers_never_run_themselves() {
     assert_eq!(shown("oshCC"), format!("{} -m64\n", tools.join("other").display()));
 }
 
-/// Projects find an installation by the names that they know other libraries by.
+/// Projects find an installation by the names that they use for other libraries.
 #[test]
 fn build_systems_that_are_here_find_an_installation() {
     let folder = tempfile::tempdir().expect("a folder");

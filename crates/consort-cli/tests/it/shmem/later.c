@@ -1,5 +1,5 @@
 /* A program that loads the library while its threads run, or before it has any: its static
-   variables stay its own. */
+   variables stay private. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,7 +28,7 @@ int main(int arguments, char **argument) {
     void *lost = NULL;
     if (is_threaded) pthread_join(thread, &lost);
     ((void (*)(void))dlsym(library, "shmem_finalize"))();
-    dlclose(library); /* what it has left to the process still finds its code */
+    dlclose(library); /* its remains in the process still find its code */
     printf("%d %d\n", is_symmetric, lost != NULL);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* The names of version 1.0, which are supported still. */
+/* The names of version 1.0, which are still supported. */
 #include <mpp/shmem.h>
 #include <stdio.h>
 

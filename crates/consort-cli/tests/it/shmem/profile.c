@@ -1,4 +1,4 @@
-/* A profiler: it defines a routine, and calls the one behind it. */
+/* A profiler: it defines a routine, and calls the library's. */
 #include "check.h"
 
 static int barriers;

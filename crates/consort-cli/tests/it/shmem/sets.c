@@ -8,7 +8,7 @@ enum { ROUNDS = 500, LONGEST = 8 };
 static long sync[2][SHMEM_COLLECT_SYNC_SIZE];
 static long own[2][LONGEST], all[2][2 * LONGEST], flag;
 
-/* Collects in a set of PE 0 and the PE `1 << log_stride`, which `log_stride` is of this thread. */
+/* Collects in a set of PE 0 and PE `1 << log_stride`; each thread has its own `log_stride`. */
 static void *collects(void *argument) {
     int log_stride = (int)(size_t)argument, me = shmem_my_pe(), other = 1 << log_stride;
     size_t count = log_stride == 0 ? 3 : 7;
@@ -17,7 +17,7 @@ static void *collects(void *argument) {
     for (int round = 0; round < ROUNDS; round++) {
         shmem_sync(0, log_stride, 2, sync[log_stride]);
         for (size_t i = 0; i < count; i++) from[i] = me * 100 + i + round;
-        /* PE 0 contributes nothing now and then. */
+        /* Now and then, PE 0 contributes nothing. */
         size_t zeros = round % 5 == 0 ? 0 : count;
         shmem_collect64(to, me == 0 && zeros == 0 ? NULL : from, me == 0 ? zeros : count, 0,
                         log_stride, 2, sync[log_stride]);
@@ -44,7 +44,7 @@ int main(void) {
     for (size_t i = 0; i < 2; i++) pthread_join(threads[i], NULL);
     shmem_barrier_all();
 
-    /* PE 0 calls for both sets at once; PE 1 comes to its own when PE 2 has been in the other. */
+    /* PE 0 calls in both sets at once; PE 1 enters its set after PE 2 has been in the other one. */
     if (n > 2 && me == 0) {
         pthread_create(threads, NULL, meets, NULL);
         shmem_sync(0, 1, 2, sync[1]);
@@ -57,7 +57,7 @@ int main(void) {
         shmem_long_p(&flag, 1, 1);
     }
 
-    /* Calls of all PEs are those of the world. */
+    /* Calls of all PEs are calls of the world. */
     if (me == 0) {
         shmem_sync_all();
     } else {

@@ -1,4 +1,4 @@
-/* Static variables beside children that are forked, and streams of the C library. */
+/* Static variables with forked children, and streams of the C library. */
 #include <sys/wait.h>
 #include <unistd.h>
 

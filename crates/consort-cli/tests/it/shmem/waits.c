@@ -1,4 +1,4 @@
-/* Waits, looks, locks and the order of puts. */
+/* Waits, tests, locks and the order of puts. */
 #include "check.h"
 
 static int words[8], data;

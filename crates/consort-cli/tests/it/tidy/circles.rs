@@ -1,18 +1,18 @@
-//! No two files import each other, directly or through others; and no subcommand imports another.
+//! No two files import each other, directly or indirectly, and no subcommand imports another.
 //!
-//! A file stands for its module. An import is a path that begins with `crate`, `super`, `self` or a
-//! child's name; `mod` is none, and neither is `pub use` of a child's item: who imports that item
-//! from the parent imports the child. Tests inside a file do not count, nor do links of docs.
+//! A file is its module. An import is a path that begins with `crate`, `super`, `self` or a child's
+//! name. `mod` is not an import, and neither is `pub use` of a child's item: a module that imports
+//! that item from the parent imports the child. Tests inside a file and doc links do not count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Tree, assert_none, assert_one, packages, tree, workspace};
 
-/// A module by the parts of its path; the root of the crate has none.
+/// A module, by the parts of its path; the root of the crate has none.
 type Module = Vec<String>;
 
-/// A text without comments and without the items that are compiled for tests or documentation
-/// alone.
+/// Returns a text without comments and without items that are compiled only for tests or
+/// documentation.
 fn code(text: &str) -> String {
     let indentation = |line: &str| line.len() - line.trim_start().len();
     let mut skipped: Option<usize> = None;
@@ -31,8 +31,8 @@ fn code(text: &str) -> String {
     code
 }
 
-/// The texts of a package's modules, without tests and comments. The roots of a library and of its
-/// command are one module.
+/// Returns the texts of a package's modules, without tests and comments. The roots of a library and
+/// of its command are one module.
 fn modules(tree: &Tree, folder: &str) -> BTreeMap<Module, String> {
     let mut modules = BTreeMap::<Module, String>::new();
     for (path, text) in tree {
@@ -45,7 +45,7 @@ fn modules(tree: &Tree, folder: &str) -> BTreeMap<Module, String> {
     modules
 }
 
-/// The paths of an import with its braces multiplied out.
+/// Returns the paths of an import with its braces expanded.
 fn expanded(import: &str) -> Vec<String> {
     let Some((head, rest)) = import.split_once('{') else { return vec![import.to_owned()] };
     let inner = rest.rsplit_once('}').map_or(rest, |(inner, _)| inner);
@@ -69,7 +69,7 @@ fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The paths that a text names: whether `pub use` passes it on, and the path.
+/// Returns the paths that a text names, each with whether it is a `pub use`.
 fn paths(text: &str) -> Vec<(bool, String)> {
     let (mut paths, mut others) = (Vec::new(), String::new());
     for statement in text.split(';') {
@@ -82,7 +82,7 @@ fn paths(text: &str) -> Vec<(bool, String)> {
         };
         let (before, import) = (&statement[..at], &statement[at + 4..]);
         let is_public = before.lines().last().is_some_and(|line| line.contains("pub"));
-        // Another name for what is imported changes nothing.
+        // Renaming an import changes nothing.
         let parts = import.split_inclusive([',', '}']).map(|part| match part.split_once(" as ") {
             Some((path, name)) => format!("{path}{}", name.trim_start_matches(is_of_name)),
             None => part.to_owned(),
@@ -96,7 +96,7 @@ fn paths(text: &str) -> Vec<(bool, String)> {
     paths
 }
 
-/// The module whose item of this name a module passes on by `pub use` of a child's.
+/// Returns the child module whose item of this name a module re-exports by `pub use`.
 fn passed_on(all: &BTreeMap<Module, String>, module: &Module, name: &str) -> Option<Module> {
     let is_it = |path: &String| path.rsplit("::").next() == Some(name);
     let found = paths(&all[module]).into_iter().find(|(is_public, path)| *is_public && is_it(path));
@@ -105,7 +105,7 @@ fn passed_on(all: &BTreeMap<Module, String>, module: &Module, name: &str) -> Opt
     target.starts_with(module).then_some(target)
 }
 
-/// The module of the crate that a path in `module` leads into.
+/// Returns the module of the crate to which a path in `module` leads.
 fn target(all: &BTreeMap<Module, String>, module: &Module, path: &str) -> Option<Module> {
     let mut parts = path.split("::").peekable();
     let child = |name: &str| [module.as_slice(), &[name.to_owned()]].concat();
@@ -130,7 +130,7 @@ fn target(all: &BTreeMap<Module, String>, module: &Module, path: &str) -> Option
     (at != *module).then_some(at)
 }
 
-/// What each module of a crate imports.
+/// Returns the imports of each module of a crate.
 fn imports(tree: &Tree, folder: &str) -> BTreeMap<Module, BTreeSet<Module>> {
     let all = modules(tree, folder);
     let of = |(module, text): (&Module, &String)| {
@@ -144,7 +144,7 @@ fn imports(tree: &Tree, folder: &str) -> BTreeMap<Module, BTreeSet<Module>> {
     all.iter().map(of).collect()
 }
 
-/// All that a module reaches.
+/// Returns all modules that a module reaches.
 fn reached(imports: &BTreeMap<Module, BTreeSet<Module>>, from: &Module) -> BTreeSet<Module> {
     let (mut reached, mut waiting) = (BTreeSet::new(), vec![from]);
     while let Some(module) = waiting.pop() {
@@ -157,7 +157,7 @@ fn reached(imports: &BTreeMap<Module, BTreeSet<Module>>, from: &Module) -> BTree
     reached
 }
 
-/// Each complaint is about a file, and names the files of its circle that it imports.
+/// Returns a complaint for each file in a circle, which names the imported files of the circle.
 fn circles(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     for (folder, _) in packages(tree) {
@@ -184,7 +184,7 @@ fn no_files_import_each_other() {
     assert!(2 * all.iter().filter(has_any).count() > all.len(), "imports are not found");
 }
 
-/// Asserts which files of a package complaints are about, and which of their imports.
+/// Asserts the files of a package with complaints, and their imports.
 #[track_caller]
 fn assert_in_circles<const N: usize>(files: [(&str, &str); N], expected: &[(&str, &str)]) {
     let files = files.map(|(path, text)| (format!("crates/x/src/{path}.rs"), text));
@@ -208,7 +208,7 @@ fn circles_are_found() {
     of("#[cfg(doc)]\nuse super::a;", &[]);
     of("use crate::{\n    a as c,\n    d,\n};", &[("a", "b"), ("b", "a")]);
     of("use crate::a as c;", &[("a", "b"), ("b", "a")]);
-    // Who imports an item that a module passes on imports the file that has it.
+    // A module that imports a re-exported item imports the file that has it.
     assert_in_circles(
         [
             ("a", "mod c;\nmod d;\npub(crate) use c::C;"),

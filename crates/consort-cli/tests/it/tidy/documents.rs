@@ -1,28 +1,28 @@
-//! What the documents say of the tree: stages of `ci/test`, files and tests; and which public types
-//! the tests of first lines name.
+//! The statements of the documents about the tree: stages of `ci/test`, files and tests; and the
+//! public types in the tests of first lines.
 
 use std::collections::BTreeSet;
 
 use super::{Tree, assert_none, assert_one, tree, workspace};
 
-/// The part of a text from one line that begins like this to the next one that begins like that.
+/// Returns the lines after one that starts with `from`, up to one that starts with `to`.
 fn part<'t>(text: &'t str, from: &str, to: &str) -> impl Iterator<Item = &'t str> {
     let lines = text.lines().skip_while(move |line| !line.starts_with(from)).skip(1);
     lines.take_while(move |line| !line.starts_with(to)).collect::<Vec<_>>().into_iter()
 }
 
-/// The cells of the rows of a table in Markdown, which its first two lines are not.
+/// Returns the cells of the rows of a Markdown table, without its first two lines.
 fn rows<'t>(lines: impl Iterator<Item = &'t str>) -> impl Iterator<Item = Vec<&'t str>> {
     let rows = lines.filter(|line| line.starts_with('|')).skip(2);
     rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect())
 }
 
-/// What a text has between backquotes.
+/// Returns the texts between backquotes.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// Complains of what is in only one of two lists.
+/// Complains about names that are in only one of two lists.
 fn differences<'n>(
     (one, ones): (&str, impl Iterator<Item = &'n str>),
     (other, others): (&str, impl Iterator<Item = &'n str>),
@@ -33,7 +33,7 @@ fn differences<'n>(
     of_one.chain(ones.difference(&others).map(|name| missing(other, name))).collect()
 }
 
-/// Whether each stage of `ci/test` has its function, and its row in CONTRIBUTING.md.
+/// Checks that each stage of `ci/test` has its function, and its row in CONTRIBUTING.md.
 fn stages(tree: &Tree) -> Vec<String> {
     let (script, guide) = (&tree["ci/test"], &tree["CONTRIBUTING.md"]);
     let quotes = part(script, "readonly stages=(", ")");
@@ -63,7 +63,7 @@ fn documents_list_the_stages() {
     assert_one(&of(function, &format!("{row}| `fmt` | |\n")), "ci/test, stages: there is no `fmt`");
 }
 
-/// Whether the files and folders exist that a document names by a path.
+/// Checks that the files and folders exist that a document names by a path.
 fn paths(tree: &Tree) -> Vec<String> {
     let ends = ["rs", "md", "toml", "py"];
     let is_file = |word: &&str| {
@@ -97,7 +97,7 @@ fn documents_name_files_that_there_are() {
     assert_one(&of("as `d/c.rs` does"), "there is no `d/c.rs`");
 }
 
-/// The most words of a map that somebody reads from its beginning to its end.
+/// The word limit of a document that is read from beginning to end.
 const ARCHITECTURE_WORDS: usize = 2000;
 
 #[test]
@@ -106,7 +106,7 @@ fn the_architecture_is_a_map() {
     assert!(words <= ARCHITECTURE_WORDS, "ARCHITECTURE.md has {words} words");
 }
 
-/// Whether the tests exist that ARCHITECTURE.md names as (T), of `consort`, or after `loom`.
+/// Checks that the tests exist that ARCHITECTURE.md names as (T), of `consort`, or after `loom`.
 fn named_tests(tree: &Tree) -> Vec<String> {
     let table = part(&tree["ARCHITECTURE.md"], "## What must always hold", "(T) ");
     let mut complaints = Vec::new();
@@ -150,10 +150,10 @@ fn the_architecture_names_tests_that_there_are() {
     assert_one(&of("loom `a`"), "no test `a`");
 }
 
-/// The file of a package that has the first line of each of its public types.
+/// The file of a package with the first line of each of its public types.
 const FIRST_LINES: &str = "/tests/it/first_lines.rs";
 
-/// Whether the tests of first lines name each type that `lib.rs` or a `mod.rs` passes on.
+/// Checks that the tests of first lines name each type that `lib.rs` or a `mod.rs` re-exports.
 fn first_lines(tree: &Tree) -> Vec<String> {
     let words = |text: &str| -> BTreeSet<String> {
         text.split(|c: char| !c.is_alphanumeric()).map(str::to_owned).collect()

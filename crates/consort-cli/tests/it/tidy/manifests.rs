@@ -1,4 +1,4 @@
-//! Rules between crates: who imports whom, and what the documents must list.
+//! Rules between crates: their allowed imports, and the required lists in the documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use super::{Tree, assert_none, assert_one, packages, tree, workspace, workspaces};
 
-/// The names of the packages of a tree by their folders.
+/// Returns the names of the packages of a tree, by their folders.
 fn names(tree: &Tree) -> BTreeMap<&str, String> {
     packages(tree)
         .map(|(folder, text)| {
@@ -17,20 +17,20 @@ fn names(tree: &Tree) -> BTreeMap<&str, String> {
         .collect()
 }
 
-/// What a package may import of ours, and what its tests may besides.
+/// The packages of ours that a package may import, and those that its tests may also import.
 #[derive(Default)]
 struct Allowed {
     normal: BTreeSet<String>,
     tests: BTreeSet<String>,
 }
 
-/// The head of the table in ARCHITECTURE.md that says what packages may import.
+/// The head of the table in ARCHITECTURE.md with the allowed imports of packages.
 const HEAD: &str = "| crate | what it is | may import of ours |";
 
 /// The tests of every package may import this one.
 const OF_ALL_TESTS: &str = "consort-sandbox";
 
-/// The packages that a list in the table names, by the last parts of their names.
+/// Returns the packages that a list in the table names, by the last parts of their names.
 fn listed(list: &str, names: &BTreeMap<&str, String>) -> Result<BTreeSet<String>, String> {
     let find = |word: &str| {
         let end = format!("-{word}");
@@ -50,7 +50,7 @@ fn listed(list: &str, names: &BTreeMap<&str, String>) -> Result<BTreeSet<String>
     Ok(all)
 }
 
-/// What the table in ARCHITECTURE.md allows, by the packages' names, and what is wrong in it.
+/// Returns the imports that ARCHITECTURE.md allows, by package name, and errors in its table.
 fn table(tree: &Tree) -> (BTreeMap<String, Allowed>, Vec<String>) {
     let names = names(tree);
     let (mut rows, mut complaints) = (BTreeMap::new(), Vec::new());
@@ -82,12 +82,12 @@ fn table(tree: &Tree) -> (BTreeMap<String, Allowed>, Vec<String>) {
 /// The sections of a manifest with dependencies.
 const SECTIONS: [&str; 3] = ["dependencies", "build-dependencies", "dev-dependencies"];
 
-/// The names of the packages in the sections of a manifest, for any target.
+/// Returns the names of the packages in the sections of a manifest, for any target.
 fn dependencies(manifest: &Table, sections: &[&str]) -> BTreeSet<String> {
     dependencies_that(manifest, sections, |_| true)
 }
 
-/// Those of them for whose entries a condition holds.
+/// Returns those dependencies whose entries meet a condition.
 fn dependencies_that(
     manifest: &Table,
     sections: &[&str],
@@ -125,7 +125,7 @@ fn imports(tree: &Tree) -> Vec<String> {
             complaints.extend(of_lab.map(|other| format!("{name} is the product, {other} is not")));
         }
         let may = &allowed.normal | &allowed.tests;
-        // A package names itself to have features in its tests.
+        // A package names itself to enable features in its tests.
         let is_refused =
             |it: &&String| ![OF_ALL_TESTS, name].contains(&it.as_str()) && !may.contains(*it);
         for other in in_tests.intersection(&ours).filter(is_refused) {
@@ -178,14 +178,13 @@ fn crates_import_only_what_they_may() {
     assert_one(&of(&format!("{rows}| `new` | | nothing | |\n"), ""), "no package `new`");
 }
 
-/// The names in CONTRIBUTING.md's tables of crates of others.
+/// Returns the names in CONTRIBUTING.md's tables of external crates.
 fn rows(guide: &str) -> BTreeSet<&str> {
     let lines = guide.lines().skip_while(|line| *line != "## External crates");
     lines.filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0)).collect()
 }
 
-/// Whether CONTRIBUTING.md has a row for each crate of others that a workspace may use, and for no
-/// others.
+/// Checks that CONTRIBUTING.md has a row for each external crate of a workspace, and for no others.
 fn external_crates(tree: &Tree) -> Vec<String> {
     let mut used = BTreeSet::new();
     for path in workspaces(tree) {
@@ -195,7 +194,7 @@ fn external_crates(tree: &Tree) -> Vec<String> {
         let external = all.into_iter().flatten().filter(|(_, value)| value.get("path").is_none());
         used.extend(external.map(|(name, _)| name.clone()));
     }
-    // Members use them by `workspace = true`, or have them for themselves.
+    // Members use them by `workspace = true`, or declare them separately.
     for (_, text) in packages(tree) {
         let manifest: Table = text.parse().expect("a manifest in TOML");
         let is_own = |value: &Value| {

@@ -5,8 +5,8 @@ use super::{Tree, assert_none, assert_one, tree, workspace};
 const SOURCES: &str = "crates/consort/src/";
 const TABLE: &str = "crates/consort/src/team.md";
 
-/// The public methods in the blocks of a text that begin with `impl` and are of `Team` alone, but
-/// for those that the documentation hides.
+/// Returns the public methods in the `impl` blocks of a text that are for `Team` alone, except
+/// those that the documentation hides.
 fn methods(text: &str) -> Vec<&str> {
     let (mut in_block, mut is_hidden) = (false, false);
     let mut methods = Vec::new();

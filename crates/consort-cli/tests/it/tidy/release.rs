@@ -1,4 +1,4 @@
-//! The recipe for releases, and the Python package, which no build of the workspace sees.
+//! The release recipe, and the Python package, which is not part of the workspace's builds.
 
 use std::process::{Command, Output};
 
@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use super::{Tree, assert_none, assert_one, packages, root, tree, workspace};
 
-/// Runs the recipe, which builds nothing when its arguments are wrong or it is to run dry.
+/// Runs the recipe, which builds nothing in a dry run or with wrong arguments.
 fn recipe(words: &[&str]) -> Output {
     Command::new(root().join("ci/release")).args(words).output().expect("a shell starts")
 }
@@ -45,8 +45,8 @@ fn the_options_of_the_recipe_parse() {
     }
 }
 
-/// Whether each crate that is published says where its front page and its documentation are, and for
-/// which systems docs.rs documents it.
+/// Checks that each published crate has a front page and documentation, and lists the systems for
+/// docs.rs.
 fn front_pages(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     for (folder, text) in packages(tree) {
@@ -86,7 +86,7 @@ fn a_published_crate_has_a_front_page_and_documentation() {
     assert_one(&of(all.split_once("\n[").expect("two parts").0), "`metadata.docs.rs`");
 }
 
-/// Whether the Python package has the workspace's version, edition, licence and lints of unsafe
+/// Checks that the Python package has the workspace's version, edition, licence and lints of unsafe
 /// code.
 fn python(tree: &Tree) -> Vec<String> {
     let parsed = |path: &str| tree[path].parse::<Table>().expect("a manifest in TOML");

@@ -1,4 +1,4 @@
-//! Rules of single source files and of how they hang together.
+//! Rules for single source files and for their connections.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::{Tree, assert_none, assert_one, in_package, tree, workspace};
 const DOC_LINES_MAX: usize = 30;
 const FILE_LINES_MAX: usize = 600;
 
-/// In two parts each, so that this file may say them.
+/// Each in two parts, so that this file may contain them.
 const FORBIDDEN_WORDS: [&str; 6] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -17,14 +17,14 @@ const FORBIDDEN_WORDS: [&str; 6] = [
     concat!("allow(dead", "_code"),
 ];
 
-/// The Rust files of the packages.
+/// Returns the Rust files of the packages.
 pub(super) fn rust_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     tree.iter()
         .filter(|(path, _)| path.ends_with(".rs") && in_package(tree, path).is_some())
         .map(|(path, text)| (path.as_str(), text.as_str()))
 }
 
-/// Those of them that are not tests, benchmarks or examples.
+/// Returns those that are not tests, benchmarks or examples.
 pub(super) fn src_files(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     let is_source = |path| in_package(tree, path).is_some_and(|(_, it)| it.starts_with("src/"));
     rust_files(tree).filter(move |(path, _)| is_source(path))
@@ -53,11 +53,11 @@ fn each_module_begins_with_a_short_doc() {
     assert_none(&module_docs(&tree([("crates/x/tests/a.rs", "")])));
 }
 
-/// Variables of the system, which are read as they are.
+/// System variables, which are read directly.
 const SYSTEM_VARIABLES: [&str; 3] = ["\"HOME\"", "\"PATH\"", "\"RUST_MIN_STACK\""];
 
-/// The lines that contain one of these calls in sources outside of `own`: the path, the line, and
-/// with it the three lines above.
+/// Returns the lines that contain one of these calls in sources outside `own`: the path, the line,
+/// and the line with the three lines above.
 fn calls_elsewhere<'t>(
     tree: &'t Tree,
     own: &str,
@@ -93,7 +93,7 @@ fn variables_read_elsewhere(tree: &Tree) -> Vec<String> {
     others.map(|(path, line, _)| format!("{path}: use `variable`, not {line}")).collect()
 }
 
-/// So that an empty variable counts as unset everywhere.
+/// An empty variable counts as unset everywhere.
 #[test]
 fn one_function_reads_the_environment() {
     assert_none(&variables_read_elsewhere(&workspace()));
@@ -102,8 +102,8 @@ fn one_function_reads_the_environment() {
     assert_none(&variables_read_elsewhere(&tree([("crates/x/tests/a.rs", read)])));
 }
 
-/// What comments say of files that users do not name: those of the system, and those that this
-/// process has just made.
+/// The words in comments for files that users do not name: those of the system, and those that this
+/// process has just created.
 const NAMED_BY_NO_USER: [&str; 3] = ["\"/proc/", "of the system", "of this process"];
 
 fn files_read_elsewhere(tree: &Tree) -> Vec<String> {
@@ -120,7 +120,7 @@ fn files_read_elsewhere(tree: &Tree) -> Vec<String> {
     others.map(|(path, line, _)| format!("{path}: use `files::read`, not {line}")).collect()
 }
 
-/// So that no pipe, device or endless file that a user names hangs a program or fills its memory.
+/// No pipe, device or endless file that a user names may hang a program or fill its memory.
 #[test]
 fn one_module_reads_files_of_users() {
     assert_none(&files_read_elsewhere(&workspace()));
@@ -129,7 +129,7 @@ fn one_module_reads_files_of_users() {
     assert_none(&files_read_elsewhere(&tree([("crates/x/tests/a.rs", read)])));
 }
 
-/// Whether cargo compiles a file of a crate without any `mod` naming it.
+/// Returns whether cargo compiles a file of a crate without a `mod` that names it.
 fn is_crate_root(tree: &Tree, path: &str) -> bool {
     let parts: Vec<_> = in_package(tree, path).map_or("", |(_, it)| it).split('/').collect();
     matches!(
@@ -142,7 +142,7 @@ fn is_crate_root(tree: &Tree, path: &str) -> bool {
     )
 }
 
-/// The name in `mod NAME;` or `mod NAME {`, at any visibility.
+/// Returns the name in `mod NAME;` or `mod NAME {`, with any visibility.
 fn declared_module(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = match line.strip_prefix("pub(") {
@@ -153,7 +153,7 @@ fn declared_module(line: &str) -> Option<&str> {
     Some(name.split([';', ' ', '{']).next().unwrap_or(name))
 }
 
-/// The modules that a text declares, itself or by the lines `NAME: TYPE,` of a `registry!`.
+/// Returns the modules that a text declares, itself or by the lines `NAME: TYPE,` of a `registry!`.
 pub(super) fn declared_modules(text: &str) -> Vec<&str> {
     let mut in_registry = false;
     let mut modules = Vec::new();
@@ -167,7 +167,7 @@ pub(super) fn declared_modules(text: &str) -> Vec<&str> {
     modules
 }
 
-/// `folder` followed by `rest`, which may begin with `../`.
+/// Returns `folder` followed by `rest`, which may begin with `../`.
 fn join(folder: &str, rest: &str) -> String {
     let mut parts: Vec<_> = folder.split('/').collect();
     for part in rest.split('/') {
@@ -179,7 +179,7 @@ fn join(folder: &str, rest: &str) -> String {
     parts.join("/")
 }
 
-/// Where the files may lie that the `mod` declarations of a file name.
+/// Returns the possible files of a file's `mod` declarations.
 fn named_files(tree: &Tree, path: &str, text: &str) -> Vec<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let below = if is_crate_root(tree, path) || name == "mod.rs" {
@@ -262,8 +262,8 @@ fn nothing_is_left_undone() {
     }
 }
 
-/// Whether a text asks the system for the time of the clock that people set. Clippy finds those that
-/// ask the standard library (`clippy.toml`).
+/// Returns whether a text uses the settable system clock. Clippy finds uses of it through the
+/// standard library (`clippy.toml`).
 fn steps(text: &str) -> bool {
     ["CLOCK_REALTIME", "ClockId::Realtime"].iter().any(|name| text.contains(name))
 }
@@ -303,7 +303,7 @@ fn files_are_short_or_say_why_not() {
     assert_none(&file_lengths(&tree([("crates/x/src/a.rs", &explained)])));
 }
 
-/// The files of its own crate that the docs of a file name, as `folder/file`.
+/// Returns the files of its own crate that the docs of a file name, as `folder/file`.
 fn named_in_docs(text: &str) -> impl Iterator<Item = &str> {
     let docs = text.lines().filter(|line| line.trim_start().starts_with("//"));
     let quoted = docs.flat_map(|line| line.split('`').skip(1).step_by(2));
@@ -339,7 +339,7 @@ fn docs_name_files_that_there_are() {
     assert_one(&stale_names(&tree(files("//! As `b/d` does."))), "no `b/d`");
 }
 
-/// Whether a line holds a year of four digits that stand alone.
+/// Returns whether a line contains a year, as a separate word of four digits.
 fn has_year(line: &str) -> bool {
     line.split(|c: char| !c.is_alphanumeric()).any(|word| {
         word.len() == 4
@@ -348,7 +348,7 @@ fn has_year(line: &str) -> bool {
     })
 }
 
-/// The files of algorithms: those that lie beside a registry.
+/// Returns the files of algorithms: those next to a registry.
 fn algorithms(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     let folder = |path: &str| path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     let has_registry = |(_, text): &(&str, &str)| text.lines().any(|line| line == "registry! {");
@@ -359,7 +359,7 @@ fn algorithms(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// Each algorithm cites a source with its year, or names the algorithm that it is made of.
+/// Checks that each algorithm cites a source with its year, or names the algorithm that it uses.
 fn citations(tree: &Tree) -> Vec<String> {
     let name = |path: &str| path.rsplit('/').next().map(|name| name.replace(".rs", ""));
     let names: BTreeSet<_> = algorithms(tree).filter_map(|(path, _)| name(path)).collect();

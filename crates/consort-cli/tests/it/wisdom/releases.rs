@@ -1,11 +1,11 @@
-//! Wisdom of other versions of the library: used as far as its algorithms have not changed.
+//! Wisdom of other versions of the library is used as far as its algorithms have not changed.
 
 use std::fs;
 
 use super::{Place, with};
 use consort_sandbox::commands::says;
 
-/// A release that changed nothing that it names.
+/// The other release changed none of the algorithms in it.
 #[test]
 fn wisdom_of_another_version_is_used() {
     let place = Place::tuned();

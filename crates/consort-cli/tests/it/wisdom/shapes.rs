@@ -1,9 +1,9 @@
-//! Wisdom of PEs that are processes of an MPI, and how many queries it is of.
+//! Wisdom of PEs that are processes of an MPI, and the number of its queries.
 
 use super::Place;
 use consort_sandbox::commands::says;
 
-/// `explain` works without an MPI, too: it says what the processes choose and how to tune for them.
+/// `explain` works without an MPI, too: it shows the choices and how to tune for them.
 #[test]
 fn processes_of_an_mpi_have_wisdom_for_each_shape() {
     let place = Place::new();
@@ -13,7 +13,7 @@ fn processes_of_an_mpi_have_wisdom_for_each_shape() {
     place.run("tune --fabric mpi:2 --pes 3").misused("it must be a multiple of 2");
 }
 
-/// As `consort tune` names them, which knows where they are started.
+/// The name matches that of `consort tune`, which knows where the PEs are started.
 #[test]
 fn a_mixture_on_one_machine_is_explained_as_what_it_is() {
     let place = Place::new();
@@ -30,7 +30,7 @@ fn a_mixture_on_one_machine_is_explained_as_what_it_is() {
     assert!(explained.out.starts_with("barrier of 4 PEs") && explained.err.is_empty());
 }
 
-/// What was measured, what was kept, and what is of other calls is all that is measured.
+/// Measured queries, kept ones, and those of other calls add up to all measured queries.
 #[test]
 fn the_counts_of_a_run_add_up() {
     let place = Place::tuned();

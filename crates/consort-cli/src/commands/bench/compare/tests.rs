@@ -1,4 +1,4 @@
-//! Comparisons of rows, and files that cannot be compared with.
+//! Comparisons of rows, and files that cannot be compared.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The lines above the tables: what was timed, of whom, and how.
+//! The lines above the tables: what was timed, for which PEs, and how.
 
 use consort::{Arrival, Fabric, MachineShape, ProcessShape};
 use consort_bench::{
@@ -51,12 +51,12 @@ pub(super) fn heading(page: &mut Page, run: &Run) {
     }
 }
 
-/// How ranks are dealt to processes, or to machines.
+/// Returns how ranks are dealt to processes, or to machines.
 fn order(shape: ProcessShape) -> &'static str {
     if shape.in_turn { "in turn" } else { "in blocks" }
 }
 
-/// How the PEs come to a call.
+/// Returns how the PEs arrive at a call.
 fn arrival(run: &Run) -> Option<String> {
     if matches!(run.what, Communication::PointToPoint(_)) {
         return None;
@@ -73,7 +73,7 @@ fn arrival(run: &Run) -> Option<String> {
     })
 }
 
-/// What a call moves, and where that lies.
+/// Returns the data that a call moves, and its memory.
 fn data(run: &Run) -> Option<String> {
     Some(match run.what {
         what if what.is_barrier() => return None,
