@@ -1,15 +1,15 @@
-//! Passes the commit that is built to the compiler as `CONSORT_COMMIT`: of the repository whose
-//! folder `crates` this package is in, or of the package's own record if it is from a registry.
+//! Passes the commit of the build to the compiler as `CONSORT_COMMIT`: that of the repository whose
+//! folder `crates` contains this package, or the package's record if it is from a registry.
 //!
 //! Cargo runs it again only after another commit or checkout, and compiles again only if the commit
-//! is another. Changes that are not committed are not told.
+//! differs. Uncommitted changes are not reported.
 
 use std::{
     env, fs,
     path::{Path, PathBuf},
 };
 
-/// The digits of a commit that are kept.
+/// The number of digits of a commit that are kept.
 const DIGITS: usize = 12;
 
 fn main() {
@@ -22,17 +22,17 @@ fn main() {
     println!("cargo::rustc-env=CONSORT_COMMIT={commit}");
 }
 
-/// What `cargo package` has recorded.
+/// Returns the commit that `cargo package` has recorded.
 fn of_registry(package: &Path) -> Option<String> {
     let text = fs::read_to_string(package.join(".cargo_vcs_info.json")).ok()?;
     let (_, rest) = text.split_once("\"sha1\": \"")?;
     rest.split('"').next().map(str::to_owned)
 }
 
-/// The commit that is checked out in the working tree `root`.
+/// Returns the commit that is checked out in the working tree `root`.
 fn of_repository(root: &Path) -> Option<String> {
     let git = root.join(".git");
-    // A further working tree has a file there, which names its folder.
+    // An additional working tree has a file there, which names its folder.
     let named = fs::read_to_string(&git).ok();
     let own = named.and_then(|text| Some(root.join(text.trim().strip_prefix("gitdir: ")?)));
     let own = own.unwrap_or(git);
@@ -40,15 +40,15 @@ fn of_repository(root: &Path) -> Option<String> {
     let shared = shared.map_or(own.clone(), |text| own.join(text.trim()));
     let head = watched(&own.join("HEAD"))?;
     let Some(name) = head.strip_prefix("ref: ") else { return Some(head) };
-    // Each commit adds a line there, also on a branch that has no file of its own yet.
+    // Each commit adds a line there, even on a branch that does not have a file yet.
     watched(&own.join("logs/HEAD"));
     let packed = watched(&shared.join("packed-refs")).unwrap_or_default();
     let of_line = |line: &str| Some(line.strip_suffix(name)?.trim_end().to_owned());
     watched(&shared.join(name)).or_else(|| packed.lines().find_map(of_line))
 }
 
-/// The text of a file; the script runs again when it changes. Of one that is not there that must
-/// not be said, or it would run each time.
+/// Returns the text of a file; the script runs again when it changes. A missing file must not be
+/// declared, or the script would run every time.
 fn watched(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     println!("cargo::rerun-if-changed={}", path.display());

@@ -1,7 +1,7 @@
 //! Arguments that several commands share, and their parsing.
 //!
-//! The unit of a size is a power of 1024 in every spelling: `8k`, `8kB` and `8KiB` are 8192, since
-//! messages of "8 kB" are customarily of that size.
+//! The unit of a size is a power of 1024 in every spelling: `8k`, `8kB` and `8KiB` are 8192,
+//! because messages of "8 kB" usually have that size.
 
 use std::{
     error::Error,
@@ -33,7 +33,7 @@ use crate::{
 /// The variable with the number of PEs of a process.
 pub const PES_PER_PROCESS: &str = "CONSORT_PES_PER_PROCESS";
 
-/// Reads whether calls are timed in a row or each alone.
+/// Reads whether calls are timed in a row or separately.
 pub fn mode() -> impl TypedValueParser<Value = Mode> {
     let throughput = PossibleValue::new(Mode::Throughput.name()).help("In a row");
     let latency = PossibleValue::new(Mode::Latency.name()).help("Each alone");
@@ -41,7 +41,7 @@ pub fn mode() -> impl TypedValueParser<Value = Mode> {
         .map(|name| if name == Mode::Latency.name() { Mode::Latency } else { Mode::Throughput })
 }
 
-/// Reads the path of a file to write, or `-`: that it can be written is tried at once, and not
+/// Reads the path of a file to write, or `-`. Tries immediately whether it can be written, not
 /// after minutes of measuring.
 pub fn writable() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| {
@@ -75,7 +75,7 @@ fn end_with(error: &clap::Error) -> ! {
     }
 }
 
-/// Reads the path of a picture to write, which is SVG.
+/// Reads the path of an SVG picture to write.
 pub fn svg() -> impl TypedValueParser<Value = PathBuf> {
     writable().try_map(|path| match path.extension() {
         Some(it) if !it.eq_ignore_ascii_case("svg") => {
@@ -85,7 +85,7 @@ pub fn svg() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// Reads the path of a file to write, which is tried at once.
+/// Reads the path of a file to write, and tries it immediately.
 pub fn writable_file() -> impl TypedValueParser<Value = PathBuf> {
     writable().try_map(|path| match path.as_os_str() == "-" {
         true => Err("a report is a file: name it, as in report.html"),
@@ -93,11 +93,11 @@ pub fn writable_file() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// The arguments of the command. A file that follows `--json` or `--csv` as a word of its own,
+/// Parses the arguments of the command. A file that follows `--json` or `--csv` as a separate word,
 /// where it would be another argument, is an error that suggests `--json=FILE`.
 pub fn parsed<P: Parser>(words: Vec<OsString>) -> P {
     let named = OUTPUTS.iter().find_map(|output| Some((output, file_after(output, &words)?)));
-    // A name of a file is nothing else; other words are taken for what the parser takes them for.
+    // The name of a file can be nothing else; other words are left to the parser.
     if let Some((output, file)) = named.filter(|(output, file)| *file == "-" || output.names(file))
     {
         misplaced::<P>(output, file).exit();
@@ -118,7 +118,7 @@ pub fn parsed<P: Parser>(words: Vec<OsString>) -> P {
 /// An option whose file follows a `=`.
 struct Output {
     option: &'static str,
-    /// How names of its files end.
+    /// The extensions of its files' names.
     extensions: &'static [&'static str],
 }
 
@@ -134,8 +134,8 @@ impl Output {
     }
 }
 
-/// The word after an option, but for options, of commands whose later words are not another
-/// program's.
+/// Returns the word after an option, unless it is an option. Ignores commands whose later words
+/// belong to another program.
 fn file_after<'w>(output: &Output, words: &'w [OsString]) -> Option<&'w OsStr> {
     let is_of_others = |name: &OsString| ["run", "cc", "c++"].into_iter().any(|one| name == one);
     let own = words.get(1).is_some_and(|name| !is_of_others(name)).then_some(words)?;
@@ -154,7 +154,7 @@ fn misplaced<P: CommandFactory>(Output { option, .. }: &Output, file: &OsStr) ->
     )
 }
 
-/// The letters of the units, each 1024 times the one before.
+/// The letters of the units, each 1024 times the previous one.
 const UNITS: [char; 4] = ['k', 'M', 'G', 'T'];
 
 /// Reads a size such as `8192`, `8k`, `8KiB`, `8kB`, `1M` or `4MiB`.
@@ -245,7 +245,7 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     seconds.ok_or_else(|| "use a number of seconds, as in 2 or 0.5".to_owned())
 }
 
-/// Checks that the environment does not say another number of PEs a process than the command line.
+/// Checks that the environment does not contradict the command line's number of PEs per process.
 ///
 /// # Errors
 /// When it does.

@@ -8,7 +8,7 @@ use clap::Parser;
 use crate::{args, output, signals, usage};
 
 /// Runs a command on these arguments, and returns its exit status. Both closures have room on the
-/// stack, however small that of the process is.
+/// stack, even if the process's stack is small.
 #[must_use]
 pub fn run<C: Parser>(
     arguments: impl FnOnce() -> Vec<OsString> + Send,

@@ -1,4 +1,4 @@
-//! Ending in order when the process is interrupted.
+//! Orderly ends of an interrupted process.
 
 use std::{
     error::Error as StdError,
@@ -17,11 +17,11 @@ use crate::{
 
 pub use crate::signals::{is_set, stop_flag};
 
-/// What is said if there is no result.
+/// The message if there is no result.
 const NOTHING: &str = "interrupted: there was nothing to show until then";
 
-/// The exit status of a command that shows what it has measured, whether or not it was stopped
-/// before its end, which it says.
+/// Returns the exit status of a command that shows its measurements. Reports whether it was
+/// interrupted.
 pub fn ending(stop: &AtomicBool) -> ExitCode {
     if !is_set(stop) {
         return ExitCode::SUCCESS;
@@ -30,10 +30,10 @@ pub fn ending(stop: &AtomicBool) -> ExitCode {
     ExitCode::from(INTERRUPTED)
 }
 
-/// The exit status of a command that has failed because it was stopped before it had anything.
+/// Returns the exit status of a command that failed because it was interrupted without a result.
 ///
 /// # Errors
-/// The same, when that is not why it failed.
+/// The error itself, when it has another reason.
 pub fn ending_with(error: Error, stop: &AtomicBool) -> Result<ExitCode> {
     let is_other =
         |cause: &(dyn StdError + 'static)| cause.is::<io::Error>() || cause.is::<Usage>();
@@ -44,7 +44,7 @@ pub fn ending_with(error: Error, stop: &AtomicBool) -> Result<ExitCode> {
     Ok(ExitCode::from(INTERRUPTED))
 }
 
-/// Ends the process if the flag is set, where half a result is none.
+/// Ends the process if the flag is set, for commands without partial results.
 pub fn end_if_set(stop: &AtomicBool, progress: &Progress) {
     if is_set(stop) {
         progress.clear();
@@ -53,7 +53,7 @@ pub fn end_if_set(stop: &AtomicBool, progress: &Progress) {
     }
 }
 
-/// Why nothing was measured, where no job failed.
+/// Returns why nothing was measured, if no job failed.
 pub fn why_nothing(stop: &AtomicBool) -> &'static str {
     if is_set(stop) {
         "it was interrupted before"

@@ -2,11 +2,11 @@
 //!
 //! 1. [`args`] reads the arguments that several commands take, and [`call`] those that name a call;
 //!    [`usage`]: errors in them;
-//! 2. [`measurement`] notes the state of the machine around a measurement; [`this_machine`]
+//! 2. [`measurement`] records the state of the machine around a measurement; [`this_machine`]
 //!    describes it;
-//! 3. [`results`]: where the results go; [`output`]: tables for people and JSON for programs;
-//!    [`report`]: the same as an HTML document with plots;
-//! 4. [`signals`] and [`interrupt`]: ending in order after Ctrl-C;
+//! 3. [`results`]: the destinations of results; [`output`]: tables for people and JSON for
+//!    programs; [`report`]: the same as an HTML document with plots;
+//! 4. [`signals`] and [`interrupt`]: orderly ends after Ctrl-C;
 //! 5. [`session`]: the part of a process in a measurement of several processes;
 //! 6. [`command`] runs a command.
 

@@ -1,4 +1,4 @@
-//! A command that measures: it notes the machine's state at its start, and tells it with the
+//! A command that measures: it records the machine's state at its start, and reports it with the
 //! results.
 
 use std::{
@@ -45,23 +45,23 @@ struct InContext<'c, T> {
 }
 
 impl Measurement {
-    /// Begins a measurement with `pes` PEs at most, which ends once `stop` is set.
+    /// Begins a measurement with at most `pes` PEs, which ends once `stop` is set.
     pub fn begin(pes: u32, stop: Arc<AtomicBool>) -> Self {
         let watch = Watch::begin(pes);
         let begun = Context::begin(&watch, COMMIT);
         Self { stop, watch, begun, simulated: false }
     }
 
-    /// The same, for results of simulations alone: the load of the machine does not disturb them.
+    /// Returns the same for simulated results only: the load of the machine does not disturb them.
     pub fn of_simulations_alone(self, simulated: bool) -> Self {
         Self { simulated, ..self }
     }
 
-    /// What so many PEs of a fabric are where they are started. Warns on standard error if an MPI
-    /// starts them all on one machine.
+    /// Returns the fabric of `pes` PEs as found where they are started. Warns on standard error if
+    /// an MPI starts them all on one machine.
     ///
     /// # Errors
-    /// When they cannot be started, or lie on machines in another way than the fabric says.
+    /// When they cannot be started, or their placement on machines differs from the fabric's.
     pub fn found(&self, fabric: Fabric, pes: u32) -> Result<Fabric> {
         let found = places::found(fabric, pes, &self.stop)?;
         if found.shape().is_none() && found != fabric {
@@ -73,32 +73,32 @@ impl Measurement {
         Ok(found)
     }
 
-    /// The time since the start.
+    /// Returns the time since the start.
     pub fn elapsed(&self) -> Duration {
         self.watch.elapsed()
     }
 
-    /// The machine by its key.
+    /// Returns the machine's key.
     pub fn machine(&self) -> &str {
         &self.begun.machine
     }
 
-    /// The machine, the date, the build and the load, in a line.
+    /// Returns the machine, the date, the build and the load, in a line.
     pub fn line(&self) -> String {
         self.begun.to_string()
     }
 
-    /// The same as lines for people.
+    /// Returns the same as lines for people.
     pub fn heading(&self) -> String {
         output::wrapped(&self.line())
     }
 
-    /// What has disturbed the measurement so far.
+    /// Returns the disturbances of the measurement so far.
     pub fn busy(&self, switches: &Switches) -> Option<String> {
         self.watch.busy(switches).filter(|_| !self.simulated)
     }
 
-    /// Warns on standard error of what has disturbed the measurement so far.
+    /// Warns on standard error about the disturbances of the measurement so far.
     pub fn warn(&self, switches: &Switches) {
         if let Some(busy) = self.busy(switches) {
             tracing::warn!("{}", sentence(&busy));
@@ -111,8 +111,8 @@ impl Measurement {
         }
     }
 
-    /// Writes results in their context to whoever asked for them: the text below its heading to a
-    /// person, if no program is to read them. Warns if the measurement was disturbed.
+    /// Writes results with their context to the requested destinations: the text below its heading
+    /// to a person, if no program reads them. Warns if the measurement was disturbed.
     ///
     /// # Errors
     /// When some could not be written.
@@ -138,7 +138,7 @@ impl Measurement {
         output::print(&format!("{}{busy}{page}", self.heading()))
     }
 
-    /// The same, with another text for people.
+    /// As [`Self::tell`], with another text for people.
     ///
     /// # Errors
     /// When some could not be written.
@@ -164,7 +164,7 @@ impl Measurement {
         results.write(&objects, rows.as_deref(), text, report)
     }
 
-    /// A report alone, of results that have no context.
+    /// Returns only a report, for results without context.
     pub fn report<T>(&self, findings: &Findings<'_, T>) -> String {
         let is_interrupted = interrupt::is_set(&self.stop);
         let context = self.begun.end(&self.watch, &Switches::default(), is_interrupted);

@@ -26,17 +26,17 @@ use serde::Serialize;
 pub use files::save;
 pub use stream::print_as_it_is;
 
-/// The columns of a printed line where there is no terminal.
+/// The columns of a printed line without a terminal.
 const COLUMNS: u16 = 80;
 /// The most columns of a printed line.
 const MOST_COLUMNS: u16 = 100;
 
-/// The columns of a terminal, if a stream is one.
+/// Returns the columns of a terminal, if a stream is one.
 fn terminal_of(stream: impl AsFd) -> Option<usize> {
     terminal_size::terminal_size_of(stream).map(|(columns, _)| columns.0.max(1).into())
 }
 
-/// The columns of a line: those of the terminal, if there is one.
+/// Returns the columns of a line: those of the terminal, if there is one.
 fn columns() -> u16 {
     let terminal = terminal_of(io::stdout()).and_then(|columns| u16::try_from(columns).ok());
     terminal.map_or(COLUMNS, |columns| columns.min(MOST_COLUMNS))
@@ -50,18 +50,18 @@ pub fn print(text: &str) -> Result<()> {
     print_as_it_is(&fitted(text, terminal_of(io::stdout())))
 }
 
-/// Prints a line to standard error, at once, since other processes may write there too. It is no
-/// error if nobody reads that.
+/// Prints a line to standard error in one write, because other processes may write there too. A
+/// missing reader is not an error.
 pub fn complain(line: &str) {
     let _ = stream::write_all(io::stderr(), for_stderr(line).as_bytes());
 }
 
-/// A line for standard error, with a line break at its end.
+/// Returns a line for standard error, with a line break at its end.
 fn for_stderr(line: &str) -> String {
     fitted(&format!("{line}\n"), terminal_of(io::stderr()))
 }
 
-/// A text whose longer lines are broken between words, for a terminal of so many columns.
+/// Returns a text with longer lines broken between words, for a terminal of this many columns.
 fn fitted(text: &str, columns: Option<usize>) -> String {
     let Some(columns) = columns else { return text.to_owned() };
     let fits = |line: &str| line.chars().count() <= columns;
@@ -97,7 +97,7 @@ pub fn tell<T: Serialize>(
     json.map_or_else(|| print(&text()), |path| write_json_lines(path, objects))
 }
 
-/// A word as a shell reads it.
+/// Quotes a word for a shell.
 pub fn quoted(word: &OsStr) -> String {
     let text = word.to_string_lossy();
     let is_plain = |one: char| one.is_alphanumeric() || "-_=+./,:@%^~".contains(one);
@@ -107,13 +107,13 @@ pub fn quoted(word: &OsStr) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The text with a line break at its end, broken between words where lines would be too long. All
-/// lines are indented like the first.
+/// Returns the text with a line break at its end, broken between words if lines would be too long.
+/// All lines are indented like the first.
 pub fn wrapped(text: &str) -> String {
     broken(text, columns().into())
 }
 
-/// The same, for lines of at most so many columns.
+/// Returns the same for lines of at most `most` columns.
 fn broken(text: &str, most: usize) -> String {
     let words = text.trim_start_matches(' ');
     let indent = " ".repeat(text.len() - words.len());
@@ -135,7 +135,7 @@ fn broken(text: &str, most: usize) -> String {
     lines + "\n"
 }
 
-/// A table with these columns; it has ruled lines on a terminal only.
+/// Returns a table with these columns; it has ruled lines only on a terminal.
 pub fn table(header: impl Into<Row>) -> Table {
     let mut table = Table::new();
     let lines = io::stdout().is_terminal();
@@ -145,9 +145,9 @@ pub fn table(header: impl Into<Row>) -> Table {
     table
 }
 
-/// The text of a table; the columns `numbers` are aligned to the right, and keep their units beside
-/// them. Other cells are broken between words alone, even if the table is wider than the columns
-/// then.
+/// Returns the text of a table. The columns `numbers` are aligned to the right, and keep their
+/// units next to them. Other cells are only broken between words, even if the table then exceeds
+/// the columns.
 pub fn finish(mut table: Table, numbers: &[usize]) -> String {
     let count = table.column_count();
     let longest = |index| {
@@ -155,9 +155,9 @@ pub fn finish(mut table: Table, numbers: &[usize]) -> String {
         longest_word(&table, index).max(quantity)
     };
     let longest: Vec<u16> = (0..count).map(longest).collect();
-    // Of each column a space on both sides and a ruled line, unless that is too wide.
+    // Each column needs a space on both sides and a ruled line, unless that is too wide.
     let ruled = longest.iter().fold(1, |sum, longest| longest.saturating_add(sum + 3));
-    // A terminal would break the lines of what is still too wide.
+    // A terminal would break the lines of a table that is still too wide.
     let least = longest.iter().fold(0_u16, |sum, longest| longest.saturating_add(sum + 1));
     if let Some(columns) = terminal_of(io::stdout()).filter(|&columns| usize::from(least) > columns)
     {
@@ -181,8 +181,8 @@ pub fn finish(mut table: Table, numbers: &[usize]) -> String {
     table.trim_fmt() + "\n"
 }
 
-/// The rows of a table as a list, for a terminal that is narrower than the table: the first cell,
-/// and below it the others by the names of their columns.
+/// Returns the rows of a table as a list, for a terminal that is narrower than the table: the first
+/// cell, and below it the others with the names of their columns.
 fn listed(table: &Table, columns: usize) -> String {
     let cells = |row: &Row| row.cell_iter().map(Cell::content).collect::<Vec<_>>();
     let names = table.header().map(cells).unwrap_or_default();
@@ -203,11 +203,11 @@ fn listed(table: &Table, columns: usize) -> String {
     title + &table.row_iter().map(item).collect::<String>()
 }
 
-/// The columns of the longest word of a column.
+/// Returns the width of the longest word of a column.
 fn longest_word(table: &Table, index: usize) -> u16 {
     let rows = table.header().into_iter().chain(table.row_iter());
     let cells = rows.filter_map(|row| row.cell_iter().nth(index).map(Cell::content));
-    // A star stays beside what it marks.
+    // A star stays next to the word that it marks.
     let words = |text: &str| text.replace(" *", "_*");
     let width =
         |text: String| words(&text).split_whitespace().map(|word| word.chars().count()).max();
@@ -215,7 +215,7 @@ fn longest_word(table: &Table, index: usize) -> u16 {
     u16::try_from(longest).unwrap_or(u16::MAX)
 }
 
-/// The columns of the longest number with its unit of a column, two words at most.
+/// Returns the width of a column's longest number with its unit, at most two words.
 fn longest_quantity(table: &Table, index: usize) -> u16 {
     let cells = table.row_iter().filter_map(|row| row.cell_iter().nth(index).map(Cell::content));
     let is_quantity = |text: &String| text.split_whitespace().count() <= 2;
@@ -223,7 +223,7 @@ fn longest_quantity(table: &Table, index: usize) -> u16 {
     u16::try_from(longest).unwrap_or(u16::MAX)
 }
 
-/// The text of a page.
+/// Returns the text of a page.
 pub fn page(page: &Page) -> String {
     let rows_of = |header: &[String], rows: &[Vec<String>], numbers: &[usize]| {
         let mut table = table(header.to_vec());
@@ -242,12 +242,12 @@ pub fn page(page: &Page) -> String {
     page.parts().iter().map(text).collect()
 }
 
-/// A candidate in brief, as `consort_fabric` writes it.
+/// Returns the short form of a candidate, as in `consort_fabric`.
 pub fn brief(candidate: &Candidate) -> String {
     candidate.brief()
 }
 
-/// The same, in words that a column of a table may break.
+/// Returns the same in words that a table column may break.
 pub fn brief_in_words(candidate: &Candidate) -> String {
     brief(candidate).replace(',', ", ")
 }

@@ -1,5 +1,5 @@
-//! Reports of measurements: what a page has as text, with plots, the machine, and how it was
-//! measured.
+//! Reports of measurements: the text of a page, with plots, the machine, and the conditions of the
+//! measurement.
 //!
 //! `axes` has axes of times, sizes and counts.
 
@@ -17,19 +17,19 @@ use serde_json::Value;
 
 use crate::{output, this_machine::Machine};
 
-/// The results of a command, for all who read them.
+/// The results of a command, for all readers.
 pub struct Findings<'t, T> {
-    /// Those for programs.
+    /// The results for programs.
     pub objects: &'t [T],
-    /// The rows of CSV, where they are not the objects.
+    /// The rows of CSV, if they are not the objects.
     pub rows: Option<Vec<Value>>,
-    /// Those for people.
+    /// The results for people.
     pub page: &'t Page,
-    /// Adds what a report shows above the page.
+    /// Adds the plots of a report, above the page.
     pub plots: &'t dyn Fn(&mut Document),
 }
 
-/// A report of a measurement in its context.
+/// Returns a report of a measurement in its context.
 pub fn report<T>(context: &Context, findings: &Findings<'_, T>) -> Document {
     let mut document = begun(context);
     (findings.plots)(&mut document);
@@ -39,7 +39,7 @@ pub fn report<T>(context: &Context, findings: &Findings<'_, T>) -> Document {
     }
     let mut machine = Page::default();
     Machine::of(&Topology::discover()).show(&mut machine);
-    // `consort topo` shows just that.
+    // The page of `consort topo` already shows the machine.
     if !findings.page.parts().starts_with(machine.parts()) {
         document.section("The machine");
         add_page(&mut document, &machine);
@@ -47,7 +47,7 @@ pub fn report<T>(context: &Context, findings: &Findings<'_, T>) -> Document {
     document
 }
 
-/// The head of a report.
+/// Returns the head of a report.
 fn begun(context: &Context) -> Document {
     let Context { machine, date, version, commit, load, busy, interrupted } = context;
     let words: Vec<String> = env::args_os().skip(1).map(|word| output::quoted(&word)).collect();
@@ -73,7 +73,7 @@ fn begun(context: &Context) -> Document {
     document
 }
 
-/// Adds what a page has.
+/// Adds the contents of a page.
 pub fn add_page(document: &mut Document, page: &Page) {
     let parts: Vec<&Part> = page.parts().iter().filter(|part| !is_blank(part)).collect();
     let mut lines = String::new();
@@ -81,7 +81,7 @@ pub fn add_page(document: &mut Document, page: &Page) {
         if !matches!(part, Part::Lines(_)) {
             add_lines(document, &std::mem::take(&mut lines));
         }
-        // What stands above a table says what it shows.
+        // The text above a table describes it.
         let heads_table = matches!(parts.get(index + 1), Some(Part::Table { .. }));
         match part {
             Part::Table { header, rows, numbers } => {
@@ -107,7 +107,7 @@ fn is_blank(part: &Part) -> bool {
     matches!(part, Part::Lines(text) | Part::Paragraph(text) if text.trim().is_empty())
 }
 
-/// A text that can head a table: one line of words.
+/// Returns a text that can head a table: one line of words.
 fn caption(part: &Part) -> Option<&str> {
     match part {
         Part::Lines(text) | Part::Paragraph(text) => {
@@ -117,7 +117,7 @@ fn caption(part: &Part) -> Option<&str> {
     }
 }
 
-/// Whether lines are a drawing, in which each letter has its place.
+/// Returns whether lines are a drawing, in which each letter has its place.
 fn is_drawn(text: &str) -> bool {
     text.lines().any(|line| line.trim().contains("  ") || line.contains(['#', '|']))
 }
@@ -138,7 +138,7 @@ fn table(
 ) -> Table {
     let mut names: Vec<&str> = header.iter().map(String::as_str).collect();
     for index in 0..names.len() {
-        // Whoever sorts by a column has a name to do so by.
+        // Gives each column a name, by which it can be sorted.
         if names[index].is_empty() {
             names[index] = index.checked_sub(1).map_or("what", |before| names[before]);
         }
@@ -153,7 +153,7 @@ fn table(
     }
 }
 
-/// A cell; verdicts have a colour.
+/// Returns a cell; verdicts have a colour.
 fn cell(text: &str) -> Cell {
     let cell = Cell::text(text);
     match text {

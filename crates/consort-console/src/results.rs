@@ -1,7 +1,7 @@
-//! Where the results of a measurement go: to a person as text, to programs as JSON and CSV, and to
-//! whoever looks at plots as a report.
+//! The destinations of a measurement's results: text for people, JSON and CSV for programs, and a
+//! report with plots.
 //!
-//! None of them keeps the others from being written: errors come at the end.
+//! An error in one of them does not prevent the others: errors are reported at the end.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::{
     refuse,
 };
 
-/// The files that somebody asked for.
+/// The requested files.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Results {
     /// Write JSON lines to FILE, or print them
@@ -53,16 +53,16 @@ impl Results {
         Ok(())
     }
 
-    /// Whether programs are to read them, rather than a person.
+    /// Returns whether programs read the results, not a person.
     pub fn are_for_programs(&self) -> bool {
         self.json.is_some() || self.csv.is_some()
     }
 
-    /// Writes what was asked for. The text is printed unless a program has the results. `rows` are
-    /// what a row of CSV stands for, if that is not an object.
+    /// Writes the requested results. The text is printed unless a program gets the results. `rows`
+    /// are the rows of CSV, if they are not the objects.
     ///
     /// # Errors
-    /// When something could not be written, after all else was.
+    /// When something could not be written, after everything else was written.
     pub fn write(
         &self,
         objects: &[impl Serialize],
@@ -91,7 +91,7 @@ impl Results {
     }
 }
 
-/// Prints all errors but the last, and returns that.
+/// Prints all errors but the last, and returns the last.
 fn last_of(mut errors: Vec<Error>) -> Result<()> {
     let last = errors.pop();
     for error in &errors {

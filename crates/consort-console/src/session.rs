@@ -10,7 +10,7 @@ use consort_launch::{Binding, Launch};
 
 use crate::{args, output};
 
-/// How long the other processes go on when one has failed.
+/// How long the other processes continue when one has failed.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Take part in a measurement, as a process that it has started
@@ -38,7 +38,7 @@ impl Session {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Starts processes of this program, one to a core if there are enough.
+    /// Starts processes of this program, each on its own core if there are enough.
     fn start(&self, pes: u32) -> Result<ExitCode> {
         let program = env::current_exe().context("this program cannot be found")?;
         let cores = Algorithms::here().cores();

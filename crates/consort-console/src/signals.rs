@@ -1,4 +1,4 @@
-//! Signals that ask the command to stop, and waits that they end.
+//! Signals that request the command to stop, and waits that they end.
 
 use std::{
     error::Error,
@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 /// The exit status of a process that an interrupt has ended.
 pub const INTERRUPTED: u8 = 130;
 
-/// The flag of this process, once a command has asked for it.
+/// The flag of this process, once a command has requested it.
 static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Returns the flag that is set by an interrupt (Ctrl-C) or a request to terminate; a second one
@@ -35,14 +35,14 @@ pub fn stop_flag() -> Result<Arc<AtomicBool>> {
     Ok(Arc::clone(FLAG.get_or_init(|| flag)))
 }
 
-/// Makes a write beyond the limit of file sizes (`ulimit -f`) an error. Without a handler the signal
-/// ends the process, and leaves a temporary file. Programs that this process starts inherit nothing.
+/// Turns a write beyond the file size limit (`ulimit -f`) into an error. Without a handler, the
+/// signal ends the process and leaves a temporary file. Processes started later inherit nothing.
 pub fn survive_size_limit() {
     // Without a handler such writes end the process, as before.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Whether the flag is set.
+/// Returns whether the flag is set.
 pub fn is_set(stop: &AtomicBool) -> bool {
     // Relaxed: the flag publishes no other data.
     stop.load(Relaxed)
@@ -52,9 +52,9 @@ fn is_stopped() -> bool {
     FLAG.get().is_some_and(|flag| is_set(flag))
 }
 
-/// A wait that ends at the first signal that comes meanwhile.
+/// A wait that ends at the first signal during it.
 pub struct Wait {
-    /// Whether the signal has come before: what there is until then is shown.
+    /// Whether the signal came before the wait: the results so far are shown.
     was_stopped: bool,
 }
 
@@ -73,7 +73,7 @@ impl Wait {
     }
 }
 
-/// A signal has ended a wait.
+/// The error for a wait that a signal has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupted;
 
@@ -86,8 +86,7 @@ impl fmt::Display for Interrupted {
 impl Error for Interrupted {}
 
 impl Interrupted {
-    /// Whether it is the reason for an error.
-    /// Whether an error was caused by an interrupt.
+    /// Returns whether an error was caused by an interrupt.
     pub fn has_caused(error: &anyhow::Error) -> bool {
         error.chain().any(|cause| {
             let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

@@ -1,4 +1,4 @@
-//! The parts of this machine, counted, with equal parts together, and as a page.
+//! The parts of this machine, counted, with equal parts grouped, and as a page.
 
 use consort_bench::{
     page::Page,
@@ -31,12 +31,12 @@ pub struct Machine {
     large_pages: Option<Pages>,
 }
 
-/// The system's settings of large pages.
+/// The system's settings of huge pages.
 #[derive(Serialize)]
 struct Pages {
     private: String,
     shared: String,
-    /// Whether memory that processes share has got one in a trial.
+    /// Whether a trial has obtained one in memory that processes share.
     shared_obtained: Option<bool>,
 }
 
@@ -104,7 +104,7 @@ impl Machine {
         }
     }
 
-    /// Adds it to a page.
+    /// Adds the description to a page.
     pub fn show(&self, page: &mut Page) {
         page.lines(counts(self));
         page.lines(large_pages(self.large_pages.as_ref()));
@@ -176,7 +176,7 @@ fn counts(machine: &Machine) -> String {
     )
 }
 
-/// The number of usable cores, and the reason.
+/// Returns the number of usable cores, and the reason.
 fn usable(machine: &Machine) -> String {
     let cpus = machine.cpus.len();
     let quota = machine.quota_cores.map(|cores| format!("a cgroup's quota of {cores} cores"));
@@ -205,7 +205,7 @@ fn caches(page: &mut Page, caches: &[Caches]) {
     page.table(header, caches.iter().map(row).collect(), 1..5);
 }
 
-/// Ranges of numbers as the kernel writes them: `0-3,8`.
+/// Returns ranges of numbers as the kernel writes them: `0-3,8`.
 fn ranges(numbers: &[u32]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
         [first, .., last] => format!("{first}-{last}"),

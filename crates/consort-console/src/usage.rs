@@ -1,4 +1,4 @@
-//! Wrong usage that the commands find themselves: it ends them as what the parser finds does.
+//! Wrong usage that the commands find themselves; it ends them like an error of the parser.
 
 use std::{error::Error, fmt, process::ExitCode};
 
@@ -17,7 +17,7 @@ macro_rules! refuse {
     };
 }
 
-/// Ends a function with wrong usage unless something holds.
+/// Ends a function with wrong usage unless a condition holds.
 #[macro_export]
 macro_rules! require {
     ($holds:expr, $($text:tt)+) => {
@@ -27,12 +27,12 @@ macro_rules! require {
     };
 }
 
-/// Takes an error for wrong usage: what somebody asked for is not there, or not so.
+/// Converts an error to wrong usage: a requested item does not exist, or is invalid.
 pub fn of_asked(error: impl fmt::Display) -> anyhow::Error {
     anyhow::Error::new(Usage(error.to_string()))
 }
 
-/// The exit status of an error.
+/// Returns the exit status of an error.
 pub fn status(error: &anyhow::Error) -> ExitCode {
     if Interrupted::has_caused(error) {
         return ExitCode::from(INTERRUPTED);

@@ -1,14 +1,14 @@
-//! JSON objects as a table in CSV (RFC 4180), whose lines end as others of this system do.
+//! JSON objects as a CSV table (RFC 4180), with the system's line ends.
 //!
-//! A key within an object within a row is named by both, as `context.date`; the values of a list
-//! have numbers, as `ci95_ns.0` and `ci95_ns.1`. The columns are in the order of the keys. Null is
-//! an empty field.
+//! A key in a nested object is named by both keys, as `context.date`; the values of a list are
+//! numbered, as `ci95_ns.0` and `ci95_ns.1`. The columns are in the order of the keys. Null is an
+//! empty field.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// The table.
+/// Returns the table.
 pub fn text(rows: &[Value]) -> String {
     let flat: Vec<Vec<(String, String)>> = rows.iter().map(flattened).collect();
     let columns = columns(&flat);
@@ -24,7 +24,7 @@ pub fn text(rows: &[Value]) -> String {
     text
 }
 
-/// The names of all columns. One that only some rows have stands behind what comes before it there.
+/// Returns all column names. A column that only some rows have follows its predecessors there.
 fn columns(rows: &[Vec<(String, String)>]) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
     for row in rows {
@@ -39,7 +39,7 @@ fn columns(rows: &[Vec<(String, String)>]) -> Vec<String> {
             }
         }
     }
-    // What is null in one row and has parts in another needs no column of its own.
+    // A key that is null in one row and has parts in another needs no separate column.
     let has_parts = |name: &String| {
         let prefix = format!("{name}.");
         columns.iter().any(|other| other.starts_with(&prefix))
@@ -49,7 +49,7 @@ fn columns(rows: &[Vec<(String, String)>]) -> Vec<String> {
     columns.iter().filter(|name| !(has_parts(name) && is_empty(name))).cloned().collect()
 }
 
-/// The keys and the values of an object, with those of what is within it.
+/// Returns the keys and the values of an object, including nested ones.
 fn flattened(row: &Value) -> Vec<(String, String)> {
     let mut fields = Vec::new();
     flatten("", row, &mut fields);

@@ -1,7 +1,7 @@
-//! Writing the files that a user names for output.
+//! Writes the output files that a user names.
 //!
-//! A regular file is replaced at once: if the write fails, the old one is still there. A pipe, a
-//! device, or standard output by its name is written where it is.
+//! A regular file is replaced atomically: if the write fails, the old one is still there. A pipe, a
+//! device, or standard output by its name is written in place.
 
 use std::{
     fs::{self, OpenOptions},
@@ -37,7 +37,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Whether there is a file already, which must be writable.
+/// Returns whether the file exists. If it does, it must be writable.
 fn ensure_writable(place: &Path) -> io::Result<bool> {
     match OpenOptions::new().append(true).open(place) {
         Ok(_) => Ok(true),
@@ -46,15 +46,15 @@ fn ensure_writable(place: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether a folder does not let its files be replaced: another user's folder, or a file that is
-/// mounted. What is there can only be overwritten.
+/// Returns whether a folder prevents replacing its files: it is another user's, or the file is
+/// mounted. Such a file can only be overwritten.
 fn is_of_folder(error: &io::Error) -> bool {
     use ErrorKind::{PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem | ResourceBusy)
 }
 
-/// Tries whether a file can be written, and leaves what is there as it is: a file that did not
-/// exist does not exist then. A pipe or a device is not opened, since its reader would notice.
+/// Tries whether a file can be written, and leaves it unchanged: a file that did not exist still
+/// does not. A pipe or a device is not opened, because its reader would notice.
 ///
 /// # Errors
 /// When it cannot be written.

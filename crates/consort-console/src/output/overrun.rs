@@ -1,13 +1,13 @@
-//! Says in a line why a command took longer than its budget.
+//! Reports in a line why a command took longer than its budget.
 
 use std::time::Duration;
 
-/// A command may take this many times its budget...
+/// A command may take this many times its budget, ...
 const MOST: f64 = 1.5;
-/// ... and so much more, to start and to print.
+/// ... plus this much to start and to print.
 const START: Duration = Duration::from_millis(300);
 
-/// Warns if a command took longer than it may. `why` says what takes its time, whatever the budget.
+/// Warns if a command took longer than allowed. `why` names the parts that take that time.
 pub fn tell(taken: Duration, budget: Duration, why: &str) {
     if let Some(line) = line(taken, budget, why) {
         tracing::warn!("{line}");
@@ -19,7 +19,7 @@ fn line(taken: Duration, budget: Duration, why: &str) -> Option<String> {
     is_over.then(|| format!("took {}, not {}: {why}", seconds(taken), seconds(budget)))
 }
 
-/// The parts of a measurement that take time, and how much.
+/// Returns the parts of a measurement that take time, and how much.
 pub fn parts(parts: impl IntoIterator<Item = (String, Duration)>) -> String {
     let noticeable = parts.into_iter().filter(|(_, time)| *time >= START / 3);
     let parts: Vec<String> =
@@ -27,7 +27,7 @@ pub fn parts(parts: impl IntoIterator<Item = (String, Duration)>) -> String {
     if parts.is_empty() { "many short parts".to_owned() } else { parts.join(", ") }
 }
 
-/// A time in seconds, as budgets are.
+/// Returns a time in seconds, like budgets.
 pub fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }

@@ -1,4 +1,4 @@
-//! A bar that shows the spent share of a budget, on a terminal only.
+//! A bar that shows the spent share of a budget, only on a terminal.
 
 use std::{
     sync::mpsc::{self, RecvTimeoutError},
@@ -9,7 +9,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 
 const STEPS: u64 = 1000;
-/// How often a bar moves that shows how time goes by.
+/// The interval between updates of a bar that shows the elapsed time.
 const STEP: Duration = Duration::from_millis(100);
 
 /// A bar on standard error, removed when it is dropped.
@@ -17,7 +17,7 @@ const STEP: Duration = Duration::from_millis(100);
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// An empty bar with a name.
+    /// Creates an empty bar with a name.
     pub fn new(name: &str) -> Self {
         let bar = ProgressBar::new(STEPS);
         if let Ok(style) = ProgressStyle::with_template("{msg} {bar:40} {percent} %") {
@@ -37,7 +37,7 @@ impl Progress {
         self.0.finish_and_clear();
     }
 
-    /// Runs something that takes about so long, and shows the share of that time that is over.
+    /// Runs a function that takes about `time`, and shows the elapsed share of it.
     pub fn during<T>(&self, time: Duration, run: impl FnOnce() -> T) -> T {
         let begun = Instant::now();
         let (done, is_done) = mpsc::channel::<()>();

@@ -1,8 +1,8 @@
-//! Writing to standard output, standard error, pipes and devices, whose readers may be slow.
+//! Writes to standard output, standard error, pipes and devices, whose readers may be slow.
 //!
-//! A write waits for its reader by `poll`, so that it works on a descriptor that does not block, as
-//! another program may have set one that it shares with this one. It is divided into parts that a
-//! pipe takes at once, so that a signal ends it.
+//! A write waits for its reader by `poll`, so that it also works on a nonblocking descriptor, which
+//! another program may share with this one. The data is divided into parts that a pipe takes whole,
+//! so that a signal ends the write.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -25,13 +25,13 @@ use rustix::{
 
 use crate::signals::Wait;
 
-/// The bytes that a pipe takes at once, whenever it takes any.
+/// The bytes that a pipe takes whole, whenever it takes any.
 const PART: usize = 4096;
 
-/// How often a wait looks for signals.
+/// The interval at which a wait checks for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Writes all bytes, and waits where the reader is slow.
+/// Writes all bytes, and waits for a slow reader.
 ///
 /// # Errors
 /// When they cannot be written, or a signal has ended the wait.
@@ -45,7 +45,7 @@ pub(crate) fn write_all(out: impl AsFd, bytes: &[u8]) -> io::Result<()> {
                 wait.check()?;
                 continue;
             }
-            // Where the system refuses to poll, the write itself waits.
+            // If the system refuses to poll, the write itself waits.
             Ok(_) | Err(_) => {}
         }
         match rustix::io::write(&out, &left[..left.len().min(PART)]) {
@@ -75,7 +75,7 @@ fn print_bytes(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes to a pipe or a device at `path`, or to a file that is named by a descriptor.
+/// Writes to a pipe or a device at `path`, or to a file named by a descriptor.
 ///
 /// # Errors
 /// When it cannot be written, or a signal has ended the wait for its reader.
@@ -89,7 +89,7 @@ pub(crate) fn write_to(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_all(opened(path)?, bytes)
 }
 
-/// Whether a path and a stream are the same file.
+/// Returns whether a path and a stream are the same file.
 fn is(path: &Path, stream: impl AsFd) -> bool {
     let place = |about: fs::Metadata| (about.dev(), about.ino());
     let stream = stream.as_fd().try_clone_to_owned().map(File::from);

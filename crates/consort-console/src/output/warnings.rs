@@ -1,5 +1,5 @@
 //! Prints the library's warnings on standard error, as lines that begin with `warning:`. Each is
-//! printed once, since a command may launch many similar jobs.
+//! printed once, because a command may launch many similar jobs.
 
 use std::{
     collections::HashSet,
@@ -45,7 +45,7 @@ pub fn show() {
     tracing_subscriber::fmt()
         .with_max_level(Level::WARN)
         .with_ansi(false)
-        // It would report on standard error that standard error is closed, and panic.
+        // Otherwise it would report on standard error that standard error is closed, and panic.
         .log_internal_errors(false)
         .with_writer(io::stderr)
         .event_format(Plain::default())

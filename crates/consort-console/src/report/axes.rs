@@ -1,9 +1,9 @@
-//! Axes of times, sizes and counts, in the units that suit the values.
+//! Axes of times, sizes and counts, in suitable units.
 
 use consort_bench::units;
 use consort_report::{Axis, Scale, plain};
 
-/// An axis of times, which are in nanoseconds. The unit is one that suits the longest.
+/// Returns an axis of times in nanoseconds, with a unit that suits the longest.
 pub fn times(what: &str, scale: Scale, longest_ns: f64) -> Axis {
     let (unit, label): (&str, fn(f64) -> String) = match longest_ns {
         ns if ns < 2e3 => ("ns", plain),
@@ -13,12 +13,12 @@ pub fn times(what: &str, scale: Scale, longest_ns: f64) -> Axis {
     Axis::new(format!("{what}, {unit}"), scale).labelled(label)
 }
 
-/// An axis of sizes in bytes.
+/// Returns an axis of sizes in bytes.
 pub fn sizes(what: &str) -> Axis {
     Axis::new(format!("{what}, bytes"), Scale::Log2).labelled(size)
 }
 
-/// A size on an axis.
+/// Returns a size on an axis.
 pub fn size(bytes: f64) -> String {
     #[expect(
         clippy::cast_possible_truncation,
@@ -29,14 +29,14 @@ pub fn size(bytes: f64) -> String {
     units::size(whole)
 }
 
-/// The time and its interval as text.
+/// Returns the time and its interval as text.
 pub fn within(ns: f64, ci95_ns: Option<(f64, f64)>) -> String {
     let interval = ci95_ns
         .map(|(low, high)| format!(" (95 %: {} to {})", units::time(low), units::time(high)));
     units::time(ns) + &interval.unwrap_or_default()
 }
 
-/// Whether the values are so far apart that small ones would not be seen beside large ones.
+/// Returns a logarithmic scale if small values would be invisible next to large ones.
 pub fn scale_of(values: impl Iterator<Item = f64>) -> Scale {
     const MOST: f64 = 30.0;
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
