@@ -1,5 +1,5 @@
-//! What there is to test: the registry's algorithms with all values of their parameters, in all
-//! modes, at sizes, roots and classes of operators.
+//! The cases to test: the registry's algorithms with all values of their parameters, in all modes,
+//! at sizes, roots and classes of operators.
 
 use std::{fmt, sync::Arc};
 
@@ -13,11 +13,11 @@ use crate::{
     registry::{everything, of_algorithm, on_nodes},
 };
 
-/// None, a byte, an element, three words with a rest, more than a line, whole chunks, and several
-/// with a rest.
+/// Zero, a byte, an element, two and a half words, more than a line, whole chunks, and several with
+/// a remainder.
 pub static SIZES: [usize; 10] = [0, 1, 8, 20, 57, 1000, 7057, 20_000, 70_001, 270_000];
 
-/// The length of a block at a size: of many blocks, those of long messages are as long in all.
+/// Returns the length of a block at a size. Long messages divide the size among their blocks.
 fn block_bytes(collective: Collective, pes: u32, bytes: usize) -> usize {
     let blocks = collective.source_blocks(pes, true).max(collective.target_blocks(pes, true));
     if bytes <= 57 || blocks <= 1 {
@@ -30,19 +30,19 @@ fn block_bytes(collective: Collective, pes: u32, bytes: usize) -> usize {
 /// A call.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The collective and what serves it.
+    /// The collective and the candidate that serves it.
     pub kind: Arc<Kind>,
-    /// What all enter and leave by, where they do so together.
+    /// The entry and exit barrier of all PEs, if the modes need one.
     pub barrier: Arc<Candidate>,
     /// Its modes.
     pub sync: SyncModes,
-    /// The size that the length of a block was made of.
+    /// The size from which the length of a block was derived.
     pub size: usize,
     /// Bytes of a block.
     pub bytes: usize,
     /// The root, if it has one.
     pub root: Rank,
-    /// Whether its buffers lie in the symmetric heap.
+    /// Whether its buffers are in the symmetric heap.
     pub symmetric: bool,
 }
 
@@ -62,12 +62,12 @@ impl fmt::Display for Case {
     }
 }
 
-/// A collective, what serves it, and what it combines with.
+/// A collective, the candidate that serves it, and its operator.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Kind {
     /// The collective.
     pub collective: Collective,
-    /// What serves it; none, and the runtime under test selects.
+    /// The candidate that serves it; if `None`, the runtime under test selects one.
     pub candidate: Option<Candidate>,
     /// Whether the operator is not commutative.
     pub is_ordered: bool,
@@ -76,13 +76,13 @@ pub struct Kind {
 }
 
 impl Kind {
-    /// The algorithm's name.
+    /// Returns the algorithm's name.
     #[must_use]
     pub fn algorithm(&self) -> &str {
         self.candidate.as_ref().map_or("selected", |candidate| &candidate.algorithm)
     }
 
-    /// The operator's class.
+    /// Returns the operator's class.
     #[must_use]
     pub const fn class(&self) -> OperatorClass {
         if self.is_ordered { OperatorClass::Ordered } else { OperatorClass::Commutative }
@@ -90,7 +90,7 @@ impl Kind {
 }
 
 impl Case {
-    /// A barrier, by an algorithm that every fabric has.
+    /// Returns a barrier, by an algorithm that every fabric has.
     #[must_use]
     pub fn barrier() -> Self {
         let candidate = Candidate::new("dissemination").with("radix", 2);
@@ -105,7 +105,7 @@ impl Case {
         Self { kind, barrier, sync, size: 0, bytes: 0, root, symmetric: false }
     }
 
-    /// The call on a team of `pes`.
+    /// Returns the call on a team of `pes`.
     #[must_use]
     pub fn call(&self, pes: u32) -> CallSpec {
         CallSpec {
@@ -127,7 +127,7 @@ impl Case {
         }
     }
 
-    /// Whether what is to serve it can, on a fabric with these capabilities.
+    /// Returns whether its candidate can serve it, on a fabric with these capabilities.
     #[must_use]
     pub fn is_served(&self, pes: u32, capabilities: Capabilities) -> bool {
         let call = self.call(pes);
@@ -137,16 +137,16 @@ impl Case {
         around && self.kind.candidate.as_ref().is_none_or(|candidate| serves(call, candidate))
     }
 
-    /// Whether the call returns what the caller may look at: a private buffer is the caller's when
-    /// the call returns, so there is none with exit mode None on a fabric that would keep it.
+    /// Returns whether the caller may read the result when the call returns. A private buffer is
+    /// then the caller's, so it is excluded with exit mode None on a fabric that would keep it.
     #[must_use]
     pub fn settles(&self) -> bool {
         self.symmetric || self.sync.exit != SyncMode::None
     }
 }
 
-/// A collective with each of these candidates, with each class of operator, and in place where it
-/// has a method for that.
+/// Returns a collective with each of these candidates, with each class of operator, and in place if
+/// it has a method for that.
 fn kinds(
     collective: Collective,
     candidates: impl IntoIterator<Item = Option<Candidate>>,
@@ -184,14 +184,14 @@ pub struct Space {
 }
 
 impl Space {
-    /// Of all algorithms of the registry.
+    /// Returns the cases of all algorithms of the registry.
     #[must_use]
     pub fn of(pes: u32, sizes: &'static [usize]) -> Self {
         let all = Collective::EVERY.into_iter();
         Self::by(pes, sizes, all.flat_map(|one| kinds(one, on_nodes(one).into_iter().map(Some))))
     }
 
-    /// Of one algorithm, which need not be in the registry.
+    /// Returns the cases of one algorithm, which need not be in the registry.
     #[must_use]
     pub fn of_algorithm<A: Algorithm>(
         collective: Collective,
@@ -201,7 +201,7 @@ impl Space {
         Self::by(pes, sizes, kinds(collective, of_algorithm::<A>().into_iter().map(Some)))
     }
 
-    /// The same, and each collective as the runtime under test selects.
+    /// Adds each collective with the selection of the runtime under test.
     #[must_use]
     pub fn and_selected(mut self) -> Self {
         let all = Collective::EVERY.into_iter().filter(|&one| one != Collective::Barrier);
@@ -210,25 +210,25 @@ impl Space {
     }
 
     fn by(pes: u32, sizes: &'static [usize], kinds: impl IntoIterator<Item = Kind>) -> Self {
-        // One in two levels is none around another operation.
+        // A barrier in two levels cannot be an entry or exit barrier.
         let barriers = everything(Collective::Barrier).into_iter().map(Arc::new).collect();
         let kinds = kinds.into_iter().map(Arc::new).collect();
         let syncs = SyncModes::every().collect();
         Self { pes, kinds, barriers, syncs, sizes }
     }
 
-    /// The team's size.
+    /// Returns the team's size.
     #[must_use]
     pub const fn pes(&self) -> u32 {
         self.pes
     }
 
-    /// The candidates that are to serve the cases.
+    /// Returns the candidates for the cases.
     pub fn candidates(&self) -> impl Iterator<Item = &Candidate> {
         self.kinds.iter().filter_map(|kind| kind.candidate.as_ref())
     }
 
-    /// How many there are.
+    /// Returns the number of cases.
     fn count(&self) -> usize {
         [self.kinds.len(), self.sizes.len(), self.syncs.len(), 3, 2].iter().product()
     }
@@ -259,12 +259,12 @@ impl Space {
         }
     }
 
-    /// Every case, in all nine modes.
+    /// Returns every case, in all nine modes.
     pub fn in_all_modes(&self) -> impl Iterator<Item = Case> {
         (0..self.count()).map(|number| self.case(number))
     }
 
-    /// Every case of the modes that have names of their own.
+    /// Returns every case in the named modes.
     pub fn in_few_modes(&self) -> impl Iterator<Item = Case> {
         let named = [SyncModes::STRICT, SyncModes::LOOSE, SyncModes::MINE];
         (0..self.count())
@@ -272,8 +272,8 @@ impl Space {
             .filter(move |case| named.contains(&case.sync))
     }
 
-    /// Cases without end, from number `first` on, each of which differs from the one before in all
-    /// that it can: any number of them is spread evenly over all there are.
+    /// Returns an endless sequence of cases, from number `first` on, each of which differs from the
+    /// previous one in everything possible: any number of them is spread evenly over all cases.
     ///
     /// # Panics
     /// When there is no case.
@@ -284,8 +284,8 @@ impl Space {
     }
 }
 
-/// Returns the number at a place in a sequence of all numbers below `count`. Any numbers in a row of
-/// it are spread evenly, by the golden ratio.
+/// Returns the number at a place in a sequence of all numbers below `count`. Any consecutive
+/// numbers in it are spread evenly, by the golden ratio.
 ///
 /// # Panics
 /// When `count` is 0.
@@ -294,7 +294,7 @@ pub fn spread(place: usize, count: usize) -> usize {
     place % count * stride(count) % count
 }
 
-/// Returns the distance between the numbers of such a sequence, which is coprime to `count`.
+/// Returns the distance between successive numbers of the sequence, which is coprime to `count`.
 fn stride(count: usize) -> usize {
     let near = count * 61_803 / 100_000;
     let is_coprime = |&stride: &usize| {
@@ -314,7 +314,7 @@ fn every_case_comes_once() {
         space.from(0).take(space.count()).map(|case| format!("{case:?}")).collect();
     seen.sort_unstable();
     seen.dedup_by(|one, other| one == other);
-    // Those of barriers are fewer, and those in place are private.
+    // Barriers have fewer cases, and cases in place are private.
     let apart = |kind: &&Arc<Kind>| kind.collective != Collective::Barrier && !kind.in_place;
     let is_apart = |case: &&String| !case.contains("Barrier") && case.contains("in_place: false");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The coverage of the cases played so far, which shows which cases are still needed.
+//! The coverage of the cases run so far, which shows which cases are still needed.
 
 use std::{
     collections::BTreeSet,
@@ -16,13 +16,13 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Notes cases on a team of `pes`.
+    /// Adds cases on a team of `pes`.
     pub fn note(&mut self, pes: u32, cases: &[Case]) {
         self.shown.extend(cases.iter().flat_map(|case| shows(pes, case)));
     }
 
-    /// Notes a case on a team of `pes` if it can be played and shows something new; returns whether
-    /// it does.
+    /// Adds a case on a team of `pes` if it can be run and shows something new; returns whether it
+    /// does.
     pub fn note_if_new(
         &mut self,
         pes: u32,
@@ -37,9 +37,9 @@ impl Coverage {
     }
 }
 
-/// Returns a hash of each feature that a case shows: its candidate with its size, its kind of memory,
-/// its modes, and the first, a middle or the last PE as root; its algorithm with the number of PEs
-/// and the root, and in the modes that have names of their own with most sizes.
+/// Returns a hash of each feature that a case shows: its candidate with its size, its kind of
+/// memory, its modes, and the first, a middle or the last PE as root; its algorithm with the number
+/// of PEs and the root, and in the named modes with most sizes.
 fn shows(pes: u32, case: &Case) -> impl Iterator<Item = u64> {
     /// Longer messages are shown in any mode.
     const LONG_BYTES: usize = 100_000;

@@ -1,13 +1,13 @@
-//! Data that is known from a seed, operators that show the order they were applied in, and delays.
+//! Data derived from a seed, operators that show the order of their application, and delays.
 
 use std::{thread, time::Duration};
 
 use bytemuck::Pod;
 use consort_fabric::{Kernel, OperatorClass, Rank, Sum, splitmix64};
 
-/// What a buffer holds before data comes, and after its owner has it back.
+/// The content of a buffer before data arrives, and after its owner has it back.
 pub const BLANK: u8 = 0xA5;
-/// What the owner of a buffer writes over what it has seen.
+/// The value that the owner of a buffer writes over data that it has read.
 pub const SPENT: u8 = 0x5A;
 
 /// Random numbers from a seed.
@@ -15,20 +15,20 @@ pub const SPENT: u8 = 0x5A;
 pub struct Random(pub u64);
 
 impl Random {
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_word(&mut self) -> u64 {
         splitmix64(&mut self.0)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     ///
     /// # Panics
-    /// When there is none.
+    /// When `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         usize::try_from(self.next_word() % end as u64).expect("below a usize")
     }
 
-    /// One of some.
+    /// Returns one of several items.
     ///
     /// # Panics
     /// When there is none.
@@ -36,12 +36,12 @@ impl Random {
         &from[self.below(from.len())]
     }
 
-    /// True, once in so many times.
+    /// Returns true once in `one_in` times.
     pub fn chance(&mut self, one_in: usize) -> bool {
         self.below(one_in) == 0
     }
 
-    /// Is late now and then: mostly by a turn of the scheduler, at times by a sleep.
+    /// Delays now and then: mostly by a turn of the scheduler, sometimes by a sleep.
     pub fn dawdle(&mut self) {
         match self.below(60) {
             0 => thread::sleep(Duration::from_micros(300)),
@@ -51,7 +51,7 @@ impl Random {
     }
 }
 
-/// Block `index` of what PE `rank` contributes to the call with this seed.
+/// Returns block `index` of PE `rank`'s contribution to the call with this seed.
 #[must_use]
 pub fn block(seed: u64, rank: Rank, index: u32, bytes: usize) -> Vec<u8> {
     let of_block = u64::from(rank.0) << 48 | u64::from(index) << 32;
@@ -60,14 +60,14 @@ pub fn block(seed: u64, rank: Rank, index: u32, bytes: usize) -> Vec<u8> {
     words.take(bytes).collect()
 }
 
-/// The elements that bytes are.
+/// Converts bytes to elements.
 #[must_use]
 pub fn elements<T: Pod>(bytes: &[u8]) -> Vec<T> {
     bytes.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect()
 }
 
-/// Every element differs from PE to PE, and the order of the operands shows: composition of maps
-/// `x -> a x + b` modulo 2^32, with `a` in the upper half; `first`, then `second`.
+/// Composes maps `x -> a x + b` modulo 2^32, with `a` in the upper half; `first`, then `second`.
+/// Every element differs from PE to PE, and the order of the operands changes the result.
 #[must_use]
 pub fn affine(first: u64, second: u64) -> u64 {
     let half = |map: u64| (map >> 32, map & 0xffff_ffff);
@@ -77,20 +77,20 @@ pub fn affine(first: u64, second: u64) -> u64 {
     scale << 32 | shift
 }
 
-/// The same modulo 16, in a byte.
+/// Composes such maps modulo 16, in a byte.
 #[must_use]
 pub fn affine_in_a_byte(first: u8, second: u8) -> u8 {
     let (a, b, c, d) = (first >> 4, first & 15, second >> 4, second & 15);
     ((a * c) & 15) << 4 | ((c * b + d) & 15)
 }
 
-/// Bytes of the elements that messages of a length are made of.
+/// Returns the bytes of an element in messages of this length.
 #[must_use]
 pub const fn element_bytes(bytes: usize) -> usize {
     if bytes.is_multiple_of(8) { 8 } else { 1 }
 }
 
-/// The operator on messages of a length, of a class.
+/// Returns the operator of a class for messages of this length.
 ///
 /// # Panics
 /// When the operator is not of that class, which is a mistake in this file.

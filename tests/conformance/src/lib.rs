@@ -1,15 +1,15 @@
-//! The conformance suite: what every fabric must do, whatever it is made of.
+//! The conformance suite: the required behaviour of every fabric.
 //!
 //! [`cases`] has the cases: every collective by every algorithm of the registry, with all values of
 //! its parameters, in the nine synchronization modes, at sizes and roots, with private and
-//! symmetric buffers, by commutative and ordered operators. A [`Program`] is some of them in a row,
-//! with the data of each call and what must come of it. [`run`] is what every PE does with a
-//! program, on a fabric that implements [`Member`].
+//! symmetric buffers, by commutative and ordered operators. A [`Program`] is a sequence of cases,
+//! with the data of each call and the expected result. [`run`] runs a program on every PE, on a
+//! fabric that implements [`Member`].
 //!
-//! [`data`], [`registry`] and [`turns`] serve the tests of `consort` as well.
+//! [`data`], [`registry`] and [`turns`] also serve the tests of `consort`.
 //!
-//! The fabrics under test are in this package's `tests/`: threads, simulated schedules at random,
-//! machines that are described, and the fabric of `docs/adding-a-fabric.md`.
+//! The fabrics under test are in this package's `tests/`: threads, random simulated schedules,
+//! machine models, and the fabric of `docs/adding-a-fabric.md`.
 
 pub mod cases;
 mod coverage;

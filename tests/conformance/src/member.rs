@@ -1,10 +1,11 @@
-//! What every PE does with a program, on any fabric.
+//! Runs a program on every PE, on any fabric.
 //!
-//! A PE does with its buffers what their modes allow, as early as they allow it: it looks at them
-//! until it enters a call, unless the entry mode is None, and writes over them when it leaves,
-//! unless the exit mode is None. Where the entry mode is All there is nothing to contribute until
-//! the last enters, who brings it all; where the exit mode is All the first to leave looks at
-//! everyone's result. One PE is late once, and others may run ahead of it. A barrier ends every
+//! A PE uses its buffers as its modes allow, and as early as they allow it: it checks them until it
+//! enters a call, unless the entry mode is None, and overwrites them when it leaves, unless the
+//! exit mode is None. If the entry mode is All, there are no contributions until the last PE to
+//! enter brings all of them; if the exit mode is All, the first PE to leave checks all results. One
+//! PE is late once, and others may run ahead of it. A barrier ends every program; all data must be
+//! correct after it.
 //! program; after it all must be as it should.
 
 use std::{
@@ -21,11 +22,11 @@ use crate::{
 
 /// One PE of a fabric under test.
 pub trait Member {
-    /// Whether nothing else happens between two waits: then the first PE to leave a call can look
-    /// at what all have, before they go on.
+    /// Whether nothing else happens between two waits: then the first PE to leave a call can check
+    /// all PEs' data, before they continue.
     const ALONE_BETWEEN_WAITS: bool;
 
-    /// Its rank.
+    /// Returns its rank.
     fn rank(&self) -> Rank;
 
     /// Copies a buffer of a call out of a PE's symmetric memory.
@@ -37,10 +38,10 @@ pub trait Member {
     /// Waits until all PEs are here, by other means than those under test.
     fn align(&self) -> impl Future<Output = ()>;
 
-    /// Has other PEs run ahead.
+    /// Lets other PEs run ahead.
     fn be_late(&self) -> impl Future<Output = ()>;
 
-    /// Makes a call, on private buffers if there are any: what is in the private target.
+    /// Makes a call, on private buffers if given; returns the content of the private target.
     fn call(
         &mut self,
         call: usize,
@@ -49,30 +50,30 @@ pub trait Member {
     ) -> impl Future<Output = Vec<u8>>;
 }
 
-/// How far the PEs are in a program, known by other means than those under test.
+/// The progress of the PEs in a program, tracked by other means than those under test.
 pub trait Progress {
-    /// Notes that a PE enters a call; whether it is the last of `pes`. What the others did before
-    /// happens before what the last does.
+    /// Records that a PE enters a call; returns whether it is the last of `pes`. The earlier
+    /// actions of the others happen before the last PE's next ones.
     fn enter(&self, call: usize, pes: u32) -> bool;
 
-    /// Whether all have entered it.
+    /// Returns whether all have entered it.
     fn all_have_entered(&self, call: usize, pes: u32) -> bool;
 
-    /// Notes that a PE has left it; whether it is the first.
+    /// Records that a PE has left it; returns whether it is the first.
     fn leave(&self, call: usize) -> bool;
 }
 
 /// Progress of PEs of this process.
 #[derive(Debug)]
 pub struct Counts {
-    /// How many PEs have entered each call.
+    /// The number of PEs that have entered each call.
     entered: Vec<AtomicU32>,
     /// Whether a PE has left it.
     left: Vec<AtomicBool>,
 }
 
 impl Counts {
-    /// Of a program that nobody has begun.
+    /// Returns the progress of a program that nobody has begun.
     #[must_use]
     pub fn of(program: &Program) -> Self {
         let calls = || program.cases.iter();
@@ -100,7 +101,7 @@ impl Progress for Counts {
 /// Runs a program as one of its PEs.
 ///
 /// # Panics
-/// When the PE has something else than the oracle says.
+/// When the PE's data differs from the oracle's.
 pub async fn run<M: Member>(member: &mut M, program: &Program, progress: &impl Progress) {
     let me = member.rank();
     for call in symmetric(program) {
@@ -145,12 +146,12 @@ pub async fn run<M: Member>(member: &mut M, program: &Program, progress: &impl P
     }
 }
 
-/// The calls on symmetric memory.
+/// Returns the calls on symmetric memory.
 fn symmetric(program: &Program) -> impl Iterator<Item = usize> {
     (0..program.cases.len()).filter(|&call| program.cases[call].symmetric)
 }
 
-/// The last to enter finds that nothing has moved, and brings what all contribute.
+/// Checks, as the last PE to enter, that nothing has moved, and brings all contributions.
 fn bring<M: Member>(member: &M, program: &Program, call: usize) {
     let case = &program.cases[call];
     for peer in program.everyone() {
@@ -162,11 +163,11 @@ fn bring<M: Member>(member: &M, program: &Program, call: usize) {
     }
 }
 
-/// What a PE that leaves a call knows of the others, by its modes.
+/// Checks what a PE that leaves a call knows about the others, by its modes.
 fn check_others<M: Member>(member: &M, program: &Program, progress: &impl Progress, call: usize) {
     let (me, case) = (member.rank(), &program.cases[call]);
     let sync = case.sync;
-    // Nothing moves before all have entered, or nobody leaves before.
+    // Nothing moves before all have entered, or nobody leaves before that.
     let has_data = program.receives(call, me) && sync.exit != SyncMode::None;
     if sync.exit == SyncMode::All || sync.entry == SyncMode::All && has_data {
         let all = progress.all_have_entered(call, program.pes);
@@ -181,7 +182,7 @@ fn check_others<M: Member>(member: &M, program: &Program, progress: &impl Progre
     }
 }
 
-/// Looks at the own symmetric buffers, and writes over them, where they are settled.
+/// Checks and overwrites the PE's own symmetric buffers, if they are settled.
 fn settle<M: Member>(member: &M, program: &Program, call: usize) {
     let (me, case) = (member.rank(), &program.cases[call]);
     if case.sync.exit == SyncMode::None {

@@ -1,4 +1,4 @@
-//! A program: calls one after the other, what each PE brings to them, and the oracle for each.
+//! A program: successive calls, each PE's contributions to them, and the oracle for each.
 
 use consort_fabric::{Collective, Layout, Rank, SyncMode, reference};
 
@@ -10,31 +10,31 @@ use crate::{
 /// One of a call's two buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// What a PE contributes.
+    /// The PE's contribution.
     Source,
-    /// Where its result goes; a broadcast's is the source, in symmetric memory.
+    /// The place of its result; in symmetric memory, a broadcast's is the source.
     Target,
 }
 
-/// Where the buffers of a call lie in symmetric memory, and how long they are, in bytes.
+/// The position of a call's buffers in symmetric memory, and their lengths in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where the source lies.
+    /// The offset of the source.
     pub source_at: usize,
-    /// How long it is.
+    /// The length of the source.
     pub source_bytes: usize,
-    /// Where the target lies.
+    /// The offset of the target.
     pub target_at: usize,
-    /// How long it is.
+    /// The length of the target.
     pub target_bytes: usize,
 }
 
-/// Calls that all PEs of a team make, one after the other.
+/// Successive calls of all PEs of a team.
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The team's size.
     pub pes: u32,
-    /// What the data are made of.
+    /// The seed of the data.
     pub seed: u64,
     /// The calls; the last is a barrier.
     pub cases: Vec<Case>,
@@ -43,7 +43,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Of these calls and a barrier.
+    /// Creates a program of these calls and a barrier.
     #[must_use]
     pub fn new(pes: u32, seed: u64, cases: &[Case]) -> Self {
         let mut cases = cases.to_vec();
@@ -65,19 +65,19 @@ impl Program {
         Self { pes, seed, cases, places, heap_bytes }
     }
 
-    /// Symmetric memory that a PE needs for all calls, in bytes.
+    /// Returns the symmetric memory that a PE needs for all calls, in bytes.
     #[must_use]
     pub const fn heap_bytes(&self) -> usize {
         self.heap_bytes
     }
 
-    /// Where the buffers of a call lie in it, if they are symmetric.
+    /// Returns the position of a call's buffers in it, if they are symmetric.
     #[must_use]
     pub fn place(&self, call: usize) -> Option<Place> {
         self.cases[call].symmetric.then_some(self.places[call])
     }
 
-    /// All PEs of the team.
+    /// Returns all PEs of the team.
     pub fn everyone(&self) -> impl Iterator<Item = Rank> {
         (0..self.pes).map(Rank)
     }
@@ -86,7 +86,7 @@ impl Program {
         self.seed << 8 | call as u64
     }
 
-    /// Whether a PE is late for a call: one is, once.
+    /// Returns whether a PE is late for a call: one PE is, once.
     #[must_use]
     pub fn is_late(&self, call: usize, me: Rank) -> bool {
         let (pes, calls) = (u64::from(self.pes), self.cases.len() as u64);
@@ -94,14 +94,14 @@ impl Program {
         (u64::from(me.0), call as u64) == (pes - 1 - who, when)
     }
 
-    /// Whether a PE receives anything in a call.
+    /// Returns whether a PE receives anything in a call.
     #[must_use]
     pub fn receives(&self, call: usize, me: Rank) -> bool {
         let case = &self.cases[call];
         case.kind.collective.target_blocks(self.pes, me == case.root) > 0
     }
 
-    /// What a PE has in the source and the target of a call when it enters.
+    /// Returns the content of a PE's source and target when it enters a call.
     #[must_use]
     pub fn before(&self, call: usize, me: Rank) -> [Vec<u8>; 2] {
         let case @ &Case { ref kind, bytes, root, .. } = &self.cases[call];
@@ -119,14 +119,14 @@ impl Program {
         [if contributed > 0 { mine } else { source }, target]
     }
 
-    /// Whether the last to enter a call brings what all contribute: no data may move before.
+    /// Returns whether the last PE to enter brings all contributions: no data may move before.
     #[must_use]
     pub fn is_brought(&self, call: usize) -> bool {
         self.cases[call].symmetric && self.cases[call].sync.entry == SyncMode::All
     }
 
-    /// What a PE has in the source and the target of a call in symmetric memory at first: nothing,
-    /// where the last to enter brings it.
+    /// Returns the initial content of a PE's source and target in a call in symmetric memory:
+    /// blank, if the last PE to enter brings it.
     #[must_use]
     pub fn at_first(&self, call: usize, me: Rank) -> [Vec<u8>; 2] {
         let mut both = self.before(call, me);
@@ -136,8 +136,7 @@ impl Program {
         both
     }
 
-    /// What a PE brings to a call in private buffers: empty ones where it contributes or receives
-    /// nothing.
+    /// Returns a PE's private buffers in a call: empty ones if it contributes or receives nothing.
     #[must_use]
     pub fn private(&self, call: usize, me: Rank) -> [Vec<u8>; 2] {
         let case = &self.cases[call];
@@ -147,14 +146,14 @@ impl Program {
         [kept(contributes, source), kept(self.receives(call, me), target)]
     }
 
-    /// Where the blocks of a call of a vector variant lie in a PE's buffers.
+    /// Returns the layouts of the blocks of a vector variant in a PE's buffers.
     #[must_use]
     pub fn layouts(&self, call: usize, me: Rank) -> Option<[Layout<'static>; 2]> {
         let Case { ref kind, bytes, root, .. } = self.cases[call];
         Layout::of_blocks(kind.collective, self.pes, me == root, bytes)
     }
 
-    /// What is in a PE's target when all is done.
+    /// Returns the final content of a PE's target.
     #[must_use]
     pub fn after(&self, call: usize, me: Rank) -> Vec<u8> {
         let Case { ref kind, bytes, root, .. } = self.cases[call];
@@ -169,12 +168,12 @@ impl Program {
     }
 }
 
-/// Whether source and target are one buffer in symmetric memory.
+/// Returns whether source and target are one buffer in symmetric memory.
 fn is_one(case: &Case) -> bool {
     case.kind.collective == Collective::Broadcast
 }
 
-/// How many blocks the source and the target of a case have, as long as anyone's.
+/// Returns the largest numbers of blocks of the source and the target of a case on any PE.
 fn blocks(case: &Case, pes: u32) -> [usize; 2] {
     let collective = case.kind.collective;
     let target = collective.target_blocks(pes, !is_one(case));

@@ -5,7 +5,7 @@ use consort_collectives::{
 };
 use consort_fabric::{Candidate, Capabilities, Collective, OperatorClass, Query, SyncModes};
 
-/// Values off the grid of those that the tuner tries, where a range allows them.
+/// Values that the tuner does not try, if a range allows them.
 const ODD_RADIX: u64 = 3;
 const ODD_BYTES: u64 = 1000;
 
@@ -19,7 +19,7 @@ impl Visitor for Values {
     }
 }
 
-/// An algorithm with all values of its parameters: what the tuner tries, and one that it does not.
+/// Returns an algorithm with all values of its parameters that the tuner tries, and another one.
 pub(crate) fn of_algorithm<A: Algorithm>() -> Vec<Candidate> {
     if A::PARTS.iter().any(Option::is_some) {
         return of_parts(&A::DESCRIPTION);
@@ -37,11 +37,10 @@ pub(crate) fn of_algorithm<A: Algorithm>() -> Vec<Candidate> {
     all
 }
 
-/// Every candidate of a collective, whatever it can serve: those of several nodes too, and of the
-/// fabric's own.
+/// Returns every candidate of a collective, including those for several nodes and the fabric's own.
 ///
 /// # Panics
-/// When a name of the registry is in no registry.
+/// When a name of the registry is not in it.
 #[must_use]
 pub fn on_nodes(collective: Collective) -> Vec<Candidate> {
     let of = |name: &&str| visit(collective, name, Values).expect("a name of the registry");
@@ -51,7 +50,7 @@ pub fn on_nodes(collective: Collective) -> Vec<Candidate> {
 /// The algorithms that need several nodes.
 const TWO_LEVELS: &str = "two_level";
 
-/// Every candidate of a collective that serves PEs of one node.
+/// Returns every candidate of a collective that serves PEs of one node.
 ///
 /// # Panics
 /// As [`on_nodes`].
@@ -62,7 +61,7 @@ pub fn everything(collective: Collective) -> Vec<Candidate> {
     all
 }
 
-/// One candidate of each algorithm of a collective that serves PEs of one node.
+/// Returns one candidate of each algorithm of a collective that serves PEs of one node.
 #[must_use]
 pub fn one_each(collective: Collective) -> Vec<Candidate> {
     let mut all = everything(collective);
@@ -70,7 +69,7 @@ pub fn one_each(collective: Collective) -> Vec<Candidate> {
     all
 }
 
-/// Those of them that serve calls on slices: others need memory that peers know.
+/// Returns those that serve calls on slices: others need memory that peers know.
 #[must_use]
 pub fn one_each_on_slices(collective: Collective) -> Vec<Candidate> {
     let mut all = one_each(collective);
@@ -79,7 +78,7 @@ pub fn one_each_on_slices(collective: Collective) -> Vec<Candidate> {
     all
 }
 
-/// A call on slices, of blocks so long that every algorithm has something to divide.
+/// Returns a call on slices, with blocks so long that every algorithm has something to divide.
 const fn long_query(collective: Collective) -> Query {
     Query {
         collective,
@@ -91,7 +90,7 @@ const fn long_query(collective: Collective) -> Query {
     }
 }
 
-/// Those of a fabric that can do all but collectives of its own.
+/// The capabilities of a fabric with everything except its own collectives.
 const CAPABILITIES: Capabilities = Capabilities::with_memory(1 << 20, 1 << 30, 1 << 20);
 
 #[test]

@@ -1,7 +1,7 @@
-//! One job at a time, each with a limit.
+//! Runs one job at a time, each with a time limit.
 //!
 //! Jobs of many PEs that share the cores with jobs whose times are tested would spoil those, and a
-//! job that hangs must fail its test and no other.
+//! job that hangs must only fail its own test.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
@@ -21,7 +21,7 @@ fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Remembers what is under way, to be reported if it does not end.
+/// Records the current work, for the report if it does not end.
 pub fn note(text: String) {
     *lock(&NOTE) = text;
 }
@@ -29,7 +29,7 @@ pub fn note(text: String) {
 /// Runs `job` while no other runs.
 ///
 /// # Panics
-/// When the job does, or when it does not end within `limit`.
+/// When the job panics, or when it does not end within `limit`.
 pub fn alone<R: Send + 'static>(limit: Duration, job: impl FnOnce() -> R + Send + 'static) -> R {
     let result = Arc::new(Mutex::new(None));
     let place = Arc::clone(&result);

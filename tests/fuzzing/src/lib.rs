@@ -1,8 +1,8 @@
-//! Targets of a fuzzer: what reads files of users, and what reads packets of other processes.
+//! Targets of a fuzzer: readers of users' files, and readers of packets from other processes.
 //!
-//! A target takes any bytes. It may refuse them, but it must not panic, and what it accepts must
+//! A target accepts any bytes. It may reject them, but it must not panic, and accepted data must
 //! read the same once it has been written again. The tests of this crate feed the targets with a
-//! corpus and with changes of it; `fuzz/` feeds them with what cargo-fuzz thinks of.
+//! corpus and with changes of it; `fuzz/` feeds them with the inputs of cargo-fuzz.
 
 #[cfg(test)]
 use consort_sandbox as _;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 /// A target.
 pub type Target = fn(&[u8]);
 
-/// All targets, by their names, which are those of the folders of the corpus too.
+/// All targets, by name; the folders of the corpus have the same names.
 pub const TARGETS: [(&str, Target); 6] = [
     ("calls", calls),
     ("candidate", candidate),
@@ -28,7 +28,7 @@ pub const TARGETS: [(&str, Target); 6] = [
     ("wisdom", wisdom),
 ];
 
-/// A file of this thread with these bytes.
+/// Writes these bytes to a file of this thread.
 fn file(bytes: &[u8]) -> PathBuf {
     static FOLDER: OnceLock<TempDir> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| tempfile::tempdir().expect("a folder"));
@@ -37,20 +37,20 @@ fn file(bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// Words of eight bytes; the rest of the bytes is left out.
+/// Returns words of eight bytes, without the remaining bytes.
 fn words(bytes: &[u8]) -> Vec<u64> {
     bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
 }
 
-/// Recorded calls.
+/// Reads recorded calls.
 pub fn calls(bytes: &[u8]) {
     let _ = Mix::load(&file(bytes));
 }
 
-/// A candidate, as in an option of a command.
+/// Reads a candidate, as in an option of a command.
 ///
 /// # Panics
-/// When a candidate is not read as it was written.
+/// When a candidate does not read as it was written.
 pub fn candidate(bytes: &[u8]) {
     if let Some(candidate) = str::from_utf8(bytes).ok().and_then(|it| it.parse::<Candidate>().ok())
     {
@@ -58,27 +58,27 @@ pub fn candidate(bytes: &[u8]) {
     }
 }
 
-/// Why a job has failed, from another process.
+/// Reads the reason why a job has failed, from another process.
 pub fn failure(bytes: &[u8]) {
     fuzzing::failure(&words(bytes));
 }
 
-/// The description of a machine.
+/// Reads the description of a machine.
 pub fn machine(bytes: &[u8]) {
     if let Ok(text) = str::from_utf8(bytes) {
         let _ = Machine::parse("fuzzed.toml", text);
     }
 }
 
-/// A frame of packets from another process.
+/// Reads a frame of packets from another process.
 pub fn packets(bytes: &[u8]) {
     fuzzing::packets(&words(bytes));
 }
 
-/// Wisdom.
+/// Reads wisdom.
 ///
 /// # Panics
-/// When wisdom is not read as it was written.
+/// When wisdom does not read as it was written.
 pub fn wisdom(bytes: &[u8]) {
     if let Ok(wisdom) = Wisdom::load_unfitted(&file(bytes)) {
         let again = Wisdom::load_unfitted(&file(wisdom.to_string().as_bytes()));
@@ -94,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// The corpus of a target.
+    /// Returns the corpus of a target.
     fn corpus(name: &str) -> Vec<Vec<u8>> {
         let own = Path::new(env!("CARGO_MANIFEST_DIR"));
         let folder = match name {
@@ -109,7 +109,7 @@ mod tests {
         all
     }
 
-    /// Numbers at random: SplitMix64 (Steele, Lea & Flood 2014).
+    /// Random numbers: SplitMix64 (Steele, Lea & Flood 2014).
     struct Numbers(u64);
 
     impl Numbers {
@@ -125,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Changes a few places: bytes are replaced, removed, repeated, or taken from another input.
+    /// Makes a few changes: bytes are replaced, removed, repeated, or taken from another input.
     fn change(bytes: &mut Vec<u8>, others: &[Vec<u8>], numbers: &mut Numbers) {
         for _ in 0..=numbers.below(4) {
             let at = numbers.below(bytes.len() + 1);

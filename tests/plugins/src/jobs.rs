@@ -1,4 +1,4 @@
-//! Functions that end with a job, a pool or a PE still there.
+//! Functions that leave a job, a pool or a PE behind.
 
 use std::mem::ManuallyDrop;
 
@@ -19,7 +19,7 @@ pub(crate) extern "C" fn job() -> u64 {
     pes().run(call).expect("a job")[0].1
 }
 
-/// Makes nonblocking calls, which threads of the library help with. Returns 2.
+/// Makes nonblocking calls, with help of the library's threads. Returns 2.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn helpers() -> u64 {
     let program = |pe: &Pe| Ok(pe.world().start_all_reduce(vec![1_u64], Sum)?.wait()?[0]);

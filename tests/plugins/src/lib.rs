@@ -1,5 +1,5 @@
-//! A plug-in, for tests that unload it: each function leaves something of another kind to the
-//! process, or to the thread that calls it.
+//! A plug-in for tests that unload it: each function leaves a different kind of object in the
+//! process, or in the calling thread.
 
 #![expect(unsafe_code, reason = "functions that other programs find by their names")]
 

@@ -1,4 +1,4 @@
-//! Functions that end with a delegate, a lock or a server still there.
+//! Functions that leave a delegate, a lock or a server behind.
 
 use std::mem::ManuallyDrop;
 
@@ -7,7 +7,7 @@ use consort_sync::{Delegate, Mutex, Server, delegation::CcSynch, locks::HybLock}
 static COUNTER: Delegate<u64, CcSynch> = Delegate::with(CcSynch::new(), 0);
 static LOCKED: Mutex<u64, HybLock> = Mutex::with(HybLock::new(), 0);
 
-/// Uses a delegate. Returns how often that was done.
+/// Uses a delegate. Returns the number of uses.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn delegate() -> u64 {
     COUNTER.apply(|count| {
@@ -16,7 +16,7 @@ pub(crate) extern "C" fn delegate() -> u64 {
     })
 }
 
-/// Takes a lock. Returns how often that was done.
+/// Takes a lock. Returns the number of times.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn lock() -> u64 {
     let mut count = LOCKED.lock();
@@ -24,7 +24,7 @@ pub(crate) extern "C" fn lock() -> u64 {
     *count
 }
 
-/// Starts a server, which nobody ends. Returns how often its data was used.
+/// Starts a server, which nobody ends. Returns the number of uses of its data.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn server() -> u64 {
     let server = ManuallyDrop::new(Server::start(0).expect("a thread"));

@@ -6,25 +6,25 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a child may take. It only ends a hang.
+/// The time limit of a child. It only ends a hang.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Forks a child. Returns 0 there, and the child's number in the parent.
 ///
 /// The child is a copy of the calling thread alone: locks that other threads hold stay locked in
-/// it. It ends by [`end`], so that it does not run the tests that are left.
+/// it. It ends by [`end`], so that it does not run the remaining tests.
 ///
 /// # Panics
 /// When the system refuses a child.
 #[must_use]
 pub fn fork() -> i32 {
-    // SAFETY: the child is a copy of this process. What it may do is up to the test.
+    // SAFETY: the child is a copy of this process. The test decides what it does.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "the system refuses a child");
     child
 }
 
-/// Ends a child, with status 0 if it is well.
+/// Ends a child, with status 0 if it succeeds.
 pub fn end(is_well: bool) -> ! {
     // SAFETY: ends the process.
     unsafe { libc::_exit(i32::from(!is_well)) }
@@ -33,14 +33,14 @@ pub fn end(is_well: bool) -> ! {
 /// Waits for a child.
 ///
 /// # Panics
-/// When its status is not 0, or when it takes more than 20 s: it is killed then.
+/// When its status is not 0, or when it takes more than 20 s: it is then killed.
 pub fn wait(what: &str, child: i32) {
     let begun = Instant::now();
     let mut status = 0;
     // SAFETY: writes the variable.
     while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
         if begun.elapsed() > LIMIT {
-            // SAFETY: the child, which nobody has waited for yet.
+            // SAFETY: the child, for which nobody has waited yet.
             unsafe { libc::kill(child, libc::SIGKILL) };
             panic!("{what}: the child hangs");
         }

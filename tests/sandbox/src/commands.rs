@@ -8,38 +8,38 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The time from the first handler of an interrupt to the last.
+/// The time from the first interrupt handler to the last.
 pub const SOON: Duration = Duration::from_millis(100);
-/// The line about an interrupt, with results and without.
+/// The message about an interrupt with results.
 pub const SOME: &str = "interrupted: this is what there was until then";
-/// The same without results.
+/// The message without results.
 pub const NOTHING: &str = "interrupted: there was nothing to show until then";
 /// Much less than the budgets of interrupted commands, much more than a block takes on a busy
 /// machine.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// Whether a page says this, wherever its lines are broken: that depends on the figures before. For
-/// sentences, not for cells of tables: a cell that breaks is on lines between those of others.
+/// Returns whether a page contains these words, regardless of line breaks, which depend on the
+/// figures before. For sentences, not for table cells: a broken cell's lines are mixed with others.
 pub fn says(page: &str, words: &str) -> bool {
     let in_a_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     in_a_line(page).contains(&in_a_line(words))
 }
 
-/// The lines of a section of a help text, without their indentation.
+/// Returns the lines of a section of a help text, without their indentation.
 pub fn section<'h>(help: &'h str, heading: &str) -> Vec<&'h str> {
     let lines = help.lines().skip_while(|line| *line != heading).skip(1);
     lines.map_while(|line| line.strip_prefix("  ")).collect()
 }
 
-/// The names of the commands that a help text lists.
+/// Returns the names of the commands that a help text lists.
 pub fn subcommands(help: &str) -> Vec<&str> {
-    // The description of a command may go on in a line that is indented further.
+    // The description of a command may continue in a line with more indentation.
     let names = section(help, "Commands:").into_iter().filter(|line| !line.starts_with(' '));
     let names = names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help");
     names.collect()
 }
 
-/// The help text of a command, by this option, in 80 columns.
+/// Returns the help text of a command, by this option, in 80 columns.
 fn help_of(program: &str, command: &[&str], option: &str) -> String {
     let mut asked = Command::new(program);
     let output = asked.args(command).arg(option).env("COLUMNS", "80").output();
@@ -48,11 +48,11 @@ fn help_of(program: &str, command: &[&str], option: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The help texts of a command and of all below it, each with the words that ask for it. Those with
-/// a short and a long help have the long one.
+/// Returns the help texts of a command and of all its subcommands, each with the words of the
+/// command. If there are a short and a long help, returns the long one.
 ///
 /// # Panics
-/// When a help text is refused.
+/// When a command fails to print its help.
 pub fn helps(program: &str, command: &[&str]) -> Vec<(String, String)> {
     let mut help = help_of(program, command, "--help");
     if help.contains(" --help-all ") {
@@ -64,10 +64,10 @@ pub fn helps(program: &str, command: &[&str]) -> Vec<(String, String)> {
     [(command.join(" "), help)].into_iter().chain(below).collect()
 }
 
-/// The examples in the help of a command and of all below it.
+/// Returns the examples in the help of a command and of all its subcommands.
 ///
 /// # Panics
-/// When a help text is refused.
+/// When a command fails to print its help.
 pub fn examples(program: &str, command: &[&str]) -> Vec<String> {
     let of_line = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
     let of_help = |(_, help): (String, String)| {
@@ -77,7 +77,7 @@ pub fn examples(program: &str, command: &[&str]) -> Vec<String> {
     helps(program, command).into_iter().flat_map(of_help).collect()
 }
 
-/// Checks that the help of each command below this one fits a screen of 80 x 24.
+/// Checks that the help of this command and of each subcommand fits a screen of 80 x 24.
 ///
 /// # Panics
 /// When one does not.
@@ -131,15 +131,15 @@ pub fn ends(program: &str, status: i32, line: &str, advice: &str) {
     assert!(output.stdout.is_empty(), "{line}");
 }
 
-/// The text that a command has written to standard error.
+/// Returns the text that a command has written to standard error.
 pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The report of a command that succeeds. It refers to nothing outside of it.
+/// Returns the report of a command that succeeds. It must not refer to anything outside.
 ///
 /// # Panics
-/// When the command fails, or its report refers to something.
+/// When the command fails, or its report refers to something outside.
 pub fn report_of(program: &str, folder: &Path, line: &str) -> String {
     let output = run_in(program, folder, &format!("{line} --report report.html"));
     assert!(output.status.success(), "{line}: {}", said(&output));
@@ -164,7 +164,7 @@ pub fn interrupt(child: &Child) {
     assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
 }
 
-/// Waits until a command handles interrupts: it measures from then on.
+/// Waits until a command handles interrupts; from then on it measures.
 fn await_handler(child: &Child) {
     let path = format!("/proc/{}/status", child.id());
     let is_handled = || {
@@ -177,7 +177,7 @@ fn await_handler(child: &Child) {
     }
 }
 
-/// Starts a command, interrupts it when it has run for this time, and returns its output.
+/// Starts a command, interrupts it after it has run for this time, and returns its output.
 ///
 /// # Panics
 /// When the command does not start, or does not end.

@@ -1,17 +1,17 @@
-//! Gives each test program a home and an environment of its own.
+//! Gives each test program a separate home and environment.
 //!
-//! A test program that links this crate (`use consort_sandbox as _;`) has, before `main` begins,
+//! A test program that links this crate (`use consort_sandbox as _;`) gets, before `main` begins,
 //!
-//! - a new folder, which is its home and has its configuration, its caches and its temporary files;
-//! - no variable of Consort or OpenSHMEM in its environment, except those that `TEST_ENV` names.
+//! - a new folder, which is its home and contains its configuration, caches and temporary files;
+//! - an environment without variables of Consort or OpenSHMEM, except those that `TEST_ENV` names.
 //!
-//! Variables that say how to test, such as `TEST_SEED`, begin with `TEST_` and stay. `TEST_ENV` has
-//! assignments, with blanks between them: `TEST_ENV="CONSORT_SEGMENT=shared"` runs the tests with
-//! that variable.
+//! Variables that control testing, such as `TEST_SEED`, begin with `TEST_` and stay. `TEST_ENV`
+//! contains assignments, separated by blanks: `TEST_ENV="CONSORT_SEGMENT=shared"` runs the tests
+//! with that variable.
 //!
-//! So no test reads or writes what the user has: wisdom that `consort tune` has just made, recorded
-//! calls, caches. Programs that a test starts inherit the environment, with what the test adds to
-//! it. The program that made the folder removes it at its end.
+//! So no test reads or writes the user's wisdom, recorded calls or caches. Programs that a test
+//! starts inherit the environment, with the test's additions. The program that created the folder
+//! removes it at its end.
 
 #![expect(unsafe_code, reason = "changes the environment, runs functions around `main`, and forks")]
 
@@ -29,19 +29,19 @@ use std::{
     sync::OnceLock,
 };
 
-/// Names the folder of a test program, to the programs that it starts.
+/// The variable that names the folder of a test program for the programs that it starts.
 const SANDBOX: &str = "CONSORT_SANDBOX";
 
-/// What begins with one of these configures what is tested.
+/// The prefixes of variables that configure the tested library.
 const PREFIXES: [&str; 3] = ["CONSORT_", "SHMEM_", "SMA_"];
 
-/// Assignments of variables with which the tests run.
+/// The variable with assignments for the tests.
 const ASSIGNMENTS: &str = "TEST_ENV";
 
-/// The folder that this process has made, and the process: a fork is another.
+/// The folder that this process has created, and the process: a fork is another one.
 static MADE: OnceLock<(PathBuf, u32)> = OnceLock::new();
 
-/// Where the parts of a user's environment lie in a folder.
+/// Returns the parts of a user's environment, as folders inside a folder.
 fn places(folder: &Path) -> [(&'static str, PathBuf); 6] {
     [
         ("HOME", folder.to_path_buf()),
@@ -57,7 +57,7 @@ fn is_foreign(name: &str) -> bool {
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// What `rustup` and `cargo` find in the user's home, for tests that run `cargo`.
+/// Keeps the folders that `rustup` and `cargo` use in the user's home, for tests that run `cargo`.
 fn keep_toolchain() {
     let Some(home) = env::home_dir() else { return };
     for (name, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
@@ -68,11 +68,11 @@ fn keep_toolchain() {
     }
 }
 
-/// Returns the path of something that cargo has built next to a program of the workspace, such as
+/// Returns the path of a file that cargo has built next to a program of the workspace, such as
 /// `libconsort_shmem.a` or an example.
 ///
 /// # Panics
-/// When it is not there: cargo builds only the programs of a test's own package before the test.
+/// When it does not exist: cargo builds only the programs of a test's own package before the test.
 pub fn built(program: &str, name: &str) -> PathBuf {
     let path = Path::new(program).with_file_name(name);
     assert!(
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// Asks for what the next test says of its environment.
+    /// The variable that makes the next test print its environment.
     const ASKED: &str = "SAY_ENVIRONMENT";
 
     #[test]
@@ -158,14 +158,14 @@ mod tests {
         }
     }
 
-    /// What a test program says that begins in a hostile environment.
+    /// Returns the output of a test program that begins in a hostile environment.
     fn said(hostile: &Path, sandbox: Option<&Path>) -> String {
         let mut program = Command::new(env::current_exe().expect("this program"));
         program.args(["--exact", "--nocapture", "tests::say_environment"]).env(ASKED, "");
         for (name, path) in places(hostile) {
             program.env(name, path);
         }
-        // The temporary folder must be there.
+        // The temporary folder must exist.
         program.env("TMPDIR", hostile).env_remove(SANDBOX).envs(sandbox.map(|it| (SANDBOX, it)));
         program.env("CONSORT_WISDOM", hostile).env("SHMEM_SYMMETRIC_SIZE", "rubbish");
         program.env(ASSIGNMENTS, "SMA_VERSION=1 SMA_INFO=1");
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(left, 0, "something was written to the user's home");
     }
 
-    /// Tests set variables for programs that link this crate too.
+    /// Tests also set variables for programs that link this crate.
     #[test]
     fn programs_that_a_test_starts_keep_what_it_sets() {
         let hostile = tempfile::tempdir().expect("a folder");

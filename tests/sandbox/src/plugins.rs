@@ -6,20 +6,20 @@ use libloading::Library;
 
 use crate::built;
 
-/// The environment variable that names the function that the program is to call.
+/// The environment variable that names the function to call.
 const FUNCTION: &str = "TEST_PLUGIN";
 
-/// The library of the package `consort-plugins`, which is built before the tests.
+/// Returns the library of the package `consort-plugins`, which is built before the tests.
 fn plugin() -> PathBuf {
     let test = env::current_exe().expect("a path");
     let folder = test.parent().expect("the folder of test programs");
     built(folder.to_str().expect("a name of text"), "libconsort_plugins.so")
 }
 
-/// Calls a function on a thread, which ends after the library was unloaded. Returns its result.
+/// Calls a function on a thread that ends after the library was unloaded. Returns its result.
 fn call(plugin: PathBuf, name: String) -> u64 {
     let calls = move || {
-        // SAFETY: nothing runs when it is loaded.
+        // SAFETY: loading it runs no code.
         let library = unsafe { Library::new(&plugin) };
         let library = library.expect("a library");
         // SAFETY: the library has such a function.
@@ -29,16 +29,16 @@ fn call(plugin: PathBuf, name: String) -> u64 {
         result
     };
     let result = thread::spawn(calls).join().expect("no panic");
-    // A thread of the library that sleeps looks again after 20 ms at most.
+    // A sleeping thread of the library checks again after at most 20 ms.
     thread::sleep(Duration::from_millis(50));
     result
 }
 
 /// Calls each of these functions of `consort-plugins` in a new process, which then unloads the
-/// library and goes on. `test` is the path of the test that calls this.
+/// library and continues. `test` is the path of the calling test.
 ///
 /// # Panics
-/// When such a process crashes, or a function does not return what is given with its name.
+/// When such a process crashes, or a function does not return the value next to its name.
 pub fn unload(test: &str, functions: &[(&str, u64)]) {
     if let Ok(name) = env::var(FUNCTION) {
         let returned = call(plugin(), name.clone());

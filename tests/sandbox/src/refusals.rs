@@ -1,4 +1,4 @@
-//! System calls that are refused, as a container does.
+//! Refused system calls, as in a container.
 
 use std::io;
 
@@ -28,15 +28,15 @@ pub const OF_LAUNCHERS: [(&str, libc::c_long); 6] = [
     ("memfd_create", libc::SYS_memfd_create),
 ];
 
-/// Has the system refuse one of the calls above, with the error `EPERM` or `ENOSYS`, from this thread
-/// and from all that it starts. It cannot be undone, so this is for a process that a test has
+/// Makes the system refuse one of the calls above, with the error `EPERM` or `ENOSYS`, in this
+/// thread and in all that it starts. It cannot be undone, so use it in a process that a test has
 /// started.
 ///
 /// # Errors
 /// When the system has no such filters (seccomp).
 ///
 /// # Panics
-/// When `name` is none of them.
+/// When `name` is not one of them.
 pub fn refuse(name: &str, is_known: bool) -> io::Result<()> {
     let mut all = CALLS.iter().chain(&OF_LAUNCHERS);
     let call = all.find(|(call, _)| *call == name).expect("one of the calls").1;
@@ -49,7 +49,7 @@ pub fn refuse(name: &str, is_known: bool) -> io::Result<()> {
     };
     let number = u32::try_from(call).map_err(io::Error::other)?;
     let refused = libc::SECCOMP_RET_ERRNO | errno.unsigned_abs();
-    // The number of the call is the first word of what a filter sees.
+    // The number of the call is the first word of a filter's input.
     let mut filters = [
         filter(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, [0, 0], 0),
         filter(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, [0, 1], number),
@@ -57,7 +57,7 @@ pub fn refuse(name: &str, is_known: bool) -> io::Result<()> {
         filter(libc::BPF_RET | libc::BPF_K, [0, 0], libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: 4, filter: filters.as_mut_ptr() };
-    // SAFETY: only changes what this thread may do.
+    // SAFETY: only changes the permissions of this thread.
     let done = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     if done != 0 {
         return Err(io::Error::last_os_error());

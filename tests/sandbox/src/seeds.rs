@@ -1,14 +1,15 @@
-//! Seeds of tests that draw at random.
+//! Seeds of random tests.
 //!
-//! Each day a test plays other seeds, from the seed of the day on: more of them at night than for a
-//! change ([`Tier`]). It also plays the seeds that once found a fault. Variables change that:
+//! Each day a test runs different seeds, from the seed of the day on: more of them in nightly runs
+//! than for a change ([`Tier`]). It also runs the seeds that once found a fault. Variables override
+//! that:
 //!
-//! | variables | what is played |
+//! | variables | seeds |
 //! | --- | --- |
-//! | `TEST_SEED=N` | seed N alone |
+//! | `TEST_SEED=N` | only seed N |
 //! | `TEST_SEED=N TEST_PROGRAMS=M` | M seeds from N on |
 //! | `TEST_PROGRAMS=M` | M seeds from a random one on |
-//! | `TEST_TIER=night` | from the seed of the day on, as many as at night |
+//! | `TEST_TIER=night` | from the seed of the day on, as many as in nightly runs |
 
 #![expect(clippy::disallowed_types, reason = "the date of today")]
 
@@ -58,7 +59,7 @@ impl Tier {
         }
     }
 
-    /// Returns the one of two values that is meant for this tier.
+    /// Returns one of two values, depending on the tier.
     pub fn of<T>(self, change: T, night: T) -> T {
         match self {
             Self::Change => change,
@@ -96,7 +97,7 @@ pub fn of_programs(all: u64) -> Range<u64> {
     first..first + count
 }
 
-/// Returns those of `all` that are to be played, drawn as [`of_programs`] does.
+/// Returns the items of `all` to test, drawn as in [`of_programs`].
 ///
 /// # Panics
 /// As [`seeds`].
@@ -108,14 +109,14 @@ pub fn some_of<T: Clone>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     of_programs(count).map(|seed| all[index(seed)].clone()).collect()
 }
 
-/// Returns the seeds that a change plays on a day.
+/// Returns the seeds that a change runs on a day.
 fn part_of(all: u64, day: u64) -> Range<u64> {
     let part = all.div_ceil(FRACTION);
     day * part..(day + 1) * part
 }
 
-/// Returns the first seed and the number of seeds: the arguments, unless the environment says
-/// otherwise. Prints them, so that the output of a test that fails says how to repeat it.
+/// Returns the first seed and the number of seeds: the arguments, unless the environment overrides
+/// them. Prints them, so that the output of a failed test shows how to repeat it.
 fn drawn(first: u64, count: u64) -> (u64, u64) {
     let drawn = match (number(SEED), number(PROGRAMS)) {
         (None, None) => (first, count),
@@ -126,7 +127,7 @@ fn drawn(first: u64, count: u64) -> (u64, u64) {
     drawn
 }
 
-/// Returns the seeds to play: those that once found a fault, then `change` or `night` seeds of the
+/// Returns the seeds to run: those that once found a fault, then `change` or `night` seeds of the
 /// day. If the environment names seeds, returns only those.
 ///
 /// # Panics
@@ -162,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Returns the seeds that a test program plays with these variables.
+    /// Returns the seeds that a test program runs with these variables.
     fn played(variables: &[(&str, &str)]) -> Vec<u64> {
         let mut program = Command::new(env::current_exe().expect("this program"));
         program.args(["--exact", "--nocapture", "seeds::tests::say_seeds"]).env(ASKED, "");

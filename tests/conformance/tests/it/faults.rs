@@ -1,15 +1,15 @@
-//! What is broken does not pass: protocols with a mistake, and the seeds that show it.
+//! Broken protocols do not pass: protocols with a mistake, and the seeds that show it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use consort_fabric::{Channel, Local, Messages, Op, Rank, Rma, Signal, Span, Until};
 use consort_sim::{Call, Operands, Pe, Simulation, SimulationError};
 
-/// What was there before, and what is put.
+/// The old data, and the data that is put.
 const OLD: [u8; 8] = [1; 8];
 const NEW: [u8; 8] = [2; 8];
 
-/// How PE 0 notifies PE 1 of its put.
+/// The way in which PE 0 notifies PE 1 of its put.
 #[derive(Clone, Copy)]
 enum Notice {
     Signal,
@@ -17,7 +17,7 @@ enum Notice {
     PutSignal,
 }
 
-/// What PE 1 reads once it is notified of a put of PE 0.
+/// Returns the data that PE 1 reads once it is notified of a put of PE 0.
 fn read_after_put(seed: u64, notice: Notice) -> Vec<u8> {
     let simulation = Simulation::explored(2).seed(seed).heap_bytes(16);
     let (data, word, channel) = (Span::heap(0, 8), 8, Channel::new(3));
@@ -65,7 +65,7 @@ fn a_missing_fence_shows() {
     assert_eq!(reads_old(Notice::PutSignal), 0);
 }
 
-/// What is at PE 1 after two puts of PE 0 to one place, the later one of what is new.
+/// Returns the data at PE 1 after two puts of PE 0 to one place, the later one with new data.
 fn after_two_puts(seed: u64, fence: bool) -> Vec<u8> {
     let member = async |pe: &Pe<'_>| -> Op<Vec<u8>> {
         pe.set_heap(0, &OLD);
@@ -96,8 +96,8 @@ fn puts_overtake_each_other_unless_a_fence_is_between() {
     assert!((0..100).all(|seed| after_two_puts(seed, true) == NEW));
 }
 
-/// A broadcast over message buffers of two chunks in one place, which the root may fill again only
-/// when all have taken what is there: the heart of OC-BCAST.
+/// A broadcast of two chunks over a message buffer for one, which the root may fill again only when
+/// all have taken its content: the core of OC-BCAST.
 async fn two_chunks(f: &Call<'_>, waits_for_done: bool) -> Op {
     let (notify, done) = (Channel::new(0), |rank: Rank| Channel::new(1 + rank.0));
     let buffer = Span::buffer(0, 8);
@@ -124,7 +124,7 @@ async fn two_chunks(f: &Call<'_>, waits_for_done: bool) -> Op {
     Ok(())
 }
 
-/// Whether all PEs receive both chunks.
+/// Returns whether all PEs receive both chunks.
 fn receives_both(seed: u64, waits_for_done: bool) -> bool {
     use consort_sim::Buffer;
     let member = async |pe: &Pe<'_>| {
@@ -176,7 +176,7 @@ fn a_wait_that_nobody_answers_is_reported_with_its_seed() {
     let member = async |pe: &Pe<'_>| -> Op {
         let call = pe.begin(Operands::NONE).await;
         let right = pe.rank().plus(1, pe.size());
-        // Everyone waits before it signals, but for the last.
+        // All but the last PE wait before they signal.
         if pe.rank() != Rank(2) {
             call.wait(Channel::new(0), 0).await?;
         }
@@ -193,7 +193,7 @@ fn a_wait_that_nobody_answers_is_reported_with_its_seed() {
     assert!(error.to_string().contains("(seed 77): 1 of 3 PEs wait, the first is PE 1"));
 }
 
-/// What a PE cannot reach is reported: nothing goes on without it.
+/// Memory that a PE cannot access is reported, instead of being skipped.
 #[test]
 #[should_panic(
     expected = "PE 0 cannot reach bytes 8..24 of the Source of PE 1: this call's buffer is not in \

@@ -1,6 +1,6 @@
-//! The code that the guides in `docs/` show is the code that is tested here.
+//! The code in the guides of `docs/` is the code that is tested here.
 
-/// A guide, its text, and the file that its code is from.
+/// A guide, its text, and the files with its code.
 const GUIDES: [(&str, &str, &str); 2] = [
     (
         "adding-an-algorithm.md",
@@ -22,13 +22,13 @@ const GUIDES: [(&str, &str, &str); 2] = [
     ),
 ];
 
-/// The blocks of Rust in a text in Markdown.
+/// Returns the Rust blocks of a Markdown text.
 fn blocks(text: &str) -> Vec<&str> {
     let after = text.split("```rust\n").skip(1);
     after.map(|rest| rest.split_once("```").map_or(rest, |(block, _)| block)).collect()
 }
 
-/// The first block of a guide that is no part of the code.
+/// Returns the first block of a guide that is not part of the code.
 fn stranger<'g>(guide: &'g str, code: &str) -> Option<&'g str> {
     blocks(guide).into_iter().find(|block| !code.contains(block))
 }

@@ -1,6 +1,6 @@
-//! The suite on PEs of which some share no memory: parts of this process, which are taken for
-//! processes. Those of one node map one segment. Between nodes frames of packets are delayed and
-//! overtake each other.
+//! The suite on PEs of which some share no memory: parts of this process, which act as processes.
+//! The parts of one node map one segment. Frames of packets between nodes are delayed and overtake
+//! each other.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use consort_sandbox::seeds;
 
 use crate::public::{play, programs};
 
-/// What one number of PEs may take; the suite is faster.
+/// The time limit of one number of PEs; the suite is faster.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// Runs programs of `count` cases on `pes` PEs, which lie on processes and on nodes of these forms.
+/// Runs programs of `count` cases on `pes` PEs, with these placements on processes and on nodes.
 fn conform(pes: u32, forms: [Nodes; 2], count: usize) {
     let able = match forms {
         [_, Nodes::One] => Job::capabilities_of(pes),

@@ -1,4 +1,4 @@
-//! Every algorithm on machines that are described, and the same run from the same seed.
+//! Every algorithm on machine models, and identical runs from the same seed.
 //!
 //! The SCC sends two-sidedly and synchronously: a send lasts until its receiver has taken the
 //! message, so an algorithm whose PEs all send before they receive would never end there.
@@ -15,14 +15,14 @@ use consort_sim::{
 use crate::simulated::{listed, simulate};
 
 static SIZES: [usize; 4] = [0, 8, 57, 20_001];
-/// Calls of a program.
+/// The number of calls of a program.
 const CALLS: usize = 24;
 
 fn on(name: &str, pes: u32) -> Simulation {
     Simulation::on(Machine::find(name).expect("it is shipped"), pes)
 }
 
-/// Cases that a machine can serve, spread over all there are.
+/// Returns cases that a machine can serve, spread over all cases.
 fn some(simulation: &Simulation, pes: u32, first: usize, count: usize) -> Vec<Case> {
     let capabilities = simulation.capabilities().expect("it has these PEs");
     let is_served = |case: &Case| case.is_served(pes, capabilities);
@@ -33,7 +33,7 @@ fn algorithm(case: &Case) -> String {
     format!("{} {}", case.kind.collective, case.kind.algorithm())
 }
 
-/// Plays today's part of this number of programs, then one with the algorithms that they leave out.
+/// Runs today's part of this number of programs, then one with the algorithms that they leave out.
 fn play_on(simulation: &Simulation, pes: u32, programs: usize) {
     let capabilities = simulation.capabilities().expect("it has these PEs");
     let mut played = BTreeSet::new();
@@ -68,7 +68,7 @@ fn all_that_the_scc_can_serve_on_all_cores() {
     play_on(&on("scc", 48), 48, 20);
 }
 
-/// Nodes have 16 PEs: the larger numbers have some of several nodes, as many on each or not.
+/// Nodes have 16 PEs: the larger teams are on several nodes, with equal numbers of PEs or not.
 #[test]
 fn all_that_a_cluster_can_serve() {
     for (pes, programs) in [(2, 60), (17, 60), (32, 20), (70, 20)] {
@@ -76,7 +76,7 @@ fn all_that_a_cluster_can_serve() {
     }
 }
 
-/// Cores with coherent caches, on which the figures of multicores rest.
+/// Cores with coherent caches, which underlie the figures of multicores.
 #[test]
 fn all_that_coherent_machines_can_serve() {
     for (name, pes, programs) in
@@ -116,7 +116,7 @@ fn what_the_scc_cannot_serve_says_so() {
     let exposes = |name: &&str| exposing.iter().any(|one| name.ends_with(one));
     let (exposing, sending): (Vec<_>, Vec<_>) = never.partition(exposes);
     assert!(!exposing.is_empty(), "what exposes cannot work where nothing can be exposed");
-    // What sends to all before it receives, or needs a power of two; and what exposes in its parts.
+    // Algorithms that first send to all, need a power of two, or have parts that expose.
     assert_eq!(
         sending,
         [
@@ -129,7 +129,7 @@ fn what_the_scc_cannot_serve_says_so() {
     );
 }
 
-/// The trace of some calls, as it is written to a file.
+/// Returns the trace of some calls, as it is written to a file.
 fn trace(simulation: &Simulation, pes: u32, seed: u64) -> Vec<u8> {
     let cases = some(simulation, pes, 500, CALLS);
     let program = Program::new(pes, seed, &cases);

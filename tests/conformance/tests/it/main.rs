@@ -3,15 +3,14 @@
 //! | module | fabric |
 //! | --- | --- |
 //! | `threads` | the threads of a process, by the public interface of `consort` |
-//! | `loopback` | the same on nodes between which only messages move, late and in any order |
-//! | `schedules` | the simulator, whose operations take any time at all |
-//! | `machines` | the simulator, on machines that are described |
+//! | `loopback` | the same on nodes that only exchange messages, late and in any order |
+//! | `schedules` | the simulator, with operations of any duration |
+//! | `machines` | the simulator, on machine models |
 //! | `toy` | messages in the memory of one thread, in any inbox, buffered or not |
 //!
-//! `revisions` holds what each algorithm sends to its revision, and `refusals` what it refuses to
-//! its reasons. `public` is what the PEs of
-//! `consort` do, as threads here and as processes in `tests/processes`. `faults` shows that the
-//! simulator finds what is broken.
+//! `revisions` checks each algorithm's operations against its revision, and `refusals` the reasons
+//! for its refusals. `public` runs programs on the PEs of `consort`, as threads here and as
+//! processes in `tests/processes`. `faults` shows that the simulator finds broken protocols.
 
 use consort_sandbox as _;
 

@@ -1,5 +1,5 @@
-//! An algorithm of a program's own, which the library's registry does not know: forced, registered,
-//! and under schedules at random.
+//! A user-defined algorithm, which is not in the library's registry: forced, registered, and under
+//! random schedules.
 
 use consort_collectives::{Algorithm, Parameter, PlanError, Setting};
 use consort_fabric::{Candidate, MachineModel, Messages, Op, Query, Rank, Rendezvous, Span};
@@ -9,7 +9,7 @@ mod line;
 
 use line::Line;
 
-/// On threads: two PEs of three differ in the algorithm, and all get an error.
+/// On threads: when two PEs of three use different algorithms, all get an error.
 #[test]
 fn a_team_can_be_served_by_it() {
     use consort::{Collective, Error, Pes, Sum};
@@ -57,7 +57,7 @@ fn no_helper_drives_it() {
     }
 }
 
-/// A barrier that waits for nobody, and exposes the heap to a peer that does not attach it.
+/// A barrier that does not wait, and exposes the heap to a peer that does not attach it.
 struct Careless<const EXPOSES: bool>;
 
 impl<const EXPOSES: bool> Algorithm for Careless<EXPOSES> {
@@ -81,7 +81,7 @@ impl<const EXPOSES: bool> Algorithm for Careless<EXPOSES> {
     }
 }
 
-/// Memory of a call is used again 64 calls later, so PEs stay that close.
+/// The memory of a call is reused 64 calls later, so PEs must stay that close.
 #[test]
 fn a_barrier_that_does_not_wait_keeps_pes_together_all_the_same() {
     use std::{
@@ -109,8 +109,8 @@ fn a_barrier_that_does_not_wait_keeps_pes_together_all_the_same() {
     assert!(run.is_ok(), "{run:?}");
 }
 
-/// Members that take a team to have different sizes would find each other's messages where they
-/// look for addresses.
+/// Members that disagree on the size of a team would find each other's messages where they look for
+/// addresses.
 #[test]
 fn no_team_is_made_by_it() {
     use consort::{Collective, Error, Pes};
@@ -139,7 +139,7 @@ fn symmetric_memory_that_stays_exposed_is_reported() {
     assert_eq!(reason, "left a call while its buffers were exposed");
 }
 
-/// Under schedules at random: all cases of it, in all modes, at all sizes and roots.
+/// Under random schedules: all its cases, in all modes, at all sizes and roots.
 #[test]
 fn it_passes_the_suite() {
     use consort_conformance::{Case, Program, Space, cases::SIZES};

@@ -1,9 +1,8 @@
 //! The suite by the public interface of `consort`, on PEs that are threads or processes.
 //!
-//! A launch plays many programs, whose calls are forced, one by one, to be served by the
-//! candidates under test. PEs are late at random. Private buffers cannot be used with exit mode
-//! None, which the library refuses; elements are words where a block is made of whole ones, and
-//! bytes else.
+//! A launch runs many programs. Each call is forced to use its candidate under test. PEs are late
+//! at random. Private buffers cannot be used with exit mode None, which the library rejects.
+//! Elements are words if a block consists of whole ones, and bytes otherwise.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -29,9 +28,9 @@ mod typed;
 
 pub(crate) static SIZES: [usize; 15] =
     [0, 1, 7, 8, 9, 56, 57, 112, 1000, 4096, 7000, 7057, 20_000, 50_001, 100_000];
-/// Calls of a program: more than a window.
+/// The number of calls of a program: more than a window.
 pub(crate) const CALLS: usize = 24;
-/// So many PEs are many: cases take long, and show no more.
+/// From this number of PEs on, cases take long and show nothing new.
 const MANY: u32 = 64;
 
 /// A buffer of words or of bytes in symmetric memory.
@@ -69,27 +68,27 @@ impl<'p> Memory<'p> {
     }
 }
 
-/// Which of the buffers in symmetric memory, that the calls of programs share.
+/// The key of one of the buffers in symmetric memory that the calls of programs share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     is_of_words: bool,
     bytes: usize,
-    /// Of those like it that a program uses.
+    /// The number among the equal buffers that a program uses.
     number: usize,
 }
 
 pub(crate) type Pool<'p> = BTreeMap<Key, Memory<'p>>;
 
-/// A PE that plays programs.
+/// A PE that runs programs.
 pub(crate) struct Player<'p, 'r> {
     pub(crate) world: Team<'p>,
     pub(crate) pool: &'r Pool<'p>,
-    /// Where in the pool the buffers of each call are.
+    /// The keys of each call's buffers in the pool.
     pub(crate) keys: &'r [[Key; 2]],
     pub(crate) random: &'r mut Random,
 }
 
-/// Where the buffers of a program's calls are in a pool. A broadcast's are one.
+/// Returns the keys of a program's buffers in a pool. A broadcast has one buffer.
 pub(crate) fn keys(program: &Program) -> Vec<[Key; 2]> {
     let mut used = BTreeMap::new();
     let mut next = |is_of_words, bytes| {
@@ -113,7 +112,7 @@ impl<'p> Player<'p, '_> {
         &self.pool[&if side == Side::Source { source } else { target }]
     }
 
-    /// On elements of a type.
+    /// Makes a call on elements of a type.
     fn call_on<T: Pod, O: Operator<T>>(
         &self,
         call: usize,
@@ -137,11 +136,11 @@ impl<'p> Player<'p, '_> {
         }
         if case.bytes == size_of::<T>() && call.is_multiple_of(2) {
             let value = typed::values(team, collective, &source, operator, root)?;
-            // What receives nothing leaves its target as it was.
+            // A PE that receives nothing leaves its target unchanged.
             return Ok(bytemuck::cast_slice(&value.unwrap_or(target)).to_vec());
         }
         typed::slices(team, collective, &source, &mut target, operator, root)?;
-        // A buffer is the caller's again when the call returns.
+        // When the call returns, the buffer belongs to the caller again.
         std::hint::black_box(&mut source).fill(T::zeroed());
         Ok(bytemuck::cast_slice(&target).to_vec())
     }
@@ -163,7 +162,7 @@ impl<'p> Player<'p, '_> {
         let Case { kind, barrier, .. } = case;
         self.world.force(Collective::Barrier, Some((**barrier).clone()));
         if kind.collective.is_vector() {
-            // On values they first exchange counts, which what was forced before may not serve.
+            // Calls on values first exchange counts, which the forced candidate may not serve.
             for counts in [Collective::Gather, Collective::AllGather, Collective::AllToAll] {
                 self.world.force(counts, None);
             }
@@ -214,7 +213,7 @@ impl Member for Player<'_, '_> {
     }
 }
 
-/// Runs what never waits but inside a call.
+/// Runs a future that only waits inside a call.
 fn at_once<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -223,8 +222,8 @@ fn at_once<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Programs of `count` cases that `able` PEs can serve, spread over all there are, and of those
-/// that show what these leave out: no algorithm, value, size, mode or root is never seen.
+/// Returns programs of `count` cases that `able` PEs can serve, spread over all cases, and programs
+/// that show what these leave out: no algorithm, value, size, mode or root is missing.
 pub(crate) fn programs(pes: u32, able: Capabilities, count: usize) -> Vec<Program> {
     let space = Space::of(pes, &SIZES).and_selected();
     let can_be = |case: &Case| case.settles() && case.is_served(pes, able);
@@ -238,15 +237,15 @@ pub(crate) fn programs(pes: u32, able: Capabilities, count: usize) -> Vec<Progra
     numbered.map(|(cases, number)| Program::new(pes, number, cases)).collect()
 }
 
-/// How far the PEs are in the programs of a launch: words of PE 0, which change one-sidedly.
+/// The progress of the PEs in the programs of a launch: words of PE 0, changed one-sidedly.
 struct Words<'p, 'w> {
     words: &'w Symmetric<'p, u64>,
-    /// Of this program.
+    /// The first word of this program.
     first: usize,
 }
 
 impl Words<'_, '_> {
-    /// Counts one at a word; what it was before.
+    /// Adds one to a word; returns the old value.
     fn count(&self, index: usize) -> u64 {
         self.words.fetch_add(Rank(0), self.first + index, 1).expect("no PE has failed")
     }
@@ -267,8 +266,8 @@ impl Progress for Words<'_, '_> {
     }
 }
 
-/// Plays the programs with these seeds on the PEs that `launch` starts. Returns the rank of each PE
-/// in this process, and the number of programs that it has played.
+/// Runs the programs with these seeds on the PEs that `launch` starts. Returns the rank of each PE
+/// in this process, and the number of programs that it has run.
 pub(crate) fn play(
     launch: Pes,
     programs: &[Program],

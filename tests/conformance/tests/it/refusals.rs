@@ -1,5 +1,5 @@
-//! What algorithms refuse, and why: each algorithm's reasons stand in `refusals.txt`, and one that
-//! is not there fails.
+//! The refusals of algorithms: each algorithm's reasons are in `refusals.txt`, and any other reason
+//! fails the test.
 
 use std::{collections::BTreeSet, env, fs, path::Path};
 
@@ -9,13 +9,13 @@ use consort_fabric::Nodes;
 use consort_sim::{Simulation, machines::Machine};
 
 static SIZES: [usize; 3] = [8, 57, 20_001];
-/// Teams, and the nodes on which they lie.
+/// Teams, and their placement on nodes.
 const TEAMS: [(u32, Nodes); 4] =
     [(1, Nodes::One), (2, Nodes::One), (5, Nodes::One), (8, Nodes::Blocks(2))];
-/// Set to write the file anew.
+/// Set to write the file again.
 const WRITE: &str = "TEST_WRITE_REFUSALS";
 
-/// The reason without its numbers, which are those of the case.
+/// Returns the reason without its numbers, which belong to the case.
 fn reason(case: &Case, pes: u32, simulation: &Simulation) -> Option<String> {
     let capabilities = simulation.capabilities().expect("it takes any number of PEs");
     let candidate = case.kind.candidate.as_ref()?;

@@ -1,5 +1,5 @@
-//! What each algorithm sends, held to its revision: wisdom is used as long as revisions are equal,
-//! so an algorithm that sends something else must raise its own.
+//! Each algorithm's operations, checked against its revision: wisdom is used as long as revisions
+//! are equal, so an algorithm whose operations change must raise its revision.
 //!
 //! A line of `revisions.txt` has a collective, an algorithm, its revision, and a hash of the
 //! operations of all PEs in some calls, without their times.
@@ -19,14 +19,14 @@ use consort_sim::{Simulation, Trace};
 use crate::simulated::{listed, simulate};
 
 static SIZES: [usize; 2] = [8, 5000];
-/// Teams, and the nodes on which they lie.
+/// Teams, and their placement on nodes.
 const TEAMS: [(u32, Nodes); 3] = [(2, Nodes::One), (5, Nodes::One), (8, Nodes::Blocks(2))];
-/// Calls of a program.
+/// The number of calls of a program.
 const CALLS: usize = 24;
-/// Set to write the file anew.
+/// Set to write the file again.
 const WRITE: &str = "TEST_WRITE_REVISIONS";
 
-/// Whether it is not made of parts, or of the usual ones: other parts have revisions of their own.
+/// Returns whether it has no parts, or the usual ones: other parts have separate revisions.
 fn is_of_usual_parts(collective: Collective, candidate: &Candidate) -> bool {
     let usual = || {
         let described = describe(collective, &candidate.algorithm).expect("it is registered");
@@ -35,7 +35,7 @@ fn is_of_usual_parts(collective: Collective, candidate: &Candidate) -> bool {
     candidate.parts.is_empty() || *candidate == usual()
 }
 
-/// The cases of a team by collective and algorithm, without barriers of other algorithms around.
+/// Returns a team's cases by collective and algorithm, without other algorithms' barriers around.
 fn cases(pes: u32, simulation: &Simulation) -> BTreeMap<String, Vec<Case>> {
     let capabilities = simulation.capabilities().expect("it takes any number of PEs");
     let mut cases: BTreeMap<String, Vec<Case>> = BTreeMap::new();
@@ -53,7 +53,7 @@ fn cases(pes: u32, simulation: &Simulation) -> BTreeMap<String, Vec<Case>> {
     cases
 }
 
-/// FNV-1a: equal on every machine and in every version.
+/// Hashes by FNV-1a: equal on every machine and in every version.
 fn hashed(mut hash: u64, text: &str) -> u64 {
     for byte in text.bytes() {
         hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -61,7 +61,7 @@ fn hashed(mut hash: u64, text: &str) -> u64 {
     hash
 }
 
-/// The operations of each PE in their order, without those between calls, which are no algorithm's.
+/// Returns each PE's operations in order, without those between calls, outside any algorithm.
 fn operations(trace: &Trace, pes: u32) -> String {
     let is_of_algorithm = |what: &str| !["credit", "credits"].contains(&what);
     let mut text = String::new();
@@ -75,7 +75,7 @@ fn operations(trace: &Trace, pes: u32) -> String {
     text
 }
 
-/// The hash of each algorithm of which something can be played.
+/// Returns the hash of each algorithm with cases that can run.
 fn hashes() -> BTreeMap<String, u64> {
     let mut hashes = BTreeMap::new();
     for (pes, nodes) in TEAMS {

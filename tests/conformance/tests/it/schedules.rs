@@ -1,12 +1,12 @@
-//! Programs of all cases, under schedules at random.
+//! Programs of all cases, under random schedules.
 //!
-//! A seed determines everything: the program, and the order of events. Of four programs two have
-//! calls of all kinds. One has none that all enter or leave together. One has calls in a row from
-//! or to one root, which nothing but the flow control keeps within a window of calls. A night plays
-//! each program once, and a change some, other ones each day. `TEST_SEED=N` plays one alone.
+//! A seed determines everything: the program, and the order of events. Of four programs, two have
+//! calls of all kinds. One has no calls that all enter or leave together. One has successive calls
+//! from or to one root, which only flow control keeps within a window of calls. A nightly run runs
+//! each program once, and a change runs some, different ones each day. `TEST_SEED=N` runs only one.
 //!
-//! More programs play the cases that these leave out, so that together they play every algorithm at
-//! every size, in every mode and so on. Finding those cases takes a minute, so only a night does it.
+//! More programs run the cases that these leave out, so that together they run every algorithm at
+//! every size, in every mode and so on. Finding those takes a minute, so only nightly runs do it.
 
 use std::{collections::BTreeSet, sync::Mutex, thread};
 
@@ -19,18 +19,18 @@ use consort_sim::Simulation;
 use crate::simulated::{listed, simulate};
 
 const PES: [u32; 18] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 64];
-/// Fewer are few.
+/// Runs with fewer PEs than this have few PEs.
 const FEW_PES: u32 = 4;
-/// The number of programs at random.
+/// The number of random programs.
 const PROGRAMS: usize = 18 * 240;
 /// More than a window.
 const CALLS: usize = 24;
-/// How far apart the programs begin.
+/// The distance between the first cases of two programs.
 const APART: usize = 37;
-/// Such that no PE says that it has taken a chunk.
+/// So short that no PE acknowledges a chunk.
 const SHORT_BYTES: usize = 57;
 
-/// Shows how to play a schedule again when it fails: a test and a seed.
+/// Shows how to run a schedule again when it fails: a test and a seed.
 struct Replay(&'static str, u64);
 
 impl Drop for Replay {
@@ -44,7 +44,7 @@ impl Drop for Replay {
     }
 }
 
-/// Sizes for so many PEs: long messages among many take most of the time and show no more.
+/// Returns sizes for this many PEs: long messages among many take most time and show nothing new.
 fn sizes(pes: u32) -> &'static [usize] {
     match pes {
         1..=3 => &SIZES,
@@ -53,15 +53,15 @@ fn sizes(pes: u32) -> &'static [usize] {
     }
 }
 
-/// Sizes, teams and nodes in which every candidate is played in all modes and with all roots.
+/// Sizes, teams and nodes in which every candidate runs in all modes and with all roots.
 static FEW_SIZES: [usize; 2] = [8, 4096];
 const ALL_MODES: [(u32, Nodes); 4] =
     [(2, Nodes::One), (3, Nodes::One), (6, Nodes::Blocks(2)), (6, Nodes::InTurn(2))];
 
-/// How many forms of nodes PEs are said to lie on.
+/// The number of forms of nodes.
 const FORMS: usize = 6;
 
-/// A form of nodes, by number.
+/// Returns a form of nodes, by number.
 const fn nodes(number: usize) -> Nodes {
     match number % FORMS {
         0 => Nodes::One,
@@ -73,7 +73,7 @@ const fn nodes(number: usize) -> Nodes {
     }
 }
 
-/// Returns the program at random of this number: PEs, nodes and calls.
+/// Returns the random program of this number: PEs, nodes and calls.
 fn program(number: usize) -> (u32, Nodes, Vec<Case>) {
     let (round, pes) = (number / PES.len(), PES[number % PES.len()]);
     let (space, nodes) = (Space::of(pes, sizes(pes)), nodes(round / 4));
@@ -82,7 +82,7 @@ fn program(number: usize) -> (u32, Nodes, Vec<Case>) {
     let overlap = |case: &Case| !case.call(pes).synchronizes();
     let cases = match round % 4 {
         0 | 2 => cases.take(CALLS).collect(),
-        // With few PEs some algorithms serve what they cannot among many.
+        // With few PEs, some algorithms serve cases that they cannot serve with many.
         1 if pes < FEW_PES && round % 8 == 5 => {
             let many = |case: &Case| !case.is_served(4 * FEW_PES, capabilities);
             cases.filter(many).take(CALLS).collect()
@@ -95,7 +95,7 @@ fn program(number: usize) -> (u32, Nodes, Vec<Case>) {
                 let Kind { collective, .. } = *case.kind;
                 is_short(case) && case.root == first.root && collective == first.kind.collective
             };
-            // Flow control counts on such a call, if there was one, for a while.
+            // Flow control relies on such a call, if there was one, for a while.
             let together = (round % 8 == 3)
                 .then(|| cases.find(|case| case.call(pes).synchronizes()))
                 .flatten();
@@ -127,7 +127,7 @@ fn every_algorithm_survives_schedules_at_random() {
     });
 }
 
-/// Plays seeds on as many threads as there are cores.
+/// Runs seeds on as many threads as there are cores.
 fn on_all_cores(seeds: impl Iterator<Item = u64> + Send, play: impl Fn(u64) + Sync) {
     let seeds = Mutex::new(seeds);
     let next = || seeds.lock().expect("drawing does not panic").next();
@@ -153,16 +153,16 @@ mod night {
         });
     }
 
-    /// Whether an algorithm works in buffers that are exposed, which those of most parts cannot be, or
-    /// needs more PEs than a part has here; or is the fabric's own, which simulations have none of.
+    /// Returns whether an algorithm works in exposed buffers, which those of most parts cannot be,
+    /// needs more PEs than a part has here, or is the fabric's own, which simulations do not have.
     fn is_never_a_part(one: &Candidate) -> bool {
         let name = one.algorithm.as_str();
         let exposes = matches!(name, "direct" | "shared");
         exposes || name == Vendor::NAME || one.parameter("k") == Some(47)
     }
 
-    /// Programs of what the programs at random leave out: no algorithm, value, mode, size, root or
-    /// class is never played. Every candidate is played.
+    /// Returns programs of the cases that the random programs leave out: no algorithm, value, mode,
+    /// size, root or class is missing. Every candidate runs.
     fn rest() -> Vec<(u32, Nodes, Vec<Case>)> {
         let mut coverage = Coverage::default();
         let (mut programs, mut candidates, mut played) =

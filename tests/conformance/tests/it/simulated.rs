@@ -4,7 +4,7 @@ use consort_conformance::{Case, Counts, Member, Place, Program, Side, data::kern
 use consort_fabric::Rank;
 use consort_sim::{Buffer, Caller, Operands, Outcome, Pe, Plans, Simulation, SimulationError};
 
-/// How late a PE is that is late: others make many calls meanwhile.
+/// The delay of a late PE: others make many calls meanwhile.
 const LATE_NS: f64 = 1e6;
 
 /// A PE of a simulation.
@@ -16,7 +16,7 @@ struct Simulated<'p, 'w> {
 }
 
 impl Simulated<'_, '_> {
-    /// Where a buffer of a call lies in the heap, and how long it is.
+    /// Returns the offset of a call's buffer in the heap, and its length.
     fn span(&self, call: usize, side: Side) -> (usize, usize) {
         let place = self.program.place(call).expect("a call on symmetric memory");
         match side {
@@ -26,8 +26,8 @@ impl Simulated<'_, '_> {
     }
 }
 
-/// The buffers of a call: private ones, or where those in symmetric memory lie. Every PE says of
-/// both where they lie, also of one that it has no use for.
+/// Returns the buffers of a call: private ones, or their positions in symmetric memory. Every PE
+/// gives both positions, even of a buffer that it does not use.
 fn buffers(private: Option<[Vec<u8>; 2]>, place: Option<Place>) -> [Buffer; 2] {
     match (private, place) {
         (Some(private), _) => private.map(Buffer::Owned),
@@ -77,13 +77,13 @@ impl Member for Simulated<'_, '_> {
     }
 }
 
-/// Plays a program of cases that can be served, by the algorithms of the registry.
+/// Runs a program of cases that can be served, by the algorithms of the registry.
 ///
 /// # Errors
-/// When the simulation comes to no end.
+/// When the simulation does not end.
 ///
 /// # Panics
-/// When a PE has something else than the oracle says.
+/// When a PE's data differs from the oracle's.
 pub(crate) fn simulate(
     simulation: &Simulation,
     program: &Program,
@@ -94,7 +94,7 @@ pub(crate) fn simulate(
     })
 }
 
-/// The same, by plans that `plan` makes.
+/// As [`simulate`], with plans from `plan`.
 ///
 /// # Errors
 /// When there is no plan, or as [`simulate`].
@@ -113,7 +113,7 @@ pub(crate) fn simulate_by(
     Ok(outcome)
 }
 
-/// A program's calls, for a message.
+/// Returns a program's calls, for a message.
 pub(crate) fn listed(program: &Program) -> String {
     program.cases.iter().map(|case| format!("\n    {case}")).collect()
 }

@@ -10,10 +10,10 @@ use consort_sandbox::seeds;
 
 use crate::public::{Player, Pool, SIZES, keys, play, programs};
 
-/// What one number of PEs may take; the suite is much faster.
+/// The time limit of one number of PEs; the suite is much faster.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// The environment variable that says what memory PEs share; the same suite must pass on each kind.
+/// The environment variable for the memory that PEs share; the same suite must pass on each kind.
 /// The library reads it.
 const SEGMENT: &str = "CONSORT_SEGMENT";
 
@@ -32,7 +32,7 @@ fn conform(pes: u32, count: usize) {
     assert!(ended.iter().all(|&(_, played)| played == drawn));
 }
 
-/// What an algorithm cannot serve all PEs refuse alike, and can go on.
+/// All PEs refuse a case that an algorithm cannot serve, and can continue.
 #[test]
 fn what_cannot_be_served_is_refused_by_all() {
     for pes in [2, 3, 7] {

@@ -1,5 +1,5 @@
 //! The suite on the toy fabric: in inboxes of any size, with sends that last until the message is
-//! taken, where nothing is exposed, and with PEs in several orders.
+//! taken, without exposed buffers, and with PEs in several orders.
 
 use std::{cell::Cell, collections::BTreeSet, future::Future, pin::Pin};
 
@@ -15,19 +15,19 @@ use crate::{
     toy_world::World,
 };
 
-/// Operations of others while a PE is late.
+/// The number of operations of others while a PE is late.
 const LATE: u32 = 300;
-/// Calls of a program.
+/// The number of calls of a program.
 const CALLS: usize = 24;
 static SIZES: [usize; 7] = [0, 1, 8, 57, 100, 300, 1100];
 
-/// A PE of the toy.
+/// A PE of the toy fabric.
 struct Toy<'w> {
     world: &'w World,
     rank: Rank,
     program: &'w Program,
     plans: Vec<Box<dyn Run>>,
-    /// How many PEs have come to be aligned.
+    /// The number of PEs that have reached the alignment.
     aligned: &'w Cell<u32>,
 }
 
@@ -82,7 +82,7 @@ impl Member for Toy<'_> {
     }
 }
 
-/// Plays a program in one order of PEs.
+/// Runs a program in one order of PEs.
 fn play_in(capabilities: Capabilities, program: &Program, (backwards, in_turn): (bool, bool)) {
     let mut world = World::new(program.pes, capabilities, program.heap_bytes());
     world.in_turn = in_turn;
@@ -104,15 +104,15 @@ fn play_in(capabilities: Capabilities, program: &Program, (backwards, in_turn): 
     }
 }
 
-/// Plays a program in several orders: each PE as far as it can, the first one first and the last
-/// one first, and an operation each in turn.
+/// Runs a program in several orders: each PE as far as possible, starting with the first or with
+/// the last one, and one operation of each PE in turn.
 fn play(capabilities: Capabilities, program: &Program) {
     for order in [(false, false), (true, false), (false, true)] {
         play_in(capabilities, program, order);
     }
 }
 
-/// What a toy can do with so many lines of an inbox for an algorithm's own messages.
+/// Returns the capabilities of a toy with this many inbox lines for an algorithm's own messages.
 fn toy(pes: u32, lines: u32, buffered: bool) -> Capabilities {
     Capabilities {
         inbox_channels: Setting::first_channel(Collective::Broadcast, pes) + lines,
@@ -131,12 +131,12 @@ fn toy(pes: u32, lines: u32, buffered: bool) -> Capabilities {
     }
 }
 
-/// All small teams, and some larger.
+/// Returns all small teams, and some larger ones.
 fn teams() -> impl Iterator<Item = u32> {
     (1..20).chain([32, 33, 64])
 }
 
-/// Programs at random on toys that expose, or do not; which algorithms have served.
+/// Runs random programs on toys that expose buffers, or do not; returns the algorithms that served.
 fn serve_in_any_inbox(exposes: bool, calls: usize) -> BTreeSet<String> {
     let (mut served, mut number) = (BTreeSet::new(), 0);
     for pes in teams() {
@@ -163,7 +163,7 @@ fn name(case: &Case) -> String {
 #[test]
 fn every_algorithm_in_any_inbox() {
     let mut served = serve_in_any_inbox(true, 24);
-    // What those have left out, in a large inbox.
+    // The cases that those leave out, in a large inbox.
     let mut coverage = Coverage::default();
     for (pes, buffered) in [(2, true), (3, false), (5, true), (8, false), (17, true)] {
         let toy = toy(pes, 4000, buffered);

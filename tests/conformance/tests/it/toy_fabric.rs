@@ -1,7 +1,7 @@
 //! A small fabric: PEs of one thread, whose messages are bytes in the memory of the process.
 //!
-//! It is the code of `docs/adding-a-fabric.md`, and a subject of the suite: its inbox can be small,
-//! its sends can last until the message is taken, and it can refuse to expose buffers.
+//! This is the code of `docs/adding-a-fabric.md`, and a subject of the suite: its inbox can be
+//! small, its sends can last until the message is taken, and it can refuse to expose buffers.
 
 use std::{future::Future, pin::Pin};
 
@@ -25,7 +25,7 @@ pub(crate) struct Call<'c> {
     heap_at: Option<[usize; 2]>,
 }
 
-/// Where the buffers of a call are.
+/// The buffers of a call.
 pub(crate) enum Buffers {
     Private([Vec<u8>; 2]),
     InHeap([usize; 2]),
@@ -51,7 +51,7 @@ impl<'c> Call<'c> {
         Self { world, rank, number, kernel, layouts, heap_at }
     }
 
-    /// The call ends: what is in a private target.
+    /// Ends the call; returns the content of a private target.
     pub(crate) fn finish(self) -> Vec<u8> {
         let left = self.world.undetached.borrow().get(&(self.rank, self.number)).copied();
         assert_eq!(left.unwrap_or(0), 0, "PE {} leaves a buffer exposed", self.rank);
@@ -59,7 +59,7 @@ impl<'c> Call<'c> {
         target.filter(|_| self.heap_at.is_none()).unwrap_or_default()
     }
 
-    /// The same bytes, in the heap if the buffer lies there.
+    /// Returns the same bytes, in the heap if the buffer is there.
     fn resolve(&self, span: Span) -> Span {
         match (span.place, self.heap_at) {
             (Place::Source, Some([at, _])) | (Place::Target, Some([_, at])) => {
@@ -392,6 +392,6 @@ pub(crate) fn plan(
     visit(call.collective, &candidate.algorithm, Maker { setting, candidate, barrier })?
 }
 
-/// All parts are there.
+/// Compiles only if all parts of a fabric exist.
 const fn is_fabric<F: Fabric>() {}
 const _: () = is_fabric::<Call<'static>>();

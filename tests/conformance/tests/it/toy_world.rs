@@ -1,4 +1,4 @@
-//! What the PEs of the toy fabric share, and who of them goes on.
+//! The state that the PEs of the toy fabric share, and the order in which they run.
 
 use std::{
     cell::{Cell, RefCell},
@@ -10,10 +10,10 @@ use std::{
 
 use consort_fabric::{Capabilities, Channel, Place, Rank, Span, Step};
 
-/// Messages that are sent and not taken, by receiver, call and channel.
+/// Sent messages that were not taken yet, by receiver, call and channel.
 pub(crate) type Sent = BTreeMap<(Rank, u64, Channel), (Step, Vec<u8>)>;
 
-/// What has come to a collective, by who has contributed it.
+/// The contributions to a collective so far, by contributor.
 pub(crate) type Contributed = BTreeMap<u32, Vec<u8>>;
 
 /// The state that the PEs share. A key ends with the number of a call, except for memory.
@@ -71,17 +71,17 @@ impl World {
         bytes[at..at + data.len()].copy_from_slice(data);
     }
 
-    /// Notes that something has happened, that others may wait for.
+    /// Records an event for which others may wait.
     pub(crate) fn happens(&self) {
         self.events.set(self.events.get() + 1);
     }
 
-    /// Waits until `test` gives something.
+    /// Waits until `test` returns a value.
     pub(crate) async fn wait_for<T>(&self, mut test: impl FnMut() -> Option<T>) -> T {
         poll_fn(|_| test().map_or(Poll::Pending, Poll::Ready)).await
     }
 
-    /// Before each operation: lets the others go on, if PEs take turns.
+    /// Lets the others continue before each operation, if PEs take turns.
     pub(crate) async fn turn(&self) {
         let mut is_due = self.in_turn;
         self.happens();
@@ -89,7 +89,7 @@ impl World {
         self.happens();
     }
 
-    /// Runs the programs of all PEs, the first one first or the last one first.
+    /// Runs the programs of all PEs, starting with the first one or the last one.
     ///
     /// # Errors
     /// The ranks of PEs that wait for each other.

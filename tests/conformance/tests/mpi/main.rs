@@ -1,5 +1,5 @@
-//! The suite on processes that an MPI has started, and what comes of programs that fail there. On a
-//! machine without an MPI the tests are listed as ignored.
+//! The suite on processes that an MPI has started, and the outcomes of programs that fail there. On
+//! a machine without an MPI, the tests are listed as ignored.
 
 use consort_sandbox as _;
 
@@ -21,12 +21,12 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::public::{play, programs};
 
-/// The most that a job may take.
+/// The time limit of a job.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Processes, PEs of each, how the PEs are placed, and what shares memory. On one machine all
-/// processes share it, and on several those of each, if they are dealt to them in turn or in
-/// blocks.
+/// Processes, PEs of each, the placement of the PEs, and the unit that shares memory. On one
+/// machine, all processes share it; on several, those of each, if they are dealt to them in turn or
+/// in blocks.
 const SHAPES: [(u32, u32, &str, &str); 7] = [
     (2, 1, "blocks", "process"),
     (3, 1, "blocks", "process"),
@@ -37,11 +37,11 @@ const SHAPES: [(u32, u32, &str, &str); 7] = [
     (4, 2, "in-turn", "machine"),
 ];
 
-/// Cases of a suite.
+/// The number of cases of a suite.
 const CASES: usize = 100;
 
-/// How many processes, how PE 1 ends, and what all are told. Of a mismatch between two PEs only one
-/// pair can be named. What the library itself says is said once.
+/// The number of processes, the way in which PE 1 ends, and the report to all. Of a mismatch
+/// between two PEs, only one pair can be named. The library's own messages are printed once.
 const ENDS: [(u32, &str, &str); 10] = [
     (3, "panic", "PE 1 failed: it panicked: on purpose"),
     (3, "early", "PE 1 finished while PE "),
@@ -72,7 +72,7 @@ fn main() -> ExitCode {
         })
     });
     let ends = ["process", "machine"].into_iter().flat_map(|sharing| {
-        // Processes that share memory have no collectives of the MPI's.
+        // Processes that share memory do not use the MPI's collectives.
         let ends = ENDS.into_iter().filter(move |one| one.1 != "vendor" || sharing == "process");
         ends.map(move |(processes, end, text)| {
             Trial::test(format!("ends::{end}_by_{sharing}"), move || {
@@ -81,12 +81,12 @@ fn main() -> ExitCode {
         })
     });
     let tests = suites.chain(ends).map(|test| test.with_ignored_flag(!is_here)).collect();
-    // Jobs of many processes would make each other slow.
+    // Jobs of many processes would slow each other down.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, tests).exit_code()
 }
 
-/// Whether an MPI has started this process.
+/// Returns whether an MPI has started this process.
 fn is_pe() -> bool {
     ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"].into_iter().any(|name| env::var_os(name).is_some())
 }
@@ -95,7 +95,7 @@ fn is_installed(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Runs this program as PEs of an MPI. It ends well, or says `text` and does not.
+/// Runs this program as PEs of an MPI. It succeeds, or fails with `text`.
 fn start(
     processes: u32,
     each: u32,
@@ -133,7 +133,7 @@ fn start(
     Err(format!("{:?} instead of `{text}`:\n{}", output.status.code(), said.concat()).into())
 }
 
-/// What a process does.
+/// Runs the program of a process.
 fn run(program: &str, rest: &[String]) -> ExitCode {
     let ended = match (program, rest) {
         ("suite", [processes, each, placement, sharing]) => {
@@ -142,7 +142,7 @@ fn run(program: &str, rest: &[String]) -> ExitCode {
                 "blocks" => Nodes::Blocks(number(each)),
                 _ => Nodes::InTurn(number(processes)),
             };
-            // How many machines there are is not known here: what serves on any number.
+            // The number of machines is not known here: use what serves on any number.
             let nodes = if sharing == "process" { by_process } else { Nodes::One };
             suite(number(processes), number(each), nodes)
         }
@@ -171,13 +171,13 @@ fn suite(processes: u32, each: u32, nodes: Nodes) -> Result<()> {
     Ok(())
 }
 
-/// The number of this process.
+/// Returns the number of this process.
 fn rank() -> Option<u32> {
     let mut ranks = ["OMPI_COMM_WORLD_RANK", "PMI_RANK"].into_iter();
     ranks.find_map(|name| env::var(name).ok())?.parse().ok()
 }
 
-/// How it ends that one process has less memory than a heap needs.
+/// One process has less memory than a heap needs.
 fn end_by_memory() -> Result<()> {
     if rank() == Some(1) {
         let limit = Some(4 << 30);
@@ -186,7 +186,7 @@ fn end_by_memory() -> Result<()> {
     Pes::from_env(1).heap_bytes(8 << 30).run(|pe| pe.world().barrier()).map(drop)
 }
 
-/// How it ends that a PE fails while the others are in a collective of the MPI's.
+/// A PE fails while the others are in one of the MPI's collectives.
 fn end_by_vendor() -> Result<()> {
     let ended = Pes::from_env(1).force(Collective::AllReduce, Candidate::new("vendor")).run(|pe| {
         let world = pe.world();
@@ -199,13 +199,13 @@ fn end_by_vendor() -> Result<()> {
     ended.map(drop)
 }
 
-/// How it ends that one process has a larger heap.
+/// One process has a larger heap.
 fn end_by_settings() -> Result<()> {
     let bytes = if rank() == Some(0) { 1 << 20 } else { 2 << 20 };
     Pes::from_env(1).heap_bytes(bytes).run(|pe| pe.world().barrier()).map(drop)
 }
 
-/// How it ends that a PE fails while long data moves.
+/// A PE fails while long data moves.
 fn end_by_long() -> Result<()> {
     let ended = Pes::from_env(1).force(Collective::Broadcast, Candidate::new("direct")).run(|pe| {
         let world = pe.world();
@@ -219,13 +219,13 @@ fn end_by_long() -> Result<()> {
     ended.map(drop)
 }
 
-/// How it ends that a PE begins another job.
+/// A PE begins another job.
 fn end_by_nested() -> Result<()> {
     let again = || Pes::from_env(1).run(|pe| pe.world().barrier()).map(drop);
     Pes::from_env(1).run(|_| again()).map(drop)
 }
 
-/// How it ends that a process ends while the others begin another job.
+/// A process ends while the others begin another job.
 fn end_by_between() -> Result<()> {
     let job = || Pes::from_env(1).run(|pe| pe.world().barrier()).map(drop);
     job()?;

@@ -16,14 +16,14 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use crate::launching::{Ended, start, start_with};
 
-/// The most that a job may take whose PE has ended early, on a machine that has much to do. In one
-/// that hangs its processes are killed later.
+/// The time limit of a job whose PE has ended early, on a busy machine. In a job that hangs, the
+/// processes are killed later.
 const SOON: Duration = Duration::from_secs(30);
 
-/// In what the other PEs wait when PE 1 ends.
+/// The wait of the other PEs when PE 1 ends.
 const WAITS: [&str; 6] = ["barrier", "reduce", "slices", "word", "nonblocking", "finish"];
 
-/// The ways in which it ends, the status of the job, and what the others and the launcher say.
+/// The ways in which it ends, the status of the job, and the report of the others and the launcher.
 const ENDS: [(&str, i32, &str); 5] = [
     ("kill", 137, "PE 1 failed: it was killed by signal 9 (SIGKILL)"),
     ("exit", 1, "PE 1 failed: it exited with status 0 in the midst of its program"),
@@ -92,13 +92,13 @@ fn kills() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The children of a process, which has one thread.
+/// Returns the children of a process with one thread.
 fn children(of: u32) -> Vec<u32> {
     let text = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
     text.split_whitespace().filter_map(|number| number.parse().ok()).collect()
 }
 
-/// Calls of many kinds, for a minute.
+/// Makes calls of many kinds, for a minute.
 fn be_busy(pe: &Pe) -> Result<()> {
     let (world, begun) = (pe.world(), Instant::now());
     let mut data = vec![1.0; 100_000];
@@ -116,11 +116,11 @@ fn be_busy(pe: &Pe) -> Result<()> {
     Ok(())
 }
 
-/// The job has ended soon, with this status, and its last line says why; all other PEs were told.
+/// Checks for a prompt end, this status, the reason in the last line, and a report to all PEs.
 fn is_told(ended: &Ended, status: i32, text: &str) -> Result<(), Failed> {
     ended.is(status, text)?;
     is_soon(ended.took)?;
-    // A PE that panics is told itself.
+    // A PE that panics gets the report, too.
     match ended.lines_with("told: PE 1 failed") {
         2 | 3 => Ok(()),
         other => Err(format!("{other} PEs were told").into()),
@@ -131,7 +131,7 @@ fn is_soon(took: Duration) -> Result<(), Failed> {
     if took <= SOON { Ok(()) } else { Err(format!("it took {took:?}").into()) }
 }
 
-/// What a process does.
+/// Runs the program of a process.
 pub(crate) fn run(program: &[&str]) -> ExitCode {
     let &[end, ref wait @ ..] = program else { panic!("no program") };
     if end == "never" && env::var("CONSORT_RANK").as_deref() == Ok("1") {

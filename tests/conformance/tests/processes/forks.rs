@@ -1,4 +1,4 @@
-//! A child that a PE forks is no PE: it ends by itself, and the job goes on.
+//! A forked child of a PE is not a PE: it ends by itself, and the job continues.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     [1, 3].map(test).into()
 }
 
-/// What a process does: children end at once, or after all that a program does.
+/// Runs a process: children end at once, or after the whole program.
 pub(crate) fn run() -> ExitCode {
     let launch = || {
         Pes::from_env(1).run(|pe| {

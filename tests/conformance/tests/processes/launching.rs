@@ -1,4 +1,4 @@
-//! Starts jobs of this program, and looks at what comes of them.
+//! Starts jobs of this program, and checks their outcomes.
 
 use std::{
     env,
@@ -9,19 +9,19 @@ use std::{
 use consort_launch::{Binding, Launch};
 use libtest_mimic::Failed;
 
-/// How long the processes of a job that has failed may take: longer than a test waits.
+/// The time limit of the processes of a failed job: longer than a test waits.
 const GRACE: Duration = Duration::from_secs(40);
 
-/// The argument after which a launcher finds what to start.
+/// The argument after which a launcher finds the job to start.
 const LAUNCH: &str = "launch";
 
-/// What this process is.
+/// The role of this process.
 pub(crate) enum Role {
     /// It runs the tests.
     Tests,
     /// It starts the processes of a job: their number, its options, and the program.
     Launcher(Vec<String>),
-    /// It is one of them, and runs this program.
+    /// It is one of these processes, and runs this program.
     Pe(Vec<String>),
 }
 
@@ -51,13 +51,13 @@ pub(crate) fn launch(arguments: &[String]) -> ExitCode {
     ExitCode::from(consort_launch::run(&launch).expect("a job"))
 }
 
-/// A job that runs.
+/// A running job.
 pub(crate) struct Job {
     pub(crate) child: Child,
     begun: Instant,
 }
 
-/// What has come of a job.
+/// The outcome of a job.
 pub(crate) struct Ended {
     status: Option<i32>,
     text: String,
@@ -69,7 +69,7 @@ pub(crate) fn start(pes: u32, program: &[&str]) -> Job {
     start_with(pes, GRACE, program)
 }
 
-/// Starts a job whose processes are killed so long after the first has failed.
+/// Starts a job whose processes are killed this long after the first has failed.
 pub(crate) fn start_with(pes: u32, grace: Duration, program: &[&str]) -> Job {
     let mut command = Command::new(env::current_exe().expect("a program"));
     let numbers = [pes.to_string(), grace.as_millis().to_string()];
@@ -79,7 +79,7 @@ pub(crate) fn start_with(pes: u32, grace: Duration, program: &[&str]) -> Job {
 }
 
 impl Job {
-    /// Waits for its end.
+    /// Waits for the end of the job.
     pub(crate) fn ended(self) -> Ended {
         let output = self.child.wait_with_output().expect("a job");
         let text =
@@ -89,7 +89,7 @@ impl Job {
 }
 
 impl Ended {
-    /// Whether it has this status, and wrote this.
+    /// Checks its status and a part of its output.
     pub(crate) fn is(&self, status: i32, part: &str) -> Result<(), Failed> {
         if self.status == Some(status) && self.text.contains(part) {
             return Ok(());
@@ -98,7 +98,7 @@ impl Ended {
             .into())
     }
 
-    /// The lines that it wrote that contain this.
+    /// Returns the number of output lines that contain this.
     pub(crate) fn lines_with(&self, part: &str) -> usize {
         self.text.lines().filter(|line| line.contains(part)).count()
     }

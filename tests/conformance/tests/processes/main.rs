@@ -1,7 +1,7 @@
-//! The suite on PEs that are processes, and what becomes of a job whose processes end early.
+//! The suite on PEs that are processes, and the outcomes of jobs whose processes end early.
 //!
-//! This program is all that takes part: it runs the tests, it is the launcher that a test starts,
-//! and it is each of the processes.
+//! Only this program takes part: it runs the tests, it is the launcher that a test starts, and it
+//! is each of the processes.
 
 use consort_sandbox as _;
 
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     }
     let suite = SUITE.into_iter().map(|(pes, count)| {
         Trial::test(format!("suite::{pes}"), move || {
-            // The processes play what this one has drawn: they might begin on another day.
+            // The processes run what this one has drawn, because they might begin on another day.
             let programs = programs(pes, Job::capabilities_of(pes), count).len() as u64;
             let seeds = seeds::of_programs(programs);
             let arguments = [count as u64, seeds.start, seeds.end].map(|one| one.to_string());
@@ -43,12 +43,12 @@ fn main() -> ExitCode {
     });
     let tests =
         suite.chain(statics::tests()).chain(forks::tests()).chain(early_ends::tests()).collect();
-    // Jobs of many processes would make each other slow.
+    // Jobs of many processes would slow each other down.
     let arguments = Arguments { test_threads: Some(1), ..Arguments::from_args() };
     libtest_mimic::run(&arguments, tests).exit_code()
 }
 
-/// What a process does as a PE.
+/// Runs the program of a PE.
 fn run(program: &[String]) -> ExitCode {
     let program: Vec<&str> = program.iter().map(String::as_str).collect();
     match program[..] {
@@ -74,7 +74,7 @@ fn run(program: &[String]) -> ExitCode {
     }
 }
 
-/// The number of processes, as the launcher tells it.
+/// Returns the number of processes, from the launcher.
 fn size() -> u32 {
     env::var("CONSORT_SIZE").expect("a launcher").parse().expect("a number")
 }

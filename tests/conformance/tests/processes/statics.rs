@@ -1,4 +1,4 @@
-//! Static variables that peers reach: whatever their place in the program, and in a child.
+//! Static variables that peers access: at any place in the program, and in a child.
 
 use std::{
     cell::UnsafeCell,
@@ -20,11 +20,11 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::launching::start;
 
-/// Among the data of the program.
+/// In the data segment of the program.
 static DATA: [AtomicU64; 3] = [AtomicU64::new(7), AtomicU64::new(8), AtomicU64::new(9)];
-/// Among its zeros.
+/// In its zero-initialized segment.
 static ZEROS: [AtomicU64; 100_000] = [const { AtomicU64::new(0) }; 100_000];
-/// A gibibyte of which one byte is used. In an array of atomics the compiler would check each
+/// A gibibyte of which one byte is used. In an array of atomics, the compiler would check each
 /// element, which takes it minutes.
 struct Large(UnsafeCell<MaybeUninit<[u8; 1 << 30]>>);
 
@@ -37,7 +37,7 @@ static LARGE: Large = Large(UnsafeCell::new(MaybeUninit::uninit()));
 impl Large {
     fn byte(&self) -> &AtomicU8 {
         let first = self.0.get().cast::<u8>();
-        // SAFETY: within the memory, which stays, and is a static variable: zero at first.
+        // SAFETY: within the memory, which stays, and is a static variable, initially zero.
         #[expect(unsafe_code, reason = "a large static variable")]
         unsafe {
             AtomicU8::from_ptr(first.wrapping_add(12_345))
@@ -63,7 +63,7 @@ fn meet(one_sided: OneSided<'_>, pes: u32, round: u64) {
     one_sided.wait_until(0, Width::Eight, all, None).expect("no PE fails");
 }
 
-/// What a process does.
+/// Runs the program of a process.
 pub(crate) fn run() -> ExitCode {
     LARGE.byte().store(1, Relaxed);
     ZEROS[50_000].store(3, Relaxed);
@@ -87,7 +87,7 @@ pub(crate) fn run() -> ExitCode {
         name: String::new(),
     };
     let job: Arc<Job> = Job::of_processes(config, &member).expect("a job");
-    // SAFETY: the first thing that this process does.
+    // SAFETY: this is the first action of this process.
     #[expect(unsafe_code, reason = "tests what is unsafe")]
     unsafe { statics.share(&job, own) }.expect("the variables are mapped");
     let one_sided = OneSided::new(&job, own);
@@ -117,7 +117,7 @@ pub(crate) fn run() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A child that is forked has its own variables; one that runs another program changes nothing.
+/// A forked child has separate variables; one that runs another program changes nothing.
 fn fork_and_start() {
     let before = DATA[1].load(Relaxed);
     children::run("a child that writes static variables", || {
@@ -128,7 +128,7 @@ fn fork_and_start() {
     assert!(Command::new("true").status().expect("a program").success());
 }
 
-/// The pages of this process that are in memory.
+/// Returns the number of resident pages of this process.
 fn resident_pages() -> usize {
     let text = fs::read_to_string("/proc/self/statm").expect("the system says");
     text.split_whitespace().nth(1).expect("a number").parse().expect("a number")

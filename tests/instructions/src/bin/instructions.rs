@@ -1,9 +1,9 @@
-//! Calls whose instructions ci/instructions counts: what a blocking call of a team of two costs
-//! PE 0 when PE 1's message is there already.
+//! Calls whose instructions ci/instructions counts: the cost of a blocking call of a team of two
+//! for PE 0 when PE 1's message has already arrived.
 //!
-//! Run under callgrind, which collects only inside functions whose name begins with `counted_`, and
-//! writes out what it has collected before each call of `quarter_is_over`. A quarter of the team's
-//! window of calls is the unit: flow control does the same in each.
+//! Run under callgrind, which counts only inside functions whose names begin with `counted_`, and
+//! writes its counts before each call of `quarter_is_over`. A quarter of the team's window of calls
+//! is the unit: flow control does the same in each.
 //!
 //! ```sh
 //! cargo run --release -p consort-instructions --bin instructions             # lists the operations
@@ -11,9 +11,9 @@
 //! ```
 //!
 //! PE 1 makes its calls of a quarter before PE 0 does. In a reduction to PE 0 and a broadcast from
-//! PE 1 it sends and runs ahead; in a barrier it enters, and PE 0 sleeps until it has surely done
-//! so. A quarter in which PE 0 had to wait all the same counts more instructions: the least of the
-//! quarters is the figure.
+//! PE 1, it sends and runs ahead; in a barrier it enters, and PE 0 sleeps until it has surely done
+//! so. A quarter in which PE 0 had to wait nevertheless counts more instructions, so the result is
+//! the least of the quarters.
 
 use std::{
     env,
@@ -29,23 +29,23 @@ use std::{
 
 use consort::{Candidate, Collective, Pes, Rank, Result, Sum, Team, Waiting};
 
-/// Calls of a quarter of the window of a small team.
+/// The calls of a quarter of a small team's window.
 const QUARTER: u64 = 16;
 
-/// Quarters that are counted.
+/// The number of counted quarters.
 const QUARTERS: u64 = 8;
 
-/// Long enough for a thread to enter a barrier, under callgrind too.
+/// Long enough for a thread to enter a barrier, even under callgrind.
 const ENTERING: Duration = Duration::from_millis(2);
 
-/// A call whose instructions are counted, and what PE 1 calls meanwhile.
+/// A call whose instructions are counted, and PE 1's call at the same time.
 struct Operation {
     name: &'static str,
-    /// What serves it: what the model chooses for two PEs.
+    /// The algorithm that serves it: the model's choice for two PEs.
     candidate: (Collective, &'static str),
     counted: fn(&Team<'_>) -> Result<()>,
     peer: fn(&Team<'_>) -> Result<()>,
-    /// PE 1 may leave the call before PE 0 enters.
+    /// Whether PE 1 may leave the call before PE 0 enters.
     runs_ahead: bool,
 }
 
@@ -115,7 +115,7 @@ const OPERATIONS: [Operation; 9] = [
     },
 ];
 
-/// A reduction of 1 KiB.
+/// Makes a reduction of 1 KiB.
 fn reduce_kib(team: &Team<'_>, root: Rank) -> Result<()> {
     let (source, mut target) = (black_box([1_u32; 256]), [0; 256]);
     let done = team.reduce_slice(&source, &mut target, Sum, root);
@@ -123,7 +123,7 @@ fn reduce_kib(team: &Team<'_>, root: Rank) -> Result<()> {
     done
 }
 
-/// An all-gather of 8 bytes.
+/// Makes an all-gather of 8 bytes.
 fn all_gather(team: &Team<'_>) -> Result<()> {
     let mut target = [0_u64; 2];
     let done = team.all_gather_slice(&[black_box(1)], &mut target);
@@ -131,7 +131,7 @@ fn all_gather(team: &Team<'_>) -> Result<()> {
     done
 }
 
-/// Has the compiler believe that a result is used.
+/// Makes the compiler treat a result as used.
 fn keep<T>(result: T) {
     let _ = black_box(result);
 }
@@ -186,20 +186,20 @@ fn quarter_is_over(call: u64) {
     black_box(call);
 }
 
-/// Waits until `word` has got as far as `number`, outside of all calls.
+/// Waits until `word` has reached `number`, outside all calls.
 fn until(word: &AtomicU64, number: u64) {
     while word.load(Acquire) < number {
         thread::yield_now();
     }
 }
 
-/// Both PEs make their plans, and the first quarters of calls, uncounted.
+/// Both PEs create their plans, and make the first quarters of calls, uncounted.
 fn warm_up(operation: &Operation, team: &Team<'_>) -> Result<()> {
     (0..4 * QUARTER).try_for_each(|_| (operation.peer)(team))
 }
 
 fn run(operation: &Operation) -> Result<()> {
-    // Calls that PE 1 has made, or is about to enter; calls that PE 0 has left.
+    // Calls that PE 1 has made or is about to enter; calls that PE 0 has left.
     let (ahead, left) = (AtomicU64::new(0), AtomicU64::new(0));
     let calls = QUARTERS * QUARTER;
     let peer = |team: &Team<'_>| -> Result<()> {
@@ -236,7 +236,7 @@ fn run(operation: &Operation) -> Result<()> {
     let (collective, candidate) = operation.candidate;
     let candidate: Candidate = candidate.parse().expect("a candidate");
     Pes::threads(2)
-        .waiting(Waiting::SpinYield) // valgrind is slow: a peer that slept would be woken
+        .waiting(Waiting::SpinYield) // valgrind is slow: a sleeping peer would have to be woken
         .heap_bytes(1 << 12)
         .force(collective, candidate)
         .run(|pe| {

@@ -1,8 +1,8 @@
 //! Sections whose instructions ci/instructions counts: in a mutex with MCS over `Machine`, and in
-//! one with MCS written by hand over atomics, with the same nodes. Nobody else wants the lock.
+//! one with MCS written by hand over atomics, with the same nodes. The lock is uncontended.
 //!
-//! Run under callgrind, which collects only inside functions whose name begins with `counted_`, and
-//! writes out what it has collected before each call of `quarter_is_over`.
+//! Run under callgrind, which counts only inside functions whose names begin with `counted_`, and
+//! writes its counts before each call of `quarter_is_over`.
 //!
 //! ```sh
 //! cargo run --release -p consort-instructions --bin lock_instructions             # lists the mutexes
@@ -25,10 +25,10 @@ use consort_machine::{Line, Machine, NativeMachine};
 use consort_sync::{Mutex, locks::Mcs};
 use lock_api::{GuardNoSend, RawMutex};
 
-// SAFETY: only the lock below uses it, which gives each line back once.
+// SAFETY: only the lock below uses it, which returns each line once.
 const MACHINE: NativeMachine = unsafe { NativeMachine::new() };
 
-/// Sections of a quarter, and quarters: as for the calls of a team.
+/// The sections of a quarter, and the quarters, as for the calls of a team.
 const QUARTER: u64 = 16;
 const QUARTERS: u64 = 8;
 
@@ -39,14 +39,14 @@ const WAITS: usize = 1;
 /// Mellor-Crummey and Scott 1991, section 2.4, without `Machine`'s words.
 struct ByHand(AtomicU64);
 
-/// What the holder keeps.
+/// The state of the holder.
 struct Held(&'static Line, GuardNoSend);
 
 impl ByHand {
     #[cold]
     fn wait(mine: &'static Line, before: u64) {
         mine[WAITS].atomic().store(1, Relaxed);
-        // SAFETY: the address of a node was in the lock.
+        // SAFETY: the lock contained the address of a node.
         let node = unsafe { Line::at(before) };
         node[NEXT].atomic().store(mine.address(), Release);
         while mine[WAITS].atomic().load(Acquire) != 0 {
@@ -84,7 +84,7 @@ unsafe impl RawMutex for ByHand {
         Held(mine, GuardNoSend::new())
     }
 
-    /// Nobody tries.
+    /// Always fails; nobody tries.
     fn try_lock(&self) -> Option<Held> {
         None
     }

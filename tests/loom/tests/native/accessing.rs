@@ -1,5 +1,5 @@
-//! A PE exposes a buffer to another, which copies it and detaches it. When the job fails the owner
-//! leaves without waiting for that, and uses the buffer again: never while the other copies.
+//! A PE exposes a buffer to another, which copies it and detaches it. When the job fails, the owner
+//! leaves without waiting for that, and reuses the buffer, but never while the other copies.
 
 #![expect(unsafe_code, reason = "shares a buffer as a call does, for loom to check")]
 
@@ -15,9 +15,9 @@ use loom::{
     thread::{spawn, yield_now},
 };
 
-/// What [`Accessing`] does, so that a model can also run with a worse one.
+/// The operations of [`Accessing`], so that a model can also run with a worse version.
 trait Flag: Default + Send + Sync + 'static {
-    /// Runs `copy` unless the job has failed, and says whether it did.
+    /// Runs `copy` unless the job has failed, and returns whether it did.
     fn access(&self, poison: &PoisonFlag, copy: impl FnOnce()) -> bool;
     fn drain(&self);
 }
@@ -64,7 +64,7 @@ impl<const ENTER: bool, const DRAIN: bool> Flag for Fencing<ENTER, DRAIN> {
     }
 }
 
-/// A owner that drains nothing.
+/// An owner that does not drain.
 #[derive(Default)]
 struct Careless(Accessing);
 
@@ -79,18 +79,18 @@ impl Flag for Careless {
 #[derive(Default)]
 struct Shared<F> {
     exposure: Line,
-    /// Word 0: exposures detached.
+    /// Word 0: the number of detached exposures.
     detached: Line,
     accessing: F,
     poison: Poison<0>,
     buffer: UnsafeCell<()>,
 }
 
-// SAFETY: loom fails the model when two threads access the buffer at once, which is the point.
+// SAFETY: loom fails the model when two threads access the buffer at the same time, as intended.
 unsafe impl<F: Sync> Sync for Shared<F> {}
 
 impl<F: Flag> Shared<F> {
-    /// Exposes, and fails the job itself where `fails` says so: a PE that panics in a call.
+    /// Exposes, and if `fails`, also fails the job: a PE that panics in a call.
     fn expose(&self, fails: bool) {
         self.buffer.with_mut(|_| ());
         self.exposure.publish(1);
@@ -120,7 +120,7 @@ impl<F: Flag> Shared<F> {
     }
 }
 
-/// A job that nobody fails.
+/// Runs a job that nobody fails.
 fn in_peace<F: Flag>() {
     loom::model(|| {
         let shared = Arc::new(Shared::<F>::default());
@@ -131,7 +131,7 @@ fn in_peace<F: Flag>() {
     });
 }
 
-/// The owner fails the job and leaves.
+/// Runs a job that the owner fails and leaves.
 fn owner_fails<F: Flag>() {
     loom::model(|| {
         let shared = Arc::new(Shared::<F>::default());
@@ -142,7 +142,7 @@ fn owner_fails<F: Flag>() {
     });
 }
 
-/// A third PE fails the job.
+/// Runs a job that a third PE fails.
 fn another_fails<F: Flag>() {
     loom::model(|| {
         let shared = Arc::new(Shared::<F>::default());

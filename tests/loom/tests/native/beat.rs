@@ -1,4 +1,4 @@
-//! A PE says in which call it waits while another reads that: never half of two records.
+//! A PE records the call in which it waits while another reads the record: never half of two.
 
 use std::sync::{
     Arc,
@@ -11,7 +11,7 @@ use loom::{
     thread::{spawn, yield_now},
 };
 
-/// Record number `number`.
+/// Returns record number `number`.
 fn record(number: u64) -> Beats {
     let awaited = Awaited::Word(usize::try_from(number).expect("a small number"));
     Beats {
@@ -28,7 +28,7 @@ fn a_record_is_read_as_a_whole() {
         let beat = Arc::new(Beat::default());
         let of_writer = Arc::clone(&beat);
         let writer = spawn(move || (1..3).for_each(|number| of_writer.write(&record(number))));
-        // Nobody else runs between a reader's tries in a model.
+        // In a model, no other thread runs between a reader's attempts.
         yield_now();
         if let Some(read) = beat.try_read() {
             assert!(read == Beats::default() || read == record(1) || read == record(2), "{read:?}");

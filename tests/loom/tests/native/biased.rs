@@ -9,7 +9,7 @@ use loom::{
     thread::{spawn, yield_now},
 };
 
-/// What the threads change: loom fails if two access it at the same time.
+/// Data that the threads change: loom fails if two access it at the same time.
 struct Count(UnsafeCell<u32>);
 
 // SAFETY: loom checks that one thread at a time accesses it.
@@ -53,7 +53,7 @@ fn three_threads_take_turns() {
     play(3, false);
 }
 
-/// Two threads that both take the lock as biased to them.
+/// Two threads both take the lock as biased to them.
 #[test]
 #[should_panic]
 fn a_bias_is_one_threads() {

@@ -9,13 +9,13 @@ use crate::until;
 
 const WINDOW: u64 = 4;
 
-/// Enough that one line of messages is used again.
+/// Enough calls to reuse one line of messages.
 const CALLS: u64 = WINDOW + 1;
 
 #[derive(Default)]
 struct Window {
     messages: [Line; 4],
-    /// Word 0: quarters that the receiver has left.
+    /// Word 0: the number of quarters that the receiver has left.
     credits: Line,
 }
 
@@ -25,7 +25,7 @@ impl Window {
     }
 }
 
-/// When the receiver gives its credit for a call.
+/// The time at which the receiver gives its credit for a call.
 #[derive(Clone, Copy)]
 enum Given {
     Left,

@@ -15,7 +15,7 @@ struct Inbox {
     acknowledgements: [Line; GIVERS],
 }
 
-/// How a giver leaves its message.
+/// The way in which a giver leaves its message.
 #[derive(Clone, Copy)]
 enum Given {
     Whole,
@@ -86,7 +86,7 @@ fn a_number_before_its_message_shows_another() {
     all_are_taken_once(Given::NumberFirst);
 }
 
-/// Nobody looks, and the model does not end.
+/// Nobody checks, and the model does not end.
 #[test]
 #[should_panic(expected = "exceeded maximum number of branches")]
 fn a_message_without_a_ring_is_forgotten() {

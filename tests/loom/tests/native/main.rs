@@ -2,9 +2,9 @@
 //! with a bounded number of preemptions, and lets every load return each value that the memory
 //! model allows.
 //!
-//! The primitives are the real ones, compiled with loom's atomics; what an algorithm does with
-//! them is written out small. Each model also runs with one thing taken away that it depends on,
-//! and must then fail, which shows that the model can find the fault.
+//! The primitives are the real ones, compiled with loom's atomics; the algorithms' use of them is
+//! written out in short form. Each model also runs with one thing removed on which it depends, and
+//! must then fail, which shows that the model can find the fault.
 //!
 //! ```sh
 //! CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 \
@@ -23,7 +23,7 @@ mod parking;
 mod poison;
 mod stream;
 
-/// Waits as an executor would that never parks.
+/// Waits like an executor that never parks.
 fn until(arrived: impl Fn() -> bool) {
     while !arrived() {
         loom::thread::yield_now();

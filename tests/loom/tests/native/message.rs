@@ -1,4 +1,4 @@
-//! A line carries two messages in turn, the second sent when the first is acknowledged; or those of
+//! A line carries two messages in turn, the second sent when the first is acknowledged, or those of
 //! two successive calls, side by side.
 
 use std::sync::{Arc, atomic::Ordering::Relaxed};
@@ -11,7 +11,7 @@ fn payload(message: u64) -> [u64; 2] {
     [10 * message, 10 * message + 1]
 }
 
-/// Two messages through one line; the sequence word is stored by `publish`.
+/// Sends two messages through one line; `publish` stores the sequence word.
 fn two_messages(publish: fn(&Line, u64), awaits_acknowledgement: bool) {
     loom::model(move || {
         let lines = Arc::new([Line::default(), Line::default()]);
@@ -56,8 +56,8 @@ fn without_acknowledgement_a_message_is_overwritten() {
     two_messages(Line::publish, false);
 }
 
-/// Messages of two calls in a row, each in a short slot of its own: its payload, then its sequence
-/// word.
+/// Sends messages of two successive calls, each in a separate short slot: its payload, then its
+/// sequence word.
 fn two_slots_of_a_line(publish_at: fn(&Line, usize, u64)) {
     loom::model(move || {
         let line = Arc::new(Line::default());

@@ -1,5 +1,5 @@
 //! Two PEs exchange values in a pair's lines, call by call: each PE has two slots there, which it
-//! uses in turn.
+//! uses alternately.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ fn value(pe: usize, call: u64, word: usize) -> u64 {
     100 * call + 10 * pe as u64 + word as u64
 }
 
-/// The slots of a PE, and what it does with them.
+/// The slots of a PE, and its use of them.
 #[derive(Clone, Copy)]
 struct Slots {
     /// The number of slots that are used in turn.
     turns: u64,
-    /// Words of a value, before the sequence word. All slots of one word are in a line, or those of
-    /// one turn.
+    /// Words of a value, before the sequence word. The slots of one-word values are all in one
+    /// line; otherwise each turn has a line.
     words: usize,
     calls: u64,
     publish_at: fn(&Line, usize, u64),
@@ -27,14 +27,14 @@ const SHORT: Slots = Slots { turns: 2, words: 1, calls: 3, publish_at: Line::pub
 const WIDE: Slots = Slots { turns: 2, words: 3, calls: 3, publish_at: Line::publish_at };
 
 impl Slots {
-    /// The line of a call, and the first words of the slots of this PE and of the other.
+    /// Returns the line of a call, and the first words of this PE's slot and of the other's.
     fn at(self, pe: usize, call: u64) -> (usize, [usize; 2]) {
         let turn = usize::try_from(call % self.turns).expect("a small number");
         let (line, slot) = if self.words == 1 { (0, 2 * turn) } else { (turn, 0) };
         (line, [pe, 1 - pe].map(|pe| 4 * pe + slot))
     }
 
-    /// Calls of one PE.
+    /// Makes the calls of one PE.
     fn calls(self, lines: &[Line; 2], pe: usize) {
         for call in 1..=self.calls {
             let (line, [mine, others]) = self.at(pe, call);

@@ -1,4 +1,4 @@
-//! A PE sleeps until a message, or poison, wakes it. A wake-up that is lost is a deadlock here.
+//! A PE sleeps until a message or poison wakes it. A lost wake-up is a deadlock here.
 
 use std::{
     sync::{
@@ -18,7 +18,7 @@ use loom::{
     thread::spawn,
 };
 
-/// What a [`Parker`] does, so that a model can also run with a worse one.
+/// The operations of a [`Parker`], so that a model can also run with a worse version.
 trait Parking: Default + Send + Sync + 'static {
     type Epoch<'p>
     where
@@ -49,7 +49,7 @@ impl Parking for Parker {
     }
 }
 
-/// A parker and the job's count of sleepers, at which senders look instead.
+/// A parker and the job's count of sleepers, which senders check instead.
 #[derive(Default)]
 struct Counted {
     parker: Parker,
@@ -78,8 +78,8 @@ impl Parking for Counted {
     }
 }
 
-/// A parker that fences where it is told to, and wakes all that sleep or one of them. Its word is
-/// the number of wake-ups and, in the lowest bit, whether there may be sleepers.
+/// A parker with optional fences, which wakes all sleepers or one of them. Its word is the number
+/// of wake-ups and, in the lowest bit, whether there may be sleepers.
 #[derive(Default)]
 struct Fencing<const PREPARE: bool, const WAKE: bool, const ALL: bool = true> {
     word: AtomicU32,
@@ -145,7 +145,7 @@ impl<P: Parking> Pe<P> {
         self.parker.wake();
     }
 
-    /// Looks, prepares to sleep, looks again, sleeps.
+    /// Checks, prepares to sleep, checks again, sleeps.
     fn sleep_until(&self, arrived: impl Fn(&Self) -> bool, looks_again: bool) {
         while !arrived(self) {
             let epoch = self.parker.prepare();
@@ -208,7 +208,7 @@ fn two_senders_wake_one_sleeper() {
     });
 }
 
-/// The PE and its helper thread sleep until the same message comes.
+/// The PE and its helper thread sleep until the same message arrives.
 fn two_sleepers<P: Parking>() {
     loom::model(|| {
         let pe = Arc::new(Pe::<P>::default());

@@ -1,4 +1,4 @@
-//! Two PEs fail a job, and a third reads why: one reason, and all of it.
+//! Two PEs fail a job, and a third reads the reason: one reason, and all of it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! A stream of three chunks through two buffers, each a line; chunk `i` waits until chunk `i - 2`
-//! is taken.
+//! has been taken.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::until;
 
 const CHUNKS: u64 = 3;
 
-/// The word of chunk 0; those of a call count up from there.
+/// The word of chunk 0; those of a call count up from it.
 const FIRST: u64 = 7;
 
 #[derive(Default)]

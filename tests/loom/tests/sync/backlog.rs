@@ -16,18 +16,18 @@ use crate::{
     shared::{Change, Changes, Shared},
 };
 
-/// How many operations each thread detaches.
+/// The number of operations that each thread detaches.
 type Script = &'static [u64];
 
-/// What all threads of a model have.
+/// The state that all threads of a model share.
 struct Model {
     shared: Arc<Shared>,
     scheme: Locked<Ticket>,
     backlog: Backlog,
     /// The operations that were executed.
     executed: UnsafeCell<Vec<(u64, u64)>>,
-    /// Used by a thread before it detaches, and by whoever executes that. Loom panics when neither
-    /// happens before the other.
+    /// Used by a thread before it detaches an operation, and by the thread that executes it. Loom
+    /// panics when neither happens before the other.
     of_operations: Vec<Vec<UnsafeCell<()>>>,
 }
 
@@ -42,7 +42,7 @@ impl Service<LoomMachine> for Model {
     }
 }
 
-/// An operation that has the detached ones executed.
+/// An operation that executes the detached ones.
 struct Catches<'m>(&'m Model);
 
 impl Service<LoomMachine> for Catches<'_> {
@@ -101,7 +101,7 @@ fn model(script: Script, change: Option<Change>, possible: &Changes) {
     });
 }
 
-/// How many operations are there bounds them, if there are thousands.
+/// The number of existing operations limits them, if there are thousands.
 #[test]
 fn detached_operations() {
     let not_needed = ["Whole: m.store(&mine[BEFORE], before, Relaxed).await;"];

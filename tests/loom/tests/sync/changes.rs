@@ -6,12 +6,11 @@ use loom::model::Builder;
 
 use crate::shared::{Change, Changes};
 
-/// Plays a script in all interleavings, with a change if there is one. Notes the changes that are
-/// possible.
+/// Runs a script in all interleavings, with a change if there is one. Records the possible changes.
 type Model<S> = fn(S, Option<Change>, &Changes);
 
-/// Returns what plays a script. A changed algorithm runs with this number of preemptions. The
-/// original takes longer: it runs with two at most, or with one more than this number if
+/// Returns a builder that runs a script. A changed algorithm runs with this number of preemptions.
+/// The original takes longer: it runs with at most two, or with one more than this number if
 /// `LOOM_MAX_PREEMPTIONS` is above two.
 pub(crate) fn explorer(preemptions: usize, change: Option<Change>) -> Builder {
     let mut builder = Builder::new();
@@ -24,13 +23,13 @@ pub(crate) fn explorer(preemptions: usize, change: Option<Change>) -> Builder {
     builder
 }
 
-/// Whether a changed algorithm fails a script.
+/// Returns whether a changed algorithm fails a script.
 fn fails<S: Send + 'static>(script: S, model: Model<S>, change: Change) -> bool {
     let play = move || model(script, Some(change), &Changes::default());
     std::thread::spawn(play).join().is_err()
 }
 
-/// A change, and the line of the source that it is in.
+/// Returns a change as text, with its line of the source.
 fn text((site, taken): Change) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(site.file());
     let source = fs::read_to_string(file).expect("a source file");

@@ -1,5 +1,5 @@
-//! Stacks and queues without locks: each value is taken once, by a thread that sees what came
-//! before it was put, and in its order.
+//! Lock-free stacks and queues: each value is taken once, in order, by a thread that sees
+//! everything that happened before it was put.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     shared::{Change, Changes, Shared},
 };
 
-/// What a thread does.
+/// A step of a thread.
 #[derive(Clone, Copy, PartialEq)]
 enum Step {
     Put,
@@ -24,8 +24,8 @@ enum Step {
 }
 use Step::{Put, Take};
 
-/// What each thread does, the values that the first one has put before the others start, and how
-/// often loom may switch from one that could go on.
+/// The steps of each thread, the number of values that the first one has put before the others
+/// start, and loom's limit on preemptions.
 #[derive(Clone, Copy)]
 struct Script {
     threads: &'static [&'static [Step]],
@@ -34,7 +34,7 @@ struct Script {
 }
 
 trait Modelled: Container + 'static {
-    /// Whether words that are exchanged are also stored to.
+    /// Whether exchanged words are also stored to.
     const STORES_EXCHANGE: bool;
     const IS_QUEUE: bool;
 
@@ -69,7 +69,7 @@ impl Modelled for Queue<Locked<Ticket>> {
     }
 }
 
-/// A container, and what its values stand for.
+/// A container, and the data that its values stand for.
 struct Both<C> {
     container: C,
     values: Vec<UnsafeCell<()>>,
@@ -84,7 +84,7 @@ struct Caller<C: Container> {
     taken: Vec<u64>,
 }
 
-/// The values of a thread.
+/// The number of values of a thread.
 const EACH: u64 = 4;
 
 impl<C: Modelled> Caller<C> {
@@ -122,8 +122,8 @@ impl<C: Modelled> Caller<C> {
     }
 }
 
-/// One interleaving. At its end each value was taken once, those of a thread by another one in
-/// their order if it is a queue, and each line has one owner.
+/// Runs one interleaving. At its end, each value was taken once (in a queue, another thread takes
+/// those of a thread in order), and each line has one owner.
 fn interleaving<C: Modelled>(script: Script, shared: Shared) {
     let shared = Arc::new(shared);
     let threads = script.threads;
@@ -174,8 +174,8 @@ const fn script(threads: &'static [&'static [Step]], first: u64, preemptions: us
     Script { threads, first, preemptions }
 }
 
-/// In the last one a node is taken by one thread, that below it by another, and the first is put
-/// again, while a third is about to take it.
+/// In the last one, a node is taken by one thread, and the one below it by another. The first node
+/// is then put again, while a third thread is about to take it.
 #[test]
 fn treiber() {
     let scripts = [
@@ -185,7 +185,7 @@ fn treiber() {
     changes::check(&scripts, model::<Treiber>, &[]);
 }
 
-/// Who puts and who takes have a lock each.
+/// Threads that put and threads that take have separate locks.
 #[test]
 fn queue_of_two() {
     let scripts =
@@ -193,7 +193,7 @@ fn queue_of_two() {
     changes::check(&scripts, model::<Queue<Locked<Ticket>>>, &[]);
 }
 
-/// With most orderings another one is left that suffices here, so none is taken away.
+/// For most orderings, another one suffices here, so none is removed.
 #[test]
 fn lcrq() {
     for script in [

@@ -1,4 +1,4 @@
-//! Threads that apply operations: each is served once and alone, and its answer finds it.
+//! Threads that apply operations: each is served once and alone, and its reply reaches the caller.
 
 #![expect(unsafe_code, reason = "loom's cells give pointers")]
 
@@ -20,22 +20,21 @@ use crate::{
     shared::{Change, Changes, Shared},
 };
 
-/// How many operations each thread applies, and how often loom may switch from one that could go
-/// on.
+/// The number of operations that each thread applies, and loom's limit on preemptions.
 #[derive(Clone, Copy)]
 struct Script {
-    /// The most operations of others that a thread serves, or a scheme's slots.
+    /// The most operations of others that a thread serves, or the number of a scheme's slots.
     max_ops: u64,
-    /// The threads that apply an operation each, in this order, before all others.
+    /// The threads that each apply an operation before all others, in this order.
     first: &'static [usize],
     threads: &'static [u64],
     preemptions: usize,
 }
 
-/// A scheme, and what serves beside the threads of the script.
+/// A scheme, and the server next to the threads of the script, if any.
 trait Modelled: Scheme + Sized + 'static {
     const HAS_SERVER: bool = false;
-    /// Whether words that are exchanged are also stored to.
+    /// Whether exchanged words are also stored to.
     const STORES_EXCHANGE: bool = false;
 
     fn new(max_ops: u64) -> Self;
@@ -56,7 +55,7 @@ impl Modelled for CcSynch {
     }
 }
 
-/// Threads 0 and 2 are a group.
+/// Threads 0 and 2 form a group.
 impl Modelled for HSynch {
     fn new(max_ops: u64) -> Self {
         Self::new(2, max_ops, |thread| thread.0 as usize % 2)
@@ -105,11 +104,11 @@ impl Modelled for ShmServer {
     }
 }
 
-/// The operations that were served, in their order. Loom finds accesses to a cell of which none
-/// happens before the other.
+/// The served operations, in order. Loom finds accesses to a cell of which neither happens before
+/// the other.
 struct Served {
     operations: UnsafeCell<Vec<(u64, u64)>>,
-    /// Used by a thread before and after each operation, and by whom serves that.
+    /// Used by a thread before and after each operation, and by the thread that serves it.
     of_threads: Vec<UnsafeCell<()>>,
     /// Whether a thread has served another one in any interleaving.
     for_others: Arc<AtomicBool>,
@@ -131,8 +130,8 @@ impl Served {
 }
 
 impl Service<LoomMachine> for Served {
-    /// The operation is the thread plus one, the argument its how many-th. The result tells both,
-    /// and how many were served before.
+    /// The operation is the thread's number plus one, the argument its index in the thread. The
+    /// result contains both, and how many were served before.
     async fn serve(&self, m: &LoomMachine, operation: u64, argument: u64) -> u64 {
         let operation = operation - 1;
         self.use_cell(usize::try_from(operation).expect("a thread"));
@@ -181,8 +180,8 @@ impl<C: Modelled> Caller<C> {
     }
 }
 
-/// One interleaving. At its end each operation was served once, in its thread's order; each result
-/// is that of the operation; each line has one owner.
+/// Runs one interleaving. At its end, each operation was served once, in its thread's order; each
+/// result belongs to its operation; each line has one owner.
 fn interleaving<C: Modelled>(script: Script, shared: Shared, for_others: &Arc<AtomicBool>) {
     let shared = Arc::new(shared);
     let threads = script.threads.len();
@@ -264,9 +263,9 @@ fn h_synch() {
     }
 }
 
-/// Two threads read a node that then is another thread's. New lines of the models hold neither a
-/// number of operations that is free nor the state of a node that has departed, as used ones do.
-/// The release of the swap makes combining last longer.
+/// Two threads read a node that later belongs to another thread. New lines of the models contain
+/// neither a free number of operations nor the state of a departed node, unlike used ones. The
+/// release of the swap makes combining last longer.
 #[test]
 fn hybcomb() {
     let scripts = [
@@ -283,7 +282,7 @@ fn hybcomb() {
     changes::check(&scripts, model::<HybComb>, &not_needed);
 }
 
-/// Messages carry all that comes before them, but waits always acquire.
+/// Messages carry everything that happened before them, but waits always acquire.
 #[test]
 fn mp_server() {
     let scripts = [script(1, &[], &[2]), script(1, &[], &[1, 1])];
@@ -296,7 +295,7 @@ fn mp_server() {
 }
 
 /// The exchange after the wait for a slot acquires it. The sleep of the server ends by itself, and
-/// the bell makes that sooner. Nothing is applied when the server is told to end.
+/// the bell only makes that sooner. Nothing is applied when the server gets the request to end.
 #[test]
 fn shm_server() {
     let scripts = [script(2, &[], &[1]), script(2, &[], &[2]), script(1, &[], &[1, 1])]

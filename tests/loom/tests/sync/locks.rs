@@ -1,4 +1,4 @@
-//! Threads that lock and try to lock: exclusion, what a holder sees, and where lines end up.
+//! Threads that lock and try to lock: exclusion, visibility for the holder, and owners of lines.
 
 #![expect(unsafe_code, reason = "raw locks are released by hand")]
 
@@ -13,7 +13,7 @@ use crate::{
     shared::{Change, Changes, Shared},
 };
 
-/// What a thread does.
+/// A step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
     /// Locks a lock, and unlocks it.
@@ -22,21 +22,21 @@ enum Step {
     Try(usize),
     /// Locks both locks, and unlocks them in the same order.
     Both,
-    /// Looks whether a lock is held.
+    /// Checks whether a lock is held.
     Look(usize),
     /// Unlocks the first lock, which this thread locks before the others start.
     Hold,
 }
 use Step::{Both, Hold, Lock, Look, Try};
 
-/// What each thread does, and how often loom may switch from one that could go on.
+/// The steps of each thread, and loom's limit on preemptions.
 #[derive(Clone, Copy)]
 struct Script {
     threads: &'static [&'static [Step]],
     preemptions: usize,
 }
 
-/// A lock and its data, of which only the order of accesses is of interest.
+/// A lock and its data, for which only the order of accesses matters.
 #[derive(Default)]
 struct Guarded<R> {
     lock: R,
@@ -97,7 +97,7 @@ fn play<R: RawLock>(
     }
 }
 
-/// One interleaving. At its end the locks are free, and each line has one owner.
+/// Runs one interleaving. At its end the locks are free, and each line has one owner.
 fn interleaving<R: RawLock + 'static>(script: &'static [&'static [Step]], shared: Shared) {
     let shared = Arc::new(shared);
     let locks = Arc::new([Guarded::<R>::default(), Guarded::default()]);
@@ -144,7 +144,7 @@ const fn script(threads: &'static [&'static [Step]]) -> Script {
     Script { threads, preemptions: 2 }
 }
 
-/// The cheap ones first.
+/// The cheap ones come first.
 const SCRIPTS: &[Script] = &[
     script(&[&[Lock(0)], &[Look(0)]]),
     script(&[&[Lock(0)], &[Try(0), Lock(0)]]),
@@ -156,8 +156,8 @@ const SCRIPTS: &[Script] = &[
     script(&[&[Lock(0)], &[Lock(0)], &[Lock(0)]]),
 ];
 
-/// Two threads meet in the queue, and the first one leaves it quickly. The number of releases says
-/// only whether to wait a little longer.
+/// Two threads meet in the queue, and the first one leaves it quickly. The number of releases only
+/// determines whether to wait a little longer.
 #[test]
 fn handoff() {
     let threads: &[&[_]] = &[&[Hold], &[Lock(0)], &[Lock(0)]];
@@ -181,8 +181,8 @@ fn mcs() {
     check::<Mcs>(&[], &[]);
 }
 
-/// An attempt finds a node free that its thread then uses again. The attempt is given up, and the
-/// next thread goes on at that node.
+/// An attempt finds a free node that its thread then reuses. The attempt is abandoned, and the next
+/// thread continues at that node.
 #[test]
 fn clh() {
     let attempt = script(&[&[Lock(0), Lock(0), Lock(0)], &[Try(0), Lock(0)]]);

@@ -1,5 +1,5 @@
-//! The machine of the models. It runs what an algorithm does with loom's atomics, and messages over
-//! the real mailboxes. It can take one thing away: an ordering, or an operation.
+//! The machine of the models. It runs the operations of an algorithm with loom's atomics, and
+//! messages over the real mailboxes. It can remove one thing: an ordering, or an operation.
 
 #![expect(unsafe_code, reason = "stores may come late, and locks rely on a machine")]
 
@@ -22,12 +22,12 @@ use loom::sync::atomic::AtomicU64;
 
 use crate::shared::{Shared, Site, Taken, address};
 
-/// The first words of a new line, which may have any value: the address of no node, and no state.
+/// The first words of a new line, which may have any value: not a node's address or a state.
 const NO_ADDRESS: u32 = 4096;
-/// The file that sends messages. It is changed in models of messages alone.
+/// The file that sends messages. Only models of messages change it.
 const MAILBOX: &str = "mailbox.rs";
 
-/// The atomic of a word. An algorithm that is changed may take 0 or a state for the address of a
+/// Returns the atomic of a word. A changed algorithm may take 0 or a state for the address of a
 /// node.
 fn atomic(word: &Word) -> &AtomicU64 {
     assert!(address(word) > NO_ADDRESS as usize + 64, "the address of no node");
@@ -38,17 +38,17 @@ fn atomic(word: &Word) -> &AtomicU64 {
 pub(crate) struct LoomMachine {
     thread: usize,
     shared: Arc<Shared>,
-    /// Lines for the next uses, the last one that was given first, as natively.
+    /// Lines for the next uses, the most recently returned one first, as in the native machine.
     lines: RefCell<Vec<&'static Line>>,
-    /// Lines that it has made.
+    /// The number of lines that it has created.
     made: Cell<usize>,
-    /// What all words were when a wait with a limit last began.
+    /// The values of all words when a wait with a limit last began.
     seen: RefCell<HashMap<usize, u64>>,
-    /// Relaxed stores that come after the operation without a release, if that comes next.
+    /// Relaxed stores that move after the next operation, if its release is removed.
     late: RefCell<Vec<(*const Word, u64)>>,
 }
 
-/// The result of a future on the machine.
+/// Returns the result of a future on the machine.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(output) => output,
@@ -68,13 +68,13 @@ impl LoomMachine {
         }
     }
 
-    /// The addresses of the lines that it keeps, and how many it has made.
+    /// Returns the addresses of the lines that it holds, and how many it has created.
     pub(crate) fn into_lines(self) -> (Vec<u64>, usize) {
         let lines = self.lines.into_inner();
         (lines.into_iter().map(Line::address).collect(), self.made.get())
     }
 
-    /// Whether each line that these machines have made is now in one of them, and in only one.
+    /// Checks that each line that these machines have created is in exactly one of them.
     pub(crate) fn check_lines(kept: impl IntoIterator<Item = (Vec<u64>, usize)>) {
         let (mut lines, mut made) = (Vec::new(), 0);
         for (of_one, made_by_it) in kept {
@@ -93,7 +93,7 @@ impl LoomMachine {
         self.shared.change == Some((site, taken))
     }
 
-    /// The ordering that is left of `order` at this site.
+    /// Returns the ordering that remains of `order` at this site.
     fn left(&self, site: Site, order: Ordering) -> Ordering {
         match order {
             Acquire if self.is_taken(site, Taken::Acquire) => Relaxed,
@@ -104,7 +104,7 @@ impl LoomMachine {
         }
     }
 
-    /// Makes the stores that are late.
+    /// Performs the late stores.
     fn catch_up(&self) {
         for (word, value) in self.late.take() {
             // SAFETY: it is a word of a lock or of a leaked line; a model ends after its threads.
@@ -121,7 +121,7 @@ impl LoomMachine {
         self.shared.note(word, value);
     }
 
-    /// An operation of this ordering. Without its release, late stores come after it.
+    /// Performs an operation with this ordering. Without its release, late stores come after it.
     fn operate<T>(&self, site: Site, order: Ordering, operation: impl FnOnce(Ordering) -> T) -> T {
         let left = self.left(site, order);
         if self.shared.change != Some((site, Taken::Release)) {
@@ -155,7 +155,7 @@ unsafe impl Machine for LoomMachine {
         self.lines.borrow_mut().pop().unwrap_or_else(|| {
             self.made.set(self.made.get() + 1);
             let line: &'static Line = Box::leak(Box::default());
-            // What no state is may also be one.
+            // Not a state, or one (0): both must work.
             let second = if self.thread % 2 == 0 { NO_ADDRESS.into() } else { 0 };
             self.store_now(&line[0], NO_ADDRESS.into(), Relaxed);
             self.store_now(&line[1], second, Relaxed);
@@ -272,7 +272,7 @@ unsafe impl Machine for LoomMachine {
         _: u64,
     ) -> impl Future<Output = Result<Option<u64>, Infallible>> {
         self.catch_up();
-        // Its time may be over whenever another thread has done something.
+        // Its time may be over whenever another thread has acted.
         self.shared
             .rest_until_change(&mut self.seen.borrow_mut(), word, |value| until.holds(value));
         let value = atomic(word).load(Acquire);

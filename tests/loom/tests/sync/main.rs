@@ -2,8 +2,8 @@
 //! of preemptions, and lets every load return each value that the memory model allows.
 //!
 //! The algorithms are the real ones, on a machine of loom's atomics. Each model also runs with each
-//! ordering and each operation taken away in turn, and must then fail; what it does not need is
-//! listed, with the reason why it is there.
+//! ordering and each operation removed in turn, and must then fail; those that it does not need are
+//! listed, with the reason why they exist.
 //!
 //! ```sh
 //! CARGO_TARGET_DIR=target/loom RUSTFLAGS="--cfg loom" LOOM_MAX_PREEMPTIONS=2 \

@@ -1,5 +1,5 @@
-//! Messages over cache lines: each arrives once, whole, in its sender's order, and what its sender
-//! did before is seen. A mailbox has two lines here, so a third line uses one again.
+//! Messages over cache lines: each arrives once, whole, in its sender's order, and the receiver
+//! sees what its sender did before. A mailbox has two lines here, so a third line reuses one.
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ use crate::{
 const SHORT: usize = 1;
 const LONG: usize = 6;
 
-/// The words of the messages of two senders. The receiver takes those of the first sender first.
+/// The words of the messages of two senders. The receiver takes the first sender's messages first.
 #[derive(Clone, Copy)]
 struct Script {
     messages: [&'static [usize]; 2],
     preemptions: usize,
 }
 
-/// Used before each message by its sender, and after it by its receiver. Loom panics when neither
-/// happens before the other.
+/// Uses the cell: the sender before each message, and the receiver after it. Loom panics when
+/// neither happens before the other.
 fn use_cell(cell: &UnsafeCell<()>) {
     cell.with_mut(|_| ());
 }
 
-/// What all threads of a model have. Thread 2 receives.
+/// The state that all threads of a model share. Thread 2 receives.
 struct Model {
     shared: Arc<Shared>,
     /// One for each message.
@@ -87,7 +87,7 @@ fn two_senders(script: Script, change: Option<Change>, possible: &Changes) {
     });
 }
 
-/// A thread asks another one twice. Both write to the cell in turn.
+/// A thread sends two requests to another one. Both write to the cell in turn.
 fn asks(questions: u64, change: Option<Change>, possible: &Changes) {
     let possible = Arc::clone(possible);
     loom::model(move || {
@@ -119,7 +119,7 @@ const fn script(first: &'static [usize], second: &'static [usize]) -> Script {
     Script { messages: [first, second], preemptions: 2 }
 }
 
-/// The wait for room ends by itself, and the wake makes that sooner.
+/// The wait for room ends by itself, and the wake only makes that sooner.
 #[test]
 fn messages_arrive_once_and_whole() {
     let scripts = [
@@ -131,7 +131,7 @@ fn messages_arrive_once_and_whole() {
     changes::check(&scripts, two_senders, &["Whole: m.wake(&line[STATE]);"]);
 }
 
-/// No line is used again.
+/// No line is reused.
 #[test]
 fn answers_arrive_once() {
     let emptied =

@@ -1,4 +1,4 @@
-//! What the threads of a model share: their messages, what is taken away, and who sleeps.
+//! The state that the threads of a model share: their messages, the change, and the sleepers.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -8,15 +8,15 @@ use std::{
 
 use consort_machine::{Mailbox, Word};
 
-/// Where an algorithm calls an operation of its machine.
+/// The place where an algorithm calls an operation of its machine.
 pub(crate) type Site = &'static Location<'static>;
 
-/// What is taken away at a site.
+/// The part that is removed at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Taken {
-    /// No load after it sees what others did before they released it.
+    /// No later load sees what others did before they released it.
     Acquire,
-    /// The stores before it may be seen after it.
+    /// Earlier stores may be seen after it.
     Release,
     /// The operation itself: a store or a message that is not sent, a wait that does not wait, an
     /// exchange that claims to succeed.
@@ -26,24 +26,24 @@ pub(crate) enum Taken {
 /// A change of an algorithm.
 pub(crate) type Change = (Site, Taken);
 
-/// The changes that can be made at the sites that a model has come by.
+/// The changes that are possible at the sites that a model has reached.
 pub(crate) type Changes = Arc<Mutex<BTreeSet<Change>>>;
 
-/// In place of the address of a word: the thread waits for a change of any.
+/// Instead of the address of a word: the thread waits for a change of any word.
 const ANY: usize = 0;
 
-/// What the threads of a model share. What is not loom's here changes at no point of its own: loom
-/// switches threads only where they use its atomics.
+/// The state that the threads of a model share. Parts that are not loom's do not change
+/// independently: loom only switches threads where they use its atomics.
 pub(crate) struct Shared {
     pub(crate) mailboxes: Vec<Mailbox>,
     pub(crate) stores_exchange: bool,
-    /// Whether messages themselves are modelled, rather than what uses them.
+    /// Whether messages themselves are modelled, rather than their users.
     pub(crate) changes_mailbox: bool,
     pub(crate) change: Option<Change>,
     pub(crate) possible: Changes,
     /// The last value of each word, by its address; 0 if there is none.
     last: Mutex<HashMap<usize, u64>>,
-    /// The threads that sleep, with the address of the word that each waits for.
+    /// The sleeping threads, each with the address of the word for which it waits.
     sleepers: Mutex<Vec<(usize, loom::thread::Thread)>>,
 }
 
@@ -52,8 +52,8 @@ pub(crate) fn address(word: &Word) -> usize {
 }
 
 impl Shared {
-    /// Loom lets an exchange and a store to the same word that comes after it change places. With
-    /// `stores_exchange`, stores are exchanges.
+    /// Loom may swap an exchange and a later store to the same word. With `stores_exchange`, stores
+    /// are exchanges.
     pub(crate) fn new(
         threads: usize,
         stores_exchange: bool,
@@ -71,19 +71,19 @@ impl Shared {
         }
     }
 
-    /// For a model of messages.
+    /// Creates the state for a model of messages.
     pub(crate) fn of_messages(threads: usize, change: Option<Change>, possible: &Changes) -> Self {
         Self { changes_mailbox: true, ..Self::new(threads, false, change, possible) }
     }
 
-    /// Notes that a word has a new value.
+    /// Records that a word has a new value.
     pub(crate) fn note(&self, word: &Word, value: u64) {
         self.last.lock().expect("no panic").insert(address(word), value);
         self.wake_at(ANY);
     }
 
-    /// Waits until the word may have another value than one that does not satisfy `holds`. Sleeps
-    /// if it does not have one yet, until the word is woken.
+    /// Waits until the word may have another value than one that does not satisfy `holds`. If it
+    /// does not have one yet, sleeps until the word is woken.
     pub(crate) fn rest(&self, word: &Word, holds: impl Fn(u64) -> bool) {
         let last = self.last.lock().expect("no panic").get(&address(word)).copied();
         if holds(last.unwrap_or(0)) {
