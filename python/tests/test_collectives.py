@@ -51,7 +51,7 @@ def same(given, expected):
 
 @pytest.mark.parametrize("pes", SIZES)
 @pytest.mark.parametrize(("dtype", "op"), PAIRS)
-def test_what_combines(dtype, op, pes):
+def test_reductions_and_scans(dtype, op, pes):
     each = arrays(dtype, pes, (pes, 3))
     root = pes - 1
 
@@ -81,7 +81,7 @@ def test_what_combines(dtype, op, pes):
 
 @pytest.mark.parametrize("pes", SIZES)
 @pytest.mark.parametrize("dtype", TYPES)
-def test_what_moves(dtype, pes):
+def test_data_movement(dtype, pes):
     each = arrays(dtype, pes, (pes, 2, 3))
 
     def program(team, root):
@@ -127,7 +127,7 @@ def test_all_roots_of_reductions():
         same(results[root], sum(each))
 
 
-def test_results_go_where_they_are_told():
+def test_results_are_written_to_out():
     def program(team):
         pes, mine = team.size, np.arange(6.0).reshape(2, 3) + team.rank
         total, everything = np.zeros((2, 3)), np.zeros((pes, 2, 3))
@@ -204,7 +204,7 @@ def test_arrays_without_axes_stay_arrays():
     assert isinstance(result, np.ndarray) and result.shape == () and result == 4
 
 
-def test_a_root_may_send_what_is_read_only():
+def test_root_may_send_a_read_only_array():
     fixed = np.arange(4)
     fixed.flags.writeable = False
 

@@ -126,7 +126,7 @@ def test_arrays_that_two_calls_would_change():
     assert (consort.launch(reads, 4)[3] == 0).all()
 
 
-def test_teams_that_cannot_be():
+def test_invalid_teams():
     raises(ValueError, "-1 is no colour", lambda team: team.split(-1))
     raises(ValueError, "cannot be freed", lambda team: team.free())
 
@@ -138,7 +138,7 @@ def test_teams_that_cannot_be():
     raises(consort.Error, "has been freed", uses_freed)
 
 
-def test_a_caught_error_leaves_a_pe_that_can_go_on():
+def test_pe_goes_on_after_a_caught_error():
     def program(team):
         with pytest.raises(ValueError):
             team.all_reduce(np.zeros((2, 2))[:, 1])

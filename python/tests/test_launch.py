@@ -30,7 +30,7 @@ def test_numbers_of_pes(pes, error):
         consort.launch(lambda team: None, pes)
 
 
-def test_what_is_no_function():
+def test_launch_needs_a_function():
     with pytest.raises(TypeError, match="launch runs a function of a team"):
         consort.launch(3, 2)
 
@@ -55,7 +55,7 @@ def test_the_first_exception_is_raised_with_its_rank():
     assert "program" in [entry.name for entry in raised.traceback]
 
 
-def test_a_failed_launch_fails_whoever_goes_on():
+def test_failed_launch_raises_if_peers_go_on():
     def program(team):
         if team.rank == 0:
             raise ValueError("early")
@@ -68,12 +68,12 @@ def test_a_failed_launch_fails_whoever_goes_on():
         consort.launch(program, 2)
 
 
-def test_an_exception_may_be_an_exit():
+def test_exit_of_a_pe_is_raised():
     with pytest.raises(SystemExit):
         consort.launch(lambda team: sys.exit(3), 2)
 
 
-def test_pes_wait_without_the_interpreter():
+def test_waiting_pe_releases_the_interpreter():
     """If a PE kept the interpreter's lock in a barrier, the other one could not come."""
     order = []
 
@@ -129,7 +129,7 @@ def test_launches_in_launches_and_threads():
     assert results == [[6, 6, 6]] * 3
 
 
-def test_a_team_is_its_pes_alone():
+def test_team_belongs_to_its_pe():
     kept = []
 
     def program(team):

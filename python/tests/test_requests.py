@@ -6,7 +6,7 @@ import pytest
 import consort
 
 
-def test_calls_that_are_under_way_end_in_any_order():
+def test_pending_calls_end_in_any_order():
     def program(team):
         pes, rank = team.size, team.rank
         mine = np.arange(pes * 2, dtype="int32").reshape(pes, 2) + rank
@@ -72,7 +72,7 @@ def test_requests_may_be_dropped():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int16", "uint64", "bool"])
-def test_memory_is_put_to_and_got_from(dtype):
+def test_memory_put_and_get(dtype):
     def program(team):
         memory = team.symmetric(10, dtype)
         right = (team.rank + 1) % team.size

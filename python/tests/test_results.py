@@ -203,14 +203,14 @@ def test_wisdom_and_models_are_drawn_too(written, tmp_path):
     assert len(consort.plot(consort.read_results(written(MODEL))).lines) == 1
 
 
-def test_what_cannot_be_drawn(written):
+def test_undrawable_results(written):
     with pytest.raises(ValueError, match="figures of reproduce have no times of algorithms"):
         consort.plot(consort.read_results(written(CLAIM)))
     with pytest.raises(ValueError, match="no row has bytes"):
         consort.plot(consort.read_results(written({**BENCH, "bytes": None})))
 
 
-def test_what_is_not_installed(written, monkeypatch):
+def test_missing_packages(written, monkeypatch):
     frame = consort.read_results(written(BENCH))
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'consort\[plots\]'"):
@@ -222,7 +222,7 @@ def test_what_is_not_installed(written, monkeypatch):
         consort.read_wisdom("w.toml")
 
 
-def test_what_lies_in_the_tree_is_read():
+def test_stored_results_are_read():
     """Figures that commands have written, of several machines."""
     folder = Path(__file__).parents[2] / "lab/results"
     paths = sorted(path for path in folder.rglob("*.json") if path.name != "topo.json")

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_order_keeps_its_elements() {
+    fn shuffle_keeps_all_elements() {
         let (mut order, mut draws) = ((0..20).collect::<Vec<usize>>(), Draws(7));
         let before = order.clone();
         draws.shuffle(&mut order);

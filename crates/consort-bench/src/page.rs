@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn curves_are_a_row_for_each_way() {
+    fn curves_print_one_row_per_way() {
         let ways = vec![("a".to_owned(), vec![0.5, 99.0]), ("b".to_owned(), vec![100.4, 7418.0])];
         let (values, by) = ("Mops/s".to_owned(), "threads".to_owned());
         let (header, rows) = Curves { values, by, numbers: vec![1.0, 36.0], ways }.table();

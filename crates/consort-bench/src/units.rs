@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unit_divides_what_is_shown() {
+    fn size_uses_the_largest_exact_unit() {
         let sizes = [0, 8, 1536, 4096, 3 << 20, 1 << 30, 1 << 45].map(size);
         assert_eq!(sizes, ["0 B", "8 B", "1536 B", "4 KiB", "3 MiB", "1 GiB", "32768 GiB"]);
     }

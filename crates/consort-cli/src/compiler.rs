@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn wrappers_are_known_by_name_and_behind_links_and_launchers() {
+    fn wrappers_are_recognized_behind_links_and_launchers() {
         let folder = tempfile::tempdir().expect("a folder");
         let [script, link] = ["oshc++", "mine"].map(|name| folder.path().join(name));
         fs::write(&script, "#!/bin/sh\n").expect("a script");

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_for_is_named_and_the_part_that_cannot() {
+    fn refusal_names_the_candidate_and_the_failing_part() {
         let part_of_all_reduce = |candidate| refused(Collective::AllReduce, 64, 256, candidate);
         assert_eq!(
             part_of_all_reduce("oc_bcast(chunk_bytes=3072,k=65536)"),
@@ -249,7 +249,7 @@ mod tests {
     /// each of 4 PEs; in an all-to-all, 8 of each; at the root of a scatter, all 8 if they are
     /// reordered. An all-gather or a long all-reduce keeps its data in the target.
     #[test]
-    fn two_levels_need_equal_nodes_and_memory_of_their_leaders() {
+    fn two_levels_need_equal_nodes_and_leader_memory() {
         let on = |nodes, collective, bytes| refused_on(nodes, collective, bytes, 256, "two_level");
         let regulars = [
             (Collective::Gather, 960),
@@ -282,7 +282,7 @@ mod tests {
 
     /// The blocks of a node are already in the leader's target when they go across.
     #[test]
-    fn no_library_gathers_all_from_its_target() {
+    fn vendor_part_cannot_gather_in_place() {
         let refused = |collective| {
             let query = Query {
                 collective,

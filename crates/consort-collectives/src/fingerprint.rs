@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_do_not_matter_for_a_size_make_no_difference() {
+    fn irrelevant_parameters_make_no_difference() {
         for (collective, of) in [
             (Collective::Reduce, ["direct(block_bytes=16384)", "direct(block_bytes=1048576)"]),
             (Collective::AllReduce, ["direct(block_bytes=16384)", "direct(block_bytes=1048576)"]),

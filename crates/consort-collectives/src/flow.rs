@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn in_no_pattern_of_calls_is_anybody_a_window_ahead() {
+    fn no_pe_gets_a_window_ahead_in_any_pattern() {
         for pattern in 0_u32..3_u32.pow(PERIOD) {
             let kinds: [Kind; PERIOD as usize] = std::array::from_fn(|at| {
                 match pattern / 3_u32.pow(u32::try_from(at).expect("a small number")) % 3 {

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_no_memory_has_are_refused() {
+    fn impossible_sizes_are_refused() {
         for bytes in [(1 << 52) - 1, u64::MAX / 2, u64::MAX] {
             for query in queries(bytes) {
                 let query = Query { pes: 1 << 20, ..query };
@@ -285,7 +285,7 @@ mod tests {
     /// An algorithm may refuse such sizes but must not miscount, and each collective has one that
     /// serves them.
     #[test]
-    fn there_is_a_schedule_for_gigabytes() {
+    fn gigabytes_have_a_schedule() {
         for collective in Collective::EVERY {
             for (pes, sync) in
                 [2, 3].into_iter().flat_map(|pes| SyncModes::every().map(move |s| (pes, s)))

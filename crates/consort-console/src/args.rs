@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_after_an_option_is_found_where_it_is_one() {
+    fn file_after_an_option_is_recognized() {
         let found = |line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let file = OUTPUTS.iter().find_map(|output| file_after(output, &words));
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_told_what_would_be() {
+    fn size_error_shows_a_valid_size() {
         for bad in ["banana", "", "k", "-8", "8.5k", "8x", "8iB", "8kBB", "8kilo", "0x10", "∞"] {
             let error = size(bad).unwrap_err();
             assert!(error.contains(bad) && error.contains("8KiB"), "{error}");

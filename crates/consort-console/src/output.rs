@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_is_wider_than_a_terminal_is_a_list() {
+    fn too_wide_table_prints_as_a_list() {
         let mut table = table(["algorithm", "latency", "", "waiting"]);
         table.add_row(["knomial(radix=2)", "11.1 us", "*", "8.20 us"]);
         table.add_row(["  the last, PE 0", "-", "", "6.35 us"]);
@@ -317,7 +317,7 @@ knomial(radix=2)
     }
 
     #[test]
-    fn words_are_quoted_where_a_shell_would_read_them_otherwise() {
+    fn words_are_quoted_if_a_shell_would_change_them() {
         let all = ["-I/a/b", "a b", "it's", "", "-DX=\"y\""].map(|word| quoted(OsStr::new(word)));
         assert_eq!(all, ["-I/a/b", "'a b'", r"'it'\''s'", "''", "'-DX=\"y\"'"]);
     }

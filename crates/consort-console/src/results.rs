@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_keeps_nothing_else_from_it() {
+    fn failed_file_does_not_block_the_others() {
         let folder = tempfile::tempdir().unwrap();
         let gone = folder.path().join("gone/file");
         let (json, page) = (folder.path().join("a.json"), folder.path().join("a.html"));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn two_results_do_not_go_to_one_place() {
+    fn two_results_in_one_place_are_refused() {
         let (a, b, out) = (Path::new("a"), Path::new("b"), Path::new("-"));
         assert!(named(Some(a), Some(b), None).check().is_ok());
         assert!(named(Some(out), Some(a), Some(b)).check().is_ok());

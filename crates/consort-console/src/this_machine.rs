@@ -220,7 +220,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn alike_caches_are_counted_together() {
+    fn equal_caches_are_counted_together() {
         let cache = |level, bytes, first: u32| Cache {
             level,
             kind: CacheKind::Unified,

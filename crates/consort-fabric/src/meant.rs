@@ -57,7 +57,7 @@ mod tests {
         ["barrier", "all_gather", "all_to_all", "reduce", "all_reduce", "scan"];
 
     #[test]
-    fn names_of_mpi_and_slips_are_understood() {
+    fn mpi_names_and_typos_get_suggestions() {
         for (text, name) in [
             ("allreduce", "all_reduce"),
             ("all_reduc", "all_reduce"),

@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_numbers_are_those_of_the_authors_program() {
+    fn first_numbers_match_the_published_ones() {
         let mut state = 1_234_567;
         let numbers = [(); 3].map(|()| splitmix64(&mut state));
         let published =

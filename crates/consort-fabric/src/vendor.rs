@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_combine_as_we_do() {
+    fn vendor_combines_only_exact_operators() {
         assert!(VendorCall::combines("f64", "Sum"));
         assert!(VendorCall::combines("i32", "Max"));
         assert!(!VendorCall::combines("f64", "Max"), "NaN and -0 differ");

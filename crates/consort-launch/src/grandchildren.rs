@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_are_told_or_found() {
+    fn grandchild_ends_are_notified_or_polled() {
         for is_told in [true, false] {
             let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().expect("a process");
             let process = Pid::from_child(&child);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ended_before_is_found() {
+    fn grandchild_that_ended_early_is_found() {
         let mut child = Command::new("true").spawn().expect("a process");
         let process = Pid::from_child(&child);
         child.wait().expect("it ends");

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn other_signals_and_later_ones_are_others() {
+    fn later_or_other_signal_is_a_new_one() {
         let begun = Instant::now();
         let mut all = Interrupts::default();
         assert_eq!(all.hear(libc::SIGUSR1, true, begun), Meaning::PassedOn);

@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn line_of_a_process_that_pauses_or_goes_on_for_ever_gives_way_once() {
+    fn paused_or_endless_line_gives_way_once() {
         for pauses in [true, false] {
             let (mut output, mut reader, [mut one, mut other]) = two();
             pass(&mut output, &mut one, &[b'x'; BYTES]);
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn time_in_which_nobody_reads_is_not_a_pause() {
+    fn time_without_a_reader_is_not_a_pause() {
         let (mut output, mut reader, [mut one, other]) = two();
         pass(&mut output, &mut one, &[b'x'; BYTES]);
         passed(&mut output, &mut reader);

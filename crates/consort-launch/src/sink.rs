@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_room_waits_and_loses_nothing() {
+    fn output_without_room_waits_and_is_kept() {
         for is_own in [true, false] {
             let (mut reader, writer) = io::pipe().expect("a pipe");
             let mut sink = Sink::new(writer.as_fd());
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_written_where_others_write_it() {
+    fn file_is_written_at_its_shared_offset() {
         let file = rustix::fs::memfd_create("text", rustix::fs::MemfdFlags::CLOEXEC);
         let mut file = std::fs::File::from(file.expect("a file"));
         let mut sink = Sink::new(file.as_fd());

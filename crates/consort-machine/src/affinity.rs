@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_moves_may_run_anywhere_also_if_it_was_pinned() {
+    fn moved_thread_may_run_anywhere_even_if_pinned() {
         let all = allowed_to_process();
         for &cpu in &all {
             pin(cpu).unwrap();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_that_is_not_there_is_an_error() {
+    fn pinning_to_a_missing_processor_fails() {
         let before = allowed();
         assert!(pin(CpuId(u32::MAX)).is_err());
         assert!(Pinned::new(CpuId(1023)).is_err() || before.contains(&CpuId(1023)));

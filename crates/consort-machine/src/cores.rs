@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_takes_the_processors_that_no_other_uses() {
+    fn job_takes_processors_no_other_job_uses() {
         let topology = Topology::discover();
         let all = topology.usable_cores();
         let mut jobs: Vec<_> = (0..all).filter_map(|_| Cores::take(&topology, 1, None)).collect();

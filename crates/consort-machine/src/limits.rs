@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn thread_limit_that_is_met_is_named() {
+    fn reached_thread_limit_is_named() {
         let limits =
             [("RLIMIT_NPROC", None, 9), ("pids.max", Some(99), 100), ("maps", Some(5), 65530)];
         let text = remedy_of_threads(&limits);

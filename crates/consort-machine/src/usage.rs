@@ -78,7 +78,7 @@ mod tests {
     use crate::system::IS_LINUX;
 
     #[test]
-    fn linux_tells_and_others_do_not() {
+    fn usage_is_known_only_on_linux() {
         assert_eq!(involuntary_switches().is_some(), IS_LINUX);
         assert_eq!(suspended().is_some(), IS_LINUX);
         assert_eq!(memory_bytes() >= Some(1 << 20), IS_LINUX);

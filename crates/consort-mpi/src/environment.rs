@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_tell_the_flavor() {
+    fn version_text_gives_the_flavor() {
         assert_eq!(Flavor::of_version("Open MPI v4.1.4, package: Debian"), Flavor::OpenMpi);
         assert_eq!(Flavor::of_version("MPICH Version: 4.0.2"), Flavor::Mpich);
         assert_eq!(Flavor::of_version("Intel(R) MPI Library 2021.18"), Flavor::Mpich);

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_serve_again() {
+    fn slots_are_reused() {
         static ROSTER: Roster<u32> = Roster::new();
         let all = || {
             // SAFETY: only this thread uses the roster, and it drops no entry meanwhile.

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_from_outside_is_text() {
+    fn outside_text_is_escaped() {
         let mut canvas = Canvas::new(Size::Narrow);
         canvas.text((1.0, 2.0), "tick", "<a>");
         canvas.path("M0 0Z", "point", "", "x < y");

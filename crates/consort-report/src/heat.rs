@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_class_has_a_letter_of_its_own() {
+    fn each_class_has_a_distinct_letter() {
         let letters = [0, 25, 26, 27, 60].map(Heat::letter);
         assert_eq!(letters, ["A", "Z", "AA", "AB", "BI"]);
     }

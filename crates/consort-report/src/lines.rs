@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_a_band_and_a_marker_a_point() {
+    fn line_has_one_band_and_a_marker_per_point() {
         let points = vec![point(8.0, 1.0, Some((0.9, 1.1))), point(64.0, 2.0, Some((1.9, 2.3)))];
         let drawn = lines(vec![Series::new("a<b", points)]).drawn().unwrap();
         assert_eq!(drawn.legend.len(), 1);
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_alone_has_a_whisker_and_nothing_is_drawn_of_nothing() {
+    fn single_point_has_a_whisker_and_none_draws_nothing() {
         let alone = Series::new("one", vec![point(8.0, 1.0, Some((0.9, 1.1)))]);
         let picture = &lines(vec![alone]).drawn().unwrap().pictures[0];
         assert!(picture.contains("whisker") && !picture.contains("\"curve\""), "{picture}");

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_is_there_and_escaped() {
+    fn every_part_is_present_and_escaped() {
         let html = document().html();
         for part in [
             "<title>bench &lt;b&gt;</title>",
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_from_elsewhere() {
+    fn page_loads_nothing_external() {
         let html = document().html();
         for outside in ["http:", "https:", "//cdn", "@import", "src="] {
             assert!(!html.contains(outside), "{outside}");

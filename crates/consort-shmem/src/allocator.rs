@@ -88,7 +88,7 @@ mod tests {
     use super::Allocator;
 
     #[test]
-    fn the_first_that_fits_is_taken() {
+    fn first_fit_is_taken() {
         let mut books = Allocator::new(100, 1024);
         assert_eq!(books.take(1, 1), Some(128));
         assert_eq!(books.take(65, 8), Some(192));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_room_grows_where_it_is() {
+    fn block_with_room_grows_in_place() {
         let mut books = Allocator::new(0, 1024);
         let (first, second) = (books.take(64, 8), books.take(64, 8));
         assert!(!books.resize(first.expect("room"), 65));

@@ -171,7 +171,7 @@ mod tests {
     };
 
     #[test]
-    fn less_is_asked_by_looser_modes_and_easier_arguments() {
+    fn looser_modes_and_easier_arguments_ask_less() {
         assert!(!asks_less(&REDUCE, &REDUCE));
         assert!(asks_less(&Query { sync: SyncModes::LOOSE, ..REDUCE }, &REDUCE));
         assert!(asks_less(&REDUCE, &Query { sync: SyncModes::STRICT, ..REDUCE }));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_composed_has_the_parts_sizes_and_modes() {
+    fn composition_has_sizes_and_modes_of_parts() {
         let parts = |collective, sync, bytes| {
             let reachable = Query { symmetric: true, ..REDUCE };
             let parts = compositions(&Query { collective, sync, bytes, ..reachable });
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_barrier_is_part_of_what_is_strict() {
+    fn barrier_asks_less_than_a_strict_call() {
         let barrier = Query { collective: Collective::Barrier, sync: SyncModes::STRICT, ..REDUCE };
         assert!(asks_less(&barrier, &Query { sync: SyncModes::STRICT, ..REDUCE }));
         assert!(!asks_less(&barrier, &REDUCE));

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_size_comes_once_ends_first() {
+    fn every_size_is_listed_once_ends_first() {
         assert_eq!(ends_first(&[]), []);
         assert_eq!(ends_first(&[5]), [5]);
         assert_eq!(ends_first(&[1, 2, 3, 4, 5]), [1, 5, 3, 2, 4]);

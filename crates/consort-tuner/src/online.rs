@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_an_entry() {
+    fn refinement_result_is_an_entry() {
         let call =
             CallSpec { collective: Collective::Broadcast, bytes: 64, ..CallSpec::barrier(4) };
         let times = [5000, 700, 400, 440, 500];
@@ -395,7 +395,7 @@ mod tests {
 
     /// It is much faster in the other rounds, so the medians alone would be enough.
     #[test]
-    fn a_challenger_that_loses_two_rounds_of_five_does_not_take_over() {
+    fn challenger_that_loses_two_of_five_rounds_is_rejected() {
         for (lost, incumbent) in [(1, 1), (2, 0)] {
             let mut refinement = Refinement::new(candidates(2), 0.5);
             refinement.decide(&[1000; TIMES], 1); // the probe
@@ -411,7 +411,7 @@ mod tests {
 
     /// Two candidates that differ by less than the noise do not take turns.
     #[test]
-    fn equals_do_not_take_turns() {
+    fn equal_candidates_do_not_alternate() {
         let mut refinement = Refinement::new(candidates(2), 0.5);
         let (mut changes, mut last, mut noise) = (0, 0, 7_u64);
         for _ in 0..200 {
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_is_none_costs_next_to_nothing() {
+    fn invalid_share_costs_almost_nothing() {
         for share in [0.0, -1.0, f64::NAN] {
             let mut refinement = Refinement::new(candidates(3), share);
             let took = play(&mut refinement, 100_000, |index, _| 100 + 10 * index as u64);

@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_each_part_make_the_whole() {
+    fn best_parts_are_combined() {
         let usual = "two(a,b,c)";
         assert_eq!(best(&["flat", "two(a,x,c)", "two(y,b,c)", usual]).unwrap(), "two(y,x,c)");
         assert_eq!(best(&["two(a,x,c)", "two(a,z,c)", usual, "two(y,b,c)"]), None);

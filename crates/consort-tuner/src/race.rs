@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn all_are_judged_by_blocks_of_one_class() {
+    fn candidates_are_judged_by_one_class() {
         let (near, far) = (Some(TransferClass::Near), Some(TransferClass::Far));
         let (n, f): (&[_], &[_]) = (&[(1.0, near)], &[(9.0, far)]);
         let mostly_far = race(&[[n, n], [f, f], [f, f]]);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_machine_has_spoilt_stays_and_what_is_refused_leaves() {
+    fn disturbed_candidate_stays_and_refused_one_leaves() {
         let names = ["fast", "slow", "spoilt", "refused"].map(Candidate::new);
         let mut race = Race::new(names.to_vec());
         let block = |ns| Some(vec![Block { ns, class: None }]);
@@ -216,7 +216,7 @@ mod tests {
 
     /// Within each launch the other takes longer, though the launches differ by more.
     #[test]
-    fn what_is_slower_in_each_launch_is_clearly_slower() {
+    fn slower_in_each_launch_is_clearly_slower() {
         let launches = |count: u32| {
             let times: Vec<[Vec<(f64, _)>; 2]> = (0..count)
                 .map(|i| f64::from(100 + 20 * (i % 5)))

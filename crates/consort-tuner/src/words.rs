@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn eighty_nanoseconds_are_far() {
+    fn transfer_of_80_ns_is_far() {
         assert_eq!(TransferClass::of(79.9), TransferClass::Near);
         assert_eq!(TransferClass::of(80.0), TransferClass::Far);
     }

@@ -74,13 +74,13 @@ mod tests {
     use consort_fabric::{Collective, OperatorClass, SyncModes};
 
     #[test]
-    fn shares_are_of_what_is_left() {
+    fn shares_are_of_the_remaining_weight() {
         assert_eq!(shares_ahead(&[1.0, 1.0, 2.0]), [0.25, 1.0 / 3.0, 1.0]);
         assert_eq!(shares_ahead(&[1e300, 1e-300, 0.0]), [1.0, 1.0, 0.0]);
     }
 
     #[test]
-    fn the_heaviest_comes_first_and_each_once() {
+    fn points_are_unique_and_heaviest_first() {
         let barrier = Query {
             collective: Collective::Barrier,
             sync: SyncModes::STRICT,

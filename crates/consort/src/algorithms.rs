@@ -377,7 +377,7 @@ mod tests {
 
     /// Wisdom of worlds of a shape also serves teams with the same placement on the processes.
     #[test]
-    fn parts_of_a_world_that_lie_otherwise_are_told_apart() {
+    fn team_with_another_layout_is_recognized() {
         let world = Algorithms::of(Fabric::Mpi(ProcessShape { pes_each: 2, in_turn: false }));
         assert!(!world.on(Nodes::Blocks(2), 4).is_of_part());
         assert!(!world.on(Nodes::One, 2).is_of_part(), "both PEs of a process");

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_lie_one_after_the_other_or_where_they_are_put() {
+    fn blocks_are_consecutive_or_at_given_displacements() {
         let blocks = Displacements::new(&[2, 0, 3]).expect("short");
         assert_eq!([0, 1, 2].map(|rank| blocks.range(Rank(rank))), [0..2, 0..0, 2..5]);
         assert_eq!((blocks.number(), blocks.extent()), (3, 5));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_blocks_are_refused() {
         let overflow =
             DisplacementsError::Overflow { rank: Rank(1), count: 2, displacement: usize::MAX };
         assert_eq!(Displacements::new(&[usize::MAX, 2]), Err(overflow.clone()));

@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mixture_of_one_kind_is_none() {
+    fn mixture_of_one_kind_is_that_kind() {
         for (fabric, pes, found) in [
             ("mixed:2x2", 2, "threads"),
             ("mixed:2x2", 4, "processes"),

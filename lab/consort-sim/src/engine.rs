@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_come_in_the_order_of_time_and_of_making() {
+    fn events_are_ordered_by_time_then_creation() {
         let engine = Engine::new(3, 0, false);
         engine.at(20, What::Resume(0));
         engine.at(10, What::Resume(1));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_needs_no_event() {
+    fn lone_pe_needs_no_event() {
         let engine = Engine::new(2, 0, false);
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         let mut reach =
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_waits_is_woken() {
+    fn only_waiting_pe_is_woken() {
         let engine = Engine::new(2, 0, false);
         engine.wake(1);
         assert_eq!(engine.next(), None);

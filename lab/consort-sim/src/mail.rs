@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_count_for_their_quarter_and_those_before() {
+    fn credit_counts_for_its_quarter_and_earlier_ones() {
         let mut mail = Mail::new(16);
         let peers = [Rank(1), Rank(2)];
         let has =

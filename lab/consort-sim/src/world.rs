@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "out of range")]
-    fn scratch_memory_has_an_end() {
+    fn write_past_scratch_memory_panics() {
         local().write(Place::Incoming, 9, &[0; 8]);
     }
 }

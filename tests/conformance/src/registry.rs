@@ -94,7 +94,7 @@ const fn long_query(collective: Collective) -> Query {
 const CAPABILITIES: Capabilities = Capabilities::with_memory(1 << 20, 1 << 30, 1 << 20);
 
 #[test]
-fn nothing_is_left_out() {
+fn list_has_all_candidates() {
     use consort_collectives::candidates;
 
     for collective in Collective::EVERY {

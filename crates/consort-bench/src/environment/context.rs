@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_context_is_one_line_and_one_object() {
+    fn context_prints_as_one_line_or_object() {
         let watch = Watch::begin(1);
         let begun = Context { load: Some(0.25), ..Context::begin(&watch, "0123456789ab") };
         let ended = begun.end(&watch, &Switches::default(), true);

@@ -49,7 +49,7 @@ mod tests {
 
     /// Expected values are from `date --utc --date @N`.
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_match_the_calendar() {
         assert_eq!(date(0), "1970-01-01T00:00:00Z");
         assert_eq!(date(951_782_400), "2000-02-29T00:00:00Z");
         assert_eq!(date(951_868_799), "2000-02-29T23:59:59Z");

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_competitor_is_noticed_and_the_kernel_is_not() {
+    fn only_frequent_switches_count_as_competition() {
         let second = Duration::from_secs(1);
         assert_eq!(Switches::of(40, 2, second).too_many(), None);
         assert_eq!(Switches::of(150, 2, second).too_many(), Some(150.0));

@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_load_counts_where_cores_are_lacking() {
+    fn load_counts_only_if_cores_are_scarce() {
         assert_eq!(load_of("3.20 1.1 0.9 4/102 3935\n"), Some((3.2, 3)));
         assert_eq!(load_of("3.20 1.1 0.9 0/102 3935\n"), Some((3.2, 0)));
         for bad in ["", "3.2", "much 1 1 1/2 3", "3.2 1 1 x/2 3", "3.2 1 1 12 3"] {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn stolen_time_is_that_of_the_processors_at_hand() {
+    fn stolen_time_counts_only_given_processors() {
         let text = "cpu 9 9 9 9 9 9 9 9 0 0\ncpu0 10 0 0 50 0 0 0 40 7 7\n\
                     cpu1 90 0 0 5 0 0 0 5 0 0\ncpu10 1 1 1 1 1 1 1 1 0 0\nintr 1 2";
         let of = |cpus: &[u32]| {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_disturbs_is_told_in_one_line() {
+    fn disturbances_print_as_one_line() {
         assert_eq!(told(None, None, None), None);
         let line = told(Some(0.12), Some(340.4), Some(3.21)).unwrap();
         let expected = "12 % of processor time stolen, 340 involuntary switches a second, load 3.2 \
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_at_hand_is_watched() {
+    fn watch_reads_this_machine() {
         let watch = Watch::begin(2);
         assert_eq!(watch.load().is_some(), fs::exists("/proc/loadavg").unwrap());
         assert_eq!(watch.suspended(), None, "it does not sleep during a test");

@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn together_is_at_once() {
+    fn arrival_together_has_no_delay() {
         assert_eq!(Delays::new(Arrival::Together, Rank(3)).work(), 0);
     }
 }

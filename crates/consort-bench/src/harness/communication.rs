@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_core_moves_what_others_need_of_it() {
+    fn bytes_moved_depend_on_call_and_pes() {
         let moved = |what: Communication, pes| what.bytes_moved(pes, 64);
         assert_eq!(moved(Communication::Collective(Collective::Broadcast), 3), 64.0);
         assert_eq!(moved(Communication::Collective(Collective::Reduce), 1), 0.0);

@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_sizes_of_the_grid_are_shown() {
+    fn comparison_samples_sizes_of_the_grid() {
         let grid = Grid::new(2, &[8]);
         let queries = queries(&grid);
         let moving = Grid::COLLECTIVES.len() - 1;

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_of_all_kinds() {
+    fn pairs_cover_every_kind() {
         let count = |all: bool| {
             let pairs = pairs(&eight(), all);
             Between::EVERY.map(|kind| pairs.iter().filter(|(.., one)| *one == kind).count())
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_in_one_place() {
+    fn threads_share_one_process() {
         let survey = |budget| Survey { fabric: Fabric::Threads, pes: 3, all: false, budget };
         let find = |budget| survey(budget).find_out(Pes::threads(3)).unwrap().unwrap();
         let found = find(Duration::from_nanos(1));

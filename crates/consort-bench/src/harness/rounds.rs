@@ -200,7 +200,7 @@ mod tests {
 
     /// A round without work takes no time.
     #[test]
-    fn what_is_done_between_rounds_takes_no_budget_and_may_prolong_them() {
+    fn work_between_rounds_is_not_charged_to_the_budget() {
         let session = Session {
             fabric: Fabric::Threads,
             pes: 1,
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_work_without_blocks_is_not_measured_unless_it_cannot_be() {
+    fn work_without_blocks_counts_as_measured_only_on_error() {
         let discarded = Timing { discarded: 3, ..Timing::default() };
         assert!(!is_measured(&discarded));
         assert!(is_measured(&Timing { error: Some("no algorithm".to_owned()), ..discarded }));
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_stopped_ends_with_the_present_block() {
+    fn stopped_run_ends_after_the_current_block() {
         let query = sums(Collective::Barrier, SyncModes::STRICT, 2, 0, false);
         let session = Session {
             fabric: Fabric::Threads,
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_of_one_class_and_count_launches() {
+    fn sample_counts_launches_of_one_class() {
         let of = |transfers_ns: &[f64]| {
             let mut all = Timing::default();
             for (launch, &transfer_ns) in transfers_ns.iter().enumerate() {

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn the_keys_are_these() {
+    fn figure_has_expected_json_keys() {
         let figure = setting(Collective::Barrier, Mode::Throughput).blank();
         let json = serde_json::to_value(&figure).unwrap();
         let mut keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn each_class_has_a_figure_and_a_ratio_of_its_own() {
+    fn each_class_has_its_figure_and_ratio() {
         let near = [(100.0, 100.0, Some(20.0)), (120.0, 120.0, Some(30.0))];
         let far = [(600.0, 600.0, Some(200.0))];
         let timing = timing(&[near.as_slice(), &far].concat());
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_alone_have_a_tail_of_calls() {
+    fn latency_figure_has_p99_of_calls() {
         let timing = timing(&[(100.0, 150.0, None), (110.0, 170.0, None), (90.0, 900.0, None)]);
         let setting = setting(Collective::Reduce, Mode::Latency);
         let figures = setting.figures(&reduce(), &timing, &Limits::default());
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_said() {
+    fn unmeasured_figure_says_why() {
         let setting = setting(Collective::Reduce, Mode::Latency);
         let figures = setting.figures(&reduce(), &timing(&[]), &Limits::default());
         assert_eq!((figures.len(), figures[0].reps, figures[0].median_ns), (1, 0, None));

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_candidate_that_cannot_serve_is_no_failure() {
+    fn candidate_that_cannot_serve_gets_no_sample() {
         let mut bench = Native::new(Fabric::Threads, None);
         let candidates = [Candidate::new("flat"), Candidate::new("none")];
         let samples = bench.launch(&QUERY, &candidates, Duration::from_millis(5)).unwrap();

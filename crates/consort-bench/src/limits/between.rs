@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_three_unless_they_take_much_longer_than_the_budget() {
+    fn three_samples_are_taken_unless_far_over_budget() {
         let count = |budget, sample| {
             let mut count = 0;
             let Ok(_) = median_within(budget, || {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_cannot_be_bound_is_the_reason() {
+    fn failed_thread_binding_is_the_reason() {
         let error = transfer_ns(affinity::allowed()[0], CpuId(u32::MAX), BUDGET).unwrap_err();
         assert_ne!(error.kind(), io::ErrorKind::TimedOut, "{error}");
     }

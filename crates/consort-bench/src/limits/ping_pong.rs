@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "sides 0 and 1")]
-    fn there_is_no_third_side() {
+    fn third_side_panics() {
         let _ = PingPong::new().run(2, 1);
     }
 }

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_summary_is_of_one_limit_size_and_class() {
+    fn summary_covers_one_limit_size_and_class() {
         let reading = |limit, bytes, gbps, class| Reading { limit, bytes, gbps, class };
         let (near, far) = (Some(TransferClass::Near), Some(TransferClass::Far));
         let limits = Limits {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_read_here() {
+    fn limits_of_this_machine_are_read() {
         let mut limits = Limits::new();
         limits.read(&[Limit::Copy, Limit::Combine], &[4096]);
         for limit in [Limit::Copy, Limit::Combine] {

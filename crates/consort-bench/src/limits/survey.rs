@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_tells_its_range() {
+    fn transfer_reports_its_range() {
         let transfer = transfer(CpuId(0), CpuId(3), vec![180.0, 12.34, 170.06]);
         assert_eq!((transfer.ns, transfer.range_ns), (170.1, (12.3, 180.0)));
         let json = serde_json::to_string(&transfer).unwrap();

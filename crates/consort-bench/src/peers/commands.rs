@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_program_has_started_ends_with_it() {
+    fn killed_program_takes_its_children_along() {
         let never = AtomicBool::new(false);
         for before in ["", "trap '' TERM;"] {
             let (pid, why) = with_child(before, Duration::from_secs(1), &never);
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_ends_a_program_and_what_it_has_started() {
+    fn interrupt_ends_a_program_and_its_children() {
         let stop = AtomicBool::new(false);
         let (pid, why) = thread::scope(|scope| {
             scope.spawn(|| {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_processes_complain_of_is_said_once() {
+    fn error_of_all_processes_is_shown_once() {
         let text = "error: no heap\nerror: no heap \n-----\nOne failed.\n\n-----\nerror: no heap\n\
                     -----\nerror: no MPI";
         let once = "error: no heap\n-----\nOne failed.\n\n-----\nerror: no MPI";

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn launches_are_of_their_class_and_each_size_has_figures() {
+    fn figures_are_grouped_by_size_and_class() {
         let mut row = row(|_, _| unreachable!("it is not launched here"));
         row.add(Ok(printed(100.0)), Some(20.0));
         row.add(Ok(Printed { library: Some("LIB 3".to_owned()), ..printed(110.0) }), Some(20.0));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_final_and_said_in_a_line() {
+    fn failure_is_final_and_one_line() {
         let launched = Rc::new(Cell::new(0));
         let count = Rc::clone(&launched);
         let fails = row(move |sizes, _| {
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn no_transfer_is_read_where_a_launcher_places_pes() {
+    fn transfers_are_not_read_if_a_launcher_places_pes() {
         let fabric = Fabric::Mpi(ProcessShape::SINGLE);
         assert!(Programs::new((fabric, 2), Duration::ZERO, Vec::new()).cpus.is_none());
     }

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_leaves_a_barrier_before_all_have_entered() {
+    fn no_thread_leaves_a_barrier_before_all_enter() {
         let entered = AtomicU32::new(0);
         each_team(|peer, pes, rank| {
             for round in 1..=200 {
@@ -213,7 +213,7 @@ mod tests {
 
     /// Each element `i` of each block `b` of each rank `r` is a different number.
     #[test]
-    fn all_get_what_the_oracle_says() {
+    fn results_match_the_oracle() {
         each_team(|peer, pes, rank| {
             for (collective, len) in
                 Collective::EVERY.into_iter().flat_map(|c| [0, 1, 3, 700].map(|l| (c, l)))

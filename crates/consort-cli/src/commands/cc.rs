@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_linked_has_inputs() {
+    fn link_step_is_found_by_its_inputs() {
         let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
         for (text, is_linked) in [
             ("a.c", true),

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_that_the_command_takes() {
+    fn completed_names_are_accepted() {
         let each = |id: &str, takes: fn(&str) -> bool| {
             let names = names_of(id);
             assert!(!names.is_empty(), "{id}");

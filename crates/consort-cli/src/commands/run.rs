@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn np_is_n_before_the_program_alone() {
+    fn np_means_n_only_before_the_program() {
         for (given, taken) in [
             ("run -np 2 ./x", "run -n 2 ./x"),
             ("run --tag-output -np 2 ./x", "run --tag-output -n 2 ./x"),

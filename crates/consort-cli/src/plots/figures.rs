@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn several_sizes_are_curves_and_one_is_bars() {
+    fn several_sizes_draw_curves_and_one_draws_bars() {
         let peer = Figure { peer: Some("std".to_owned()), ..figure("", Some(8), 900.0) };
         let one = [figure("flat", Some(8), 100.0), peer];
         let drawn = html(&one);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_named_by_what_differs() {
+    fn line_names_hold_only_what_differs() {
         let strict = Figure { sync: Some("strict".to_owned()), ..figure("flat", Some(8), 1.0) };
         let drawn = html(&[strict, figure("flat", Some(64), 2.0)]);
         assert!(drawn.contains("<span>flat, strict</span>"), "{drawn}");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_chosen_is_one_line() {
+    fn chosen_algorithms_form_one_line() {
         let chosen = |algorithm: &str, bytes, ns| Figure {
             chosen: true,
             ..figure(algorithm, Some(bytes), ns)
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_lines_those_stand_out_that_are_best_somewhere() {
+    fn lines_that_are_best_somewhere_stand_out() {
         let many: Vec<Figure> = (0..14_u16)
             .flat_map(|index| {
                 let ns = 100.0 + f64::from(index);

@@ -115,7 +115,7 @@ fn every_collective_prints_figures_with_exactly_the_keys() {
 
 /// The commit is that of the build, which may be any.
 #[test]
-fn each_object_and_each_table_says_where_and_when_it_was_measured() {
+fn objects_and_tables_name_machine_build_and_date() {
     for line in [
         "bench barrier --budget 0",
         "bench counting stencil --budget 0.3",
@@ -173,7 +173,7 @@ fn figures_go_to_a_file() {
 
 /// A single call of 128 MiB takes longer than the budget.
 #[test]
-fn what_takes_longer_than_its_budget_says_why() {
+fn exceeded_budget_is_explained() {
     let output = consort("bench collective broadcast --bytes 128M --budget 0 --peers std");
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{complaint}");
@@ -192,7 +192,7 @@ fn undisturbed(line: &str) -> Option<String> {
 
 /// The workloads check the data that they receive.
 #[test]
-fn workloads_are_timed_by_counting_and_by_what_it_replaces() {
+fn workloads_are_timed_with_and_without_counting() {
     let ways = ["counted put", "put, fence, flag", "put, barrier"];
     for (name, options, pes, ways) in [
         ("counted-put", "--bytes 8,4k", 2, &ways[..2]),
@@ -242,7 +242,7 @@ fn refining_and_overlapping_are_timed_three_ways() {
 
 /// Checks no times, only that an entry takes at most 64 bytes of memory.
 #[test]
-fn look_ups_are_timed_in_a_table_that_is_small() {
+fn look_ups_are_timed_in_a_small_table() {
     let figures = objects("bench look-up --pes 3 --budget 0 --json");
     assert_eq!(figures.len(), 10, "five kinds, alone and in a row");
     for figure in &figures {
@@ -310,7 +310,7 @@ fn bad_input_is_refused_with_advice() {
 }
 
 #[test]
-fn what_explain_names_is_taken_back() {
+fn bench_accepts_the_name_from_explain() {
     for what in ["reduce --bytes 64 --pes 2", "all_reduce --bytes 8k --pes 2"] {
         let told = stdout(&format!("explain {what}"));
         let (_, candidate) = told.lines().next().and_then(|line| line.rsplit_once(": ")).unwrap();

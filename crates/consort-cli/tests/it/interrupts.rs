@@ -22,7 +22,7 @@ fn interrupted_after(time: Duration, folder: &Path, line: &str) -> Output {
 }
 
 #[test]
-fn an_interrupted_benchmark_has_a_report_that_says_so() {
+fn report_says_that_benchmark_was_interrupted() {
     let folder = tempfile::tempdir().expect("a folder");
     let line = "bench barrier --pes 3 --peers none --budget 600 --report report.html";
     let output = interrupted_after(FIRST, folder.path(), line);
@@ -32,7 +32,7 @@ fn an_interrupted_benchmark_has_a_report_that_says_so() {
 }
 
 #[test]
-fn an_interrupted_benchmark_shows_what_it_has() {
+fn interrupted_benchmark_shows_partial_results() {
     let folder = tempfile::tempdir().expect("a folder");
     for line in [
         "bench barrier --pes 5 --budget 600 --json",
@@ -59,7 +59,7 @@ fn an_interrupted_benchmark_shows_what_it_has() {
 
 /// Commands that measure. Half a result is useless; a command shows nearly complete ones.
 #[test]
-fn an_interrupt_is_told_alike_by_all() {
+fn all_commands_report_interrupts_alike() {
     for line in [
         "topo --budget 600",
         "topo --fabric processes --pes 2 --budget 600",

@@ -155,7 +155,7 @@ fn written_file_keeps_its_mode_and_links_to_it() {
 
 /// Standard output may be a pipe, or a file that already has text.
 #[test]
-fn standard_output_by_its_name_is_written_where_it_is() {
+fn named_standard_output_is_not_truncated() {
     let folder = tempfile::tempdir().expect("a folder");
     for name in ["/dev/stdout", "/proc/self/fd/1"] {
         let script = format!("(echo first; consort topo --budget 0 --json={name}) >> out");

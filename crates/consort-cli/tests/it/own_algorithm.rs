@@ -24,7 +24,7 @@ fn has_line(text: &str) -> bool {
 }
 
 #[test]
-fn it_is_explained_among_the_others_and_timed_beside_them() {
+fn own_algorithm_is_explained_and_timed_with_others() {
     let (done, text) = output(&["explain", "all_reduce", "--bytes", "8", "--pes", "2", "--all"]);
     assert!(done && has_line(&text), "{text}");
     let usual =

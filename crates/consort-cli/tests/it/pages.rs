@@ -106,7 +106,7 @@ fn each_command_has_its_page() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_is_an_error() {
+fn folder_that_cannot_be_made_is_an_error() {
     let output = consort(&["man", Path::new("/dev/null/man").to_str().expect("text")]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{said}");

@@ -147,7 +147,7 @@ fn fate(line: &str) -> Fate {
 }
 
 #[test]
-fn command_lines_are_told_apart() {
+fn command_lines_are_classified() {
     let run = |line: &str| Fate::Run(line.to_owned());
     assert_eq!(fate("consort bench barrier > a.json"), run("consort bench barrier > a.json"));
     assert_eq!(fate("A=1 B=2 consort bench"), run("A=1 B=2 consort bench"));
@@ -179,7 +179,7 @@ fn explains(help: &str, option: &str) -> bool {
 }
 
 #[test]
-fn help_is_asked_for_what_takes_long() {
+fn slow_commands_are_checked_by_help() {
     let (asking, options) =
         help_for("A=1 consort tune barrier --budget=5 --pes 2 -v > a.json # --x");
     assert_eq!(asking, "A=1 consort tune barrier --help");

@@ -74,7 +74,7 @@ fn csv_has_the_rows_of_the_json() {
 
 /// One JSON object may contain many rows.
 #[test]
-fn a_row_is_what_a_table_has_rows_of() {
+fn csv_has_one_line_per_table_row() {
     let folder = folder();
     for (line, start) in [
         (
@@ -106,7 +106,7 @@ fn fields(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_cannot_be_written_at_the_end_loses_nothing_else() {
+fn failed_output_does_not_lose_the_others() {
     let folder = folder();
     let line = "bench barrier --peers none --budget 0 --report /dev/full";
     let output = consort(&folder, line);
@@ -162,7 +162,7 @@ fn old(folder: &TempDir, times: f64) {
 }
 
 #[test]
-fn an_earlier_run_stands_beside_this_one() {
+fn earlier_run_is_compared_with_this_one() {
     let folder = folder();
     old(&folder, 1e6);
     let output = consort(&folder, &format!("{BARRIER} --compare old.json --report report.html"));
@@ -200,7 +200,7 @@ fn a_check_fails_where_something_is_slower() {
 }
 
 #[test]
-fn what_is_no_earlier_run_is_told_before_measuring() {
+fn invalid_earlier_run_is_refused_before_measuring() {
     let folder = folder();
     let write = |text: &str| fs::write(folder.path().join("old.json"), text).expect("a file");
     let complaint = |path: &str| {

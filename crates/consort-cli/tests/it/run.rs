@@ -140,7 +140,7 @@ fn pe_0_alone_reads() {
 }
 
 #[test]
-fn the_status_is_that_of_the_first_that_failed() {
+fn status_is_that_of_the_first_failed_pe() {
     let late = "[ $CONSORT_RANK = 1 ] || sleep 0.3; exit $((CONSORT_RANK + 4))";
     let (status, _, error) = run("-n 3", late);
     assert_eq!((status, error.as_str()), (Some(5), "consort run: PE 1 exited with status 5\n"));
@@ -150,7 +150,7 @@ fn the_status_is_that_of_the_first_that_failed() {
 }
 
 #[test]
-fn who_does_not_end_by_itself_is_killed() {
+fn pe_that_does_not_end_is_killed() {
     let begun = Instant::now();
     let script = "trap '' TERM; [ $CONSORT_RANK = 0 ] && exit 3; sleep 60; sleep 60";
     let (status, _, error) = run("-n 2", script);
@@ -232,7 +232,7 @@ fn nothing_is_left_when_the_launcher_is_killed() {
 }
 
 #[test]
-fn nothing_is_left_when_nobody_reads() {
+fn nothing_is_left_when_stdout_closes() {
     let mut child = command("-n 2", "while :; do echo line; done; sleep 98765.04");
     let mut child = child.spawn().expect("a launcher");
     drop(child.stdout.take());
@@ -240,7 +240,7 @@ fn nothing_is_left_when_nobody_reads() {
 }
 
 #[test]
-fn what_cannot_be_started_is_told_in_a_line() {
+fn failed_start_is_a_one_line_error() {
     for (words, status, part) in [
         ("run -n 2 /nowhere/program", 127, "cannot start `/nowhere/program`"),
         ("run -n 2 /etc/passwd", 126, "it may not be executed: `chmod +x` it"),
@@ -264,7 +264,7 @@ fn what_cannot_be_started_is_told_in_a_line() {
 
 /// Processes whose PEs are threads are copies of one program, not a job of several processes.
 #[test]
-fn copies_of_a_job_are_warned_of() {
+fn copies_of_a_job_get_a_warning() {
     let program = example("joining");
     for (pes, warnings) in [("1", 0), ("3", 1)] {
         let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));

@@ -121,7 +121,7 @@ fn names_of_version_1_0() {
 }
 
 #[test]
-fn subjects_of_the_specification() {
+fn examples_of_the_specification() {
     works("examples.c", &["-std=c11"], "");
 }
 
@@ -248,7 +248,7 @@ fn read_only_sources() {
 
 /// Sanitizers guard the memory between static variables.
 #[test]
-fn static_variables_beside_sanitizers_that_are_here() {
+fn static_variables_work_under_sanitizers() {
     let folder = tempfile::tempdir().expect("a folder");
     let probe = folder.path().join("probe.c");
     std::fs::write(&probe, "int main(void) { return 0; }").expect("a source");

@@ -105,7 +105,7 @@ fn metadata(manifest: &str) -> serde_json::Value {
 
 /// The packages found by their manifests are those that cargo knows.
 #[test]
-fn packages_are_those_of_cargo() {
+fn packages_match_cargo_metadata() {
     let root = fs::canonicalize(root()).expect("the root of the tree");
     let tree = workspace();
     let mut known = BTreeSet::new();

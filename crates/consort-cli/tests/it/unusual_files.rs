@@ -50,7 +50,7 @@ fn run(folder: &Path, line: &str) -> (bool, String) {
 }
 
 #[test]
-fn files_without_an_end_are_refused_by_all_that_read_files() {
+fn endless_files_are_refused_by_all_readers() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let wisdom = consort_tuner::Wisdom::new(consort::Algorithms::here().identity().clone());
@@ -76,7 +76,7 @@ fn files_without_an_end_are_refused_by_all_that_read_files() {
 }
 
 #[test]
-fn data_that_another_user_could_have_written_is_used_with_a_warning() {
+fn data_writable_by_others_is_used_with_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let wisdom = consort_tuner::Wisdom::new(consort::Algorithms::here().identity().clone());

@@ -70,7 +70,7 @@ fn names() {
 }
 
 #[test]
-fn names_that_are_printed_are_taken() {
+fn printed_names_are_accepted() {
     for words in [
         "explain all-reduce",
         "bench collective all-reduce --pes 2 --bytes 8 --budget 0 --peers none",
@@ -144,7 +144,7 @@ fn files_are_tried_before_anything_is_measured() {
 }
 
 #[test]
-fn help_tells_exit_statuses() {
+fn help_lists_exit_statuses() {
     let help = String::from_utf8_lossy(&consort("--help").stdout).into_owned();
     assert!(help.contains("Exit status: 0 success, 1 an error, 2 wrong usage"), "{help}");
 }

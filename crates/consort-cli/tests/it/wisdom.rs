@@ -113,7 +113,7 @@ fn with(text: &str, key: &str, value: &str) -> String {
 }
 
 #[test]
-fn tuning_makes_wisdom_that_explains_itself_and_is_kept() {
+fn tuned_wisdom_is_explained_and_kept() {
     let place = Place::tuned();
     let explained = place.run("explain barrier --pes 2").succeeds();
     assert!(says(&explained.out, "from: wisdom for this query"), "{}", explained.out);
@@ -125,7 +125,7 @@ fn tuning_makes_wisdom_that_explains_itself_and_is_kept() {
 
 /// It is in a separate file, which only programs started by `consort run` find.
 #[test]
-fn processes_have_wisdom_of_their_own() {
+fn processes_use_a_separate_wisdom_file() {
     let place = Place::new();
     let words = "tune --fabric processes --collective barrier --pes 2 --budget 1.5";
     let tuned = place.run(words).succeeds();
@@ -174,7 +174,7 @@ fn an_estimate_measures_nothing() {
 }
 
 #[test]
-fn a_check_passes_or_has_a_status_of_its_own() {
+fn check_passes_or_exits_with_status_3() {
     let place = Place::tuned();
     let checked = place.run("tune --check --collective barrier --pes 2 --budget 0.5");
     assert!([Some(0), Some(3)].contains(&checked.status), "{}{}", checked.out, checked.err);
@@ -184,7 +184,7 @@ fn a_check_passes_or_has_a_status_of_its_own() {
 }
 
 #[test]
-fn what_a_program_has_called_is_tuned_and_compared() {
+fn recorded_calls_are_tuned_and_compared() {
     let place = Place::new();
     let mut program =
         place.command("bench collective reduce --bytes 64 --pes 2 --budget 0.2 --peers none");
@@ -230,7 +230,7 @@ fn what_a_program_has_called_is_tuned_and_compared() {
 }
 
 #[test]
-fn candidates_that_are_the_same_are_named_together() {
+fn identical_candidates_are_named_together() {
     let place = Place::new();
     let explained = place.run("explain reduce --bytes 4k --pes 2 --all").succeeds();
     assert!(explained.out.contains("  the same here: "), "{}", explained.out);
@@ -240,7 +240,7 @@ fn candidates_that_are_the_same_are_named_together() {
 }
 
 #[test]
-fn broken_wisdom_is_warned_of_and_survives() {
+fn broken_wisdom_gets_a_warning_and_survives() {
     let place = Place::tuned();
     for broken in ["", "not wisdom at all", "[wisdom]\nformat = 3\n"] {
         fs::write(place.wisdom(), broken).unwrap();
@@ -295,7 +295,7 @@ fn wisdom_of_another_machine_is_not_touched() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_noticed_before_measuring() {
+fn unwritable_place_is_refused_before_measuring() {
     let place = Place::tuned();
     fs::write(place.path("file"), "").unwrap();
     for path in ["file/wisdom.toml", "/proc/nowhere/wisdom.toml"] {
@@ -328,7 +328,7 @@ fn wisdom_is_exported_imported_and_merged() {
 }
 
 #[test]
-fn the_path_is_that_of_the_variable_or_the_option() {
+fn path_comes_from_variable_or_option() {
     let place = Place::new();
     let line = |path: &Path| format!("{}\n", path.display());
     assert_eq!(place.run("wisdom path").succeeds().out, line(&place.wisdom()));
@@ -336,7 +336,7 @@ fn the_path_is_that_of_the_variable_or_the_option() {
 }
 
 #[test]
-fn what_a_busy_machine_measured_is_marked_and_stays_so() {
+fn busy_measurements_keep_their_mark() {
     let place = Place::tuned();
     let mark = "load 3.2 before the start";
     let marked = |text: &str| {
@@ -359,7 +359,7 @@ fn what_a_busy_machine_measured_is_marked_and_stays_so() {
 
 /// Threads that compete for every core repeatedly take cores from the PEs.
 #[test]
-fn tuning_beside_others_marks_what_it_measures() {
+fn tuning_on_a_busy_machine_marks_entries() {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     if !(2..=16).contains(&cores) {
         return; // PEs share a core, or may find a free one

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Trial::test("ends::noexec", cache_without_programs).with_ignored_flag(!may_mount()),
         Trial::test("run::on_hosts", on_hosts),
         Trial::test("topo::places", places),
-        Trial::test("mixed::one_machine_is_no_mixture", one_machine_is_no_mixture),
+        Trial::test("mixed::one_machine_is_not_a_mixture", one_machine_is_not_a_mixture),
         Trial::test("mixed::machines", two_machines).with_ignored_flag(!has_namespaces()),
         Trial::test("predict::between_processes", predicted),
         Trial::test("reproduce::G7", || reproduces("G7", "over two, 4 PEs", 25)),
@@ -224,7 +224,7 @@ fn places() -> Tested {
 }
 
 /// Processes of one machine are reported as processes.
-fn one_machine_is_no_mixture() -> Tested {
+fn one_machine_is_not_a_mixture() -> Tested {
     let folder = tempfile::tempdir()?;
     let line = "bench barrier --fabric mixed --pes 2 --budget 0 --peers none --json";
     let Output { status, stdout, stderr } = consort(&folder, line).output()?;

@@ -52,7 +52,10 @@ impl InRounds for RecursiveDoubling {
 
     fn rounds(setting: &Setting, _: &Candidate) -> Result<Rounds, PlanError> {
         if !setting.call.pes.is_power_of_two() {
-            return Err(Self::incapable(format!("{} PEs are not a power of two", setting.call.pes)));
+            return Err(Self::incapable(format!(
+                "{} PEs are not a power of two",
+                setting.call.pes
+            )));
         }
         rounds(setting).ok_or(Self::incapable("the inbox is too small"))
     }

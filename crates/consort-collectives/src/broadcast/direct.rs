@@ -105,7 +105,7 @@ mod tests {
     use crate::setting::tests::with_lines;
 
     #[test]
-    fn signals_go_to_lines_that_the_inbox_has() {
+    fn signals_are_used_only_if_lines_suffice() {
         let candidate = Candidate::new(Direct::NAME);
         let reaches = |lines| {
             let schedule = Direct::schedule(&with_lines(Collective::Broadcast, lines), &candidate);

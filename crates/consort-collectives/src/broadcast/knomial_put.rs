@@ -124,7 +124,7 @@ mod tests {
     use crate::setting::tests::with_lines;
 
     #[test]
-    fn children_signal_that_they_have_entered_if_the_mode_asks_for_it() {
+    fn children_signal_entry_only_if_the_mode_needs_it() {
         let candidate = Candidate::new(KnomialPut::NAME).with("radix", 2);
         // PEs signal that they have entered.
         let setting = with_lines(Collective::Broadcast, 3);

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_told_in_numbers() {
+    fn refusal_states_the_exceeded_numbers() {
         assert_eq!(refused(4, 0, 96), "oc_bcast needs k from 1 to 65535");
         let many = "oc_bcast cannot serve this call: k is 4, and in 4 PEs at most 3";
         assert_eq!(refused(4, 4, 96), many);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tuner_is_offered_what_fits() {
+    fn tuner_gets_candidates_that_fit() {
         for (pes, degrees) in [(1, &[1][..]), (2, &[1]), (7, &[1, 2]), (8, &[1, 2, 7])] {
             let all = candidates(&query(pes), CAPABILITIES).into_iter();
             let of = all.filter(|candidate| candidate.algorithm == "oc_bcast");

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_order_of_a_subtree_is_that_of_the_whole() {
+    fn subtree_keeps_the_order_of_the_whole() {
         for k in [1, 2, 3, 7, 47] {
             for pes in (1..30).chain([48]) {
                 for root in [0, pes / 2, pes - 1].map(Rank) {

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn powers_of_the_radix_need_no_round_more() {
+    fn powers_of_the_radix_need_no_extra_round() {
         for (pes, radix, count) in [(216, 6, 3), (125, 5, 3), (126, 5, 4), (1, 2, 0), (9, 16, 1)] {
             assert_eq!(round_count(pes, radix), count, "{pes} {radix}");
             assert_eq!(rounds(Rank(0), pes, radix).len(), count, "{pes} {radix}");
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn everyone_hears_of_everyone() {
+    fn every_pe_learns_of_all_others() {
         for radix in [2, 3, 4, 8] {
             for pes in 1..70 {
                 let mut heard: Vec<u128> = (0..pes).map(|rank| 1 << rank).collect();

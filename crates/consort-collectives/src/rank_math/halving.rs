@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everyone_is_handed_what_it_owns_by_its_parent_and_keeps_itself() {
+    fn parent_hands_each_pe_its_range() {
         for pes in (1..70).chain([100, 128]) {
             for root in [0, pes / 2, pes - 1].map(Rank) {
                 let all: Vec<_> = (0..pes).map(|rank| half(Rank(rank), root, pes)).collect();

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_are_the_message_and_go_all_the_way_around() {
+    fn slices_cover_the_message_and_the_ring() {
         for pes in [1, 2, 3, 7, 48] {
             for bytes in [0, 1, 8, 100, 4096, 5000] {
                 for root in [0, pes - 1].map(Rank) {

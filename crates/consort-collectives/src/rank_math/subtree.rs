@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn subtrees_of_children_and_the_node_itself_are_the_subtree() {
+    fn subtree_is_its_root_and_the_child_subtrees() {
         let radices = [1, 2, 3, 4, 8, 100].map(Shape::Knomial);
         for shape in radices.into_iter().chain([Shape::Flat]) {
             for pes in (1..40).chain([64, 100]) {

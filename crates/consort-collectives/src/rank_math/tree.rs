@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn everyone_but_the_root_is_notified_once_and_within_its_family() {
+    fn every_pe_is_notified_once_within_its_family() {
         for shape in SHAPES {
             for pes in (1..40).chain([64, 100]) {
                 for root in [0, pes / 2, pes - 1].map(Rank) {

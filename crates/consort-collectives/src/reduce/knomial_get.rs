@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn subtrees_come_in_the_order_that_is_asked_for() {
+    fn subtrees_come_in_the_requested_order() {
         use OperatorClass::{Commutative, Ordered};
         let order = |operator, radix, largest_first| -> Vec<u32> {
             let schedule = schedule(8, operator, radix, largest_first).expect("it can serve");
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_the_buffer_goes_at_once_and_else_two_chunks_fit() {
+    fn data_is_chunked_only_if_it_exceeds_the_buffer() {
         let chunks = |bytes| {
             let schedule = schedule(bytes, OperatorClass::Commutative, 2, 0).expect("it can serve");
             (0..schedule.chunks).map(|step| schedule.chunk(step)).collect::<Vec<_>>()

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_may_be_passed_by_half_and_the_start() {
+    fn budget_may_be_exceeded_by_half_and_start_time() {
         let ms = Duration::from_millis;
         assert_eq!(line(ms(1800), ms(1000), "x"), None);
         let late = line(ms(2060), ms(1000), "a call takes 1 s").unwrap();

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_regular_files_are_opened_and_nothing_is_waited_for() {
+    fn special_files_are_refused_without_blocking() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let [pipe, socket] = ["pipe", "socket"].map(|name| folder.join(name));

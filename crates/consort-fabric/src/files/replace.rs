@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn target_of_a_link_is_replaced_whether_or_not_it_is_there() {
+    fn link_target_is_replaced_or_created() {
         let folder = tempfile::tempdir().unwrap();
         let [link, other, file] = ["link", "other", "file"].map(|name| folder.path().join(name));
         symlink("other", &link).unwrap();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_name_for_a_temporary_file_the_old_one_stays() {
+    fn old_file_stays_without_a_temporary_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         replace(&path, b"old", 0).unwrap();

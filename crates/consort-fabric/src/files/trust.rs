@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_write_is_not_trusted() {
+    fn file_writable_by_others_is_not_trusted() {
         let (_folder, outer) = folder();
         let file = file(outer.join("inner/file"));
         let inner = outer.join("inner");
@@ -269,7 +269,7 @@ mod tests {
 
     /// Only root can change the owner of a file.
     #[test]
-    fn what_belongs_to_another_user_is_not_trusted() {
+    fn file_of_another_user_is_not_trusted() {
         const OTHER: u32 = 65534;
 
         if effective_user() != 0 {

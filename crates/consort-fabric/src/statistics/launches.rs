@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn many_samples_of_few_launches_do_not_make_it_sure() {
+    fn many_samples_of_few_launches_stay_imprecise() {
         let launches = drawn(&mut 1, 8, 20.0, 0.1);
         let of_launches = summary(&launches).unwrap();
         let of_samples = Summary::of(&launches.concat());
@@ -132,7 +132,7 @@ mod tests {
 
     /// The same for two to seven launches, whose range would contain the median far too seldom.
     #[test]
-    fn few_launches_do_not_make_it_sure() {
+    fn interval_of_few_launches_is_wide_enough() {
         let mut state = 5;
         for count in 2..8 {
             let all = (0..200).map(|_| summary(&drawn(&mut state, count, 20.0, 5.0)).unwrap());
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn two_launches_are_wide_and_one_has_the_range_of_its_samples() {
+    fn two_launches_give_wide_interval_and_one_its_range() {
         let two = summary(&[vec![2.0, 2.0, 2.0], vec![], vec![2.5]]).unwrap();
         assert_eq!((two.median, two.count), (2.25, 4));
         assert!((0.5..0.6).contains(&two.ci95.0) && (9.0..9.5).contains(&two.ci95.1), "{two:?}");

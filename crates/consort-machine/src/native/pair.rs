@@ -94,7 +94,7 @@ mod tests {
 
     /// Threads add to one word or the other, with pair exchanges and with single-word atomics.
     #[test]
-    fn no_exchange_is_lost_beside_atomics_of_a_word() {
+    fn pair_exchanges_and_word_atomics_lose_nothing() {
         const EACH: u64 = 20_000;
         if !is_there() {
             return;

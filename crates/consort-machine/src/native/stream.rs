@@ -59,7 +59,7 @@ mod tests {
 
     /// The data of each message is streamed. Its number is published after a release fence.
     #[test]
-    fn what_is_streamed_before_a_fence_is_seen_after_the_release() {
+    fn streamed_data_is_seen_after_fence_and_release() {
         const MESSAGES: u64 = 50_000;
         let lines = [const { Line::new() }; 3];
         let [data, number, taken] = &lines;

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_value_is_one_threads_at_a_time() {
+    fn one_thread_at_a_time_has_the_value() {
         let sum = Biased::new(0_u64);
         sum.bias_to(ThreadToken::of_caller());
         let add = || {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_that_it_is_biased_to_does_not_lock_it_twice() {
+    fn biased_thread_cannot_lock_twice() {
         let lock = Biased::new(());
         lock.bias_to(ThreadToken::of_caller());
         let held = lock.lock(ThreadToken::of_caller());

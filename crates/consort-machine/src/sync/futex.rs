@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_sleep_at_a_word_wake() {
+    fn all_sleepers_of_a_word_wake() {
         let futex = Futex::default();
         let word = futex.word();
         for scope in [Scope::Process, Scope::Machine] {
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_sleeps_at_another_word_or_for_longer_than_the_limit() {
+    fn sleep_ends_on_another_value_or_at_the_limit() {
         let (futex, short) = (Futex::default(), Duration::from_millis(1));
         assert!(!futex.sleep(1, LONG, Scope::Process));
         for scope in [Scope::Process, Scope::Machine] {

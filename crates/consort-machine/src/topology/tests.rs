@@ -74,7 +74,7 @@ fn placed(topology: &Topology, pes: usize) -> Option<Vec<u32>> {
 
 /// The cores of a cache are adjacent, and their second threads come after all of them.
 #[test]
-fn pes_lie_on_caches_in_blocks() {
+fn pes_fill_caches_in_blocks() {
     let machine = two_sockets();
     let topology = machine.allow(&[0, 1, 2, 3, 4, 5, 6, 7]);
     assert_eq!(topology.caches_of(2), [0, 0]);
@@ -160,7 +160,7 @@ fn missing_and_odd_files_are_passed_over() {
 }
 
 #[test]
-fn arm_names_its_parts() {
+fn arm_is_named_by_part() {
     let machine = Machine::new();
     machine.file("proc/cpuinfo", "CPU implementer : 0x41\nCPU part : 0xd0c");
     let processor = machine.allow(&[0]).processor().to_owned();
@@ -184,7 +184,7 @@ fn the_tightest_quota_of_version_2_counts() {
 }
 
 #[test]
-fn quota_of_version_1_beside_an_empty_version_2() {
+fn version_1_quota_counts_if_version_2_is_empty() {
     let machine = two_sockets();
     machine.file("proc/self/cgroup", "3:cpuset:/\n2:cpu,cpuacct:/docker/0a1b\n0::/docker/0a1b");
     machine.file("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1");
@@ -213,7 +213,7 @@ fn this_machine_is_coherent() {
 /// A process that its launcher binds to one processor, as MPI launchers often do.
 #[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
 #[test]
-fn a_launcher_that_binds_hides_no_processors() {
+fn binding_launcher_hides_no_processors() {
     const BOUND: &str = "TEST_BOUND";
     let cpus = affinity::allowed_to_process();
     if std::env::var_os(BOUND).is_some() {
@@ -229,7 +229,7 @@ fn a_launcher_that_binds_hides_no_processors() {
     }
     let bound = std::thread::spawn(move || {
         affinity::pin(cpus[0]).expect("it is allowed");
-        let test = "topology::tests::a_launcher_that_binds_hides_no_processors";
+        let test = "topology::tests::binding_launcher_hides_no_processors";
         let program = std::env::current_exe().expect("this program");
         std::process::Command::new(program).args(["--exact", test]).env(BOUND, "1").output()
     });

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_wakes_by_the_clock_leaves_the_others_counted() {
+    fn timed_out_sleeper_leaves_others_counted() {
         let parker = Parker::default();
         let (first, second) = (parker.prepare(), parker.prepare());
         parker.sleep(first, Duration::from_millis(1), Scope::Process);

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sleeps_becomes_impatient_and_who_does_not_patient_again() {
+    fn polling_shrinks_after_sleeps_and_recovers() {
         let mut patience = Patience::new(true);
         let first = patience.polls();
         for _ in 0..2 * LEVELS.len() {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_its_core_yields_no_more_until_later() {
+    fn pe_that_shares_its_core_pauses_yielding() {
         for fits in [false, true] {
             let once = after(Patience::new(fits), true, true);
             assert!(!once.avoids_yields(), "one long yield may be chance");

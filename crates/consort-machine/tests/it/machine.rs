@@ -70,7 +70,7 @@ fn a_ticket_lock_excludes() {
 }
 
 #[test]
-fn words_do_what_they_should() {
+fn word_operations_return_right_values() {
     let line = Line::new();
     block_on(async {
         M.stream(&line[2], 5).await;
@@ -89,7 +89,7 @@ fn words_do_what_they_should() {
 }
 
 #[test]
-fn whoever_sleeps_is_woken_at_once() {
+fn sleeper_is_woken_promptly() {
     let line = Line::new();
     let mut delays = [(); 25].map(|()| {
         thread::scope(|scope| {
@@ -210,7 +210,7 @@ fn threads_that_fill_each_others_queues_go_on() {
 }
 
 #[test]
-fn answers_come_to_those_who_ask() {
+fn answer_reaches_its_caller() {
     thread::scope(|scope| {
         let serve = || {
             for _ in 0..THREADS * 200 {

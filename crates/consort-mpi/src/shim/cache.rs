@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shim_that_others_could_have_written_is_refused() {
+    fn shim_writable_by_others_is_refused() {
         let (_folder, cache) = cache();
         let shim = keep(&cache, "/bin/mpicc");
         let refused = |part: &str| {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_lets_nobody_else_write() {
+    fn others_cannot_write_to_the_cache() {
         let (_folder, cache) = cache();
         let inner = Cache::at(&cache.folder().join("a/b")).unwrap();
         let work = inner.workplace().unwrap();

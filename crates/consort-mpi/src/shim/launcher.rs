@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_lie_on_hosts_and_have_their_variables() {
+    fn launchers_get_hosts_and_variables() {
         let hosts = ["a", "b"].map(str::to_owned);
         let variables = [("LETTERS", Some("a b".into())), ("PATH", None)];
         let variables = variables.map(|(name, value)| (name.into(), value)).into();

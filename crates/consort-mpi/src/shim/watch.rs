@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_waits_are_told() {
+    fn long_wait_is_reported() {
         let (said, heard) = mpsc::channel();
         let say = |text| {
             let said = said.clone();

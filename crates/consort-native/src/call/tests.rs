@@ -75,7 +75,7 @@ fn symmetric_memory_is_reached_at_the_same_offset() {
     expected = "PE 0 cannot reach bytes 0..8 of the Target of PE 1: this call's buffer is not in \
                 symmetric memory"
 )]
-fn a_buffer_that_is_not_there_is_not_reached() {
+fn absent_buffer_is_not_reached() {
     on_pe_0([Some(128), None], |call| call.reach(Rank(1), Span::target(0, 8)));
 }
 
@@ -167,7 +167,7 @@ fn a_pe_has_one_endpoint() {
 
 #[test]
 #[should_panic(expected = "a heap is that of a PE of the job")]
-fn no_heap_is_beyond_the_last_pe() {
+fn heap_beyond_the_last_pe_panics() {
     OneSided::new(&job(), Rank(0)).put(Rank(2), 0, &[1_u64]);
 }
 
@@ -265,7 +265,7 @@ fn a_peer_may_be_one_pairwise_exchange_ahead() {
 /// A longer exchange would write into the slot of another operation.
 #[test]
 #[should_panic(expected = "a pairwise exchange is of at most 24 bytes")]
-fn no_pairwise_exchange_is_of_more_than_24_bytes() {
+fn pairwise_exchange_over_24_bytes_panics() {
     on_pe_0([Some(0), Some(256)], |call| {
         let own = Some(Span::source(0, 25));
         drop(call.pairwise_exchange(Rank(1), Channel::new(0), 0, own, None));

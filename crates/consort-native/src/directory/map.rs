@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_holds_what_a_map_holds(steps in vec((0_u64..20, 0_u64..3), 0..200)) {
+        fn map_matches_a_btree_map(steps in vec((0_u64..20, 0_u64..3), 0..200)) {
             let words = zeros(Map::words(12));
             let map = Map::new(LockedWords(&words));
             let [one, other] = neighbours();

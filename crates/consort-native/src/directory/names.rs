@@ -183,7 +183,7 @@ mod tests {
     const NOT_RECENT: fn(&mut dyn FnMut(u64)) = |_| ();
 
     #[test]
-    fn names_keep_their_numbers_until_others_need_them() {
+    fn name_keeps_its_number_until_it_is_reused() {
         let (table, words) = (zeros(Map::words(12)), zeros(Names::words(3)));
         let map = Map::new(LockedWords(&table));
         let names = Names::new(LockedWords(&words), &map);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_told_apart_by_their_ends_and_shown_without() {
+    fn long_names_differ_by_end_and_print_truncated() {
         let (table, words) = (zeros(Map::words(12)), zeros(Names::words(3)));
         let map = Map::new(LockedWords(&table));
         let names = Names::new(LockedWords(&words), &map);

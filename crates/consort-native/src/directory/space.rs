@@ -168,7 +168,7 @@ mod tests {
     use proptest::{collection::vec, prelude::*};
 
     #[test]
-    fn regions_that_were_given_back_are_joined() {
+    fn returned_regions_are_merged() {
         let words = zeros(Space::words(8));
         let space = Space::new(LockedWords(&words), 1024);
         let regions: Vec<Region> = (0..4).map(|_| space.take(256).expect("room")).collect();
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_an_end_to_pieces_and_those_given_back_count_again() {
+    fn pieces_run_out_and_returned_ones_are_reusable() {
         let words = zeros(Space::words(2));
         let space = Space::new(LockedWords(&words), 1024);
         let first = space.take(1).expect("room");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn no_region_lies_across_an_old_end() {
+    fn region_never_spans_an_old_end() {
         let words = zeros(Space::words(8));
         let space = Space::new(LockedWords(&words), 100);
         assert_eq!(space.take(60).map(|region| region.at), Ok(0));
@@ -208,7 +208,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn regions_lie_apart_and_the_first_gap_is_taken(
+        fn regions_are_disjoint_and_fill_the_first_gap(
             steps in vec((1_usize..40, any::<u8>()), 0..100)
         ) {
             let words = zeros(Space::words(12));

@@ -51,7 +51,7 @@ fn memory_is_reused_only_when_all_have_dropped_it() {
 }
 
 #[test]
-fn memory_that_is_held_more_often_is_not_reused_before() {
+fn memory_held_twice_is_not_reused_early() {
     let directory = directory(1024);
     let heap = locked(&directory);
     assert_eq!(heap.allocate((0, 0), 1, 1024).map(|taken| taken.at), Ok(0));
@@ -83,7 +83,7 @@ fn absurd_sizes_are_errors() {
 }
 
 #[test]
-fn nothing_is_left_of_allocations_that_failed() {
+fn failed_allocations_leave_nothing() {
     let directory = directory(1024);
     let heap = locked(&directory);
     for number in 0..10 {
@@ -94,7 +94,7 @@ fn nothing_is_left_of_allocations_that_failed() {
 }
 
 #[test]
-fn what_was_used_before_is_told() {
+fn allocation_tells_fresh_from_used_bytes() {
     let directory = directory(1024);
     let heap = locked(&directory);
     let fresh = |number, asked| heap.allocate((0, number), 1, asked).map(|taken| taken.fresh);
@@ -146,7 +146,7 @@ fn members_alone_find_their_group_in_any_order() {
 }
 
 #[test]
-fn group_without_memory_fails_for_all_and_the_first_gets_the_reason() {
+fn group_without_memory_fails_for_all_members() {
     let directory = directory(0);
     let groups = locked(&directory);
     let join = |color| groups.join(Forming::Color(0, 0, color), 2, MOST);
@@ -184,7 +184,7 @@ fn groups_that_fill_the_segment_get_extents() {
 }
 
 #[test]
-fn whoever_waits_for_a_lock_that_is_lost_hears_that_the_job_has_failed() {
+fn waiter_on_lost_lock_gets_job_error() {
     let (directory, poison) = (directory(0), Poison::<1>::default());
     std::mem::drop(directory.lock(poison.flag()).expect("nobody has it"));
     let lost = directory.lock(poison.flag()).expect("it was given back");
@@ -198,7 +198,7 @@ fn whoever_waits_for_a_lock_that_is_lost_hears_that_the_job_has_failed() {
 }
 
 #[test]
-fn one_at_a_time_has_the_lock() {
+fn directory_lock_is_exclusive() {
     let (directory, poison) = (directory(1 << 20), Poison::<1>::default());
     std::thread::scope(|scope| {
         for thread in 0..4 {

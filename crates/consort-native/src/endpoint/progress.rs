@@ -191,7 +191,7 @@ mod tests {
     /// The peer sends the last message and finishes, between a poll of the operations and a check
     /// of this PE. Then this PE gets no core until the next check is due.
     #[test]
-    fn what_came_before_the_peer_finished_ends_the_wait() {
+    fn message_sent_before_the_peer_finished_ends_the_wait() {
         let job = Job::new(Config::of_two()).expect("some memory");
         let [end, peer] =
             [0, 1].map(|rank| Endpoint::new(Arc::clone(&job), Rank(rank)).expect("memory"));

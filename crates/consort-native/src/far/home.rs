@@ -268,7 +268,7 @@ pub(super) mod tests {
 
     /// A put in flight would overwrite the data of those that get the memory next.
     #[test]
-    fn memory_is_free_once_what_was_put_has_come() {
+    fn memory_is_freed_once_its_puts_arrive() {
         let jobs = three();
         let allocate = |number| {
             let directory = jobs[0].directory().expect("a sound job");
@@ -301,7 +301,7 @@ pub(super) mod tests {
 
     /// Processes do not keep anything about each team that ever existed.
     #[test]
-    fn teams_that_are_freed_are_forgotten() {
+    fn freed_teams_are_forgotten() {
         let jobs = three();
         let members = [Rank(1), Rank(2)];
         let ask_for_other = |other| {
@@ -338,7 +338,7 @@ pub(super) mod tests {
 
     /// A program may make more different calls than there are numbers.
     #[test]
-    fn numbers_of_calls_are_used_again() {
+    fn call_numbers_are_reused() {
         let jobs = three();
         thread::scope(|scope| {
             let names = scope.spawn(|| {

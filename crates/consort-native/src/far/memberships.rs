@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_early_is_not_late() {
+    fn group_being_joined_is_not_late() {
         let mut groups = Memberships::new(1);
         let [slow, quick] = [(); 2].map(|()| groups.begin_joining());
         groups.note_numbered(3); // the reply for group 1 has arrived too
@@ -176,7 +176,7 @@ mod tests {
 
     /// Late packets are counted too, because other processes count what they have sent.
     #[test]
-    fn groups_that_were_left_are_known_for_a_while() {
+    fn left_groups_are_remembered_for_a_while() {
         let mut groups = Memberships::new(1);
         let pulse = Pulse { moves: 3, sent: 2, received: 1 };
         let left = || Left { last_calls: vec![(Rank(0), 5)], pulse };

@@ -371,7 +371,7 @@ mod tests {
 
     /// A frame that ends too early or has a changed word never causes a panic.
     #[test]
-    fn what_is_no_packet_is_refused() {
+    fn malformed_packet_is_refused() {
         for told in some() {
             let mut frame = Vec::new();
             append(&mut frame, &told, |_| ());
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_words_and_texts_again() {
+    fn text_survives_conversion_to_words() {
         for text in ["", "a", "12345678", "ä reduce of 9 bytes"] {
             let words: Vec<u64> = words_of(text.as_bytes()).collect();
             assert_eq!(bytes_of(&words, text.len()).as_deref(), Some(text.as_bytes()));

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_member_publishes_is_asked_for_once_at_a_time() {
+    fn member_is_asked_once_until_it_replies() {
         let mut questions = Questions::default();
         assert_eq!(questions.ask_to_show(5, Rank(1)), Some(0));
         assert_eq!(questions.ask_to_show(5, Rank(1)), None);

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_done_is_what_was_written_before_the_question() {
+    fn reply_completes_only_earlier_writes() {
         let mut writes = Writes::new(3);
         writes.count(1);
         writes.count_long(2);

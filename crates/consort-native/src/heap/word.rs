@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_change_their_word_alone() {
+    fn signal_changes_only_its_word() {
         let whole = AtomicU64::new(u64::MAX);
         let [first, second] = [0, 4].map(|at| HeapWord::new(&whole, at, Width::Four));
         first.signal(Signal::Set(1 << 40 | 7));

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spot_says_what_a_word_is_for() {
+    fn spot_names_the_use_of_a_word() {
         let geometry = Geometry::of(5, Nodes::One);
         let me = Rank(2);
         let inbox = me.index() * geometry.per_pe;

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_are_for_ever_once_all_have_looked_in_the_same_ones() {
+    fn unchanged_waits_are_endless_after_enough_looks() {
         let at = |waits, looks: [u64; 2]| AllWait {
             for_word: Some(Rank(1)),
             waits,

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_size_is_refused() {
+    fn invalid_size_is_refused() {
         for text in ["", "0", "M", "-1", "1e9", "12x", "1 2", "1..2", "inf", "nan", "99999T", "é"]
         {
             let error = heap_bytes_of("HEAP", text).expect_err("no size").to_string();

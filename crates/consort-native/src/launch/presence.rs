@@ -45,7 +45,7 @@ mod tests {
     use crate::launch::config::Config;
 
     #[test]
-    fn pe_is_not_late_while_others_come_for_the_first_time() {
+    fn pe_is_not_late_while_others_first_arrive() {
         let limit = Duration::from_millis(20);
         let config = Config { pes: 3, here: 3, joining: Some(limit), ..Config::of_two() };
         let job: Arc<Job> = Job::new(config).expect("some memory");

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_is_read() {
+    fn encoded_failure_is_decoded() {
         for (letters, members) in [(0, 0), (1, 1), (100, 16), (1500, 1000)] {
             for failure in failures(letters, members) {
                 assert_eq!(decode(&encode(&failure)), Some(failure));
@@ -313,7 +313,7 @@ mod tests {
     proptest! {
         /// Decoding arbitrary words does not panic.
         #[test]
-        fn anything_may_stand_there(
+        fn decoding_any_words_never_panics(
             kind in 0_u64..13,
             words in vec(prop_oneof![0_u64..20, any::<u64>()], 0..60),
             left in 0_usize..60,

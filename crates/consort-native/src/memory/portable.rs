@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn it_copies_what_a_plain_copy_does_and_nothing_else() {
+    fn portable_copy_matches_a_plain_copy() {
         for (to, from) in (0..8).flat_map(|to| (0..8).map(move |from| (8 + to, 8 + from))) {
             for bytes in 0..=40 {
                 let sharings = Block::of(0).sharings(to, bytes).len();
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn words_lie_wholly_in_the_memory() {
+    fn word_access_stays_inside_the_memory() {
         let mut block = Block::of(0);
         let whole = |words: std::ops::Range<usize>| (8 * words.start..8 * words.end).collect();
         for first in 0..8 {
@@ -226,7 +226,7 @@ mod tests {
 
     /// Threads that store to different parts of the same words read back what they stored.
     #[test]
-    fn parts_of_a_word_survive_stores_beside_them() {
+    fn parts_of_a_word_survive_adjacent_stores() {
         const ROUNDS: u32 = 1_000_000;
         // Three parts of two words, with a gap, all in one heap.
         let parts = [(0, 3), (3, 9), (13, 3)];

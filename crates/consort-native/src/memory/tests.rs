@@ -81,7 +81,7 @@ mod lengths_that_differ {
     }
 
     #[test]
-    fn what_may_be_combined() {
+    fn equal_or_disjoint_operands_are_combined() {
         for is_shared in [false, true] {
             combine(is_shared, [(0, 16), (0, 16), (64, 16)]);
             combine(is_shared, [(64, 16), (0, 16), (64, 16)]);

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ends_are_words_and_say_what_they_are() {
+    fn end_converts_to_word_and_text() {
         for (end, text) in [
             (End::Exited(0), "exited with status 0"),
             (End::Exited(255), "exited with status 255"),

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn text_whose_writer_is_gone_is_not_waited_for() {
+    fn text_of_a_dead_writer_is_skipped() {
         let reports = Reports::default();
         reports.0[0].state.store(WRITING, Relaxed);
         assert_eq!(reports.number("text"), None);

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn request_that_no_limit_refused_has_advice_too() {
+    fn failed_request_under_no_limit_gets_advice() {
         let invalid = io::Error::from_raw_os_error(libc::EINVAL);
         let text = NoMemory::of("mmap", "a test", 8, &invalid).to_string();
         assert!(text.starts_with("mmap of 8 bytes for a test: "), "{text}");

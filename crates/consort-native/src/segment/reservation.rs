@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused() {
+    fn oversized_reservation_is_refused() {
         for origin in origins() {
             for bytes in [usize::MAX, usize::MAX - PAGE] {
                 let error = Segment::reserve(bytes, origin, "a test").expect_err("no memory");
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a place must lie in its segment")]
-    fn places_lie_inside() {
+    fn place_outside_its_segment_panics() {
         let segment = Segment::reserve(PAGE, Origin::Private, "a test").expect("a page");
         segment.at(PAGE - 4, 5);
     }

@@ -192,7 +192,7 @@ mod tests {
     /// Tests a log that has wrapped around. The entry that the next call replaces is not found,
     /// because its slot may already belong to that call.
     #[test]
-    fn a_call_is_found_until_the_next_one_may_have_taken_its_place() {
+    fn call_is_found_until_its_slot_may_be_reused() {
         let geometry = Geometry::of(2, Nodes::One);
         let segment = Segment::reserve(geometry.bytes(), Origin::Private, "a test");
         let segment = segment.expect("memory of a group");

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_side_of_a_message_is_named_as_it_sees_it() {
+    fn each_side_names_its_message_send_or_receive() {
         let in_world = |rank: Rank| Some(Rank([7, 3][rank.index()]));
         let seen = |member| {
             let name = format!("{} by direct", message_name(2, 8, "(u64) by u8"));

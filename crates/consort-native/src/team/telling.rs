@@ -111,7 +111,7 @@ mod tests {
 
     /// Two processes of a node send a far PE the same request. The first reply arrives last.
     #[test]
-    fn a_late_answer_takes_nothing_back() {
+    fn late_answer_undoes_nothing() {
         let forms = [Nodes::Blocks(1), Nodes::Blocks(2)];
         let config = Config { pes: 3, here: 3, nodes: forms[1], ..Config::of_two() };
         let [of_node, of_far] = [(); 2].map(|()| SharedFile::new().expect("a file"));

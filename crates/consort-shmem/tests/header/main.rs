@@ -39,7 +39,7 @@ fn compile(compiler: &str, arguments: &[&str], language: &str, source: &str) {
 }
 
 #[test]
-fn headers_are_those_of_the_tables() {
+fn headers_match_the_tables() {
     for (name, text) in generator::headers() {
         let path = include().join(name);
         if env::var_os("TEST_WRITE").is_some() {
@@ -58,7 +58,7 @@ fn names() -> BTreeSet<String> {
 }
 
 #[test]
-fn all_routines_are_there() {
+fn all_routines_are_declared() {
     assert_eq!(names().len(), 1685 + 97);
 }
 

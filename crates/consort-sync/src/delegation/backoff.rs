@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_was_idle_does_not_count_that_time() {
+    fn idle_time_of_a_server_does_not_count() {
         let mut search = Search::new(10);
         let mut clock = 0;
         let mut cycles = 0_u64;

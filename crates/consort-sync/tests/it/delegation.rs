@@ -16,11 +16,11 @@ use crate::schemes::{Applies, for_each_scheme, panic_of, within_limit};
 for_each_scheme! {
     each_closure_is_executed_once_and_alone,
     sixty_four_threads_get_through,
-    results_and_borrows_come_back,
-    a_panic_comes_to_its_caller_and_to_nobody_else,
+    results_and_borrows_are_returned,
+    panic_reaches_only_its_caller,
     a_closure_may_use_other_data,
     a_closure_that_uses_its_own_data_is_refused,
-    a_circle_is_refused,
+    circular_delegation_is_refused,
     threads_come_and_go,
 }
 
@@ -67,7 +67,7 @@ fn sixty_four_threads_get_through<D: Applies<(u64, u64)>, U>(
     assert_eq!(both.into_inner(), (64 * 40, 64 * 40));
 }
 
-fn results_and_borrows_come_back<D: Applies<Vec<String>>, U>(
+fn results_and_borrows_are_returned<D: Applies<Vec<String>>, U>(
     make: impl Fn(Vec<String>) -> D,
     _: impl Fn(u64) -> U,
 ) {
@@ -92,7 +92,7 @@ fn results_and_borrows_come_back<D: Applies<Vec<String>>, U>(
     assert_eq!(words, ["a", "bc", "def"]);
 }
 
-fn a_panic_comes_to_its_caller_and_to_nobody_else<D: Applies<u64>, U>(
+fn panic_reaches_only_its_caller<D: Applies<u64>, U>(
     make: impl Fn(u64) -> D,
     _: impl Fn(u64) -> U,
 ) {
@@ -159,7 +159,7 @@ fn a_closure_that_uses_its_own_data_is_refused<D: Applies<u64>, U>(
     assert_eq!(data.into_inner(), 7);
 }
 
-fn a_circle_is_refused<D: Applies<u64>, E: Applies<u64>>(
+fn circular_delegation_is_refused<D: Applies<u64>, E: Applies<u64>>(
     make: impl Fn(u64) -> D,
     make_other: impl Fn(u64) -> E,
 ) {
@@ -195,7 +195,7 @@ fn delegates_and_mutexes_have_defaults() {
 }
 
 #[test]
-fn data_may_be_poisoned_and_mended() {
+fn poisoned_data_is_refused_until_cleared() {
     let data = Delegate::with(CcSynch::new(), Cell::new(1)).poisoning();
     let boom = panic_of(|| data.apply(|_| panic!("boom")));
     assert_eq!(boom, "boom");
@@ -218,7 +218,7 @@ fn a_server_that_is_dropped_ends() {
 
 #[test]
 #[should_panic(expected = "the order must name each slot once")]
-fn slots_are_scanned_in_an_order_of_all() {
+fn scan_order_must_name_all_slots() {
     let _ = ShmServer::new(3).with_order(&[0, 1, 1]);
 }
 
@@ -288,6 +288,6 @@ fn a_thread_that_unwinds_executes_closures() {
 
 #[test]
 #[should_panic(expected = "answers may not pass the caches")]
-fn results_do_not_pass_the_caches() {
+fn server_refuses_streamed_answers() {
     let _ = Server::with(ShmServer::new(1).with_streaming(), 0);
 }

@@ -17,10 +17,10 @@ use crate::schemes::{Applies, for_each_scheme, panic_of, within_limit};
 
 for_each_scheme! {
     closures_are_executed_in_the_order_of_their_thread,
-    a_detached_panic_is_told_to_nobody,
-    a_panic_comes_to_whoever_waits,
+    detached_panic_reaches_no_thread,
+    panic_reaches_the_waiting_thread,
     refused_closures_are_dropped_once,
-    what_nobody_catches_may_not_use_the_data,
+    panic_payload_may_not_use_the_data,
     a_closure_may_not_detach_with_its_own_data,
     closures_may_detach_with_other_data,
     results_are_awaited,
@@ -82,7 +82,7 @@ fn closures_are_executed_in_the_order_of_their_thread<D: Applies<Log>, U>(
     }
 }
 
-fn a_detached_panic_is_told_to_nobody<D: Applies<u64>, U>(
+fn detached_panic_reaches_no_thread<D: Applies<u64>, U>(
     make: impl Fn(u64) -> D,
     _: impl Fn(u64) -> U,
 ) {
@@ -103,7 +103,7 @@ fn a_detached_panic_is_told_to_nobody<D: Applies<u64>, U>(
     assert_eq!(data.into_inner(), 200);
 }
 
-fn a_panic_comes_to_whoever_waits<D: Applies<u64>, U>(
+fn panic_reaches_the_waiting_thread<D: Applies<u64>, U>(
     make: impl Fn(u64) -> D,
     _: impl Fn(u64) -> U,
 ) {
@@ -161,7 +161,7 @@ impl<D: Applies<u64> + 'static> Drop for Uses<D> {
 }
 
 /// The payload of a panic is dropped where the closure was executed.
-fn what_nobody_catches_may_not_use_the_data<D, U>(make: impl Fn(u64) -> D, _: impl Fn(u64) -> U)
+fn panic_payload_may_not_use_the_data<D, U>(make: impl Fn(u64) -> D, _: impl Fn(u64) -> U)
 where
     D: Applies<u64> + 'static,
 {
@@ -290,7 +290,7 @@ fn room_is_bounded<D: Applies<u64>, U>(make: impl Fn(u64) -> D, _: impl Fn(u64) 
 }
 
 #[test]
-fn a_server_executes_what_was_detached_before_it_ends() {
+fn server_runs_detached_closures_before_it_ends() {
     within_limit(|| {
         for _ in 0..200 {
             let server = Server::start(0).expect("a thread");
@@ -340,7 +340,7 @@ fn a_batch_is_delivered_when_it_is_full() {
 struct Aligned(u64);
 
 #[test]
-fn closures_of_all_sizes_lie_in_a_batch() {
+fn closures_of_all_sizes_fit_in_a_batch() {
     let data = Delegate::new(Vec::new());
     let mut batch = data.batch();
     for number in 0..200_u64 {

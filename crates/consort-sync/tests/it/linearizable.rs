@@ -359,7 +359,7 @@ all_objects!(in_schedules, simulated);
 
 /// Histories that the checker refuses.
 #[test]
-fn some_histories_no_object_has() {
+fn checker_refuses_impossible_histories() {
     let is = |operations: &[(usize, Action<Operation>)]| {
         let history = || History::from_actions(operations.to_vec());
         [

@@ -43,7 +43,7 @@ for_each_lock! {
     a_lock_that_was_forgotten_may_be_dropped,
     a_thread_does_not_get_a_lock_twice,
     a_panic_releases,
-    nobody_starves_where_that_is_promised,
+    no_thread_starves_under_fair_locks,
 }
 
 trait Lock: RawLock + Send + Sync + 'static {}
@@ -216,7 +216,7 @@ fn a_panic_releases<R: Lock>() {
     assert_eq!(*mutex.try_lock().expect("it is free"), 1);
 }
 
-fn nobody_starves_where_that_is_promised<R: Lock>() {
+fn no_thread_starves_under_fair_locks<R: Lock>() {
     if R::NAME == TestAndSet::NAME {
         return;
     }

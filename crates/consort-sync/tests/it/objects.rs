@@ -152,7 +152,7 @@ fn shm_server_that_streams() {
 
 #[test]
 #[should_panic(expected = "answers may not pass the caches")]
-fn two_servers_that_share_nodes_do_not_stream() {
+fn servers_that_share_nodes_may_not_stream() {
     let _ = Queue::with_two(&M, ShmServer::new(1), ShmServer::new(1).with_streaming());
 }
 
@@ -178,7 +178,7 @@ fn lcrq() {
 
 #[test]
 #[should_panic(expected = "a ring of 12 cells: no power of two")]
-fn the_cells_of_a_ring_are_a_power_of_two() {
+fn ring_must_have_a_power_of_two_cells() {
     let _ = Lcrq::packed(12);
 }
 
@@ -212,7 +212,7 @@ under! {
 
 /// On one thread, a queue and a stack behave like those of the standard library.
 #[test]
-fn one_thread_has_what_it_expects() {
+fn queue_and_stack_match_std_on_one_thread() {
     let (queue, stack) = (Queue::new(&M, CcSynch::new()), Stack::new(HybComb::new()));
     let (locals, mine) = (<[MyNode; 2]>::default(), <[(); 2]>::default());
     let (mut expected, mut pile) = (VecDeque::new(), Vec::new());
@@ -231,7 +231,7 @@ fn one_thread_has_what_it_expects() {
 
 #[test]
 #[should_panic(expected = ": values are less than 0x4000000000000000")]
-fn larger_numbers_are_no_values() {
+fn too_large_value_panics() {
     now!(Stack::new(CcSynch::new()).put(&M, &Default::default(), VALUES));
 }
 
@@ -295,7 +295,7 @@ fn boxes_drop_their_values() {
 
 /// A second server would execute operations concurrently with the first.
 #[test]
-fn there_is_one_server() {
+fn second_server_is_refused() {
     fn refuses_a_second<S: ServerScheme<Local: Send> + Send + Sync + 'static>(scheme: S) {
         let counter = Arc::new(Counter::new(scheme));
         let serve = || {
@@ -349,7 +349,7 @@ impl Drop for Panics {
 }
 
 #[test]
-fn boxes_drop_their_values_also_if_one_panics() {
+fn boxes_drop_their_values_even_if_one_panics() {
     let (boxes, count) = (Boxes::<_, Treiber>::default(), Arc::new(()));
     (0..5).for_each(|_| boxes.put(Panics(Arc::clone(&count))));
     assert!(panic_of(|| drop(boxes)).contains("on purpose"));
@@ -372,6 +372,6 @@ static NAMES_CLUSTERS: LazyLock<Words<Lcrq>> = LazyLock::new(|| {
 });
 
 #[test]
-fn what_names_a_cluster_may_use_the_queue() {
+fn cluster_callback_may_use_the_queue() {
     assert_eq!([(); 3].map(|()| NAMES_CLUSTERS.take()), [Some(3), Some(4), None]);
 }

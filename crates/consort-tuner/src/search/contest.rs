@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn half_goes_on_and_the_clearly_slower_do_not() {
+    fn half_survives_without_the_clearly_slower() {
         let close = ranking_of(&[(9.0, 10.0, 12.0); 5]);
         assert_eq!(survivor_count(&close), 3);
         let apart = ranking_of(&[

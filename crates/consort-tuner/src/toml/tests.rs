@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn what_the_crate_toml_writes_is_read(file in any_file()) {
+    fn output_of_crate_toml_is_read(file in any_file()) {
         for text in [::toml::to_string(&file)?, ::toml::to_string_pretty(&file)?] {
             let ours = read(text.as_bytes());
             let ours = ours.map_err(|error| TestCaseError::fail(format!("{error:?} in {text}")))?;
@@ -143,7 +143,7 @@ proptest! {
     /// If only the crate can read a text, it uses an unsupported part of TOML, and the error says
     /// so.
     #[test]
-    fn texts_mean_what_they_mean_to_the_crate_toml(text in any_text()) {
+    fn text_is_read_as_by_crate_toml(text in any_text()) {
         match (read(text.as_bytes()), ::toml::from_str::<::toml::Table>(&text)) {
             (Ok(ours), Ok(theirs)) => prop_assert!(is_same(&ours, &theirs), "{ours:?} of {text:?}"),
             (Ok(ours), Err(theirs)) => prop_assert!(false, "{ours:?} of {text:?}: {theirs}"),
@@ -158,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn anything_else_does_not_panic(bytes in vec(any::<u8>(), 0..200), text: String) {
+    fn arbitrary_text_does_not_panic(bytes in vec(any::<u8>(), 0..200), text: String) {
         let _ = (read(&bytes), read(text.as_bytes()));
     }
 }
@@ -235,7 +235,7 @@ fn errors_say_what_was_expected_and_where() {
 }
 
 #[test]
-fn what_is_left_out_of_toml_is_named() {
+fn unsupported_toml_is_named() {
     for (value, part) in [
         ("a = 1979-05-27", "a date or a time is not supported in this file"),
         ("a = 07:32:00", "a date or a time is not supported"),
@@ -252,7 +252,7 @@ fn what_is_left_out_of_toml_is_named() {
 }
 
 #[test]
-fn tables_say_what_they_lack_and_what_they_should_not_have() {
+fn table_errors_name_missing_and_unknown_fields() {
     let text = "top = 1\n[head]\nmany = 3\nless = -1\nname = 'x'\nlist = [1.5, 'y', true]\n\n\
                 [head.part]\n[[row]]\n[[row]]\n";
     let file = read(text.as_bytes()).unwrap();

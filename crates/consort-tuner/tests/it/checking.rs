@@ -64,7 +64,7 @@ fn a_check_without_wisdom_judges_the_model() {
 }
 
 #[test]
-fn a_check_keeps_to_its_budget_and_says_what_it_left_out() {
+fn check_keeps_its_budget_and_counts_unmeasured() {
     let workload = Workload::from(&Grid::new(CORES, &[]));
     let mut bench = Fake::new(22);
     let short = Check { budget: Duration::from_millis(200), ..check(&workload) };
@@ -94,7 +94,7 @@ fn a_check_ends_a_launch_at_its_end() {
 
 /// This includes queries whose choice is the best, for which the time is spent just as well.
 #[test]
-fn a_check_uses_its_budget_and_each_choice_has_a_rival() {
+fn check_spends_its_budget_on_choice_and_rival() {
     let workload = Workload::from(&Grid::new(CORES, &[]));
     let mut bench = Fake::new(24);
     let sample = Check { sample_count: Some(10), ..check(&workload) };

@@ -89,7 +89,7 @@ fn the_nearest_team_answers_on_its_side_of_the_cores() {
 }
 
 #[test]
-fn everything_else_must_be_the_same() {
+fn entry_of_another_kind_is_not_used() {
     let wisdom = wisdom([entry(REDUCE, "flat")]);
     for other in [
         Query { collective: Collective::Broadcast, ..REDUCE },
@@ -101,7 +101,7 @@ fn everything_else_must_be_the_same() {
 }
 
 #[test]
-fn the_nearest_modes_answer_where_the_own_were_not_measured() {
+fn nearest_modes_answer_if_exact_ones_are_unmeasured() {
     let [none_mine, mine_none, mine_all, all_mine] =
         ["none/mine", "mine/none", "mine/all", "all/mine"].map(|sync| sync.parse().unwrap());
     let of = |sync, choice: &str| entry(Query { sync, ..REDUCE }, choice);
@@ -146,7 +146,7 @@ fn the_nearest_modes_answer_where_the_own_were_not_measured() {
 }
 
 #[test]
-fn a_choice_answers_only_what_it_can_serve() {
+fn choice_answers_only_queries_it_can_serve() {
     let wisdom = wisdom([entry(at(8, 8), "line"), entry(at(8, 8192), "knomial(radix=2)")]);
     let name = |bytes| chosen(&wisdom, at(8, bytes)).map(|(name, _)| name);
     assert_eq!(name(LINE_BYTES).as_deref(), Some("line"));
@@ -162,7 +162,7 @@ fn a_choice_answers_only_what_it_can_serve() {
 }
 
 #[test]
-fn a_barrier_is_found_whatever_else_is_said() {
+fn barrier_entry_ignores_other_arguments() {
     let barrier = Query { collective: Collective::Barrier, sync: SyncModes::STRICT, ..at(8, 0) };
     let wisdom = wisdom([entry(barrier, "flat")]);
     let odd = Query { sync: SyncModes::MINE, bytes: 8, symmetric: false, ..barrier };
@@ -197,7 +197,7 @@ fn a_choice_explains_itself() {
 }
 
 #[test]
-fn a_time_is_expected_only_of_a_team_that_was_measured() {
+fn expected_time_needs_a_measured_team_size() {
     let wisdom = wisdom([entry(at(2, 64), "flat"), entry(at(8, 64), "knomial(radix=1)")]);
     let bench = Fake::new(0);
     let explain =
@@ -220,7 +220,7 @@ fn the_model_answers_with_its_favourite() {
 
 /// It may have other names with equal estimates, which are not runners-up.
 #[test]
-fn the_models_runner_up_is_another_algorithm() {
+fn model_runner_up_is_not_an_equal_candidate() {
     let favourite = |bench: &Fake| {
         let entry = select_by(Measured::Nothing, bench, at(8, 64)).entry.expect("an estimate");
         (entry.choice.clone(), entry.runner_up.clone().expect("a runner-up").candidate)
@@ -235,7 +235,7 @@ fn the_models_runner_up_is_another_algorithm() {
 }
 
 #[test]
-fn what_the_program_names_comes_first() {
+fn forced_candidate_comes_first() {
     let wisdom = wisdom([entry(at(8, 64), "flat")]);
     let (bench, named) = (Fake::new(0), Candidate::new("named"));
     let measured = Measured::Wisdom(&wisdom, CORES);
@@ -248,7 +248,7 @@ fn what_the_program_names_comes_first() {
 
 /// Refinement tries what tuning kept or, if it kept nothing, what the model estimates to be good.
 #[test]
-fn contestants_are_what_tuning_kept() {
+fn contestants_are_kept_by_tuning() {
     let call = CallSpec::from(&at(8, 64));
     let tree = |radix| Candidate::new("knomial").with("radix", radix);
     let tuned =
@@ -287,7 +287,7 @@ fn contestants_can_serve_the_elements() {
 }
 
 #[test]
-fn contestants_that_are_the_same_are_one() {
+fn identical_contestants_are_merged() {
     let call = CallSpec::from(&at(8, 64));
     let trees = |bench: &Fake, measured| -> Vec<Candidate> {
         let all = Selector::new(bench, measured).contestants(&call);
@@ -320,7 +320,7 @@ fn a_time_measured_at_another_size_is_scaled() {
 }
 
 #[test]
-fn what_cannot_serve_the_elements_is_passed_over() {
+fn candidate_unable_to_serve_elements_is_skipped() {
     let wisdom = wisdom([entry(at(8, 8), "line")]);
     let bench = Fake::new(0);
     let table = Table::new(&wisdom, &bench, 8, CORES);
@@ -338,7 +338,7 @@ fn what_cannot_serve_the_elements_is_passed_over() {
 }
 
 #[test]
-fn an_ordered_reduction_goes_by_what_was_measured_with_a_commutative_one() {
+fn ordered_reduction_uses_commutative_measurements() {
     let wisdom = wisdom([entry(at(8, 64), "flat")]);
     let bench = Fake::new(0);
     let ordered = Query { operator: OperatorClass::Ordered, ..at(8, 64) };

@@ -188,7 +188,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_saved_is_loaded(entries in vec(any_entry(), 0..12)) {
+    fn saved_wisdom_is_loaded(entries in vec(any_entry(), 0..12)) {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("deep/er/wisdom.toml");
         let wisdom = wisdom_of(entries);
@@ -200,7 +200,7 @@ proptest! {
 
     /// Other versions compute the same digest of the same wisdom, and read it.
     #[test]
-    fn the_text_is_that_of_the_crate_toml(
+    fn text_matches_crate_toml(
         mut entries in vec(any_entry(), 0..6),
         contenders in vec(any_candidate(), 0..3),
         busy in "[a-z\"'\\\\é]{1,9}",
@@ -247,13 +247,13 @@ proptest! {
     }
 
     #[test]
-    fn anything_else_does_not_panic(text in "\\PC{0,200}") {
+    fn arbitrary_text_is_an_error(text in "\\PC{0,200}") {
         prop_assert!(loaded(text.as_bytes()).is_err());
     }
 
     /// Merging in any order keeps the better of each.
     #[test]
-    fn merging_keeps_the_better(one in vec(any_entry(), 0..6), two in vec(any_entry(), 0..6)) {
+    fn merge_keeps_the_better_entry(one in vec(any_entry(), 0..6), two in vec(any_entry(), 0..6)) {
         let (one, two) = (wisdom_of(one), wisdom_of(two));
         let mut merged = one.clone();
         merged.merge(two.clone())?;
@@ -265,7 +265,7 @@ proptest! {
 }
 
 #[test]
-fn a_file_cut_anywhere_is_refused_or_whole() {
+fn truncated_file_is_refused_or_whole() {
     let wisdom = sample();
     let text = wisdom.to_string();
     for length in 0..text.len() {
@@ -379,7 +379,7 @@ fn a_link_is_followed() {
 }
 
 #[test]
-fn rigour_wins_a_merge_and_then_the_narrower_interval() {
+fn merge_prefers_rigour_then_narrower_interval() {
     let base = sample().entry(&REDUCE).unwrap().clone();
     let wide = Entry { ci95_ns: Some((200.0, 220.0)), ..base.clone() };
     let patient = Entry { rigour: Rigour::Patient, ..wide.clone() };

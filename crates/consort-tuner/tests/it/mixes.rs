@@ -69,7 +69,7 @@ struct Kind {
 }
 
 #[test]
-fn the_text_is_that_of_the_crate_toml() {
+fn text_matches_crate_toml() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.toml");
     let mut mix = Mix::default();
@@ -83,7 +83,7 @@ fn the_text_is_that_of_the_crate_toml() {
 }
 
 #[test]
-fn what_is_tuned_is_what_choices_are_made_by() {
+fn tunable_mix_merges_equivalent_calls() {
     let mut mix = Mix::default();
     mix.add(&Query { operator: OperatorClass::Ordered, ..at(8) }, 2);
     mix.add(&at(8), 3);
@@ -94,7 +94,7 @@ fn what_is_tuned_is_what_choices_are_made_by() {
 }
 
 #[test]
-fn what_is_no_record_is_refused_in_one_line() {
+fn invalid_record_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.toml");
     let refused = |text: &[u8], part: &str| {
@@ -128,7 +128,7 @@ fn what_is_no_record_is_refused_in_one_line() {
 }
 
 #[test]
-fn a_file_of_something_else_is_not_touched() {
+fn unrelated_file_is_not_touched() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("calls.toml");
     let mut mix = Mix::default();

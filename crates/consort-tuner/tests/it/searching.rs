@@ -48,7 +48,7 @@ fn share_of_good(bench: &Fake, wisdom: Option<&Wisdom>, queries: &[Query]) -> f6
 
 /// Candidates that came near are kept for refinement, not only the finalists, but none far behind.
 #[test]
-fn what_came_near_is_kept() {
+fn near_candidates_are_kept() {
     let mut bench = Fake::new(4);
     let mut wisdom = empty(&bench);
     let grid = Grid::new(CORES, &[]);
@@ -119,7 +119,7 @@ fn a_change_of_winner_is_located() {
 }
 
 #[test]
-fn the_model_alone_measures_nothing_and_answers_everything() {
+fn estimate_measures_nothing_and_answers_all() {
     let grid = Grid::new(CORES, &[]);
     let mut bench = Fake::new(5);
     let mut wisdom = empty(&bench);
@@ -152,7 +152,7 @@ fn the_budget_holds_and_the_result_is_complete() {
 }
 
 #[test]
-fn a_search_goes_on_where_the_last_one_ended() {
+fn search_resumes_where_the_last_one_ended() {
     let grid = Grid::new(CORES, &[]);
     let mut bench = Fake::new(7);
     let mut wisdom = empty(&bench);
@@ -198,7 +198,7 @@ fn higher_rigour_and_retuning_measure_again_and_lower_rigour_does_not() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_not_chosen_by_measurement() {
+fn unmeasurable_candidate_is_not_chosen() {
     let grid = Grid { pes: vec![CORES], ..Grid::new(CORES, &[]) };
     let mut bench = Fake::new(9);
     bench.broken = Some("knomial");
@@ -227,7 +227,7 @@ fn rounds_shrink_to_a_duel() {
 }
 
 #[test]
-fn time_goes_by_weight_and_every_query_has_some() {
+fn time_follows_weight_and_every_query_gets_some() {
     let queries = [8, 64, 512, 4096].map(|bytes| Query { bytes, ..REDUCE });
     let weights = [1e-6, 10.0, 30.0, 1.0];
     let workload = Workload::exactly(queries.into_iter().zip(weights));
@@ -252,7 +252,7 @@ fn time_goes_by_weight_and_every_query_has_some() {
 }
 
 #[test]
-fn one_of_each_kind_is_measured_where_candidates_are_the_same() {
+fn one_of_several_identical_candidates_is_measured() {
     let grid = Grid { bytes: vec![64], ..Grid::new(2, &[]) };
     for rigour in [Rigour::Measure, Rigour::Patient, Rigour::Exhaustive] {
         let mut bench = Fake::new(17);

@@ -159,7 +159,7 @@ mod tests {
 
     /// Last threads end their phases late, and in any order.
     #[test]
-    fn each_phase_takes_so_many_threads_and_has_one_last() {
+    fn each_phase_takes_n_threads_and_has_one_last() {
         for seed in seeds(500, 10_000, &[]) {
             let mut state = seed;
             let mut below = |limit: usize| splitmix64(&mut state) as usize % limit;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_withdraw_only_from_a_phase_that_is_not_over() {
+    fn thread_withdraws_only_from_an_open_phase() {
         let arrivals = Arrivals::new(2);
         let first = arrivals.arrive();
         assert!(arrivals.withdraw(first.phase));
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn who_drops_out_ends_a_phase_in_which_all_others_have_arrived() {
+    fn last_missing_thread_ends_the_phase_by_dropping_out() {
         let arrivals = Arrivals::new(3);
         assert!(!arrivals.arrive().is_last && !arrivals.drop_out());
         let last = arrivals.arrive();

@@ -184,7 +184,7 @@ mod tests {
 
     /// Kinds of call on the same data have separate places: a program may alternate between them.
     #[test]
-    fn each_kind_of_call_has_its_place() {
+    fn each_kind_of_call_has_its_slot() {
         let blocking = CallSpec {
             collective: Collective::AllReduce,
             sync: SyncModes::MINE,
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_expired_is_never_found_again() {
+    fn expired_plan_is_never_found_again() {
         let cache = Cache::default();
         let key = |bytes| Key {
             call: Key::pack(Collective::AllReduce, SyncModes::MINE, Rank(0), false),

@@ -74,7 +74,7 @@ fn every_message_arrives_once_and_in_order() {
 }
 
 #[test]
-fn so_it_does_among_many() {
+fn every_message_arrives_once_among_many() {
     alone(LIMIT, || {
         for (k, sources) in [(1, 2), (2, 48), (7, 5), (7, 48), (47, 48), (99, 1)] {
             all_arrive(48, Waiting::SpinYieldPark, k, sources, 4);
@@ -84,7 +84,7 @@ fn so_it_does_among_many() {
 
 /// A source waits for PEs that wait for it in a barrier.
 #[test]
-fn a_pe_that_waits_elsewhere_passes_messages_on() {
+fn pe_that_waits_elsewhere_forwards_messages() {
     alone(LIMIT, || {
         for waiting in [Waiting::SpinYield, Waiting::SpinYieldPark] {
             let all = pes_of(5).waiting(waiting).run(|pe| {
@@ -113,7 +113,7 @@ fn a_pe_that_waits_elsewhere_passes_messages_on() {
 
 /// PEs answer a message with one of their own; a wait returns when all have closed.
 #[test]
-fn who_waits_gets_what_comes() {
+fn waiting_pe_gets_incoming_messages() {
     alone(LIMIT, || {
         let all = Pes::threads(4).run(|pe| {
             let (world, received) = (pe.world(), AtomicUsize::new(0));
@@ -140,7 +140,7 @@ fn who_waits_gets_what_comes() {
 }
 
 #[test]
-fn the_last_one_learns_that_nothing_comes_any_more() {
+fn last_pe_learns_that_all_have_closed() {
     alone(LIMIT, || {
         let all = Pes::threads(3).run(|pe| {
             let (world, mut messages) = (pe.world(), 0);
@@ -221,7 +221,7 @@ fn a_pe_that_dies_is_reported() {
 }
 
 #[test]
-fn one_that_dies_instead_of_closing_is_reported() {
+fn pe_that_dies_before_closing_is_reported() {
     let error = fails(|world, now| {
         let broadcasts = world.async_broadcasts(|_, _| ())?;
         if world.rank() == Rank(1) {
@@ -234,7 +234,7 @@ fn one_that_dies_instead_of_closing_is_reported() {
 }
 
 #[test]
-fn one_that_does_not_close_is_reported() {
+fn pe_that_does_not_close_is_reported() {
     let error = fails(|world, now| {
         let mut broadcasts = world.async_broadcasts(|_, _| ())?;
         if world.rank() == Rank(1) {
@@ -250,7 +250,7 @@ fn one_that_does_not_close_is_reported() {
 
 /// Holds even if no PE makes another call.
 #[test]
-fn broadcasts_that_nobody_closes_are_reported() {
+fn unclosed_broadcasts_are_reported() {
     for pes in [1, 3] {
         let outcome = alone(LIMIT, move || {
             Pes::threads(pes).run(|pe| {
@@ -267,7 +267,7 @@ fn broadcasts_that_nobody_closes_are_reported() {
 }
 
 #[test]
-fn all_must_agree_on_the_trees() {
+fn pes_must_agree_on_k() {
     let error = fails(|world, _| {
         world
             .async_broadcasts_by(

@@ -19,7 +19,7 @@ fn on_threads(threads: usize, body: impl Fn(usize) + Sync) {
 }
 
 #[test]
-fn nobody_passes_before_all_have_come() {
+fn no_thread_passes_before_all_arrive() {
     for threads in [2, 3, 8] {
         let (waits, members) = (Barrier::new(threads), Barrier::new(threads));
         for is_member in [false, true] {
@@ -59,7 +59,7 @@ fn any_number_of_threads_may_wait() {
 }
 
 #[test]
-fn who_drops_out_is_not_waited_for() {
+fn dropped_thread_is_not_awaited() {
     const ROUNDS: usize = 60;
     let (waits, members) = (Barrier::new(4), Barrier::new(4));
     for is_member in [false, true] {
@@ -102,7 +102,7 @@ fn a_members_panic_reaches_the_others() {
 }
 
 #[test]
-fn members_have_room_for_so_many() {
+fn barrier_limits_its_members() {
     let barrier = Barrier::new(1);
     let member = barrier.join().expect("room");
     assert!(matches!(barrier.join(), Err(Error::JoinedAlready { .. })));
@@ -114,7 +114,7 @@ fn members_have_room_for_so_many() {
 }
 
 #[test]
-fn nobody_joins_in_the_place_of_who_dropped_out() {
+fn place_of_a_dropped_member_stays_taken() {
     let barrier = Barrier::new(2);
     barrier.arrive_and_drop(); // only affects waiting threads, which are counted separately
     let has_tried = std::sync::Barrier::new(2);
@@ -155,7 +155,7 @@ fn members_are_replaced_until_one_drops_out() {
 }
 
 #[test]
-fn members_wait_for_as_long_as_they_say() {
+fn members_wait_until_their_time_limit() {
     let limit = Duration::from_millis(100);
     let barrier = Barrier::new(2).joining(limit);
     let member = barrier.join().expect("room");
@@ -175,7 +175,7 @@ fn members_wait_for_as_long_as_they_say() {
 
 /// Some threads time out, and come again: they are counted once in each phase.
 #[test]
-fn who_gives_up_is_not_counted() {
+fn thread_that_gives_up_is_not_counted() {
     const PHASES: u64 = 100;
     let (barrier, phases) = (Barrier::new(3), AtomicU64::new(0));
     assert!(barrier.wait_timeout(Duration::from_millis(1)).is_none());

@@ -105,13 +105,13 @@ fn at_random(seed: u64) {
 }
 
 #[test]
-fn sites_that_differ_from_pe_to_pe() {
+fn call_sites_may_differ_between_pes() {
     seeds(1, 30, &[]).for_each(at_random);
 }
 
 /// One PE's plan is in use when a rest ends, and another PE's is gone.
 #[test]
-fn a_rest_ends_at_the_same_call_everywhere() {
+fn rest_ends_at_the_same_call_on_all_pes() {
     on(Pes::threads(2).without_wisdom().online(0.5), |world| {
         let me = u64::from(world.rank().0);
         for call in 0..40_000_u64 {

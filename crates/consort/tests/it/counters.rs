@@ -43,7 +43,7 @@ fn each_put_is_counted_once() {
 
 /// A PE that sees the count sees the data, at every length: words, odd bytes, several lines.
 #[test]
-fn data_is_there_when_it_is_counted() {
+fn data_has_arrived_when_it_is_counted() {
     for bytes in [1, 8, 13, 56, 57, 64, 1000, 40_000] {
         on(Pes::threads(2), move |world| {
             let data = world.symmetric::<u8>(bytes + 3)?;
@@ -188,7 +188,7 @@ fn a_pe_that_panics_ends_waits_for_counts() {
 
 /// No PE is left that could count.
 #[test]
-fn a_wait_for_more_than_ever_comes_fails() {
+fn wait_for_too_high_a_count_fails() {
     alone(LIMIT, || {
         let outcome = Pes::threads(2).run(|pe| {
             let world = pe.world();
@@ -207,7 +207,7 @@ fn a_wait_for_more_than_ever_comes_fails() {
 }
 
 #[test]
-fn what_is_out_of_bounds_is_neither_put_nor_counted() {
+fn out_of_bounds_put_is_not_counted() {
     on(Pes::threads(2), |world| {
         let memory = world.symmetric::<u64>(4)?;
         let counter = world.counter()?;

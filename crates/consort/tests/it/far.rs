@@ -51,7 +51,7 @@ fn one_sided_operations_reach_far_memory() {
 
 /// A mismatch is found across nodes, and a failure ends the waits on all of them.
 #[test]
-fn failures_are_told_to_far_pes() {
+fn failures_reach_far_pes() {
     let ended = alone(LIMIT, || {
         four().run(|pe| match pe.world().rank() {
             Rank(3) => pe.world().all_reduce(1_u64, Sum).map(drop),
@@ -70,7 +70,7 @@ fn failures_are_told_to_far_pes() {
 
 /// A barrier in two levels cannot be the entry and exit barrier of other calls.
 #[test]
-fn barriers_around_calls_are_of_another_kind() {
+fn two_level_barrier_is_not_used_around_calls() {
     let pes = four().force(Collective::Barrier, "two_level".parse().expect("a candidate"));
     let ended = pes.run(|pe| {
         let strict = pe.world().with(SyncModes::STRICT);
@@ -82,7 +82,7 @@ fn barriers_around_calls_are_of_another_kind() {
 
 /// These PEs have no counters, which the forced barrier needs. It is not used to free a team.
 #[test]
-fn a_freed_team_says_so_whatever_is_forced() {
+fn freed_team_is_reported_under_forced_barrier() {
     let ended = four().force(Collective::Barrier, Candidate::new("central")).run(|pe| {
         let team = pe.world().split(Some(0), 0)?.expect("a colour");
         let refused = team.barrier();
@@ -96,7 +96,7 @@ fn a_freed_team_says_so_whatever_is_forced() {
 }
 
 #[test]
-fn what_needs_shared_memory_is_refused() {
+fn calls_that_need_shared_memory_are_refused() {
     let refused = four().run(|pe| {
         let asked = pe.world().async_broadcasts(|_, _| ()).map(drop);
         assert!(matches!(asked, Err(Error::FarPes(_))), "{asked:?}");
@@ -150,7 +150,7 @@ fn tests_of_requests_wait_for_no_puts() {
 
 /// An operation after a long put finds it complete, even if its message is faster.
 #[test]
-fn what_is_said_after_a_put_comes_after_it() {
+fn signals_after_a_put_arrive_after_it() {
     for seed in seeds(10, 100, &[]) {
         let ended = Pes::threads(2).loopback([Nodes::Blocks(1); 2], seed).run(|pe| {
             let world = pe.world();
@@ -181,7 +181,7 @@ fn what_is_said_after_a_put_comes_after_it() {
 
 /// Data that a far PE has not sent because the job has failed is not used.
 #[test]
-fn what_does_not_come_is_no_data() {
+fn unsent_data_is_not_delivered() {
     const TOLD: u64 = 77;
     for (seed, words) in seeds(60, 500, &[]).flat_map(|seed| [(seed, 100), (seed, 10_000)]) {
         let pes = Pes::threads(4).loopback([Nodes::Blocks(2); 2], seed);

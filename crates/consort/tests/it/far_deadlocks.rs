@@ -85,7 +85,7 @@ fn deadlock_is_found_while_other_pes_communicate() {
 
 /// A member that has ended after its last call in a team does not hide that others wait in it.
 #[test]
-fn deadlock_is_found_though_a_member_has_ended_after_its_call() {
+fn deadlock_is_found_after_a_member_has_ended() {
     for form in [Nodes::Blocks(1), Nodes::InTurn(2)] {
         let error = deadlock(Pes::threads(3).loopback([form; 2], 5), |world| {
             let all = world.strided(Rank(0), 1, 3)?.expect("all are in it");
@@ -154,7 +154,7 @@ fn pe_that_skips_a_call_of_its_team_is_found() {
 }
 
 #[test]
-fn word_that_no_far_pe_is_left_to_change_is_reported() {
+fn word_that_no_far_pe_can_change_is_reported() {
     for pes in six() {
         let error = deadlock(pes, |world| {
             let word = world.symmetric::<u64>(1)?;
@@ -210,7 +210,7 @@ fn computing_far_pe_is_not_reported_as_deadlock() {
 
 /// The sender has finished by the time that its peer waits for more data than was sent.
 #[test]
-fn send_and_receive_that_differ_are_told_on_nodes_too() {
+fn mismatched_send_and_receive_are_found_on_nodes() {
     for pes in [Pes::threads(2), Pes::threads(2).loopback([Nodes::Blocks(1); 2], 7)] {
         let error = deadlock(pes, |world| match world.rank() {
             Rank(0) => world.send(Rank(1), &[1_u8; 100]),

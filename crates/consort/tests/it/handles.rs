@@ -97,7 +97,7 @@ fn as_an_oracle_says<W: Word + Debug + PartialEq>(world: Team<'_>, seed: u64) ->
 }
 
 #[test]
-fn words_of_every_width_are_what_an_oracle_says() {
+fn words_of_every_width_match_an_oracle() {
     go_well(2, |world| {
         as_an_oracle_says::<u32>(world, 1)?;
         as_an_oracle_says::<i32>(world, 2)?;
@@ -140,7 +140,7 @@ fn short_words_side_by_side_lose_nothing() {
 }
 
 #[test]
-fn strided_copies_are_what_an_oracle_says() {
+fn strided_copies_match_an_oracle() {
     const LEN: usize = 60;
     go_well(2, |world| {
         let memory = world.symmetric::<u16>(LEN)?;
@@ -184,7 +184,7 @@ fn strided_copies_are_what_an_oracle_says() {
 }
 
 #[test]
-fn two_other_threads_do_what_the_pe_may() {
+fn other_threads_use_handles_like_the_pe() {
     const ROUNDS: u32 = 300;
     go_well(2, |world| {
         let (data, flags) = (world.symmetric::<u64>(4)?, world.symmetric::<u32>(5)?);
@@ -258,7 +258,7 @@ fn a_handle_outlives_its_memory_and_its_team() {
 }
 
 #[test]
-fn memory_is_taken_as_long_as_there_are_handles() {
+fn memory_stays_allocated_while_handles_exist() {
     go_well(2, |world| {
         let large = |world: Team<'_>| world.symmetric::<u8>(700 << 10).map(drop);
         let shared = world.symmetric::<u8>(700 << 10)?.share()?;

@@ -50,7 +50,7 @@ fn a_joined_thread_is_a_whole_pe() {
 
 /// Each round runs on new threads, which join as ranks that others have left.
 #[test]
-fn a_rank_that_was_left_is_joined_again() {
+fn left_rank_is_joined_again() {
     let job = job(3);
     for round in 0..20_u64 {
         thread::scope(|scope| {
@@ -97,7 +97,7 @@ fn others_stay_while_a_rank_changes_its_thread() {
 }
 
 #[test]
-fn who_never_comes_is_named() {
+fn pe_that_never_joins_is_named() {
     let job = impatient(3);
     let met = Barrier::new(2);
     let begun = Instant::now();
@@ -126,7 +126,7 @@ fn who_never_comes_is_named() {
 }
 
 #[test]
-fn who_leaves_while_others_wait_is_named() {
+fn pe_that_leaves_waiting_peers_is_named() {
     let job = impatient(2);
     let met = Barrier::new(2);
     thread::scope(|scope| {
@@ -146,7 +146,7 @@ fn who_leaves_while_others_wait_is_named() {
 
 /// PE 0 waits for PE 2, for longer than PE 1 has been away.
 #[test]
-fn who_has_done_its_part_is_not_missed() {
+fn pe_that_did_its_part_is_not_missed() {
     let job = impatient(3);
     let late = Duration::from_millis(700);
     let sums = thread::scope(|scope| {
@@ -166,7 +166,7 @@ fn who_has_done_its_part_is_not_missed() {
 
 /// A program returns an error or panics; the others, which wait, get an error too.
 #[test]
-fn what_a_thread_runs_fails_the_job_when_it_fails() {
+fn failing_program_of_a_thread_fails_the_job() {
     for panics in [false, true] {
         let job = job(2);
         let begun = Instant::now();
@@ -201,7 +201,7 @@ fn what_a_thread_runs_fails_the_job_when_it_fails() {
 
 /// The operator belongs to a call that is still pending when the program has returned.
 #[test]
-fn a_panic_while_leaving_is_an_error_of_what_was_run() {
+fn panic_while_leaving_is_an_error_of_run() {
     let job = job(2);
     let ended = thread::scope(|scope| {
         let program = || {
@@ -218,7 +218,7 @@ fn a_panic_while_leaving_is_an_error_of_what_was_run() {
 
 /// All others have left, for longer than the job waits for them.
 #[test]
-fn a_clock_ends_a_wait_for_a_word_that_nobody_else_can() {
+fn timeout_ends_a_wait_that_no_pe_can_end() {
     let (job, met) = (impatient(2), Barrier::new(2));
     let memory = |pe: &consort::Pe| {
         met.wait();
@@ -249,7 +249,7 @@ fn leaving_a_job_that_has_failed_is_an_error() {
 }
 
 #[test]
-fn joining_wrongly_is_an_error_that_says_how() {
+fn wrong_join_error_says_how() {
     let job = job(2);
     let pe = job.join().expect("a free rank");
     assert_eq!(job.join().map(drop), Err(Error::JoinedAlready { rank: Rank(0) }));

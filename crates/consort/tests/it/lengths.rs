@@ -55,7 +55,7 @@ fn blocks_whose_product_wraps_around_are_refused() {
 }
 
 #[test]
-fn elements_without_a_size_take_no_time() {
+fn zero_sized_elements_take_no_time() {
     with_two(|world| {
         let mut all = vec![(); usize::MAX];
         world.broadcast_slice(&mut all, ROOT)?;
@@ -83,7 +83,7 @@ fn elements_without_a_size_take_no_time() {
 }
 
 #[test]
-fn displacements_past_all_numbers_are_refused() {
+fn overflowing_displacements_are_refused() {
     for counts in [[HALF, HALF], [usize::MAX, 1]] {
         let (displacement, count) = (counts[0], counts[1]);
         let overflow = DisplacementsError::Overflow { rank: Rank(1), count, displacement };
@@ -103,7 +103,7 @@ fn displacements_past_all_numbers_are_refused() {
 
 /// Such lengths come from C, where memory is an address and a number.
 #[test]
-fn bytes_that_cannot_be_counted_are_in_no_memory() {
+fn uncountable_byte_lengths_are_refused() {
     for len in [usize::MAX, usize::MAX / 8 + 1, usize::MAX / 16 + 1] {
         let gathered = Pes::threads(2).run(|pe| {
             let call = (Collective::AllGather, None);

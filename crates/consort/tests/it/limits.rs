@@ -115,9 +115,9 @@ fn mapped() -> (usize, usize) {
 }
 
 #[test]
-fn address_space_and_core_files_follow_what_is_used() {
+fn address_space_and_core_files_follow_usage() {
     const BYTES: usize = 8 * MB;
-    let own = "address_space_and_core_files_follow_what_is_used";
+    let own = "address_space_and_core_files_follow_usage";
     let Some(pes) = task() else {
         [2, 64].iter().for_each(|pes| drop(process(own, &pes.to_string(), ENOUGH, "64M")));
         return;

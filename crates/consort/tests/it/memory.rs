@@ -109,7 +109,7 @@ fn keeps_its_size_on(
 }
 
 #[test]
-fn nothing_is_left_of_teams_that_were_freed() {
+fn freed_teams_leak_nothing() {
     alone(LIMIT, || {
         keeps_its_size(Tier::now().of(2000, 4000), |world, number| {
             let me = world.rank().0;
@@ -128,7 +128,7 @@ fn nothing_is_left_of_teams_that_were_freed() {
 }
 
 #[test]
-fn nothing_is_left_of_calls_of_ever_new_lengths() {
+fn calls_of_new_lengths_leak_nothing() {
     alone(LIMIT, || {
         keeps_its_size(4000, |world, number| {
             let mut data = vec![0_u16; number];
@@ -141,7 +141,7 @@ fn nothing_is_left_of_calls_of_ever_new_lengths() {
 
 /// A team reuses a freed team's memory, and does not mistake the old messages for its own.
 #[test]
-fn a_new_team_finds_nothing_of_the_last() {
+fn new_team_sees_no_stale_messages() {
     alone(LIMIT, || {
         Pes::threads(4)
             .without_wisdom()
@@ -169,7 +169,7 @@ fn a_new_team_finds_nothing_of_the_last() {
 }
 
 #[test]
-fn memory_is_placed_when_all_have_dropped_what_they_drop_before() {
+fn memory_is_reused_after_all_pes_dropped_it() {
     alone(LIMIT, || {
         for _ in 0..50 {
             Pes::threads(3)
@@ -191,7 +191,7 @@ fn memory_is_placed_when_all_have_dropped_what_they_drop_before() {
 
 /// Forgotten memory stays allocated, without other effects.
 #[test]
-fn forgotten_memory_is_gone_for_good() {
+fn forgotten_memory_stays_allocated() {
     alone(LIMIT, || {
         let job = Pes::threads(2).without_wisdom().heap_bytes(MB).run(|pe| {
             let world = pe.world();
@@ -215,7 +215,7 @@ fn shared_mappings() -> usize {
 }
 
 #[test]
-fn memory_comes_from_where_the_launch_says() {
+fn memory_comes_from_the_given_origin() {
     alone(LIMIT, || {
         for origin in Origin::EVERY {
             let job = Pes::threads(2).without_wisdom().memory(origin).run(|pe| {
@@ -238,7 +238,7 @@ mod night {
 
     /// As many kinds of calls as are refined at a time, thirty times over.
     #[test]
-    fn nothing_is_left_of_calls_that_were_refined() {
+    fn refined_calls_leak_nothing() {
         alone(LIMIT, || {
             let pes = Pes::threads(3).online(0.5);
             keeps_its_size_on(pes, 7680, |world, number| {

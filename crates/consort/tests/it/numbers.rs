@@ -10,7 +10,7 @@ fn two() -> Pes {
 
 /// The names of these lengths had the same 24-bit hash: data was cut off, or an assertion failed.
 #[test]
-fn lengths_whose_names_are_alike_are_told_apart() {
+fn lengths_with_equal_name_hashes_mismatch() {
     alone(LIMIT, || {
         for (algorithm, lengths) in [("flat", [1588, 3375]), ("direct", [750, 8224])] {
             let job = two().force(Collective::Broadcast, Candidate::new(algorithm)).run(|pe| {
@@ -100,7 +100,7 @@ fn errors_past_the_end(
 }
 
 #[test]
-fn who_leaves_early_is_reported_past_the_end_of_sequence_numbers() {
+fn early_leaver_is_reported_past_the_last_sequence_number() {
     let leaves = |world: Team<'_>| match world.rank() {
         Rank(0) => world.broadcast([0_u64; 5], Rank(1)).map(drop),
         _ => Ok(()),
@@ -132,7 +132,7 @@ mod night {
     use super::*;
 
     #[test]
-    fn a_job_without_a_number_left_says_so_and_goes_on_when_plans_are_dropped() {
+    fn job_out_of_call_numbers_recovers_when_plans_drop() {
         alone(LIMIT, || {
             let job = two().run(|pe| {
                 let world = pe.world();

@@ -54,7 +54,7 @@ fn first_and_last(team: Team<'_>) -> Result<(Option<Candidate>, Option<Candidate
 }
 
 #[test]
-fn a_bad_choice_is_left_behind() {
+fn bad_choice_is_replaced() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("wisdom.toml");
     bad_wisdom(2).save(&path).expect("it can be saved");
@@ -69,7 +69,7 @@ fn a_bad_choice_is_left_behind() {
 }
 
 #[test]
-fn what_is_forced_is_not_refined() {
+fn forced_choice_is_not_refined() {
     let all = alone(LIMIT, move || {
         let pes = Pes::threads(2).force(Collective::AllReduce, bad());
         pes.online(0.5).run(|pe| first_and_last(pe.world()))
@@ -79,7 +79,7 @@ fn what_is_forced_is_not_refined() {
 
 /// Results are correct with any candidate: all collectives in turn, of several sizes and modes.
 #[test]
-fn results_are_right_all_the_while() {
+fn results_are_right_while_refining() {
     let outcome = alone(LIMIT, move || {
         Pes::threads(3).without_wisdom().online(1.0).run(|pe| {
             let (world, me) = (pe.world(), pe.world().rank());
@@ -108,7 +108,7 @@ fn results_are_right_all_the_while() {
 
 /// The results of one program serve the next one, and are not found twice.
 #[test]
-fn what_was_found_is_kept_for_later() {
+fn refined_choice_is_kept_for_later() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("wisdom.toml");
     bad_wisdom(2).save(&path).expect("it can be saved");

@@ -125,7 +125,7 @@ fn sums_and_products_of_floats() {
 }
 
 #[test]
-fn of_a_number_and_no_number_the_number_is_kept() {
+fn extremes_prefer_numbers_to_nan() {
     on(4, |world| {
         let of = |rank: Rank| vec![if rank == Rank(2) { f64::NAN } else { f64::from(rank.0) }];
         Ok(reduces(world, Max, of)? + reduces(world, Min, of)?)

@@ -108,7 +108,7 @@ fn scanned(world: Team<'_>) -> Result<()> {
 }
 
 #[test]
-fn the_model_and_wisdom_choose_it_and_it_can_be_forced() {
+fn own_algorithm_is_chosen_or_forced() {
     register::<Odd>(Collective::Scan);
     register::<Odd>(Collective::Scan); // registering it again has no effect
     let candidates = Algorithms::here().candidates(&query());
@@ -152,7 +152,7 @@ fn the_model_and_wisdom_choose_it_and_it_can_be_forced() {
 
 /// A helper thread may not drive its future, which need not be `Send`: another one is chosen.
 #[test]
-fn helpers_have_others_to_drive() {
+fn helpers_drive_other_algorithms() {
     register::<Odd>(Collective::Scan);
     let run = pes_of(PES).helper_threads().run(|pe| {
         let world = pe.world();
@@ -167,7 +167,7 @@ fn helpers_have_others_to_drive() {
 }
 
 #[test]
-fn a_name_has_one_algorithm() {
+fn name_is_registered_for_one_algorithm() {
     register::<Odd>(Collective::Scan);
     let message = |refused: std::thread::Result<()>| {
         let payload = refused.expect_err("refused");

@@ -134,7 +134,7 @@ fn inputs_go_to_pes_by_rank() {
 }
 
 #[test]
-fn a_programs_own_error_comes_back_as_it_was() {
+fn program_error_is_returned_unchanged() {
     let missing = |pe: &consort::Pe| {
         if pe.world().rank() == Rank(1) {
             fs::read("there is no such file")?;
@@ -150,7 +150,7 @@ fn a_programs_own_error_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_wait_that_lasts_for_too_long_names_who_is_late() {
+fn timed_out_wait_names_the_late_pe() {
     let ended = Pes::threads(3).run(|pe| {
         pe.world().barrier()?;
         if pe.world().rank() == Rank(1) {
@@ -213,7 +213,7 @@ fn a_request_is_waited_for_in_parts() {
 
 /// The threads of an idle pool sleep, and each is woken for the next region.
 #[test]
-fn a_region_after_a_pause_begins_at_once() {
+fn region_after_a_pause_begins_promptly() {
     let pool = pool(6);
     let mut late = Vec::new();
     for _ in 0..40 {
@@ -229,7 +229,7 @@ fn a_region_after_a_pause_begins_at_once() {
 
 /// The program ignores the error.
 #[test]
-fn a_failed_job_is_an_error_also_where_no_pe_returns_one() {
+fn failed_job_is_an_error_without_one_returned() {
     let panics = |left: u32, _: u32| if left == 0 { panic!("the operator") } else { left };
     let ignores = |pe: &consort::Pe| {
         let _ = catch_unwind(AssertUnwindSafe(|| pe.world().reduce(0, panics, Rank(0))));

@@ -98,14 +98,14 @@ fn no_algorithm_is_left_out() {
 
 /// The barriers before and after an algorithm.
 #[test]
-fn barriers_at_entry_and_exit_may_move() {
+fn entry_and_exit_barriers_are_send() {
     let check: fn(&'static Synchronizer, &'static Call<'static>) =
         |barrier, call| is_send(barrier.run(call));
     let _ = check;
 }
 
 #[test]
-fn a_call_and_a_lease_may_move() {
+fn call_and_remote_are_send() {
     fn check<T: Send + Sync>() {}
     check::<Call<'_>>();
     check::<consort_native::Remote>();
@@ -114,7 +114,7 @@ fn a_call_and_a_lease_may_move() {
 
 /// The other data of an operation; its launch relies on these to assert that its future is `Send`.
 #[test]
-fn a_begun_call_may_move() {
+fn started_call_is_send() {
     fn check<T: Send>() {}
     check::<consort_native::StartedCall>();
 }

@@ -108,7 +108,7 @@ fn fails(
 }
 
 #[test]
-fn algorithm_that_waits_for_what_nobody_sends_fails_the_job() {
+fn algorithm_awaiting_an_unsent_message_fails_the_job() {
     for pes in every() {
         let (failure, text) = fails(pes, NOBODY_SENDS, scan);
         assert!(matches!(failure, Failure::Starved { .. }), "{text}");
@@ -119,7 +119,7 @@ fn algorithm_that_waits_for_what_nobody_sends_fails_the_job() {
 }
 
 #[test]
-fn nonblocking_algorithm_that_waits_for_what_nobody_sends_fails_the_job() {
+fn nonblocking_algorithm_awaiting_an_unsent_message_fails_the_job() {
     for pes in every() {
         let (failure, text) = fails(pes, NOBODY_SENDS, |world| {
             world.start_scan(vec![1_u64; LEN], Sum)?.wait().map(drop)

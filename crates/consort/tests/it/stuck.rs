@@ -92,7 +92,7 @@ fn pair(world: Team<'_>, one: u32, other: u32) -> consort::Result<Option<Team<'_
 /// with PE 2 and PE 4, which has not arrived yet. PE 3 waits for PE 0, and makes the first call
 /// after that.
 #[test]
-fn who_waits_for_a_call_that_a_computing_pe_passes_on_is_not_stuck() {
+fn waiter_on_a_computing_forwarder_is_not_stuck() {
     static WAITS: AtomicBool = AtomicBool::new(false);
     const SHORT: Duration = Duration::from_millis(50);
     alone(LIMIT, || {
@@ -147,7 +147,7 @@ fn who_waits_for_a_call_that_a_computing_pe_passes_on_is_not_stuck() {
 /// PE 0 waits for credits of PE 1, which has left the call of these credits, and waits in another
 /// team for a PE that computes. PE 3 waits for PE 0.
 #[test]
-fn who_waits_for_credits_of_a_pe_that_waits_is_not_stuck() {
+fn waiter_on_credits_of_a_waiter_is_not_stuck() {
     const QUARTER: usize = 16;
     on(pes_of(4), |world| {
         let lower = pair(world, 0, 1)?;
@@ -185,7 +185,7 @@ fn who_waits_for_credits_of_a_pe_that_waits_is_not_stuck() {
 /// The same in a large team, whose credits are sent in steps: PE 0 waits for those of PE 69, which
 /// waits in another team for a PE that computes.
 #[test]
-fn who_waits_for_credits_that_go_in_steps_is_not_stuck() {
+fn waiter_on_credits_in_steps_is_not_stuck() {
     const CALLS: usize = 40;
     on(pes_of(70), |world| {
         let (first, last) = (Rank(0), Rank(69));
@@ -249,7 +249,7 @@ fn waits_in_vain(pes: u32, program: impl Fn(Team<'_>) -> consort::Result<()> + S
 }
 
 #[test]
-fn a_word_that_no_pe_is_left_to_change_is_told() {
+fn word_that_no_pe_can_change_is_reported() {
     // The others wait in a call or for their own words, or have finished.
     let text = waits_in_vain(3, |world| {
         let word = world.symmetric::<u64>(1)?;
@@ -288,7 +288,7 @@ fn a_handle_that_was_dropped_changes_no_word() {
 }
 
 #[test]
-fn who_may_still_change_a_word_is_waited_for() {
+fn pe_that_may_change_a_word_is_awaited() {
     // A PE that computes, a thread with a handle, and a PE whose wait has a limit.
     on(pes_of(3), |world| {
         let word = world.symmetric::<u64>(1)?;

@@ -106,7 +106,7 @@ fn bool_char_and_tuples_go_through_every_call_on_values() {
 
 /// As for an enum: the program packs it, and combines it with its own operator.
 #[test]
-fn a_type_of_ones_own_goes_as_a_value() {
+fn user_type_is_sent_as_a_value() {
     #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
     enum State {
         Running,

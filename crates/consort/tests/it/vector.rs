@@ -308,7 +308,7 @@ fn one_more(team: Team<'_>, collective: Collective) -> Result<()> {
 }
 
 #[test]
-fn pes_that_do_not_say_the_same_of_a_length() {
+fn mismatched_lengths_are_reported() {
     for collective in vector_variants() {
         for (parts, pes) in [(false, 2), (false, 3), (true, 4)] {
             let error = alone(LIMIT, move || {

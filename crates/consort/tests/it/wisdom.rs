@@ -85,13 +85,13 @@ fn wisdom_that_is_not_used_is_reported_once() {
 }
 
 #[test]
-fn home_that_is_no_directory_has_no_wisdom_to_warn_of() {
+fn home_that_is_not_a_directory_gets_no_warning() {
     if env::var_os(PLAYS).is_some() {
         Pes::threads(2).run(|pe| pe.world().barrier()).expect("a barrier");
         return;
     }
     let mut program = Command::new(env::current_exe().expect("this program"));
-    let name = "wisdom::home_that_is_no_directory_has_no_wisdom_to_warn_of";
+    let name = "wisdom::home_that_is_not_a_directory_gets_no_warning";
     program.args([name, "--exact", "--nocapture"]).env(PLAYS, "yes").env("HOME", "/dev/null");
     let output = program.env_remove("XDG_CONFIG_HOME").env_remove("CONSORT_WISDOM").output();
     let output = output.expect("it starts");

@@ -39,7 +39,7 @@ mod tests {
     use super::{Class, check};
 
     #[test]
-    fn checksums_have_to_be_the_published_ones() {
+    fn checksums_must_match_the_published_ones() {
         let [class, ..] = Class::ALL;
         let mut checksums = class.checksums.to_vec();
         assert!(check(&class, &checksums).is_ok());

@@ -17,7 +17,7 @@ mod tests {
     use super::largest;
 
     #[test]
-    fn what_is_no_number_is_the_largest() {
+    fn nan_is_the_largest() {
         assert_eq!(largest([1.0, 3.0, 2.0]), 3.0);
         assert_eq!(largest([]), 0.0);
         for place in 0..3 {

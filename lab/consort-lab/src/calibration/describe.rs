@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_of_one_core_is_described_too() {
+    fn machine_of_one_core_is_described() {
         let plan = Plan { dies_per_package: 1, cores_per_die: 1, ..plan(1, &[]) };
         let text = description(&plan, &measured(&[]), "one", "");
         assert_eq!(Machine::parse("host.toml", &text).unwrap().pes(), 1);

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_unequal_size_are_told_as_one() {
+    fn unequal_parts_are_described_as_one() {
         let plan = Plan::of(&machine(2, 1, 2, &[0, 1, 2]));
         assert_eq!((plan.packages, plan.dies_per_package, plan.cores_per_die), (1, 1, 3));
         assert_eq!(plan.distances.len(), 1);

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn quantity_without_value_of_paper_or_simulation_is_of_this_machine() {
+    fn quantity_without_paper_or_simulation_is_of_this_machine() {
         let machine = |one: Quantity| machine_of(&one.native(1.0));
         assert_eq!(machine(REDUCE.on(A)), A);
         assert_eq!(machine(REDUCE.on(B)), HERE);

@@ -300,7 +300,7 @@ mod tests {
 
     /// An MPI would not start its processes in the time for all claims in brief.
     #[test]
-    fn what_needs_an_mpi_is_not_done_in_brief() {
+    fn mpi_claims_are_skipped_in_brief() {
         for id in ["G7", "G10", "F7"] {
             let never = AtomicBool::new(false);
             let evaluated =
@@ -313,7 +313,7 @@ mod tests {
 
     /// All claims fit one screen, one in each line.
     #[test]
-    fn what_a_claim_says_is_short() {
+    fn claim_text_is_short() {
         assert!(CLAIMS.iter().all(|claim| claim.says.chars().count() <= 52));
     }
 

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_is_set_beside_the_paper() {
+    fn printed_figures_are_compared_with_the_paper() {
         let Outcome { quantities, verdict, .. } = outcome(2, PRINTED).unwrap();
         let figures: Vec<_> =
             quantities.iter().map(|one| (&*one.quantity, one.paper, one.native)).collect();

@@ -27,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn each_decade_is_as_long_as_the_others() {
+    fn all_decades_have_equal_length() {
         let bars = [1.0, 10.0, 100.0, 1000.0].map(|value| log_bar(value, 1.0, 1000.0, 30).len());
         assert_eq!(bars, [1, 10, 20, 30]);
     }

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_penalty_is_of_the_worst_size() {
+    fn penalty_is_that_of_the_worst_size() {
         assert_eq!(penalty(&pairs(), 32, 32), Some(1.0));
         assert_eq!(penalty(&pairs(), 1, 32), Some(2.0));
         assert_eq!(penalty(&pairs(), u64::MAX, 32), Some(4.0));
@@ -249,7 +249,7 @@ mod tests {
         use super::*;
 
         #[test]
-        fn crossovers_and_penalties_are_those_of_the_paper_or_near() {
+        fn crossovers_and_penalties_are_near_the_paper() {
             let found = simulated().unwrap();
             let found: Vec<f64> =
                 found.iter().filter_map(|one| one.simulated.or(one.fitted)).collect();

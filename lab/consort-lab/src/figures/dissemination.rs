@@ -283,13 +283,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_formula_is_the_papers() {
+    fn formula_matches_the_paper() {
         assert_eq!(RADICES.map(|radix| expected_messages(64, radix)), [384.0, 576.0, 896.0]);
         assert_eq!(expected_messages(8, 8), 56.0, "all to all, where the radix is all");
     }
 
     #[test]
-    fn dissemination_takes_as_many_messages_as_the_formula_says() {
+    fn dissemination_messages_match_the_formula() {
         let counted = messages().unwrap();
         assert!(counted.len() >= RADICES.len(), "{counted:?}");
         for (kind, radix, messages) in counted {

@@ -316,7 +316,7 @@ mod tests {
 
     /// The forms by the model that are measured: one of each is enough.
     #[test]
-    fn levels_are_told_apart() {
+    fn one_and_two_levels_differ() {
         let query = sums(Collective::AllReduce, SyncModes::MINE, 4, 8, false);
         let work = |two| of_levels(&query, two).into_iter();
         let name = |work: Work| work.candidate().map(|(_, by)| names(by)).expect("an algorithm");

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_crossover_is_where_the_one_begins_to_win_for_good() {
+    fn crossover_is_where_one_side_wins_for_good() {
         let mut pairs = [pair(8, 2.0, 1.0), pair(64, 2.0, 3.0), pair(512, 2.0, 4.0)];
         let crossover = |pairs: &[Pair]| crossover(pairs, |ratio| ratio < 1.0);
         assert_eq!(crossover(&pairs), Some(64));

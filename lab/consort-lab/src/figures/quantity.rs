@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_values_of_json_are_these() {
+    fn json_has_expected_keys_and_values() {
         let json = serde_json::to_string(&VALUE.on(A).native(12.3456)).unwrap();
         let expected = concat!(
             r#"{"claim":"","machine":"a","quantity":"value","unit":"us","paper":1774.0,"#,

@@ -175,7 +175,7 @@ mod tests {
 
     /// The chain when Loose, radix 2 on Barcelona and 4 on Niagara 2 when Strict.
     #[test]
-    fn winners_of_the_paper_are_found() {
+    fn winners_match_the_paper() {
         let winners = COLUMNS.map(|(machine, _, _, table)| fastest(&column(table, machine)));
         assert_eq!(winners, [1, 2, 1, 4]);
         for table in [&LOOSE, &STRICT] {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn barcelonas_columns_of_table_2_are_met() {
+    fn barcelona_matches_table_2() {
         let machine = Machine::new(BARCELONA).unwrap();
         let [loose, strict] = [SyncModes::LOOSE, SyncModes::STRICT].map(|sync| us(&machine, sync));
         assert_eq!([&loose, &strict].map(fastest), [1, 2], "{loose:?} {strict:?}");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn niagara2s_strict_trees_are_met() {
+    fn niagara2_strict_trees_match_the_paper() {
         let machine = Machine::new(NIAGARA2).unwrap();
         let found = us(&machine, SyncModes::STRICT);
         assert_eq!(fastest(&found), 4, "{found:?}");

@@ -157,7 +157,7 @@ mod tests {
     /// What is computed takes its time, and a step's panels are hidden behind it as far as they
     /// can be.
     #[test]
-    fn overlap_hides_what_fits_behind_computing() {
+    fn overlap_hides_panels_behind_computing() {
         for name in [CRAY, BLUE_GENE] {
             let machine = Machine::find(name).unwrap();
             let problem = Summa { side: SIDE, own: OWN, width: WIDTH, steps: STEPS };
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_factorization_has_as_many_operations_as_it_should() {
+    fn factorization_has_the_right_operation_count() {
         let mut machine = Machine::find(CRAY).unwrap();
         let consort_sim::machines::Kind::Cluster(cluster) = &mut machine.kind else { panic!() };
         // Computing that takes so long that nothing else counts.

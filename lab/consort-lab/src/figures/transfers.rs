@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_has_algorithms_of_its_own_that_exist() {
+    fn transfers_have_distinct_existing_algorithms() {
         let mut all: Vec<String> = Vec::new();
         for transfer in Transfer::EVERY {
             for candidate in transfer.candidates(64) {

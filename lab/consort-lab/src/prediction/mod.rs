@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_of_the_measurement_and_of_both_ways() {
+    fn errors_cover_simulation_and_model() {
         let query = asked::sums(Collective::Reduce, SyncModes::MINE, 2, 8, false);
         let call = |predicted_ns, model_ns, times: &mut [f64]| {
             Call::new((query, Candidate::new("flat")), (predicted_ns, model_ns), times)

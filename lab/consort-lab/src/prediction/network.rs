@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_those_of_the_messages() {
+    fn parameters_follow_from_message_times() {
         let expected = LogGp {
             latency_ns: 18_000.0,
             overhead_ns: 1000.0,

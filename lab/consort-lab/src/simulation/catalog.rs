@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_chooses_well_on_machines_that_are_not_here() {
+    fn model_chooses_well_on_built_in_machines() {
         for name in ["scc", "barcelona-x8", "clovertown-x2"] {
             for collective in [Collective::Broadcast, Collective::Reduce] {
                 for bytes in [8, 8192] {

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_differs_from_call_to_call_and_from_block_to_block() {
+    fn data_differs_between_calls_and_blocks() {
         let data = Data::of(100);
         let first = data.block(Rank(0), 0, 0);
         assert_eq!(first.len(), 100);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_lacks_nobody_and_has_nobody_twice() {
+    fn result_contains_each_pe_once() {
         let data = Data::of(24);
         for collective in Collective::EVERY.into_iter().filter(|one| one.combines()) {
             let (program, me) = (program(collective), Rank(2));

@@ -201,20 +201,20 @@ mod tests {
     }
 
     #[test]
-    fn contributions_come_together_up_the_tree() {
+    fn contributions_travel_up_the_tree() {
         let binomial = [(1, 0), (2, 0), (3, 2), (4, 0), (5, 4), (6, 4), (7, 6)];
         assert_eq!(parents(Collective::Reduce, "knomial(radix=2)", 8, 0), binomial);
     }
 
     #[test]
-    fn news_spread_by_what_knows_them() {
+    fn news_spread_from_informed_pes() {
         let rounds = [(1, 0), (2, 0), (3, 1), (4, 0), (5, 1), (6, 2), (7, 3)];
         assert_eq!(parents(Collective::Barrier, "dissemination(radix=2)", 8, 0), rounds);
         assert_eq!(parents(Collective::Barrier, "central", 8, 0).len(), 7);
     }
 
     #[test]
-    fn rows_are_those_of_the_leaves() {
+    fn each_leaf_has_its_row() {
         let mut layout = Layout {
             edges: vec![None; 4],
             children: vec![vec![1, 2], vec![], vec![3], vec![]],

@@ -67,7 +67,7 @@ fn this_machine_is_described_and_can_be_simulated() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn bad_input_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     refused(path, &["calibrate", "--output", "mine"], 2, &["mine must end in .toml"]);

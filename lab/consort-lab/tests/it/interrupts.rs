@@ -18,7 +18,7 @@ fn interrupted_in(folder: &Path, line: &str) -> Output {
 }
 
 #[test]
-fn an_interrupted_reproduction_shows_the_claims_before() {
+fn interrupted_reproduction_shows_finished_claims() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort-lab"));
     command.args(["reproduce", "T7", "H1", "--budget", "1200"]).current_dir(&folder);
@@ -39,7 +39,7 @@ fn an_interrupted_reproduction_shows_the_claims_before() {
 }
 
 #[test]
-fn a_reproduction_that_is_interrupted_in_its_only_claim_shows_nothing() {
+fn reproduction_interrupted_in_its_only_claim_shows_nothing() {
     let Output { status, stdout, stderr } =
         interrupted_in(Path::new("."), "reproduce H1 --pes 3 --budget 600");
     let complaint = String::from_utf8_lossy(&stderr);
@@ -65,7 +65,7 @@ fn commands_end_alike_when_interrupted() {
 }
 
 #[test]
-fn an_interrupted_prediction_ends_alike() {
+fn interrupted_prediction_exits_like_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort-lab"));
     command.args(["calibrate", "--budget", "0.2", "--output", "./mine.toml"]).current_dir(&folder);
@@ -79,7 +79,7 @@ fn an_interrupted_prediction_ends_alike() {
 
 /// Of several simulations those that are over are shown.
 #[test]
-fn an_interrupted_simulation_shows_those_before() {
+fn interrupted_simulation_shows_finished_ones() {
     let line = "sim barrier --pes 2 --param radix=2 --json --calls 1000000 --algorithm flat \
                 --algorithm dissemination --algorithm central --algorithm knomial";
     let Output { status, stdout, stderr } = interrupted_in(Path::new("."), line);

@@ -50,7 +50,7 @@ fn names(folder: &Path) -> Vec<String> {
 
 /// `cluster` copies 5 GB/s in a node, and its network takes 6 ns a byte.
 #[test]
-fn the_time_of_a_byte_is_in_nanoseconds_in_a_node_too() {
+fn byte_time_within_a_node_is_in_nanoseconds() {
     let folder = tempfile::tempdir().unwrap();
     let page = shown(folder.path(), &["cluster"]);
     let row = page.lines().find_map(|line| line.trim_start().strip_prefix("gap a byte"));
@@ -60,7 +60,7 @@ fn the_time_of_a_byte_is_in_nanoseconds_in_a_node_too() {
 }
 
 #[test]
-fn all_are_listed_and_each_is_shown_in_full() {
+fn machines_are_listed_and_shown_in_full() {
     let folder = tempfile::tempdir().unwrap();
     let list = shown(folder.path(), &[]);
     let names = names(folder.path());
@@ -82,7 +82,7 @@ fn all_are_listed_and_each_is_shown_in_full() {
 }
 
 #[test]
-fn costs_are_shown_in_nanoseconds_and_what_is_fitted_as_fitted() {
+fn costs_are_in_nanoseconds_and_fitted_ones_marked() {
     let folder = tempfile::tempdir().unwrap();
     let words = |name| -> Vec<String> {
         let page = shown(folder.path(), &[name]);
@@ -112,7 +112,7 @@ fn a_description_can_be_taken_changed_and_shown() {
 }
 
 #[test]
-fn the_machine_at_hand_is_described_next_to_wisdom() {
+fn host_description_is_found_next_to_wisdom() {
     let folder = tempfile::tempdir().unwrap();
     refused(
         folder.path(),
@@ -125,7 +125,7 @@ fn the_machine_at_hand_is_described_next_to_wisdom() {
 }
 
 #[test]
-fn unknown_machines_are_reported_with_those_that_are_known() {
+fn unknown_machine_error_lists_known_ones() {
     let folder = tempfile::tempdir().unwrap();
     let known = names(folder.path()).join(", ");
     fails(folder.path(), &["ssc"], 2, &format!("no machine `ssc`: expected {known}, or the path"));

@@ -36,7 +36,7 @@ fn each_command_has_a_report_with_plots() {
 }
 
 #[test]
-fn a_prediction_is_set_against_what_was_measured() {
+fn prediction_is_compared_with_measurement() {
     let folder = folder();
     let output = lab(&folder, "calibrate --budget 0.2 --output ./mine.toml");
     assert!(output.status.success(), "{}", said(&output));
@@ -51,7 +51,7 @@ fn a_prediction_is_set_against_what_was_measured() {
 }
 
 #[test]
-fn names_from_outside_are_text() {
+fn outside_names_are_escaped() {
     let folder = folder();
     let name = "<script>alert(1)<&script>.toml";
     let described = lab(&folder, "machines scc --source");

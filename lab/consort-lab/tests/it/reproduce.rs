@@ -38,7 +38,7 @@ fn claims_have_figures_for_people() {
 }
 
 #[test]
-fn several_claims_come_one_after_the_other() {
+fn several_claims_print_in_order() {
     let page = stdout("reproduce H5 h1 --pes 3 --budget 0 --here");
     let claims: Vec<&str> = page.lines().filter(|line| line.contains(": ")).collect();
     let at = |claim: &str| claims.iter().position(|line| line.starts_with(claim));
@@ -50,7 +50,7 @@ fn several_claims_come_one_after_the_other() {
 
 /// The simulated messages; which algorithms are there, and what wins, is not for a test.
 #[test]
-fn messages_of_dissemination_are_as_many_as_the_paper_says() {
+fn dissemination_messages_match_the_paper() {
     let objects = objects("reproduce G6 --pes 4 --budget 0 --here --json");
     let messages: Vec<&Value> =
         objects.iter().filter(|object| object["unit"] == "messages").collect();
@@ -86,7 +86,7 @@ fn every_collective_is_compared_in_modes_addresses_and_transfers() {
 }
 
 #[test]
-fn counting_puts_are_set_beside_what_they_replace() {
+fn counting_puts_are_compared_with_flags() {
     for (claim, part) in [("P3", "ping-pong"), ("P4", "put, barrier over"), ("P5", "stencil")] {
         let text = stdout(&format!("reproduce {claim} --budget 0 --json"));
         if text.trim().is_empty() {
@@ -116,7 +116,7 @@ fn counting_puts_run_on_their_machine() {
 
 /// Without an MPI there are figures of threads and processes, and the reason why there are no more.
 #[test]
-fn what_needs_an_mpi_says_so() {
+fn claim_without_an_mpi_says_so() {
     let page = stdout("reproduce G7 --budget 0").replace('\n', " ");
     assert!(says(&page, "Here: not measured: --fabric mpi") && says(&page, "no mpirun here"));
     assert_eq!(stdout("reproduce G7 --budget 0 --json"), "");

@@ -47,7 +47,7 @@ fn median_ns(object: &Value) -> f64 {
 }
 
 #[test]
-fn an_object_has_the_keys_of_a_benchmark_and_one_more() {
+fn object_has_benchmark_keys_and_sim() {
     let sim = object("broadcast --algorithm oc-bcast --lines 1");
     let mut keys: Vec<&str> = sim.as_object().unwrap().keys().map(String::as_str).collect();
     keys.sort_unstable();
@@ -99,7 +99,7 @@ fn the_seed_decides_everything() {
 }
 
 #[test]
-fn what_is_moved_is_counted() {
+fn messages_and_bytes_are_counted() {
     let broadcast = &object("broadcast --algorithm knomial --lines 2 --pes 9")["sim"];
     assert_eq!((&broadcast["messages"], &broadcast["message_bytes"]), (&8.0.into(), &512.0.into()));
     let barrier = &object("barrier --algorithm dissemination --pes 8")["sim"];
@@ -108,7 +108,7 @@ fn what_is_moved_is_counted() {
 
 /// All PEs enter a call that is alone together, so the time of the last to leave is the call's.
 #[test]
-fn the_time_of_the_last_pe_is_that_of_the_call() {
+fn call_time_is_that_of_the_last_pe() {
     for line in ["broadcast --algorithm oc-bcast --lines 97", "reduce --bytes 8k --algorithm chain"]
     {
         let sim = object(&format!("{line} --calls 1"));
@@ -120,7 +120,7 @@ fn the_time_of_the_last_pe_is_that_of_the_call() {
 }
 
 #[test]
-fn what_can_be_left_out_takes_no_time() {
+fn disabled_effects_take_no_time() {
     let line = "broadcast --algorithm oc-bcast --param k=47 --lines 96";
     let whole = object(line);
     let near = object(&format!("{line} --near"));
@@ -154,7 +154,7 @@ fn sizes_algorithms_and_values_are_crossed() {
 }
 
 #[test]
-fn tables_fit_and_say_what_they_are() {
+fn tables_fit_and_name_their_settings() {
     for line in [
         "broadcast --all-algorithms --pes 8 --lines 1",
         "reduce --pes 8 --mode throughput --sync loose --root 3 --fitted",
@@ -208,7 +208,7 @@ fn a_picture_has_every_pe_twice_and_a_trace_every_step() {
 }
 
 #[test]
-fn a_machine_of_ones_own_is_simulated_under_its_name() {
+fn user_machine_is_simulated_under_its_name() {
     let folder = tempfile::tempdir().unwrap();
     let source = Command::new(env!("CARGO_BIN_EXE_consort-lab"))
         .args(["machines", "scc", "--source"])
@@ -229,7 +229,7 @@ fn a_machine_of_ones_own_is_simulated_under_its_name() {
 /// What a call costs that machines differ in least: the lines that go from cache to cache. Messages
 /// of one line take two, a store and a load; each fourth call gives credits besides.
 #[test]
-fn small_calls_transfer_no_more_lines_than_they_must() {
+fn small_calls_transfer_the_fewest_lines() {
     let folder = tempfile::tempdir().unwrap();
     let transfers = |line: &str| {
         let line =
@@ -271,7 +271,7 @@ fn fails(line: &str, status: i32, says: &str) {
 }
 
 #[test]
-fn what_cannot_be_simulated_is_refused_with_what_can() {
+fn refused_simulation_lists_valid_choices() {
     refused("broadcast --machine ssc", "no machine `ssc`: expected barcelona-x8, bluegene-p");
     fails(
         "broadcast --machine host",
@@ -307,7 +307,7 @@ fn a_trace_or_picture_is_of_one_simulation() {
 }
 
 #[test]
-fn what_the_model_puts_far_behind_is_named_and_simulated_if_it_is_asked_for() {
+fn far_slower_candidate_is_simulated_only_on_request() {
     let line = "all_reduce --machine cluster --pes 128 --bytes 8 --calls 1";
     let why = "not simulated: flat of 8 B: the model puts it at more than 10x the best";
     let all = shown(line);
@@ -317,7 +317,7 @@ fn what_the_model_puts_far_behind_is_named_and_simulated_if_it_is_asked_for() {
 }
 
 #[test]
-fn a_budget_ends_a_simulation_and_what_did_not_fit_is_named() {
+fn simulation_over_budget_is_ended_and_named() {
     // 4 MiB in chunks are 100 million sends: no machine simulates them in two seconds, and any does
     // those of 8 bytes.
     let algorithm = "pipelined(chunk_bytes=256,radix=1)";
@@ -338,7 +338,7 @@ fn fastest_ns(what: &str, algorithms: &[&str]) -> f64 {
 
 /// A tree of two levels keeps to the caches of a die whatever its root, and has a radix for each.
 #[test]
-fn trees_that_know_the_machine_win_where_distances_differ() {
+fn two_level_trees_win_where_distances_differ() {
     for (machine, most) in [("opteron-6176-x4", 0.9), ("xeon-e7-8867l-x8", 0.85)] {
         let what = format!("broadcast --machine {machine} --bytes 2k --root 5 --sync strict");
         let two = [

@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "scc has 48 PEs, not 49")]
-    fn no_more_than_there_are() {
+    fn too_many_pes_panic() {
         let _ = model("scc", 49);
     }
 }

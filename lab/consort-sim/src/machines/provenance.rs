@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comments_call_assumed_or_fitted_is_named() {
+    fn assumed_and_fitted_parameters_are_named() {
         for name in Machine::shipped() {
             let (_, text) = Machine::description(name).unwrap();
             let provenance = Machine::find(name).unwrap().provenance;
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_lead_nowhere_are_refused() {
+    fn unknown_parameter_names_are_refused() {
         let (_, text) = Machine::description("scc").unwrap();
         for (old, new, says) in [
             ("[\"queued_reads\"]", "[\"queued\"]", "found queued"),

@@ -170,7 +170,7 @@ fn every_distance_has_its_costs() {
 }
 
 #[test]
-fn costs_are_those_of_the_tables_in_nanoseconds() {
+fn costs_match_the_tables_in_nanoseconds() {
     let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-9, "{a} and {b}");
     let xeon = coherent("xeon-e7-8867l-x8");
     near(xeon.load_ns(State::Modified, 3), 400.0 / 2.13);
@@ -206,7 +206,7 @@ fn hops_of_networks() {
 }
 
 #[test]
-fn values_that_are_wrong_by_themselves() {
+fn invalid_values_are_refused() {
     refused("scc", "hop_ns = 5", "hop_ns = -5", "expected a number of 0 or more, found -5");
     refused("scc", "mpb_ns = 126", "mpb_ns = 0", "expected a number above 0, found 0");
     refused("scc", "mpb_ns = 126", "mpb_ns = inf", "expected a number above 0, found inf");
@@ -239,7 +239,7 @@ fn values_that_are_wrong_by_themselves() {
 }
 
 #[test]
-fn keys_that_are_missing_or_unknown() {
+fn missing_or_unknown_keys_are_refused() {
     refused("scc", "hop_ns = 5", "hops_ns = 5", "unknown field `hops_ns`, expected one of");
     refused("cluster", "copy_gbps = 5", "copies_gbps = 5", "unknown field `copies_gbps`");
     for (key, line) in [("hop_ns", "hop_ns = 5"), ("kind", "kind = \"message-buffers\"")] {
@@ -254,7 +254,7 @@ fn keys_that_are_missing_or_unknown() {
 }
 
 #[test]
-fn parts_of_message_buffers_that_contradict_each_other() {
+fn contradictory_message_buffers_are_refused() {
     let refused = |old, new, says| refused("scc", old, new, says);
     refused("buffer_bytes = 8192", "buffer_bytes = 8200", "whole number of lines of 32 bytes");
     refused("serve_ns = 11.7", "serve_ns = 127", "at most 126");
@@ -265,7 +265,7 @@ fn parts_of_message_buffers_that_contradict_each_other() {
 }
 
 #[test]
-fn parts_of_coherent_machines_that_contradict_each_other() {
+fn contradictory_coherent_machines_are_refused() {
     let refused = |old, new, says| refused("xeon-e7-8867l-x8", old, new, says);
     refused("\"1 hop\", \"2 hops\"]", "\"1 hop\"]", "\"1 hop\", \"2 hops\"], as the layout says");
     let numbers = "expected 4 numbers, one a distance, found";
@@ -287,7 +287,7 @@ fn parts_of_coherent_machines_that_contradict_each_other() {
 }
 
 #[test]
-fn parts_of_clusters_that_contradict_each_other() {
+fn contradictory_clusters_are_refused() {
     refused("cluster", "arity = 32", "arity = 1", "expected 2 or more nodes below a switch");
     let tree = "[network.fat-tree]\narity = 32";
     let torus = "[network.torus]\nsides = [8, 8]";
@@ -300,7 +300,7 @@ proptest! {
     /// A description that is truncated, or with a part overwritten or removed, is read or refused,
     /// at a line that it has.
     #[test]
-    fn no_text_is_too_strange(
+    fn damaged_text_is_read_or_refused(
         name in select(Machine::shipped().collect::<Vec<_>>()),
         at in 0.0..1.0,
         length in 0_usize..40,
@@ -325,7 +325,7 @@ proptest! {
     /// With numbers replaced by others it is read or refused, and a machine that is read can be
     /// used.
     #[test]
-    fn no_number_is_too_strange(
+    fn changed_number_is_read_or_refused(
         name in select(Machine::shipped().collect::<Vec<_>>()),
         which in any::<Index>(),
         new in select(vec![

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_store_is_late_for_others_alone() {
+    fn store_is_late_only_for_others() {
         let (word, mut line) = (Word::new(1), LineState::default());
         line.issue(0, &word, 2, 7);
         assert_eq!([7, 8].map(|thread| line.value(0, &word, thread)), [2, 1]);

@@ -79,7 +79,7 @@ fn every_message_arrives_once_and_in_order_under_any_schedule() {
 }
 
 #[test]
-fn so_it_does_among_many() {
+fn every_message_arrives_once_among_48() {
     for (seed, k) in seeds(8, 8, &[]).zip([1, 2, 3, 5, 7, 13, 24, 47]) {
         for sources in [1, 2, 5, 24, 48] {
             all_arrive(&Simulation::explored(48).seed(seed), sources, k, 3);
@@ -88,7 +88,7 @@ fn so_it_does_among_many() {
 }
 
 #[test]
-fn so_it_does_on_the_scc() {
+fn every_message_arrives_once_on_the_scc() {
     let machine = Machine::find("scc").expect("it is shipped");
     for (sources, k) in [(1, 47), (5, 7), (48, 2)] {
         all_arrive(&Simulation::on(machine.clone(), 48), sources, k, 2);
@@ -119,7 +119,7 @@ fn under_endless_load(
 }
 
 #[test]
-fn under_endless_load_fair_turns_starve_nobody_and_the_published_ones_do() {
+fn published_turns_starve_pes_and_fair_ones_do_not() {
     let machine = Machine::find("scc").expect("it is shipped");
     for k in [2, 47] {
         let share = |variant| {

@@ -57,7 +57,7 @@ fn read_after_put(seed: u64, notice: Notice) -> Vec<u8> {
 }
 
 #[test]
-fn a_missing_fence_shows() {
+fn missing_fence_is_detected() {
     let reads_old = |notice| (0..300).filter(|&seed| read_after_put(seed, notice) == OLD).count();
     let old = reads_old(Notice::Signal);
     assert!((30..270).contains(&old), "{old} of 300 seeds, neither none nor all");
@@ -91,7 +91,7 @@ fn after_two_puts(seed: u64, fence: bool) -> Vec<u8> {
 }
 
 #[test]
-fn puts_overtake_each_other_unless_a_fence_is_between() {
+fn puts_are_reordered_unless_fenced() {
     assert!((0..100).any(|seed| after_two_puts(seed, false) == OLD));
     assert!((0..100).all(|seed| after_two_puts(seed, true) == NEW));
 }
@@ -145,13 +145,13 @@ fn receives_both(seed: u64, waits_for_done: bool) -> bool {
 }
 
 #[test]
-fn a_buffer_that_is_filled_too_early_shows() {
+fn buffer_filled_too_early_is_detected() {
     assert!((0..100).any(|seed| !receives_both(seed, false)));
     assert!((0..100).all(|seed| receives_both(seed, true)));
 }
 
 #[test]
-fn a_message_sent_over_another_shows() {
+fn overwritten_message_is_detected() {
     let run = |seed| {
         let member = async |pe: &Pe<'_>| -> Op {
             let call = pe.begin(Operands::NONE).await;
@@ -172,7 +172,7 @@ fn a_message_sent_over_another_shows() {
 }
 
 #[test]
-fn a_wait_that_nobody_answers_is_reported_with_its_seed() {
+fn unanswered_wait_is_reported_with_its_seed() {
     let member = async |pe: &Pe<'_>| -> Op {
         let call = pe.begin(Operands::NONE).await;
         let right = pe.rank().plus(1, pe.size());
@@ -199,7 +199,7 @@ fn a_wait_that_nobody_answers_is_reported_with_its_seed() {
     expected = "PE 0 cannot reach bytes 8..24 of the Source of PE 1: this call's buffer is not in \
                 symmetric memory"
 )]
-fn what_cannot_be_reached_is_reported() {
+fn reaching_private_memory_is_reported() {
     use consort_sim::Buffer;
     let member = async |pe: &Pe<'_>| {
         let operands = Operands { source: Buffer::Owned(vec![0; 24]), ..Operands::NONE };

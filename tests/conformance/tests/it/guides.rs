@@ -34,7 +34,7 @@ fn stranger<'g>(guide: &'g str, code: &str) -> Option<&'g str> {
 }
 
 #[test]
-fn the_code_in_the_guides_is_the_code_that_is_tested() {
+fn guide_code_matches_tested_code() {
     for (name, guide, code) in GUIDES {
         assert!(blocks(guide).len() >= 3, "{name} shows its code");
         assert_eq!(stranger(guide, code), None, "{name} shows what is not tested");
@@ -42,7 +42,7 @@ fn the_code_in_the_guides_is_the_code_that_is_tested() {
 }
 
 #[test]
-fn what_is_not_the_code_is_found() {
+fn untested_guide_code_is_found() {
     let guide = "A\n```rust\nfn a() {}\n```\nB\n```sh\nls\n```\n```rust\nfn b() {}\n```\n";
     assert_eq!(blocks(guide), ["fn a() {}\n", "fn b() {}\n"]);
     assert_eq!(stranger(guide, "fn b() {}\nfn a() {}\n"), None);

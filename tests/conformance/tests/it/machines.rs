@@ -57,20 +57,20 @@ fn play_on(simulation: &Simulation, pes: u32, programs: usize) {
 }
 
 #[test]
-fn all_that_the_scc_can_serve_on_few_cores() {
+fn scc_programs_are_right_on_few_cores() {
     for pes in [1, 2, 7] {
         play_on(&on("scc", pes), pes, 60);
     }
 }
 
 #[test]
-fn all_that_the_scc_can_serve_on_all_cores() {
+fn scc_programs_are_right_on_all_cores() {
     play_on(&on("scc", 48), 48, 20);
 }
 
 /// Nodes have 16 PEs: the larger teams are on several nodes, with equal numbers of PEs or not.
 #[test]
-fn all_that_a_cluster_can_serve() {
+fn cluster_programs_are_right() {
     for (pes, programs) in [(2, 60), (17, 60), (32, 20), (70, 20)] {
         play_on(&on("cluster", pes), pes, programs);
     }
@@ -78,7 +78,7 @@ fn all_that_a_cluster_can_serve() {
 
 /// Cores with coherent caches, which underlie the figures of multicores.
 #[test]
-fn all_that_coherent_machines_can_serve() {
+fn coherent_machine_programs_are_right() {
     for (name, pes, programs) in
         [("clovertown-x2", 8, 40), ("barcelona-x8", 32, 10), ("niagara2-x4", 17, 20)]
     {
@@ -88,7 +88,7 @@ fn all_that_coherent_machines_can_serve() {
 
 /// All PEs of a few nodes, to which they are dealt in turn.
 #[test]
-fn all_that_a_cluster_in_turn_can_serve() {
+fn in_turn_cluster_programs_are_right() {
     for (nodes, programs) in [(2, 20), (3, 20)] {
         let mut machine = Machine::find("cluster").expect("it is shipped");
         if let Kind::Cluster(cluster) = &mut machine.kind {
@@ -100,7 +100,7 @@ fn all_that_a_cluster_in_turn_can_serve() {
 }
 
 #[test]
-fn what_the_scc_cannot_serve_says_so() {
+fn scc_refuses_listed_algorithms() {
     let scc = on("scc", 48);
     let capabilities = scc.capabilities().expect("it has these PEs");
     let mut refused = BTreeSet::new();
@@ -141,7 +141,7 @@ fn trace(simulation: &Simulation, pes: u32, seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_seed_says_it_all() {
+fn seed_determines_trace() {
     for simulation in [Simulation::explored(7), on("scc", 7)] {
         let one = trace(&simulation, 7, 1);
         assert!(one == trace(&simulation, 7, 1), "the same seed, the same trace");

@@ -11,7 +11,7 @@ use line::Line;
 
 /// On threads: when two PEs of three use different algorithms, all get an error.
 #[test]
-fn a_team_can_be_served_by_it() {
+fn outside_algorithm_serves_a_team() {
     use consort::{Collective, Error, Pes, Sum};
 
     let sums = Pes::threads(3).run(|pe| {
@@ -35,7 +35,7 @@ fn a_team_can_be_served_by_it() {
 
 /// A helper thread may not drive its future, which need not be `Send`.
 #[test]
-fn no_helper_drives_it() {
+fn helpers_do_not_drive_it() {
     use consort::{Collective, Error, Pes, Sum};
 
     for has_helpers in [false, true] {
@@ -83,7 +83,7 @@ impl<const EXPOSES: bool> Algorithm for Careless<EXPOSES> {
 
 /// The memory of a call is reused 64 calls later, so PEs must stay that close.
 #[test]
-fn a_barrier_that_does_not_wait_keeps_pes_together_all_the_same() {
+fn pes_stay_together_under_a_nonwaiting_barrier() {
     use std::{
         sync::atomic::{AtomicU32, Ordering::SeqCst},
         thread::sleep,
@@ -112,7 +112,7 @@ fn a_barrier_that_does_not_wait_keeps_pes_together_all_the_same() {
 /// Members that disagree on the size of a team would find each other's messages where they look for
 /// addresses.
 #[test]
-fn no_team_is_made_by_it() {
+fn outside_barrier_makes_no_team() {
     use consort::{Collective, Error, Pes};
 
     let made = Pes::threads(3).run(|pe| {
@@ -141,7 +141,7 @@ fn symmetric_memory_that_stays_exposed_is_reported() {
 
 /// Under random schedules: all its cases, in all modes, at all sizes and roots.
 #[test]
-fn it_passes_the_suite() {
+fn outside_algorithm_passes_the_suite() {
     use consort_conformance::{Case, Program, Space, cases::SIZES};
     use consort_fabric::Collective;
     use consort_sim::Simulation;

@@ -31,7 +31,7 @@ fn reason(case: &Case, pes: u32, simulation: &Simulation) -> Option<String> {
 }
 
 #[test]
-fn refusals_are_those_that_are_known() {
+fn refusals_match_the_known_list() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("refusals.txt");
     let mut found = BTreeSet::new();
     let able = TEAMS.map(|(pes, nodes)| (pes, Simulation::explored(pes).nodes(nodes)));

@@ -94,7 +94,7 @@ fn hashes() -> BTreeMap<String, u64> {
 }
 
 #[test]
-fn what_an_algorithm_sends_changes_with_its_revision_alone() {
+fn messages_change_only_with_the_revision() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("revisions.txt");
     let hashes = hashes();
     let (mut text, mut changed) = (String::new(), Vec::new());

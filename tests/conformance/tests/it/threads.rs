@@ -34,7 +34,7 @@ fn conform(pes: u32, count: usize) {
 
 /// All PEs refuse a case that an algorithm cannot serve, and can continue.
 #[test]
-fn what_cannot_be_served_is_refused_by_all() {
+fn unservable_call_is_refused_by_all() {
     for pes in [2, 3, 7] {
         alone(LIMIT, move || {
             let space = Space::of(pes, &SIZES);

@@ -184,7 +184,7 @@ fn every_algorithm_in_any_inbox() {
 }
 
 #[test]
-fn where_nothing_is_exposed_messages_serve() {
+fn messages_serve_if_nothing_is_exposed() {
     let served = serve_in_any_inbox(false, 12);
     for collective in Collective::regulars() {
         let start = format!("{collective} ");

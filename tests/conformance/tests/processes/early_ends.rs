@@ -49,7 +49,7 @@ pub(crate) fn tests() -> Vec<Trial> {
             "PE 1 failed: it exited with status 0 before it called Consort",
         )
     }));
-    tests.push(Trial::test("early_ends::beside_a_stopped_process", || {
+    tests.push(Trial::test("early_ends::stopped_process_is_killed", || {
         let ended = start_with(3, Duration::from_secs(1), &["stopped"]).ended();
         ended.is(
             1,

@@ -161,30 +161,30 @@ fn the_owner_waits_for_the_peer() {
 }
 
 #[test]
-fn a_owner_that_fails_never_leaves_during_a_copy() {
+fn failing_owner_never_leaves_during_a_copy() {
     owner_fails::<Accessing>();
     owner_fails::<Fencing<true, true>>();
 }
 
 #[test]
-fn a_owner_that_sees_poison_never_leaves_during_a_copy() {
+fn owner_that_sees_poison_never_leaves_during_a_copy() {
     another_fails::<Accessing>();
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn without_the_peers_fence_it_copies_what_is_gone() {
+fn without_peer_fence_freed_data_is_copied() {
     owner_fails::<Fencing<false, true>>();
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn without_the_owners_fence_it_leaves_during_a_copy() {
+fn without_owner_fence_owner_leaves_during_a_copy() {
     owner_fails::<Fencing<true, false>>();
 }
 
 #[test]
 #[should_panic(expected = "Causality violation")]
-fn a_owner_that_drains_nothing_leaves_during_a_copy() {
+fn owner_that_drains_nothing_leaves_during_a_copy() {
     another_fails::<Careless>();
 }

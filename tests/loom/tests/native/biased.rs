@@ -56,6 +56,6 @@ fn three_threads_take_turns() {
 /// Two threads both take the lock as biased to them.
 #[test]
 #[should_panic]
-fn a_bias_is_one_threads() {
+fn bias_to_two_threads_is_caught() {
     play(2, true);
 }

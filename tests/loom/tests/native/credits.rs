@@ -63,7 +63,7 @@ fn calls_in_a_row(given: Given, awaits_credits: bool) {
 }
 
 #[test]
-fn nobody_is_a_window_ahead() {
+fn no_pe_is_a_window_ahead() {
     calls_in_a_row(Given::Left, true);
 }
 
@@ -75,6 +75,6 @@ fn without_credits_a_message_is_overwritten() {
 
 #[test]
 #[should_panic(expected = "another call's message")]
-fn a_credit_that_is_given_too_early_is_worth_nothing() {
+fn early_credit_lets_a_message_be_overwritten() {
     calls_in_a_row(Given::Entered, true);
 }

@@ -82,7 +82,7 @@ fn no_message_is_forgotten_or_taken_twice() {
 
 #[test]
 #[should_panic(expected = "its own")]
-fn a_number_before_its_message_shows_another() {
+fn number_before_its_message_shows_another() {
     all_are_taken_once(Given::NumberFirst);
 }
 

@@ -40,7 +40,7 @@ fn two_messages(publish: fn(&Line, u64), awaits_acknowledgement: bool) {
 }
 
 #[test]
-fn the_payload_is_the_one_of_the_sequence_word() {
+fn payload_matches_its_sequence_word() {
     two_messages(Line::publish, true);
 }
 

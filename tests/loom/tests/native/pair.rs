@@ -63,24 +63,24 @@ impl Slots {
 }
 
 #[test]
-fn each_gets_the_others_value_of_the_same_call() {
+fn each_pe_gets_its_peers_value_of_the_call() {
     SHORT.both_make_calls();
 }
 
 #[test]
-fn each_gets_all_words_of_the_others_value() {
+fn each_pe_gets_all_words_of_its_peer() {
     WIDE.both_make_calls();
 }
 
 #[test]
 #[should_panic(expected = "another")]
-fn with_one_slot_a_pe_that_is_ahead_overwrites_it() {
+fn pe_ahead_overwrites_a_single_slot() {
     Slots { turns: 1, ..SHORT }.both_make_calls();
 }
 
 #[test]
 #[should_panic(expected = "another")]
-fn with_one_wide_slot_a_pe_that_is_ahead_overwrites_it() {
+fn pe_ahead_overwrites_a_single_wide_slot() {
     Slots { turns: 1, ..WIDE }.both_make_calls();
 }
 

@@ -233,7 +233,7 @@ fn a_message_wakes_all_sleepers() {
 
 #[test]
 #[should_panic(expected = "deadlock")]
-fn a_wake_up_of_one_leaves_the_other() {
+fn waking_one_sleeper_leaves_the_other() {
     two_sleepers::<Fencing<true, true, false>>();
 }
 

@@ -57,6 +57,6 @@ fn chunks_arrive_whole_and_in_order() {
 
 #[test]
 #[should_panic(expected = "another chunk")]
-fn a_chunk_that_waits_for_none_overwrites_one() {
+fn chunk_without_a_wait_overwrites_another() {
     three_chunks(false);
 }

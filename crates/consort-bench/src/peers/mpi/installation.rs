@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_finds_the_parts_of_its_own_mpi_first() {
+    fn folder_of_mpirun_comes_first_in_path() {
         let mpirun = Path::new("/an/mpi/bin/mpirun");
         let command = command(mpirun, mpirun);
         let (_, path) = command.get_envs().find(|(name, _)| *name == "PATH").unwrap();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_compiler_beside_mpirun_is_preferred() {
+    fn compiler_next_to_mpirun_is_preferred() {
         let folder = tempfile::tempdir().unwrap();
         let (mpirun, mpicc) = (folder.path().join("mpirun"), folder.path().join("mpicc"));
         fs::write(&mpirun, "").unwrap();

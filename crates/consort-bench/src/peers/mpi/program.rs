@@ -155,7 +155,7 @@ mod tests {
 
     /// A call has the same number of messages on both sides.
     #[test]
-    fn the_program_has_as_many_messages_as_consort() {
+    fn mpi_program_sends_as_many_messages() {
         for pattern in Pattern::EVERY {
             let begins = format!("    {{\"{}\", ", pattern.name());
             let ends = format!(", 0, 0, {}}},", pattern.messages().unwrap_or(1));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_mpi_cannot_do_is_refused() {
+    fn unsupported_mpi_work_is_refused() {
         let refused = |work, bytes| refusal("/nowhere/mpirun", work, bytes);
         assert!(refused("reduce", 12).contains("no multiple of 8"));
         assert!(refused("broadcast", 1 << 31).contains("2^31"));

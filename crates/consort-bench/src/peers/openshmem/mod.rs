@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_launch_is_of_the_class_that_it_keeps() {
+    fn launch_has_no_class_if_it_changes() {
         let launch = |begin: f64, end: f64| {
             let printed = format!("time {begin} {TRANSFER}\ntime {end} {TRANSFER_AGAIN}\n");
             Launch(times(&printed).collect()).class()

@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_class_has_times_and_shares_of_its_own() {
+    fn each_class_has_its_times_and_ratios() {
         let sample = |transfer_ns, method_ns: [f64; 2]| Sample {
             bytes: 8,
             method_ns: method_ns.to_vec(),

@@ -274,14 +274,14 @@ mod tests {
     use crate::workloads::critical_sections::counter::Numbers;
 
     #[test]
-    fn fairness_is_the_most_over_the_fewest() {
+    fn fairness_is_most_over_fewest_operations() {
         assert_eq!(fairness(&[30, 10, 20]), 3.0);
         assert_eq!(fairness(&[30, 0]), 30.0);
         assert_eq!(fairness(&[7]), 1.0);
     }
 
     #[test]
-    fn a_window_counts_if_no_thread_lacked_a_tenth_of_a_processor() {
+    fn window_with_too_little_processor_time_is_dropped() {
         let at = Instant::now();
         let look = |ms, used| Look {
             at: at + Duration::from_millis(ms),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_counts_what_threads_have_done() {
+    fn block_counts_operations_of_its_threads() {
         let stop = AtomicBool::new(false);
         let setting = Setting {
             threads: 3,

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_is_left_is_found() {
+    fn value_left_behind_is_detected() {
         let queue = Balanced::<SegQueue<u64>>::new(1, 1, None).unwrap();
         queue.operate();
         queue.0.put(2);
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a value was lost")]
-    fn a_value_that_is_lost_is_found() {
+    fn lost_value_is_detected() {
         struct Loses;
         impl Container for Loses {
             fn new(_: usize, _: Option<CpuId>) -> Result<Self> {

@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_are_to_the_first_row_of_the_work_in_the_same_class() {
+    fn ratios_use_first_row_of_same_work_and_class() {
         let rows: Vec<&Row> = EMPTY.iter().chain(BARRIER).collect();
         let sample = |row, ns, transfer_ns| Sample { row, ns, transfer_ns: Some(transfer_ns) };
         let samples = [

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_that_of_one_region() {
+    fn block_time_is_per_region() {
         let never = AtomicBool::new(false);
         let setting = Setting::new(1, None, &never);
         let mut asked: Vec<u64> = Vec::new();

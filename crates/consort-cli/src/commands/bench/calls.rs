@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn all_algorithms_are_those_that_can_serve() {
+    fn all_algorithms_option_skips_unable_ones() {
         let plan = plan("barrier --all-algorithms --pes 2").unwrap();
         let named = |name: &str| {
             let mut candidates = plan.session.work.iter().filter_map(Work::candidate);
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_are_those_that_are_asked_for() {
+    fn only_requested_peers_are_measured() {
         let of = |words: &str| {
             let Plan { session, peers, .. } = plan(words).unwrap();
             let is_peer = |work: &&Work| matches!(work, Work::Call(_, By::Peer(_)));

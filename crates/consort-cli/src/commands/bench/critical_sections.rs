@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_go_up_to_eight_a_core() {
+    fn threads_go_up_to_eight_per_core() {
         assert_eq!(threads(1), [1, 2, 4, 8]);
         assert_eq!(threads(2), [1, 2, 4, 8, 16]);
         assert_eq!(threads(3), [1, 2, 3, 4, 8, 16, 24]);

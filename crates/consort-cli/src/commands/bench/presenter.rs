@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_named_by_what_was_done_and_by_whom() {
+    fn lines_are_named_by_algorithm_and_peer() {
         let of = |algorithm: &str, peer: Option<&str>| {
             line(&Figure {
                 algorithm: Some(algorithm.to_owned()),

@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_libraries_do_is_said_where_they_are() {
+    fn peer_notes_appear_only_with_peers() {
         let peer = |name: &str, is_program| Figure {
             peer: Some(name.to_owned()),
             is_program,

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn files_have_a_host_a_line() {
+    fn hostfile_has_one_host_per_line() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let read = |text: &str| {
             fs::write(file.path(), text).unwrap();

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_nothing_is_told_in_a_line_each() {
+    fn ignored_settings_get_one_warning_each() {
         let told = |set: &[(&str, &str)]| {
             lines(2, |name| {
                 let found = set.iter().find(|(known, _)| *known == name);

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn many_processors_come_in_bands() {
+    fn large_map_is_split_into_bands() {
         let text = map(&transfers(100));
         assert!(text.contains(" cpu 0 to 79\n") && text.contains(" cpu 80 to 99\n"), "{text}");
         assert_eq!(text.lines().count(), 2 * 101 + 1);

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bandwidths_stand_below_their_names() {
+    fn bandwidths_align_with_their_headers() {
         let row = Bandwidth {
             bytes: 64,
             copy_gbps: 1.0,

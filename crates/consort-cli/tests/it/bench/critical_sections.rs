@@ -64,7 +64,7 @@ fn has_its_figures(entry: &Value) -> bool {
 }
 
 #[test]
-fn critical_sections_are_timed_beside_other_libraries() {
+fn critical_sections_are_timed_with_peers() {
     for (name, ours, peers, loads) in
         [("lock", &LOCKS[..], &PEERS[..], 1 + 2), ("delegate", &SCHEMES, &PEERS[..1], 1 + 2 * 2)]
     {
@@ -93,7 +93,7 @@ fn critical_sections_are_timed_beside_other_libraries() {
 }
 
 #[test]
-fn one_counter_is_under_all_locks_and_schemes() {
+fn counter_runs_under_all_locks_and_schemes() {
     let figures = objects("bench counter --threads 2 --between 0 --budget 0 --json");
     let full = figures.iter().filter(|entry| entry["load"] == "full");
     let names: Vec<&str> = full.map(|entry| entry["algorithm"].as_str().expect("a name")).collect();
@@ -102,7 +102,7 @@ fn one_counter_is_under_all_locks_and_schemes() {
 }
 
 #[test]
-fn stacks_and_queues_are_timed_beside_other_libraries() {
+fn stacks_and_queues_are_timed_with_peers() {
     let schemes = [&["Handoff"], &LOCKS[1..], &SCHEMES[1..6]].concat();
     for (name, others) in [
         ("stack", &["Stack, default", "Treiber", "parking_lot Mutex", "std Mutex"][..]),
@@ -160,7 +160,7 @@ fn bad_options_of_critical_sections_are_refused_with_advice() {
 }
 
 #[test]
-fn nobody_has_to_read_standard_error() {
+fn bench_succeeds_with_closed_stderr() {
     use std::process::{Command, Stdio};
     // It warns that it took longer than this budget.
     let line = "bench lock --threads 1 --section 2 --budget 0 --json";

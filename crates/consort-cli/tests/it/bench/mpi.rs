@@ -31,7 +31,7 @@ fn with_launcher(script: &str, line: &str) -> String {
 }
 
 #[test]
-fn a_missing_launcher_is_told_with_advice() {
+fn missing_launcher_error_gives_advice() {
     for line in [BENCH, TUNE] {
         let said = complaint(OsStr::new(""), line);
         let why = "--fabric mpi starts them by the mpirun in PATH: no mpirun here: install an MPI";
@@ -40,7 +40,7 @@ fn a_missing_launcher_is_told_with_advice() {
 }
 
 #[test]
-fn a_session_that_dies_is_told_and_ends_the_measurement() {
+fn dead_session_ends_the_measurement() {
     for line in [BENCH, TUNE] {
         let said = with_launcher("echo 'rank 1 was killed' >&2; exit 137", line);
         assert!(said.contains("mpirun failed (exit status: 137): rank 1 was killed"), "{said}");
@@ -50,14 +50,14 @@ fn a_session_that_dies_is_told_and_ends_the_measurement() {
 }
 
 #[test]
-fn what_all_processes_complain_of_is_said_once() {
+fn error_of_all_processes_is_shown_once() {
     let alike = "for rank in 0 1 2; do echo 'error: no network' >&2; done";
     let said = with_launcher(&format!("{alike}; echo 'error: no memory' >&2; exit 1"), BENCH);
     assert!(said.contains("(exit status: 1): error: no network error: no memory"), "{said}");
 }
 
 #[test]
-fn a_session_without_an_outcome_is_told() {
+fn session_without_outcome_is_an_error() {
     for line in [BENCH, TUNE] {
         let said = with_launcher("echo hello", line);
         assert!(said.contains("the processes do not say what they measured"), "{said}");
@@ -65,7 +65,7 @@ fn a_session_without_an_outcome_is_told() {
 }
 
 #[test]
-fn shapes_that_cannot_be_are_refused_before_anything_starts() {
+fn impossible_shapes_are_refused_before_start() {
     for (line, why) in [
         ("bench point-to-point put-signal --fabric mpi:2", "put-signal is between 2 processes"),
         ("bench barrier --fabric mpi:2 --pes 3", "--pes 3: with 2 PEs a process"),
@@ -79,7 +79,7 @@ fn shapes_that_cannot_be_are_refused_before_anything_starts() {
 
 /// Each process reports the number of processes, because none of them may begin.
 #[test]
-fn processes_that_are_others_than_asked_for_are_told_in_a_line() {
+fn wrong_process_count_is_a_one_line_error() {
     let counted = "echo '{\"Started\":3}'; echo '{\"Started\":3}'";
     for (line, right) in [
         ("topo --fabric mpi:2 --pes 4", "2 processes of 2 PEs, and mpirun started 3: use --pes 6"),

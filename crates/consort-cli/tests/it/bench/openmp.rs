@@ -105,7 +105,7 @@ fn launches(row: &Value) -> u64 {
 /// A program that takes 100 ns when it waits actively, and 300 ns passively. A machine that is busy
 /// with other tests may need more time for a second launch.
 #[test]
-fn each_way_to_wait_has_launches_over_the_run() {
+fn each_wait_policy_gets_launches() {
     let program = format!(
         "{NAMED}\ntest \"$1 $2\" = 'all_reduce 2' || exit 1\n\
          if test $OMP_WAIT_POLICY = active; then echo figure $3 100 100; fi\n\
@@ -143,7 +143,7 @@ fn each_way_to_wait_has_launches_over_the_run() {
 }
 
 #[test]
-fn what_openmp_has_not_is_said_if_it_is_asked_for() {
+fn missing_openmp_collective_is_reported_on_request() {
     let line = "bench collective scan --bytes 8 --budget 0";
     let asked = printed(OsStr::new(""), &format!("{line} --peers libgomp"));
     assert!(says(&asked, "not measured: libgomp: OpenMP has no scan, but barrier"), "{asked}");
@@ -152,7 +152,7 @@ fn what_openmp_has_not_is_said_if_it_is_asked_for() {
 
 /// With the compilers in `PATH`. If they support OpenMP there are rows for it, and else the reason.
 #[test]
-fn collectives_are_timed_beside_the_compilers() {
+fn collectives_are_timed_with_openmp() {
     let path = env::var_os("PATH").unwrap_or_default();
     for what in ["barrier", "collective reduce --bytes 8,4k", "collective all_reduce --bytes 8,4k"]
     {

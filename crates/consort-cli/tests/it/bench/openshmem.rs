@@ -25,7 +25,7 @@ fn page(oshrun: &str, options: &str) -> String {
 }
 
 #[test]
-fn routines_are_timed_beside_those_of_another_library() {
+fn routines_are_timed_with_another_library() {
     // Each library is launched once. If the cores moved nearer or farther in between, the two
     // launches cannot be compared, and are repeated.
     let measure = || -> Vec<Value> {
@@ -50,7 +50,7 @@ fn routines_are_timed_beside_those_of_another_library() {
 }
 
 #[test]
-fn a_library_that_fails_is_told() {
+fn failing_library_is_reported() {
     let page_of = |oshrun| page(oshrun, "").replace('\n', " ");
     let late = page_of("CONSORT run \"$@\"; echo 'it has crashed' >&2; exit 9");
     let line = "A Library 7.1: 2 of 2 programs failed after their last line: oshrun failed (exit \

@@ -49,7 +49,7 @@ fn puts_are_rated() {
 }
 
 #[test]
-fn what_puts_do_not_have_is_refused() {
+fn unsupported_put_options_are_refused() {
     for (line, why) in [
         ("bench point-to-point put-rate --pes 3", "unexpected argument '--pes'"),
         ("bench point-to-point put-signal --peers std", "[possible values: mpi, none]"),

@@ -32,7 +32,7 @@ fn processes_are_measured_as_threads_are() {
 
 /// All processes find the same in each launch. More of them than cores is no reason for a warning.
 #[test]
-fn what_all_processes_warn_of_is_said_once() {
+fn warning_of_all_processes_is_shown_once() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("wisdom.processes.toml"), "nonsense").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_consort"));
@@ -46,7 +46,7 @@ fn what_all_processes_warn_of_is_said_once() {
 }
 
 #[test]
-fn what_processes_do_not_have_is_refused() {
+fn unsupported_process_options_are_refused() {
     for (line, why) in [
         ("bench counting stencil --fabric processes", "unexpected argument '--fabric'"),
         ("bench collective scan --fabric processes --peers std", "it is between threads"),

@@ -22,7 +22,7 @@ fn regions_of(figures: &[Value], pes: u32) -> Vec<&str> {
 
 /// Without a compiler in `PATH`, OpenMP is missing, and that is reported.
 #[test]
-fn regions_and_barriers_are_timed_beside_other_libraries() {
+fn regions_and_barriers_are_timed_with_peers() {
     let ours = [
         "empty region, Pool::run",
         "empty region, Pes::run",
@@ -77,7 +77,7 @@ fn regions_with(path: &OsStr) -> String {
 
 /// If the compiler in `PATH` supports OpenMP there are rows for it, and else the reason.
 #[test]
-fn regions_are_timed_beside_the_compilers() {
+fn regions_are_timed_with_openmp() {
     let page = regions_with(&env::var_os("PATH").unwrap_or_default());
     let rows = ["OpenMP parallel", "OpenMP reduction(+)", "OpenMP barrier", "-fopenmp"];
     let is_absent = page.is_empty() || page.contains("not measured: OpenMP: ");
@@ -94,7 +94,7 @@ fn a_compiler_without_openmp_is_named_in_a_line() {
 }
 
 #[test]
-fn a_job_is_timed_beside_others() {
+fn job_is_timed_next_to_others() {
     let Some(text) = undisturbed("bench sharing --budget 0 --json") else { return };
     let figures: Vec<Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();

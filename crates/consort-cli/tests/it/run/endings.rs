@@ -43,7 +43,7 @@ fn nothing_is_left_of_processes_of_other_groups() {
 }
 
 #[test]
-fn processes_begin_with_the_signals_of_who_has_started_the_job() {
+fn processes_inherit_the_signal_mask_of_the_launcher() {
     for (option, mask) in [("--default-signal=USR1", 0), ("--block-signal=USR1", 0x200)] {
         // Without a shell in between, which might change them.
         let words = ["run", "-n", "2", "grep", "SigBlk", "/proc/self/status"];
@@ -55,7 +55,7 @@ fn processes_begin_with_the_signals_of_who_has_started_the_job() {
 }
 
 #[test]
-fn an_interrupted_job_says_so() {
+fn interrupted_job_is_reported() {
     for (name, number) in [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3)] {
         let begun = Instant::now();
         let (status, error) = interrupted(name, "exec sleep 60", 1);
@@ -69,7 +69,7 @@ fn an_interrupted_job_says_so() {
 /// A terminal, `timeout` and many scripts send a signal to a group of processes. Some programs then
 /// end with their own status, and those that wait for them fail.
 #[test]
-fn nobody_is_blamed_after_a_signal_to_all() {
+fn signal_to_all_blames_no_pe() {
     let of_rank_0 = "trap 'sleep 0.1; exit 1' INT; while :; do sleep 0.05; done";
     for (of_rank_1, status) in [("exec sleep 60", 130), (of_rank_0, 1)] {
         let script = format!("[ $CONSORT_RANK = 1 ] && {{ {of_rank_1}; }}; {of_rank_0}");
@@ -90,7 +90,7 @@ fn nobody_is_blamed_after_a_signal_to_all() {
 }
 
 #[test]
-fn a_job_that_does_not_end_by_a_signal_ends_by_the_second() {
+fn second_signal_kills_job_that_ignored_the_first() {
     let begun = Instant::now();
     let (status, error) = interrupted("TERM", "trap '' TERM; while :; do sleep 0.1; done", 2);
     assert_eq!(status, Some(143), "{error}");
@@ -101,14 +101,14 @@ fn a_job_that_does_not_end_by_a_signal_ends_by_the_second() {
 }
 
 #[test]
-fn one_that_is_killed_by_others_was_not_interrupted() {
+fn pe_killed_by_others_is_not_an_interrupt() {
     let (status, _, error) = run("-n 2", "[ $CONSORT_RANK = 0 ] || kill -TERM $$; sleep 0.1");
     assert_eq!(status, Some(143));
     assert_eq!(error, "consort run: PE 1 was killed by signal 15 (SIGTERM)\n");
 }
 
 #[test]
-fn times_may_be_long_or_none() {
+fn time_limits_may_be_huge_or_zero() {
     let (status, _, error) = run("-n 2 --timeout 1e19 --grace 1e19", "exit 0");
     assert_eq!((status, error.as_str()), (Some(0), ""));
     let (status, _, error) = run("-n 2 --grace 1e19", "exit 9");
@@ -149,7 +149,7 @@ fn nothing_is_left_when_the_launcher_is_stopped() {
 
 /// Processes that a shell has started before it became the launcher do not belong to the job.
 #[test]
-fn who_was_there_before_is_spared() {
+fn older_process_is_spared() {
     let mark = "98765.07";
     let script = format!("sleep {mark} >/dev/null 2>&1 & exec \"$0\" run -n 2 true");
     let mut shell = Command::new("sh");
@@ -161,7 +161,7 @@ fn who_was_there_before_is_spared() {
 }
 
 #[test]
-fn no_process_takes_the_memory_from_the_others() {
+fn process_cannot_truncate_the_shared_memory() {
     let script = "truncate -s 0 /proc/self/fd/${CONSORT_LAUNCH%%:*} && echo shorter";
     let (status, out, error) = run("-n 1", script);
     assert_eq!((status, out.as_str()), (Some(1), ""), "{error}");
@@ -169,7 +169,7 @@ fn no_process_takes_the_memory_from_the_others() {
 }
 
 #[test]
-fn many_processes_take_as_many_files_as_they_may() {
+fn launcher_raises_its_file_limit_or_names_it() {
     let begin = |limits: &str, pes: u32| {
         let script = format!("{limits} && exec \"$0\" run -n {pes} --bind none sh -c 'ulimit -Sn'");
         let mut shell = Command::new("sh");

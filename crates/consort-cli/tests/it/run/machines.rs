@@ -109,7 +109,7 @@ fn the_shape_may_be_in_the_environment() {
 }
 
 #[test]
-fn hosts_without_processes_are_told() {
+fn hosts_without_processes_get_a_warning() {
     let folder = mpi(MPICH, 0);
     let (status, text) = told(folder.path(), "-n 4 --hosts a,b,c --dry-run", &[]);
     assert!(status == Some(0) && text.contains("mpirun -hosts a,b -ppn 2 -n 4 "), "{text}");
@@ -119,7 +119,7 @@ fn hosts_without_processes_are_told() {
 }
 
 #[test]
-fn what_does_not_go_with_hosts_is_told_in_a_line() {
+fn conflict_with_hosts_is_a_one_line_error() {
     let folder = mpi(OPEN_MPI, 0);
     fs::write(folder.path().join("empty"), "").expect("a file");
     for (options, part) in [

@@ -16,7 +16,7 @@ fn here(words: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn what_follows_the_program_is_its_own() {
+fn program_gets_the_arguments_after_it() {
     let echo = ["run", "-n", "1", "/bin/echo", "+"];
     for arguments in [
         &["-n", "3"][..],
@@ -95,7 +95,7 @@ fn help_fits_narrow_terminals() {
 }
 
 #[test]
-fn cores_that_are_not_there_are_no_ones() {
+fn binding_to_missing_cores_does_nothing() {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let said = here(&["run", "--bind", "core", "-n", &(all + 1).to_string(), "true"]);
     assert!(said.0 == Some(0) && said.1.contains("--bind core does nothing"), "{said:?}");
@@ -134,7 +134,7 @@ fn commands_have_room_on_a_small_stack() {
 }
 
 #[test]
-fn what_does_nothing_is_told_in_a_line() {
+fn ignored_setting_gets_one_warning() {
     let told = |name: &str, value: &str| {
         let mut consort = Command::new(env!("CARGO_BIN_EXE_consort"));
         consort.args(["run", "-n", "1", "true"]).env(name, value).stdin(Stdio::null());

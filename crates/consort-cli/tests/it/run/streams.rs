@@ -42,7 +42,7 @@ fn redirected(to: &str, script: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn the_status_is_right_though_nothing_can_be_told() {
+fn status_is_right_without_standard_error() {
     for to in ["2>/dev/full", "2>&-", ">/dev/null 2>&-"] {
         assert_eq!(redirected(to, "echo text >&2; exit 3").0, Some(3), "{to}");
         assert_eq!(redirected(to, "printf text >&2; exit 0").0, Some(0), "{to}");
@@ -54,7 +54,7 @@ fn the_status_is_right_though_nothing_can_be_told() {
 }
 
 #[test]
-fn output_that_cannot_be_written_is_told_with_the_reason() {
+fn failed_output_write_is_reported_with_its_reason() {
     let (status, error) = redirected(">/dev/full", "echo text; exec sleep 60");
     assert_eq!(status, Some(1));
     let part = "what the job writes cannot be written: No space left on device";
@@ -62,7 +62,7 @@ fn output_that_cannot_be_written_is_told_with_the_reason() {
 }
 
 #[test]
-fn output_may_be_such_that_does_not_block() {
+fn nonblocking_output_gets_everything() {
     let (mut reader, writer) = UnixStream::pair().expect("a pair");
     writer.set_nonblocking(true).expect("a setting");
     let mut job = command("-n 2", "seq 1 100000");
@@ -76,7 +76,7 @@ fn output_may_be_such_that_does_not_block() {
 }
 
 #[test]
-fn a_job_whose_output_nobody_reads_ends_in_time() {
+fn job_with_unread_output_ends_in_time() {
     let begun = Instant::now();
     let mut child = command("-n 2 --timeout 1", "exec yes").spawn().expect("a launcher");
     assert_eq!(child.wait().expect("it ends").code(), Some(124));
@@ -92,7 +92,7 @@ fn a_job_whose_output_nobody_reads_ends_in_time() {
 }
 
 #[test]
-fn a_slow_reader_gets_all_of_a_job_that_ends_by_itself() {
+fn slow_reader_gets_all_output_of_an_ended_job() {
     for (script, status) in [("seq 1 50000", 0), ("seq 1 50000; exit 3", 3)] {
         let mut child = command("-n 2", script).spawn().expect("a launcher");
         thread::sleep(Duration::from_millis(1500));
@@ -105,7 +105,7 @@ fn a_slow_reader_gets_all_of_a_job_that_ends_by_itself() {
 
 /// A process leaves all its output in a pipe that it has enlarged.
 #[test]
-fn what_is_in_pipes_at_the_end_is_not_lost() {
+fn output_in_pipes_at_the_end_is_not_lost() {
     const SOURCE: &str = "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <unistd.h>\n\
         static char text[900000];\nint main(void) {\n\
         for (int i = 0; i < 900000; i++) text[i] = i % 100 == 99 ? '\\n' : 'x';\n\

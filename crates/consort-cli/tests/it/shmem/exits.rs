@@ -28,7 +28,7 @@ fn exit_without_finalize_ends_well_with_one_warning() {
 
 /// Two PEs wait for one that begins after the time at which the launcher warns.
 #[test]
-fn job_waits_for_a_pe_that_is_late_and_says_so_once() {
+fn job_waits_for_a_late_pe_and_warns_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = compile(folder.path(), "exits.c", &[]);
     let script = "[ \"$CONSORT_RANK\" = 2 ] && sleep 12; exec \"$@\"";

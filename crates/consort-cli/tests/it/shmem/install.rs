@@ -207,7 +207,7 @@ fn wrappers_never_run_themselves() {
 
 /// Projects find an installation by the names that they use for other libraries.
 #[test]
-fn build_systems_that_are_here_find_an_installation() {
+fn available_build_systems_find_an_installation() {
     let folder = tempfile::tempdir().expect("a folder");
     let prefix = folder.path().join("made");
     install(&prefix);

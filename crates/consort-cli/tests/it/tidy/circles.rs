@@ -197,7 +197,7 @@ fn assert_in_circles<const N: usize>(files: [(&str, &str); N], expected: &[(&str
 }
 
 #[test]
-fn circles_are_found() {
+fn import_circles_are_found() {
     let uses_b = "use std::fmt;\nuse crate::{\n    b::{self, B},\n};";
     let of = |b, expected: &[_]| {
         assert_in_circles([("main", "mod a;\nmod b;"), ("a", uses_b), ("b", b)], expected);

@@ -89,7 +89,7 @@ fn paths(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn documents_name_files_that_there_are() {
+fn documents_name_existing_files() {
     assert_none(&paths(&workspace()));
     let of = |text| paths(&tree([("docs/a.md", text), ("crates/x/src/b/c.rs", "")]));
     assert_none(&of("`b/c.rs` and `src/b/c.rs`, `c.rs`, `a b/d.rs`, `d.md`"));
@@ -133,7 +133,7 @@ fn named_tests(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn the_architecture_names_tests_that_there_are() {
+fn architecture_names_existing_tests() {
     assert_none(&named_tests(&workspace()));
     let of = |cell: &str| {
         let head =

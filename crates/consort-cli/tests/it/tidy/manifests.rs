@@ -136,7 +136,7 @@ fn imports(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn crates_import_only_what_they_may() {
+fn crates_import_only_allowed_crates() {
     assert_none(&imports(&workspace()));
     let rows = "\
         | `consort-native` | threads | nothing | |\n\

@@ -255,7 +255,7 @@ fn forbidden_words(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_left_undone() {
+fn no_file_has_a_forbidden_word() {
     assert_none(&forbidden_words(&workspace()));
     for word in FORBIDDEN_WORDS {
         assert_one(&forbidden_words(&tree([("a.md", &format!("a\n a {word} b"))])), "a.md:2");
@@ -276,7 +276,7 @@ fn stepping_clocks(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn times_are_by_the_clock_that_never_steps() {
+fn times_use_the_monotonic_clock() {
     assert_none(&stepping_clocks(&workspace()));
     let of = |call| stepping_clocks(&tree([("crates/x/src/a.rs", call)]));
     assert_one(&of("clock_gettime(ClockId::Realtime)"), "never steps");
@@ -293,7 +293,7 @@ fn file_lengths(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn files_are_short_or_say_why_not() {
+fn long_files_explain_their_length() {
     assert_none(&file_lengths(&workspace()));
     let long = "use a;\n".repeat(FILE_LINES_MAX + 1);
     for path in ["crates/x/src/a.rs", "crates/x/tests/it/a.rs", "crates/x/examples/a.rs"] {
@@ -332,7 +332,7 @@ fn stale_names(tree: &Tree) -> Vec<String> {
 }
 
 #[test]
-fn docs_name_files_that_there_are() {
+fn docs_name_existing_files() {
     assert_none(&stale_names(&workspace()));
     let files = |doc| [("crates/x/src/a.rs", doc), ("crates/x/src/b/c.rs", "")];
     assert_none(&stale_names(&tree(files("//! As `b/c` and `b/c.rs` do."))));

@@ -17,7 +17,7 @@ fn wisdom_of_another_version_is_used() {
 }
 
 #[test]
-fn wisdom_of_algorithms_that_have_changed_is_put_aside() {
+fn wisdom_of_changed_algorithms_is_set_aside() {
     let place = Place::tuned();
     let text = place.change(|text| {
         let lines = text.lines().map(|line| match line.strip_suffix(" = 1") {

@@ -15,7 +15,7 @@ fn processes_of_an_mpi_have_wisdom_for_each_shape() {
 
 /// The name matches that of `consort tune`, which knows where the PEs are started.
 #[test]
-fn a_mixture_on_one_machine_is_explained_as_what_it_is() {
+fn mixture_on_one_machine_is_named_by_its_fabric() {
     let place = Place::new();
     for (options, told) in [
         ("--fabric mixed:2x1 --pes 2", "2 PEs of mixed:2x1 are processes"),

@@ -133,7 +133,7 @@ fn parts_of(bytes: usize) -> Acts {
 }
 
 #[test]
-fn a_program_keeps_as_much_of_any_message() {
+fn program_size_is_independent_of_length() {
     assert!(matches!(parts_of(56), Acts::Listed(acts) if acts.len() == 1));
     for bytes in [1 << 20, 1 << 30, 1 << 40] {
         let Acts::Divided(sequence) = parts_of(bytes) else { panic!("{bytes} B are divided") };

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn move_between_snapshots_begins_anew() {
+    fn move_between_snapshots_restarts_the_search() {
         let cycle = [In(1, SOME, FIRST), In(2, SOME, SECOND)];
         let mut suspects = Suspects::default();
         let mut judge = |beats, moves| {
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn call_that_all_have_begun_starves() {
+    fn call_begun_by_all_is_starved() {
         let starved = Some(Verdict::Starved { waiting: Rank(0) });
         let one = In(1, SOME, BOTH);
         assert_eq!(quiet(&[one, In(1, Awaited::Completion, BOTH)]), starved);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn word_that_nobody_is_left_to_change_is_found() {
+    fn word_that_no_pe_can_change_is_found() {
         let expected = Verdict::NobodyLeft { waiting: Rank(0), other: Some(Rank(1)) };
         assert_eq!(quiet(&[AwaitsWord, In(1, SOME, SECOND)]), Some(expected));
         assert_eq!(quiet(&[AwaitsWord, Computes]), None);

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused() {
+    fn oversized_reservation_is_refused() {
         assert!(reserve(usize::MAX - PAGE, Placement::ANY).is_err());
     }
 }

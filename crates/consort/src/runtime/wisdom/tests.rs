@@ -38,7 +38,7 @@ fn chosen(path: &Path) -> Result<(Candidate, ChosenBy)> {
 }
 
 #[test]
-fn a_launch_goes_by_wisdom_and_sees_when_it_changes() {
+fn launch_uses_wisdom_and_notices_changes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wisdom.toml");
     save(&path, UNLIKELY);
@@ -48,7 +48,7 @@ fn a_launch_goes_by_wisdom_and_sees_when_it_changes() {
 }
 
 #[test]
-fn wisdom_that_is_named_must_be_there_and_fit() {
+fn named_wisdom_must_exist_and_match() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wisdom.toml");
     let refused = || match chosen(&path) {
@@ -68,7 +68,7 @@ fn wisdom_that_is_named_must_be_there_and_fit() {
 /// Checks each entry's choice for the entry's own size and for sizes many times as large. Tries the
 /// names of all algorithms, because a person may write any of them into a file.
 #[test]
-fn wisdom_of_terabytes_is_gone_by_where_it_can_be() {
+fn wisdom_of_terabytes_is_used_if_possible() {
     let folder = tempfile::tempdir().unwrap();
     let algorithms = Algorithms::here();
     let mut asked = 0;
@@ -114,7 +114,7 @@ fn found(pes: u32, bytes: u64, choice: &str) -> Entry {
 
 /// Teams that save at the same time do not lose each other's entries.
 #[test]
-fn what_teams_keep_at_once_is_all_kept() {
+fn concurrent_saves_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wisdom.toml");
     save(&path, UNLIKELY);
@@ -137,7 +137,7 @@ fn what_teams_keep_at_once_is_all_kept() {
 
 /// Wisdom of worlds takes no entries of teams with another placement on processes.
 #[test]
-fn nothing_is_kept_of_parts_of_a_world_that_lie_otherwise() {
+fn team_with_another_layout_saves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wisdom.toml");
     let shape = ProcessShape { pes_each: 2, in_turn: false };
@@ -151,7 +151,7 @@ fn nothing_is_kept_of_parts_of_a_world_that_lie_otherwise() {
 
 /// Entries that another program has registered and tuned stay in the file.
 #[test]
-fn entries_of_algorithms_of_other_programs_stay() {
+fn algorithms_of_other_programs_keep_their_entries() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wisdom.toml");
     let ours = Algorithms::here().identity().clone();

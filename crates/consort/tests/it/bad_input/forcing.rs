@@ -8,7 +8,7 @@ use super::on;
 use crate::{jobs::SOON, typed};
 
 #[test]
-fn forcing_what_there_is_not() {
+fn forcing_an_unknown_candidate_fails() {
     for collective in Collective::EVERY {
         let errors = on(Pes::threads(2), move |world| {
             let source = [1; 2];
@@ -65,7 +65,7 @@ fn forcing_an_unknown_barrier_of_strict_calls() {
 }
 
 #[test]
-fn a_launch_that_forces_what_cannot_serve() {
+fn launch_fails_if_forced_candidate_cannot_serve() {
     let large = Candidate::new("shared").with("chunk_bytes", 1 << 30);
     let error = alone(2 * SOON, || {
         Pes::threads(2)

@@ -175,7 +175,7 @@ fn mismatched_algorithms() {
 
 /// Calls in which nobody waited are compared nevertheless, by the calls after them.
 #[test]
-fn mismatches_are_found_though_nobody_waited() {
+fn mismatches_without_waits_are_found() {
     mismatched(2, [&["broadcast", "root 0"], &["broadcast", "root 1"]], |world, odd| {
         world.force(Collective::Broadcast, Some(Candidate::new("flat")));
         // Each is the root of its own call, with a different number of chunks.
@@ -216,7 +216,7 @@ fn mismatched_lengths_of_an_allocation() {
 
 /// They match equally many calls: the put would be lost in memory that is yet to be cleared.
 #[test]
-fn allocations_are_no_barriers() {
+fn allocations_are_not_barriers() {
     mismatched(2, [&["barrier()"], &["symmetric(1 of u64)"]], |world, odd| {
         if !odd {
             world.barrier()?;
@@ -278,7 +278,7 @@ fn mismatches_are_found_a_window_later() {
 }
 
 #[test]
-fn closing_async_broadcasts_is_no_barrier() {
+fn closing_async_broadcasts_is_not_a_barrier() {
     mismatched(2, [&["barrier()"], &["async_broadcasts.close()"]], |world, odd| {
         let mut broadcasts = world.async_broadcasts(|_, _| ())?;
         broadcasts.broadcast(b"before")?;

@@ -7,7 +7,7 @@ use super::{call_on, fails};
 
 /// An error that a PE's program returns is a failure too, and the job returns it.
 #[test]
-fn an_error_of_its_own_fails_the_job() {
+fn error_returned_by_a_pe_fails_the_job() {
     alone(LIMIT, || {
         let own = Error::Wisdom("nothing is known".to_owned());
         let error = fails(Pes::threads(3), 3, Rank(2), |pe, moment| {

@@ -49,7 +49,7 @@ fn a_pe_that_finishes_early_is_named() {
 
 /// No PE is left that could change the word for which a PE waits.
 #[test]
-fn a_wait_that_nobody_is_left_to_end_fails() {
+fn wait_that_no_pe_can_end_fails() {
     alone(LIMIT, || {
         for waiting in Waiting::EVERY {
             let since = Instant::now();

@@ -56,7 +56,7 @@ fn an_operator_may_panic() {
 
 /// While a peer copies from a buffer, its owner may not leave, even if something fails elsewhere.
 #[test]
-fn owners_stay_until_nobody_copies() {
+fn owner_stays_while_a_peer_copies() {
     static SLOW: AtomicBool = AtomicBool::new(false);
     static PANICKING: AtomicBool = AtomicBool::new(false);
     fn await_flag(flag: &AtomicBool) {

@@ -82,11 +82,11 @@ fn at_random(seed: u64, helpers: bool) {
 }
 
 #[test]
-fn programs_come_to_what_they_must() {
+fn random_programs_are_right() {
     seeds(20, 100, &[]).for_each(|seed| at_random(seed, false));
 }
 
 #[test]
-fn programs_with_helpers_come_to_what_they_must() {
+fn random_programs_with_helpers_are_right() {
     seeds(10, 50, &[]).for_each(|seed| at_random(seed, true));
 }

@@ -23,7 +23,7 @@ use crate::jobs::{on, pes_of};
 /// Requests that are dropped, forgotten, or left until the end.
 #[test]
 #[expect(clippy::mem_forget, reason = "what happens then is the question")]
-fn nobody_waits_for_them() {
+fn unawaited_requests_complete() {
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
     struct Owned;
     impl Drop for Owned {
@@ -58,7 +58,7 @@ fn nobody_waits_for_them() {
 
 /// An all-to-all that owns its vectors returns the same two.
 #[test]
-fn vectors_of_an_all_to_all_come_back() {
+fn all_to_all_returns_its_vectors() {
     on(pes_of(3), |world| {
         let me = u64::from(world.rank().0);
         for len in [0, 1, 100, 20_000] {

@@ -11,7 +11,7 @@ use consort_conformance::turns::{LIMIT, alone};
 use crate::jobs::{SOON, on, pes_of};
 
 #[test]
-fn borrowed_slices_are_there_when_the_scope_ends() {
+fn borrowed_slices_are_filled_when_the_scope_ends() {
     on(pes_of(3), |world| {
         let me = u64::from(world.rank().0);
         for len in [0, 1, 100, 20_000] {
@@ -46,7 +46,7 @@ fn borrowed_slices_are_there_when_the_scope_ends() {
 
 /// Buffers that a request returns are changed immediately, even if others' calls are pending.
 #[test]
-fn buffers_come_back_within_the_scope() {
+fn buffers_are_returned_within_the_scope() {
     let program = |world: Team<'_>| {
         let me = u64::from(world.rank().0);
         for len in [0, 1, 100, 20_000] {
@@ -83,7 +83,7 @@ fn buffers_come_back_within_the_scope() {
 /// A borrow whose request is lost stays with the call, which ends nevertheless.
 #[test]
 #[expect(clippy::mem_forget, reason = "what happens then is the question")]
-fn requests_that_are_lost_leave_the_borrows_to_the_scope() {
+fn lost_requests_leave_borrows_to_the_scope() {
     on(pes_of(3), |world| {
         let me = world.rank().0;
         for len in [1, 5000] {
@@ -105,7 +105,7 @@ fn requests_that_are_lost_leave_the_borrows_to_the_scope() {
 
 /// A scope whose closure fails waits for its calls; one that panics does not wait for peers.
 #[test]
-fn a_scope_that_fails_takes_its_calls_along() {
+fn failing_scope_ends_its_calls() {
     let error = alone(LIMIT, || {
         pes_of(3).run(|pe| {
             let world = pe.world();

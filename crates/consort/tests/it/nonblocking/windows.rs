@@ -44,7 +44,7 @@ fn more_than_a_window_under_way() {
 /// PE 0 is past a quarter of the window, but its calls are still pending, because it does not check
 /// for messages. PE 2, which sends them, must not reuse their places.
 #[test]
-fn calls_under_way_keep_their_places() {
+fn pending_calls_keep_their_slots() {
     alone(LIMIT / 6, || {
         pes_of(3).force(Collective::Broadcast, Candidate::new("flat")).run(|pe| {
             let world = pe.world();

@@ -33,7 +33,7 @@ fn memory_is_zero_and_is_used_again() {
 }
 
 #[test]
-fn exhaustion_is_an_error_on_all_and_the_job_goes_on() {
+fn exhaustion_fails_on_all_and_the_job_goes_on() {
     let errors = on(Pes::threads(4).heap_bytes(1 << 12), |world| {
         let held = world.symmetric::<u64>(256)?;
         let error = world.symmetric::<u64>(257).map(|_| ()).expect_err("2056 bytes");
@@ -63,7 +63,7 @@ fn exhaustion_is_an_error_on_all_and_the_job_goes_on() {
 }
 
 #[test]
-fn nothing_can_be_had_from_a_full_heap() {
+fn empty_allocation_fits_a_full_heap() {
     on(Pes::threads(2).heap_bytes(128), |world| {
         let all = world.symmetric::<u8>(128)?;
         let none = world.symmetric::<u64>(0)?;
@@ -95,7 +95,7 @@ fn memory_is_kept_as_long_as_one_pe_holds_it() {
 }
 
 #[test]
-fn what_is_out_of_bounds_is_an_error() {
+fn out_of_bounds_access_is_an_error() {
     on(Pes::threads(2), |world| {
         let me = world.rank();
         let memory = world.symmetric::<u64>(4)?;
@@ -135,7 +135,7 @@ fn what_is_out_of_bounds_is_an_error() {
 /// Untouched memory costs nothing: a launch with gigabytes of it is not slower.
 #[cfg(target_os = "linux")]
 #[test]
-fn memory_is_had_only_as_it_is_used() {
+fn memory_is_committed_only_on_use() {
     fn resident_pages() -> usize {
         let text = std::fs::read_to_string("/proc/self/statm").expect("Linux");
         let pages = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());

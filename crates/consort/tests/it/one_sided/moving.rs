@@ -6,7 +6,7 @@ use super::WORDS;
 use crate::{data::contribution, jobs::on};
 
 #[test]
-fn what_is_put_is_there_and_can_be_got() {
+fn put_data_arrives_and_can_be_got() {
     for pes in [1, 2, 5] {
         on(Pes::threads(pes), |world| {
             let (me, pes) = (world.rank(), world.size());
@@ -41,7 +41,7 @@ fn what_is_put_is_there_and_can_be_got() {
 }
 
 #[test]
-fn elements_of_any_size_lie_where_they_should() {
+fn elements_of_any_size_are_placed_right() {
     on(Pes::threads(2), |world| {
         let odd = world.symmetric::<[u8; 3]>(100)?;
         let large = world.symmetric::<[u64; 700]>(3)?;
@@ -63,7 +63,7 @@ fn elements_of_any_size_lie_where_they_should() {
 }
 
 #[test]
-fn what_is_got_is_combined_with_what_there_is() {
+fn got_data_is_combined_with_the_target() {
     for pes in [1, 2, 5] {
         on(Pes::threads(pes), |world| {
             let memory = world.symmetric::<u64>(WORDS)?;

@@ -8,7 +8,7 @@ use crate::{data::nth, jobs::on};
 
 /// A PE that sees the signal sees the data, although the buffer is reused again and again.
 #[test]
-fn a_signal_comes_after_its_data() {
+fn signal_arrives_after_its_data() {
     on(Pes::threads(4), |world| {
         let pes = world.size() as usize;
         let data = world.symmetric::<u64>(64 * pes)?;
@@ -62,7 +62,7 @@ fn a_fence_orders_puts() {
 }
 
 #[test]
-fn a_plain_signal_follows_what_was_fenced() {
+fn plain_signal_follows_fenced_puts() {
     on(Pes::threads(2), |world| {
         let (data, flags) = (world.symmetric::<u64>(WORDS)?, world.symmetric::<u64>(1)?);
         for round in 1..=20 {

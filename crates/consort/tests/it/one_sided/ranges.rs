@@ -70,7 +70,7 @@ fn words_of_a_range_are_signalled_and_shared() {
 }
 
 #[test]
-fn what_is_outside_of_a_range_is_an_error() {
+fn access_outside_a_range_is_an_error() {
     on(Pes::threads(1), |world| {
         let table = world.symmetric::<u64>(10)?;
         let me = Rank(0);

@@ -31,7 +31,7 @@ fn fails<R: Send + 'static>(program: impl Fn(&Pe) -> Result<R> + Sync + Copy + S
 
 /// The launch drops the result of one PE, because the other has failed.
 #[test]
-fn a_result_that_drops_badly_beside_a_failure() {
+fn result_drop_panic_after_a_failure_is_contained() {
     fails(|pe| {
         if pe.world().rank() == Rank(0) {
             return Ok(Bad(2));
@@ -43,7 +43,7 @@ fn a_result_that_drops_badly_beside_a_failure() {
 
 /// A PE drops its own result, because its calls have not matched.
 #[test]
-fn a_result_that_drops_badly_after_a_mismatch() {
+fn result_drop_panic_after_a_mismatch_is_contained() {
     fails(|pe| {
         let world = pe.world().with(SyncModes::LOOSE);
         if world.rank() == Rank(0) {
@@ -58,7 +58,7 @@ fn a_result_that_drops_badly_after_a_mismatch() {
 
 /// A PE drops its own result, because one of its pending calls has failed.
 #[test]
-fn a_result_that_drops_badly_after_its_calls() {
+fn result_drop_panic_after_its_calls_is_contained() {
     fails(|pe| {
         let world = pe.world();
         if world.rank() == Rank(0) {
@@ -71,7 +71,7 @@ fn a_result_that_drops_badly_after_its_calls() {
 }
 
 #[test]
-fn a_payload_that_drops_badly() {
+fn payload_drop_panic_is_contained() {
     fails(|pe| -> Result<()> {
         if pe.world().rank() == Rank(0) {
             panic_any(Bad(3));
@@ -82,7 +82,7 @@ fn a_payload_that_drops_badly() {
 
 /// The operator of a nonblocking call panics, on the helper's thread if there is one.
 #[test]
-fn an_operators_payload_that_drops_badly() {
+fn operator_payload_drop_panic_is_contained() {
     fails(|pe| {
         let world = pe.world();
         let fault = if world.rank() == Rank(0) { Fault::BadPayload } else { Fault::None };
@@ -95,7 +95,7 @@ fn an_operators_payload_that_drops_badly() {
 
 /// Operators of calls in flight, in a failed job.
 #[test]
-fn operators_that_drop_badly_at_the_end() {
+fn operator_drop_panic_is_contained() {
     fails(|pe| -> Result<()> {
         let world = pe.world();
         if world.rank() == Rank(1) {

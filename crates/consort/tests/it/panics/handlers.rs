@@ -18,7 +18,7 @@ enum Then {
 /// A handler that panics in the call that closes its asynchronous broadcasts fails the job, and so
 /// does a panic that drops them, once the program is known to have caught it.
 #[test]
-fn a_handler_that_panics() {
+fn panicking_handler_fails_the_job() {
     for then in [Then::Dies, Then::GoesOn, Then::Ends] {
         for closes in [false, true] {
             let outcome = alone(LIMIT / 6, move || {

@@ -165,7 +165,7 @@ fn operators_panic_in_nonblocking_calls() {
 
 /// A one-sided operation only concerns its PE, and so does its panic.
 #[test]
-fn a_panic_in_a_one_sided_operation_is_its_programs_affair() {
+fn caught_panic_in_a_one_sided_operation_is_harmless() {
     on(pes_of(2), |world| {
         let memory = world.symmetric::<u64>(3)?;
         memory.store(0, 2)?;

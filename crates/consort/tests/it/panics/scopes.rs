@@ -118,7 +118,7 @@ fn nothing_borrowed_is_written_to_after_its_scope() {
 
 /// The result of a scope whose calls succeed belongs to the program, even if dropping it panics.
 #[test]
-fn a_scope_that_goes_well_returns_what_drops_badly() {
+fn scope_returns_a_result_that_panics_in_drop() {
     on(pes_of(2), |world| {
         let mut data = [world.rank().0; 100];
         let kept = world.overlap(|scope| {

@@ -146,7 +146,7 @@ fn match_others(all: &[Vec<Named>]) -> bool {
 }
 
 #[test]
-fn calls_of_one_name_are_confused() {
+fn call_may_match_another_of_its_name() {
     let of = |calls: &[(&str, usize)]| -> Vec<Named> {
         calls.iter().map(|&(name, number)| (name.to_owned(), number)).collect()
     };

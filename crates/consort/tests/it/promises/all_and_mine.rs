@@ -6,7 +6,7 @@ use super::{OVER, Step, each_call};
 
 /// The last PE to enter may still change all contributions, and finds no result.
 #[test]
-fn entry_all_moves_nothing_before_all_are_here() {
+fn entry_all_moves_nothing_before_all_enter() {
     each_call(
         |sync| sync.entry == SyncMode::All,
         |scene, sync| {
@@ -26,7 +26,7 @@ fn entry_all_moves_nothing_before_all_are_here() {
 
 /// A PE's contribution may change until it enters, and there is no result before.
 #[test]
-fn entry_mine_leaves_data_alone_before_its_pe_is_here() {
+fn entry_mine_leaves_data_alone_before_its_pe_enters() {
     each_call(
         |sync| sync.entry == SyncMode::Mine,
         |scene, sync| {
@@ -66,7 +66,7 @@ fn exit_mine_gives_data_back_to_its_pe() {
 
 /// When the first PE leaves, all PEs have their results, and no contribution is read any more.
 #[test]
-fn exit_all_leaves_when_all_data_is_there() {
+fn exit_all_leaves_when_all_data_arrived() {
     each_call(
         |sync| sync.exit == SyncMode::All,
         |scene, sync| {

@@ -68,7 +68,7 @@ fn enters_first(scene: &Scene<'_, '_>, sync: SyncModes) -> Result<()> {
 
 /// Data may move when one PE has entered, so a PE that can access it does not wait.
 #[test]
-fn entry_none_waits_for_nobody() {
+fn entry_none_waits_for_no_pe() {
     each_call(|sync| sync == SyncModes::LOOSE, enters_first);
 }
 

@@ -39,7 +39,7 @@ fn is_served(team: Team<'_>, collective: Collective, words: usize) -> consort::R
 }
 
 #[test]
-fn nobody_leaves_a_call_on_slices_before_all_have_entered() {
+fn no_pe_leaves_a_slice_call_before_all_enter() {
     alone(LIMIT, || {
         let data = Collective::regulars().filter(|&one| one != Collective::Barrier);
         for (collective, candidate) in

@@ -53,7 +53,7 @@ fn making_teams_must_match() {
 }
 
 #[test]
-fn who_leaves_a_team_waiting_is_reported() {
+fn pe_that_leaves_its_team_is_reported() {
     let error = fails(5, |world| {
         let team = world.split(Some(world.rank().0 / 3), 0)?.expect("a colour");
         if world.rank() == Rank(3) { Ok(()) } else { team.barrier() }
@@ -125,7 +125,7 @@ fn a_ring_of_teams() {
 
 /// PEs that wait for one that computes are not a deadlock, however long it takes.
 #[test]
-fn who_waits_long_is_not_stuck() {
+fn pe_that_waits_long_is_not_stuck() {
     on(pes_of(4), |world| {
         let world = world.with(SyncModes::LOOSE);
         let low = world.strided(Rank(0), 1, 3)?;

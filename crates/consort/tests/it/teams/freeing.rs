@@ -5,7 +5,7 @@ use consort::{Candidate, ChosenBy, Collective, Error, Rank, Sum, SyncModes, Unti
 use crate::jobs::{on, pes_of};
 
 #[test]
-fn a_freed_team_says_so() {
+fn freed_team_is_reported() {
     on(pes_of(4), |world| {
         // Thousands, few of which are alive at any time: memory is returned.
         for round in 0..2000 {
@@ -38,7 +38,7 @@ fn a_freed_team_says_so() {
 
 /// A new team may reuse a PE's state of a freed one.
 #[test]
-fn what_is_asked_of_a_freed_team_concerns_no_other() {
+fn call_on_a_freed_team_affects_no_other() {
     on(pes_of(5).without_wisdom().online(0.5), |world| {
         let mut sums = [0; 1000];
         let is_first = world.rank() == Rank(0);

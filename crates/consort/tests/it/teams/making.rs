@@ -7,7 +7,7 @@ use super::{collectives, members};
 use crate::jobs::{on, pes_of};
 
 #[test]
-fn a_split_goes_by_colour_key_and_rank() {
+fn split_uses_colour_key_and_rank() {
     let all = alone(LIMIT, || {
         pes_of(7).run(|pe| {
             let world = pe.world();
@@ -91,7 +91,7 @@ fn teams_of_teams() {
 }
 
 #[test]
-fn what_cannot_be_made_is_reported() {
+fn invalid_teams_are_reported() {
     on(pes_of(4), |world| {
         let error_of = |result: Result<Option<Team<'_>>>| match result {
             Err(Error::Team(error)) => error,
@@ -125,7 +125,7 @@ fn what_cannot_be_made_is_reported() {
 
 /// The PEs of one row get a team; those of the other get an error, because there is no memory.
 #[test]
-fn a_grid_that_only_some_get_memory_for() {
+fn grid_fails_only_on_pes_without_memory() {
     on(pes_of(4), |world| {
         let pair = world.of(&[Rank(0), Rank(1)])?;
         let mut singles = Vec::new();

@@ -70,7 +70,7 @@ fn async_broadcasts_of_a_team() {
 
 /// The choice of an algorithm depends on the team's size.
 #[test]
-fn choices_are_those_of_the_teams_size() {
+fn choices_depend_on_the_team_size() {
     type Chosen = [[consort::Candidate; 4]; Collective::EVERY.len()];
     fn choices(team: Team<'_>) -> Chosen {
         let of = |collective| [0, 8, 4096, 1 << 20].map(|bytes| team.choice(collective, bytes).0);

@@ -49,7 +49,7 @@ fn messages_of_any_length_go_around_rings() {
 }
 
 #[test]
-fn others_take_no_part_and_messages_keep_their_order() {
+fn messages_keep_order_without_other_pes() {
     let results = Pes::threads(4).run(|pe| {
         let (world, mut last) = (pe.world(), [0]);
         for number in 0..1000 {
@@ -151,7 +151,7 @@ fn messages_go_between_nodes() {
 /// Without memory for a team of the two, a message is refused, however often it is tried; with
 /// memory it is sent.
 #[test]
-fn a_message_that_there_was_no_memory_for_is_sent_later() {
+fn message_refused_for_memory_is_sent_later() {
     let results = Pes::threads(2).heap_bytes(1 << 20).run(|pe| {
         let world = pe.world();
         let message = |data: &mut [u64]| match world.rank() {

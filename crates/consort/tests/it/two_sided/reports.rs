@@ -119,7 +119,7 @@ fn pes_that_all_receive_first_are_a_deadlock() {
 
 /// The receiver has ended, or waits for the sender.
 #[test]
-fn message_that_nobody_receives_is_reported() {
+fn unreceived_message_is_reported() {
     for len in [1, 20_000, LONG] {
         let bytes = if len == 1 { "1 byte".to_owned() } else { format!("{len} bytes") };
         for comes_to_the_barrier in [false, true] {
@@ -136,7 +136,7 @@ fn message_that_nobody_receives_is_reported() {
 }
 
 #[test]
-fn last_message_that_nobody_receives_is_reported() {
+fn unreceived_last_message_is_reported() {
     let why = report(2, |world| match world.rank() {
         Rank(0) => (1..3).try_for_each(|number| world.send(Rank(1), &[number])),
         _ => world.receive(Rank(0), &mut [0]),
@@ -145,7 +145,7 @@ fn last_message_that_nobody_receives_is_reported() {
 }
 
 #[test]
-fn message_that_nobody_sends_is_reported() {
+fn unsent_message_is_reported() {
     for is_started in [false, true] {
         let why = report(2, move |world| match world.rank() {
             Rank(0) => Ok(()),

@@ -109,7 +109,7 @@ fn the_examples_of_its_help_work() {
 }
 
 #[test]
-fn it_is_compared_without_its_peer() {
+fn comparison_runs_without_the_peer() {
     let folder = tempfile::tempdir().expect("a folder");
     let options = ["--size", "64", "--blocks", "16,32"];
     let (done, [out, error]) = CHOLESKY.compare("pdpotrf", &options, folder.path());

@@ -77,7 +77,7 @@ fn the_examples_of_its_help_work() {
 }
 
 #[test]
-fn it_is_compared_without_its_peer() {
+fn comparison_runs_without_the_peer() {
     let folder = tempfile::tempdir().expect("a folder");
     let (done, [out, error]) = FT.compare("fftw_mpi", &["--class", "S"], folder.path());
     let rows: Vec<_> = out.lines().filter(|line| line.starts_with("ft ")).collect();

@@ -95,7 +95,7 @@ fn the_examples_of_its_help_work() {
 }
 
 #[test]
-fn it_is_compared_without_its_peer() {
+fn comparison_runs_without_the_peer() {
     let folder = tempfile::tempdir().expect("a folder");
     let options = ["--size", "64", "--blocks", "16,32"];
     let (done, [out, error]) = SUMMA.compare("pdgemm", &options, folder.path());
@@ -106,7 +106,7 @@ fn it_is_compared_without_its_peer() {
 
 /// The objects that `consort-lab reproduce G10` reads.
 #[test]
-fn it_is_compared_in_json() {
+fn comparison_prints_json() {
     let folder = tempfile::tempdir().expect("a folder");
     let options = ["--size", "64", "--blocks", "16", "--json"];
     let (done, [out, error]) = SUMMA.compare("pdgemm", &options, folder.path());

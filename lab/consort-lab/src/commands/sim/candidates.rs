@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_the_first_that_serves() {
+    fn missing_parameter_is_the_first_that_serves() {
         assert_eq!(able(48, &["oc-bcast"], &[]), ["oc_bcast(chunk_bytes=3072,k=7)"]);
         assert_eq!(able(4, &["oc_bcast"], &[]), ["oc_bcast(chunk_bytes=3072,k=3)"]);
         assert_eq!(able(4, &["knomial"], &[]), ["knomial(radix=2)"]);
@@ -223,14 +223,14 @@ mod tests {
     }
 
     #[test]
-    fn each_value_is_a_candidate_of_whoever_has_the_parameter() {
+    fn each_value_gives_a_candidate_with_the_parameter() {
         let all = able(48, &["oc_bcast", "flat"], &["k=2,3", "chunk_bytes=96"]);
         let trees = ["oc_bcast(chunk_bytes=96,k=2)", "oc_bcast(chunk_bytes=96,k=3)"];
         assert_eq!(all, [trees[0], trees[1], "flat"]);
     }
 
     #[test]
-    fn all_are_those_that_can_serve_and_the_others_are_told() {
+    fn able_candidates_are_found_and_others_reported() {
         let once = found(48, &[], &[], false).unwrap();
         assert!(once.able.len() >= 5, "{once:?}");
         let unable: Vec<String> = once.unable.iter().map(ToString::to_string).collect();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_told_in_numbers() {
+    fn refusal_states_the_valid_values() {
         let refusal = |pes, named: &[&str], values: &[&str]| {
             found(pes, named, values, false).unwrap_err().to_string()
         };

@@ -142,7 +142,7 @@ mod tests {
 
     /// Section 7.2.1: a server is alone on its core.
     #[test]
-    fn all_but_the_threads_beside_servers_are_clients() {
+    fn threads_next_to_servers_are_not_clients() {
         for (x86, siblings) in BOTH.into_iter().zip([2, 1]) {
             let threads = coherent(x86.machine).unwrap().threads();
             for servers in [1, 2] {

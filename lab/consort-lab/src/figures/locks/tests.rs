@@ -33,7 +33,7 @@ fn hyblock_beats_queue_locks() {
 /// Figures 6.4b and 6.7, as far as they hold: test-and-set is fastest for a thread alone; with five
 /// threads that apply operations every scheme beats every lock, and a server with messages all.
 #[test]
-fn contention_turns_locks_and_schemes_around() {
+fn contention_reverses_locks_and_schemes() {
     let latency = |way: &Way, clients| {
         let servers = u32::from(way.is_served());
         tile(way.clone(), clients + servers, 1).latency_ns()
@@ -49,7 +49,7 @@ fn contention_turns_locks_and_schemes_around() {
 /// Figure 6.6a: what a combiner may execute matters to HYBCOMB, and hardly to CC-SYNCH. Section
 /// 6.2.2: calls by pointers slow messages down most, but not below shared memory.
 #[test]
-fn combiners_gain_by_more_operations_and_sections_by_numbers() {
+fn combiners_gain_from_more_operations_and_numbers() {
     let mops = |way| tile(way, TILES, 1).mops;
     within(mops(Way::HybComb(1000)) / mops(Way::HybComb(200)), 1.05, 1.5);
     within(mops(Way::CcSynch(5000)) / mops(Way::CcSynch(200)), 0.95, 1.05);
@@ -117,7 +117,7 @@ fn one_server_serves_queues_and_stacks_fastest() {
 /// Figure 6.6c: a combiner serves about all other threads at first, and then sharply more, up to
 /// about what is allowed. In the paper CC-SYNCH reaches that; here it stays a quarter below.
 #[test]
-fn combining_rates_rise_to_what_is_allowed() {
+fn combining_rates_rise_to_the_limit() {
     let rates = |threads| {
         [Way::HybComb(MAX_OPS), Way::CcSynch(MAX_OPS)].map(|way| tile(way, threads, 1).combined)
     };

@@ -87,7 +87,7 @@ fn two_end_ns(
 }
 
 #[test]
-fn broadcasts_are_those_of_the_model() {
+fn broadcasts_match_the_model() {
     let busy = LogGp { overhead_ns: 300.0, ..DIGITS };
     for model in [DIGITS, busy] {
         for (pes, radix, bytes) in [(2, 2, 5), (8, 2, 5), (9, 3, 1), (4, 4, 50), (16, 4, 56)] {
@@ -104,7 +104,7 @@ fn broadcasts_are_those_of_the_model() {
 }
 
 #[test]
-fn reductions_are_those_of_the_model() {
+fn reductions_match_the_model() {
     for model in [DIGITS, LogGp { overhead_ns: 300.0, ..DIGITS }] {
         for (pes, radix) in [(2, 2), (8, 2), (9, 3), (5, 5)] {
             let candidate = format!("knomial(radix={radix})");
@@ -116,7 +116,7 @@ fn reductions_are_those_of_the_model() {
 }
 
 #[test]
-fn barriers_are_those_of_the_model() {
+fn barriers_match_the_model() {
     let close = LogGp { latency_ns: 0.0, gap_ns: 0.0, ..DIGITS };
     for model in [DIGITS, close] {
         for (pes, radix) in [(2, 2), (8, 2), (9, 3), (5, 5), (64, 4)] {
@@ -176,7 +176,7 @@ fn hops_add_to_the_latency_unless_all_are_near() {
 
 /// Of four messages that arrive at once the last is delivered three gaps later.
 #[test]
-fn what_comes_too_fast_queues() {
+fn simultaneous_messages_queue() {
     let flat_ns = |simulation| ends_ns(Collective::Barrier, "flat", &simulation, 5, 0);
     let alone = Effects { contention: false, ..Effects::PUBLISHED };
     let alone_ns = flat_ns(flat(DIGITS, 5).with(alone));
@@ -242,7 +242,7 @@ fn two_levels_take_less_than_one() {
 
 /// A put that signals is one message; a fence of a network without order waits for both ways.
 #[test]
-fn a_put_that_counts_is_one_message_and_a_receipt_comes_back() {
+fn counted_put_is_one_message_with_a_receipt() {
     let outcome = flat(DIGITS, 2).heap_bytes(24).run(async |pe: &Pe<'_>| {
         let call = pe.begin(Operands::NONE).await;
         if pe.rank() == Rank(1) {
@@ -269,7 +269,7 @@ fn a_put_that_counts_is_one_message_and_a_receipt_comes_back() {
 
 /// Teams of two make calls of their own, two at a time, while their PEs compute.
 #[test]
-fn calls_of_teams_go_on_beside_computing() {
+fn team_calls_progress_while_pes_compute() {
     let call = CallSpec {
         collective: Collective::Broadcast,
         sync: SyncModes::MINE,

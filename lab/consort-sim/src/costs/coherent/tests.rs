@@ -91,7 +91,7 @@ fn lines_of_a_peer_overlap_two_at_a_time() {
 }
 
 #[test]
-fn only_what_the_core_works_on_overlaps() {
+fn loads_overlap_only_within_the_reorder_window() {
     // With 64 bytes of work at a time, each line waits for the one before: 4 times 252 cycles.
     let edit = |machine: &mut Coherent| machine.reorder_bytes = Some(64.0);
     let times = times(machine(edit), 2, async |call, me| {
@@ -103,7 +103,7 @@ fn only_what_the_core_works_on_overlaps() {
 }
 
 #[test]
-fn what_was_read_before_is_in_the_cache_until_it_is_written() {
+fn line_stays_cached_until_it_is_written() {
     // The second get only takes the copy, 2 ns, and the pending load is complete. After the owner
     // has written its lines they are loaded again.
     let times = times(machine(|_| {}), 2, async |call, me| {
@@ -140,7 +140,7 @@ fn all_lines_pass_the_hub_one_after_the_other() {
 }
 
 #[test]
-fn a_line_goes_to_one_after_the_other() {
+fn line_serves_one_core_at_a_time() {
     // Three cores of other dies load the same line: two wait for 17.4 ns, and for 34.8. The first
     // finds it modified, 252 cycles, the others shared, 254.
     let times = times(machine(|_| {}), 16, async |call, me| {

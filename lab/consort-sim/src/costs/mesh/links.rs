@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn one_packet_waits_for_another_on_its_link_alone() {
+    fn packet_waits_only_for_packets_on_its_link() {
         let links = links();
         assert_eq!(links.pass(0, 2, Packet::Line, 0), 0);
         assert_eq!(links.pass(2, 0, Packet::Line, 0), 0, "the other direction is another link");

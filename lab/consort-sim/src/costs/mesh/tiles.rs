@@ -238,14 +238,14 @@ mod tests {
 
     /// Core 0 waits on tile 0 and core 2 on tile 1; core 6 and others come from the south.
     #[test]
-    fn each_side_has_its_turn() {
+    fn router_serves_each_side_in_turn() {
         assert_eq!(served(1), [0, 2, 10, 11, 8, 6], "the south in the order in which they came");
     }
 
     /// Each queue has room for one request: 10 is in that of tile 0, 11 in that of tile 3, and 8 in
     /// its own tile's. Tile 3 passes on 6, its own, before the request from the east.
     #[test]
-    fn what_finds_no_room_waits_in_the_router_before() {
+    fn blocked_request_waits_in_the_previous_router() {
         assert_eq!(served(24), [0, 2, 10, 6, 11, 8]);
     }
 }

@@ -79,7 +79,7 @@ fn the_tile_fetches_the_next_line_when_one_arrives() {
 
 /// A pattern takes some misses on each page.
 #[test]
-fn strides_are_learnt_on_each_page_anew() {
+fn strides_are_relearnt_on_each_page() {
     for (name, stride) in [(XEON, 2), (OPTERON, 1), (OPTERON, 3)] {
         let order: Vec<usize> = (0..3 * 64).step_by(stride).collect();
         let lines = lines(3 * 64 + 1);
@@ -126,7 +126,7 @@ fn lines_without_neighbours_are_not_fetched() {
 }
 
 #[test]
-fn streaming_stores_wait_for_buffers_alone() {
+fn streaming_stores_wait_only_for_buffers() {
     for name in [XEON, OPTERON] {
         let buffers = coherent(name).threads.unwrap().streaming.unwrap().buffers as usize;
         for count in [buffers, buffers + 1] {

@@ -16,7 +16,7 @@ use crate::{
 };
 
 #[test]
-fn loads_stores_and_atomics_cost_what_the_table_says() {
+fn loads_stores_and_atomics_match_the_table() {
     for name in MACHINES {
         let machine = coherent(name);
         let own = cycles(name, machine.threads.as_ref().unwrap().operation_cycles);
@@ -64,7 +64,7 @@ fn loads_stores_and_atomics_cost_what_the_table_says() {
 }
 
 #[test]
-fn pairs_are_exchanged_at_once_where_they_can_be() {
+fn pair_exchange_is_atomic_where_supported() {
     for (name, has_pairs) in [(TILE, false), (XEON, true), (OPTERON, true)] {
         let line = Line::new();
         run(name, &[0, 4, 9], async |thread: SimulatedThread| {
@@ -191,7 +191,7 @@ fn flags_come_after_data() {
 /// Where stores overlap, one to a line that the core may write is seen before an earlier one to a
 /// line that others have copies of. In order, never.
 #[test]
-fn stores_without_release_overtake_each_other_on_relaxed_machines_alone() {
+fn relaxed_stores_overtake_only_on_relaxed_machines() {
     let relaxed = [(TILE, Relaxed, true), (XEON, Relaxed, false), (OPTERON, Relaxed, false)];
     for (name, order, may) in relaxed.into_iter().chain([(TILE, Release, false)]) {
         let (shared, flag, overtaken) = (Line::new(), Line::new(), Cell::new(false));

@@ -5,7 +5,7 @@ use consort_machine::{Machine, Queue, Thread};
 use super::{MACHINES, SimulatedThread, TILE, at, coherent, cycles, near, run};
 
 #[test]
-fn messages_take_what_the_network_takes() {
+fn message_time_is_that_of_the_network() {
     let queue = coherent(TILE).queue.unwrap();
     for (to, hops) in [(1, 1.0), (35, 10.0)] {
         run(TILE, &[0, to], async |thread: SimulatedThread| {

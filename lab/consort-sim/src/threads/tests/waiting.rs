@@ -29,7 +29,7 @@ fn a_wait_is_one_load_and_one_more() {
 }
 
 #[test]
-fn a_wait_has_an_end_if_it_is_given_one() {
+fn wait_with_a_deadline_ends() {
     let line = Line::new();
     run(XEON, &[0], async |thread: SimulatedThread| {
         let Ok(none) = thread.wait_until_time(&line[0], Until::Equals(1), 5000).await;
@@ -62,7 +62,7 @@ fn waiters_of_one_line_are_served_in_turn() {
 }
 
 #[test]
-fn a_deadlock_names_who_waits_for_what() {
+fn deadlock_names_each_waiter() {
     let machine = Description::find(TILE).unwrap();
     let line = Line::new();
     let error =
@@ -84,7 +84,7 @@ fn a_deadlock_names_who_waits_for_what() {
 }
 
 #[test]
-fn what_never_ends_is_an_error() {
+fn endless_program_is_an_error() {
     let machine = Description::find(XEON).unwrap();
     let line = Line::new();
     let error = ThreadSimulation::on(machine, 2).run(async |thread: SimulatedThread| {

@@ -31,7 +31,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn a_verdict_is_by_the_intervals() {
+fn verdict_compares_the_intervals() {
     let old = old(&[row("flat", 100.0, 5.0)]);
     let of = |ns, width| {
         let compared = old.compared(&[row("flat", ns, width)], "m");
@@ -94,7 +94,7 @@ fn a_choice_is_compared_with_the_choice_before() {
 }
 
 #[test]
-fn what_makes_it_doubtful_is_told() {
+fn doubtful_comparison_gets_warnings() {
     let mut busy = row("flat", 100.0, 5.0);
     busy["context"] = json!({"machine": "other", "version": "0.0.1", "busy": "load 3"});
     busy["placement"] = json!("unpinned");
@@ -130,7 +130,7 @@ fn the_last_of_several_results_counts() {
 }
 
 #[test]
-fn a_check_fails_for_what_is_surely_slower() {
+fn check_fails_only_for_clearly_slower_rows() {
     let old = old(&[row("flat", 100.0, 5.0)]);
     let judged = |ns, width, percent| {
         old.judge(&old.compared(&[row("flat", ns, width)], "m"), percent);
@@ -146,7 +146,7 @@ fn a_check_fails_for_what_is_surely_slower() {
 }
 
 #[test]
-fn a_file_that_is_no_result_is_told_where() {
+fn invalid_result_file_error_names_its_line() {
     let good = row("flat", 1.0, 0.1).to_string();
     let cut = refused(&format!("{good}\n{}", &good[..good.len() / 2]));
     assert!(cut.contains("old.json, line 2: it ends after") && cut.contains("characters"), "{cut}");

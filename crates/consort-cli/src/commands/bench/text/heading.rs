@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_heading_says_how_it_was_measured() {
+    fn heading_describes_the_measurement() {
         let text = heading(&run());
         for part in ["one a core (cpu 0, 1)", "spin-yield", "latency", "reused", "rewritten"] {
             assert!(text.contains(part), "{part}: {text}");
