@@ -125,3 +125,6 @@ fn refuse_subject(words: &[OsString]) -> Result<ExitCode> {
         None => refuse!("unknown subcommand `{word}`: `consort bench --help` lists them"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -30,7 +30,7 @@ pub(super) struct CallOptions {
     /// PATH starts, mpi:2 with 2 PEs in each, and mpi:2:in-turn if ranks are dealt to them in turn;
     /// or mixed, the same, but processes of one machine share memory.
     #[arg(long, value_name = "FABRIC", default_value = "threads", hide_default_value = true)]
-    fabric: Fabric,
+    pub(super) fabric: Fabric,
     /// throughput (default): in a row; latency: alone
     #[arg(long, value_parser = args::mode(), default_value = "throughput",
         hide_default_value = true, hide_possible_values = true, hide_short_help = true)]
@@ -100,7 +100,7 @@ impl CallOptions {
     }
 
     /// Returns the number of PEs, and the libraries to compare with.
-    fn checked(&self, collective: Collective) -> Result<(u32, Peers)> {
+    pub(super) fn checked(&self, collective: Collective) -> Result<(u32, Peers)> {
         let pes = self.pes.unwrap_or_else(usual_pes);
         if let Some(shape) = self.fabric.shape() {
             require!(
@@ -121,7 +121,7 @@ impl CallOptions {
     }
 
     /// Lists the work by size, then by mode and algorithm, then by peer.
-    fn plan(
+    pub(super) fn plan(
         &self,
         collective: Collective,
         data: &Data<'_>,
@@ -157,104 +157,5 @@ impl CallOptions {
             symmetric: data.symmetric,
             peers,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-    use consort_bench::peers::{openmp::Library, threads};
-
-    use super::{
-        super::{Bench, BenchSubject, barrier::NO_DATA},
-        *,
-    };
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        bench: Bench,
-    }
-
-    fn plan(words: &str) -> Result<Plan> {
-        let words = ["bench"].into_iter().chain(words.split_whitespace());
-        let subject = Line::try_parse_from(words)?.bench.subject;
-        let (collective, data, options) = match &subject {
-            BenchSubject::Barrier(bench) => (Collective::Barrier, NO_DATA, &bench.options),
-            BenchSubject::Collective(bench) => (bench.collective, bench.data()?, &bench.options),
-            _ => panic!("another subject"),
-        };
-        let (pes, peers) = options.checked(collective)?;
-        Ok(options.plan(collective, &data, (options.fabric, pes), peers))
-    }
-
-    #[track_caller]
-    fn refused(words: &str, why: &str) {
-        let error = plan(words).err().expect(words).to_string();
-        assert!(error.contains(why), "{words}: {error}");
-    }
-
-    #[test]
-    fn every_size_mode_and_algorithm_is_crossed_with_the_others() {
-        let plan = plan(
-            "collective reduce --bytes 8,8k --sync strict,loose --algorithm flat \
-             --algorithm chain(chunk_bytes=1024)",
-        )
-        .unwrap();
-        assert!(plan.symmetric);
-        let ours = |work: &&Work| matches!(work, Work::Call(_, By::Consort(_)));
-        assert_eq!(plan.session.work.iter().filter(ours).count(), 2 * 2 * 2);
-        assert_eq!(plan.session.work.len(), 8 + 2 * threads::names().len());
-    }
-
-    #[test]
-    fn all_algorithms_option_skips_unable_ones() {
-        let plan = plan("barrier --all-algorithms --pes 2").unwrap();
-        let named = |name: &str| {
-            let mut candidates = plan.session.work.iter().filter_map(Work::candidate);
-            candidates.any(|(_, candidate)| candidate.algorithm == name)
-        };
-        assert!(named("flat") && named("dissemination") && !named("direct"));
-    }
-
-    #[test]
-    fn only_requested_peers_are_measured() {
-        let of = |words: &str| {
-            let Plan { session, peers, .. } = plan(words).unwrap();
-            let is_peer = |work: &&Work| matches!(work, Work::Call(_, By::Peer(_)));
-            let of_threads = session.work.iter().filter(is_peer).count();
-            (of_threads, peers.openmp.len(), peers.mpiruns.len())
-        };
-        let (threads, openmp) = (threads::names().len(), Library::EVERY.len());
-        assert_eq!(of("barrier"), (threads, openmp, 1));
-        assert_eq!(of("barrier --mpi a/mpirun --mpi b/mpirun"), (threads, openmp, 2));
-        assert_eq!(of("barrier --peers hurdles,std"), (2, 0, 0));
-        assert_eq!(of("barrier --peers mpi"), (0, 0, 1));
-        assert_eq!(of("barrier --peers libgomp"), (0, 1, 0));
-        assert_eq!(of("barrier --peers none"), (0, 0, 0));
-        assert_eq!(of("collective broadcast --bytes 8"), (threads, 0, 1), "no OpenMP broadcast");
-        assert_eq!(of("collective broadcast --bytes 8 --peers libomp"), (0, 1, 0), "to say why");
-        assert_eq!(of("barrier --fabric processes"), (0, 0, 1));
-        assert_eq!(of("barrier --fabric processes --peers none"), (0, 0, 0));
-        assert_eq!(of("barrier --fabric mpi:2 --pes 4"), (0, 0, 1));
-        refused("barrier --fabric processes --peers std", "between threads");
-        refused("barrier --fabric mpi --pes 2 --mode latency", "a clock that all PEs share");
-        refused("barrier --fabric mpi:2 --pes 3", "a multiple of 2");
-        refused("barrier --peers rayon", "std, hurdles, libgomp, libomp, mpi, none");
-        refused("barrier --peers std --mpi /usr/bin/mpirun", "add mpi");
-    }
-
-    #[test]
-    fn options_that_contradict_each_other_are_refused_with_advice() {
-        refused("barrier --bytes 8", "unexpected argument");
-        refused("collective barrier", "use `consort bench barrier`");
-        refused("collective reduce --rewrite", "--mode latency");
-        refused("collective reduce --sync loose --buffers private", "symmetric");
-        refused("collective reduce --pes 0", "1 to");
-        refused("collective reduce --bytes 12", "multiple of 8");
-        refused("collective reduce --algorithm ring", "no algorithm `ring`");
-        refused("collective reduce --algorithm flat(radix=2)", "no parameter");
-        refused("collective reduce --algorithm knomial", "needs radix");
-        refused("collective shuffle", "unknown collective `shuffle`");
     }
 }
