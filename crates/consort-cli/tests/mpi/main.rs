@@ -91,7 +91,10 @@ fn is_installed(program: &str) -> bool {
 /// Returns the command in an empty folder, with separate wisdom.
 fn consort(folder: &TempDir, line: &str) -> Command {
     let mut command = Command::new("timeout");
-    command.arg(LIMIT.as_secs().to_string()).arg(env!("CARGO_BIN_EXE_consort"));
+    let consort = env!("CARGO_BIN_EXE_consort");
+    let is_of_laboratory = ["predict", "reproduce"].iter().any(|name| line.starts_with(name));
+    let program = if is_of_laboratory { built(consort, "consort-lab") } else { consort.into() };
+    command.arg(LIMIT.as_secs().to_string()).arg(program);
     command.args(line.split_whitespace()).current_dir(folder);
     command.env("CONSORT_WISDOM", folder.path().join("wisdom.toml"));
     // The file of a session distinguishes its processes from others.
