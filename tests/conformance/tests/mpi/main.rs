@@ -50,7 +50,7 @@ const ENDS: [(u32, &str, &str); 10] = [
     (3, "between", "process 1 exits in the midst of its program"),
     (3, "long", "PE 1 failed: it panicked: on purpose"),
     (2, "settings", "must be the same in all processes, and is not: process 1 has 2097152, and "),
-    (3, "memory", "process 1: the system gave no memory for a symmetric heap of "),
+    (3, "memory", "process 1 could not get memory for a job of 3 PEs with symmetric heaps of "),
     (3, "vendor", "consort: PE 1 failed: it panicked: on purpose"),
     (2, "nested", "a job of this process goes on already, and an MPI carries one at a time"),
 ];
