@@ -102,7 +102,7 @@ impl Lcrq {
     }
 
     fn of(form: Form, ring_size: usize) -> Self {
-        assert!(ring_size.is_power_of_two(), "a ring of {ring_size} cells: no power of two");
+        assert!(ring_size.is_power_of_two(), "a ring of {ring_size} cells: not a power of two");
         let ends: [Line; 2] = Default::default();
         let first = Self::allocate(form, ring_size);
         ends.iter().for_each(|end| end[0].atomic().store(first, Relaxed));

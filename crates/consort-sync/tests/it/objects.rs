@@ -177,7 +177,7 @@ fn lcrq() {
 }
 
 #[test]
-#[should_panic(expected = "a ring of 12 cells: no power of two")]
+#[should_panic(expected = "a ring of 12 cells: not a power of two")]
 fn ring_must_have_a_power_of_two_cells() {
     let _ = Lcrq::packed(12);
 }

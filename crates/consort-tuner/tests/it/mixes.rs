@@ -156,11 +156,11 @@ fn unrelated_file_is_not_touched() {
         assert!(fs::read_to_string(&path).unwrap().starts_with(edited));
         assert!(Mix::load(&path).is_ok());
     }
-    refused(folder.path(), "no regular file");
-    refused(Path::new("/dev/null"), "no regular file");
+    refused(folder.path(), "not a regular file");
+    refused(Path::new("/dev/null"), "not a regular file");
     refused(&path.join("below"), "cannot write");
     refused(&folder.path().join("absent/calls.toml"), "cannot write");
     let pipe = folder.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    refused(&pipe, "no regular file");
+    refused(&pipe, "not a regular file");
 }

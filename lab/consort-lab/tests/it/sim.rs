@@ -292,7 +292,7 @@ fn refused_simulation_lists_valid_choices() {
     refused("broadcast --pes 49", "--pes 49: scc has 48 PEs");
     refused("broadcast --root 48", "the ranks of 48 PEs are 0 to 47");
     refused("broadcast --bytes 1G", "their buffers may take 4 GiB in all");
-    refused("reduce --bytes 12", "no whole numbers of 8 B");
+    refused("reduce --bytes 12", "not whole numbers of 8 B");
     refused("barrier --bytes 8", "a barrier moves no data");
     refused("barrier --sweep", "a barrier moves no data");
     refused("barrier --sync loose", "a barrier is always strict");

@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn unsupported_mpi_work_is_refused() {
         let refused = |work, bytes| refusal("/nowhere/mpirun", work, bytes);
-        assert!(refused("reduce", 12).contains("no multiple of 8"));
+        assert!(refused("reduce", 12).contains("not a multiple of 8"));
         assert!(refused("broadcast", 1 << 31).contains("2^31"));
         assert!(refused("shuffle", 8).contains("no MPI benchmark of shuffle"));
     }
