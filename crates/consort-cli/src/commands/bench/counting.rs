@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use consort::{MOST_PES, Waiting};
+use consort::MOST_PES;
 use consort_bench::{
     page::Page,
     workloads::counting::{Race, Workload, show},
 };
-use consort_console::{args, interrupt, require};
+use consort_console::{interrupt, require};
 
-use super::presenter::{OutputOptions, usual_pes};
+use super::presenter::{SizeOptions, usual_pes};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,17 +25,8 @@ pub(super) struct CountingBench {
     /// A ping-pong, both next to loops by hand, an exchange, or a pipeline
     #[arg(value_name = "PROGRAM", value_parser = workload())]
     workload: Workload,
-    /// Sizes of a message, such as 8,4k
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
-    bytes: Vec<usize>,
-    /// PEs [default: one for each usable core]
-    #[arg(long, value_name = "N", value_parser = args::pes)]
-    pes: Option<u32>,
-    /// spin, spin-yield or spin-yield-park (default)
-    #[arg(long, value_name = "POLICY")]
-    waiting: Option<Waiting>,
     #[command(flatten)]
-    output: OutputOptions,
+    options: SizeOptions,
 }
 
 /// Reads the name of a program.
@@ -46,18 +37,19 @@ fn workload() -> impl TypedValueParser<Value = Workload> {
 
 impl CountingBench {
     pub(super) fn run(&self) -> Result<ExitCode> {
-        let Self { workload, waiting, .. } = *self;
+        let Self { workload, ref options } = *self;
+        let waiting = options.waiting;
         let (name, is_ball) = (workload.name(), workload.is_ball());
-        let pes = self.pes.unwrap_or_else(|| if is_ball { 2 } else { usual_pes() });
+        let pes = options.pes.unwrap_or_else(|| if is_ball { 2 } else { usual_pes() });
         require!(!is_ball || pes == 2, "--pes {pes}: {name} has two PEs");
         require!(pes >= 2, "--pes {pes}: {name} takes 2 to {MOST_PES} PEs");
-        let sizes_bytes = if self.bytes.is_empty() { workload.sizes_bytes() } else { &self.bytes };
+        let sizes_bytes = options.sizes_or(workload.sizes_bytes());
         for &bytes in sizes_bytes {
             let fits = workload.most_bytes().is_none_or(|most| bytes <= most);
             require!(fits, "--bytes {bytes}: a line has both balls of {name} up to 24 bytes");
         }
-        self.output.run(pes, |presenter| {
-            let (stop, budget) = (&*presenter.measurement.stop, self.output.budget);
+        options.output.run(pes, |presenter| {
+            let (stop, budget) = (&*presenter.measurement.stop, options.output.budget);
             let race = Race { workload, pes, waiting, sizes_bytes, rounds: None, budget, stop };
             let times = race.run()?;
             ensure!(!times.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));

@@ -3,39 +3,30 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
-use consort::Waiting;
 use consort_bench::{
     harness::Figure,
     page::Page,
     workloads::online::{self, Refining},
 };
-use consort_console::{args, interrupt, output};
+use consort_console::{interrupt, output};
 
-use super::presenter::{OutputOptions, usual_pes};
+use super::presenter::{SizeOptions, usual_pes};
 
 /// Time programs whose choices are refined while they run
 #[derive(clap::Args)]
 pub(super) struct OnlineBench {
-    /// Sizes of a block, such as 8,8k
-    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
-    bytes: Vec<usize>,
-    /// PEs [default: one for each usable core]
-    #[arg(long, value_name = "N", value_parser = args::pes)]
-    pes: Option<u32>,
-    /// spin, spin-yield or spin-yield-park (default)
-    #[arg(long, value_name = "POLICY")]
-    waiting: Option<Waiting>,
     #[command(flatten)]
-    output: OutputOptions,
+    options: SizeOptions,
 }
 
 impl OnlineBench {
     pub(super) fn run(&self) -> Result<ExitCode> {
-        let pes = self.pes.unwrap_or_else(usual_pes);
-        self.output.run(pes, |presenter| {
+        let options = &self.options;
+        let pes = options.pes.unwrap_or_else(usual_pes);
+        options.output.run(pes, |presenter| {
             let stop = &*presenter.measurement.stop;
-            let budget = self.output.budget;
-            let kinds = online::measure(pes, &self.bytes, self.waiting, budget, stop)?;
+            let budget = options.output.budget;
+            let kinds = online::measure(pes, &options.bytes, options.waiting, budget, stop)?;
             ensure!(!kinds.is_empty(), "nothing was measured: {}", interrupt::why_nothing(stop));
             let figures: Vec<Figure> = kinds.iter().flat_map(Refining::figures).collect();
             presenter.show(&figures, &page(&kinds))?;

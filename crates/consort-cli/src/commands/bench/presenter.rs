@@ -3,7 +3,7 @@
 use std::{ops::Deref, path::PathBuf, process::ExitCode, time::Duration};
 
 use anyhow::Result;
-use consort::Algorithms;
+use consort::{Algorithms, Waiting};
 use consort_bench::{
     environment::Switches, harness::Figure, page::Page, workloads::critical_sections::Entry,
 };
@@ -35,6 +35,29 @@ pub(super) struct OutputOptions {
     /// Exit with 3 if a row is slower by more
     #[arg(long, value_name = "PERCENT", requires = "compare", value_parser = percent)]
     fail_if_slower: Option<f64>,
+}
+
+/// The sizes of blocks or messages, the PEs, and how they wait.
+#[derive(clap::Args, Debug)]
+pub(super) struct SizeOptions {
+    /// Sizes of a block or a message, as in 8,4k
+    #[arg(long, value_name = "SIZES", value_delimiter = ',', value_parser = args::block)]
+    pub(super) bytes: Vec<usize>,
+    /// PEs [default: one for each usable core]
+    #[arg(long, value_name = "N", value_parser = args::pes)]
+    pub(super) pes: Option<u32>,
+    /// spin, spin-yield or spin-yield-park (default)
+    #[arg(long, value_name = "POLICY")]
+    pub(super) waiting: Option<Waiting>,
+    #[command(flatten)]
+    pub(super) output: OutputOptions,
+}
+
+impl SizeOptions {
+    /// Returns the sizes that were asked for, or else these.
+    pub(super) fn sizes_or<'s>(&'s self, usual: &'s [usize]) -> &'s [usize] {
+        if self.bytes.is_empty() { usual } else { &self.bytes }
+    }
 }
 
 /// Reads a share in per cent.
