@@ -268,6 +268,22 @@ pub(crate) fn schedule<A: Algorithm>(
     A::schedule(setting, candidate)
 }
 
+/// A schedule of any algorithm of a collective.
+#[cfg(feature = "compositions")]
+pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
+    /// Returns the schedule of one PE.
+    ///
+    /// # Errors
+    /// As [`Algorithm::schedule`], and if no such algorithm exists.
+    fn new(setting: &Setting, candidate: &Candidate) -> Result<Self, PlanError>;
+    /// See [`Algorithm::steps`].
+    fn steps(&self) -> u64;
+    /// See [`Algorithm::cost_ns`].
+    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;
+    /// See [`Algorithm::run`].
+    fn run<'c, F: Fabric>(&'c self, f: &'c F) -> std::pin::Pin<Box<dyn Future<Output = Op> + 'c>>;
+}
+
 /// An operation on an algorithm that is known only by its name.
 pub trait Visitor {
     /// The result of the visit.
@@ -307,7 +323,7 @@ macro_rules! registry {
         }
 
         #[cfg(feature = "compositions")]
-        impl $crate::compose::any::AnySchedule for Any {
+        impl $crate::algorithm::AnySchedule for Any {
             fn new(
                 setting: &$crate::Setting,
                 candidate: &consort_fabric::Candidate,

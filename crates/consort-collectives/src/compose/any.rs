@@ -1,30 +1,13 @@
 //! Parts by any algorithm of their collectives.
 
-use std::{fmt::Debug, future::Future, pin::Pin};
-
-use consort_fabric::{Candidate, Collective, Fabric, MachineModel, Op, Place, Query};
+use consort_fabric::{Candidate, Collective, Fabric, Op, Place};
 
 use super::{
     part::Part,
     sub::{Buffer, Sub},
     usual,
 };
-use crate::{Algorithm, PlanError, Setting};
-
-/// A schedule of any algorithm of a collective.
-pub trait AnySchedule: Debug + Send + Sync + Sized + 'static {
-    /// Returns the schedule of one PE.
-    ///
-    /// # Errors
-    /// As [`Algorithm::schedule`], and if no such algorithm exists.
-    fn new(setting: &Setting, candidate: &Candidate) -> Result<Self, PlanError>;
-    /// See [`Algorithm::steps`].
-    fn steps(&self) -> u64;
-    /// See [`Algorithm::cost_ns`].
-    fn cost_ns(query: &Query, candidate: &Candidate, model: &MachineModel) -> f64;
-    /// See [`Algorithm::run`].
-    fn run<'c, F: Fabric>(&'c self, f: &'c F) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
-}
+use crate::{Algorithm, PlanError, algorithm::AnySchedule};
 
 /// Returns the candidate of a part, by its index among the parts that exist. It is the default one
 /// if the candidate names none.

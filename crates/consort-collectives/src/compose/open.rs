@@ -11,11 +11,11 @@ use consort_fabric::{
 };
 
 use super::{
-    any::{AnySchedule, Share, part_of},
+    any::{Share, part_of},
     halves, of_whole, queries,
     sub::{Buffer, Buffers, Sub},
 };
-use crate::{Algorithm, Parameter, PlanError, Setting};
+use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
 
 /// The definition of an open composition.
 pub trait OpenComposition: Debug + 'static {

@@ -37,13 +37,13 @@ use consort_fabric::{
 };
 
 use super::{
-    any::{AnySchedule, Share, part_of},
+    any::{Share, part_of},
     of_whole,
     reorder::Reorder,
     sub::{Buffer, Buffers, Sub},
     volume::{Volume, by_node, by_rank},
 };
-use crate::{Algorithm, Parameter, PlanError, Setting};
+use crate::{Algorithm, Parameter, PlanError, Setting, algorithm::AnySchedule};
 
 /// Scratch memory is divided at cache lines, which suits any element.
 const LINE_BYTES: usize = 64;
