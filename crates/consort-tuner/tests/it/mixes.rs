@@ -115,7 +115,10 @@ fn invalid_record_is_refused_in_one_line() {
     refused(format!("{text}{other}").as_bytes(), ":12: calls recorded in format 2");
     let cut = text.find("calls = ").unwrap();
     refused(format!("{text}{}", &text[..cut]).as_bytes(), "missing field `calls`");
-    refused(text.replace("reduce", "rescue").as_bytes(), ":4: no recorded calls: `rescue`");
+    refused(
+        text.replace("reduce", "rescue").as_bytes(),
+        ":4: no recorded calls: unknown collective `rescue`",
+    );
     refused(text.replace("calls = 3", "calls = 0").as_bytes(), "at least 1");
     refused(text.replace("calls = 3", "times = 3").as_bytes(), "unknown field `times`");
     refused(
