@@ -19,7 +19,7 @@ use crate::{
     far::{
         deliver::{append_memory, memory_of},
         link::Far,
-        packet::{Exposure, Place, Question, Told},
+        packet::{Exposure, Packet, Place, Request},
         transfers::{LONG_GET, LONG_PUT, Wanted},
         transport::{Lost, Transfer},
     },
@@ -79,8 +79,8 @@ impl Call<'_> {
         let (far, pe, place) = self.place_of(remote);
         self.exposed.store(self.exposed.load(Relaxed) | UNSENT, Relaxed);
         if source.bytes < LONG_PUT {
-            let told = Told::Put { place, at, bytes: source.bytes };
-            far.write(pe, &told, |frame| append_memory(frame, source));
+            let packet = Packet::Put { place, at, bytes: source.bytes };
+            far.write(pe, &packet, |frame| append_memory(frame, source));
             return Moved::Now(Ok(()));
         }
         // SAFETY: the source belongs to the call until the put has ended or is dropped.
@@ -100,7 +100,7 @@ impl Call<'_> {
         let (far, pe, place) = self.place_of(remote);
         let bytes = target.bytes;
         let source = if bytes < LONG_GET {
-            Source::Answer(far.ask(pe, Question::Get { place, at, bytes }, |_| ()))
+            Source::Reply(far.request(pe, Request::Get { place, at, bytes }, |_| ()))
         } else {
             let mut kept = Vec::new();
             let into = match left {
@@ -147,7 +147,7 @@ impl Call<'_> {
             Some(far) => Moved::Settled(Settled {
                 call: self,
                 far,
-                ids: far.ask_whether_done(),
+                ids: far.request_fences(),
                 looked: Looked::default(),
             }),
             None => Moved::Now(Ok(())),
@@ -158,7 +158,7 @@ impl Call<'_> {
     pub(super) fn detach_far(&self, remote: &Remote) {
         let (far, pe, _) = self.place_of(remote);
         let (group, owner, position) = (self.group.number(), remote.owner, remote.position);
-        far.tell(pe, &Told::Detached { group, owner, position }, |_| ());
+        far.send(pe, &Packet::Detached { group, owner, position }, |_| ());
         self.exposed.store(self.exposed.load(Relaxed) | UNSENT, Relaxed);
     }
 }
@@ -198,7 +198,7 @@ impl Looked {
 /// The source of a get's bytes.
 enum Source {
     /// The reply to a request.
-    Answer(u64),
+    Reply(u64),
     /// A transfer, into the target or into the kept buffer. `None` after it has ended.
     Pulled(Option<Wanted>, Vec<u64>),
 }
@@ -257,12 +257,12 @@ impl Get<'_> {
             return self.call.pending_unwatched(is_new);
         }
         let bytes = self.target.bytes;
-        let answer;
+        let reply;
         let data = match &mut self.source {
-            Source::Answer(id) => match self.far.answer(*id) {
+            Source::Reply(id) => match self.far.take_reply(*id) {
                 Some(words) => {
-                    answer = words;
-                    memory_of(&answer, bytes)
+                    reply = words;
+                    memory_of(&reply, bytes)
                 }
                 None => return self.call.pending_unwatched(is_new),
             },
@@ -293,7 +293,7 @@ impl Get<'_> {
 impl Drop for Get<'_> {
     fn drop(&mut self) {
         match &self.source {
-            Source::Answer(id) => self.far.forget(*id),
+            Source::Reply(id) => self.far.forget_request(*id),
             Source::Pulled(Some(wanted), _) => self.call.job.finish(self.far, wanted),
             Source::Pulled(None, _) => {}
         }
@@ -329,7 +329,7 @@ impl Settled<'_> {
     fn poll_far(&mut self) -> Poll<Op> {
         let is_new = self.looked.is_new();
         if self.looked.is_worth_a_test(self.far) {
-            self.ids.retain(|&id| self.far.answer(id).is_none());
+            self.ids.retain(|&id| self.far.take_reply(id).is_none());
         }
         if self.ids.is_empty() {
             return Poll::Ready(Ok(()));
@@ -340,6 +340,6 @@ impl Settled<'_> {
 
 impl Drop for Settled<'_> {
     fn drop(&mut self) {
-        self.ids.iter().for_each(|&id| self.far.forget(id));
+        self.ids.iter().for_each(|&id| self.far.forget_request(id));
     }
 }

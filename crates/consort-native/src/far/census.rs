@@ -23,7 +23,7 @@ use consort_fabric::Rank;
 
 use super::{
     link::Far,
-    packet::{Field, Question},
+    packet::{Field, Request},
     report::Report,
 };
 use crate::{
@@ -37,7 +37,7 @@ use crate::{
 
 /// The minimum and the maximum time to wait for a reply. A process in which some PE waits, or all
 /// have finished, replies immediately unless the machine is busy.
-const ANSWERS: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(5)];
+const REPLIES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(5)];
 /// The minimum and the maximum of the pauses before the first round and between two rounds.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 /// Within these limits, each time is the duration of the census so far divided by this number.
@@ -45,7 +45,7 @@ const PART: u32 = 8;
 
 /// A request to which a process has not replied.
 #[derive(Debug)]
-struct Asked {
+struct ReportRequest {
     process: u32,
     id: u64,
     /// Whether the round of this request has not ended.
@@ -62,7 +62,7 @@ pub(crate) struct Census {
     /// When this round began, and when the next one begins.
     begun: Option<Instant>,
     next: Option<Instant>,
-    asked: Vec<Asked>,
+    asked: Vec<ReportRequest>,
     /// The reports of this round.
     reports: Vec<Report>,
     suspects: Suspects,
@@ -72,7 +72,8 @@ impl Census {
     /// Forgets the last wait.
     pub(crate) fn begin_wait(&mut self, far: Option<&Far>) {
         let last = mem::take(self);
-        let forget = |asked: Asked| far.into_iter().for_each(|far| far.forget(asked.id));
+        let forget =
+            |asked: ReportRequest| far.into_iter().for_each(|far| far.forget_request(asked.id));
         last.asked.into_iter().for_each(forget);
     }
 
@@ -86,7 +87,7 @@ impl Census {
         }
         self.collect(far);
         let Some(begun) = self.begun else {
-            self.ask(far, now);
+            self.begin_round(far, now);
             return None;
         };
         let are_all_there = !self.asked.iter().any(|asked| asked.is_new);
@@ -110,7 +111,7 @@ impl Census {
     /// Returns how long to wait for this round's replies. The wait for a slow candidate is short,
     /// because this process may as well take the census itself.
     fn patience(&self, lasted: Duration, far: &Far) -> Duration {
-        let [shortest, longest] = ANSWERS;
+        let [shortest, longest] = REPLIES;
         if self.candidate == far.own() {
             (lasted / PART).clamp(shortest, longest)
         } else {
@@ -120,7 +121,7 @@ impl Census {
 
     /// Begins a round: sends a request to the candidate, or to all others if the candidate is this
     /// process. Skips processes that have not replied to the previous request.
-    fn ask(&mut self, far: &Far, now: Instant) {
+    fn begin_round(&mut self, far: &Far, now: Instant) {
         self.begun = Some(now);
         let all = if self.candidate == far.own() {
             0..far.count()
@@ -129,8 +130,8 @@ impl Census {
         };
         for process in all.filter(|&process| process != far.own()) {
             if !self.asked.iter().any(|asked| asked.process == process) {
-                let id = far.ask_process(process, Question::Report {});
-                self.asked.push(Asked { process, id, is_new: true });
+                let id = far.request_from_process(process, Request::Report {});
+                self.asked.push(ReportRequest { process, id, is_new: true });
             }
         }
         far.flush_now();
@@ -140,9 +141,9 @@ impl Census {
     fn collect(&mut self, far: &Far) {
         let reports = &mut self.reports;
         self.asked.retain(|asked| {
-            let Some(answer) = far.answer(asked.id) else { return true };
+            let Some(reply) = far.take_reply(asked.id) else { return true };
             if asked.is_new {
-                reports.extend(Report::read(&mut &answer[..]));
+                reports.extend(Report::read(&mut &reply[..]));
             }
             false
         });
@@ -170,8 +171,8 @@ fn describe(job: &Job, far: &Far, now: &Snapshot, pe: Rank) -> Option<WaitText> 
     let description = if far.is_own(pe) || now.is_for_word(pe) {
         Description::of(job, pe)
     } else {
-        let answer = job.ask(far, pe, Question::Describe { pe }, |_| ())?;
-        let (place, awaited) = Field::read(&mut &answer[..]).unwrap_or_default();
+        let reply = job.request(far, pe, Request::Describe { pe }, |_| ())?;
+        let (place, awaited) = Field::read(&mut &reply[..]).unwrap_or_default();
         Some(Description { place, awaited })
     };
     Some(description.unwrap_or_default().complete(job, now, pe))
@@ -185,7 +186,7 @@ mod tests {
     /// Otherwise a process would be in the reports of the next round twice, once with its old
     /// state.
     #[test]
-    fn answer_that_comes_between_two_rounds_is_dropped() {
+    fn reply_that_comes_between_two_rounds_is_dropped() {
         let jobs = three();
         let far = jobs[0].far().expect("far PEs");
         let mut census = Census::default();
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn process_that_always_answers_late_is_counted() {
+    fn process_that_always_replies_late_is_counted() {
         const LATE: Duration = Duration::from_millis(80);
         const SOON: Duration = Duration::from_secs(10);
         let jobs = three();
@@ -215,7 +216,7 @@ mod tests {
         let mut asked: Option<(u64, Instant)> = None;
         let begin = Instant::now();
         loop {
-            let is_slow = |asked: &Asked| asked.process == 1 && asked.is_new;
+            let is_slow = |asked: &ReportRequest| asked.process == 1 && asked.is_new;
             let is_awaited = census.asked.iter().any(is_slow);
             [&jobs[0], &jobs[2]].into_iter().for_each(|job| serve(job));
             assert!(census.look(&jobs[0], far).is_none(), "no PE waits");

@@ -9,7 +9,7 @@ use consort_fabric::Rank;
 
 use super::{
     link::{Far, Link},
-    packet::{self, Place, Question, Told},
+    packet::{self, Packet, Place, Request},
     transport::Frame,
 };
 use crate::{
@@ -29,12 +29,12 @@ impl Job {
             let mut rest = frame.get(delivered..)?;
             while !rest.is_empty() {
                 let delivered = frame.len() - rest.len();
-                let (told, data) = packet::take(&mut rest)?;
-                if link.is_pulling(from) && !matches!(told, Told::Coming { .. }) {
+                let (packet, data) = packet::take(&mut rest)?;
+                if link.is_pulling(from) && !matches!(packet, Packet::LongPut { .. }) {
                     link.stall(from, frame, delivered);
                     return Some(());
                 }
-                self.deliver(far, link, from, &told, data)?;
+                self.deliver(far, link, from, &packet, data)?;
             }
         }
         Some(())
@@ -45,29 +45,29 @@ impl Job {
         far: &Far,
         link: &mut Link,
         from: u32,
-        told: &Told,
+        packet: &Packet,
         data: &[u64],
     ) -> Option<()> {
-        link.count_received(told);
-        match *told {
-            Told::Words { group, to, at } => match self.memory_of_group(link, group) {
+        link.count_received(packet);
+        match *packet {
+            Packet::Words { group, to, at } => match self.memory_of_group(link, group) {
                 Some(memory) => self.store(&memory, to, at, data)?,
                 None if link.memberships.is_late(group) => {}
                 None => {
-                    link.early.entry(group).or_default().push((*told, data.to_vec()));
+                    link.early.entry(group).or_default().push((*packet, data.to_vec()));
                 }
             },
-            Told::Shown { group, member, at } => {
+            Packet::Published { group, member, at } => {
                 if let Some(memory) = self.memory_of_group(link, group) {
                     self.store(&memory, memory.in_world(member)?, at, data)?;
                 }
             }
-            Told::Detached { group, owner, position } => {
+            Packet::Detached { group, owner, position } => {
                 if let Some(memory) = self.memory_of_group(link, group) {
                     self.count_detach(&memory, owner, position)?;
                 }
             }
-            Told::Put { place, at, bytes } => {
+            Packet::Put { place, at, bytes } => {
                 let source = memory_of(data, bytes)?;
                 // If the target is no longer exposed, its call has failed.
                 if let Some(target) = self.memory_at(far, link, place, at, bytes, true) {
@@ -78,30 +78,30 @@ impl Job {
                     self.wake(pe);
                 }
             }
-            Told::Signal { pe, word, width, how } => {
+            Packet::Signal { pe, word, width, how } => {
                 self.near_word(far, pe, word, width)?.signal(pe, word, width, how);
             }
-            Told::Hold { group, number } => self.directory()?.hold((group, number)),
-            Told::Release { group, number } => self.directory()?.release((group, number)),
-            Told::ReleaseName { number } => self.directory()?.release_name(number),
-            Told::Failed {} => {
+            Packet::Hold { group, number } => self.directory()?.hold((group, number)),
+            Packet::Release { group, number } => self.directory()?.release((group, number)),
+            Packet::ReleaseName { number } => self.directory()?.release_name(number),
+            Packet::Failed {} => {
                 self.claim(data);
             }
-            Told::Ended {} => link.ended += 1,
-            Told::Closes {} => link.closing += 1,
-            Told::Wanted { place, at, bytes, tag } => {
+            Packet::Ended {} => link.ended += 1,
+            Packet::Closing {} => link.closing += 1,
+            Packet::LongGet { place, at, bytes, tag } => {
                 let source = self.memory_at(far, link, place, at, bytes, false);
                 link.push_wanted(from, tag, place, source);
             }
-            Told::Coming { place, at, bytes, tag } => {
+            Packet::LongPut { place, at, bytes, tag } => {
                 let target = self.memory_at(far, link, place, at, bytes, true);
                 link.pull_coming(from, tag, place, bytes, target);
             }
-            Told::Refused { tag } => link.refuse(from, tag),
-            Told::Answer { id } => link.keep_answer(id, data),
-            Told::Asks { id, question } => {
-                let answer = self.answer(far, link, from, question, data)?;
-                link.tell(from, &Told::Answer { id }, |frame| frame.extend(answer));
+            Packet::Refused { tag } => link.refuse(from, tag),
+            Packet::Reply { id } => link.keep_reply(id, data),
+            Packet::Request { id, request } => {
+                let reply = self.reply(far, link, from, request, data)?;
+                link.send(from, &Packet::Reply { id }, |frame| frame.extend(reply));
             }
         }
         Some(())
@@ -113,9 +113,9 @@ impl Job {
         let mut link = far.link();
         link.memberships.end_joining(begun, Some(group));
         let early = link.early.remove(&group).unwrap_or_default();
-        for (told, data) in early {
+        for (packet, data) in early {
             let memory = self.memory_of_group(&link, group);
-            if let (Told::Words { to, at, .. }, Some(memory)) = (told, memory) {
+            if let (Packet::Words { to, at, .. }, Some(memory)) = (packet, memory) {
                 // Words out of range do not come from a PE of this library.
                 let _ = self.store(&memory, to, at, &data);
             }
@@ -165,36 +165,36 @@ impl Job {
         let first = if has_finished { FINISHED } else { RECENT };
         let at = memory.geometry.member(member, first);
         let words = memory.part(at, memory.geometry.credits - first)?;
-        link.tell(from, &Told::Shown { group, member, at }, |frame| {
+        link.send(from, &Packet::Published { group, member, at }, |frame| {
             frame.extend(words.iter().map(|word| word.load(Acquire)));
         });
         Some(())
     }
 
     /// Returns the reply to a request of a process.
-    fn answer(
+    fn reply(
         &self,
         far: &Far,
         link: &mut Link,
         from: u32,
-        question: Question,
+        request: Request,
         data: &[u64],
     ) -> Option<Vec<u64>> {
-        match question {
-            Question::Done {} => Some(Vec::new()),
-            Question::Show { group, member } => {
+        match request {
+            Request::Fence {} => Some(Vec::new()),
+            Request::Published { group, member } => {
                 self.show(link, from, group, member).map(|()| Vec::new())
             }
-            Question::Report {} => {
+            Request::Report {} => {
                 let report = self.report(far, link);
                 Some(report.map(|report| packet::words_of_field(&report)).unwrap_or_default())
             }
-            Question::Describe { pe } => {
+            Request::Describe { pe } => {
                 let description = self.is_here(far, pe).then(|| Description::of(self, pe))?;
                 let texts = description.map(|Description { place, awaited }| (place, awaited));
                 Some(texts.map(|texts| packet::words_of_field(&texts)).unwrap_or_default())
             }
-            Question::Get { place, at, bytes } => {
+            Request::Get { place, at, bytes } => {
                 // If the source is no longer exposed, its call has failed. The reply then has no
                 // words.
                 let source = self.memory_at(far, link, place, at, bytes, false);
@@ -202,14 +202,14 @@ impl Job {
                 source.into_iter().for_each(|source| append_memory(&mut words, source));
                 Some(words)
             }
-            Question::Atomic { pe, word, width, operation } => {
+            Request::Atomic { pe, word, width, operation } => {
                 let operations = self.near_word(far, pe, word, width)?;
                 Some(vec![operations.atomic(pe, word, width, operation)])
             }
-            Question::Number { .. }
-            | Question::Name { .. }
-            | Question::Block { .. }
-            | Question::Group { .. } => self.decide(question, data),
+            Request::Number { .. }
+            | Request::Name { .. }
+            | Request::Block { .. }
+            | Request::Group { .. } => self.decide(request, data),
         }
     }
 

@@ -9,7 +9,7 @@ use consort_fabric::Rank;
 
 use super::{
     link::Far,
-    packet::{self, Question, Told},
+    packet::{self, Packet, Request},
 };
 use crate::{
     directory::{
@@ -46,24 +46,24 @@ impl Job {
     }
 
     /// Returns the decision of the process of PE 0, or `None` if the job has failed.
-    fn ask_home(&self, far: &Far, question: Question, data: &[u64]) -> Option<Vec<u64>> {
+    fn ask_home(&self, far: &Far, request: Request, data: &[u64]) -> Option<Vec<u64>> {
         if Self::is_home(far) {
-            return self.decide(question, data);
+            return self.decide(request, data);
         }
-        self.ask(far, HOME, question, |frame| frame.extend(data))
+        self.request(far, HOME, request, |frame| frame.extend(data))
     }
 
-    fn tell_home(&self, far: &Far, told: &Told) {
+    fn tell_home(&self, far: &Far, packet: &Packet) {
         if !self.is_poisoned() {
-            far.tell(HOME, told, |_| ());
+            far.send(HOME, packet, |_| ());
         }
     }
 
     /// Decides, in the process of PE 0.
-    pub(super) fn decide(&self, question: Question, data: &[u64]) -> Option<Vec<u64>> {
+    pub(super) fn decide(&self, request: Request, data: &[u64]) -> Option<Vec<u64>> {
         let directory = self.directory()?;
-        Some(match question {
-            Question::Number { bytes } => {
+        Some(match request {
+            Request::Number { bytes } => {
                 let name = String::from_utf8(packet::bytes_of(data, bytes)?).ok()?;
                 // Processes on other nodes hold the numbers of their recent calls.
                 let recent = |note: &mut dyn FnMut(u64)| self.note_recent(&directory, note);
@@ -72,12 +72,12 @@ impl Job {
                     Err(NoNumber { most }) => vec![0, most as u64],
                 }
             }
-            Question::Name { number } => {
+            Request::Name { number } => {
                 let name = directory.name(number).unwrap_or_default();
                 let bytes = name.len() as u64;
                 std::iter::once(bytes).chain(packet::words_of(name.as_bytes())).collect()
             }
-            Question::Block { group, number, holders, asked } => {
+            Request::Block { group, number, holders, asked } => {
                 match directory.allocate((group, number), holders, asked) {
                     Ok(Taken { at, fresh }) => vec![TAKEN, at as u64, fresh as u64],
                     Err(HeapError::Exhausted { free, largest, .. }) => {
@@ -87,24 +87,24 @@ impl Job {
                     Err(HeapError::System { .. } | HeapError::Failed) => return None,
                 }
             }
-            Question::Group { forming, pes } => {
+            Request::Group { forming, pes } => {
                 let number = directory.number_group(forming, pes);
                 vec![number.unwrap_or(NO_GROUP), directory.numbered_below()]
             }
-            Question::Done {}
-            | Question::Report {}
-            | Question::Describe { .. }
-            | Question::Show { .. }
-            | Question::Get { .. }
-            | Question::Atomic { .. } => return None,
+            Request::Fence {}
+            | Request::Report {}
+            | Request::Describe { .. }
+            | Request::Published { .. }
+            | Request::Get { .. }
+            | Request::Atomic { .. } => return None,
         })
     }
 
     /// Returns the number of a call's name, and adds a hold to it.
     pub(crate) fn number_far(&self, far: &Far, name: &str) -> Result<u64, NoNumber> {
         let words: Vec<u64> = packet::words_of(name.as_bytes()).collect();
-        let answer = self.ask_home(far, Question::Number { bytes: name.len() }, &words);
-        match answer.as_deref() {
+        let reply = self.ask_home(far, Request::Number { bytes: name.len() }, &words);
+        match reply.as_deref() {
             Some([0, most, ..]) => Err(NoNumber { most: size(*most) }),
             Some([number, ..]) => Ok(*number),
             None | Some([]) => Err(NoNumber { most: 0 }),
@@ -128,14 +128,14 @@ impl Job {
             move |number| recent.contains(&number)
         };
         for number in far.released.keep(number, recent) {
-            self.tell_home(far, &Told::ReleaseName { number });
+            self.tell_home(far, &Packet::ReleaseName { number });
         }
     }
 
     /// Returns the name with this number.
     pub(crate) fn name_far(&self, far: &Far, number: u64) -> Option<String> {
-        let answer = self.ask_home(far, Question::Name { number }, &[])?;
-        let (&bytes, text) = answer.split_first()?;
+        let reply = self.ask_home(far, Request::Name { number }, &[])?;
+        let (&bytes, text) = reply.split_first()?;
         let bytes = packet::bytes_of(text, usize::try_from(bytes).ok()?)?;
         String::from_utf8(bytes).ok().filter(|name| !name.is_empty())
     }
@@ -148,9 +148,9 @@ impl Job {
         asked: usize,
     ) -> Result<Taken, HeapError> {
         let heap = self.config().heap_bytes;
-        let question = Question::Block { group, number, holders, asked };
-        let answer = self.ask_home(far, question, &[]).ok_or(HeapError::Failed)?;
-        match answer[..] {
+        let request = Request::Block { group, number, holders, asked };
+        let reply = self.ask_home(far, request, &[]).ok_or(HeapError::Failed)?;
+        match reply[..] {
             [TAKEN, at, fresh] => Ok(Taken { at: size(at), fresh: size(fresh) }),
             [EXHAUSTED, free, largest] => {
                 Err(HeapError::exhausted(asked, size(free), size(largest), heap))
@@ -162,14 +162,14 @@ impl Job {
 
     /// Adds a hold to a block, or removes one.
     pub(crate) fn hold_far(&self, far: &Far, (group, number): Number, is_more: bool) {
-        if !is_more && far.has_put() {
+        if !is_more && far.has_pending_puts() {
             self.settle(far); // puts in flight must not reach those that get the memory next
         }
         if !Self::is_home(far) {
             return match is_more {
-                true => self.tell_home(far, &Told::Hold { group, number }),
+                true => self.tell_home(far, &Packet::Hold { group, number }),
                 false if self.is_poisoned() => {}
-                false => far.release(HOME, &Told::Release { group, number }),
+                false => far.release(HOME, &Packet::Release { group, number }),
             };
         }
         match self.directory() {
@@ -200,9 +200,9 @@ impl Job {
         ranks: &[Rank],
         bytes: usize,
     ) -> Result<GroupPlace, NoGroup> {
-        let question = Question::Group { forming, pes: ranks.len() };
-        let answer = self.ask_home(far, question, &[]).ok_or(NoGroup::Failed)?;
-        let &[number, numbered] = answer.first_chunk().ok_or(NoGroup::Failed)?;
+        let request = Request::Group { forming, pes: ranks.len() };
+        let reply = self.ask_home(far, request, &[]).ok_or(NoGroup::Failed)?;
+        let &[number, numbered] = reply.first_chunk().ok_or(NoGroup::Failed)?;
         far.link().memberships.note_numbered(numbered);
         if number == NO_GROUP {
             return Err(NoGroup::Member);
@@ -279,7 +279,7 @@ pub(super) mod tests {
         let word = Signal::Set(1);
         far.write(
             Rank(1),
-            &Told::Signal { pe: Rank(1), word: 0, width: Width::Eight, how: word },
+            &Packet::Signal { pe: Rank(1), word: 0, width: Width::Eight, how: word },
             |_| (),
         );
         thread::scope(|scope| {
@@ -306,7 +306,7 @@ pub(super) mod tests {
         let members = [Rank(1), Rank(2)];
         let ask_for_other = |other| {
             let forming = Forming::Color(0, other, 1);
-            jobs[0].decide(Question::Group { forming, pes: 2 }, &[]);
+            jobs[0].decide(Request::Group { forming, pes: 2 }, &[]);
         };
         ask_for_other(0);
         let made = |team| {

@@ -15,8 +15,8 @@ use consort_fabric::{Nodes, Rank};
 use super::{
     exposed::{Exposed, Exposures},
     memberships::{Left, Memberships},
-    packet::{self, Exposure, Question, Told},
-    questions::Questions,
+    packet::{self, Exposure, Packet, Request},
+    pending_requests::PendingRequests,
     released::ReleasedNumbers,
     traffic::{Counts, Subject, Traffic},
     transfers::Transfers,
@@ -56,9 +56,9 @@ pub(super) struct Link {
     outboxes: Vec<Frame>,
     /// The processes for which packets wait.
     unsent: Vec<u32>,
-    pub(super) questions: Questions,
+    pub(super) requests: PendingRequests,
     /// Packets that have arrived before a PE of this process has joined their group, by group.
-    pub(super) early: HashMap<u64, Vec<(Told, Vec<u64>)>>,
+    pub(super) early: HashMap<u64, Vec<(Packet, Vec<u64>)>>,
     pub(super) memberships: Memberships,
     pub(super) exposures: Exposures,
     /// The error of a transfer: a process cannot be reached any more.
@@ -95,7 +95,7 @@ impl Far {
             outboxes: (0..processes).map(|_| Frame::new()).collect(),
             unsent: Vec::new(),
             transport,
-            questions: Questions::default(),
+            requests: PendingRequests::default(),
             early: HashMap::new(),
             memberships: Memberships::new(here.count),
             exposures: Exposures::default(),
@@ -234,39 +234,39 @@ impl Link {
         };
         if memberships.leave(group, with_packets) {
             self.early.remove(&group);
-            self.questions.leave(group);
+            self.requests.leave(group);
         }
     }
 
     /// Sends a packet to a process, at the next flush at the latest.
-    pub(super) fn tell(&mut self, to: u32, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
+    pub(super) fn send(&mut self, to: u32, packet: &Packet, data: impl FnOnce(&mut Vec<u64>)) {
         if self.is_closing {
             return; // all have ended, and need nothing more
         }
-        if let Some(subject) = Subject::of(told) {
+        if let Some(subject) = Subject::of(packet) {
             self.traffic.count_sent(subject);
         }
         let outbox = &mut self.outboxes[to as usize];
         if outbox.is_empty() {
             self.unsent.push(to);
         }
-        packet::append(outbox, told, data);
+        packet::append(outbox, packet, data);
         if outbox.len() >= FULL {
-            self.send(to);
+            self.send_frame(to);
         }
     }
 
     /// Sends a packet to all other processes, at once.
-    pub(super) fn tell_all(&mut self, told: &Told, data: &[u64]) {
+    pub(super) fn send_to_all(&mut self, packet: &Packet, data: &[u64]) {
         let own = self.transport.rank();
         for to in (0..self.transport.processes()).filter(|&to| to != own) {
-            self.tell(to, told, |frame| frame.extend(data));
+            self.send(to, packet, |frame| frame.extend(data));
         }
         self.flush();
     }
 
-    pub(super) fn count_received(&mut self, told: &Told) {
-        if let Some(subject) = Subject::of(told) {
+    pub(super) fn count_received(&mut self, packet: &Packet) {
+        if let Some(subject) = Subject::of(packet) {
             let is_late = match subject {
                 Subject::Group(group) => self.memberships.count_late(group),
                 Subject::Memory => false,
@@ -279,36 +279,36 @@ impl Link {
     /// flight from it or to it.
     pub(super) fn is_quiet(&self) -> bool {
         let nothing_moves = !self.transport.is_moving() && self.transfers.stalled.is_empty();
-        nothing_moves && !self.questions.await_any()
+        nothing_moves && !self.requests.is_any_awaited()
     }
 
     /// Sends a request to a process, at the next flush at the latest. Returns the request's number.
-    pub(super) fn ask(
+    pub(super) fn request(
         &mut self,
         to: u32,
-        question: Question,
+        request: Request,
         data: impl FnOnce(&mut Vec<u64>),
     ) -> u64 {
-        let ends_no_wait = matches!(question, Question::Report {} | Question::Describe { .. });
-        let id = self.questions.ask(!ends_no_wait);
-        self.tell(to, &Told::Asks { id, question }, data);
+        let ends_no_wait = matches!(request, Request::Report {} | Request::Describe { .. });
+        let id = self.requests.begin(!ends_no_wait);
+        self.send(to, &Packet::Request { id, request }, data);
         id
     }
 
     /// Keeps a reply, if it is still awaited.
-    pub(super) fn keep_answer(&mut self, id: u64, data: &[u64]) {
-        self.writes.answer(id);
-        self.questions.keep(id, data);
+    pub(super) fn keep_reply(&mut self, id: u64, data: &[u64]) {
+        self.writes.note_reply(id);
+        self.requests.keep(id, data);
     }
 
     pub(super) fn flush(&mut self) {
         while let Some(to) = self.unsent.pop() {
-            self.send(to);
+            self.send_frame(to);
         }
     }
 
     /// Sends the packets that are queued for a process. The next receive reports an error too.
-    fn send(&mut self, to: u32) {
+    fn send_frame(&mut self, to: u32) {
         let outbox = &mut self.outboxes[to as usize];
         if outbox.is_empty() {
             return;

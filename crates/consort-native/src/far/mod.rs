@@ -11,8 +11,8 @@
 //! | `loopback` | a transport within one process, for tests |
 //! | `packet` | the packets of processes, encoded in words |
 //! | `link` | a process's end: packets wait in frames |
-//! | `telling` | what PEs send to and request from the processes of far PEs |
-//! | `questions` | pending requests of a process, and the replies |
+//! | `rpc` | what PEs send to and request from the processes of far PEs |
+//! | `pending_requests` | pending requests of a process, and the replies |
 //! | `deliver` | the effect of a packet in the process that receives it |
 //! | `progress` | sending and delivering, and waits for replies |
 //! | `home` | what the process of PE 0 decides for all: blocks, numbers of groups, names |
@@ -34,11 +34,11 @@ pub(crate) mod loopback;
 mod memberships;
 mod moves;
 pub(crate) mod packet;
+mod pending_requests;
 pub(crate) mod progress;
-mod questions;
 mod released;
 mod report;
-mod telling;
+mod rpc;
 mod traffic;
 pub(crate) mod transfers;
 pub(crate) mod transport;

@@ -8,7 +8,7 @@ use consort_fabric::{Rank, VendorCall};
 
 use super::{
     link::{Far, Link},
-    packet::{Exposure, Place, Told},
+    packet::{Exposure, Packet, Place},
     progress::Looks,
     transfers::{Inbound, Moving, Wanted},
     transport::{Frame, Lost, Region, Transfer},
@@ -165,7 +165,7 @@ impl Link {
             Some(transfer) => {
                 self.transfers.pushes.push_back(Moving { transfer, place, _kept: Vec::new() });
             }
-            None => self.tell(to, &Told::Refused { tag }, |_| ()),
+            None => self.send(to, &Packet::Refused { tag }, |_| ()),
         }
     }
 
@@ -211,8 +211,8 @@ impl Far {
         // SAFETY: the caller's promise.
         let pull = unsafe { link.transport.pull(process, tag, Region(target)) };
         let transfer = link.begun(pull)?;
-        let told = Told::Wanted { place, at, bytes: target.bytes, tag };
-        link.tell(process, &told, |_| ());
+        let packet = Packet::LongGet { place, at, bytes: target.bytes, tag };
+        link.send(process, &packet, |_| ());
         Some(Wanted { process, tag, transfer })
     }
 
@@ -239,7 +239,7 @@ impl Far {
         let mut link = self.link();
         link.writes.count_long(process);
         let tag = link.transfers.tag(process, 1);
-        link.tell(process, &Told::Coming { place, at, bytes: source.bytes, tag }, |_| ());
+        link.send(process, &Packet::LongPut { place, at, bytes: source.bytes, tag }, |_| ());
         link.flush();
         // SAFETY: the caller's promise.
         let push = unsafe { link.transport.push(process, tag, Region(source)) };

@@ -212,7 +212,7 @@ fields! {
     }
 
     /// A message from one process to another, to which the other does not reply.
-    enum Told {
+    enum Packet {
         /// Words of a group, from index `at` on. The last word completes a message to a PE. The
         /// words are the data.
         Words { group: u64, to: Rank, at: usize } = 0,
@@ -233,26 +233,26 @@ fields! {
         /// The programs of the process have ended.
         Ended {} = 8,
         /// The reply to a request. Its contents are the data.
-        Answer { id: u64 } = 9,
+        Reply { id: u64 } = 9,
         /// A request.
-        Asks { id: u64, question: Question } = 10,
+        Request { id: u64, request: Request } = 10,
         /// The process sends nothing more.
-        Closes {} = 11,
+        Closing {} = 11,
         /// The process wants bytes of some memory, and pulls them.
-        Wanted { place: Place, at: usize, bytes: usize, tag: u32 } = 12,
+        LongGet { place: Place, at: usize, bytes: usize, tag: u32 } = 12,
         /// Bytes for some memory are coming. The process pushes them.
-        Coming { place: Place, at: usize, bytes: usize, tag: u32 } = 13,
+        LongPut { place: Place, at: usize, bytes: usize, tag: u32 } = 13,
         /// The wanted memory does not exist.
         Refused { tag: u32 } = 14,
         /// Words that a member of a group publishes, from index `at` on. The words are the data.
-        Shown { group: u64, member: Rank, at: usize } = 15,
+        Published { group: u64, member: Rank, at: usize } = 15,
     }
 
     /// A request from one process to another.
-    enum Question {
+    enum Request {
         /// Whether the process has carried out everything that it was sent before. The reply is
         /// empty.
-        Done {} = 0,
+        Fence {} = 0,
         /// The number of a name, with another hold. The name is the data, of `bytes` bytes. The
         /// reply is 0 if there is none.
         Number { bytes: usize } = 1,
@@ -266,9 +266,9 @@ fields! {
         Get { place: Place, at: usize, bytes: usize } = 5,
         /// An operation on a word of a heap. The reply is the old value.
         Atomic { pe: Rank, word: usize, width: Width, operation: Atomic } = 6,
-        /// The words that a member of a group publishes. They arrive as `Shown`, before the reply,
-        /// which is empty.
-        Show { group: u64, member: Rank } = 7,
+        /// The words that a member of a group publishes. They arrive as `Published`, before the
+        /// reply, which is empty.
+        Published { group: u64, member: Rank } = 7,
         /// The states of the PEs of the process. The reply is a `Report`, or empty if the job has
         /// failed.
         Report {} = 8,
@@ -279,10 +279,10 @@ fields! {
 }
 
 /// Appends a packet to a frame. `data` writes the packet's data.
-pub(super) fn append(frame: &mut Vec<u64>, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
+pub(super) fn append(frame: &mut Vec<u64>, packet: &Packet, data: impl FnOnce(&mut Vec<u64>)) {
     let begin = frame.len();
     frame.push(0);
-    told.write(frame);
+    packet.write(frame);
     data(frame);
     frame[begin] = (frame.len() - begin) as u64;
 }
@@ -295,11 +295,11 @@ pub(super) fn words_of_field(field: &impl Field) -> Vec<u64> {
 }
 
 /// Takes the first packet, with its data, from a frame.
-pub(crate) fn take<'f>(frame: &mut &'f [u64]) -> Option<(Told, &'f [u64])> {
+pub(crate) fn take<'f>(frame: &mut &'f [u64]) -> Option<(Packet, &'f [u64])> {
     let words = usize::try_from(*frame.first()?).ok()?;
-    let mut packet = frame.split_off(..words)?.get(1..)?;
-    let told = Told::read(&mut packet)?;
-    Some((told, packet))
+    let mut data = frame.split_off(..words)?.get(1..)?;
+    let packet = Packet::read(&mut data)?;
+    Some((packet, data))
 }
 
 impl Field for String {
@@ -334,37 +334,37 @@ pub(super) fn bytes_of(words: &[u64], bytes: usize) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn some() -> Vec<Told> {
+    fn some() -> Vec<Packet> {
         let exposure = Exposure { group: 3, owner: Rank(1), peer: Rank(2), position: 7, number: 1 };
         let (pe, place) = (Rank(5), Place::Exposed { exposure });
-        let question = |question| Told::Asks { id: 9, question };
+        let request = |request| Packet::Request { id: 9, request };
         let forming = Forming::Color(1, 2, 3);
         let operation = Atomic::CompareSwap { current: 1, new: 2 };
         vec![
-            Told::Words { group: 0, to: pe, at: 17 },
-            Told::Put { place, at: 8, bytes: 3 },
-            Told::Put { place: Place::Heap { pe }, at: 8, bytes: 3 },
-            Told::Signal { pe, word: 8, width: Width::Four, how: Signal::Add(u64::MAX) },
-            Told::Failed {},
-            question(Question::Group { forming, pes: 4 }),
-            Told::Shown { group: 3, member: pe, at: 17 },
-            question(Question::Show { group: 3, member: pe }),
-            question(Question::Report {}),
-            question(Question::Describe { pe }),
-            question(Question::Atomic { pe, word: 8, width: Width::Eight, operation }),
+            Packet::Words { group: 0, to: pe, at: 17 },
+            Packet::Put { place, at: 8, bytes: 3 },
+            Packet::Put { place: Place::Heap { pe }, at: 8, bytes: 3 },
+            Packet::Signal { pe, word: 8, width: Width::Four, how: Signal::Add(u64::MAX) },
+            Packet::Failed {},
+            request(Request::Group { forming, pes: 4 }),
+            Packet::Published { group: 3, member: pe, at: 17 },
+            request(Request::Published { group: 3, member: pe }),
+            request(Request::Report {}),
+            request(Request::Describe { pe }),
+            request(Request::Atomic { pe, word: 8, width: Width::Eight, operation }),
         ]
     }
 
     #[test]
     fn packets_are_taken_as_they_were_appended() {
         let mut frame = Vec::new();
-        for (count, told) in some().iter().enumerate() {
-            append(&mut frame, told, |data| data.extend(0..count as u64));
+        for (count, packet) in some().iter().enumerate() {
+            append(&mut frame, packet, |data| data.extend(0..count as u64));
         }
         let mut rest = &frame[..];
-        for (count, told) in some().iter().enumerate() {
+        for (count, packet) in some().iter().enumerate() {
             let data: Vec<u64> = (0..count as u64).collect();
-            assert_eq!(take(&mut rest), Some((*told, &data[..])));
+            assert_eq!(take(&mut rest), Some((*packet, &data[..])));
         }
         assert!(rest.is_empty());
     }
@@ -372,11 +372,11 @@ mod tests {
     /// A frame that ends too early or has a changed word never causes a panic.
     #[test]
     fn malformed_packet_is_refused() {
-        for told in some() {
+        for packet in some() {
             let mut frame = Vec::new();
-            append(&mut frame, &told, |_| ());
+            append(&mut frame, &packet, |_| ());
             for end in 0..frame.len() {
-                assert_eq!(take(&mut &frame[..end]), None, "{told:?}");
+                assert_eq!(take(&mut &frame[..end]), None, "{packet:?}");
             }
             for at in 0..frame.len() {
                 for word in [0, 1, u64::MAX] {

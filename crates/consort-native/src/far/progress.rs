@@ -9,7 +9,7 @@ use consort_fabric::Rank;
 
 use super::{
     link::{Far, Link},
-    packet::{Question, Told},
+    packet::{Packet, Request},
 };
 use crate::launch::{failure::Failure, job::Job, reason};
 use consort_machine::wait::patience::nap_after;
@@ -127,20 +127,20 @@ impl Job {
         let rank = Rank(far.processes().members(process, self.config().pes).first);
         let words = reason::encode(&Failure::Pe { rank, reason });
         if self.claim(&words) {
-            link.tell_all(&Told::Failed {}, &words);
+            link.send_to_all(&Packet::Failed {}, &words);
         }
     }
 
     /// Waits for the reply to a request. `None` if the job fails first.
-    pub(crate) fn await_answer(&self, far: &Far, id: u64) -> Option<Vec<u64>> {
+    pub(crate) fn await_reply(&self, far: &Far, id: u64) -> Option<Vec<u64>> {
         let mut looks = Looks::default();
         loop {
             self.serve();
-            if let Some(answer) = far.answer(id) {
-                return Some(answer);
+            if let Some(reply) = far.take_reply(id) {
+                return Some(reply);
             }
             if self.is_poisoned() {
-                far.forget(id);
+                far.forget_request(id);
                 return None;
             }
             looks.pause();
@@ -148,37 +148,37 @@ impl Job {
     }
 
     /// Sends a request to the process of a PE, and waits for the reply.
-    pub(crate) fn ask(
+    pub(crate) fn request(
         &self,
         far: &Far,
         pe: Rank,
-        question: Question,
+        request: Request,
         data: impl FnOnce(&mut Vec<u64>),
     ) -> Option<Vec<u64>> {
-        let id = far.ask(pe, question, data);
-        self.await_answer(far, id)
+        let id = far.request(pe, request, data);
+        self.await_reply(far, id)
     }
 
     /// Waits until far PEs have carried out everything that this process has sent them.
     #[cold]
     pub(crate) fn settle(&self, far: &Far) {
-        for id in far.ask_whether_done() {
-            if self.await_answer(far, id).is_none() {
+        for id in far.request_fences() {
+            if self.await_reply(far, id).is_none() {
                 return;
             }
         }
     }
 
     /// Reports to the other processes why this one has failed.
-    pub(crate) fn tell_failure(&self, far: &Far, reason: &[u64]) {
-        far.link().tell_all(&Told::Failed {}, reason);
+    pub(crate) fn announce_failure(&self, far: &Far, reason: &[u64]) {
+        far.link().send_to_all(&Packet::Failed {}, reason);
     }
 
     /// Reports, once, that the programs of this process have ended.
-    pub(crate) fn tell_end(&self, far: &Far) {
+    pub(crate) fn announce_end(&self, far: &Far) {
         let mut link = far.link();
         if !std::mem::replace(&mut link.has_ended, true) {
-            link.tell_all(&Told::Ended {}, &[]);
+            link.send_to_all(&Packet::Ended {}, &[]);
         }
     }
 
@@ -215,7 +215,7 @@ impl Job {
             let mut link = far.link();
             let others = link.transport.processes() - 1;
             if link.ended == others && !link.is_closing {
-                link.tell_all(&Told::Closes {}, &[]);
+                link.send_to_all(&Packet::Closing {}, &[]);
                 link.is_closing = true;
             }
             let is_over = link.closing == others && link.is_closing && link.is_flushed();

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::packet::{Exposure, Place, Told};
+use super::packet::{Exposure, Packet, Place};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
@@ -23,14 +23,16 @@ pub(super) enum Subject {
 impl Subject {
     /// Returns the subject of a packet, if the packet may end a wait. Packets that bring replies
     /// are not counted, because a process knows itself whether it awaits any.
-    pub(super) fn of(told: &Told) -> Option<Self> {
-        match *told {
-            Told::Words { group, .. } | Told::Detached { group, .. } => Some(Self::Group(group)),
-            Told::Put { place, .. } | Told::Coming { place, .. } => Some(match place {
+    pub(super) fn of(packet: &Packet) -> Option<Self> {
+        match *packet {
+            Packet::Words { group, .. } | Packet::Detached { group, .. } => {
+                Some(Self::Group(group))
+            }
+            Packet::Put { place, .. } | Packet::LongPut { place, .. } => Some(match place {
                 Place::Exposed { exposure: Exposure { group, .. } } => Self::Group(group),
                 Place::Heap { .. } => Self::Memory,
             }),
-            Told::Signal { .. } => Some(Self::Memory),
+            Packet::Signal { .. } => Some(Self::Memory),
             _ => None,
         }
     }

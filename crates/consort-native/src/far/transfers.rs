@@ -2,8 +2,8 @@
 //!
 //! | | the process of the PE that gets or puts | the process of the memory |
 //! | --- | --- | --- |
-//! | get | pulls, then sends `Wanted` | pushes, or sends `Refused` if the memory does not exist |
-//! | put | sends `Coming`, then pushes | pulls; later packets of the same process wait |
+//! | get | pulls, then sends `LongGet` | pushes, or sends `Refused` if the memory does not exist |
+//! | put | sends `LongPut`, then pushes | pulls; later packets of the same process wait |
 //!
 //! The memory of an exposure, or of a caller, belongs to a transfer until the transfer is done: a
 //! call waits for its transfers before it returns, even if the job has failed. Each push is pulled,

@@ -54,22 +54,22 @@ impl Writes {
     }
 
     /// Returns whether some put or signal may not be complete.
-    pub(super) fn have_put(&self) -> bool {
+    pub(super) fn has_pending_puts(&self) -> bool {
         self.by_process.iter().any(|written| written.put > written.done)
     }
 
     /// Returns whether some transfer may not be complete.
-    pub(super) fn have_long(&self) -> bool {
+    pub(super) fn has_pending_long_puts(&self) -> bool {
         self.by_process.iter().any(|written| written.long > written.done)
     }
 
     /// Records a request that asks a process whether its writes are complete.
-    pub(super) fn ask(&mut self, id: u64, process: u32) {
+    pub(super) fn note_request(&mut self, id: u64, process: u32) {
         self.asked.insert(id, (process, self.by_process[process as usize].times));
     }
 
     /// Records that a request has been replied to.
-    pub(super) fn answer(&mut self, id: u64) {
+    pub(super) fn note_reply(&mut self, id: u64) {
         if let Some((process, times)) = self.asked.remove(&id) {
             let done = &mut self.by_process[process as usize].done;
             *done = times.max(*done);
@@ -86,18 +86,18 @@ mod tests {
         let mut writes = Writes::new(3);
         writes.count(1);
         writes.count_long(2);
-        assert_eq!((writes.pending(), writes.have_long()), (vec![1, 2], true));
-        assert!(writes.have_put());
-        writes.ask(7, 2);
+        assert_eq!((writes.pending(), writes.has_pending_long_puts()), (vec![1, 2], true));
+        assert!(writes.has_pending_puts());
+        writes.note_request(7, 2);
         writes.count_release(2);
-        writes.answer(7);
-        assert_eq!((writes.pending(), writes.have_long()), (vec![1, 2], false));
-        writes.ask(6, 1);
-        writes.answer(6);
-        assert!(!writes.have_put());
-        writes.ask(8, 2);
+        writes.note_reply(7);
+        assert_eq!((writes.pending(), writes.has_pending_long_puts()), (vec![1, 2], false));
+        writes.note_request(6, 1);
+        writes.note_reply(6);
+        assert!(!writes.has_pending_puts());
+        writes.note_request(8, 2);
         writes.count_long(2);
-        writes.answer(8);
-        assert_eq!((writes.pending(), writes.have_long()), (vec![2], true));
+        writes.note_reply(8);
+        assert_eq!((writes.pending(), writes.has_pending_long_puts()), (vec![2], true));
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     far::{
         deliver::{append_memory, memory_of},
         link::Far,
-        packet::{Place, Question, Told},
+        packet::{Packet, Place, Request},
         progress::Looks,
         transfers::{LONG_GET, LONG_PUT},
     },
@@ -96,8 +96,8 @@ impl OneSided<'_> {
         self.assert_inside(at, source.bytes);
         let place = Place::Heap { pe: to };
         if source.bytes < LONG_PUT {
-            let told = Told::Put { place, at, bytes: source.bytes };
-            return far.write(to, &told, |frame| append_memory(frame, source));
+            let packet = Packet::Put { place, at, bytes: source.bytes };
+            return far.write(to, &packet, |frame| append_memory(frame, source));
         }
         // SAFETY: the caller's memory stays valid until this returns.
         if let Some(transfer) = unsafe { far.push(to, (place, at), source) } {
@@ -120,7 +120,7 @@ impl OneSided<'_> {
         for (at, target) in parts {
             let bytes = target.bytes;
             if bytes < LONG_GET {
-                asked.push((far.ask(from, Question::Get { place, at, bytes }, |_| ()), target));
+                asked.push((far.request(from, Request::Get { place, at, bytes }, |_| ()), target));
             } else {
                 // SAFETY: the caller's memory stays valid until this returns.
                 wanted.extend(unsafe { far.want(from, (place, at), target) });
@@ -128,9 +128,9 @@ impl OneSided<'_> {
         }
         wanted.iter().for_each(|wanted| self.job.finish(far, wanted));
         for (id, target) in asked {
-            if let Some(answer) = self.job.await_answer(far, id) {
-                let data = memory_of(&answer, target.bytes);
-                target.copy_from(data.expect("an answer is as long as asked"));
+            if let Some(reply) = self.job.await_reply(far, id) {
+                let data = memory_of(&reply, target.bytes);
+                target.copy_from(data.expect("a reply is as long as requested"));
             }
         }
     }
@@ -138,7 +138,7 @@ impl OneSided<'_> {
     #[cold]
     pub(super) fn signal_far(&self, far: &Far, to: Rank, word: usize, width: Width, how: Signal) {
         self.assert_word(word, width);
-        far.write(to, &Told::Signal { pe: to, word, width, how }, |_| ());
+        far.write(to, &Packet::Signal { pe: to, word, width, how }, |_| ());
         far.flush();
     }
 
@@ -152,8 +152,8 @@ impl OneSided<'_> {
         operation: Atomic,
     ) -> u64 {
         self.assert_word(word, width);
-        let question = Question::Atomic { pe, word, width, operation };
-        let answer = self.job.ask(far, pe, question, |_| ());
-        answer.and_then(|words| words.first().copied()).unwrap_or(0)
+        let request = Request::Atomic { pe, word, width, operation };
+        let reply = self.job.request(far, pe, request, |_| ());
+        reply.and_then(|words| words.first().copied()).unwrap_or(0)
     }
 }

@@ -222,7 +222,7 @@ impl<'j> OneSided<'j> {
     pub fn fence_in_order(&self) {
         fence(Release);
         if let Some(far) = self.job.far()
-            && far.has_pushed_long()
+            && far.has_pending_long_puts()
         {
             self.job.settle(far);
         }

@@ -49,7 +49,7 @@ impl Job {
     /// ended successfully unless the job has failed.
     pub fn end(&self) {
         if let Some(link) = self.link() {
-            return self.tell_end(link);
+            return self.announce_end(link);
         }
         if let Some(joined) = self.own_joined() {
             joined.end();

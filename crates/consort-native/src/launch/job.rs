@@ -355,7 +355,7 @@ impl Job {
         if self.claim(&reason)
             && let Some(far) = self.far()
         {
-            self.tell_failure(far, &reason);
+            self.announce_failure(far, &reason);
         }
     }
 

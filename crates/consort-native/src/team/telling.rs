@@ -6,7 +6,7 @@ use consort_fabric::Rank;
 
 use super::group::Group;
 use crate::{
-    far::packet::{Question, Told},
+    far::packet::{Packet, Request},
     inbox::geometry::LINE_WORDS,
 };
 
@@ -23,8 +23,8 @@ impl Asked<'_> {
     /// Returns whether all had replied before the previous check. If so, everything that arrived
     /// before the replies has been looked for since, and the PE's own operations have processed it.
     pub(crate) fn is_over(&mut self) -> bool {
-        let answer = |id| self.group.job.far().is_none_or(|far| far.answer(id).is_some());
-        self.left.retain(|&id| !answer(id));
+        let reply = |id| self.group.job.far().is_none_or(|far| far.take_reply(id).is_some());
+        self.left.retain(|&id| !reply(id));
         std::mem::replace(&mut self.is_over, self.left.is_empty())
     }
 }
@@ -32,7 +32,7 @@ impl Asked<'_> {
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
         let Some(far) = self.group.job.far() else { return };
-        self.left.iter().for_each(|&id| far.forget(id));
+        self.left.iter().for_each(|&id| far.forget_request(id));
     }
 }
 
@@ -55,8 +55,8 @@ impl Group {
             }
             Some(far) => {
                 let words = &self.memory.words[at..at + words];
-                let told = Told::Words { group: self.number, to, at };
-                far.tell(to, &told, |frame| {
+                let packet = Packet::Words { group: self.number, to, at };
+                far.send(to, &packet, |frame| {
                     frame.extend(words.iter().map(|word| word.load(Relaxed)))
                 });
                 true
@@ -71,7 +71,7 @@ impl Group {
         let mut left = Vec::new();
         if let Some(far) = self.job.far() {
             let others = self.others().map(|peer| self.in_world(peer));
-            let ask = |peer| far.ask(peer, Question::Done {}, |_| ());
+            let ask = |peer| far.request(peer, Request::Fence {}, |_| ());
             left.extend(others.filter(|&peer| far.is_far(peer)).map(ask));
             far.flush();
         }
@@ -84,7 +84,7 @@ impl Group {
     pub(crate) fn ask_far_members(&self) {
         let Some(far) = self.job.far() else { return };
         for member in self.others().filter(|&peer| far.is_far(self.in_world(peer))) {
-            far.ask_to_show(self.in_world(member), self.number, member);
+            far.request_published(self.in_world(member), self.number, member);
         }
         far.flush();
     }
@@ -142,6 +142,6 @@ mod tests {
         serve(1);
         assert!(has_finished());
         serve(0);
-        assert!(has_finished(), "the first answer is from before");
+        assert!(has_finished(), "the first reply is from before");
     }
 }

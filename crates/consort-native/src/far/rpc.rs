@@ -4,92 +4,92 @@ use consort_fabric::Rank;
 
 use super::{
     link::Far,
-    packet::{Question, Told},
+    packet::{Packet, Request},
 };
 
 impl Far {
     /// Sends a message to the process of a PE, at the next flush at the latest.
-    pub(crate) fn tell(&self, to: Rank, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
-        self.link().tell(self.process(to), told, data);
+    pub(crate) fn send(&self, to: Rank, packet: &Packet, data: impl FnOnce(&mut Vec<u64>)) {
+        self.link().send(self.process(to), packet, data);
     }
 
     /// Sends the process of a PE the message that a block has one hold less. This is carried out
     /// before the next call, so that a PE that allocates then finds the freed memory.
-    pub(crate) fn release(&self, to: Rank, told: &Told) {
+    pub(crate) fn release(&self, to: Rank, packet: &Packet) {
         let process = self.process(to);
         let mut link = self.link();
         link.writes.count_release(process);
-        link.tell(process, told, |_| ());
+        link.send(process, packet, |_| ());
     }
 
     /// Sends the process of a PE a message that writes to memory there.
-    pub(crate) fn write(&self, to: Rank, told: &Told, data: impl FnOnce(&mut Vec<u64>)) {
+    pub(crate) fn write(&self, to: Rank, packet: &Packet, data: impl FnOnce(&mut Vec<u64>)) {
         let process = self.process(to);
         let mut link = self.link();
         link.writes.count(process);
-        link.tell(process, told, data);
+        link.send(process, packet, data);
     }
 
     /// Sends a request to the process of a PE, at the next flush at the latest. Returns the
     /// request's number.
-    pub(crate) fn ask(
+    pub(crate) fn request(
         &self,
         to: Rank,
-        question: Question,
+        request: Request,
         data: impl FnOnce(&mut Vec<u64>),
     ) -> u64 {
-        self.link().ask(self.process(to), question, data)
+        self.link().request(self.process(to), request, data)
     }
 
     /// Sends a request to a process, at the next flush at the latest. Returns the request's number.
-    pub(super) fn ask_process(&self, process: u32, question: Question) -> u64 {
-        self.link().ask(process, question, |_| ())
+    pub(super) fn request_from_process(&self, process: u32, request: Request) -> u64 {
+        self.link().request(process, request, |_| ())
     }
 
     /// Requests the words that a member of a group publishes from the process of PE `to`, unless
     /// there is no reply to the previous request yet.
-    pub(crate) fn ask_to_show(&self, to: Rank, group: u64, member: Rank) {
+    pub(crate) fn request_published(&self, to: Rank, group: u64, member: Rank) {
         let process = self.process(to);
         let mut link = self.link();
-        if let Some(id) = link.questions.ask_to_show(group, member) {
-            let question = Question::Show { group, member };
-            link.tell(process, &Told::Asks { id, question }, |_| ());
+        if let Some(id) = link.requests.begin_published(group, member) {
+            let request = Request::Published { group, member };
+            link.send(process, &Packet::Request { id, request }, |_| ());
         }
     }
 
     /// Asks all processes whose memory was written whether the writes are complete, unless they
     /// certainly are. Returns the numbers of the requests.
-    pub(crate) fn ask_whether_done(&self) -> Vec<u64> {
+    pub(crate) fn request_fences(&self) -> Vec<u64> {
         let mut link = self.link();
         if link.is_closing {
             return Vec::new(); // all have ended
         }
         let pending = link.writes.pending().into_iter();
         let ask = |process| {
-            let id = link.ask(process, Question::Done {}, |_| ());
-            link.writes.ask(id, process);
+            let id = link.request(process, Request::Fence {}, |_| ());
+            link.writes.note_request(id, process);
             id
         };
         pending.map(ask).collect()
     }
 
     /// Returns whether there are puts that may not be complete.
-    pub(crate) fn has_put(&self) -> bool {
-        self.link().writes.have_put()
+    pub(crate) fn has_pending_puts(&self) -> bool {
+        self.link().writes.has_pending_puts()
     }
 
     /// Returns whether there are puts by transfers that may not be complete.
-    pub(crate) fn has_pushed_long(&self) -> bool {
-        self.link().writes.have_long()
+    pub(crate) fn has_pending_long_puts(&self) -> bool {
+        self.link().writes.has_pending_long_puts()
     }
 
     /// Takes the reply to a request if it has arrived.
-    pub(crate) fn answer(&self, id: u64) -> Option<Vec<u64>> {
-        self.link().questions.take(id)
+    pub(crate) fn take_reply(&self, id: u64) -> Option<Vec<u64>> {
+        self.link().requests.take(id)
     }
 
     /// Drops a request whose reply is no longer awaited.
-    pub(crate) fn forget(&self, id: u64) {
-        self.link().questions.forget(id);
+    pub(crate) fn forget_request(&self, id: u64) {
+        self.link().requests.forget(id);
     }
 }
