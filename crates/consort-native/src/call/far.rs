@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     far::{
-        deliver::{append_memory, memory_of},
+        dispatch::{append_memory, memory_of},
         link::Far,
         packet::{Exposure, Packet, Place, Request},
         transfers::{LONG_GET, LONG_PUT, Wanted},

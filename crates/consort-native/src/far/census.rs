@@ -181,7 +181,7 @@ fn describe(job: &Job, far: &Far, now: &Snapshot, pe: Rank) -> Option<WaitText> 
 #[cfg(all(test, target_os = "linux", not(any(loom, miri, consort_portable))))]
 mod tests {
     use super::*;
-    use crate::far::home::tests::{serve, three};
+    use crate::far::coordinator::tests::{serve, three};
 
     /// Otherwise a process would be in the reports of the next round twice, once with its old
     /// state.

@@ -13,9 +13,9 @@
 //! | `link` | a process's end: packets wait in frames |
 //! | `rpc` | what PEs send to and request from the processes of far PEs |
 //! | `pending_requests` | pending requests of a process, and the replies |
-//! | `deliver` | the effect of a packet in the process that receives it |
+//! | `dispatch` | the effect of a packet in the process that receives it |
 //! | `progress` | sending and delivering, and waits for replies |
-//! | `home` | what the process of PE 0 decides for all: blocks, numbers of groups, names |
+//! | `coordinator` | what the process of PE 0 decides for all: blocks, numbers of groups, names |
 //! | `memberships` | the groups that PEs of this process are in, and those that they have left |
 //! | `released` | numbers of names that this process keeps for a while |
 //! | `transfers` | the state of transfers of long data, from memory to memory |
@@ -26,9 +26,9 @@
 //! | `exposed` | buffers that are exposed to far PEs |
 
 pub(crate) mod census;
-pub(crate) mod deliver;
+mod coordinator;
+pub(crate) mod dispatch;
 mod exposed;
-mod home;
 pub(crate) mod link;
 pub(crate) mod loopback;
 mod memberships;

@@ -13,7 +13,7 @@ use consort_fabric::{Atomic, Rank, Signal};
 use super::{one_sided::OneSided, word::Width};
 use crate::{
     far::{
-        deliver::{append_memory, memory_of},
+        dispatch::{append_memory, memory_of},
         link::Far,
         packet::{Packet, Place, Request},
         progress::Looks,

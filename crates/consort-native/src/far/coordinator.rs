@@ -1,7 +1,7 @@
-//! What the process of PE 0 decides for all processes: the places of blocks in the heaps, the
-//! numbers of groups, and the numbers of call names. Its directory has these entries, and the
-//! processes that share it use them directly. Each directory has the places of groups in its own
-//! segment.
+//! The coordinator is the process of PE 0. It decides for all processes: the places of blocks in
+//! the heaps, the numbers of groups, and the numbers of call names. Its directory has these
+//! entries, and the processes that share it use them directly. Each directory has the places of
+//! groups in its own segment.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The PE whose process decides.
-const HOME: Rank = Rank(0);
+const COORDINATOR: Rank = Rank(0);
 
 const TAKEN: u64 = 0;
 const EXHAUSTED: u64 = 1;
@@ -41,21 +41,26 @@ impl Far {
 
 impl Job {
     /// Returns whether this process shares the directory that decides.
-    fn is_home(far: &Far) -> bool {
-        !far.is_far(HOME)
+    fn is_coordinator(far: &Far) -> bool {
+        !far.is_far(COORDINATOR)
     }
 
     /// Returns the decision of the process of PE 0, or `None` if the job has failed.
-    fn ask_home(&self, far: &Far, request: Request, data: &[u64]) -> Option<Vec<u64>> {
-        if Self::is_home(far) {
+    fn request_from_coordinator(
+        &self,
+        far: &Far,
+        request: Request,
+        data: &[u64],
+    ) -> Option<Vec<u64>> {
+        if Self::is_coordinator(far) {
             return self.decide(request, data);
         }
-        self.request(far, HOME, request, |frame| frame.extend(data))
+        self.request(far, COORDINATOR, request, |frame| frame.extend(data))
     }
 
-    fn tell_home(&self, far: &Far, packet: &Packet) {
+    fn send_to_coordinator(&self, far: &Far, packet: &Packet) {
         if !self.is_poisoned() {
-            far.send(HOME, packet, |_| ());
+            far.send(COORDINATOR, packet, |_| ());
         }
     }
 
@@ -103,7 +108,8 @@ impl Job {
     /// Returns the number of a call's name, and adds a hold to it.
     pub(crate) fn number_far(&self, far: &Far, name: &str) -> Result<u64, NoNumber> {
         let words: Vec<u64> = packet::words_of(name.as_bytes()).collect();
-        let reply = self.ask_home(far, Request::Number { bytes: name.len() }, &words);
+        let reply =
+            self.request_from_coordinator(far, Request::Number { bytes: name.len() }, &words);
         match reply.as_deref() {
             Some([0, most, ..]) => Err(NoNumber { most: size(*most) }),
             Some([number, ..]) => Ok(*number),
@@ -114,7 +120,7 @@ impl Job {
     /// Removes a hold from the number of a name. The process that decides does not know the recent
     /// calls of other nodes, so those nodes keep the numbers of their recent calls.
     pub(crate) fn release_number_far(&self, far: &Far, number: u64) {
-        if Self::is_home(far) {
+        if Self::is_coordinator(far) {
             if let Some(directory) = self.directory() {
                 directory.release_name(number);
             }
@@ -128,13 +134,13 @@ impl Job {
             move |number| recent.contains(&number)
         };
         for number in far.released.keep(number, recent) {
-            self.tell_home(far, &Packet::ReleaseName { number });
+            self.send_to_coordinator(far, &Packet::ReleaseName { number });
         }
     }
 
     /// Returns the name with this number.
     pub(crate) fn name_far(&self, far: &Far, number: u64) -> Option<String> {
-        let reply = self.ask_home(far, Request::Name { number }, &[])?;
+        let reply = self.request_from_coordinator(far, Request::Name { number }, &[])?;
         let (&bytes, text) = reply.split_first()?;
         let bytes = packet::bytes_of(text, usize::try_from(bytes).ok()?)?;
         String::from_utf8(bytes).ok().filter(|name| !name.is_empty())
@@ -149,7 +155,7 @@ impl Job {
     ) -> Result<Taken, HeapError> {
         let heap = self.config().heap_bytes;
         let request = Request::Block { group, number, holders, asked };
-        let reply = self.ask_home(far, request, &[]).ok_or(HeapError::Failed)?;
+        let reply = self.request_from_coordinator(far, request, &[]).ok_or(HeapError::Failed)?;
         match reply[..] {
             [TAKEN, at, fresh] => Ok(Taken { at: size(at), fresh: size(fresh) }),
             [EXHAUSTED, free, largest] => {
@@ -165,11 +171,11 @@ impl Job {
         if !is_more && far.has_pending_puts() {
             self.settle(far); // puts in flight must not reach those that get the memory next
         }
-        if !Self::is_home(far) {
+        if !Self::is_coordinator(far) {
             return match is_more {
-                true => self.tell_home(far, &Packet::Hold { group, number }),
+                true => self.send_to_coordinator(far, &Packet::Hold { group, number }),
                 false if self.is_poisoned() => {}
-                false => far.release(HOME, &Packet::Release { group, number }),
+                false => far.release(COORDINATOR, &Packet::Release { group, number }),
             };
         }
         match self.directory() {
@@ -201,7 +207,7 @@ impl Job {
         bytes: usize,
     ) -> Result<GroupPlace, NoGroup> {
         let request = Request::Group { forming, pes: ranks.len() };
-        let reply = self.ask_home(far, request, &[]).ok_or(NoGroup::Failed)?;
+        let reply = self.request_from_coordinator(far, request, &[]).ok_or(NoGroup::Failed)?;
         let &[number, numbered] = reply.first_chunk().ok_or(NoGroup::Failed)?;
         far.link().memberships.note_numbered(numbered);
         if number == NO_GROUP {
