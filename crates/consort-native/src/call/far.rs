@@ -20,7 +20,7 @@ use crate::{
         dispatch::{append_memory, memory_of},
         link::Far,
         packet::{Exposure, Packet, Place, Request},
-        transfers::{LONG_GET, LONG_PUT, Wanted},
+        transfers::{LONG_GET, LONG_PUT, PendingGet},
         transport::{Lost, Transfer},
     },
     launch::failure::Failure,
@@ -84,7 +84,7 @@ impl Call<'_> {
             return Moved::Now(Ok(()));
         }
         // SAFETY: the source belongs to the call until the put has ended or is dropped.
-        let transfer = unsafe { far.push(pe, (place, at), source) };
+        let transfer = unsafe { far.begin_put(pe, (place, at), source) };
         Moved::Sent(Sent { call: self, far, transfer, looked: Looked::default() })
     }
 
@@ -112,7 +112,7 @@ impl Call<'_> {
             };
             // SAFETY: the target belongs to the call until the get has ended or is dropped, and
             // `kept` belongs to the get.
-            Source::Pulled(unsafe { far.want(pe, (place, at), into) }, kept)
+            Source::Pulled(unsafe { far.begin_get(pe, (place, at), into) }, kept)
         };
         self.begin_receive();
         Moved::Get(Get { call: self, far, source, target, left, looked: Looked::default() })
@@ -124,7 +124,7 @@ impl Call<'_> {
         let far = self.job.far().expect("only a transport has collectives of its own");
         let (source, target) = (self.resolve(call.source), self.resolve_writable(call.target));
         // SAFETY: both belong to the call until the collective has ended or is dropped.
-        match unsafe { far.collect(&call, source, target) } {
+        match unsafe { far.begin_collective(&call, source, target) } {
             Ok(transfer) => Moved::Sent(Sent {
                 call: self,
                 far,
@@ -200,7 +200,7 @@ enum Source {
     /// The reply to a request.
     Reply(u64),
     /// A transfer, into the target or into the kept buffer. `None` after it has ended.
-    Pulled(Option<Wanted>, Vec<u64>),
+    Pulled(Option<PendingGet>, Vec<u64>),
 }
 
 /// A future that is ready when bytes of a far PE have arrived and been copied or combined.
@@ -266,12 +266,12 @@ impl Get<'_> {
                 }
                 None => return self.call.pending_unwatched(is_new),
             },
-            Source::Pulled(wanted, kept) => {
-                let has_come = wanted.and_then(|wanted| self.far.has_come(&wanted));
-                if has_come.is_some() {
-                    *wanted = None;
+            Source::Pulled(get, kept) => {
+                let arrived = get.and_then(|get| self.far.poll_get(&get));
+                if arrived.is_some() {
+                    *get = None;
                 }
-                if has_come != Some(true) {
+                if arrived != Some(true) {
                     return self.call.pending_unwatched(is_new);
                 }
                 if self.left.is_some() { memory_of(kept, bytes) } else { Some(self.target) }
@@ -294,7 +294,7 @@ impl Drop for Get<'_> {
     fn drop(&mut self) {
         match &self.source {
             Source::Reply(id) => self.far.forget_request(*id),
-            Source::Pulled(Some(wanted), _) => self.call.job.finish(self.far, wanted),
+            Source::Pulled(Some(get), _) => self.call.job.finish_get(self.far, get),
             Source::Pulled(None, _) => {}
         }
         if let Source::Pulled(_, kept) = &mut self.source {
@@ -307,7 +307,7 @@ impl Sent<'_> {
     #[cold]
     fn poll_far(&mut self) -> Poll<Op> {
         let is_new = self.looked.is_new();
-        let is_done = |transfer| self.far.is_pushed(transfer);
+        let is_done = |transfer| self.far.poll_transfer(transfer);
         if !self.looked.is_worth_a_test(self.far) || !self.transfer.is_some_and(is_done) {
             return self.call.pending_unwatched(is_new);
         }
@@ -319,7 +319,7 @@ impl Sent<'_> {
 impl Drop for Sent<'_> {
     fn drop(&mut self) {
         if let Some(transfer) = self.transfer {
-            self.call.job.finish_push(self.far, transfer);
+            self.call.job.finish_transfer(self.far, transfer);
         }
     }
 }

@@ -91,11 +91,11 @@ impl Job {
             Packet::Closing {} => link.closing += 1,
             Packet::LongGet { place, at, bytes, tag } => {
                 let source = self.memory_at(far, link, place, at, bytes, false);
-                link.push_wanted(from, tag, place, source);
+                link.push_for_get(from, tag, place, source);
             }
             Packet::LongPut { place, at, bytes, tag } => {
                 let target = self.memory_at(far, link, place, at, bytes, true);
-                link.pull_coming(from, tag, place, bytes, target);
+                link.pull_for_put(from, tag, place, bytes, target);
             }
             Packet::Refused { tag } => link.refuse(from, tag),
             Packet::Reply { id } => link.keep_reply(id, data),

@@ -330,7 +330,7 @@ impl Link {
 
     /// Returns whether everything that was sent has left this process.
     pub(super) fn is_flushed(&mut self) -> bool {
-        self.is_closed || self.has_pushed() && self.transport.is_flushed().unwrap_or(true)
+        self.is_closed || self.are_all_pushes_done() && self.transport.is_flushed().unwrap_or(true)
     }
 
     pub(super) fn is_closed(&self) -> bool {

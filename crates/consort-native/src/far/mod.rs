@@ -19,12 +19,13 @@
 //! | `memberships` | the groups that PEs of this process are in, and those that they have left |
 //! | `released` | numbers of names that this process keeps for a while |
 //! | `transfers` | the state of transfers of long data, from memory to memory |
-//! | `moves` | begins transfers, and waits for them |
+//! | `bulk` | begins transfers, and waits for them |
 //! | `traffic` | how many packets of each group were sent and received |
 //! | `report`, `census` | what the PEs of all processes wait for, to find deadlocks |
 //! | `writes` | puts into the memory of others, and which of them are complete |
 //! | `exposed` | buffers that are exposed to far PEs |
 
+mod bulk;
 pub(crate) mod census;
 mod coordinator;
 pub(crate) mod dispatch;
@@ -32,7 +33,6 @@ mod exposed;
 pub(crate) mod link;
 pub(crate) mod loopback;
 mod memberships;
-mod moves;
 pub(crate) mod packet;
 mod pending_requests;
 pub(crate) mod progress;

@@ -29,14 +29,14 @@ const MOST_SPARE: usize = 8;
 
 /// A pull for a get of this process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct PendingGet {
     pub(super) process: u32,
     pub(super) tag: u32,
     pub(super) transfer: Transfer,
 }
 
 /// A transfer by which another process reads or writes memory of this process.
-pub(super) struct Moving {
+pub(super) struct ActiveTransfer {
     pub(super) transfer: Transfer,
     pub(super) place: Place,
     /// The memory for data that is pulled but not used.
@@ -46,7 +46,7 @@ pub(super) struct Moving {
 /// The data that has arrived from a process.
 #[derive(Default)]
 pub(super) struct Inbound {
-    pub(super) pulls: Vec<Moving>,
+    pub(super) pulls: Vec<ActiveTransfer>,
     /// Frames. The first has been delivered up to a word.
     pub(super) frames: VecDeque<(Frame, usize)>,
 }
@@ -54,7 +54,7 @@ pub(super) struct Inbound {
 pub(super) struct Transfers {
     /// The numbers of gets and puts that have been given tags, by process.
     tagged: Vec<[u32; 2]>,
-    pub(super) pushes: VecDeque<Moving>,
+    pub(super) pushes: VecDeque<ActiveTransfer>,
     pub(super) inbound: Vec<Inbound>,
     /// The processes from which something has arrived that is not delivered.
     pub(super) stalled: Vec<u32>,

@@ -100,8 +100,8 @@ impl OneSided<'_> {
             return far.write(to, &packet, |frame| append_memory(frame, source));
         }
         // SAFETY: the caller's memory stays valid until this returns.
-        if let Some(transfer) = unsafe { far.push(to, (place, at), source) } {
-            self.job.finish_push(far, transfer);
+        if let Some(transfer) = unsafe { far.begin_put(to, (place, at), source) } {
+            self.job.finish_transfer(far, transfer);
         }
     }
 
@@ -113,21 +113,22 @@ impl OneSided<'_> {
         parts: impl Iterator<Item = (usize, Memory)>,
     ) {
         let place = Place::Heap { pe: from };
-        let (mut asked, mut wanted) = (Vec::new(), Vec::new());
+        let (mut requested, mut gets) = (Vec::new(), Vec::new());
         let parts: Vec<(usize, Memory)> = parts.collect();
         // Nothing may panic while a transfer is in flight.
         parts.iter().for_each(|(at, target)| self.assert_inside(*at, target.bytes));
         for (at, target) in parts {
             let bytes = target.bytes;
             if bytes < LONG_GET {
-                asked.push((far.request(from, Request::Get { place, at, bytes }, |_| ()), target));
+                requested
+                    .push((far.request(from, Request::Get { place, at, bytes }, |_| ()), target));
             } else {
                 // SAFETY: the caller's memory stays valid until this returns.
-                wanted.extend(unsafe { far.want(from, (place, at), target) });
+                gets.extend(unsafe { far.begin_get(from, (place, at), target) });
             }
         }
-        wanted.iter().for_each(|wanted| self.job.finish(far, wanted));
-        for (id, target) in asked {
+        gets.iter().for_each(|get| self.job.finish_get(far, get));
+        for (id, target) in requested {
             if let Some(reply) = self.job.await_reply(far, id) {
                 let data = memory_of(&reply, target.bytes);
                 target.copy_from(data.expect("a reply is as long as requested"));

@@ -10,7 +10,7 @@ use super::{
     link::{Far, Link},
     packet::{Exposure, Packet, Place},
     progress::Looks,
-    transfers::{Inbound, Moving, Wanted},
+    transfers::{ActiveTransfer, Inbound, PendingGet},
     transport::{Frame, Lost, Region, Transfer},
 };
 use crate::{launch::job::Job, memory::region::Memory};
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl Link {
     /// Returns a transfer that has begun, or `None` if it has not. Then the next look fails the
     /// job.
-    fn begun(&mut self, begun: Result<Transfer, Lost>) -> Option<Transfer> {
+    fn keep_error(&mut self, begun: Result<Transfer, Lost>) -> Option<Transfer> {
         begun.map_err(|lost| self.lost.get_or_insert(lost).clone()).ok()
     }
 
@@ -38,7 +38,7 @@ impl Link {
         self.lost.is_none() && !self.is_closed()
     }
 
-    fn are_pushed(&mut self, of: impl Fn(&Place) -> bool) -> bool {
+    fn are_pushes_done(&mut self, of: impl Fn(&Place) -> bool) -> bool {
         let mut pushes = std::mem::take(&mut self.transfers.pushes);
         let mut is_left = false;
         pushes.retain(|push| {
@@ -52,7 +52,7 @@ impl Link {
 
     /// Forgets the first pushes if they are done. Nothing may wait for them.
     pub(super) fn end_pushes(&mut self) {
-        while let Some(Moving { transfer, .. }) = self.transfers.pushes.front()
+        while let Some(ActiveTransfer { transfer, .. }) = self.transfers.pushes.front()
             && self.is_done(*transfer)
         {
             self.transfers.pushes.pop_front();
@@ -60,13 +60,13 @@ impl Link {
     }
 
     /// Returns whether nothing is being pushed.
-    pub(super) fn has_pushed(&mut self) -> bool {
-        self.are_pushed(|_| true)
+    pub(super) fn are_all_pushes_done(&mut self) -> bool {
+        self.are_pushes_done(|_| true)
     }
 
     /// Returns whether no transfer reads or writes the exposures of a member of a group in its call
     /// at a window position.
-    fn are_still(&mut self, group: u64, owner: Rank, position: usize) -> bool {
+    fn are_exposures_idle(&mut self, group: u64, owner: Rank, position: usize) -> bool {
         let is_of_call = |place: &Place| match place {
             Place::Exposed { exposure: Exposure { group: g, owner: o, position: p, .. } } => {
                 (*g, *o, *p) == (group, owner, position)
@@ -79,7 +79,7 @@ impl Link {
             let pulls = &self.transfers.inbound[process as usize].pulls;
             is_pulled &= !pulls.iter().any(|pull| is_of_call(&pull.place));
         }
-        is_pulled && self.are_pushed(is_of_call)
+        is_pulled && self.are_pushes_done(is_of_call)
     }
 
     /// Forgets the pulls from a process that are done.
@@ -97,13 +97,13 @@ impl Link {
 
     /// Returns, after the pull of a get has ended, whether the data has arrived. If not, the job
     /// fails.
-    fn has_come(&mut self, wanted: &Wanted) -> Option<bool> {
-        if self.is_done(wanted.transfer) {
+    fn poll_get(&mut self, get: &PendingGet) -> Option<bool> {
+        if self.is_done(get.transfer) {
             return Some(self.is_sound());
         }
-        let is_refused = self.transfers.refused.remove(&(wanted.process, wanted.tag));
+        let is_refused = self.transfers.refused.remove(&(get.process, get.tag));
         if is_refused {
-            self.transport.cancel(wanted.transfer);
+            self.transport.cancel(get.transfer);
         }
         is_refused.then_some(false)
     }
@@ -157,13 +157,17 @@ impl Link {
     }
 
     /// Pushes memory to a process that pulls it. Refuses if there is no such memory.
-    pub(super) fn push_wanted(&mut self, to: u32, tag: u32, place: Place, source: Option<Memory>) {
+    pub(super) fn push_for_get(&mut self, to: u32, tag: u32, place: Place, source: Option<Memory>) {
         // SAFETY: the memory of a heap lives as long as the job. The memory of an exposure lives
         // until its call ends, and the call waits for its transfers.
         let push = source.map(|source| unsafe { self.transport.push(to, tag, Region(source)) });
-        match push.and_then(|push| self.begun(push)) {
+        match push.and_then(|push| self.keep_error(push)) {
             Some(transfer) => {
-                self.transfers.pushes.push_back(Moving { transfer, place, _kept: Vec::new() });
+                self.transfers.pushes.push_back(ActiveTransfer {
+                    transfer,
+                    place,
+                    _kept: Vec::new(),
+                });
             }
             None => self.send(to, &Packet::Refused { tag }, |_| ()),
         }
@@ -171,7 +175,7 @@ impl Link {
 
     /// Pulls data that a process puts into some memory, or drops the data if there is no such
     /// memory.
-    pub(super) fn pull_coming(
+    pub(super) fn pull_for_put(
         &mut self,
         from: u32,
         tag: u32,
@@ -184,11 +188,11 @@ impl Link {
             kept.resize(bytes.div_ceil(8), 0_u64);
             Memory::private(kept.as_mut_ptr().cast(), bytes)
         });
-        // SAFETY: as in `push_wanted`. The kept buffer lives as long as the transfer.
+        // SAFETY: as in `push_for_get`. The kept buffer lives as long as the transfer.
         let pull = unsafe { self.transport.pull(from, tag, Region(target)) };
-        if let Some(transfer) = self.begun(pull) {
+        if let Some(transfer) = self.keep_error(pull) {
             let inbound = &mut self.transfers.inbound[from as usize];
-            inbound.pulls.push(Moving { transfer, place, _kept: kept });
+            inbound.pulls.push(ActiveTransfer { transfer, place, _kept: kept });
         }
     }
 }
@@ -197,23 +201,23 @@ impl Far {
     /// Begins to get memory of a far PE. `None` if the PE cannot be reached.
     ///
     /// # Safety
-    /// The target must stay valid, and be writable, until [`Far::has_come`] or [`Job::finish`]
+    /// The target must stay valid, and be writable, until [`Far::poll_get`] or [`Job::finish_get`]
     /// reports that the get has ended.
-    pub(crate) unsafe fn want(
+    pub(crate) unsafe fn begin_get(
         &self,
         from: Rank,
         (place, at): (Place, usize),
         target: Memory,
-    ) -> Option<Wanted> {
+    ) -> Option<PendingGet> {
         let process = self.process(from);
         let mut link = self.link();
         let tag = link.transfers.tag(process, 0);
         // SAFETY: the caller's promise.
         let pull = unsafe { link.transport.pull(process, tag, Region(target)) };
-        let transfer = link.begun(pull)?;
+        let transfer = link.keep_error(pull)?;
         let packet = Packet::LongGet { place, at, bytes: target.bytes, tag };
         link.send(process, &packet, |_| ());
-        Some(Wanted { process, tag, transfer })
+        Some(PendingGet { process, tag, transfer })
     }
 
     /// Returns a buffer of `words` words, with unspecified contents.
@@ -228,8 +232,8 @@ impl Far {
     /// Begins to put data into the memory of a far PE. `None` if the PE cannot be reached.
     ///
     /// # Safety
-    /// The source must stay valid until [`Far::is_pushed`] or [`Job::finish_push`].
-    pub(crate) unsafe fn push(
+    /// The source must stay valid until [`Far::poll_transfer`] or [`Job::finish_transfer`].
+    pub(crate) unsafe fn begin_put(
         &self,
         to: Rank,
         (place, at): (Place, usize),
@@ -243,7 +247,7 @@ impl Far {
         link.flush();
         // SAFETY: the caller's promise.
         let push = unsafe { link.transport.push(process, tag, Region(source)) };
-        link.begun(push)
+        link.keep_error(push)
     }
 
     /// Begins a collective of the transport.
@@ -252,9 +256,9 @@ impl Far {
     /// When the transport does not have the collective, or cannot begin it.
     ///
     /// # Safety
-    /// Both regions must stay valid, and the target writable, until [`Far::is_pushed`] or
-    /// [`Job::finish_push`].
-    pub(crate) unsafe fn collect(
+    /// Both regions must stay valid, and the target writable, until [`Far::poll_transfer`] or
+    /// [`Job::finish_transfer`].
+    pub(crate) unsafe fn begin_collective(
         &self,
         call: &VendorCall,
         source: Memory,
@@ -268,12 +272,12 @@ impl Far {
 
     /// Returns, after a get has ended, whether the data has arrived. If not, the job fails. The get
     /// is forgotten then.
-    pub(crate) fn has_come(&self, wanted: &Wanted) -> Option<bool> {
-        self.link().has_come(wanted)
+    pub(crate) fn poll_get(&self, get: &PendingGet) -> Option<bool> {
+        self.link().poll_get(get)
     }
 
     /// Returns whether a put has left its source, or a collective has ended. It is forgotten then.
-    pub(crate) fn is_pushed(&self, transfer: Transfer) -> bool {
+    pub(crate) fn poll_transfer(&self, transfer: Transfer) -> bool {
         let mut link = self.link();
         link.is_done(transfer) && link.is_sound()
     }
@@ -281,12 +285,12 @@ impl Far {
 
 impl Job {
     /// Waits until a get has ended.
-    pub(crate) fn finish(&self, far: &Far, wanted: &Wanted) {
-        self.await_link(far, |link| link.has_come(wanted).is_some());
+    pub(crate) fn finish_get(&self, far: &Far, get: &PendingGet) {
+        self.await_link(far, |link| link.poll_get(get).is_some());
     }
 
     /// Waits until a put has left its source.
-    pub(crate) fn finish_push(&self, far: &Far, transfer: Transfer) {
+    pub(crate) fn finish_transfer(&self, far: &Far, transfer: Transfer) {
         self.await_link(far, |link| link.is_done(transfer));
     }
 
@@ -294,8 +298,8 @@ impl Job {
     /// needs them any more.
     pub(crate) fn end_far_exposures(&self, far: &Far, group: u64, owner: Rank, position: usize) {
         far.end_exposures(group, owner, position);
-        if !far.link().are_still(group, owner, position) {
-            self.await_link(far, |link| link.are_still(group, owner, position));
+        if !far.link().are_exposures_idle(group, owner, position) {
+            self.await_link(far, |link| link.are_exposures_idle(group, owner, position));
         }
     }
 
