@@ -4,7 +4,7 @@
 
 use std::{error::Error, fmt};
 
-use consort_native::{Frame, Lost, Region, Transfer, Transport};
+use consort_native::{Frame, Transfer, TransferBuffer, Transport, TransportError};
 
 use crate::Started;
 
@@ -79,23 +79,33 @@ impl Transport for Mpi {
         match *self {}
     }
 
-    fn send(&mut self, _: u32, _: Frame) -> Result<(), Lost> {
+    fn send(&mut self, _: u32, _: Frame) -> Result<(), TransportError> {
         match *self {}
     }
 
-    fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
+    fn receive(&mut self) -> Result<Option<(u32, Frame)>, TransportError> {
         match *self {}
     }
 
-    unsafe fn push(&mut self, _: u32, _: u32, _: Region) -> Result<Transfer, Lost> {
+    unsafe fn push(
+        &mut self,
+        _: u32,
+        _: u32,
+        _: TransferBuffer,
+    ) -> Result<Transfer, TransportError> {
         match *self {}
     }
 
-    unsafe fn pull(&mut self, _: u32, _: u32, _: Region) -> Result<Transfer, Lost> {
+    unsafe fn pull(
+        &mut self,
+        _: u32,
+        _: u32,
+        _: TransferBuffer,
+    ) -> Result<Transfer, TransportError> {
         match *self {}
     }
 
-    fn is_done(&mut self, _: Transfer) -> Result<bool, Lost> {
+    fn is_done(&mut self, _: Transfer) -> Result<bool, TransportError> {
         match *self {}
     }
 
@@ -107,7 +117,7 @@ impl Transport for Mpi {
         match *self {}
     }
 
-    fn is_flushed(&mut self) -> Result<bool, Lost> {
+    fn is_flushed(&mut self) -> Result<bool, TransportError> {
         match *self {}
     }
 

@@ -62,7 +62,7 @@ pub use endpoint::identity::Endpoint;
 pub use far::{
     link::Far,
     loopback::Loopback,
-    transport::{Frame, Lost, Region, TAGS, Transfer, Transport},
+    transport::{Frame, TAGS, Transfer, TransferBuffer, Transport, TransportError},
 };
 pub use heap::{block::Block, one_sided::OneSided, word::Width};
 pub use inbox::{doorbell, geometry::SEQUENCE_BITS, line};

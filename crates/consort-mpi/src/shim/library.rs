@@ -10,7 +10,7 @@ use std::{
 };
 
 use consort_fabric::VendorCall;
-use consort_native::Region;
+use consort_native::TransferBuffer;
 use libloading::Library;
 
 /// The shim of an MPI. It stays loaded until the process ends.
@@ -198,9 +198,9 @@ impl Shim {
     pub(crate) unsafe fn collect(
         &self,
         call: &VendorCall,
-        [source, target]: [Region; 2],
+        [source, target]: [TransferBuffer; 2],
     ) -> Result<Request, String> {
-        let address = |region: Region, nothing: &'static u64| match region.bytes() {
+        let address = |region: TransferBuffer, nothing: &'static u64| match region.bytes() {
             0 => (&raw const *nothing).cast_mut().cast(),
             _ => region.at(),
         };

@@ -20,7 +20,7 @@ use std::{
 
 use consort_fabric::VendorCall;
 use consort_machine::ProcessToken;
-use consort_native::{Frame, Lost, Region, Transfer, Transport};
+use consort_native::{Frame, Transfer, TransferBuffer, Transport, TransportError};
 
 use super::{
     library::{Request, Shim, WordsRequest},
@@ -160,7 +160,7 @@ enum Left {
 #[derive(Default)]
 struct Pushes {
     /// Waiting messages: their transfer, its tag, and the memory.
-    waiting: VecDeque<(Transfer, u32, Region)>,
+    waiting: VecDeque<(Transfer, u32, TransferBuffer)>,
     /// Messages in flight.
     begun: VecDeque<(Transfer, Request)>,
 }
@@ -256,10 +256,10 @@ impl Mpi {
     }
 
     /// Frees frames that MPI has sent: all of them, or those before the first unsent one.
-    fn clear(&mut self, all: bool) -> Result<(), Lost> {
+    fn clear(&mut self, all: bool) -> Result<(), TransportError> {
         for _ in 0..self.sent.len() {
             let Some(request) = self.sent.pop_front() else { break };
-            let Err(request) = self.shim.words(request).map_err(Lost)? else { continue };
+            let Err(request) = self.shim.words(request).map_err(TransportError)? else { continue };
             if !all {
                 self.sent.push_front(request);
                 break;
@@ -270,10 +270,10 @@ impl Mpi {
     }
 
     /// Takes the next frame that has arrived, if any.
-    fn look(&mut self) -> Result<(), Lost> {
-        self.coming.extend(self.shim.receive().map_err(Lost)?);
+    fn look(&mut self) -> Result<(), TransportError> {
+        self.coming.extend(self.shim.receive().map_err(TransportError)?);
         if let Some((from, request)) = self.coming.pop_front() {
-            match self.shim.words(request).map_err(Lost)? {
+            match self.shim.words(request).map_err(TransportError)? {
                 Ok(frame) => self.come.push_back((from, frame)),
                 Err(request) => self.coming.push_front((from, request)),
             }
@@ -283,9 +283,9 @@ impl Mpi {
 
     /// Ends all processes after a failed transfer, because MPI may still access its memory. Returns
     /// the error.
-    fn fails(&self, error: String) -> Lost {
+    fn fails(&self, error: String) -> TransportError {
         self.shim.close(Some(&format!("process {}: {error}", self.rank)));
-        Lost(error)
+        TransportError(error)
     }
 
     /// Registers a transfer and returns its number.
@@ -296,7 +296,7 @@ impl Mpi {
     }
 
     /// Sends waiting messages, as long as not too many are in flight.
-    fn push_all(&mut self) -> Result<(), Lost> {
+    fn push_all(&mut self) -> Result<(), TransportError> {
         let mut pushing = std::mem::take(&mut self.pushing);
         let mut lost = Ok(());
         pushing.retain(|&to| {
@@ -307,7 +307,7 @@ impl Mpi {
         lost
     }
 
-    fn push_to(&mut self, to: u32) -> Result<(), Lost> {
+    fn push_to(&mut self, to: u32) -> Result<(), TransportError> {
         while let Some((transfer, request)) = self.pushes[to as usize].begun.pop_front() {
             if let Some(request) = self.shim.is_done(request).map_err(|error| self.fails(error))? {
                 self.pushes[to as usize].begun.push_front((transfer, request));
@@ -341,8 +341,8 @@ impl Transport for Mpi {
         self.processes
     }
 
-    fn send(&mut self, to: u32, frame: Frame) -> Result<(), Lost> {
-        self.sent.push_back(self.shim.send(to, frame).map_err(Lost)?);
+    fn send(&mut self, to: u32, frame: Frame) -> Result<(), TransportError> {
+        self.sent.push_back(self.shim.send(to, frame).map_err(TransportError)?);
         // Peers that wait for each other must still take frames that have arrived.
         while self.sent.len() > MOST_SENT {
             self.clear(true)?;
@@ -352,7 +352,7 @@ impl Transport for Mpi {
         Ok(())
     }
 
-    fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
+    fn receive(&mut self) -> Result<Option<(u32, Frame)>, TransportError> {
         if self.sent.len() > MANY_SENT {
             self.clear(false)?;
         }
@@ -365,7 +365,12 @@ impl Transport for Mpi {
         Ok(self.come.pop_front())
     }
 
-    unsafe fn push(&mut self, to: u32, tag: u32, source: Region) -> Result<Transfer, Lost> {
+    unsafe fn push(
+        &mut self,
+        to: u32,
+        tag: u32,
+        source: TransferBuffer,
+    ) -> Result<Transfer, TransportError> {
         let messages = source.pieces(MOST_BYTES);
         let transfer = self.begin_transfer(Left::Pushes { to, left: messages.len() });
         let pushes = &mut self.pushes[to as usize];
@@ -377,7 +382,12 @@ impl Transport for Mpi {
         Ok(transfer)
     }
 
-    unsafe fn pull(&mut self, from: u32, tag: u32, target: Region) -> Result<Transfer, Lost> {
+    unsafe fn pull(
+        &mut self,
+        from: u32,
+        tag: u32,
+        target: TransferBuffer,
+    ) -> Result<Transfer, TransportError> {
         let mut requests = Vec::new();
         for message in target.pieces(MOST_BYTES) {
             // SAFETY: the caller promises that the region stays, and may be written.
@@ -390,16 +400,16 @@ impl Transport for Mpi {
     unsafe fn collect(
         &mut self,
         call: &VendorCall,
-        source: Region,
-        target: Region,
-    ) -> Result<Transfer, Lost> {
+        source: TransferBuffer,
+        target: TransferBuffer,
+    ) -> Result<Transfer, TransportError> {
         // SAFETY: the caller promises that both regions stay.
         let begun = unsafe { self.shim.collect(call, [source, target]) };
         let request = begun.map_err(|error| self.fails(error))?;
         Ok(self.begin_transfer(Left::Requests(vec![request])))
     }
 
-    fn is_done(&mut self, transfer: Transfer) -> Result<bool, Lost> {
+    fn is_done(&mut self, transfer: Transfer) -> Result<bool, TransportError> {
         if let Some(&Left::Pushes { to, .. }) = self.transfers.get(&transfer) {
             self.push_to(to)?;
         }
@@ -432,7 +442,7 @@ impl Transport for Mpi {
         }
     }
 
-    fn is_flushed(&mut self) -> Result<bool, Lost> {
+    fn is_flushed(&mut self) -> Result<bool, TransportError> {
         self.clear(true)?;
         Ok(self.sent.is_empty())
     }

@@ -21,7 +21,7 @@ use crate::{
         link::Far,
         packet::{Exposure, Packet, Place, Request},
         transfers::{LONG_GET, LONG_PUT, PendingGet},
-        transport::{Lost, Transfer},
+        transport::{Transfer, TransportError},
     },
     launch::failure::Failure,
     memory::{extent::Extent, region::Memory},
@@ -74,18 +74,23 @@ impl Call<'_> {
     }
 
     #[cold]
-    pub(super) fn put_far(&self, remote: &Remote, at: usize, source: Memory) -> Moved<'_> {
+    pub(super) fn put_far(&self, remote: &Remote, at: usize, source: Memory) -> RmaFuture<'_> {
         let at = Self::offset(remote, at, source.bytes);
         let (far, pe, place) = self.place_of(remote);
         self.exposed.store(self.exposed.load(Relaxed) | UNSENT, Relaxed);
         if source.bytes < LONG_PUT {
             let packet = Packet::Put { place, at, bytes: source.bytes };
             far.write(pe, &packet, |frame| append_memory(frame, source));
-            return Moved::Now(Ok(()));
+            return RmaFuture::Now(Ok(()));
         }
         // SAFETY: the source belongs to the call until the put has ended or is dropped.
         let transfer = unsafe { far.begin_put(pe, (place, at), source) };
-        Moved::Sent(Sent { call: self, far, transfer, looked: Looked::default() })
+        RmaFuture::Transfer(FarTransfer {
+            call: self,
+            far,
+            transfer,
+            last_look: LastLook::default(),
+        })
     }
 
     #[cold]
@@ -95,12 +100,12 @@ impl Call<'_> {
         at: usize,
         target: Memory,
         left: Option<Memory>,
-    ) -> Moved<'_> {
+    ) -> RmaFuture<'_> {
         let at = Self::offset(remote, at, target.bytes);
         let (far, pe, place) = self.place_of(remote);
         let bytes = target.bytes;
         let source = if bytes < LONG_GET {
-            Source::Reply(far.request(pe, Request::Get { place, at, bytes }, |_| ()))
+            GetSource::Reply(far.request(pe, Request::Get { place, at, bytes }, |_| ()))
         } else {
             let mut kept = Vec::new();
             let into = match left {
@@ -112,29 +117,36 @@ impl Call<'_> {
             };
             // SAFETY: the target belongs to the call until the get has ended or is dropped, and
             // `kept` belongs to the get.
-            Source::Pulled(unsafe { far.begin_get(pe, (place, at), into) }, kept)
+            GetSource::Pulled(unsafe { far.begin_get(pe, (place, at), into) }, kept)
         };
         self.begin_receive();
-        Moved::Get(Get { call: self, far, source, target, left, looked: Looked::default() })
+        RmaFuture::Get(FarGet {
+            call: self,
+            far,
+            source,
+            target,
+            left,
+            last_look: LastLook::default(),
+        })
     }
 
     /// Begins a collective of the transport.
     #[cold]
-    pub(super) fn collect_far(&self, call: VendorCall) -> Moved<'_> {
+    pub(super) fn vendor_far(&self, call: VendorCall) -> RmaFuture<'_> {
         let far = self.job.far().expect("only a transport has collectives of its own");
         let (source, target) = (self.resolve(call.source), self.resolve_writable(call.target));
         // SAFETY: both belong to the call until the collective has ended or is dropped.
         match unsafe { far.begin_collective(&call, source, target) } {
-            Ok(transfer) => Moved::Sent(Sent {
+            Ok(transfer) => RmaFuture::Transfer(FarTransfer {
                 call: self,
                 far,
                 transfer: Some(transfer),
-                looked: Looked::default(),
+                last_look: LastLook::default(),
             }),
-            Err(Lost(reason)) => {
+            Err(TransportError(reason)) => {
                 let rank = self.group.in_world(self.rank);
                 self.job.poison(&Failure::Pe { rank, reason });
-                Moved::Now(Err(Poisoned))
+                RmaFuture::Now(Err(Poisoned))
             }
         }
     }
@@ -142,15 +154,15 @@ impl Call<'_> {
     /// Returns a future that is ready when far PEs have completed everything that was put, if
     /// anything was.
     #[cold]
-    pub(super) fn settle_far(&self) -> Moved<'_> {
+    pub(super) fn fence_far(&self) -> RmaFuture<'_> {
         match self.job.far() {
-            Some(far) => Moved::Settled(Settled {
+            Some(far) => RmaFuture::Fence(FarFence {
                 call: self,
                 far,
                 ids: far.request_fences(),
-                looked: Looked::default(),
+                last_look: LastLook::default(),
             }),
-            None => Moved::Now(Ok(())),
+            None => RmaFuture::Now(Ok(())),
         }
     }
 
@@ -165,24 +177,24 @@ impl Call<'_> {
 
 impl VendorCollectives for Call<'_> {
     fn vendor(&self, call: VendorCall) -> impl Future<Output = Op> {
-        self.collect_far(call)
+        self.vendor_far(call)
     }
 }
 
 /// A copy to or from a peer's memory. It is complete at once if the peer is near.
-pub(super) enum Moved<'f> {
+pub(super) enum RmaFuture<'f> {
     Now(Op),
-    Get(Get<'f>),
-    Sent(Sent<'f>),
-    Settled(Settled<'f>),
+    Get(FarGet<'f>),
+    Transfer(FarTransfer<'f>),
+    Fence(FarFence<'f>),
 }
 
 /// The last look of this process whose outcome a wait has seen; `None` before the wait's first
 /// poll.
 #[derive(Default)]
-struct Looked(Option<u64>);
+struct LastLook(Option<u64>);
 
-impl Looked {
+impl LastLook {
     /// Returns whether the wait has not been polled yet.
     fn is_new(&self) -> bool {
         self.0.is_none()
@@ -196,7 +208,7 @@ impl Looked {
 }
 
 /// The source of a get's bytes.
-enum Source {
+enum GetSource {
     /// The reply to a request.
     Reply(u64),
     /// A transfer, into the target or into the kept buffer. `None` after it has ended.
@@ -204,38 +216,38 @@ enum Source {
 }
 
 /// A future that is ready when bytes of a far PE have arrived and been copied or combined.
-pub(super) struct Get<'f> {
+pub(super) struct FarGet<'f> {
     call: &'f Call<'f>,
     far: &'f Far,
-    source: Source,
+    source: GetSource,
     target: Memory,
     left: Option<Memory>,
-    looked: Looked,
+    last_look: LastLook,
 }
 
 /// A future that is ready when a transfer is done: bytes for a far PE have left, or a collective of
 /// the transport has ended.
-pub(super) struct Sent<'f> {
+pub(super) struct FarTransfer<'f> {
     call: &'f Call<'f>,
     far: &'f Far,
     /// `None` after it has ended.
     transfer: Option<Transfer>,
-    looked: Looked,
+    last_look: LastLook,
 }
 
 // SAFETY: as for `Receive` in `waits`: the memory belongs to the call, and a target is not exposed
 // while a receive is counted.
-unsafe impl Send for Get<'_> {}
+unsafe impl Send for FarGet<'_> {}
 
 /// A future that is ready when far PEs have replied.
-pub(super) struct Settled<'f> {
+pub(super) struct FarFence<'f> {
     call: &'f Call<'f>,
     far: &'f Far,
     ids: Vec<u64>,
-    looked: Looked,
+    last_look: LastLook,
 }
 
-impl Future for Moved<'_> {
+impl Future for RmaFuture<'_> {
     type Output = Op;
 
     #[inline(always)]
@@ -243,30 +255,30 @@ impl Future for Moved<'_> {
         match &mut *self {
             Self::Now(done) => Poll::Ready(*done),
             Self::Get(get) => get.poll_far(),
-            Self::Sent(sent) => sent.poll_far(),
-            Self::Settled(settled) => settled.poll_far(),
+            Self::Transfer(transfer) => transfer.poll_far(),
+            Self::Fence(fence) => fence.poll_far(),
         }
     }
 }
 
-impl Get<'_> {
+impl FarGet<'_> {
     #[cold]
     fn poll_far(&mut self) -> Poll<Op> {
-        let is_new = self.looked.is_new();
-        if !self.looked.is_worth_a_test(self.far) {
+        let is_new = self.last_look.is_new();
+        if !self.last_look.is_worth_a_test(self.far) {
             return self.call.pending_unwatched(is_new);
         }
         let bytes = self.target.bytes;
         let reply;
         let data = match &mut self.source {
-            Source::Reply(id) => match self.far.take_reply(*id) {
+            GetSource::Reply(id) => match self.far.take_reply(*id) {
                 Some(words) => {
                     reply = words;
                     memory_of(&reply, bytes)
                 }
                 None => return self.call.pending_unwatched(is_new),
             },
-            Source::Pulled(get, kept) => {
+            GetSource::Pulled(get, kept) => {
                 let arrived = get.and_then(|get| self.far.poll_get(&get));
                 if arrived.is_some() {
                     *get = None;
@@ -290,25 +302,25 @@ impl Get<'_> {
     }
 }
 
-impl Drop for Get<'_> {
+impl Drop for FarGet<'_> {
     fn drop(&mut self) {
         match &self.source {
-            Source::Reply(id) => self.far.forget_request(*id),
-            Source::Pulled(Some(get), _) => self.call.job.finish_get(self.far, get),
-            Source::Pulled(None, _) => {}
+            GetSource::Reply(id) => self.far.forget_request(*id),
+            GetSource::Pulled(Some(get), _) => self.call.job.finish_get(self.far, get),
+            GetSource::Pulled(None, _) => {}
         }
-        if let Source::Pulled(_, kept) = &mut self.source {
+        if let GetSource::Pulled(_, kept) = &mut self.source {
             self.far.give_back(std::mem::take(kept));
         }
     }
 }
 
-impl Sent<'_> {
+impl FarTransfer<'_> {
     #[cold]
     fn poll_far(&mut self) -> Poll<Op> {
-        let is_new = self.looked.is_new();
+        let is_new = self.last_look.is_new();
         let is_done = |transfer| self.far.poll_transfer(transfer);
-        if !self.looked.is_worth_a_test(self.far) || !self.transfer.is_some_and(is_done) {
+        if !self.last_look.is_worth_a_test(self.far) || !self.transfer.is_some_and(is_done) {
             return self.call.pending_unwatched(is_new);
         }
         self.transfer = None;
@@ -316,7 +328,7 @@ impl Sent<'_> {
     }
 }
 
-impl Drop for Sent<'_> {
+impl Drop for FarTransfer<'_> {
     fn drop(&mut self) {
         if let Some(transfer) = self.transfer {
             self.call.job.finish_transfer(self.far, transfer);
@@ -324,11 +336,11 @@ impl Drop for Sent<'_> {
     }
 }
 
-impl Settled<'_> {
+impl FarFence<'_> {
     #[cold]
     fn poll_far(&mut self) -> Poll<Op> {
-        let is_new = self.looked.is_new();
-        if self.looked.is_worth_a_test(self.far) {
+        let is_new = self.last_look.is_new();
+        if self.last_look.is_worth_a_test(self.far) {
             self.ids.retain(|&id| self.far.take_reply(id).is_none());
         }
         if self.ids.is_empty() {
@@ -338,7 +350,7 @@ impl Settled<'_> {
     }
 }
 
-impl Drop for Settled<'_> {
+impl Drop for FarFence<'_> {
     fn drop(&mut self) {
         self.ids.iter().for_each(|&id| self.far.forget_request(id));
     }

@@ -11,7 +11,7 @@ use std::{
 use consort_fabric::{Op, Place, Rank, Rma, Signal, Span, not_reached};
 
 use super::{
-    far::Moved,
+    far::RmaFuture,
     remote::{Remote, RemoteKind},
     view::{Call, UNSENT},
 };
@@ -38,14 +38,14 @@ impl Call<'_> {
     }
 
     #[inline(always)]
-    fn put_now(&self, remote: &Remote, at: usize, source: Span) -> Moved<'_> {
+    fn put_now(&self, remote: &Remote, at: usize, source: Span) -> RmaFuture<'_> {
         assert!(remote.kind != RemoteKind::Source, "an exposed source is never written");
         let source = self.resolve(source);
         if remote.is_far() {
             return self.put_far(remote, at, source);
         }
         let target = remote.part(at, source.bytes);
-        Moved::Now(self.accessing(remote, || target.copy_from(source)))
+        RmaFuture::Now(self.accessing(remote, || target.copy_from(source)))
     }
 }
 
@@ -53,11 +53,11 @@ impl Call<'_> {
     /// Returns a future that is ready when all puts are complete. They are complete at once if all
     /// PEs are near.
     #[inline(always)]
-    fn settled(&self) -> Moved<'_> {
+    fn fence_future(&self) -> RmaFuture<'_> {
         if self.exposed.load(Relaxed) & UNSENT != 0 {
-            return self.settle_far();
+            return self.fence_far();
         }
-        Moved::Now(Ok(()))
+        RmaFuture::Now(Ok(()))
     }
 
     /// Returns a handle to symmetric memory of a far peer.
@@ -126,7 +126,7 @@ impl Rma for Call<'_> {
             return self.get_far(remote, at, target, None);
         }
         let source = remote.part(at, target.bytes);
-        Moved::Now(self.accessing(remote, || target.copy_from(source)))
+        RmaFuture::Now(self.accessing(remote, || target.copy_from(source)))
     }
 
     fn get_combine(
@@ -142,7 +142,7 @@ impl Rma for Call<'_> {
             return self.get_far(remote, at, target, Some(left));
         }
         let right = remote.part(at, target.bytes);
-        Moved::Now(self.accessing(remote, || self.combine_now(target, left, right)))
+        RmaFuture::Now(self.accessing(remote, || self.combine_now(target, left, right)))
     }
 
     #[inline(always)]
@@ -160,7 +160,7 @@ impl Rma for Call<'_> {
         how: Signal,
     ) -> impl Future<Output = Op> {
         let put = self.put_now(remote, at, source);
-        if !matches!(put, Moved::Now(Err(_))) {
+        if !matches!(put, RmaFuture::Now(Err(_))) {
             let to = self.group.in_world(remote.owner);
             OneSided::new(self.job, self.group.in_world(self.rank)).signal(
                 to,
@@ -175,12 +175,12 @@ impl Rma for Call<'_> {
     #[inline(always)]
     fn fence(&self) -> impl Future<Output = Op> {
         fence(Release); // pairs with the acquire of the receiver's wait: puts are complete by then
-        self.settled()
+        self.fence_future()
     }
 
     #[inline(always)]
     fn quiet(&self) -> impl Future<Output = Op> {
         fence(SeqCst);
-        self.settled()
+        self.fence_future()
     }
 }

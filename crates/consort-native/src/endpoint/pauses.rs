@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     call::view::Call,
-    far::{link::Far, progress::Look},
+    far::{link::Far, progress::Received},
     progress::deadlock,
     state::beat::Awaited,
     team::telling::Asked,
@@ -295,11 +295,11 @@ impl Pauses<'_> {
             match self.look(far) {
                 // This may be what the PE waits for. Now and then pause too, so that limits hold
                 // even if packets keep coming.
-                Look::Came if !self.spun.is_multiple_of(LOOKS_PER_PAUSE) => {}
-                Look::Came | Look::InVain => {
+                Received::Something if !self.spun.is_multiple_of(LOOKS_PER_PAUSE) => {}
+                Received::Something | Received::Nothing => {
                     self.pause_alone();
                 }
-                Look::Left => {
+                Received::Busy => {
                     self.compare_calls();
                     thread::yield_now();
                 }
@@ -310,12 +310,12 @@ impl Pauses<'_> {
     }
 
     /// Looks for what far PEs have sent, and polls the other operations if there are any.
-    fn look(&self, far: &Far) -> Look {
+    fn look(&self, far: &Far) -> Received {
         let Endpoint { job, pe, .. } = self.endpoint;
         match pe.engine.has_only(1) {
             true => job.look(far),
-            false if self.endpoint.poll_operations() => Look::InVain,
-            false => Look::Left,
+            false if self.endpoint.poll_operations() => Received::Nothing,
+            false => Received::Busy,
         }
     }
 }

@@ -9,19 +9,19 @@ use consort_fabric::{Rank, VendorCall};
 use super::{
     link::{Far, Link},
     packet::{Exposure, Packet, Place},
-    progress::Looks,
+    progress::Backoff,
     transfers::{ActiveTransfer, Inbound, PendingGet},
-    transport::{Frame, Lost, Region, Transfer},
+    transport::{Frame, Transfer, TransferBuffer, TransportError},
 };
 use crate::{launch::job::Job, memory::region::Memory};
 
 /// How long a process waits for its transfers in a job that has failed.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TRANSFER_LIMIT: Duration = Duration::from_secs(10);
 
 impl Link {
     /// Returns a transfer that has begun, or `None` if it has not. Then the next look fails the
     /// job.
-    fn keep_error(&mut self, begun: Result<Transfer, Lost>) -> Option<Transfer> {
+    fn keep_error(&mut self, begun: Result<Transfer, TransportError>) -> Option<Transfer> {
         begun.map_err(|lost| self.lost.get_or_insert(lost).clone()).ok()
     }
 
@@ -160,7 +160,8 @@ impl Link {
     pub(super) fn push_for_get(&mut self, to: u32, tag: u32, place: Place, source: Option<Memory>) {
         // SAFETY: the memory of a heap lives as long as the job. The memory of an exposure lives
         // until its call ends, and the call waits for its transfers.
-        let push = source.map(|source| unsafe { self.transport.push(to, tag, Region(source)) });
+        let push =
+            source.map(|source| unsafe { self.transport.push(to, tag, TransferBuffer(source)) });
         match push.and_then(|push| self.keep_error(push)) {
             Some(transfer) => {
                 self.transfers.pushes.push_back(ActiveTransfer {
@@ -189,7 +190,7 @@ impl Link {
             Memory::private(kept.as_mut_ptr().cast(), bytes)
         });
         // SAFETY: as in `push_for_get`. The kept buffer lives as long as the transfer.
-        let pull = unsafe { self.transport.pull(from, tag, Region(target)) };
+        let pull = unsafe { self.transport.pull(from, tag, TransferBuffer(target)) };
         if let Some(transfer) = self.keep_error(pull) {
             let inbound = &mut self.transfers.inbound[from as usize];
             inbound.pulls.push(ActiveTransfer { transfer, place, _kept: kept });
@@ -213,7 +214,7 @@ impl Far {
         let mut link = self.link();
         let tag = link.transfers.tag(process, 0);
         // SAFETY: the caller's promise.
-        let pull = unsafe { link.transport.pull(process, tag, Region(target)) };
+        let pull = unsafe { link.transport.pull(process, tag, TransferBuffer(target)) };
         let transfer = link.keep_error(pull)?;
         let packet = Packet::LongGet { place, at, bytes: target.bytes, tag };
         link.send(process, &packet, |_| ());
@@ -246,7 +247,7 @@ impl Far {
         link.send(process, &Packet::LongPut { place, at, bytes: source.bytes, tag }, |_| ());
         link.flush();
         // SAFETY: the caller's promise.
-        let push = unsafe { link.transport.push(process, tag, Region(source)) };
+        let push = unsafe { link.transport.push(process, tag, TransferBuffer(source)) };
         link.keep_error(push)
     }
 
@@ -263,11 +264,11 @@ impl Far {
         call: &VendorCall,
         source: Memory,
         target: Memory,
-    ) -> Result<Transfer, Lost> {
+    ) -> Result<Transfer, TransportError> {
         let mut link = self.link();
         link.flush();
         // SAFETY: the caller's promise.
-        unsafe { link.transport.collect(call, Region(source), Region(target)) }
+        unsafe { link.transport.collect(call, TransferBuffer(source), TransferBuffer(target)) }
     }
 
     /// Returns, after a get has ended, whether the data has arrived. If not, the job fails. The get
@@ -306,18 +307,18 @@ impl Job {
     /// Waits for a condition that other processes make true, whatever fails. If they do not, in a
     /// job that has failed, the transport is closed: it then accesses nothing any more.
     fn await_link(&self, far: &Far, is_so: impl Fn(&mut Link) -> bool) {
-        let mut looks = Looks::default();
+        let mut backoff = Backoff::default();
         loop {
             self.serve();
             let mut link = far.link();
             if link.is_closed() || is_so(&mut link) {
                 return;
             }
-            if self.is_poisoned() && looks.waited() > PATIENCE {
-                self.give_up(&mut link);
+            if self.is_poisoned() && backoff.waited() > TRANSFER_LIMIT {
+                self.abandon(&mut link);
             }
             drop(link);
-            looks.pause();
+            backoff.pause();
         }
     }
 }

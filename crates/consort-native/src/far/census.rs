@@ -91,7 +91,7 @@ impl Census {
             return None;
         };
         let are_all_there = !self.asked.iter().any(|asked| asked.is_new);
-        if !are_all_there && now < begun + self.patience(now - since, far) {
+        if !are_all_there && now < begun + self.reply_limit(now - since, far) {
             return None;
         }
         self.begun = None;
@@ -110,7 +110,7 @@ impl Census {
 
     /// Returns how long to wait for this round's replies. The wait for a slow candidate is short,
     /// because this process may as well take the census itself.
-    fn patience(&self, lasted: Duration, far: &Far) -> Duration {
+    fn reply_limit(&self, lasted: Duration, far: &Far) -> Duration {
         let [shortest, longest] = REPLIES;
         if self.candidate == far.own() {
             (lasted / PART).clamp(shortest, longest)

@@ -20,7 +20,7 @@ use super::{
     released::ReleasedNumbers,
     traffic::{Counts, Subject, Traffic},
     transfers::Transfers,
-    transport::{Frame, Lost, Transport},
+    transport::{Frame, Transport, TransportError},
     writes::Writes,
 };
 use crate::{memory::region::Memory, progress::deadlock::snapshot::Pulse};
@@ -62,7 +62,7 @@ pub(super) struct Link {
     pub(super) memberships: Memberships,
     pub(super) exposures: Exposures,
     /// The error of a transfer: a process cannot be reached any more.
-    pub(super) lost: Option<Lost>,
+    pub(super) lost: Option<TransportError>,
     pub(super) transfers: Transfers,
     pub(super) writes: Writes,
     pub(super) traffic: Traffic,
@@ -320,7 +320,7 @@ impl Link {
     }
 
     /// Returns the next frame that has arrived, and its sender.
-    pub(super) fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
+    pub(super) fn receive(&mut self) -> Result<Option<(u32, Frame)>, TransportError> {
         match &self.lost {
             _ if self.is_closed => Ok(None),
             Some(lost) => Err(lost.clone()),

@@ -17,7 +17,7 @@ use std::{
 
 use consort_fabric::splitmix64;
 
-use super::transport::{Frame, Lost, Region, Transfer, Transport};
+use super::transport::{Frame, Transfer, TransferBuffer, Transport, TransportError};
 use crate::memory::region::Memory;
 
 /// The maximum number of a receiver's looks before a frame is due.
@@ -58,7 +58,7 @@ pub struct Loopback {
 struct Push {
     to: u32,
     tag: u32,
-    source: Region,
+    source: TransferBuffer,
     /// The number of looks before it is sent.
     delay: u64,
 }
@@ -67,7 +67,7 @@ struct Push {
 struct Pull {
     from: u32,
     tag: u32,
-    target: Region,
+    target: TransferBuffer,
     /// The number of looks at it that find nothing.
     delay: u64,
 }
@@ -149,7 +149,7 @@ impl Transport for Loopback {
         self.network.processes
     }
 
-    fn send(&mut self, to: u32, frame: Frame) -> Result<(), Lost> {
+    fn send(&mut self, to: u32, frame: Frame) -> Result<(), TransportError> {
         // A process that has closed knows that all have ended, and needs nothing more.
         if !self.network.closed[to as usize].load(Relaxed) {
             let delay = self.draw(MOST_LOOKS + 1);
@@ -159,7 +159,7 @@ impl Transport for Loopback {
         Ok(())
     }
 
-    fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost> {
+    fn receive(&mut self) -> Result<Option<(u32, Frame)>, TransportError> {
         self.send_pushes();
         let due: Vec<u32> = (0..self.processes()).filter(|&from| self.is_due(from)).collect();
         if due.is_empty() {
@@ -172,19 +172,29 @@ impl Transport for Loopback {
         Ok(late.map(|Late { frame, .. }| (from, frame)))
     }
 
-    unsafe fn push(&mut self, to: u32, tag: u32, source: Region) -> Result<Transfer, Lost> {
+    unsafe fn push(
+        &mut self,
+        to: u32,
+        tag: u32,
+        source: TransferBuffer,
+    ) -> Result<Transfer, TransportError> {
         let (transfer, delay) = (self.number(), self.draw(MOST_LOOKS + 1));
         self.pushes.push_back((transfer, Push { to, tag, source, delay }));
         Ok(transfer)
     }
 
-    unsafe fn pull(&mut self, from: u32, tag: u32, target: Region) -> Result<Transfer, Lost> {
+    unsafe fn pull(
+        &mut self,
+        from: u32,
+        tag: u32,
+        target: TransferBuffer,
+    ) -> Result<Transfer, TransportError> {
         let (transfer, delay) = (self.number(), self.draw(MOST_LOOKS + 1));
         self.pulls.insert(transfer, Pull { from, tag, target, delay });
         Ok(transfer)
     }
 
-    fn is_done(&mut self, transfer: Transfer) -> Result<bool, Lost> {
+    fn is_done(&mut self, transfer: Transfer) -> Result<bool, TransportError> {
         self.send_pushes();
         if self.pushes.iter().any(|(push, _)| *push == transfer) {
             return Ok(false);
@@ -213,7 +223,7 @@ impl Transport for Loopback {
         self.pulls.remove(&transfer);
     }
 
-    fn is_flushed(&mut self) -> Result<bool, Lost> {
+    fn is_flushed(&mut self) -> Result<bool, TransportError> {
         self.send_pushes();
         Ok(self.pushes.is_empty())
     }

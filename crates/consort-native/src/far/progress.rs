@@ -16,26 +16,26 @@ use consort_machine::wait::patience::nap_after;
 
 /// How long processes wait for the others when they end in a failed job: first the process that
 /// should report why the job has failed, then the other processes.
-const PATIENCE: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(4)];
+const SHUTDOWN_LIMITS: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(4)];
 /// How long a thread yields before it naps between two looks for a reply.
 const YIELDS: Duration = Duration::from_micros(200);
 
 /// The result of a thread's look for packets of far PEs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum Received {
     /// The thread has not looked, because another thread is looking.
-    Left,
+    Busy,
     /// Nothing has arrived.
-    InVain,
+    Nothing,
     /// Something has arrived.
-    Came,
+    Something,
 }
 
 /// The pauses of a thread between looks.
 #[derive(Default)]
-pub(crate) struct Looks(Option<Instant>);
+pub(crate) struct Backoff(Option<Instant>);
 
-impl Looks {
+impl Backoff {
     /// Returns how long the thread has waited.
     pub(crate) fn waited(&self) -> Duration {
         self.0.map_or(Duration::ZERO, |begun| begun.elapsed())
@@ -50,12 +50,12 @@ impl Looks {
 impl Far {
     /// Ends all processes including this one, unless a thread keeps the link locked for long.
     pub(crate) fn abort(&self, status: u8) {
-        let mut looks = Looks::default();
-        while looks.waited() < PATIENCE[0] {
+        let mut backoff = Backoff::default();
+        while backoff.waited() < SHUTDOWN_LIMITS[0] {
             if let Some(mut link) = self.try_link() {
                 return link.transport.abort(status);
             }
-            looks.pause();
+            backoff.pause();
         }
     }
 }
@@ -72,15 +72,15 @@ impl Job {
 
     /// Like [`Self::serve`], but delivers only one frame, because its contents may end the wait of
     /// the PE that looks.
-    pub(crate) fn look(&self, far: &Far) -> Look {
+    pub(crate) fn look(&self, far: &Far) -> Received {
         self.serve_far(far, 1)
     }
 
     /// Sends what is queued, and delivers up to `frames` frames.
     #[cold]
-    fn serve_far(&self, far: &Far, frames: usize) -> Look {
-        let Some(mut link) = far.try_link() else { return Look::Left };
-        let mut look = Look::InVain;
+    fn serve_far(&self, far: &Far, frames: usize) -> Received {
+        let Some(mut link) = far.try_link() else { return Received::Busy };
+        let mut look = Received::Nothing;
         far.note_look();
         link.flush();
         for from in link.take_stalled() {
@@ -90,7 +90,7 @@ impl Job {
             match link.receive() {
                 Ok(None) => break,
                 Ok(Some((from, frame))) => {
-                    look = Look::Came;
+                    look = Received::Something;
                     far.note_arrival();
                     link.keep_frame(from, frame);
                     self.deliver_or_fail(far, &mut link, from);
@@ -98,7 +98,7 @@ impl Job {
                 Err(lost) => {
                     let reason = format!("its process cannot reach another: {lost}");
                     self.fail_for(far, &mut link, far.own(), reason);
-                    self.give_up(&mut link);
+                    self.abandon(&mut link);
                     break;
                 }
             }
@@ -133,7 +133,7 @@ impl Job {
 
     /// Waits for the reply to a request. `None` if the job fails first.
     pub(crate) fn await_reply(&self, far: &Far, id: u64) -> Option<Vec<u64>> {
-        let mut looks = Looks::default();
+        let mut backoff = Backoff::default();
         loop {
             self.serve();
             if let Some(reply) = far.take_reply(id) {
@@ -143,7 +143,7 @@ impl Job {
                 far.forget_request(id);
                 return None;
             }
-            looks.pause();
+            backoff.pause();
         }
     }
 
@@ -184,19 +184,19 @@ impl Job {
 
     /// Closes the transport, which ends all processes, because the job has failed.
     #[cold]
-    pub(super) fn give_up(&self, link: &mut Link) {
+    pub(super) fn abandon(&self, link: &mut Link) {
         let failure = self.failure().map(|failure| failure.to_string());
         link.close(Some(failure.as_deref().unwrap_or("the job has failed for an unknown reason")));
     }
 
     /// Returns how long this process waits for the others when it ends, in a job that has failed.
     /// The process of the PE that has failed gives up first, so that it alone reports why.
-    fn patience(&self, far: &Far) -> Duration {
+    fn shutdown_limit(&self, far: &Far) -> Duration {
         let speaks = match self.failure() {
             Some(Failure::Pe { rank, .. } | Failure::Ended { rank, .. }) => far.is_own(rank),
             _ => far.own() == 0,
         };
-        PATIENCE[usize::from(!speaks)]
+        SHUTDOWN_LIMITS[usize::from(!speaks)]
     }
 
     /// Waits until the programs of all processes have ended, and closes the transport. In a job
@@ -204,14 +204,15 @@ impl Job {
     ///
     /// Then each process announces that it sends nothing more, and waits for the announcements of
     /// all others. It has received everything that was sent before them.
-    pub(crate) fn part(&self, far: &Far) {
-        let (mut looks, mut since_failure) = (Looks::default(), None);
+    pub(crate) fn shut_down(&self, far: &Far) {
+        let (mut backoff, mut since_failure) = (Backoff::default(), None);
         loop {
             self.serve_far(far, usize::MAX);
             if self.is_poisoned() {
                 since_failure.get_or_insert_with(Instant::now);
             }
-            let gives_up = since_failure.is_some_and(|since| since.elapsed() > self.patience(far));
+            let is_abandoned =
+                since_failure.is_some_and(|since| since.elapsed() > self.shutdown_limit(far));
             let mut link = far.link();
             let others = link.transport.processes() - 1;
             if link.ended == others && !link.is_closing {
@@ -222,11 +223,11 @@ impl Job {
             if is_over {
                 return link.close(None);
             }
-            if gives_up {
-                return self.give_up(&mut link);
+            if is_abandoned {
+                return self.abandon(&mut link);
             }
             drop(link);
-            looks.pause();
+            backoff.pause();
         }
     }
 }

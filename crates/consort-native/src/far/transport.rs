@@ -16,26 +16,26 @@ pub const TAGS: u32 = 1 << 15;
 
 /// A process cannot be reached any more, or the transport itself has failed. The text says which.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost(pub String);
+pub struct TransportError(pub String);
 
-impl fmt::Display for Lost {
+impl fmt::Display for TransportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(text) = self;
         fmt::Display::fmt(text, f)
     }
 }
 
-impl std::error::Error for Lost {}
+impl std::error::Error for TransportError {}
 
 /// Memory that a transfer reads or writes. Other threads may access it at the same time.
 #[derive(Clone, Copy)]
-pub struct Region(pub(crate) Memory);
+pub struct TransferBuffer(pub(crate) Memory);
 
 // SAFETY: the code that begins a transfer vouches for its memory until the transfer is done, on any
 // thread.
-unsafe impl Send for Region {}
+unsafe impl Send for TransferBuffer {}
 
-impl Region {
+impl TransferBuffer {
     /// Returns the address of the region.
     #[must_use]
     pub fn at(self) -> *mut u8 {
@@ -62,7 +62,7 @@ impl Region {
     }
 }
 
-impl fmt::Debug for Region {
+impl fmt::Debug for TransferBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes at {:p}", self.bytes(), self.at())
     }
@@ -91,13 +91,13 @@ pub trait Transport: Send {
     ///
     /// # Errors
     /// When the process cannot be reached.
-    fn send(&mut self, to: u32, frame: Frame) -> Result<(), Lost>;
+    fn send(&mut self, to: u32, frame: Frame) -> Result<(), TransportError>;
 
     /// Returns the next frame that has arrived, if any, and the process that sent it.
     ///
     /// # Errors
     /// When a process cannot be reached any more.
-    fn receive(&mut self) -> Result<Option<(u32, Frame)>, Lost>;
+    fn receive(&mut self) -> Result<Option<(u32, Frame)>, TransportError>;
 
     /// Begins to send the contents of a region to another process, which pulls the same number of
     /// bytes.
@@ -108,7 +108,12 @@ pub trait Transport: Send {
     ///
     /// # Safety
     /// The region must stay valid until the transfer is done.
-    unsafe fn push(&mut self, to: u32, tag: u32, source: Region) -> Result<Transfer, Lost>;
+    unsafe fn push(
+        &mut self,
+        to: u32,
+        tag: u32,
+        source: TransferBuffer,
+    ) -> Result<Transfer, TransportError>;
 
     /// Begins to receive data that another process pushes.
     ///
@@ -117,7 +122,12 @@ pub trait Transport: Send {
     ///
     /// # Safety
     /// The region must stay valid, and may be written, until the transfer is done.
-    unsafe fn pull(&mut self, from: u32, tag: u32, target: Region) -> Result<Transfer, Lost>;
+    unsafe fn pull(
+        &mut self,
+        from: u32,
+        tag: u32,
+        target: TransferBuffer,
+    ) -> Result<Transfer, TransportError>;
 
     /// Begins a collective of the transport. All processes take part, or the first of each node.
     ///
@@ -129,18 +139,18 @@ pub trait Transport: Send {
     unsafe fn collect(
         &mut self,
         call: &VendorCall,
-        source: Region,
-        target: Region,
-    ) -> Result<Transfer, Lost> {
+        source: TransferBuffer,
+        target: TransferBuffer,
+    ) -> Result<Transfer, TransportError> {
         let _ = (source, target);
-        Err(Lost(format!("the transport has no {} of its own", call.collective)))
+        Err(TransportError(format!("the transport has no {} of its own", call.collective)))
     }
 
     /// Returns whether a transfer is done. The transfer is forgotten then.
     ///
     /// # Errors
     /// When the process cannot be reached any more. The transfer is then done too.
-    fn is_done(&mut self, transfer: Transfer) -> Result<bool, Lost>;
+    fn is_done(&mut self, transfer: Transfer) -> Result<bool, TransportError>;
 
     /// Returns whether there is a transfer that has begun and is not known to be done.
     fn is_moving(&self) -> bool;
@@ -152,7 +162,7 @@ pub trait Transport: Send {
     ///
     /// # Errors
     /// When a process cannot be reached any more.
-    fn is_flushed(&mut self) -> Result<bool, Lost>;
+    fn is_flushed(&mut self) -> Result<bool, TransportError>;
 
     /// Closes the transport after all processes have announced that they end. Alternatively this
     /// process has `failed` and does not wait for the others: then it reports why, and ends them

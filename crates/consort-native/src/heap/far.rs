@@ -16,7 +16,7 @@ use crate::{
         dispatch::{append_memory, memory_of},
         link::Far,
         packet::{Packet, Place, Request},
-        progress::Looks,
+        progress::Backoff,
         transfers::{LONG_GET, LONG_PUT},
     },
     memory::{extent::Extent, region::Memory},
@@ -71,13 +71,13 @@ impl OneSided<'_> {
     #[inline]
     pub(super) fn wait_far<R>(&self, test: impl Fn() -> Option<R>) -> Option<R> {
         self.job.far()?;
-        let mut looks = Looks::default();
+        let mut backoff = Backoff::default();
         loop {
             self.job.serve();
             if let Some(found) = test() {
                 return Some(found);
             }
-            looks.pause();
+            backoff.pause();
         }
     }
 

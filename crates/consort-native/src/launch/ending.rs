@@ -106,7 +106,7 @@ impl Job {
     /// returns if the job has failed.
     pub fn await_end(&self) {
         if let Some(link) = self.link() {
-            return self.part(link);
+            return self.shut_down(link);
         }
         if let Some(joined) = self.own_joined() {
             let test = || (joined.have_all_ended() || self.is_poisoned()).then_some(());

@@ -23,7 +23,7 @@ const CLAIMED: u32 = 1;
 const FAILED: u32 = 2;
 
 /// How long a reader waits for the reason before it gives up.
-const PATIENCE: Duration = Duration::from_secs(1);
+const CLAIM_LIMIT: Duration = Duration::from_secs(1);
 
 /// The failure state of a job.
 #[repr(C, align(128))]
@@ -98,7 +98,7 @@ impl<const WORDS: usize> Poison<WORDS> {
             // Acquire: pairs with the release in `claim`.
             match self.flag.0.load(Acquire) {
                 FAILED => break,
-                CLAIMED if begun.elapsed() < PATIENCE => yield_now(),
+                CLAIMED if begun.elapsed() < CLAIM_LIMIT => yield_now(),
                 // A program has overwritten the memory.
                 _ => return None,
             }
@@ -119,6 +119,6 @@ mod tests {
         poison.flag.0.store(7, Relaxed);
         let begun = Instant::now();
         assert_eq!((poison.flag.is_raised(), poison.reason()), (true, None));
-        assert!(begun.elapsed() < PATIENCE, "it is not waited for");
+        assert!(begun.elapsed() < CLAIM_LIMIT, "it is not waited for");
     }
 }
