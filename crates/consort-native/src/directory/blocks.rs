@@ -7,7 +7,7 @@ use super::{
     lock::Locked,
     locked_words::size,
     map::{Key, Value},
-    space::{NoRegion, Region},
+    region_allocator::{NoRegion, Region},
 };
 use crate::{launch::heap_size::heap_bytes_of, segment::no_memory::NoMemory};
 
@@ -15,11 +15,11 @@ use crate::{launch::heap_size::heap_bytes_of, segment::no_memory::NoMemory};
 pub const BLOCK_ALIGN: usize = 128;
 
 /// The key of an allocation: its group, and its number in the group.
-pub(crate) type Number = (u64, u64);
+pub(crate) type AllocationKey = (u64, u64);
 
 /// A block of symmetric memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct Allocation {
     /// The offset in each heap.
     pub(crate) at: usize,
     /// The offset at which memory begins that was never allocated before and so is zero.
@@ -114,12 +114,12 @@ impl Locked<'_> {
     /// mismatch.
     pub(crate) fn allocate(
         &self,
-        number: Number,
+        number: AllocationKey,
         holders: usize,
         asked: usize,
-    ) -> Result<Taken, HeapError> {
+    ) -> Result<Allocation, HeapError> {
         if asked == 0 {
-            return Ok(Taken { at: 0, fresh: 0 }); // succeeds even if the heap is full
+            return Ok(Allocation { at: 0, fresh: 0 }); // succeeds even if the heap is full
         }
         let key = [BLOCK, number.0, number.1];
         let value = self.map.get(&key).unwrap_or_else(|| {
@@ -151,7 +151,7 @@ impl Locked<'_> {
 
     /// Returns the result that an allocation's entry holds, for one member. An entry that records a
     /// failure is removed when all members have read it.
-    fn found(&self, key: &Key, value: &Value, asked: usize) -> Result<Taken, HeapError> {
+    fn found(&self, key: &Key, value: &Value, asked: usize) -> Result<Allocation, HeapError> {
         let &[_, region, one, other] = value;
         let heap = self.directory.heap_bytes;
         let error = match region {
@@ -160,10 +160,10 @@ impl Locked<'_> {
             _ => {
                 assert!(size(other) == asked, "PEs ask for {other} and {asked} bytes at once");
                 let (at, _) = self.heap.region(size(region));
-                return Ok(Taken { at, fresh: size(one) });
+                return Ok(Allocation { at, fresh: size(one) });
             }
         };
-        self.let_go(key, value);
+        self.remove_hold(key, value);
         Err(error)
     }
 
@@ -175,7 +175,7 @@ impl Locked<'_> {
     }
 
     /// Adds a hold to the block of allocation `number`. The caller already holds it.
-    pub(crate) fn hold(&self, number: Number) {
+    pub(crate) fn hold(&self, number: AllocationKey) {
         let key = [BLOCK, number.0, number.1];
         // A block of zero bytes has no entry.
         if let Some(mut value) = self.map.get(&key) {
@@ -186,10 +186,10 @@ impl Locked<'_> {
 
     /// Removes a hold from the block of allocation `number`. Removing the last hold frees the
     /// block.
-    pub(crate) fn release(&self, number: Number) {
+    pub(crate) fn release(&self, number: AllocationKey) {
         let key = [BLOCK, number.0, number.1];
         let Some(value) = self.map.get(&key) else { return };
-        if self.let_go(&key, &value) {
+        if self.remove_hold(&key, &value) {
             self.give_back(&value);
         }
     }

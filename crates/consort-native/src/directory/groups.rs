@@ -12,7 +12,7 @@ use super::{
     locked_words::size,
     map::Key,
     no_group::NoGroup,
-    space::{NoRegion, Region},
+    region_allocator::{NoRegion, Region},
 };
 use crate::segment::page::PAGE;
 
@@ -104,7 +104,7 @@ impl Locked<'_> {
         if size != pes as u64 {
             return None; // its memory would have another layout
         }
-        if self.let_go(&key, &value) {
+        if self.remove_hold(&key, &value) {
             self.groups.set(FORMED, self.groups.get(FORMED) - 1);
         }
         Some(number)
@@ -194,7 +194,7 @@ impl Locked<'_> {
     pub(crate) fn leave(&self, number: u64) -> bool {
         let key = [GROUP, number, 0];
         let Some(value) = self.map.get(&key) else { return false };
-        let is_last = self.let_go(&key, &value);
+        let is_last = self.remove_hold(&key, &value);
         if is_last {
             let [_, region, ..] = value;
             let Range { start, end } = self.place_of(region);

@@ -11,7 +11,7 @@ use super::{
     locked_words::LockedWords,
     map::{Key, Map, Value},
     names::Names,
-    space::Space,
+    region_allocator::RegionAllocator,
 };
 use crate::{
     segment::{no_memory::NoMemory, page::PAGE, part::Words, reservation::Segment},
@@ -39,8 +39,8 @@ const SPINS: u32 = 100;
 /// The offsets of the directory's sections, in words.
 const MAP: usize = HEAD;
 const HEAP: usize = MAP + Map::words(ENTRIES);
-const GROUND: usize = HEAP + Space::words(PIECES);
-const NAMED: usize = GROUND + Space::words(PIECES);
+const GROUND: usize = HEAP + RegionAllocator::words(PIECES);
+const NAMED: usize = GROUND + RegionAllocator::words(PIECES);
 const EXTENTS: usize = NAMED + Names::words(NAMES);
 const WORDS: usize = EXTENTS + ground::WORDS;
 
@@ -100,8 +100,8 @@ impl Directory {
             directory: self,
             groups: section(GROUPS, HEAD),
             map: Map::new(section(MAP, HEAP)),
-            heap: Space::new(section(HEAP, GROUND), self.heap_bytes),
-            ground: Space::new(section(GROUND, NAMED), self.ground.bytes()),
+            heap: RegionAllocator::new(section(HEAP, GROUND), self.heap_bytes),
+            ground: RegionAllocator::new(section(GROUND, NAMED), self.ground.bytes()),
             names: section(NAMED, EXTENTS),
         })
     }
@@ -112,8 +112,8 @@ pub(crate) struct Locked<'d> {
     pub(super) directory: &'d Directory,
     pub(super) groups: LockedWords<'d>,
     pub(super) map: Map<'d>,
-    pub(super) heap: Space<'d>,
-    pub(super) ground: Space<'d>,
+    pub(super) heap: RegionAllocator<'d>,
+    pub(super) ground: RegionAllocator<'d>,
     pub(super) names: LockedWords<'d>,
 }
 
@@ -126,7 +126,7 @@ impl Drop for Locked<'_> {
 impl Locked<'_> {
     /// Removes one hold from an entry. Removing the last hold removes the entry. Returns whether
     /// this was the last hold.
-    pub(super) fn let_go(&self, key: &Key, value: &Value) -> bool {
+    pub(super) fn remove_hold(&self, key: &Key, value: &Value) -> bool {
         let mut value = *value;
         value[0] -= 1;
         let is_last = value[0] == 0;

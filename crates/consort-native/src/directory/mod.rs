@@ -10,7 +10,7 @@
 //! | `lock` | the memory and its lock |
 //! | `blocks`, `groups`, `call_names` | the three kinds of contents |
 //! | `keys`, `map` | entries and their keys |
-//! | `space` | the allocator of regions, of heaps and of the memory for groups |
+//! | `region_allocator` | the allocator of regions, of heaps and of the memory for groups |
 //! | `ground`, `no_group` | the memory for groups, and the error if a group gets none |
 //! | `names` | the names of calls and their numbers |
 //! | `locked_words` | words that are accessed under the lock |
@@ -25,6 +25,6 @@ pub(crate) mod locked_words;
 mod map;
 mod names;
 pub(crate) mod no_group;
-mod space;
+mod region_allocator;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::space::NoRegion;
+use super::region_allocator::NoRegion;
 use crate::segment::no_memory::NoMemory;
 
 /// The reason why a group cannot be formed.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     directory::{
-        blocks::{HeapError, Number, Taken},
+        blocks::{Allocation, AllocationKey, HeapError},
         call_names::NoNumber,
         groups::{Forming, GroupPlace},
         locked_words::size,
@@ -84,7 +84,7 @@ impl Job {
             }
             Request::Block { group, number, holders, asked } => {
                 match directory.allocate((group, number), holders, asked) {
-                    Ok(Taken { at, fresh }) => vec![TAKEN, at as u64, fresh as u64],
+                    Ok(Allocation { at, fresh }) => vec![TAKEN, at as u64, fresh as u64],
                     Err(HeapError::Exhausted { free, largest, .. }) => {
                         vec![EXHAUSTED, free as u64, largest as u64]
                     }
@@ -149,15 +149,15 @@ impl Job {
     pub(crate) fn allocate_far(
         &self,
         far: &Far,
-        (group, number): Number,
+        (group, number): AllocationKey,
         holders: usize,
         asked: usize,
-    ) -> Result<Taken, HeapError> {
+    ) -> Result<Allocation, HeapError> {
         let heap = self.config().heap_bytes;
         let request = Request::Block { group, number, holders, asked };
         let reply = self.request_from_coordinator(far, request, &[]).ok_or(HeapError::Failed)?;
         match reply[..] {
-            [TAKEN, at, fresh] => Ok(Taken { at: size(at), fresh: size(fresh) }),
+            [TAKEN, at, fresh] => Ok(Allocation { at: size(at), fresh: size(fresh) }),
             [EXHAUSTED, free, largest] => {
                 Err(HeapError::exhausted(asked, size(free), size(largest), heap))
             }
@@ -167,7 +167,7 @@ impl Job {
     }
 
     /// Adds a hold to a block, or removes one.
-    pub(crate) fn hold_far(&self, far: &Far, (group, number): Number, is_more: bool) {
+    pub(crate) fn hold_far(&self, far: &Far, (group, number): AllocationKey, is_more: bool) {
         if !is_more && far.has_pending_puts() {
             self.settle(far); // puts in flight must not reach those that get the memory next
         }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    directory::blocks::{HeapError, Number, Taken},
+    directory::blocks::{Allocation, AllocationKey, HeapError},
     endpoint::identity::Endpoint,
     launch::job::Job,
 };
@@ -23,7 +23,7 @@ pub struct Block {
     job: Arc<Job>,
     /// The allocation's key. `None` for a hold that is not counted, because it was taken after the
     /// job had failed.
-    number: Option<Number>,
+    number: Option<AllocationKey>,
     offset: usize,
     bytes: usize,
 }
@@ -47,7 +47,7 @@ impl Block {
             Some(far) => job.allocate_far(far, number, holders, bytes)?,
             None => job.directory().ok_or(HeapError::Failed)?.allocate(number, holders, bytes)?,
         };
-        let Taken { at: offset, fresh } = taken;
+        let Allocation { at: offset, fresh } = taken;
         let block = Self { job: Arc::clone(job), number: Some(number), offset, bytes };
         let heap = job.heap(endpoint.rank_in_world());
         for at in (offset..fresh.min(offset + bytes)).step_by(8) {

@@ -52,12 +52,12 @@ pub(super) enum NoRegion {
     },
 }
 
-pub(super) struct Space<'d> {
+pub(super) struct RegionAllocator<'d> {
     words: LockedWords<'d>,
     bytes: Cell<usize>,
 }
 
-impl<'d> Space<'d> {
+impl<'d> RegionAllocator<'d> {
     /// Returns the number of words for `regions` regions at a time.
     pub(super) const fn words(regions: usize) -> usize {
         HEAD + (regions + 1) * REGION_WORDS
@@ -169,41 +169,41 @@ mod tests {
 
     #[test]
     fn returned_regions_are_merged() {
-        let words = zeros(Space::words(8));
-        let space = Space::new(LockedWords(&words), 1024);
-        let regions: Vec<Region> = (0..4).map(|_| space.take(256).expect("room")).collect();
-        assert_eq!(space.take(1), Err(NoRegion::Exhausted { free: 0, largest: 0 }));
-        space.give_back(regions[1].number);
-        space.give_back(regions[3].number);
-        assert_eq!(space.take(300), Err(NoRegion::Exhausted { free: 512, largest: 256 }));
-        space.give_back(regions[2].number);
-        assert_eq!(space.take(768).map(|region| (region.at, region.fresh)), Ok((256, 1024)));
+        let words = zeros(RegionAllocator::words(8));
+        let allocator = RegionAllocator::new(LockedWords(&words), 1024);
+        let regions: Vec<Region> = (0..4).map(|_| allocator.take(256).expect("room")).collect();
+        assert_eq!(allocator.take(1), Err(NoRegion::Exhausted { free: 0, largest: 0 }));
+        allocator.give_back(regions[1].number);
+        allocator.give_back(regions[3].number);
+        assert_eq!(allocator.take(300), Err(NoRegion::Exhausted { free: 512, largest: 256 }));
+        allocator.give_back(regions[2].number);
+        assert_eq!(allocator.take(768).map(|region| (region.at, region.fresh)), Ok((256, 1024)));
     }
 
     #[test]
     fn pieces_run_out_and_returned_ones_are_reusable() {
-        let words = zeros(Space::words(2));
-        let space = Space::new(LockedWords(&words), 1024);
-        let first = space.take(1).expect("room");
-        space.take(1).expect("room");
-        assert_eq!(space.take(1), Err(NoRegion::TooMany { most: 2 }));
-        space.give_back(first.number);
-        assert_eq!(space.take(1).map(|region| region.at), Ok(0));
+        let words = zeros(RegionAllocator::words(2));
+        let allocator = RegionAllocator::new(LockedWords(&words), 1024);
+        let first = allocator.take(1).expect("room");
+        allocator.take(1).expect("room");
+        assert_eq!(allocator.take(1), Err(NoRegion::TooMany { most: 2 }));
+        allocator.give_back(first.number);
+        assert_eq!(allocator.take(1).map(|region| region.at), Ok(0));
     }
 
     #[test]
     fn region_never_spans_an_old_end() {
-        let words = zeros(Space::words(8));
-        let space = Space::new(LockedWords(&words), 100);
-        assert_eq!(space.take(60).map(|region| region.at), Ok(0));
+        let words = zeros(RegionAllocator::words(8));
+        let allocator = RegionAllocator::new(LockedWords(&words), 100);
+        assert_eq!(allocator.take(60).map(|region| region.at), Ok(0));
         assert_eq!(
-            space.grow(10, || Err(NoRegion::TooMany { most: 0 })),
+            allocator.grow(10, || Err(NoRegion::TooMany { most: 0 })),
             Err(NoRegion::TooMany { most: 0 })
         );
-        assert_eq!(space.take(60), Err(NoRegion::Exhausted { free: 40, largest: 40 }));
-        assert_eq!(space.grow(10, || Ok::<_, NoRegion>(200)), Ok(()));
-        assert_eq!(space.take(60).map(|region| region.at), Ok(110));
-        assert_eq!(space.take(40).map(|region| region.at), Ok(60));
+        assert_eq!(allocator.take(60), Err(NoRegion::Exhausted { free: 40, largest: 40 }));
+        assert_eq!(allocator.grow(10, || Ok::<_, NoRegion>(200)), Ok(()));
+        assert_eq!(allocator.take(60).map(|region| region.at), Ok(110));
+        assert_eq!(allocator.take(40).map(|region| region.at), Ok(60));
     }
 
     proptest! {
@@ -211,13 +211,13 @@ mod tests {
         fn regions_are_disjoint_and_fill_the_first_gap(
             steps in vec((1_usize..40, any::<u8>()), 0..100)
         ) {
-            let words = zeros(Space::words(12));
-            let space = Space::new(LockedWords(&words), 200);
+            let words = zeros(RegionAllocator::words(12));
+            let allocator = RegionAllocator::new(LockedWords(&words), 200);
             let (mut taken, mut highest): (Vec<(Region, usize)>, usize) = (Vec::new(), 0);
             for (bytes, which) in steps {
                 if which < 100 && !taken.is_empty() {
                     let (region, _) = taken.swap_remove(usize::from(which) % taken.len());
-                    space.give_back(region.number);
+                    allocator.give_back(region.number);
                     continue;
                 }
                 let is_free = |at: usize| {
@@ -225,7 +225,7 @@ mod tests {
                         && taken.iter().all(|(it, its)| at + bytes <= it.at || it.at + its <= at)
                 };
                 let first = (0..200).find(|&at| is_free(at));
-                match space.take(bytes) {
+                match allocator.take(bytes) {
                     Ok(region) => {
                         prop_assert_eq!(Some(region.at), first);
                         prop_assert_eq!(region.fresh, highest.clamp(region.at, region.at + bytes));
