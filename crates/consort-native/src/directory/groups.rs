@@ -141,8 +141,8 @@ impl Locked<'_> {
 
     /// Returns the range of a group's region in the segment.
     fn place_of(&self, region: u64) -> Range<usize> {
-        let (at, bytes) = self.ground.region(size(region));
-        let at = self.directory.ground.begin() + at;
+        let (at, bytes) = self.arena.region(size(region));
+        let at = self.directory.arena.begin() + at;
         at..at + bytes
     }
 
@@ -166,26 +166,26 @@ impl Locked<'_> {
             return Ok(place);
         }
         let bytes = bytes.next_multiple_of(PAGE);
-        let taken = self.ground.take(bytes).or_else(|error| match error {
+        let taken = self.arena.take(bytes).or_else(|error| match error {
             NoRegion::Exhausted { .. } => {
-                self.grow_ground(bytes)?;
-                self.ground.take(bytes).map_err(NoGroup::from)
+                self.grow_arena(bytes)?;
+                self.arena.take(bytes).map_err(NoGroup::from)
             }
             error @ NoRegion::TooMany { .. } => Err(error.into()),
         });
         let Region { number: region, at, .. } = taken?;
-        let at = self.directory.ground.begin() + at;
+        let at = self.directory.arena.begin() + at;
         let value = [holders as u64, region as u64, pes as u64, 0];
         self.map.put(&[GROUP, number, 0], &value).expect(ROOM);
         Ok(GroupPlace { number, at })
     }
 
     /// Adds at least `bytes` bytes to the memory for groups.
-    fn grow_ground(&self, bytes: usize) -> Result<(), NoGroup> {
-        let ground = &self.directory.ground;
-        self.ground.grow(PAGE, || {
-            ground.grow(bytes)?;
-            Ok(ground.bytes())
+    fn grow_arena(&self, bytes: usize) -> Result<(), NoGroup> {
+        let arena = &self.directory.arena;
+        self.arena.grow(PAGE, || {
+            arena.grow(bytes)?;
+            Ok(arena.bytes())
         })
     }
 
@@ -205,7 +205,7 @@ impl Locked<'_> {
                 // back below, under this lock.
                 unsafe { segment.clear(at..at + (end - start)) };
             }
-            self.ground.give_back(size(region));
+            self.arena.give_back(size(region));
         }
         is_last
     }

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use super::{
-    ground::{self, Ground, GroundPlace},
+    group_arena::{self, GroupArena, GroupArenaPlace},
     keys::ROOM,
     locked_words::LockedWords,
     map::{Key, Map, Value},
@@ -39,10 +39,10 @@ const SPINS: u32 = 100;
 /// The offsets of the directory's sections, in words.
 const MAP: usize = HEAD;
 const HEAP: usize = MAP + Map::words(ENTRIES);
-const GROUND: usize = HEAP + RegionAllocator::words(PIECES);
-const NAMED: usize = GROUND + RegionAllocator::words(PIECES);
+const ARENA: usize = HEAP + RegionAllocator::words(PIECES);
+const NAMED: usize = ARENA + RegionAllocator::words(PIECES);
 const EXTENTS: usize = NAMED + Names::words(NAMES);
-const WORDS: usize = EXTENTS + ground::WORDS;
+const WORDS: usize = EXTENTS + group_arena::WORDS;
 
 /// The size of the directory in bytes. The system provides only the pages that are touched.
 pub(crate) const BYTES: usize = (WORDS * 8).next_multiple_of(PAGE);
@@ -50,21 +50,21 @@ pub(crate) const BYTES: usize = (WORDS * 8).next_multiple_of(PAGE);
 pub(crate) struct Directory {
     pub(super) words: Words,
     pub(super) heap_bytes: usize,
-    pub(super) ground: Ground,
+    pub(super) arena: GroupArena,
 }
 
 impl Directory {
-    /// Returns the directory at offset `at` of a new segment, with memory for groups at `ground`.
+    /// Returns the directory at offset `at` of a new segment, with memory for groups at `group_arena`.
     pub(crate) fn new(
         segment: &Arc<Segment>,
         at: usize,
         heap_bytes: usize,
-        ground: GroundPlace,
+        arena: GroupArenaPlace,
     ) -> Self {
         let words = Words::new(segment, at, WORDS);
-        let extents = Words::new(segment, at + EXTENTS * size_of::<u64>(), ground::WORDS);
-        let ground = Ground::new(segment, ground, extents);
-        Self { words, heap_bytes, ground }
+        let extents = Words::new(segment, at + EXTENTS * size_of::<u64>(), group_arena::WORDS);
+        let arena = GroupArena::new(segment, arena, extents);
+        Self { words, heap_bytes, arena }
     }
 
     /// Returns the segment that contains the memory of the group at `at`, and its offset in that
@@ -73,7 +73,7 @@ impl Directory {
     /// # Errors
     /// When this process cannot map the memory.
     pub(crate) fn find_group(&self, at: usize) -> Result<(Arc<Segment>, usize), Box<NoMemory>> {
-        self.ground.find(at)
+        self.arena.find(at)
     }
 
     /// Locks the directory. Returns `None` if the job has failed while another PE holds the lock,
@@ -100,8 +100,8 @@ impl Directory {
             directory: self,
             groups: section(GROUPS, HEAD),
             map: Map::new(section(MAP, HEAP)),
-            heap: RegionAllocator::new(section(HEAP, GROUND), self.heap_bytes),
-            ground: RegionAllocator::new(section(GROUND, NAMED), self.ground.bytes()),
+            heap: RegionAllocator::new(section(HEAP, ARENA), self.heap_bytes),
+            arena: RegionAllocator::new(section(ARENA, NAMED), self.arena.bytes()),
             names: section(NAMED, EXTENTS),
         })
     }
@@ -113,7 +113,7 @@ pub(crate) struct Locked<'d> {
     pub(super) groups: LockedWords<'d>,
     pub(super) map: Map<'d>,
     pub(super) heap: RegionAllocator<'d>,
-    pub(super) ground: RegionAllocator<'d>,
+    pub(super) arena: RegionAllocator<'d>,
     pub(super) names: LockedWords<'d>,
 }
 

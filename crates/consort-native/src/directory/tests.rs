@@ -6,7 +6,7 @@ use consort_fabric::Rank;
 
 use super::{
     blocks::HeapError,
-    ground::GroundPlace,
+    group_arena::GroupArenaPlace,
     groups::Forming,
     keys::{BLOCK, FORMING, STRIDED},
     lock::{BYTES, Directory, Locked},
@@ -26,7 +26,7 @@ fn directory(heap_bytes: usize) -> Directory {
     let segment = Segment::reserve(BYTES + 4 * PAGE, Origin::Private, "a test");
     let segment = Arc::new(segment.expect("memory"));
     let backing = Backing::Process(Origin::Private);
-    Directory::new(&segment, 0, heap_bytes, GroundPlace { begin: BYTES, most: MOST, backing })
+    Directory::new(&segment, 0, heap_bytes, GroupArenaPlace { begin: BYTES, most: MOST, backing })
 }
 
 fn locked(directory: &Directory) -> Locked<'_> {

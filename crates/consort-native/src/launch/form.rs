@@ -11,7 +11,7 @@ use super::{
 use crate::{
     directory::{
         blocks::{BLOCK_ALIGN, HeapError},
-        ground::GroundPlace,
+        group_arena::GroupArenaPlace,
         lock::Directory,
     },
     inbox::{geometry::Geometry, line::Line},
@@ -97,23 +97,23 @@ impl Form {
     }
 
     /// Returns the place of the memory for groups.
-    pub(super) fn ground(&self, backing: Backing) -> GroundPlace {
-        let begin = self.parts.ground;
-        GroundPlace { begin, most: self.group_bytes.saturating_mul(MOST_WORLDS), backing }
+    pub(super) fn arena(&self, backing: Backing) -> GroupArenaPlace {
+        let begin = self.parts.arena;
+        GroupArenaPlace { begin, most: self.group_bytes.saturating_mul(MOST_WORLDS), backing }
     }
 
     /// Advises the system on a segment's pages, in each process that maps it.
     pub(super) fn advise(&self, config: &Config, segment: &Segment) {
-        let Parts { heaps, ground, .. } = self.parts;
+        let Parts { heaps, arena, .. } = self.parts;
         let (_, states_end) = states(config.pes as usize);
         segment.put_in_cores(0..states_end);
         segment.keep_pages_small(0..heaps);
-        segment.keep_pages_small(ground..segment.bytes());
+        segment.keep_pages_small(arena..segment.bytes());
         if !config.fits() {
             // With this many PEs on one machine, a large page for each would take too much memory.
-            segment.keep_pages_small(heaps..ground);
+            segment.keep_pages_small(heaps..arena);
         } else if config.memory == Origin::Shared {
-            segment.let_pages_be_large(heaps..ground);
+            segment.let_pages_be_large(heaps..arena);
         }
     }
 
@@ -136,8 +136,8 @@ impl Form {
         if config.senders_fence() {
             header.sleepers.let_senders_fence();
         }
-        let ground = self.ground(backing.clone());
-        let directory = Directory::new(segment, parts.directory, heap_bytes, ground);
+        let arena = self.arena(backing.clone());
+        let directory = Directory::new(segment, parts.directory, heap_bytes, arena);
         let locked = directory.lock(header.poison.flag()).ok_or(HeapError::Failed)?;
         let world = locked.found_group(config.pes as usize, group_bytes);
         let world = world.map_err(|_| HeapError::Failed)?;
@@ -158,9 +158,9 @@ mod tests {
     fn only_pes_of_the_node_have_staging() {
         let staging = |nodes| {
             let config = Config { pes: 6, nodes, ..Config::of_two() };
-            let Parts { staging, ground, staging_bytes, .. } =
+            let Parts { staging, arena, staging_bytes, .. } =
                 Form::of(&config, true).expect("a form").parts;
-            (ground - staging) / staging_bytes
+            (arena - staging) / staging_bytes
         };
         let all = [Nodes::One, Nodes::Blocks(2), Nodes::InTurn(2), Nodes::Blocks(9)];
         assert_eq!(all.map(staging), [6, 2, 3, 6]);

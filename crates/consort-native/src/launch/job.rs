@@ -193,8 +193,8 @@ impl Job {
         let Form { parts, heap_bytes, .. } = form;
         let header = Single::<Header>::new(&segment, 0);
         let extents = Arc::new(Extents::new(backing.clone(), config.fits()));
-        let ground = form.ground(backing);
-        let directory = Directory::new(&segment, parts.directory, heap_bytes, ground);
+        let arena = form.arena(backing);
+        let directory = Directory::new(&segment, parts.directory, heap_bytes, arena);
         let locked = directory.lock(header.poison.flag()).ok_or(HeapError::Failed)?;
         let world = locked.group_place(0).ok_or(HeapError::Failed)?;
         drop(locked);

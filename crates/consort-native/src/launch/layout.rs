@@ -50,7 +50,7 @@ pub(super) struct Parts {
     /// The offset of the staging of the node's first PE, and the size of each PE's staging.
     pub(super) staging: usize,
     pub(super) staging_bytes: usize,
-    pub(super) ground: usize,
+    pub(super) arena: usize,
     /// The size of the segment in bytes.
     pub(super) bytes: usize,
 }
@@ -88,8 +88,8 @@ impl Parts {
         };
         let staging = heap_stride.checked_mul(pes)?.checked_add(heaps)?;
         let staging = staging.checked_next_multiple_of(unit)?;
-        let ground = STAGING.checked_mul(staged)?.checked_add(staging)?;
-        let bytes = ground.checked_add(group_bytes)?;
+        let arena = STAGING.checked_mul(staged)?.checked_add(staging)?;
+        let bytes = arena.checked_add(group_bytes)?;
         let bytes = bytes.checked_add(group_bytes.saturating_mul(WORLDS).min(MOST_GROUND))?;
         Some(Self {
             states,
@@ -102,7 +102,7 @@ impl Parts {
             memory_bytes: if statics_bytes == 0 { heap_bytes } else { end },
             staging,
             staging_bytes: if staged == 0 { 0 } else { STAGING },
-            ground,
+            arena,
             bytes,
         })
     }

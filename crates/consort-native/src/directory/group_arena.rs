@@ -24,7 +24,7 @@ use crate::segment::{
 const EXTENTS: usize = 64;
 
 /// The words of this section: the number of extents; then for each extent its offset from the
-/// beginning of the ground, its size in bytes, and its offset in the file.
+/// beginning of the arena, its size in bytes, and its offset in the file.
 const COUNT: usize = 0;
 const FIRST: usize = 1;
 const EXTENT_WORDS: usize = 3;
@@ -36,7 +36,7 @@ const TEAMS: &str = "the memory of teams";
 
 /// The place of the memory for groups.
 #[derive(Clone)]
-pub(crate) struct GroundPlace {
+pub(crate) struct GroupArenaPlace {
     /// The offset in the segment at which the memory begins. It extends to the segment's end.
     pub(crate) begin: usize,
     /// The maximum number of bytes for all groups.
@@ -44,15 +44,15 @@ pub(crate) struct GroundPlace {
     pub(crate) backing: Backing,
 }
 
-pub(super) struct Ground {
+pub(super) struct GroupArena {
     segment: Arc<Segment>,
     words: Words,
-    place: GroundPlace,
+    place: GroupArenaPlace,
     /// The extents that this process has mapped.
     mapped: Mutex<Vec<Option<Arc<Segment>>>>,
 }
 
-/// An extent. Its offset counts from the beginning of the ground.
+/// An extent. Its offset counts from the beginning of the arena.
 #[derive(Clone, Copy)]
 struct Extent {
     at: usize,
@@ -60,13 +60,13 @@ struct Extent {
     file_at: u64,
 }
 
-impl Ground {
-    /// Returns the ground at `place`, with the extents that `words` list.
-    pub(super) fn new(segment: &Arc<Segment>, place: GroundPlace, words: Words) -> Self {
+impl GroupArena {
+    /// Returns the arena at `place`, with the extents that `words` list.
+    pub(super) fn new(segment: &Arc<Segment>, place: GroupArenaPlace, words: Words) -> Self {
         Self { segment: Arc::clone(segment), place, words, mapped: Mutex::default() }
     }
 
-    /// Returns the offset in the segment at which the ground begins.
+    /// Returns the offset in the segment at which the arena begins.
     pub(super) fn begin(&self) -> usize {
         self.place.begin
     }
@@ -93,7 +93,7 @@ impl Ground {
     /// # Errors
     /// When the system refuses the memory, or groups would take too much.
     pub(super) fn grow(&self, least: usize) -> Result<(), NoGroup> {
-        let GroundPlace { most, backing, .. } = &self.place;
+        let GroupArenaPlace { most, backing, .. } = &self.place;
         let (before, number) = (self.bytes(), self.count());
         let left = most.saturating_sub(before);
         if number == EXTENTS || least > left {
