@@ -11,7 +11,7 @@
 //! | `shim/shim.c` | the functions that are needed of MPI |
 //! | `shim/prepare` | finds an MPI's compiler, compiles the shim with it, or finds a stored shim |
 //! | `shim/cache` | the folder that stores shims, and which of them may be loaded |
-//! | `shim/no_shim` | why there is no shim |
+//! | `shim/shim_error` | why there is no shim |
 //! | `shim/library` | the shim's functions |
 //! | `shim/transport` | frames over them |
 //! | `shim/watch` | warns if processes do not start |
@@ -29,7 +29,7 @@ mod without_shim;
 pub use environment::{Flavor, Started};
 #[cfg(feature = "shim")]
 pub use shim::{
-    Launcher, Mpi, NoMpi, NoShim, OnHosts, Prepared, find_program, intel_root, prepare,
+    Launcher, Mpi, MpiError, OnHosts, Prepared, ShimError, find_program, intel_root, prepare,
 };
 #[cfg(not(feature = "shim"))]
-pub use without_shim::{Mpi, NoMpi};
+pub use without_shim::{Mpi, MpiError};

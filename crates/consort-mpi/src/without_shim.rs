@@ -14,9 +14,9 @@ pub enum Mpi {}
 
 /// The program was compiled without the feature `shim`.
 #[derive(Debug)]
-pub struct NoMpi;
+pub struct MpiError;
 
-impl fmt::Display for NoMpi {
+impl fmt::Display for MpiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(
             "an MPI has started this process, but the program was compiled without the feature \
@@ -25,15 +25,15 @@ impl fmt::Display for NoMpi {
     }
 }
 
-impl Error for NoMpi {}
+impl Error for MpiError {}
 
 impl Mpi {
     /// Fails.
     ///
     /// # Errors
     /// Always.
-    pub fn begin(_: &Started) -> Result<Self, NoMpi> {
-        Err(NoMpi)
+    pub fn begin(_: &Started) -> Result<Self, MpiError> {
+        Err(MpiError)
     }
 
     /// Returns a warning about the shim.
@@ -45,7 +45,7 @@ impl Mpi {
     ///
     /// # Errors
     /// Never: there is no such value.
-    pub fn gather(&self, _: &[u64]) -> Result<Vec<u64>, NoMpi> {
+    pub fn gather(&self, _: &[u64]) -> Result<Vec<u64>, MpiError> {
         match *self {}
     }
 
@@ -53,7 +53,7 @@ impl Mpi {
     ///
     /// # Errors
     /// Never: there is no such value.
-    pub fn lead(&self, _: bool) -> Result<(), NoMpi> {
+    pub fn lead(&self, _: bool) -> Result<(), MpiError> {
         match *self {}
     }
 
@@ -65,7 +65,7 @@ impl Mpi {
         &mut self,
         _: &[(&'static str, u64)],
         _: impl Fn(usize) -> String,
-    ) -> Result<(), NoMpi> {
+    ) -> Result<(), MpiError> {
         match *self {}
     }
 }

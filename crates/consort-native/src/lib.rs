@@ -55,8 +55,8 @@ pub use call::{
 };
 pub use directory::{
     blocks::{BLOCK_ALIGN, HeapError},
-    call_names::NoNumber,
-    no_group::NoGroup,
+    call_names::NumbersExhausted,
+    group_error::GroupError,
 };
 pub use endpoint::identity::Endpoint;
 pub use far::{
@@ -72,7 +72,7 @@ pub use launch::{
     ending::AllWait,
     failure::{Failure, Members},
     heap_size::{NoHeapSize, default_heap_bytes, heap_bytes_of},
-    job::{Job, NoJob},
+    job::{Job, JobError},
     memory::{FileAt, JobMemory, SharedFile},
     sites::Site,
 };
@@ -83,12 +83,12 @@ pub use processes::{
     binding::Binding,
     end::End,
     launcher::Launcher,
-    member::{Member, NoMember},
+    member::{JoinError, Member},
 };
 pub use progress::{engine::Engine, event::Event};
 pub use segment::{
     large_page::obtains_large_page,
-    no_memory::NoMemory,
+    memory_error::MemoryError,
     origin::{Origin, UnknownOrigin},
 };
 pub use state::{

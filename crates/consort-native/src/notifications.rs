@@ -30,7 +30,7 @@ use crate::{
     heap::block::Block,
     inbox::{doorbell::Doorbell, geometry::LINE_WORDS, line::Line},
     launch::job::Job,
-    memory::{extent::Extent, region::Memory},
+    memory::{extent::SharedExtent, region::Memory},
     team::group::Group,
 };
 
@@ -110,7 +110,7 @@ impl NotificationBuffers {
     fn buffer(&self, pe: Rank, bytes: usize) -> Memory {
         assert!(bytes <= self.buffer_bytes, "a chunk fits the buffer");
         let at = self.block.offset() + Self::buffer_at(self.received.lines());
-        Memory { at: self.heap(pe, at), bytes, shared: Some(Extent::WORDS) }
+        Memory { at: self.heap(pe, at), bytes, shared: Some(SharedExtent::WORDS) }
     }
 
     fn wake(&self, pe: Rank) {

@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use consort_collectives::PlanError;
 use consort_fabric::{Collective, Rank};
-use consort_native::{Failure, HeapError, Job, NoHeapSize, NoJob, NoMember, UnknownOrigin};
+use consort_native::{Failure, HeapError, Job, JobError, JoinError, NoHeapSize, UnknownOrigin};
 
 use crate::DisplacementsError;
 
@@ -117,7 +117,7 @@ pub enum Error {
     /// The process was started by an MPI that cannot be used.
     Mpi(String),
     /// The process cannot be one of the PEs that `consort run` started.
-    Launch(NoMember),
+    Launch(JoinError),
     /// A pool whose PEs are processes.
     PoolOfProcesses,
     /// An operation that requires PEs with shared memory.
@@ -359,8 +359,8 @@ impl From<NoHeapSize> for Error {
     }
 }
 
-impl From<NoMember> for Error {
-    fn from(error: NoMember) -> Self {
+impl From<JoinError> for Error {
+    fn from(error: JoinError) -> Self {
         Self::Launch(error)
     }
 }
@@ -383,12 +383,12 @@ impl From<PlanError> for Error {
     }
 }
 
-impl From<NoJob> for Error {
-    fn from(error: NoJob) -> Self {
+impl From<JobError> for Error {
+    fn from(error: JobError) -> Self {
         match error {
-            NoJob::Memory(error) => error.into(),
-            NoJob::Member(NoMember::Lost { rank, reason }) => Self::PeFailed { rank, reason },
-            NoJob::Member(error) => error.into(),
+            JobError::Memory(error) => error.into(),
+            JobError::Member(JoinError::Lost { rank, reason }) => Self::PeFailed { rank, reason },
+            JobError::Member(error) => error.into(),
         }
     }
 }

@@ -44,7 +44,8 @@ impl<'p> Team<'p> {
         let apart = i64::from(to.0) - i64::from(from.0);
         let apart = i32::try_from(apart).expect("a job has fewer PEs");
         let joined = self.state.endpoint.join_strided(from, apart, 2);
-        let part = joined.map_err(|reason| self.no_group(2, &reason))?.ok_or(Error::JobFailed)?;
+        let part =
+            joined.map_err(|reason| self.group_error(2, &reason))?.ok_or(Error::JobFailed)?;
         let state = self.teams.state_for(&self.state, part);
         self.teams.keep_messages((from, to), state);
         Ok(Self::new(state, self.teams))

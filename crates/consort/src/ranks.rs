@@ -17,7 +17,7 @@ use consort_machine::{
     affinity::{self, CpuId},
     discard, panic_reason,
 };
-use consort_native::{Engine, Failure, Job, NoMemory};
+use consort_native::{Engine, Failure, Job, MemoryError};
 
 use crate::{
     Error, Pe, Result,
@@ -250,7 +250,7 @@ pub(crate) fn started<T>(
     name: String,
     spawn: impl FnOnce(thread::Builder) -> io::Result<T>,
 ) -> Result<T, String> {
-    NoMemory::ensure_thread().map_err(|refused| refused.to_string())?;
+    MemoryError::ensure_thread().map_err(|refused| refused.to_string())?;
     spawn(thread::Builder::new().name(name)).map_err(|error| of_thread(&error))
 }
 

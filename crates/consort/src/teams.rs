@@ -5,7 +5,7 @@
 //! colours and keys that all PEs have contributed.
 
 use consort_fabric::Rank;
-use consort_native::{Group, NoGroup};
+use consort_native::{Group, GroupError};
 
 use crate::{Error, Result, Team, TeamError};
 
@@ -159,11 +159,11 @@ impl<'p> Team<'p> {
     /// Returns this PE's part in the new team of these PEs, if it is among them.
     fn part(&self, color: u32, members: &[Rank]) -> Result<Option<Group>> {
         let joined = self.state.endpoint.join(color, members);
-        joined.map_err(|reason| self.no_group(members.len(), &reason))
+        joined.map_err(|reason| self.group_error(members.len(), &reason))
     }
 
     /// Returns the error for a team of `pes` that cannot be created.
-    pub(crate) fn no_group(&self, pes: usize, reason: &NoGroup) -> Error {
+    pub(crate) fn group_error(&self, pes: usize, reason: &GroupError) -> Error {
         let error = || TeamError::Memory { pes, reason: reason.to_string() }.into();
         self.state.ensure_sound().err().unwrap_or_else(error)
     }
@@ -196,7 +196,7 @@ impl<'p> Team<'p> {
     pub fn form_strided(&self, first: Rank, stride: u32, size: u32) -> Result<Option<Self>> {
         let stride = i32::try_from(stride).expect("a team is of PEs of the job");
         let joined = self.state.endpoint.join_strided(first, stride, size);
-        let part = joined.map_err(|reason| self.no_group(size as usize, &reason))?;
+        let part = joined.map_err(|reason| self.group_error(size as usize, &reason))?;
         Ok(part.map(|part| self.team_of(part)))
     }
 

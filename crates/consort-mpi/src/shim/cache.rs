@@ -22,7 +22,7 @@ use consort_fabric::{
 use etcetera::BaseStrategy;
 use tempfile::TempDir;
 
-use super::no_shim::NoShim;
+use super::shim_error::ShimError;
 use crate::environment::Flavor;
 
 /// The shim's source.
@@ -59,12 +59,14 @@ fn seal(content: &[u8]) -> [u8; 8] {
 }
 
 /// Returns the resolved path of a shim that is whole and that no other user can have written.
-fn usable(shim: &Path) -> Result<Option<PathBuf>, NoShim> {
-    let unreadable = |error| NoShim::Unreadable { path: shim.to_owned(), error };
+fn usable(shim: &Path) -> Result<Option<PathBuf>, ShimError> {
+    let unreadable = |error| ShimError::Unreadable { path: shim.to_owned(), error };
     let resolved = match resolve_trusted(shim) {
         Ok(resolved) => resolved,
         Err(error) if error.is_missing() => return Ok(None),
-        Err(Untrusted::Unknown { path, error }) => return Err(NoShim::Unreadable { path, error }),
+        Err(Untrusted::Unknown { path, error }) => {
+            return Err(ShimError::Unreadable { path, error });
+        }
         Err(untrusted) => return Err(untrusted.into()),
     };
     let content = files::read(&resolved).map_err(unreadable)?;
@@ -74,7 +76,7 @@ fn usable(shim: &Path) -> Result<Option<PathBuf>, NoShim> {
 
 impl Cache {
     /// Returns the folder that `CONSORT_CACHE` names, or the user's.
-    pub(crate) fn here() -> Result<Self, NoShim> {
+    pub(crate) fn here() -> Result<Self, ShimError> {
         if let Some(folder) = variable(CACHE) {
             let folder = PathBuf::from(folder);
             let at = Self::at(&folder);
@@ -94,8 +96,8 @@ impl Cache {
         &self.0
     }
 
-    fn unwritable(&self, error: io::Error) -> NoShim {
-        NoShim::Unwritable { path: self.0.clone(), error, setting: CACHE }
+    fn unwritable(&self, error: io::Error) -> ShimError {
+        ShimError::Unwritable { path: self.0.clone(), error, setting: CACHE }
     }
 
     /// Returns the path of the shim for a compiler.
@@ -112,7 +114,7 @@ impl Cache {
         &self,
         flavor: Flavor,
         compiler: Option<&Path>,
-    ) -> Result<Option<PathBuf>, NoShim> {
+    ) -> Result<Option<PathBuf>, ShimError> {
         match compiler {
             Some(compiler) => usable(&self.file(flavor, compiler)),
             None => self.newest(flavor),
@@ -123,8 +125,8 @@ impl Cache {
     ///
     /// # Errors
     /// When no shim is usable, and one would be but for this error.
-    fn newest(&self, flavor: Flavor) -> Result<Option<PathBuf>, NoShim> {
-        let unreadable = |error| NoShim::Unreadable { path: self.0.clone(), error };
+    fn newest(&self, flavor: Flavor) -> Result<Option<PathBuf>, ShimError> {
+        let unreadable = |error| ShimError::Unreadable { path: self.0.clone(), error };
         let entries = match fs::read_dir(&self.0) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -155,7 +157,7 @@ impl Cache {
     ///
     /// # Errors
     /// When it cannot be created, or other users could change the contents of the cache.
-    pub(crate) fn workplace(&self) -> Result<TempDir, NoShim> {
+    pub(crate) fn workplace(&self) -> Result<TempDir, ShimError> {
         let no_cache = |error| self.unwritable(error);
         files::create_folders(&self.0).map_err(no_cache)?;
         resolve_trusted(&self.0)?;
@@ -171,7 +173,7 @@ impl Cache {
         shim: &Path,
         flavor: Flavor,
         compiler: &Path,
-    ) -> Result<PathBuf, NoShim> {
+    ) -> Result<PathBuf, ShimError> {
         let no_cache = |error| self.unwritable(error);
         let path = self.file(flavor, compiler);
         match resolve_trusted(&path) {
@@ -266,7 +268,7 @@ mod tests {
         let refused = |part: &str| {
             for compiler in [Some(Path::new("/bin/mpicc")), None] {
                 let error = cache.kept(Flavor::Mpich, compiler).unwrap_err();
-                assert!(matches!(error, NoShim::Untrusted(_)), "{error}");
+                assert!(matches!(error, ShimError::Untrusted(_)), "{error}");
                 assert!(error.to_string().contains(part), "`{part}` in {error}");
             }
         };
@@ -276,7 +278,7 @@ mod tests {
         for mode in [0o777, 0o770] {
             set(cache.folder(), mode);
             refused("may be written by other users");
-            assert!(matches!(cache.workplace(), Err(NoShim::Untrusted(_))));
+            assert!(matches!(cache.workplace(), Err(ShimError::Untrusted(_))));
         }
         // Like /tmp: each file belongs to its owner.
         set(cache.folder(), 0o1777);
@@ -295,7 +297,7 @@ mod tests {
             let made = cache.folder().join("made");
             fs::write(&made, "a library").unwrap();
             let replaced = cache.keep(&made, Flavor::Mpich, Path::new("/bin/mpicc"));
-            assert!(matches!(replaced, Err(NoShim::Untrusted(_))), "{replaced:?}");
+            assert!(matches!(replaced, Err(ShimError::Untrusted(_))), "{replaced:?}");
         }
     }
 

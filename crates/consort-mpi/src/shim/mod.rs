@@ -3,12 +3,12 @@
 mod cache;
 mod launcher;
 mod library;
-mod no_shim;
 mod prepare;
+mod shim_error;
 mod transport;
 mod watch;
 
 pub use launcher::{Launcher, OnHosts};
-pub use no_shim::NoShim;
 pub use prepare::{Prepared, find_program, intel_root, prepare};
-pub use transport::{Mpi, NoMpi};
+pub use shim_error::ShimError;
+pub use transport::{Mpi, MpiError};

@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use super::{
     cache::{CACHE, Cache, SOURCE, private},
     library::{self, Shim},
-    no_shim::NoShim,
+    shim_error::ShimError,
 };
 use crate::environment::Flavor;
 
@@ -91,14 +91,14 @@ pub fn intel_root(compiler: &Path) -> Option<&Path> {
 
 /// Fails in a static program, in which loading is fatal or has no effect, depending on the C
 /// library.
-fn refuse_static() -> Result<(), NoShim> {
-    if cfg!(target_feature = "crt-static") { Err(NoShim::Static) } else { Ok(()) }
+fn refuse_static() -> Result<(), ShimError> {
+    if cfg!(target_feature = "crt-static") { Err(ShimError::Static) } else { Ok(()) }
 }
 
 /// Loads the shim of the MPI that has started this process: a stored one, otherwise a new one.
 /// Without a compiler, the newest is taken. Also returns why a stored shim is not used, if that is
 /// so.
-pub(crate) fn load(started: Flavor) -> Result<(Shim, Option<String>), NoShim> {
+pub(crate) fn load(started: Flavor) -> Result<(Shim, Option<String>), ShimError> {
     refuse_static()?;
     load_by(started, &Cache::here()?, &compiler())
 }
@@ -107,7 +107,7 @@ fn load_by(
     started: Flavor,
     cache: &Cache,
     compiler: &OsStr,
-) -> Result<(Shim, Option<String>), NoShim> {
+) -> Result<(Shim, Option<String>), ShimError> {
     let untrusted = match cache.kept(started, place(compiler).as_deref()) {
         Ok(Some(path)) => return Ok((shim(&path, (cache.folder(), CACHE))?, None)),
         Ok(None) => match prepare_in(cache, compiler) {
@@ -115,10 +115,10 @@ fn load_by(
                 ensure_same(started, flavor, compiler)?;
                 return Ok((shim(&path, (cache.folder(), CACHE))?, None));
             }
-            Err(NoShim::Untrusted(why)) => why,
+            Err(ShimError::Untrusted(why)) => why,
             Err(error) => return Err(error),
         },
-        Err(NoShim::Untrusted(why)) => why,
+        Err(ShimError::Untrusted(why)) => why,
         Err(error) => return Err(error),
     };
     let said = format!(
@@ -130,27 +130,27 @@ fn load_by(
     match compiled_in_private(started, compiler) {
         Ok(shim) => Ok((shim, Some(said))),
         Err(error) => {
-            let untrusted = Box::new(NoShim::Untrusted(untrusted));
-            Err(NoShim::NotAnew { untrusted, error: Box::new(error) })
+            let untrusted = Box::new(ShimError::Untrusted(untrusted));
+            Err(ShimError::NotAnew { untrusted, error: Box::new(error) })
         }
     }
 }
 
 /// Loads the shim at `path`, which is in the folder that a setting names.
-fn shim(path: &Path, at: (&Path, &'static str)) -> Result<Shim, NoShim> {
-    Shim::load(path).map_err(|reason| NoShim::unloadable(reason, at))
+fn shim(path: &Path, at: (&Path, &'static str)) -> Result<Shim, ShimError> {
+    Shim::load(path).map_err(|reason| ShimError::unloadable(reason, at))
 }
 
 /// Fails unless the compiler belongs to the MPI that has started this process.
-fn ensure_same(started: Flavor, found: Flavor, compiler: &OsStr) -> Result<(), NoShim> {
+fn ensure_same(started: Flavor, found: Flavor, compiler: &OsStr) -> Result<(), ShimError> {
     if found == started {
         return Ok(());
     }
-    Err(NoShim::Mixed { started, compiler: compiler.display().to_string(), found })
+    Err(ShimError::Mixed { started, compiler: compiler.display().to_string(), found })
 }
 
 /// Compiles the shim in a private folder, and loads it from there.
-fn compiled_in_private(started: Flavor, compiler: &OsStr) -> Result<Shim, NoShim> {
+fn compiled_in_private(started: Flavor, compiler: &OsStr) -> Result<Shim, ShimError> {
     let private = Private::new()?;
     let at = (private.folder.path(), TEMPORARY);
     let compiled = compile(&private.path, at, compiler)?;
@@ -159,9 +159,9 @@ fn compiled_in_private(started: Flavor, compiler: &OsStr) -> Result<Shim, NoShim
 }
 
 impl Private {
-    fn new() -> Result<Self, NoShim> {
+    fn new() -> Result<Self, ShimError> {
         let (path, setting) = (env::temp_dir(), TEMPORARY);
-        let no_folder = |error| NoShim::Unwritable { path: path.clone(), error, setting };
+        let no_folder = |error| ShimError::Unwritable { path: path.clone(), error, setting };
         let folder = private().tempdir().map_err(no_folder)?;
         let file = files::open_private_folder(folder.path()).map_err(no_folder)?;
         // The loader identifies libraries by their paths, so the descriptor stays open: its number
@@ -176,12 +176,12 @@ impl Private {
 /// # Errors
 /// When there is no compiler, or it fails; when the cache cannot be written, or others can write
 /// it.
-pub fn prepare() -> Result<Prepared, NoShim> {
+pub fn prepare() -> Result<Prepared, ShimError> {
     refuse_static()?;
     prepare_in(&Cache::here()?, &compiler())
 }
 
-fn prepare_in(cache: &Cache, compiler: &OsStr) -> Result<Prepared, NoShim> {
+fn prepare_in(cache: &Cache, compiler: &OsStr) -> Result<Prepared, ShimError> {
     let work = cache.workplace()?;
     let at = (cache.folder(), CACHE);
     let Compiled { path, flavor, version } = compile(work.path(), at, compiler)?;
@@ -195,10 +195,10 @@ fn compile(
     work: &Path,
     at @ (folder, setting): (&Path, &'static str),
     program: &OsStr,
-) -> Result<Compiled, NoShim> {
+) -> Result<Compiled, ShimError> {
     let compiler = program.display().to_string();
-    let no_compiler = |error| NoShim::NoCompiler { compiler: compiler.clone(), error };
-    let unwritable = |error| NoShim::Unwritable { path: folder.to_owned(), error, setting };
+    let no_compiler = |error| ShimError::NoCompiler { compiler: compiler.clone(), error };
+    let unwritable = |error| ShimError::Unwritable { path: folder.to_owned(), error, setting };
     fs::write(work.join("shim.c"), SOURCE).map_err(unwritable)?;
     let found = find_program(Path::new(program));
     let found = found.ok_or_else(|| no_compiler(ErrorKind::NotFound.into()))?;
@@ -217,10 +217,10 @@ fn compile(
     })?;
     if !output.status.success() {
         let output = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(NoShim::Compiler { compiler, output });
+        return Err(ShimError::Compiler { compiler, output });
     }
     let path = work.join("shim.so");
-    let version = library::version(&path).map_err(|reason| NoShim::unloadable(reason, at))?;
+    let version = library::version(&path).map_err(|reason| ShimError::unloadable(reason, at))?;
     Ok(Compiled { path, flavor: Flavor::of_version(&version), version })
 }
 
@@ -284,7 +284,7 @@ mod tests {
         let compiler = compiler(folder.path());
         let cache = Cache::at(&folder.path().join("cache")).unwrap();
         let load = || load_by(Flavor::OpenMpi, &cache, compiler.as_os_str());
-        let said = |loaded: Result<(Shim, Option<String>), NoShim>| {
+        let said = |loaded: Result<(Shim, Option<String>), ShimError>| {
             loaded.unwrap_or_else(|error| panic!("{error}")).1
         };
         assert_eq!(said(load()), None, "it is compiled and kept");
@@ -308,7 +308,7 @@ mod tests {
         assert!(why.contains("cache may be written by other users"), "{why}");
         assert!(folder.path().join("given.c").exists(), "it was compiled");
         let error = prepare_in(&cache, compiler.as_os_str()).unwrap_err();
-        assert!(matches!(error, NoShim::Untrusted(_)), "{error}");
+        assert!(matches!(error, ShimError::Untrusted(_)), "{error}");
         // Only root can change the owner of a file. In a folder like /tmp nothing else is wrong.
         set(cache.folder(), 0o1777);
         if rustix::process::geteuid().is_root() {

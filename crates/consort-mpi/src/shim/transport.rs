@@ -24,17 +24,17 @@ use consort_native::{Frame, Transfer, TransferBuffer, Transport, TransportError}
 
 use super::{
     library::{Request, Shim, WordsRequest},
-    no_shim::NoShim,
     prepare,
+    shim_error::ShimError,
     watch::Watched,
 };
 use crate::environment::Started;
 
 /// The reason why there is no transport.
 #[derive(Debug)]
-pub enum NoMpi {
+pub enum MpiError {
     /// There is no shim for the MPI.
-    Shim(NoShim),
+    Shim(ShimError),
     /// The MPI has failed.
     Failed(String),
     /// The launcher has started more processes than the library knows of.
@@ -57,7 +57,7 @@ pub enum NoMpi {
     },
 }
 
-impl fmt::Display for NoMpi {
+impl fmt::Display for MpiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shim(error) => fmt::Display::fmt(error, f),
@@ -83,7 +83,7 @@ impl fmt::Display for NoMpi {
     }
 }
 
-impl std::error::Error for NoMpi {
+impl std::error::Error for MpiError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Shim(error) => error.source(),
@@ -92,8 +92,8 @@ impl std::error::Error for NoMpi {
     }
 }
 
-impl From<NoShim> for NoMpi {
-    fn from(error: NoShim) -> Self {
+impl From<ShimError> for MpiError {
+    fn from(error: ShimError) -> Self {
         Self::Shim(error)
     }
 }
@@ -172,24 +172,24 @@ impl Mpi {
     /// When there is no shim for that MPI, or it fails, or another job is in progress; in a forked
     /// child of a process that has called this.
     /// process that has called this.
-    pub fn begin(started: &Started) -> Result<Self, NoMpi> {
+    pub fn begin(started: &Started) -> Result<Self, MpiError> {
         if !PROCESS.get_or_init(ProcessToken::of_caller).is_of_caller() {
-            return Err(NoMpi::Forked);
+            return Err(MpiError::Forked);
         }
         if GOES_ON.swap(true, AcqRel) {
-            return Err(NoMpi::Busy);
+            return Err(MpiError::Busy);
         }
         Self::begin_alone(started).inspect_err(|_| GOES_ON.store(false, Release))
     }
 
-    fn begin_alone(started: &Started) -> Result<Self, NoMpi> {
+    fn begin_alone(started: &Started) -> Result<Self, MpiError> {
         let (shim, warning) = prepare::load(started.flavor)?;
         let watched = Watched::wait(started);
-        let [rank, processes] = shim.begin().map_err(NoMpi::Failed)?;
+        let [rank, processes] = shim.begin().map_err(MpiError::Failed)?;
         if processes != started.processes {
-            return Err(NoMpi::Mixed { started: started.processes, known: processes });
+            return Err(MpiError::Mixed { started: started.processes, known: processes });
         }
-        shim.open().map_err(NoMpi::Failed)?;
+        shim.open().map_err(MpiError::Failed)?;
         drop(watched);
         Ok(Self {
             shim,
@@ -215,8 +215,8 @@ impl Mpi {
     ///
     /// # Errors
     /// When MPI fails.
-    pub fn gather(&self, words: &[u64]) -> Result<Vec<u64>, NoMpi> {
-        self.shim.gather(words, self.processes).map_err(NoMpi::Failed)
+    pub fn gather(&self, words: &[u64]) -> Result<Vec<u64>, MpiError> {
+        self.shim.gather(words, self.processes).map_err(MpiError::Failed)
     }
 
     /// Declares whether this process is the first of those that share memory. The first ones take
@@ -224,8 +224,8 @@ impl Mpi {
     ///
     /// # Errors
     /// When MPI fails.
-    pub fn lead(&self, leads: bool) -> Result<(), NoMpi> {
-        self.shim.lead(leads).map_err(NoMpi::Failed)
+    pub fn lead(&self, leads: bool) -> Result<(), MpiError> {
+        self.shim.lead(leads).map_err(MpiError::Failed)
     }
 
     /// Ends the job if a setting differs between processes. All processes have settings of the same
@@ -237,7 +237,7 @@ impl Mpi {
         &mut self,
         settings: &[(&'static str, u64)],
         shown: impl Fn(usize) -> String,
-    ) -> Result<(), NoMpi> {
+    ) -> Result<(), MpiError> {
         let own: Vec<u64> = settings.iter().map(|&(_, value)| value).collect();
         let all = self.gather(&own)?;
         let first = |at: usize| all.chunks(own.len()).position(|one| one[at] != all[at]);
@@ -252,7 +252,7 @@ impl Mpi {
         };
         let how = format!("process {process} has {}, and process 0 {}", text(process), text(0));
         self.close(None);
-        Err(NoMpi::Differs { what: settings[at].0, how })
+        Err(MpiError::Differs { what: settings[at].0, how })
     }
 
     /// Frees frames that MPI has sent: all of them, or those before the first unsent one.

@@ -24,7 +24,7 @@ use crate::{
         transport::{Transfer, TransportError},
     },
     launch::failure::Failure,
-    memory::{extent::Extent, region::Memory},
+    memory::{extent::SharedExtent, region::Memory},
 };
 
 impl Call<'_> {
@@ -41,7 +41,7 @@ impl Call<'_> {
         // The owner and near peers may access a private target at the same time.
         let target = &self.operands.target;
         let shared = match kind {
-            RemoteKind::Target => Some(Extent::exposed(target.at, target.bytes)),
+            RemoteKind::Target => Some(SharedExtent::exposed(target.at, target.bytes)),
             _ => memory.shared,
         };
         far.expose(exposure, Memory { shared, ..memory }, kind != RemoteKind::Source);

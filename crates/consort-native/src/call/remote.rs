@@ -4,7 +4,7 @@
 
 use consort_fabric::Rank;
 
-use crate::memory::{extent::Extent, region::Memory};
+use crate::memory::{extent::SharedExtent, region::Memory};
 
 /// A handle to a peer's memory, attached or directly accessible.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct Remote {
     pub(super) owner: Rank,
     pub(super) kind: RemoteKind,
     /// The extent of the whole buffer, if peers may write to it.
-    pub(super) extent: Extent,
+    pub(super) extent: SharedExtent,
     /// The call that exposed the buffer: the job, the group, and the call's window position.
     pub(super) job: u64,
     pub(super) group: u64,
@@ -59,7 +59,7 @@ impl Remote {
         let shared = match self.kind {
             RemoteKind::Source => None,
             RemoteKind::Target => Some(self.extent),
-            RemoteKind::Symmetric | RemoteKind::Reached => Some(Extent::WORDS),
+            RemoteKind::Symmetric | RemoteKind::Reached => Some(SharedExtent::WORDS),
             RemoteKind::Far | RemoteKind::FarHeap => panic!("far memory has no address"),
         };
         Memory { at: self.at.wrapping_add(at), bytes, shared }

@@ -34,8 +34,8 @@ use crate::{
         line::{Line, PAYLOAD_WORDS},
     },
     launch::failure::Failure,
-    memory::{extent::Extent, region::Memory},
-    segment::no_memory::NoMemory,
+    memory::{extent::SharedExtent, region::Memory},
+    segment::memory_error::MemoryError,
     state::accessing::Accessing,
 };
 
@@ -132,7 +132,7 @@ impl Call<'_> {
 
     fn staged_memory(staged: &Staged) -> Memory {
         let bytes = staged.span.bytes;
-        Memory { at: staged.block.at(bytes), bytes, shared: Some(Extent::WORDS) }
+        Memory { at: staged.block.at(bytes), bytes, shared: Some(SharedExtent::WORDS) }
     }
 
     fn is_private(&self, span: Span) -> bool {
@@ -145,7 +145,7 @@ impl Call<'_> {
 
     /// Fails the job because the system has refused memory for a copy.
     #[cold]
-    fn has_no_room(&self, reason: &NoMemory) -> Poisoned {
+    fn has_no_room(&self, reason: &MemoryError) -> Poisoned {
         let reason = format!("{reason}, or use symmetric memory in calls");
         self.job.poison(&Failure::Pe { rank: self.group.in_world(self.rank), reason });
         Poisoned
@@ -153,7 +153,11 @@ impl Call<'_> {
 
     /// Returns the place where a part of a private buffer is exposed: in a copy.
     #[cold]
-    fn stage(&self, staging: &Staging, span: Span) -> Result<(Memory, StagedBlock), Box<NoMemory>> {
+    fn stage(
+        &self,
+        staging: &Staging,
+        span: Span,
+    ) -> Result<(Memory, StagedBlock), Box<MemoryError>> {
         // The owner of a target uses the copy too, so it is a copy of the whole target.
         let whole = if span.place == Place::Target { self.whole_target() } else { span };
         let staged = match staging.find(self.call_key(), whole) {
@@ -161,10 +165,10 @@ impl Call<'_> {
             None => self.stage_first(staging, whole)?,
         };
         let at = Self::staged_memory(&staged).at.wrapping_add(span.at - staged.span.at);
-        Ok((Memory { at, bytes: span.bytes, shared: Some(Extent::WORDS) }, staged.block))
+        Ok((Memory { at, bytes: span.bytes, shared: Some(SharedExtent::WORDS) }, staged.block))
     }
 
-    fn stage_first(&self, staging: &Staging, whole: Span) -> Result<Staged, Box<NoMemory>> {
+    fn stage_first(&self, staging: &Staging, whole: Span) -> Result<Staged, Box<MemoryError>> {
         let is_target = whole.place == Place::Target;
         let is_receiving = self.receiving.load(Relaxed) != 0;
         assert!(!(is_target && is_receiving), "a target is not exposed during a receive");
@@ -220,14 +224,14 @@ impl Call<'_> {
     /// Returns the place of an exposed private target: the target itself, or its staged copy.
     #[cold]
     #[inline(never)]
-    pub(super) fn lent_target(&self) -> (*mut u8, usize, Option<Extent>) {
+    pub(super) fn lent_target(&self) -> (*mut u8, usize, Option<SharedExtent>) {
         let Buffer { at, bytes, .. } = self.operands.target;
         if self.exposed.load(Relaxed) & STAGED == 0 {
-            return (at, bytes, Some(Extent::exposed(at, bytes)));
+            return (at, bytes, Some(SharedExtent::exposed(at, bytes)));
         }
         let find = |staging: &Staging| staging.find(self.call_key(), self.whole_target());
         let staged = self.staging().and_then(find).expect("it is marked as staged");
-        (Self::staged_memory(&staged).at, bytes, Some(Extent::WORDS))
+        (Self::staged_memory(&staged).at, bytes, Some(SharedExtent::WORDS))
     }
 
     /// Frees the staged copies, which no peer uses any more. If all peers have detached a target,
@@ -282,7 +286,8 @@ impl Rendezvous for Call<'_> {
             line.write(1, memory.bytes as u64);
             line.write(2, kind as u64);
             if kind == RemoteKind::Target {
-                Extent::exposed(self.operands.target.at, self.operands.target.bytes).show(line, 3);
+                SharedExtent::exposed(self.operands.target.at, self.operands.target.bytes)
+                    .show(line, 3);
             }
         });
         ready(Ok(()))
@@ -314,7 +319,7 @@ impl Rendezvous for Call<'_> {
                     _ if line.read(2) == IN_EXTENT => self.attach_staged(line)?,
                     _ => segment.at(place, bytes),
                 };
-                let extent = Extent::shown(line, 3);
+                let extent = SharedExtent::shown(line, 3);
                 line.publish(TAKEN); // an exposure is attached once
                 // The word may be the same as before this wait, but the next wait for it is a new
                 // wait.

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     heap::{one_sided::OneSided, word::Width},
-    memory::extent::Extent,
+    memory::extent::SharedExtent,
 };
 
 impl Call<'_> {
@@ -79,7 +79,7 @@ impl Call<'_> {
             bytes: span.bytes,
             owner: peer,
             kind: RemoteKind::FarHeap,
-            extent: Extent::WORDS,
+            extent: SharedExtent::WORDS,
             job: self.job.number(),
             group: self.group.number(),
             position: self.position,
@@ -111,7 +111,7 @@ impl Rma for Call<'_> {
             bytes: memory.bytes,
             owner: peer,
             kind: RemoteKind::Reached,
-            extent: Extent::WORDS,
+            extent: SharedExtent::WORDS,
             job: self.job.number(),
             group: self.group.number(),
             position: self.position,

@@ -16,7 +16,7 @@ use crate::{
         line::{LineWord, PAYLOAD_WORDS},
     },
     launch::job::Job,
-    memory::{extent::Extent, region::Memory, word::Word},
+    memory::{extent::SharedExtent, region::Memory, word::Word},
     segment::reservation::Segment,
     state::header::PeState,
     team::group::Group,
@@ -309,7 +309,7 @@ impl<'c> Call<'c> {
     pub(super) fn resolve(&self, span: Span) -> Memory {
         let half = self.scratch.bytes() / 2;
         let scratch = |first: usize| (self.scratch.at(first, half), half, None);
-        let words = Some(Extent::WORDS);
+        let words = Some(SharedExtent::WORDS);
         let (at, bytes, shared) = match span.place {
             Place::Source => {
                 let Buffer { at, bytes, symmetric, .. } = self.operands.source;

@@ -7,9 +7,9 @@ use super::{
     lock::Locked,
     locked_words::size,
     map::{Key, Value},
-    region_allocator::{NoRegion, Region},
+    region_allocator::{Region, RegionError},
 };
-use crate::{launch::heap_size::heap_bytes_of, segment::no_memory::NoMemory};
+use crate::{launch::heap_size::heap_bytes_of, segment::memory_error::MemoryError};
 
 /// The alignment of every block of symmetric memory, in bytes.
 pub const BLOCK_ALIGN: usize = 128;
@@ -54,7 +54,7 @@ pub enum HeapError {
         /// The number of PEs in the job.
         pes: usize,
         /// The system call, the memory and the limit.
-        reason: Box<NoMemory>,
+        reason: Box<MemoryError>,
     },
     /// The job failed in the meantime.
     Failed,
@@ -142,10 +142,10 @@ impl Locked<'_> {
             Ok(Region { number, fresh, .. }) => {
                 [holders, number as u64, fresh as u64, asked as u64]
             }
-            Err(NoRegion::Exhausted { free, largest }) => {
+            Err(RegionError::Exhausted { free, largest }) => {
                 [holders, EXHAUSTED, free as u64, largest as u64]
             }
-            Err(NoRegion::TooMany { most }) => [holders, TOO_MANY, most as u64, 0],
+            Err(RegionError::TooMany { most }) => [holders, TOO_MANY, most as u64, 0],
         }
     }
 

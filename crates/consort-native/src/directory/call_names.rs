@@ -4,7 +4,7 @@ use super::{lock::Locked, map::Full, names::Names};
 
 /// Plans hold all numbers, so no number is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoNumber {
+pub struct NumbersExhausted {
     /// The number of numbers.
     pub most: usize,
 }
@@ -20,9 +20,9 @@ impl Locked<'_> {
         &self,
         text: &str,
         recent: impl FnOnce(&mut dyn FnMut(u64)),
-    ) -> Result<u64, NoNumber> {
+    ) -> Result<u64, NumbersExhausted> {
         let names = self.names();
-        names.hold(text, recent).map_err(|Full| NoNumber { most: names.most() })
+        names.hold(text, recent).map_err(|Full| NumbersExhausted { most: names.most() })
     }
 
     pub(crate) fn release_name(&self, number: u64) {

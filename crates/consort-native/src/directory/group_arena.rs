@@ -10,10 +10,10 @@ use std::sync::{
     atomic::Ordering::{Acquire, Relaxed, Release},
 };
 
-use super::{locked_words::size, no_group::NoGroup};
+use super::{group_error::GroupError, locked_words::size};
 use crate::segment::{
     backing::Backing,
-    no_memory::{NoMemory, sparing},
+    memory_error::{MemoryError, sparing},
     page::PAGE,
     part::Words,
     reservation::Segment,
@@ -92,12 +92,12 @@ impl GroupArena {
     ///
     /// # Errors
     /// When the system refuses the memory, or groups would take too much.
-    pub(super) fn grow(&self, least: usize) -> Result<(), NoGroup> {
+    pub(super) fn grow(&self, least: usize) -> Result<(), GroupError> {
         let GroupArenaPlace { most, backing, .. } = &self.place;
         let (before, number) = (self.bytes(), self.count());
         let left = most.saturating_sub(before);
         if number == EXTENTS || least > left {
-            return Err(NoGroup::Full { most: *most });
+            return Err(GroupError::Full { most: *most });
         }
         let doubled = sparing(least, before.min(left)).next_multiple_of(PAGE);
         let made = backing.extend(doubled, TEAMS).or_else(|_| backing.extend(least, TEAMS))?;
@@ -127,7 +127,7 @@ impl GroupArena {
     ///
     /// # Errors
     /// When this process cannot map the extent.
-    pub(super) fn find(&self, at: usize) -> Result<(Arc<Segment>, usize), Box<NoMemory>> {
+    pub(super) fn find(&self, at: usize) -> Result<(Arc<Segment>, usize), Box<MemoryError>> {
         if at < self.segment.bytes() {
             return Ok((Arc::clone(&self.segment), at));
         }

@@ -7,12 +7,12 @@ use std::ops::Range;
 use consort_fabric::Rank;
 
 use super::{
+    group_error::GroupError,
     keys::{EXHAUSTED, FORMING, GROUP, ROOM, STRIDED},
     lock::Locked,
     locked_words::size,
     map::Key,
-    no_group::NoGroup,
-    region_allocator::{NoRegion, Region},
+    region_allocator::{Region, RegionError},
 };
 use crate::segment::page::PAGE;
 
@@ -65,7 +65,7 @@ impl Locked<'_> {
         forming: Forming,
         pes: usize,
         bytes: usize,
-    ) -> Result<GroupPlace, NoGroup> {
+    ) -> Result<GroupPlace, GroupError> {
         let mut refused = None;
         let found = || match self.found_group(pes, bytes) {
             Ok(place) => place.number,
@@ -74,8 +74,8 @@ impl Locked<'_> {
                 EXHAUSTED
             }
         };
-        let number = self.number_formed(forming, pes, found).ok_or(NoGroup::Member)?;
-        self.group_place(number).ok_or(refused.unwrap_or(NoGroup::Member))
+        let number = self.number_formed(forming, pes, found).ok_or(GroupError::Member)?;
+        self.group_place(number).ok_or(refused.unwrap_or(GroupError::Member))
     }
 
     /// Returns the number of a group that is being formed. Each of its `pes` members calls this
@@ -147,7 +147,7 @@ impl Locked<'_> {
     }
 
     /// Makes a group of `pes` members. Its memory is freed when all members have left.
-    pub(crate) fn found_group(&self, pes: usize, bytes: usize) -> Result<GroupPlace, NoGroup> {
+    pub(crate) fn found_group(&self, pes: usize, bytes: usize) -> Result<GroupPlace, GroupError> {
         let place = self.place_group(self.groups.get(MADE), pes, pes, bytes)?;
         self.next_number();
         Ok(place)
@@ -161,17 +161,17 @@ impl Locked<'_> {
         pes: usize,
         holders: usize,
         bytes: usize,
-    ) -> Result<GroupPlace, NoGroup> {
+    ) -> Result<GroupPlace, GroupError> {
         if let Some(place) = self.group_place(number) {
             return Ok(place);
         }
         let bytes = bytes.next_multiple_of(PAGE);
         let taken = self.arena.take(bytes).or_else(|error| match error {
-            NoRegion::Exhausted { .. } => {
+            RegionError::Exhausted { .. } => {
                 self.grow_arena(bytes)?;
-                self.arena.take(bytes).map_err(NoGroup::from)
+                self.arena.take(bytes).map_err(GroupError::from)
             }
-            error @ NoRegion::TooMany { .. } => Err(error.into()),
+            error @ RegionError::TooMany { .. } => Err(error.into()),
         });
         let Region { number: region, at, .. } = taken?;
         let at = self.directory.arena.begin() + at;
@@ -181,7 +181,7 @@ impl Locked<'_> {
     }
 
     /// Adds at least `bytes` bytes to the memory for groups.
-    fn grow_arena(&self, bytes: usize) -> Result<(), NoGroup> {
+    fn grow_arena(&self, bytes: usize) -> Result<(), GroupError> {
         let arena = &self.directory.arena;
         self.arena.grow(PAGE, || {
             arena.grow(bytes)?;

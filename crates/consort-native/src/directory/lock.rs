@@ -14,7 +14,7 @@ use super::{
     region_allocator::RegionAllocator,
 };
 use crate::{
-    segment::{no_memory::NoMemory, page::PAGE, part::Words, reservation::Segment},
+    segment::{memory_error::MemoryError, page::PAGE, part::Words, reservation::Segment},
     state::poison::PoisonFlag,
 };
 use consort_machine::sync::yield_now;
@@ -72,7 +72,7 @@ impl Directory {
     ///
     /// # Errors
     /// When this process cannot map the memory.
-    pub(crate) fn find_group(&self, at: usize) -> Result<(Arc<Segment>, usize), Box<NoMemory>> {
+    pub(crate) fn find_group(&self, at: usize) -> Result<(Arc<Segment>, usize), Box<MemoryError>> {
         self.arena.find(at)
     }
 

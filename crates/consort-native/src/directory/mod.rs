@@ -11,20 +11,20 @@
 //! | `blocks`, `groups`, `call_names` | the three kinds of contents |
 //! | `keys`, `map` | entries and their keys |
 //! | `region_allocator` | the allocator of regions, of heaps and of the memory for groups |
-//! | `group_arena`, `no_group` | the memory for groups, and the error if a group gets none |
+//! | `group_arena`, `group_error` | the memory for groups, and the error if a group gets none |
 //! | `names` | the names of calls and their numbers |
 //! | `locked_words` | words that are accessed under the lock |
 
 pub(crate) mod blocks;
 pub(crate) mod call_names;
 pub(crate) mod group_arena;
+pub(crate) mod group_error;
 pub(crate) mod groups;
 mod keys;
 pub(crate) mod lock;
 pub(crate) mod locked_words;
 mod map;
 mod names;
-pub(crate) mod no_group;
 mod region_allocator;
 #[cfg(test)]
 mod tests;

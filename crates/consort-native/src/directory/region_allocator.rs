@@ -37,7 +37,7 @@ pub(super) struct Region {
 
 /// The reason why an allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoRegion {
+pub(super) enum RegionError {
     /// No gap is large enough.
     Exhausted {
         /// The total number of free bytes.
@@ -98,19 +98,19 @@ impl<'d> RegionAllocator<'d> {
     }
 
     /// Allocates `bytes` in the first gap that is large enough. `bytes` must not be 0.
-    pub(super) fn take(&self, bytes: usize) -> Result<Region, NoRegion> {
+    pub(super) fn take(&self, bytes: usize) -> Result<Region, RegionError> {
         assert!(bytes > 0, "a region has an offset of its own");
         let Some((before, _)) = self.gaps().find(|&(_, gap)| gap >= bytes) else {
             let (free, largest) =
                 self.gaps().fold((0, 0), |(free, most), (_, gap)| (free + gap, most.max(gap)));
-            return Err(NoRegion::Exhausted { free, largest });
+            return Err(RegionError::Exhausted { free, largest });
         };
         self.take_after(before, bytes)
     }
 
     /// Extends the memory. First takes `fence` bytes at the old end, so that no region crosses it.
     /// Then calls `extend`, which adds memory behind them and returns the new end.
-    pub(super) fn grow<E: From<NoRegion>>(
+    pub(super) fn grow<E: From<RegionError>>(
         &self,
         fence: usize,
         extend: impl FnOnce() -> Result<usize, E>,
@@ -124,7 +124,7 @@ impl<'d> RegionAllocator<'d> {
     }
 
     /// Allocates `bytes` directly after a region.
-    fn take_after(&self, before: usize, bytes: usize) -> Result<Region, NoRegion> {
+    fn take_after(&self, before: usize, bytes: usize) -> Result<Region, RegionError> {
         let number = self.number()?;
         let (at, after) = (self.end(before), self.get(before, AFTER));
         for (word, value) in [(AT, at), (BYTES, bytes), (BEFORE, before), (AFTER, after)] {
@@ -138,7 +138,7 @@ impl<'d> RegionAllocator<'d> {
     }
 
     /// Returns an unused region number.
-    fn number(&self) -> Result<usize, NoRegion> {
+    fn number(&self) -> Result<usize, RegionError> {
         let spare = self.words.size(SPARE);
         if spare != RING {
             self.words.set_size(SPARE, self.get(spare, AFTER));
@@ -146,7 +146,7 @@ impl<'d> RegionAllocator<'d> {
         }
         let (made, most) = (self.words.size(MADE), (self.words.len() - HEAD) / REGION_WORDS - 1);
         if made == most {
-            return Err(NoRegion::TooMany { most });
+            return Err(RegionError::TooMany { most });
         }
         self.words.set_size(MADE, made + 1);
         Ok(made + 1)
@@ -172,10 +172,10 @@ mod tests {
         let words = zeros(RegionAllocator::words(8));
         let allocator = RegionAllocator::new(LockedWords(&words), 1024);
         let regions: Vec<Region> = (0..4).map(|_| allocator.take(256).expect("room")).collect();
-        assert_eq!(allocator.take(1), Err(NoRegion::Exhausted { free: 0, largest: 0 }));
+        assert_eq!(allocator.take(1), Err(RegionError::Exhausted { free: 0, largest: 0 }));
         allocator.give_back(regions[1].number);
         allocator.give_back(regions[3].number);
-        assert_eq!(allocator.take(300), Err(NoRegion::Exhausted { free: 512, largest: 256 }));
+        assert_eq!(allocator.take(300), Err(RegionError::Exhausted { free: 512, largest: 256 }));
         allocator.give_back(regions[2].number);
         assert_eq!(allocator.take(768).map(|region| (region.at, region.fresh)), Ok((256, 1024)));
     }
@@ -186,7 +186,7 @@ mod tests {
         let allocator = RegionAllocator::new(LockedWords(&words), 1024);
         let first = allocator.take(1).expect("room");
         allocator.take(1).expect("room");
-        assert_eq!(allocator.take(1), Err(NoRegion::TooMany { most: 2 }));
+        assert_eq!(allocator.take(1), Err(RegionError::TooMany { most: 2 }));
         allocator.give_back(first.number);
         assert_eq!(allocator.take(1).map(|region| region.at), Ok(0));
     }
@@ -197,11 +197,11 @@ mod tests {
         let allocator = RegionAllocator::new(LockedWords(&words), 100);
         assert_eq!(allocator.take(60).map(|region| region.at), Ok(0));
         assert_eq!(
-            allocator.grow(10, || Err(NoRegion::TooMany { most: 0 })),
-            Err(NoRegion::TooMany { most: 0 })
+            allocator.grow(10, || Err(RegionError::TooMany { most: 0 })),
+            Err(RegionError::TooMany { most: 0 })
         );
-        assert_eq!(allocator.take(60), Err(NoRegion::Exhausted { free: 40, largest: 40 }));
-        assert_eq!(allocator.grow(10, || Ok::<_, NoRegion>(200)), Ok(()));
+        assert_eq!(allocator.take(60), Err(RegionError::Exhausted { free: 40, largest: 40 }));
+        assert_eq!(allocator.grow(10, || Ok::<_, RegionError>(200)), Ok(()));
         assert_eq!(allocator.take(60).map(|region| region.at), Ok(110));
         assert_eq!(allocator.take(40).map(|region| region.at), Ok(60));
     }
@@ -232,13 +232,13 @@ mod tests {
                         highest = highest.max(region.at + bytes);
                         taken.push((region, bytes));
                     }
-                    Err(NoRegion::Exhausted { free, largest }) => {
+                    Err(RegionError::Exhausted { free, largest }) => {
                         prop_assert_eq!(first, None);
                         let used: usize = taken.iter().map(|(_, its)| its).sum();
                         prop_assert_eq!(free, 200 - used);
                         prop_assert!(largest < bytes);
                     }
-                    Err(NoRegion::TooMany { .. }) => prop_assert_eq!(taken.len(), 12),
+                    Err(RegionError::TooMany { .. }) => prop_assert_eq!(taken.len(), 12),
                 }
             }
         }

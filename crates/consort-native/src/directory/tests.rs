@@ -7,10 +7,10 @@ use consort_fabric::Rank;
 use super::{
     blocks::HeapError,
     group_arena::GroupArenaPlace,
+    group_error::GroupError,
     groups::Forming,
     keys::{BLOCK, FORMING, STRIDED},
     lock::{BYTES, Directory, Locked},
-    no_group::NoGroup,
 };
 use crate::{
     inbox::line::LineWord,
@@ -116,7 +116,7 @@ fn members_find_their_group_and_its_pages_are_zero_again() {
         assert_eq!((one.at, one), (BYTES + PAGE, same));
         assert_ne!((one.at, one.number), (other.at, other.number));
         let another_size = groups.join(Forming::Color(0, made, 8), 3, PAGE);
-        assert_eq!(another_size, Err(NoGroup::Member));
+        assert_eq!(another_size, Err(GroupError::Member));
         let (segment, at) = directory.find_group(one.at).expect("a page");
         let words = Words::new(&segment, at, PAGE / 8);
         let zero = |word: &LineWord| word.swap(7, Relaxed) == 0;
@@ -150,9 +150,9 @@ fn group_without_memory_fails_for_all_members() {
     let directory = directory(0);
     let groups = locked(&directory);
     let join = |color| groups.join(Forming::Color(0, 0, color), 2, MOST);
-    assert_eq!(join(1), Err(NoGroup::Full { most: MOST }));
-    assert_eq!(join(1), Err(NoGroup::Member));
-    assert_eq!(join(2), Err(NoGroup::Full { most: MOST }));
+    assert_eq!(join(1), Err(GroupError::Full { most: MOST }));
+    assert_eq!(join(1), Err(GroupError::Member));
+    assert_eq!(join(2), Err(GroupError::Full { most: MOST }));
     assert_eq!(groups.groups(), []);
     assert!(groups.found_group(2, 4 * PAGE).is_ok(), "what was refused takes no room");
 }

@@ -18,7 +18,7 @@ use consort_fabric::Rank;
 
 use crate::{
     call::{pending_calls::PendingCalls, started::CallContext},
-    directory::{blocks::HeapError, groups::Forming, no_group::NoGroup},
+    directory::{blocks::HeapError, group_error::GroupError, groups::Forming},
     heap::one_sided::OneSided,
     inbox::line::Line,
     launch::{form::refused, job::Job},
@@ -186,7 +186,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// When there is no memory for another team.
-    pub fn join(&self, color: u32, members: &[Rank]) -> Result<Option<Group>, NoGroup> {
+    pub fn join(&self, color: u32, members: &[Rank]) -> Result<Option<Group>, GroupError> {
         let made = self.teams.replace(self.teams.get() + 1);
         let Some(at) = members.iter().position(|&rank| rank == self.rank()) else {
             return Ok(None);
@@ -213,7 +213,7 @@ impl Endpoint {
         first: Rank,
         stride: i32,
         pes: u32,
-    ) -> Result<Option<Group>, NoGroup> {
+    ) -> Result<Option<Group>, GroupError> {
         let member = |at: u32| {
             let rank = i64::from(first.0) + i64::from(at) * i64::from(stride);
             let rank = u32::try_from(rank).ok().filter(|&rank| rank < self.job.config().pes);

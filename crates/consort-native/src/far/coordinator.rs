@@ -14,10 +14,10 @@ use super::{
 use crate::{
     directory::{
         blocks::{Allocation, AllocationKey, HeapError},
-        call_names::NoNumber,
+        call_names::NumbersExhausted,
+        group_error::GroupError,
         groups::{Forming, GroupPlace},
         locked_words::size,
-        no_group::NoGroup,
     },
     launch::job::Job,
 };
@@ -74,7 +74,7 @@ impl Job {
                 let recent = |note: &mut dyn FnMut(u64)| self.note_recent(&directory, note);
                 match directory.hold_name(&name, recent) {
                     Ok(number) => vec![number],
-                    Err(NoNumber { most }) => vec![0, most as u64],
+                    Err(NumbersExhausted { most }) => vec![0, most as u64],
                 }
             }
             Request::Name { number } => {
@@ -106,14 +106,14 @@ impl Job {
     }
 
     /// Returns the number of a call's name, and adds a hold to it.
-    pub(crate) fn number_far(&self, far: &Far, name: &str) -> Result<u64, NoNumber> {
+    pub(crate) fn number_far(&self, far: &Far, name: &str) -> Result<u64, NumbersExhausted> {
         let words: Vec<u64> = packet::words_of(name.as_bytes()).collect();
         let reply =
             self.request_from_coordinator(far, Request::Number { bytes: name.len() }, &words);
         match reply.as_deref() {
-            Some([0, most, ..]) => Err(NoNumber { most: size(*most) }),
+            Some([0, most, ..]) => Err(NumbersExhausted { most: size(*most) }),
             Some([number, ..]) => Ok(*number),
-            None | Some([]) => Err(NoNumber { most: 0 }),
+            None | Some([]) => Err(NumbersExhausted { most: 0 }),
         }
     }
 
@@ -194,7 +194,7 @@ impl Job {
         begun: u64,
         forming: Forming,
         (ranks, bytes): (&[Rank], usize),
-    ) -> Result<GroupPlace, NoGroup> {
+    ) -> Result<GroupPlace, GroupError> {
         let joined = self.ask_for_group(far, forming, ranks, bytes);
         joined.inspect_err(|_| far.link().memberships.end_joining(begun, None))
     }
@@ -205,16 +205,16 @@ impl Job {
         forming: Forming,
         ranks: &[Rank],
         bytes: usize,
-    ) -> Result<GroupPlace, NoGroup> {
+    ) -> Result<GroupPlace, GroupError> {
         let request = Request::Group { forming, pes: ranks.len() };
-        let reply = self.request_from_coordinator(far, request, &[]).ok_or(NoGroup::Failed)?;
-        let &[number, numbered] = reply.first_chunk().ok_or(NoGroup::Failed)?;
+        let reply = self.request_from_coordinator(far, request, &[]).ok_or(GroupError::Failed)?;
+        let &[number, numbered] = reply.first_chunk().ok_or(GroupError::Failed)?;
         far.link().memberships.note_numbered(numbered);
         if number == NO_GROUP {
-            return Err(NoGroup::Member);
+            return Err(GroupError::Member);
         }
         let here = ranks.iter().filter(|&&pe| !far.is_far(pe)).count();
-        let directory = self.directory().ok_or(NoGroup::Failed)?;
+        let directory = self.directory().ok_or(GroupError::Failed)?;
         let place = directory.place_group(number, ranks.len(), here, bytes)?;
         drop(directory);
         Ok(place)

@@ -16,7 +16,7 @@ use crate::{
     heap::{one_sided::OneSided, word::Width},
     inbox::geometry::{FINISHED, RECENT},
     launch::job::Job,
-    memory::{extent::Extent, region::Memory},
+    memory::{extent::SharedExtent, region::Memory},
     progress::deadlock::describe::Description,
     team::memory::GroupMemory,
 };
@@ -240,7 +240,7 @@ impl Job {
         let is_inside = at.checked_add(bytes).is_some_and(|end| end <= self.memory_bytes());
         (is_here && is_inside).then(|| {
             let at = self.heap(pe).wrapping_add(at);
-            Memory { at, bytes, shared: Some(Extent::WORDS) }
+            Memory { at, bytes, shared: Some(SharedExtent::WORDS) }
         })
     }
 

@@ -19,7 +19,7 @@ use crate::{
         progress::Backoff,
         transfers::{LONG_GET, LONG_PUT},
     },
-    memory::{extent::Extent, region::Memory},
+    memory::{extent::SharedExtent, region::Memory},
 };
 
 impl OneSided<'_> {
@@ -53,7 +53,7 @@ impl OneSided<'_> {
         blocks: impl Iterator<Item = (usize, *mut u8)>,
         bytes: usize,
     ) {
-        let shared = Some(Extent::WORDS);
+        let shared = Some(SharedExtent::WORDS);
         let blocks = blocks.map(|(at, target)| (at, Memory { at: target, bytes, shared }));
         match self.job.far_to(from) {
             Some(far) => self.get_far(far, from, blocks),

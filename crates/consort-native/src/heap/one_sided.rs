@@ -24,7 +24,7 @@ use consort_fabric::{Atomic, Kernel, Op, Pod, Poisoned, Rank, Signal, Until};
 use super::word::{HeapWord, Width};
 use crate::{
     launch::job::Job,
-    memory::{extent::Extent, region::Memory},
+    memory::{extent::SharedExtent, region::Memory},
     progress::event,
 };
 use consort_machine::wait::patience::Patience;
@@ -69,7 +69,7 @@ impl<'j> OneSided<'j> {
         let inside = at.checked_add(bytes).is_some_and(|end| end <= self.job.memory_bytes());
         assert!(inside, "what is accessed must lie in the heap");
         let at = self.job.heap(pe).wrapping_add(at);
-        Memory { at, bytes, shared: Some(Extent::WORDS) }
+        Memory { at, bytes, shared: Some(SharedExtent::WORDS) }
     }
 
     /// Returns the word at offset `at` of the heap of `pe`.
@@ -341,7 +341,7 @@ impl<'j> OneSided<'j> {
     /// words around `target` are accessible too.
     #[inline]
     pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
-        let target = Memory { at: target, bytes, shared: Some(Extent::WORDS) };
+        let target = Memory { at: target, bytes, shared: Some(SharedExtent::WORDS) };
         target.copy_from(Memory::private(source.cast_mut(), bytes));
     }
 }

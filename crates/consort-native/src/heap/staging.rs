@@ -20,7 +20,7 @@ use consort_fabric::{Place, Span};
 
 use crate::segment::{
     backing::Backing,
-    no_memory::{NoMemory, out_of_memory, sparing},
+    memory_error::{MemoryError, out_of_memory, sparing},
     page::PAGE,
     reservation::Segment,
 };
@@ -40,14 +40,14 @@ const COPIES: &str = "copies of private buffers that other processes read or wri
 pub(crate) type CallKey = (u64, usize);
 
 /// The extents with staged buffers that this process has mapped, by their offsets in the file.
-pub(crate) struct Extents {
+pub(crate) struct StagingExtents {
     backing: Backing,
     /// Whether the extents should have large pages.
     are_large: bool,
     mapped: Mutex<HashMap<u64, Arc<Segment>>>,
 }
 
-impl Extents {
+impl StagingExtents {
     pub(crate) fn new(backing: Backing, are_large: bool) -> Self {
         Self { backing, are_large, mapped: Mutex::default() }
     }
@@ -63,7 +63,7 @@ impl Extents {
         }
     }
 
-    fn append(&self, bytes: usize) -> Result<(Arc<Segment>, u64), Box<NoMemory>> {
+    fn append(&self, bytes: usize) -> Result<(Arc<Segment>, u64), Box<MemoryError>> {
         let made = self.backing.extend(bytes, COPIES)?;
         self.advise(&made.segment);
         let segment = Arc::new(made.segment);
@@ -75,7 +75,11 @@ impl Extents {
     ///
     /// # Errors
     /// When this process cannot map the extent.
-    pub(crate) fn find(&self, file_at: u64, bytes: usize) -> Result<Arc<Segment>, Box<NoMemory>> {
+    pub(crate) fn find(
+        &self,
+        file_at: u64,
+        bytes: usize,
+    ) -> Result<Arc<Segment>, Box<MemoryError>> {
         let mut mapped = self.mapped();
         if let Some(found) = mapped.get(&file_at) {
             return Ok(Arc::clone(found));
@@ -121,7 +125,7 @@ impl StagedBlock {
 }
 
 pub(crate) struct Staging {
-    extents: Arc<Extents>,
+    extents: Arc<StagingExtents>,
     parts: Mutex<Parts>,
 }
 
@@ -154,7 +158,7 @@ impl Staging {
     pub(crate) fn new(
         segment: &Arc<Segment>,
         unused: Range<usize>,
-        extents: &Arc<Extents>,
+        extents: &Arc<StagingExtents>,
     ) -> Self {
         let first = Area { unused, segment: Arc::clone(segment), file_at: None };
         let parts = Parts { areas: vec![first], free: BTreeMap::new(), staged: HashMap::new() };
@@ -179,12 +183,12 @@ impl Staging {
     ///
     /// # Errors
     /// When the system refuses another extent.
-    pub(crate) fn stage(&self, call: CallKey, span: Span) -> Result<Staged, Box<NoMemory>> {
+    pub(crate) fn stage(&self, call: CallKey, span: Span) -> Result<Staged, Box<MemoryError>> {
         let block_bytes = span
             .bytes
             .max(PAGE)
             .checked_next_power_of_two()
-            .ok_or_else(|| NoMemory::of("mmap", COPIES, span.bytes, &out_of_memory()))?;
+            .ok_or_else(|| MemoryError::of("mmap", COPIES, span.bytes, &out_of_memory()))?;
         let mut parts = self.parts();
         let free = parts.free.get_mut(&block_bytes).and_then(Vec::pop);
         let block = match free {
@@ -197,7 +201,7 @@ impl Staging {
     }
 
     /// Takes a block that was never used before.
-    fn take(&self, areas: &mut Vec<Area>, bytes: usize) -> Result<StagedBlock, Box<NoMemory>> {
+    fn take(&self, areas: &mut Vec<Area>, bytes: usize) -> Result<StagedBlock, Box<MemoryError>> {
         if let Some(block) = areas.iter_mut().find_map(|area| area.take(bytes)) {
             return Ok(block);
         }
@@ -208,7 +212,7 @@ impl Staging {
         let mut area = Area { unused: 0..segment.bytes(), segment, file_at: Some(file_at) };
         let block = area.take(bytes);
         areas.push(area);
-        block.ok_or_else(|| NoMemory::of("mmap", COPIES, bytes, &out_of_memory()))
+        block.ok_or_else(|| MemoryError::of("mmap", COPIES, bytes, &out_of_memory()))
     }
 
     /// Frees the copies of a call, after it has called `copy_back` for each copy of a target.

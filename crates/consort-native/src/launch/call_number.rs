@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use super::job::Job;
 use crate::{
-    directory::{call_names::NoNumber, lock::Locked},
+    directory::{call_names::NumbersExhausted, lock::Locked},
     inbox::geometry::SEQUENCE_BITS,
 };
 
@@ -19,12 +19,12 @@ impl CallNumber {
     ///
     /// # Errors
     /// When no number is free, or the job has failed.
-    pub fn new(job: &Arc<Job>, name: &str) -> Result<Self, NoNumber> {
+    pub fn new(job: &Arc<Job>, name: &str) -> Result<Self, NumbersExhausted> {
         if let Some(far) = job.far() {
             let number = job.number_far(far, name)?;
             return Ok(Self { job: Arc::clone(job), number });
         }
-        let directory = job.directory().ok_or(NoNumber { most: 0 })?;
+        let directory = job.directory().ok_or(NumbersExhausted { most: 0 })?;
         let recent = |note: &mut dyn FnMut(u64)| job.note_recent(&directory, note);
         let number = directory.hold_name(name, recent)?;
         drop(directory);

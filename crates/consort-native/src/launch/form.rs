@@ -17,7 +17,7 @@ use crate::{
     inbox::{geometry::Geometry, line::Line},
     segment::{
         backing::Backing,
-        no_memory::{NoMemory, out_of_memory},
+        memory_error::{MemoryError, out_of_memory},
         origin::Origin,
         page::{LARGE_PAGE, PAGE, Placement},
         part::Single,
@@ -43,7 +43,7 @@ const MOST_WORLDS: usize = 1024;
 pub(super) const SEGMENT: &str = "the memory that the PEs of a job share";
 
 /// Returns the error of a job whose memory the system has refused.
-pub(crate) fn refused(config: &Config, reason: Box<NoMemory>) -> HeapError {
+pub(crate) fn refused(config: &Config, reason: Box<MemoryError>) -> HeapError {
     HeapError::System { heap: config.heap_bytes, pes: config.pes as usize, reason }
 }
 
@@ -66,7 +66,7 @@ impl Form {
         };
         config.heap_bytes.checked_next_multiple_of(BLOCK_ALIGN).and_then(form).ok_or_else(|| {
             let bytes = config.heap_bytes.saturating_mul(pes);
-            refused(config, NoMemory::of("mmap", SEGMENT, bytes, &out_of_memory()))
+            refused(config, MemoryError::of("mmap", SEGMENT, bytes, &out_of_memory()))
         })
     }
 
@@ -76,13 +76,17 @@ impl Form {
     ///
     /// # Errors
     /// When they do not.
-    pub(super) fn ensure_room(&self, config: &Config, threads: u32) -> Result<(), Box<NoMemory>> {
+    pub(super) fn ensure_room(
+        &self,
+        config: &Config,
+        threads: u32,
+    ) -> Result<(), Box<MemoryError>> {
         let lines = Geometry::of(config.pes as usize, config.nodes).lines;
         let scratch = 2 * lines * size_of::<Line>() * threads as usize;
         let started = if config.joining.is_none() && threads > 1 { threads } else { 0 };
         let helpers = if config.helpers { threads } else { 0 };
         let bytes = self.parts.bytes.saturating_add(scratch);
-        NoMemory::ensure_room(SEGMENT, (bytes, config.memory), (started + helpers) as usize)
+        MemoryError::ensure_room(SEGMENT, (bytes, config.memory), (started + helpers) as usize)
     }
 
     /// Returns the place at which a process that has only the PE `own` maps the segment.

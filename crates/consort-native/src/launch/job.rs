@@ -27,13 +27,13 @@ use crate::{
         lock::{Directory, Locked},
     },
     far::link::Far,
-    heap::staging::{Extents, Staging},
+    heap::staging::{Staging, StagingExtents},
     inbox::geometry::Geometry,
-    processes::member::{Joined, Member, NoBegin, NoMember},
+    processes::member::{BeginError, JoinError, Joined, Member},
     progress::event::Place,
     segment::{
         backing::Backing,
-        no_memory::NoMemory,
+        memory_error::MemoryError,
         origin::Origin,
         part::{Part, Single},
         reservation::Segment,
@@ -74,21 +74,21 @@ pub struct Job {
     /// them.
     pub(super) link: Option<Far>,
     /// The extents in which PEs of several processes expose private buffers.
-    pub(crate) extents: Arc<Extents>,
+    pub(crate) extents: Arc<StagingExtents>,
     /// PEs with lower ranks are near: all PEs, or no PE if some are far.
     pub(super) near: u32,
 }
 
 /// The reason why a process has no job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoJob {
+pub enum JobError {
     /// There is no memory for the job.
     Memory(HeapError),
     /// The process cannot take part in the job.
-    Member(NoMember),
+    Member(JoinError),
 }
 
-impl fmt::Display for NoJob {
+impl fmt::Display for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory(error) => fmt::Display::fmt(error, f),
@@ -97,7 +97,7 @@ impl fmt::Display for NoJob {
     }
 }
 
-impl std::error::Error for NoJob {
+impl std::error::Error for JobError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Memory(error) => error.source(),
@@ -106,14 +106,14 @@ impl std::error::Error for NoJob {
     }
 }
 
-impl From<HeapError> for NoJob {
+impl From<HeapError> for JobError {
     fn from(error: HeapError) -> Self {
         Self::Memory(error)
     }
 }
 
-impl From<NoMember> for NoJob {
-    fn from(error: NoMember) -> Self {
+impl From<JoinError> for JobError {
+    fn from(error: JoinError) -> Self {
         Self::Member(error)
     }
 }
@@ -157,7 +157,7 @@ impl Job {
     ///
     /// # Errors
     /// When the system provides no memory, or the launch cannot begin.
-    pub fn of_processes(config: Config, member: &Arc<Member>) -> Result<Arc<Self>, NoJob> {
+    pub fn of_processes(config: Config, member: &Arc<Member>) -> Result<Arc<Self>, JobError> {
         let config =
             Config { pes: member.pes(), here: member.pes(), memory: Origin::Shared, ..config };
         let form = Form::of(&config, true)?;
@@ -167,9 +167,9 @@ impl Job {
             form.fill(&config, segment, &Backing::File(joined))
         });
         let (segment, joined) = begun.map_err(|error| match error {
-            NoBegin::Member(error) => NoJob::Member(error),
-            NoBegin::Heap(error) => error.into(),
-            NoBegin::Memory(reason) => form::refused(&config, reason).into(),
+            BeginError::Member(error) => JobError::Member(error),
+            BeginError::Heap(error) => error.into(),
+            BeginError::Memory(reason) => form::refused(&config, reason).into(),
         })?;
         form.advise(&config, &segment);
         let backing = Backing::File(Arc::new(joined.again()));
@@ -192,7 +192,7 @@ impl Job {
         let JobMemory { config, form, segment, backing } = memory;
         let Form { parts, heap_bytes, .. } = form;
         let header = Single::<Header>::new(&segment, 0);
-        let extents = Arc::new(Extents::new(backing.clone(), config.fits()));
+        let extents = Arc::new(StagingExtents::new(backing.clone(), config.fits()));
         let arena = form.arena(backing);
         let directory = Directory::new(&segment, parts.directory, heap_bytes, arena);
         let locked = directory.lock(header.poison.flag()).ok_or(HeapError::Failed)?;
@@ -281,7 +281,7 @@ impl Job {
     ///
     /// # Errors
     /// When this process cannot map the segment.
-    pub(crate) fn find_group(&self, at: usize) -> Result<(Arc<Segment>, usize), Box<NoMemory>> {
+    pub(crate) fn find_group(&self, at: usize) -> Result<(Arc<Segment>, usize), Box<MemoryError>> {
         self.directory.find_group(at)
     }
 

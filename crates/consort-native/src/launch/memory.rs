@@ -19,7 +19,7 @@ use crate::{
     directory::blocks::HeapError,
     segment::{
         backing::{Backing, SharedEnd},
-        no_memory::NoMemory,
+        memory_error::MemoryError,
         origin::Origin,
         page::PAGE,
         part::Single,
@@ -65,7 +65,7 @@ impl SharedFile {
     /// When the system does not create one.
     pub fn new() -> io::Result<Self> {
         system::memory_file().map(|file| Self(Arc::new(file))).map_err(|error| {
-            let reason = NoMemory::of("memfd_create", form::SEGMENT, 0, &error);
+            let reason = MemoryError::of("memfd_create", form::SEGMENT, 0, &error);
             io::Error::new(error.kind(), reason)
         })
     }
@@ -112,7 +112,7 @@ impl JobMemory {
     pub fn fill(config: Config, file: SharedFile, own: Option<Rank>) -> Result<Self, HeapError> {
         let memory = Self::of_file(config, file, own, |file, bytes| {
             system::extend(file, bytes as u64)
-                .map_err(|error| NoMemory::of("ftruncate", form::SEGMENT, bytes, &error))
+                .map_err(|error| MemoryError::of("ftruncate", form::SEGMENT, bytes, &error))
         })?;
         memory.form.fill(&memory.config, &memory.segment, &memory.backing)?;
         Ok(memory)
@@ -133,7 +133,7 @@ impl JobMemory {
         config: Config,
         file: SharedFile,
         own: Option<Rank>,
-        extend: impl Fn(&File, usize) -> Result<(), Box<NoMemory>>,
+        extend: impl Fn(&File, usize) -> Result<(), Box<MemoryError>>,
     ) -> Result<Self, HeapError> {
         asymmetric::take_part();
         let config = Config { memory: Origin::Shared, ..config };

@@ -6,7 +6,7 @@ use crate::inbox::line::Line;
 /// accesses: a copy of a part of that memory must use the same words. The inline assembly does not
 /// need it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Extent {
+pub(crate) struct SharedExtent {
     #[cfg(any(test, not(target_arch = "x86_64"), miri))]
     pub(super) begin: usize,
     #[cfg(any(test, not(target_arch = "x86_64"), miri))]
@@ -14,7 +14,7 @@ pub(crate) struct Extent {
 }
 
 #[cfg(any(test, not(target_arch = "x86_64"), miri))]
-impl Extent {
+impl SharedExtent {
     /// The extent of symmetric memory and message buffers, which are aligned and consist of whole
     /// words.
     pub(crate) const WORDS: Self = Self { begin: 0, end: usize::MAX };
@@ -39,7 +39,7 @@ impl Extent {
 }
 
 #[cfg(not(any(test, not(target_arch = "x86_64"), miri)))]
-impl Extent {
+impl SharedExtent {
     /// The extent of symmetric memory and message buffers.
     pub(crate) const WORDS: Self = Self {};
 

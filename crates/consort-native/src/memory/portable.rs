@@ -33,7 +33,7 @@ use std::{
     sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
 };
 
-use super::{extent::Extent, region::Memory};
+use super::{extent::SharedExtent, region::Memory};
 
 const WORD: usize = size_of::<u64>();
 
@@ -44,7 +44,7 @@ enum Access {
     Byte,
 }
 
-impl Extent {
+impl SharedExtent {
     fn access(self, byte: *mut u8) -> Access {
         let index = byte.addr() % WORD;
         let at = byte.wrapping_sub(index);
@@ -158,21 +158,21 @@ mod tests {
             Self(std::array::from_fn(byte))
         }
 
-        fn memory(&mut self, at: usize, bytes: usize, shared: Option<Extent>) -> Memory {
+        fn memory(&mut self, at: usize, bytes: usize, shared: Option<SharedExtent>) -> Memory {
             assert!(at + bytes <= BLOCK);
             Memory { at: self.0.as_mut_ptr().wrapping_add(at), bytes, shared }
         }
 
         /// Returns the extents of private memory, of a heap, and of an exposed slice: exactly these
         /// bytes, a few more, or the whole block.
-        fn sharings(&mut self, at: usize, bytes: usize) -> [Option<Extent>; 5] {
+        fn sharings(&mut self, at: usize, bytes: usize) -> [Option<SharedExtent>; 5] {
             let exposed = |block: &mut Self, first: usize, end: usize| {
                 let begin = block.0.as_mut_ptr().wrapping_add(first);
-                Some(Extent::exposed(begin, end - first))
+                Some(SharedExtent::exposed(begin, end - first))
             };
             [
                 None,
-                Some(Extent::WORDS),
+                Some(SharedExtent::WORDS),
                 exposed(self, at, at + bytes),
                 exposed(self, at - 3, at + bytes + 5),
                 exposed(self, 0, BLOCK),
@@ -204,7 +204,7 @@ mod tests {
     /// Returns the bytes of a slice of a block that are accessed by words.
     fn by_words(block: &mut Block, first: usize, end: usize) -> Vec<usize> {
         let begin = block.0.as_mut_ptr();
-        let extent = Extent::exposed(begin.wrapping_add(first), end - first);
+        let extent = SharedExtent::exposed(begin.wrapping_add(first), end - first);
         let is_word =
             |&at: &usize| matches!(extent.access(begin.wrapping_add(at)), Access::Word { .. });
         (first..end).filter(is_word).collect()
@@ -221,7 +221,7 @@ mod tests {
             }
         }
         let byte = block.0.as_mut_ptr().wrapping_add(13);
-        assert!(matches!(Extent::WORDS.access(byte), Access::Word { index: 5, .. }));
+        assert!(matches!(SharedExtent::WORDS.access(byte), Access::Word { index: 5, .. }));
     }
 
     /// Threads that store to different parts of the same words read back what they stored.
@@ -241,7 +241,7 @@ mod tests {
                 let all_here = &all_here;
                 scope.spawn(move || {
                     let at = ptr::with_exposed_provenance_mut(at);
-                    let shared = Memory { at, bytes, shared: Some(Extent::WORDS) };
+                    let shared = Memory { at, bytes, shared: Some(SharedExtent::WORDS) };
                     all_here.wait();
                     for round in (1..=ROUNDS).rev() {
                         let (mut given, mut found) = ([round.to_le_bytes()[0]; 9], [0; 9]);

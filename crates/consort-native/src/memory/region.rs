@@ -2,7 +2,7 @@
 
 use consort_fabric::LINE_PAYLOAD_BYTES;
 
-use super::extent::Extent;
+use super::extent::SharedExtent;
 
 /// A region of memory on this PE: a resolved span.
 #[derive(Clone, Copy)]
@@ -11,7 +11,7 @@ pub(crate) struct Memory {
     pub(crate) bytes: usize,
     /// The extent of the surrounding memory, if others may currently access it. Then only
     /// `copy_shared` and atomics may access this region.
-    pub(crate) shared: Option<Extent>,
+    pub(crate) shared: Option<SharedExtent>,
 }
 
 impl Memory {

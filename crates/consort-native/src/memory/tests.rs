@@ -8,7 +8,7 @@ use consort_fabric::{Kernel, Max, Min, Operator, OperatorClass, Pod, Product, Su
 
 use super::{
     copy::{copy_past_caches, copy_shared},
-    extent::Extent,
+    extent::SharedExtent,
     region::Memory,
 };
 
@@ -19,7 +19,7 @@ mod lengths_that_differ {
     /// Returns parts of one allocation of 256 bytes, shared or private.
     fn parts<const N: usize>(is_shared: bool, spans: [(usize, usize); N]) -> [Memory; N] {
         let memory = Box::leak(Box::new([0_u64; 32])).as_mut_ptr().cast::<u8>();
-        let shared = is_shared.then_some(Extent::WORDS);
+        let shared = is_shared.then_some(SharedExtent::WORDS);
         spans.map(|(at, bytes)| Memory { at: memory.wrapping_add(at), bytes, shared })
     }
 
@@ -98,7 +98,7 @@ fn every_length_arrives() {
     {
         let mut target = vec![0; 1100];
         let at = source.as_mut_ptr().wrapping_add(from);
-        let theirs = Memory { shared: Some(Extent::WORDS), ..Memory::private(at, bytes) };
+        let theirs = Memory { shared: Some(SharedExtent::WORDS), ..Memory::private(at, bytes) };
         let own = Memory::private(target.as_mut_ptr().wrapping_add(to), bytes);
         // SAFETY: parts of two distinct buffers of 1100 bytes, owned here.
         unsafe { copy_shared(own, theirs) };
@@ -122,7 +122,7 @@ fn every_length_is_staged() {
             let skew = lines.as_ptr().addr().wrapping_neg() % 64;
             let target: &mut [u8] = bytemuck::cast_slice_mut(&mut lines);
             let at = target.as_mut_ptr().wrapping_add(skew);
-            let theirs = Memory { shared: Some(Extent::WORDS), ..Memory::private(at, bytes) };
+            let theirs = Memory { shared: Some(SharedExtent::WORDS), ..Memory::private(at, bytes) };
             let own = Memory::private(source.as_mut_ptr().wrapping_add(from), bytes);
             // SAFETY: parts of two distinct buffers, owned here.
             unsafe { way(theirs, own) };
@@ -182,7 +182,10 @@ fn combines_as_elements<T: Pod, O: Operator<T>>(operator: &O) {
                 let is_shared = shared >> index & 1 == 1;
                 index += 1;
                 let at = part.as_mut_ptr().wrapping_add(odd);
-                Memory { shared: is_shared.then_some(Extent::WORDS), ..Memory::private(at, bytes) }
+                Memory {
+                    shared: is_shared.then_some(SharedExtent::WORDS),
+                    ..Memory::private(at, bytes)
+                }
             });
             memories[place].combine(&kernel, memories[1], memories[2]);
             assert_eq!(parts[place][odd..odd + bytes], expected, "{bytes} B, {shared}, {place}");

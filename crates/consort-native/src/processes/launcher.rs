@@ -20,7 +20,7 @@ use super::{
 use crate::{
     launch::{failure::Failure, layout, reason},
     segment::{
-        no_memory::NoMemory,
+        memory_error::MemoryError,
         part::{Part, Single},
         reservation::Segment,
     },
@@ -48,7 +48,7 @@ impl Launcher {
         }
         let refused = |call, bytes| {
             move |error: io::Error| {
-                let reason = NoMemory::of(call, control::OBJECT, bytes, &error);
+                let reason = MemoryError::of(call, control::OBJECT, bytes, &error);
                 io::Error::new(error.kind(), reason)
             }
         };

@@ -26,7 +26,7 @@ use crate::{
     directory::blocks::HeapError,
     segment::{
         backing::{self, SharedEnd},
-        no_memory::NoMemory,
+        memory_error::MemoryError,
         page::Placement,
         part::Single,
         reservation::{OnRelease, Segment},
@@ -43,7 +43,7 @@ const LAUNCH: &str = "the memory that the PEs of a job share";
 
 /// The reason why a process cannot be one of a launcher's PEs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoMember {
+pub enum JoinError {
     /// The variable does not have the form that a launcher gives it.
     Variable(String),
     /// The launcher's memory does not exist.
@@ -70,7 +70,7 @@ pub enum NoMember {
     },
 }
 
-impl fmt::Display for NoMember {
+impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Variable(text) => write!(
@@ -109,31 +109,31 @@ impl fmt::Display for NoMember {
     }
 }
 
-impl std::error::Error for NoMember {}
+impl std::error::Error for JoinError {}
 
 /// The reason why a process cannot begin a launch.
-pub(crate) enum NoBegin {
+pub(crate) enum BeginError {
     /// The process cannot take part.
-    Member(NoMember),
+    Member(JoinError),
     /// The system provides no memory.
-    Memory(Box<NoMemory>),
+    Memory(Box<MemoryError>),
     /// The memory contains no job.
     Heap(HeapError),
 }
 
-impl From<NoMember> for NoBegin {
-    fn from(error: NoMember) -> Self {
+impl From<JoinError> for BeginError {
+    fn from(error: JoinError) -> Self {
         Self::Member(error)
     }
 }
 
-impl From<Box<NoMemory>> for NoBegin {
-    fn from(error: Box<NoMemory>) -> Self {
+impl From<Box<MemoryError>> for BeginError {
+    fn from(error: Box<MemoryError>) -> Self {
         Self::Memory(error)
     }
 }
 
-impl From<HeapError> for NoBegin {
+impl From<HeapError> for BeginError {
     fn from(error: HeapError) -> Self {
         Self::Heap(error)
     }
@@ -167,8 +167,8 @@ impl Member {
     /// # Errors
     /// When the environment or the launcher's memory is not as a launcher leaves it, or another
     /// process already runs this PE.
-    pub fn here() -> Result<Option<Arc<Self>>, NoMember> {
-        static HERE: OnceLock<Result<Option<Arc<Member>>, NoMember>> = OnceLock::new();
+    pub fn here() -> Result<Option<Arc<Self>>, JoinError> {
+        static HERE: OnceLock<Result<Option<Arc<Member>>, JoinError>> = OnceLock::new();
         let held = hold();
         let here = HERE.get_or_init(|| {
             let text = variable(VARIABLE).map(|text| text.to_string_lossy().into_owned());
@@ -177,7 +177,7 @@ impl Member {
         drop(held);
         match here {
             Ok(Some(member)) if !member.process.is_of_caller() => {
-                Err(NoMember::Forked(member.rank))
+                Err(JoinError::Forked(member.rank))
             }
             here => here.clone(),
         }
@@ -208,20 +208,20 @@ impl Member {
         number.is_some()
     }
 
-    fn of_text(text: &str) -> Result<Self, NoMember> {
+    fn of_text(text: &str) -> Result<Self, JoinError> {
         let own = Self::open(text)?;
         let pid = &own.control.processes[own.rank.index()].pid;
         match pid.compare_exchange(0, process::id(), AcqRel, Acquire) {
             Ok(_) => asymmetric::take_part(),
             Err(before) if before == process::id() => {}
-            Err(process) => return Err(NoMember::Taken { rank: own.rank, process }),
+            Err(process) => return Err(JoinError::Taken { rank: own.rank, process }),
         }
         Ok(own)
     }
 
     /// Opens the launcher's memory without joining its job.
-    fn open(text: &str) -> Result<Self, NoMember> {
-        let wrong = || NoMember::Variable(text.to_owned());
+    fn open(text: &str) -> Result<Self, JoinError> {
+        let wrong = || JoinError::Variable(text.to_owned());
         let parts: Vec<u32> =
             text.split(':').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
         let &[number, rank, pes, launcher] = &parts[..] else { return Err(wrong()) };
@@ -231,12 +231,12 @@ impl Member {
             return Err(wrong());
         }
         let file = system::inherited(number, launcher);
-        let file = Arc::new(file.map_err(|error| NoMember::Memory(error.to_string()))?);
+        let file = Arc::new(file.map_err(|error| JoinError::Memory(error.to_string()))?);
         let segment = Segment::map(&file, 0, control::BYTES, control::OBJECT, None);
-        let segment = segment.map_err(|error| NoMember::Memory(error.to_string()))?;
+        let segment = segment.map_err(|error| JoinError::Memory(error.to_string()))?;
         let control = Single::<Control>::new(&Arc::new(segment), 0);
         if !control.is_sealed() {
-            return Err(NoMember::Version);
+            return Err(JoinError::Version);
         }
         if control.pes.load(Relaxed) != pes {
             return Err(wrong());
@@ -284,7 +284,7 @@ impl Member {
         bytes: usize,
         placement: Placement,
         fill: impl Fn(&Arc<Segment>, Arc<Joined>) -> Result<(), HeapError>,
-    ) -> Result<(Arc<Segment>, Joined), NoBegin> {
+    ) -> Result<(Arc<Segment>, Joined), BeginError> {
         let own = &self.control.processes[self.rank.index()];
         let number = own.begun.fetch_add(1, SeqCst);
         let joined = Joined { member: Arc::clone(self), number };
@@ -304,7 +304,7 @@ impl Member {
                     // If there is no segment, the others find a size of 0, and the reason.
                     let (at, there) = match &made {
                         Ok(at) => (*at, bytes as u64),
-                        Err(NoBegin::Memory(reason)) => {
+                        Err(BeginError::Memory(reason)) => {
                             (u64::from(reason.code().unsigned_abs()), 0)
                         }
                         Err(_) => (0, 0),
@@ -318,13 +318,13 @@ impl Member {
             }
         }
         if launch.settings.load(Relaxed) != settings {
-            return Err(NoMember::Settings(self.rank).into());
+            return Err(JoinError::Settings(self.rank).into());
         }
         let size = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
         let (at, there) = (size(launch.at.load(Relaxed)), size(launch.bytes.load(Relaxed)));
         if there == 0 {
             let code = i32::try_from(at).unwrap_or(0);
-            return Err(NoMemory::elsewhere(LAUNCH, bytes, code).into());
+            return Err(MemoryError::elsewhere(LAUNCH, bytes, code).into());
         }
         let range = Range { at, bytes: there };
         let on_release: OnRelease = Box::new(Leaves { joined: joined.again(), range });
@@ -339,7 +339,7 @@ impl Member {
         joined: &Joined,
         bytes: usize,
         fill: &impl Fn(&Arc<Segment>, Arc<Joined>) -> Result<(), HeapError>,
-    ) -> Result<u64, NoBegin> {
+    ) -> Result<u64, BeginError> {
         let joined = Arc::new(joined.again());
         let at = backing::append(&*joined, bytes, LAUNCH)?;
         let place = usize::try_from(at).unwrap_or(usize::MAX);
@@ -349,8 +349,8 @@ impl Member {
     }
 
     /// Fails if a process that launch `number` needs has ended.
-    fn ensure_all_live(&self, number: u32) -> Result<(), NoMember> {
-        self.missed(number).map_or(Ok(()), |(rank, reason)| Err(NoMember::Lost { rank, reason }))
+    fn ensure_all_live(&self, number: u32) -> Result<(), JoinError> {
+        self.missed(number).map_or(Ok(()), |(rank, reason)| Err(JoinError::Lost { rank, reason }))
     }
 
     /// Returns the first PE whose process has ended too early for launch `number`, and why.

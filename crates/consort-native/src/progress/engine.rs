@@ -35,7 +35,7 @@ use std::{
 };
 
 use crate::{
-    segment::{no_memory::NoMemory, origin::Origin, reservation::Segment},
+    segment::{memory_error::MemoryError, origin::Origin, reservation::Segment},
     tally::{Counted, Tally},
 };
 use consort_machine::{
@@ -196,7 +196,7 @@ impl Engine {
     ///
     /// # Errors
     /// When the system provides no memory.
-    pub(crate) fn scratch(&self, bytes: usize) -> Result<Segment, Box<NoMemory>> {
+    pub(crate) fn scratch(&self, bytes: usize) -> Result<Segment, Box<MemoryError>> {
         let kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop();
         kept.map_or_else(|| Segment::reserve(bytes, Origin::Private, SCRATCH), Ok)
     }

@@ -14,7 +14,7 @@ use std::{
 };
 
 use super::{
-    no_memory::{NoMemory, out_of_memory},
+    memory_error::{MemoryError, out_of_memory},
     origin::Origin,
     page::LARGE_PAGE,
     reservation::Segment,
@@ -43,7 +43,7 @@ pub(crate) enum Backing {
 }
 
 /// A new extent, and its offset in the file (0 without a file).
-pub(crate) struct Extent {
+pub(crate) struct NewExtent {
     pub(crate) segment: Segment,
     pub(crate) file_at: u64,
 }
@@ -53,14 +53,14 @@ impl Backing {
     ///
     /// # Errors
     /// When the system does not provide the memory.
-    pub(crate) fn extend(&self, bytes: usize, object: &str) -> Result<Extent, Box<NoMemory>> {
+    pub(crate) fn extend(&self, bytes: usize, object: &str) -> Result<NewExtent, Box<MemoryError>> {
         match self {
             Self::Process(origin) => {
-                Ok(Extent { segment: Segment::reserve(bytes, *origin, object)?, file_at: 0 })
+                Ok(NewExtent { segment: Segment::reserve(bytes, *origin, object)?, file_at: 0 })
             }
             Self::File(shared) => {
                 let file_at = append(&**shared, bytes, object)?;
-                Ok(Extent { segment: self.map(file_at, bytes, object)?, file_at })
+                Ok(NewExtent { segment: self.map(file_at, bytes, object)?, file_at })
             }
         }
     }
@@ -74,14 +74,14 @@ impl Backing {
         file_at: u64,
         bytes: usize,
         object: &str,
-    ) -> Result<Segment, Box<NoMemory>> {
+    ) -> Result<Segment, Box<MemoryError>> {
         match self {
             Self::File(shared) => {
                 ensure_own(&**shared, "mmap", object, bytes)?;
                 let at = usize::try_from(file_at).unwrap_or(usize::MAX);
                 Segment::map(shared.file(), at, bytes, object, None)
             }
-            Self::Process(_) => Err(NoMemory::of("mmap", object, bytes, &out_of_memory())),
+            Self::Process(_) => Err(MemoryError::of("mmap", object, bytes, &out_of_memory())),
         }
     }
 }
@@ -92,10 +92,10 @@ fn ensure_own(
     call: &'static str,
     object: &str,
     bytes: usize,
-) -> Result<(), Box<NoMemory>> {
+) -> Result<(), Box<MemoryError>> {
     match shared.is_of_caller() {
         true => Ok(()),
-        false => Err(NoMemory::in_child(call, object, bytes)),
+        false => Err(MemoryError::in_child(call, object, bytes)),
     }
 }
 
@@ -109,9 +109,9 @@ pub(crate) fn append(
     shared: &dyn SharedEnd,
     bytes: usize,
     object: &str,
-) -> Result<u64, Box<NoMemory>> {
+) -> Result<u64, Box<MemoryError>> {
     ensure_own(shared, "ftruncate", object, bytes)?;
-    let refused = |error| NoMemory::of("ftruncate", object, bytes, &error);
+    let refused = |error| MemoryError::of("ftruncate", object, bytes, &error);
     let place = |end: u64| {
         let at = end.checked_next_multiple_of(LARGE_PAGE as u64)?;
         Some((at, at.checked_add(bytes as u64)?))

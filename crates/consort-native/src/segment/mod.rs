@@ -17,11 +17,11 @@
 //! | `origin` | whether other processes can map a segment |
 //! | `part` | typed items in a segment |
 //! | `large_page` | a test of whether large pages are available |
-//! | `no_memory` | the error when the system refuses memory |
+//! | `memory_error` | the error when the system refuses memory |
 
 pub(crate) mod backing;
 pub(crate) mod large_page;
-pub(crate) mod no_memory;
+pub(crate) mod memory_error;
 pub(crate) mod origin;
 pub(crate) mod page;
 pub(crate) mod part;

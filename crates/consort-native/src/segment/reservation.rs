@@ -19,7 +19,7 @@ use std::{
 };
 
 use super::{
-    no_memory::{NoMemory, out_of_memory},
+    memory_error::{MemoryError, out_of_memory},
     origin::Origin,
     page::{PAGE, Placement},
     shared::Shared,
@@ -55,7 +55,7 @@ impl Segment {
         bytes: usize,
         origin: Origin,
         object: &str,
-    ) -> Result<Self, Box<NoMemory>> {
+    ) -> Result<Self, Box<MemoryError>> {
         Self::reserve_at(Placement::ANY, bytes, origin, object)
     }
 
@@ -68,16 +68,16 @@ impl Segment {
         bytes: usize,
         origin: Origin,
         object: &str,
-    ) -> Result<Self, Box<NoMemory>> {
+    ) -> Result<Self, Box<MemoryError>> {
         let asked = bytes;
-        let refused = |error: &io::Error| NoMemory::of("mmap", object, asked, error);
+        let refused = |error: &io::Error| MemoryError::of("mmap", object, asked, error);
         let whole = bytes.checked_next_multiple_of(PAGE);
         let bytes = whole.ok_or_else(|| refused(&out_of_memory()))?;
         if origin == Origin::Shared {
             let file = process::memory_file();
-            let file = file.map_err(|error| NoMemory::of("memfd_create", object, 0, &error))?;
+            let file = file.map_err(|error| MemoryError::of("memfd_create", object, 0, &error))?;
             process::extend(&file, bytes as u64)
-                .map_err(|error| NoMemory::of("ftruncate", object, asked, &error))?;
+                .map_err(|error| MemoryError::of("ftruncate", object, asked, &error))?;
             return Self::map_at(placement, &Arc::new(file), 0, bytes, object, None);
         }
         let base = memory::reserve(bytes, placement).map_err(|error| refused(&error))?;
@@ -94,7 +94,7 @@ impl Segment {
         bytes: usize,
         object: &str,
         on_release: Option<OnRelease>,
-    ) -> Result<Self, Box<NoMemory>> {
+    ) -> Result<Self, Box<MemoryError>> {
         Self::map_at(Placement::ANY, file, at, bytes, object, on_release)
     }
 
@@ -109,8 +109,8 @@ impl Segment {
         bytes: usize,
         object: &str,
         on_release: Option<OnRelease>,
-    ) -> Result<Self, Box<NoMemory>> {
-        let refused = |error: &io::Error| NoMemory::of("mmap", object, bytes, error);
+    ) -> Result<Self, Box<MemoryError>> {
+        let refused = |error: &io::Error| MemoryError::of("mmap", object, bytes, error);
         let is_whole = [at, bytes].iter().all(|size| size.is_multiple_of(PAGE)) && bytes > 0;
         let end = at.checked_add(bytes).and_then(|end| u64::try_from(end).ok());
         let is_there = |end| file.metadata().is_ok_and(|about| about.len() >= end);

@@ -20,8 +20,8 @@ use consort_fabric::{Credit, Nodes, Rank};
 use super::{memory::GroupMemory, message::seen_by};
 use crate::{
     directory::{
+        group_error::GroupError,
         groups::{Forming, GroupPlace},
-        no_group::NoGroup,
     },
     inbox::{
         geometry::{
@@ -112,7 +112,7 @@ impl Group {
         place: GroupPlace,
         ranks: Box<[Rank]>,
         rank: Rank,
-    ) -> Result<Self, NoGroup> {
+    ) -> Result<Self, GroupError> {
         let (segment, at) = job.find_group(place.at)?;
         let memory = GroupMemory::new(&segment, at, ranks.len(), job.geometry(ranks.len()));
         let own_sites = job.sites.join(place.number, rank);
@@ -142,12 +142,12 @@ impl Group {
         forming: Forming,
         ranks: Box<[Rank]>,
         rank: Rank,
-    ) -> Result<Self, NoGroup> {
+    ) -> Result<Self, GroupError> {
         let bytes = job.geometry(ranks.len()).bytes();
         let far = job.far().map(|far| (far, far.begin_joining()));
         let place = match far {
             Some((far, begun)) => job.join_far(far, begun, forming, (&ranks, bytes))?,
-            None => job.directory().ok_or(NoGroup::Failed)?.join(forming, ranks.len(), bytes)?,
+            None => job.directory().ok_or(GroupError::Failed)?.join(forming, ranks.len(), bytes)?,
         };
         let group =
             Self::new(job, place, ranks, rank).inspect_err(|_| job.leave_group(place.number))?;

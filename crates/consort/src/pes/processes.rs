@@ -11,7 +11,7 @@ use std::{
 
 use consort_fabric::{Nodes, Rank};
 use consort_machine::affinity::{self, CpuId};
-use consort_mpi::{Mpi, NoMpi, Started};
+use consort_mpi::{Mpi, MpiError, Started};
 use consort_native::{Config, Far, FileAt, Job, SharedFile, Transport};
 
 use super::{Pes, ground::Ground};
@@ -41,7 +41,7 @@ pub(super) struct Processes {
     pub(super) cores: usize,
 }
 
-fn failed(error: NoMpi) -> Error {
+fn failed(error: MpiError) -> Error {
     Error::Mpi(error.to_string())
 }
 

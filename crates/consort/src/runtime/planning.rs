@@ -5,7 +5,7 @@ use std::{panic::Location, sync::Arc};
 
 use consort_collectives::{PlanError, Setting, visit};
 use consort_fabric::{CallSpec, Candidate, Rank};
-use consort_native::{CallNumber, NoNumber, Operands, message_name};
+use consort_native::{CallNumber, NumbersExhausted, Operands, message_name};
 use consort_tuner::Catalog;
 
 use super::{
@@ -111,7 +111,7 @@ impl Hold<'_> {
         let of = outside.map_or_else(String::new, |outside| format!(" ({})", outside.type_name));
         let name = format!("{name} by {candidate}{of}{within}");
         let number = CallNumber::new(self.endpoint.job(), &name);
-        let number = number.map_err(|NoNumber { most }| match self.ensure_sound() {
+        let number = number.map_err(|NumbersExhausted { most }| match self.ensure_sound() {
             Ok(()) => Error::Calls { most },
             Err(failed) => failed,
         })?;

@@ -39,7 +39,7 @@ use self::{
 use crate::{
     heap::one_sided::OneSided,
     launch::{job::Job, memory::SharedFile},
-    segment::{no_memory::NoMemory, page::PAGE, reservation::Segment},
+    segment::{memory_error::MemoryError, page::PAGE, reservation::Segment},
     system::{
         memory::{keep_out_of_cores, map_over},
         process as system,
@@ -54,8 +54,8 @@ const SHOWN_BYTES: usize = 16 << 20;
 /// The name of static variables in errors.
 const OBJECT: &str = "the program's static variables";
 
-fn no_memory(call: &'static str, bytes: usize, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), NoMemory::of(call, OBJECT, bytes, error))
+fn memory_error(call: &'static str, bytes: usize, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), MemoryError::of(call, OBJECT, bytes, error))
 }
 
 /// The static variables of the program.
@@ -145,7 +145,7 @@ impl Statics {
         let bytes = self.writable_bytes();
         if bytes > 0 {
             system::extend(&file.0, bytes as u64)
-                .map_err(|error| no_memory("ftruncate", bytes, &error))?;
+                .map_err(|error| memory_error("ftruncate", bytes, &error))?;
             let segment = Segment::map(&file.0, 0, bytes, OBJECT, None);
             let segment = segment.map_err(io::Error::other)?;
             // SAFETY: the caller's promise. The memory that has just been mapped has room for the
@@ -183,7 +183,7 @@ impl Statics {
             let begin = with_exposed_provenance_mut(chunk.pages.start);
             // SAFETY: whole pages of data, which have the same contents afterwards.
             unsafe { map_over(begin, chunk.pages.len(), file, from) }
-                .map_err(|error| no_memory("mmap", chunk.pages.len(), &error))?;
+                .map_err(|error| memory_error("mmap", chunk.pages.len(), &error))?;
             let hidden = chunk.zeros.max(chunk.pages.start + SHOWN_BYTES)..chunk.pages.end;
             if !hidden.is_empty() {
                 keep_out_of_cores(with_exposed_provenance_mut(hidden.start), hidden.len());

@@ -29,7 +29,7 @@ use libc::{
 };
 
 use crate::segment::{
-    no_memory::out_of_memory,
+    memory_error::out_of_memory,
     origin::Origin,
     page::{LARGE_PAGE, Placement},
 };

@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::segment::{
-    no_memory::out_of_memory,
+    memory_error::out_of_memory,
     origin::Origin,
     page::{PAGE, Placement},
 };

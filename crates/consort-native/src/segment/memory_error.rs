@@ -17,7 +17,7 @@ const THREAD: usize = (2 << 20) + (256 << 10);
 /// The system has refused memory. Contains the system call, the purpose and size of the memory, the
 /// system's error, and the limit to raise.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoMemory {
+pub struct MemoryError {
     call: &'static str,
     object: String,
     bytes: usize,
@@ -27,21 +27,21 @@ pub struct NoMemory {
     advice: String,
 }
 
-impl fmt::Display for NoMemory {
+impl fmt::Display for MemoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { call, object, bytes, error, advice, .. } = self;
         write!(f, "{call}{} for {object}: {error}; {advice}", size(*bytes))
     }
 }
 
-impl std::error::Error for NoMemory {}
+impl std::error::Error for MemoryError {}
 
 /// Formats the size for a message. Empty if the request has no size.
 fn size(bytes: usize) -> String {
     if bytes == 0 { String::new() } else { format!(" of {bytes} bytes") }
 }
 
-impl NoMemory {
+impl MemoryError {
     /// Returns the error of a system call that should have provided `bytes` for `object`.
     #[cold]
     pub(crate) fn of(
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn failed_request_under_no_limit_gets_advice() {
         let invalid = io::Error::from_raw_os_error(libc::EINVAL);
-        let text = NoMemory::of("mmap", "a test", 8, &invalid).to_string();
+        let text = MemoryError::of("mmap", "a test", 8, &invalid).to_string();
         assert!(text.starts_with("mmap of 8 bytes for a test: "), "{text}");
         assert!(text.ends_with("; ask for less symmetric memory or fewer PEs"), "{text}");
     }

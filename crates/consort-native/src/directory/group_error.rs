@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::region_allocator::NoRegion;
-use crate::segment::no_memory::NoMemory;
+use super::region_allocator::RegionError;
+use crate::segment::memory_error::MemoryError;
 
 /// The reason why a group cannot be formed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoGroup {
+pub enum GroupError {
     /// The system has refused memory to this PE.
-    Memory(Box<NoMemory>),
+    Memory(Box<MemoryError>),
     /// Another member could not get memory for the group, or this member assumes another group
     /// size.
     Member,
@@ -27,7 +27,7 @@ pub enum NoGroup {
     Failed,
 }
 
-impl fmt::Display for NoGroup {
+impl fmt::Display for GroupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Memory(error) => fmt::Display::fmt(error, f),
@@ -39,7 +39,7 @@ impl fmt::Display for NoGroup {
     }
 }
 
-impl std::error::Error for NoGroup {
+impl std::error::Error for GroupError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Memory(error) => error.source(),
@@ -48,17 +48,17 @@ impl std::error::Error for NoGroup {
     }
 }
 
-impl From<Box<NoMemory>> for NoGroup {
-    fn from(error: Box<NoMemory>) -> Self {
+impl From<Box<MemoryError>> for GroupError {
+    fn from(error: Box<MemoryError>) -> Self {
         Self::Memory(error)
     }
 }
 
-impl From<NoRegion> for NoGroup {
-    fn from(error: NoRegion) -> Self {
+impl From<RegionError> for GroupError {
+    fn from(error: RegionError) -> Self {
         match error {
-            NoRegion::TooMany { most } => Self::TooMany { most },
-            NoRegion::Exhausted { .. } => Self::Member,
+            RegionError::TooMany { most } => Self::TooMany { most },
+            RegionError::Exhausted { .. } => Self::Member,
         }
     }
 }

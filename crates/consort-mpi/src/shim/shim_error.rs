@@ -13,7 +13,7 @@ use crate::environment::Flavor;
 
 /// The reason why there is no shim.
 #[derive(Debug)]
-pub enum NoShim {
+pub enum ShimError {
     /// There is no compiler.
     NoCompiler {
         /// Its name.
@@ -58,9 +58,9 @@ pub enum NoShim {
     /// Another user could have written the cache, and the shim cannot be compiled again.
     NotAnew {
         /// The problem with the cache.
-        untrusted: Box<NoShim>,
+        untrusted: Box<ShimError>,
         /// Why it cannot be compiled.
-        error: Box<NoShim>,
+        error: Box<ShimError>,
     },
     /// A static program cannot load libraries.
     Static,
@@ -82,7 +82,7 @@ pub enum NoShim {
     Load(String),
 }
 
-impl fmt::Display for NoShim {
+impl fmt::Display for ShimError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoCompiler { compiler, error } => write!(
@@ -151,7 +151,7 @@ impl fmt::Display for NoShim {
     }
 }
 
-impl std::error::Error for NoShim {
+impl std::error::Error for ShimError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Untrusted(error) => Some(error),
@@ -160,13 +160,13 @@ impl std::error::Error for NoShim {
     }
 }
 
-impl From<Untrusted> for NoShim {
+impl From<Untrusted> for ShimError {
     fn from(error: Untrusted) -> Self {
         Self::Untrusted(error)
     }
 }
 
-impl NoShim {
+impl ShimError {
     /// Returns why a shim in `folder`, which `setting` names, cannot be loaded. `reason` is the
     /// loader's message, which does not include the cause.
     pub(crate) fn unloadable(reason: String, (folder, setting): (&Path, &'static str)) -> Self {
@@ -190,7 +190,7 @@ mod tests {
     fn error_of_loading_names_the_cause_and_the_setting() {
         let of = |folder| {
             let reason = "x.so: failed to map segment from shared object".to_owned();
-            NoShim::unloadable(reason, (Path::new(folder), "CONSORT_CACHE")).to_string()
+            ShimError::unloadable(reason, (Path::new(folder), "CONSORT_CACHE")).to_string()
         };
         let text = of("/proc/self");
         let names_it = text.contains("/proc/self is mounted `noexec`");
