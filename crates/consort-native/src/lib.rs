@@ -93,7 +93,7 @@ pub use segment::{
 };
 pub use state::{
     accessing::{Access, Accessing},
-    beat::{Awaited, Beat, Beats, Wait, Waits},
+    heartbeat::{Awaited, CallWait, Heartbeat, HeartbeatRecord, WaitReason},
     poison::{Poison, PoisonFlag},
 };
 pub use tally::{Counted, Tally};

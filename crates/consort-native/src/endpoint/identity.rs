@@ -23,7 +23,7 @@ use crate::{
     inbox::line::Line,
     launch::{form::refused, job::Job},
     progress::{
-        deadlock::Deadlocks,
+        deadlock::DeadlockDetector,
         engine::{Engine, SCRATCH},
     },
     segment::{origin::Origin, reservation::Segment},
@@ -45,7 +45,7 @@ pub(super) struct Pe {
     pub(super) patience: Cell<Patience>,
     /// How long a wait may last before it fails the job.
     pub(super) limit: Cell<Option<Duration>>,
-    pub(super) deadlocks: RefCell<Deadlocks>,
+    pub(super) detector: RefCell<DeadlockDetector>,
     pub(super) shared_handles: Tally,
     /// The teams of [`Endpoint::join_strided`]: first PE, stride and size.
     strided: RefCell<BTreeSet<(Rank, i32, u32)>>,
@@ -100,7 +100,7 @@ impl Endpoint {
             callbacks: RefCell::default(),
             patience: Cell::new(Patience::new(job.config().fits())),
             limit: Cell::new(None),
-            deadlocks: RefCell::default(),
+            detector: RefCell::default(),
             shared_handles: Tally::default(),
             strided: RefCell::default(),
         };

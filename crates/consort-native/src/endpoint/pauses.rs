@@ -16,7 +16,7 @@ use crate::{
     call::view::Call,
     far::{link::Far, progress::Received},
     progress::deadlock,
-    state::beat::Awaited,
+    state::heartbeat::Awaited,
     team::telling::Asked,
 };
 use consort_machine::wait::{
@@ -217,10 +217,10 @@ impl Pauses<'_> {
         };
         if is_told {
             self.told = true;
-            let Pe { rank: me, deadlocks, shared_handles, .. } = &*self.endpoint.pe;
+            let Pe { rank: me, detector, shared_handles, .. } = &*self.endpoint.pe;
             let shares = !shared_handles.is_zero();
             let call = self.call.map(|call| (call, self.awaited()));
-            deadlocks.borrow_mut().beat(job, *me, group, call, shares);
+            detector.borrow_mut().note_poll(job, *me, group, call, shares);
         }
     }
 }

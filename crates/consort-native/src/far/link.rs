@@ -23,7 +23,7 @@ use super::{
     transport::{Frame, Transport, TransportError},
     writes::Writes,
 };
-use crate::{memory::region::Memory, progress::deadlock::snapshot::Pulse};
+use crate::{memory::region::Memory, progress::deadlock::snapshot::Activity};
 use consort_machine::system::clock;
 
 /// The number of words from which on a frame is sent without waiting for more packets.
@@ -229,8 +229,8 @@ impl Link {
         let Self { memberships, traffic, .. } = self;
         let with_packets = || {
             let Counts { sent, received } = traffic.take(group);
-            let Left { last_calls, pulse } = left();
-            Left { last_calls, pulse: Pulse { sent, received, ..pulse } }
+            let Left { last_calls, activity } = left();
+            Left { last_calls, activity: Activity { sent, received, ..activity } }
         };
         if memberships.leave(group, with_packets) {
             self.early.remove(&group);

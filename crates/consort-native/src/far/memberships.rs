@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use consort_fabric::Rank;
 
-use crate::progress::deadlock::snapshot::Pulse;
+use crate::progress::deadlock::snapshot::Activity;
 
 /// An old group's record is kept until this many other groups have been left after it.
 const MOST_OLD: u64 = 256;
@@ -30,7 +30,7 @@ pub(super) struct Left {
     pub(super) last_calls: LastCalls,
     /// The moves and packets of this process in the group. Packets that arrive after the process
     /// has left count too.
-    pub(super) pulse: Pulse,
+    pub(super) activity: Activity,
 }
 
 pub(super) struct Memberships {
@@ -91,7 +91,7 @@ impl Memberships {
             return false;
         }
         if let Some((_, left)) = self.left.get_mut(&group) {
-            left.pulse.received += 1;
+            left.activity.received += 1;
         }
         self.is_late(group)
     }
@@ -139,7 +139,7 @@ impl Memberships {
         if is_last {
             self.joined.remove(&group);
             let left = left();
-            self.left_moves = self.left_moves.wrapping_add(left.pulse.moves);
+            self.left_moves = self.left_moves.wrapping_add(left.activity.moves);
             self.left.insert(group, (self.leaves, left));
             self.leaves += 1;
         }
@@ -178,8 +178,8 @@ mod tests {
     #[test]
     fn left_groups_are_remembered_for_a_while() {
         let mut groups = Memberships::new(1);
-        let pulse = Pulse { moves: 3, sent: 2, received: 1 };
-        let left = || Left { last_calls: vec![(Rank(0), 5)], pulse };
+        let activity = Activity { moves: 3, sent: 2, received: 1 };
+        let left = || Left { last_calls: vec![(Rank(0), 5)], activity };
         let visit = |groups: &mut Memberships, group: u64| {
             let begun = groups.begin_joining();
             groups.note_numbered(group + 1);
@@ -192,7 +192,7 @@ mod tests {
             visit(&mut groups, group);
         }
         let known = |groups: &Memberships| groups.left().1.into_iter().find(|(of, _)| *of == 1);
-        let late = Left { pulse: Pulse { received: 2, ..pulse }, ..left() };
+        let late = Left { activity: Activity { received: 2, ..activity }, ..left() };
         assert_eq!(known(&groups), Some((1, late)));
         visit(&mut groups, MOST_OLD + 1);
         visit(&mut groups, MOST_OLD + 2);

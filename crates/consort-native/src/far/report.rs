@@ -17,24 +17,24 @@ use super::{
 };
 use crate::{
     launch::job::Job,
-    progress::deadlock::snapshot::{Member, Pulse, Snapshot, Standing},
-    state::beat::{Awaited, Beats, Wait, Waits},
+    progress::deadlock::snapshot::{Activity, Member, PeStatus, Snapshot},
+    state::heartbeat::{Awaited, CallWait, HeartbeatRecord, WaitReason},
     team::memory::{GroupMemory, is_before},
 };
 
 /// The state of a PE. A wait does not include the members of its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
+enum PeReport {
     Computes,
     Finished,
-    Waits { wait: Waits, number: u64, beats: u64 },
+    Waits { wait: WaitReason, number: u64, beats: u64 },
 }
 
 /// The states of a process's PEs in a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct OfGroup {
+struct GroupReport {
     number: u64,
-    pulse: Pulse,
+    activity: Activity,
     /// The PEs that have joined the group, by rank in the world, each with the word of its last
     /// call, or 0 if there is none.
     last_calls: LastCalls,
@@ -49,10 +49,10 @@ pub(super) struct Report {
     is_quiet: bool,
     /// Whether other threads have handles to symmetric memory.
     shares: bool,
-    /// The pulse of all groups and of symmetric memory.
-    all: Pulse,
-    pes: Vec<(Rank, Doing)>,
-    groups: Vec<OfGroup>,
+    /// The activity of all groups and of symmetric memory.
+    all: Activity,
+    pes: Vec<(Rank, PeReport)>,
+    groups: Vec<GroupReport>,
     /// The groups that all PEs of the process have left: these, and all below `left_below` that are
     /// not in `groups`.
     left: Vec<(u64, Left)>,
@@ -62,12 +62,12 @@ pub(super) struct Report {
 impl Report {
     /// Returns whether a PE of the process waits.
     pub(super) fn has_waiting(&self) -> bool {
-        self.pes.iter().any(|(_, doing)| matches!(doing, Doing::Waits { .. }))
+        self.pes.iter().any(|(_, pe_report)| matches!(pe_report, PeReport::Waits { .. }))
     }
 
     /// Returns whether all PEs of the process that are ever in a group have left it.
     fn has_left(&self, group: u64) -> bool {
-        let is_in = self.groups.iter().any(|of_group| of_group.number == group);
+        let is_in = self.groups.iter().any(|report| report.number == group);
         let has_left = || self.left.iter().any(|(number, _)| *number == group);
         !is_in && (group < self.left_below || has_left())
     }
@@ -83,10 +83,10 @@ impl Report {
         let groups = || reports.iter().flat_map(|report| &report.groups);
         let mut members: HashMap<u64, &[Rank]> = HashMap::new();
         let mut last_calls = HashMap::new();
-        let mut pulses: BTreeMap<u64, Pulse> = BTreeMap::new();
+        let mut activities: BTreeMap<u64, Activity> = BTreeMap::new();
         for group in groups() {
-            let pulse = pulses.entry(group.number).or_default();
-            *pulse = pulse.and(group.pulse);
+            let activity = activities.entry(group.number).or_default();
+            *activity = activity.and(group.activity);
             if !group.members.is_empty() {
                 members.insert(group.number, &group.members);
             }
@@ -95,14 +95,14 @@ impl Report {
         }
         // PEs that have left a group have ended their calls there, and others may wait forever.
         for (number, left) in reports.iter().flat_map(|report| &report.left) {
-            let pulse = pulses.entry(*number).or_default();
-            *pulse = pulse.and(left.pulse);
+            let activity = activities.entry(*number).or_default();
+            *activity = activity.and(left.activity);
             last_calls.extend(left.last_calls.iter().map(|&(pe, word)| ((*number, pe), word)));
         }
         let reporters =
             reports.iter().flat_map(|report| report.pes.iter().map(move |(pe, _)| (*pe, report)));
         let reporters: HashMap<Rank, &Self> = reporters.collect();
-        let member = |pe: Rank, wait: &Wait| {
+        let member = |pe: Rank, wait: &CallWait| {
             let last = last_calls.get(&(wait.group, pe)).copied();
             let has_left = || reporters.get(&pe).is_some_and(|report| report.has_left(wait.group));
             if last.is_none() && has_left() {
@@ -111,20 +111,21 @@ impl Report {
             let has_begun = last.is_some_and(|last| last != 0 && !is_before(last, wait.word));
             Some(Member { pe: Some(pe), has_begun })
         };
-        let members =
-            |wait: &Wait| members.get(&wait.group)?.iter().map(|&pe| member(pe, wait)).collect();
+        let members = |wait: &CallWait| {
+            members.get(&wait.group)?.iter().map(|&pe| member(pe, wait)).collect()
+        };
         let mut now = Snapshot::new(pes as usize);
-        for &(pe, doing) in reports.iter().flat_map(|report| &report.pes) {
-            match doing {
-                Doing::Computes => {}
-                Doing::Finished => *now.standings.get_mut(pe.index())? = Standing::Finished,
-                Doing::Waits { wait, number, beats } => {
+        for &(pe, pe_report) in reports.iter().flat_map(|report| &report.pes) {
+            match pe_report {
+                PeReport::Computes => {}
+                PeReport::Finished => *now.statuses.get_mut(pe.index())? = PeStatus::Finished,
+                PeReport::Waits { wait, number, beats } => {
                     now.note_wait(pe, wait, (number, beats), members);
                 }
             }
         }
-        now.groups = pulses;
-        now.all = reports.iter().fold(Pulse::default(), |sum, report| sum.and(report.all));
+        now.groups = activities;
+        now.all = reports.iter().fold(Activity::default(), |sum, report| sum.and(report.all));
         now.shares = reports.iter().any(|report| report.shares);
         Some(now)
     }
@@ -141,35 +142,35 @@ impl Job {
         let is_quiet = link.is_quiet();
         let mut report = Report { is_quiet, left, left_below, ..Report::default() };
         for pe in own() {
-            let Beats { wait, waits: number, beats, shares } =
-                self.states[pe.index()].beat.read()?;
+            let HeartbeatRecord { wait, waits: number, beats, shares } =
+                self.states[pe.index()].heartbeat.read()?;
             report.shares |= shares;
-            let doing = match wait {
-                Some(wait) => Doing::Waits { wait, number, beats },
+            let pe_report = match wait {
+                Some(wait) => PeReport::Waits { wait, number, beats },
                 // A PE that has finished begins no call after those that are looked up below.
-                None if world.has_finished(pe, self.region()) => Doing::Finished,
-                None => Doing::Computes,
+                None if world.has_finished(pe, self.region()) => PeReport::Finished,
+                None => PeReport::Computes,
             };
-            report.pes.push((pe, doing));
+            report.pes.push((pe, pe_report));
         }
         let mut moves = link.memberships.left_moves();
         for number in link.memberships.groups() {
             let Some((at, pes)) = directory.group(number) else { continue };
             let memory = self.group_memory(at, pes)?;
-            let of_group = self.report_of(far, &report, number, &memory);
-            moves = moves.wrapping_add(of_group.pulse.moves);
+            let group = self.report_of(far, &report, number, &memory);
+            moves = moves.wrapping_add(group.activity.moves);
             let Counts { sent, received } = link.traffic.of(number);
-            let pulse = Pulse { sent, received, ..of_group.pulse };
-            report.groups.push(OfGroup { pulse, ..of_group });
+            let activity = Activity { sent, received, ..group.activity };
+            report.groups.push(GroupReport { activity, ..group });
         }
         // Packets for groups that no PE of this process has joined yet were received too.
         for number in link.early.keys().copied().collect::<Vec<_>>() {
             let Counts { sent, received } = link.traffic.of(number);
-            let pulse = Pulse { moves: 0, sent, received };
-            report.groups.push(OfGroup { number, pulse, ..OfGroup::default() });
+            let activity = Activity { moves: 0, sent, received };
+            report.groups.push(GroupReport { number, activity, ..GroupReport::default() });
         }
         let Counts { sent, received } = link.traffic.all;
-        report.all = Pulse { moves, sent, received };
+        report.all = Activity { moves, sent, received };
         Some(report)
     }
 
@@ -178,32 +179,38 @@ impl Job {
     pub(super) fn left(&self, far: &Far, group: u64) -> Left {
         let place = self.directory().and_then(|directory| directory.group(group));
         let memory = place.and_then(|(at, pes)| self.group_memory(at, pes));
-        let of_group = memory.map(|memory| self.report_of(far, &Report::default(), group, &memory));
-        let OfGroup { last_calls, pulse, .. } = of_group.unwrap_or_default();
-        Left { last_calls, pulse }
+        let group = memory.map(|memory| self.report_of(far, &Report::default(), group, &memory));
+        let GroupReport { last_calls, activity, .. } = group.unwrap_or_default();
+        Left { last_calls, activity }
     }
 
-    fn report_of(&self, far: &Far, report: &Report, number: u64, memory: &GroupMemory) -> OfGroup {
+    fn report_of(
+        &self,
+        far: &Far,
+        report: &Report,
+        number: u64,
+        memory: &GroupMemory,
+    ) -> GroupReport {
         let members = || memory.members().filter_map(|rank| Some((rank, memory.in_world(rank)?)));
         let own = members().filter(|(_, pe)| far.is_own(*pe));
-        let is_here = |doing: &Doing| match doing {
-            Doing::Waits { wait: Waits::In(wait), .. } => wait.group == number,
+        let is_here = |pe_report: &PeReport| match pe_report {
+            PeReport::Waits { wait: WaitReason::In(wait), .. } => wait.group == number,
             _ => false,
         };
-        let is_waited_in = report.pes.iter().any(|(_, doing)| is_here(doing));
-        let mut of_group = OfGroup { number, ..OfGroup::default() };
+        let is_waited_in = report.pes.iter().any(|(_, pe_report)| is_here(pe_report));
+        let mut group = GroupReport { number, ..GroupReport::default() };
         for (rank, pe) in own {
-            of_group.last_calls.push((pe, memory.last_call(rank)));
-            of_group.pulse.moves = of_group.pulse.moves.wrapping_add(memory.moves_of(rank));
+            group.last_calls.push((pe, memory.last_call(rank)));
+            group.activity.moves = group.activity.moves.wrapping_add(memory.moves_of(rank));
         }
         if is_waited_in {
-            of_group.members = members().map(|(_, pe)| pe).collect();
+            group.members = members().map(|(_, pe)| pe).collect();
         }
-        of_group
+        group
     }
 }
 
-impl Field for Pulse {
+impl Field for Activity {
     fn write(&self, words: &mut Vec<u64>) {
         words.extend([self.moves, self.sent, self.received]);
     }
@@ -214,16 +221,19 @@ impl Field for Pulse {
     }
 }
 
-impl Field for Doing {
+impl Field for PeReport {
     fn write(&self, words: &mut Vec<u64>) {
         let (kind, number, beats) = match *self {
             Self::Computes => return words.push(0),
             Self::Finished => return words.push(1),
-            Self::Waits { wait: Waits::ForWord, number, beats } => (2, number, beats),
-            Self::Waits { wait: Waits::In(_), number, beats } => (3, number, beats),
+            Self::Waits { wait: WaitReason::ForWord, number, beats } => (2, number, beats),
+            Self::Waits { wait: WaitReason::In(_), number, beats } => (3, number, beats),
         };
         words.extend([kind, number, beats]);
-        if let Self::Waits { wait: Waits::In(Wait { group, call, word, awaited }), .. } = *self {
+        if let Self::Waits {
+            wait: WaitReason::In(CallWait { group, call, word, awaited }), ..
+        } = *self
+        {
             words.extend([group, call, word, awaited.encode()]);
         }
     }
@@ -235,10 +245,10 @@ impl Field for Doing {
         }
         let (number, beats) = Field::read(words)?;
         let wait = match kind {
-            2 => Waits::ForWord,
+            2 => WaitReason::ForWord,
             3 => {
                 let [group, call, word, awaited] = *words.split_off(..4)?.first_chunk()?;
-                Waits::In(Wait { group, call, word, awaited: Awaited::decode(awaited) })
+                WaitReason::In(CallWait { group, call, word, awaited: Awaited::decode(awaited) })
             }
             _ => return None,
         };
@@ -249,18 +259,18 @@ impl Field for Doing {
 impl Field for Left {
     fn write(&self, words: &mut Vec<u64>) {
         self.last_calls.write(words);
-        self.pulse.write(words);
+        self.activity.write(words);
     }
 
     fn read(words: &mut &[u64]) -> Option<Self> {
-        Some(Self { last_calls: Field::read(words)?, pulse: Field::read(words)? })
+        Some(Self { last_calls: Field::read(words)?, activity: Field::read(words)? })
     }
 }
 
-impl Field for OfGroup {
+impl Field for GroupReport {
     fn write(&self, words: &mut Vec<u64>) {
         self.number.write(words);
-        self.pulse.write(words);
+        self.activity.write(words);
         self.last_calls.write(words);
         self.members.write(words);
     }
@@ -268,7 +278,7 @@ impl Field for OfGroup {
     fn read(words: &mut &[u64]) -> Option<Self> {
         Some(Self {
             number: Field::read(words)?,
-            pulse: Field::read(words)?,
+            activity: Field::read(words)?,
             last_calls: Field::read(words)?,
             members: Field::read(words)?,
         })
@@ -305,29 +315,29 @@ mod tests {
 
     /// Returns the report of a process with one PE, which waits in call 0 of group 1. Both PEs have
     /// joined the group.
-    fn waits(pe: u32, last: [(Rank, u64); 1], pulse: Pulse) -> Report {
-        let wait = Wait { group: 1, call: 0, word: 5, awaited: Awaited::Word(3) };
-        let doing = Doing::Waits { wait: Waits::In(wait), number: 2, beats: 9 };
+    fn waits(pe: u32, last: [(Rank, u64); 1], activity: Activity) -> Report {
+        let wait = CallWait { group: 1, call: 0, word: 5, awaited: Awaited::Word(3) };
+        let pe_report = PeReport::Waits { wait: WaitReason::In(wait), number: 2, beats: 9 };
         let members = vec![Rank(0), Rank(1)];
-        let of_group = OfGroup { number: 1, pulse, last_calls: last.to_vec(), members };
-        let pes = vec![(Rank(pe), doing)];
-        let groups = vec![of_group];
+        let group = GroupReport { number: 1, activity, last_calls: last.to_vec(), members };
+        let pes = vec![(Rank(pe), pe_report)];
+        let groups = vec![group];
         Report {
             is_quiet: true,
             pes,
-            all: pulse,
+            all: activity,
             groups,
-            left: vec![(7, Left { last_calls: vec![(Rank(2), 6)], pulse })],
+            left: vec![(7, Left { last_calls: vec![(Rank(2), 6)], activity })],
             ..Report::default()
         }
     }
 
     #[test]
     fn report_is_read_as_it_was_written() {
-        let mut report = waits(0, [(Rank(0), 5)], Pulse { moves: 1, sent: 2, received: 3 });
-        report.pes.push((Rank(3), Doing::Finished));
-        let word = Doing::Waits { wait: Waits::ForWord, number: 1, beats: 4 };
-        report.pes.extend([(Rank(4), Doing::Computes), (Rank(5), word)]);
+        let mut report = waits(0, [(Rank(0), 5)], Activity { moves: 1, sent: 2, received: 3 });
+        report.pes.push((Rank(3), PeReport::Finished));
+        let word = PeReport::Waits { wait: WaitReason::ForWord, number: 1, beats: 4 };
+        report.pes.extend([(Rank(4), PeReport::Computes), (Rank(5), word)]);
         let mut words = Vec::new();
         report.write(&mut words);
         assert_eq!(Report::read(&mut &words[..]), Some(report));
@@ -344,24 +354,24 @@ mod tests {
     #[test]
     fn merged_reports_have_the_sums_of_the_packets() {
         let [one, other] = [(0, 5, 7, 4), (1, 4, 4, 7)].map(|(pe, word, sent, received)| {
-            waits(pe, [(Rank(pe), word)], Pulse { moves: 1, sent, received })
+            waits(pe, [(Rank(pe), word)], Activity { moves: 1, sent, received })
         });
         let snapshot = Report::merged(&[one.clone(), other], 3).expect("a snapshot");
-        assert_eq!(snapshot.groups[&1], Pulse { moves: 2, sent: 11, received: 11 });
+        assert_eq!(snapshot.groups[&1], Activity { moves: 2, sent: 11, received: 11 });
         let (_, members) = snapshot.call(Rank(1)).expect("it waits");
         let member = |pe, has_begun| Member { pe: Some(Rank(pe)), has_begun };
         assert_eq!(members[..], [member(0, true), member(1, false)]);
-        assert_eq!(snapshot.standings[2], Standing::Active, "no process has reported it");
+        assert_eq!(snapshot.statuses[2], PeStatus::Active, "no process has reported it");
         // PE 1 has left the group: after the call, without the call, or too long ago to be known.
-        let pulse = Pulse { moves: 1, sent: 4, received: 7 };
-        let after = |word| vec![(1, Left { last_calls: vec![(Rank(1), word)], pulse })];
+        let activity = Activity { moves: 1, sent: 4, received: 7 };
+        let after = |word| vec![(1, Left { last_calls: vec![(Rank(1), word)], activity })];
         for (left, waits, abandoned) in [
             (after(5), true, None),
             (after(4), true, Some((Rank(0), Rank(1)))),
             (vec![], false, None),
         ] {
             let left = Report {
-                pes: vec![(Rank(1), Doing::Finished)],
+                pes: vec![(Rank(1), PeReport::Finished)],
                 groups: Vec::new(),
                 left,
                 left_below: 2,
@@ -372,8 +382,8 @@ mod tests {
             assert_eq!(snapshot.abandoned(), abandoned);
             let stuck = snapshot.stuck();
             assert_eq!(stuck.len(), usize::from(waits && abandoned.is_none()));
-            let all = Pulse { moves: 2, sent: 11, received: 11 };
-            assert!(stuck.is_empty() || snapshot.pulse(&stuck) == all);
+            let all = Activity { moves: 2, sent: 11, received: 11 };
+            assert!(stuck.is_empty() || snapshot.activity(&stuck) == all);
         }
         let busy = Report { is_quiet: false, ..one };
         assert!(!Report::are_quiet(

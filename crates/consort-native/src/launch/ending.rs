@@ -81,7 +81,7 @@ impl Job {
         for (pe, state) in (0..).map(Rank).zip(self.states.iter()) {
             // Relaxed: the caller compares the numbers of several snapshots.
             let sleeps = state.word_sleeps.load(Relaxed);
-            let beats = state.beat.read()?;
+            let beats = state.heartbeat.read()?;
             if sleeps.is_multiple_of(2) {
                 beats.wait.as_ref()?;
                 all.looks.push(beats.beats);

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::{accessing::Accessing, beat::Beat, poison::Poison};
+use super::{accessing::Accessing, heartbeat::Heartbeat, poison::Poison};
 use crate::segment::part::Flat;
 use consort_machine::wait::{parker::Parker, sleepers::Sleepers};
 
@@ -38,7 +38,7 @@ pub(crate) struct PeState {
     /// time.
     pub(crate) accessing: [Accessing; 2],
     pub(crate) parker: Parker,
-    pub(crate) beat: Beat,
+    pub(crate) heartbeat: Heartbeat,
     /// 1 once the PE has an endpoint.
     pub(crate) has_endpoint: AtomicU32,
     /// When the last thread that ran the PE left, in nanoseconds since the job began.

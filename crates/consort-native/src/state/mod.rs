@@ -5,9 +5,9 @@
 //! | `poison` | whether and why the job has failed |
 //! | `header` | the state of the job and of each PE |
 //! | `accessing` | whether a PE copies a peer's memory |
-//! | `beat` | the call in which a PE waits |
+//! | `heartbeat` | the call in which a PE waits |
 
 pub(crate) mod accessing;
-pub(crate) mod beat;
 pub(crate) mod header;
+pub(crate) mod heartbeat;
 pub(crate) mod poison;

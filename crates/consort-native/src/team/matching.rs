@@ -10,7 +10,7 @@ use crate::{
     inbox::geometry::{RECENT_CALLS, SEQUENCE_MASK},
     launch::failure::{Failure, Members},
     progress::deadlock::describe,
-    state::beat::Awaited,
+    state::heartbeat::Awaited,
 };
 
 impl Group {

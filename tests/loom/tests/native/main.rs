@@ -13,10 +13,10 @@
 #![cfg(loom)]
 
 mod accessing;
-mod beat;
 mod biased;
 mod credits;
 mod doorbell;
+mod heartbeat;
 mod message;
 mod pair;
 mod parking;

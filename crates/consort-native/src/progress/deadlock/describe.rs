@@ -9,7 +9,7 @@ use crate::{
         failure::{Failure, Members},
         job::Job,
     },
-    state::beat::{Awaited, Waits},
+    state::heartbeat::{Awaited, WaitReason},
     team::{
         memory::GroupMemory,
         message::{is_message, seen_by},
@@ -28,7 +28,7 @@ pub(crate) struct Description {
 impl Description {
     /// Describes the wait of a PE that shares memory with this process. `None` if it does not wait.
     pub(crate) fn of(job: &Job, pe: Rank) -> Option<Self> {
-        let Waits::In(wait) = job.states[pe.index()].beat.read()?.wait? else {
+        let WaitReason::In(wait) = job.states[pe.index()].heartbeat.read()?.wait? else {
             return Some(Self::default());
         };
         let directory = job.directory()?;

@@ -33,14 +33,14 @@ use consort_fabric::Rank;
 
 use self::{
     describe::Description,
-    snapshot::{Member, Pulse, Snapshot, Standing},
+    snapshot::{Activity, Member, PeStatus, Snapshot},
     verdict::Suspects,
 };
 use crate::{
     directory::lock::Locked,
     far::census::Census,
     launch::{failure::Failure, job::Job},
-    state::beat::{Awaited, Beats, Wait, Waits},
+    state::heartbeat::{Awaited, CallWait, HeartbeatRecord, WaitReason},
     team::{group::Group, memory::GroupMemory},
 };
 
@@ -50,17 +50,17 @@ pub(crate) mod verdict;
 
 /// A PE's state for deadlock detection.
 #[derive(Debug, Default)]
-pub(crate) struct Deadlocks {
+pub(crate) struct DeadlockDetector {
     suspects: Suspects,
     census: Census,
 }
 
-impl Deadlocks {
+impl DeadlockDetector {
     /// Records that PE `me` has polled and still waits, in a call of the group or, if `call` is
     /// `None`, for a word. `shares` means that other threads have handles to its memory. Fails the
     /// job if PEs wait in vain.
     #[cold]
-    pub(crate) fn beat(
+    pub(crate) fn note_poll(
         &mut self,
         job: &Job,
         me: Rank,
@@ -68,7 +68,7 @@ impl Deadlocks {
         call: Option<(u64, Awaited)>,
         shares: bool,
     ) {
-        let own = &job.states[me.index()].beat;
+        let own = &job.states[me.index()].heartbeat;
         let mut beats = own.own();
         beats.beats += 1;
         beats.shares = shares;
@@ -77,17 +77,20 @@ impl Deadlocks {
             self.census.begin_wait(job.far());
         }
         beats.wait = Some(match call {
-            Some((call, awaited)) => {
-                Waits::In(Wait { group: group.number(), call, word: group.word(call), awaited })
-            }
-            None => Waits::ForWord,
+            Some((call, awaited)) => WaitReason::In(CallWait {
+                group: group.number(),
+                call,
+                word: group.word(call),
+                awaited,
+            }),
+            None => WaitReason::ForWord,
         });
         own.write(&beats);
         // One PE of a process runs the detection for all.
         let is_served = |pe: Rank| job.far().is_none_or(|far| far.is_own(pe));
         let is_first = !(0..me.0)
             .map(Rank)
-            .any(|pe| is_served(pe) && job.states[pe.index()].beat.is_waiting());
+            .any(|pe| is_served(pe) && job.states[pe.index()].heartbeat.is_waiting());
         if !is_first {
             return;
         }
@@ -111,8 +114,8 @@ impl Deadlocks {
 /// Withdraws the wait that PE `me` has published.
 #[cold]
 pub(crate) fn clear(job: &Job, me: Rank) {
-    let own = &job.states[me.index()].beat;
-    own.write(&Beats { wait: None, shares: false, ..own.own() });
+    let own = &job.states[me.index()].heartbeat;
+    own.write(&HeartbeatRecord { wait: None, shares: false, ..own.own() });
 }
 
 /// Returns what all PEs do, if they share memory. `None` if the record of some PE cannot be read,
@@ -122,8 +125,8 @@ fn snapshot(job: &Job, directory: &Locked<'_>) -> Option<Snapshot> {
     let world = job.world_memory();
     let mut now = Snapshot::new(job.states.len());
     // Read beats before moves, or a PE's move between the two reads would not count.
-    let beats = job.states.iter().map(|state| state.beat.read());
-    let beats: Vec<Beats> = beats.collect::<Option<_>>()?;
+    let beats = job.states.iter().map(|state| state.heartbeat.read());
+    let beats: Vec<HeartbeatRecord> = beats.collect::<Option<_>>()?;
     for (pe, beats) in (0..).map(Rank).zip(&beats) {
         now.shares |= beats.shares;
         match beats.wait {
@@ -132,7 +135,7 @@ fn snapshot(job: &Job, directory: &Locked<'_>) -> Option<Snapshot> {
                 Some(members(&job.group_memory(at, pes)?, wait))
             }),
             None if world.has_finished(pe, job.region()) => {
-                now.standings[pe.index()] = Standing::Finished;
+                now.statuses[pe.index()] = PeStatus::Finished;
             }
             None => {}
         }
@@ -140,7 +143,7 @@ fn snapshot(job: &Job, directory: &Locked<'_>) -> Option<Snapshot> {
     let moves = |(at, pes)| Some(job.group_memory(at, pes)?.moves());
     for group in now.pending_groups() {
         let moves = directory.group(group).map_or(Some(0), moves)?;
-        now.groups.insert(group, Pulse { moves, ..Pulse::default() });
+        now.groups.insert(group, Activity { moves, ..Activity::default() });
     }
     if now.pes().any(|pe| now.is_for_word(pe)) {
         // A nonblocking call in any group may change the word.
@@ -152,7 +155,7 @@ fn snapshot(job: &Job, directory: &Locked<'_>) -> Option<Snapshot> {
 }
 
 /// Returns the members of a group, and whether they have begun the call in which a PE waits.
-fn members(group: &GroupMemory, wait: &Wait) -> Vec<Member> {
+fn members(group: &GroupMemory, wait: &CallWait) -> Vec<Member> {
     let member = |rank| Member {
         pe: group.in_world(rank),
         has_begun: group.has_begun(rank, wait.call, wait.word),

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use consort_fabric::Rank;
 
-use crate::state::beat::{Awaited, Wait, Waits};
+use crate::state::heartbeat::{Awaited, CallWait, WaitReason};
 
 /// How much has happened so far in the calls of a group. All these numbers only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pulse {
+pub(crate) struct Activity {
     /// The number of new waits, yields, and ends of nonblocking calls.
     pub(crate) moves: u64,
     /// The number of packets between processes that share no memory.
@@ -16,7 +16,7 @@ pub(crate) struct Pulse {
     pub(crate) received: u64,
 }
 
-impl Pulse {
+impl Activity {
     pub(crate) const fn and(self, other: Self) -> Self {
         Self {
             moves: self.moves.wrapping_add(other.moves),
@@ -37,7 +37,7 @@ pub(crate) struct Member {
 /// A call in which PEs wait.
 #[derive(Debug)]
 struct PendingCall {
-    wait: Wait,
+    wait: CallWait,
     members: Vec<Member>,
     /// Whether a PE waits in the call for something that may come without a message.
     is_open: bool,
@@ -55,7 +55,7 @@ pub(crate) struct Waiting {
 
 /// The state of a PE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum PeStatus {
     /// The PE computes, as far as is known.
     #[default]
     Active,
@@ -68,14 +68,14 @@ pub(crate) enum Standing {
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
     /// The state of each PE, by rank in the world.
-    pub(crate) standings: Vec<Standing>,
+    pub(crate) statuses: Vec<PeStatus>,
     calls: Vec<PendingCall>,
     /// The indices of the calls, by group, number and word.
     indices: BTreeMap<[u64; 3], usize>,
-    /// The pulse of each group in whose calls PEs wait.
-    pub(crate) groups: BTreeMap<u64, Pulse>,
-    /// The pulse of everything that may change a word.
-    pub(crate) all: Pulse,
+    /// The activity of each group in whose calls PEs wait.
+    pub(crate) groups: BTreeMap<u64, Activity>,
+    /// The activity of everything that may change a word.
+    pub(crate) all: Activity,
     /// Whether threads that do not run a PE may change words.
     pub(crate) shares: bool,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Returns a snapshot in which all PEs compute.
     pub(crate) fn new(pes: usize) -> Self {
-        Self { standings: vec![Standing::Active; pes], ..Self::default() }
+        Self { statuses: vec![PeStatus::Active; pes], ..Self::default() }
     }
 
     /// Records the wait of a PE. `members` returns the members of the call in which it waits, or
@@ -91,13 +91,13 @@ impl Snapshot {
     pub(crate) fn note_wait(
         &mut self,
         pe: Rank,
-        wait: Waits,
+        wait: WaitReason,
         (number, beats): (u64, u64),
-        members: impl FnOnce(&Wait) -> Option<Vec<Member>>,
+        members: impl FnOnce(&CallWait) -> Option<Vec<Member>>,
     ) {
         let call = match wait {
-            Waits::ForWord => None,
-            Waits::In(wait) => match self.call_of(wait, members) {
+            WaitReason::ForWord => None,
+            WaitReason::In(wait) => match self.call_of(wait, members) {
                 Some(call) => {
                     self.calls[call].is_open |= wait.awaited == Awaited::Unknown;
                     Some(call)
@@ -105,16 +105,16 @@ impl Snapshot {
                 None => return,
             },
         };
-        if let Some(standing) = self.standings.get_mut(pe.index()) {
-            *standing = Standing::Waits(Waiting { call, number, beats });
+        if let Some(status) = self.statuses.get_mut(pe.index()) {
+            *status = PeStatus::Waits(Waiting { call, number, beats });
         }
     }
 
     /// Returns the index of a call, which is added if it is new.
     fn call_of(
         &mut self,
-        wait: Wait,
-        members: impl FnOnce(&Wait) -> Option<Vec<Member>>,
+        wait: CallWait,
+        members: impl FnOnce(&CallWait) -> Option<Vec<Member>>,
     ) -> Option<usize> {
         let key = [wait.group, wait.call, wait.word];
         if let Some(&index) = self.indices.get(&key) {
@@ -131,15 +131,15 @@ impl Snapshot {
     }
 
     pub(crate) fn waiting(&self, pe: Rank) -> Option<&Waiting> {
-        match self.standings.get(pe.index())? {
-            Standing::Waits(waiting) => Some(waiting),
-            Standing::Active | Standing::Finished => None,
+        match self.statuses.get(pe.index())? {
+            PeStatus::Waits(waiting) => Some(waiting),
+            PeStatus::Active | PeStatus::Finished => None,
         }
     }
 
     /// Returns the call in which a PE waits, and its members. `None` if the PE waits for a word or
     /// does not wait.
-    pub(crate) fn call(&self, pe: Rank) -> Option<(&Wait, &[Member])> {
+    pub(crate) fn call(&self, pe: Rank) -> Option<(&CallWait, &[Member])> {
         let call = &self.calls[self.waiting(pe)?.call?];
         Some((&call.wait, &call.members))
     }
@@ -155,11 +155,11 @@ impl Snapshot {
     }
 
     fn has_finished(&self, pe: Rank) -> bool {
-        self.standings.get(pe.index()) == Some(&Standing::Finished)
+        self.statuses.get(pe.index()) == Some(&PeStatus::Finished)
     }
 
     pub(crate) fn pes(&self) -> impl Iterator<Item = Rank> + use<> {
-        (0..u32::try_from(self.standings.len()).unwrap_or(u32::MAX)).map(Rank)
+        (0..u32::try_from(self.statuses.len()).unwrap_or(u32::MAX)).map(Rank)
     }
 
     /// Returns whether only the PEs in `stuck`, by rank, can end a wait in this call.
@@ -195,14 +195,14 @@ impl Snapshot {
     }
 
     /// Returns how much has happened so far in everything that may end the waits of these PEs.
-    pub(crate) fn pulse(&self, stuck: &BTreeSet<Rank>) -> Pulse {
+    pub(crate) fn activity(&self, stuck: &BTreeSet<Rank>) -> Activity {
         if stuck.iter().any(|pe| self.is_for_word(*pe)) {
             return self.all;
         }
         let groups = stuck.iter().filter_map(|pe| Some(self.call(*pe)?.0.group));
         let groups: BTreeSet<u64> = groups.collect();
-        let pulses = groups.iter().filter_map(|group| self.groups.get(group));
-        pulses.fold(Pulse::default(), |sum, pulse| sum.and(*pulse))
+        let activities = groups.iter().filter_map(|group| self.groups.get(group));
+        activities.fold(Activity::default(), |sum, activity| sum.and(*activity))
     }
 
     /// Returns the PEs that might end the waits of these PEs: the members of their calls, or all

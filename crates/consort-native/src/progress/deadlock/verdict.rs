@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use consort_fabric::Rank;
 
-use super::snapshot::{Pulse, Snapshot, Standing};
+use super::snapshot::{Activity, PeStatus, Snapshot};
 
 /// How often each PE must have polled since the second snapshot that has the same stuck PEs.
 const BEATS: u64 = 4;
@@ -27,12 +27,12 @@ pub(crate) enum Verdict {
     Starved { waiting: Rank },
 }
 
-/// The stuck PEs of an earlier snapshot, each with the number of its wait; the pulse at that time;
+/// The stuck PEs of an earlier snapshot, each with the number of its wait; the activity at that time;
 /// and the beats of all PEs in the next snapshot, if that was the same.
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
     stuck: Vec<(Rank, u64)>,
-    pulse: Pulse,
+    activity: Activity,
     beats: Option<Vec<u64>>,
 }
 
@@ -44,20 +44,20 @@ impl Suspects {
         let stuck = now.stuck();
         let number = |pe: &Rank| Some((*pe, now.waiting(*pe)?.number));
         let numbered: Vec<_> = stuck.iter().filter_map(number).collect();
-        let pulse = now.pulse(&stuck);
-        if (&self.stuck, self.pulse) != (&numbered, pulse) {
-            *self = Self { stuck: numbered, pulse, beats: None };
+        let activity = now.activity(&stuck);
+        if (&self.stuck, self.activity) != (&numbered, activity) {
+            *self = Self { stuck: numbered, activity, beats: None };
             return None;
         }
         let Some(beats) = &self.beats else {
-            let beats = |standing: &Standing| match standing {
-                Standing::Waits(waiting) => waiting.beats,
-                Standing::Active | Standing::Finished => u64::MAX,
+            let beats = |status: &PeStatus| match status {
+                PeStatus::Waits(waiting) => waiting.beats,
+                PeStatus::Active | PeStatus::Finished => u64::MAX,
             };
-            self.beats = Some(now.standings.iter().map(beats).collect());
+            self.beats = Some(now.statuses.iter().map(beats).collect());
             return None;
         };
-        let nothing_is_on_its_way = pulse.sent == pulse.received;
+        let nothing_is_on_its_way = activity.sent == activity.received;
         (nothing_is_on_its_way && have_polled(now, &stuck, beats)).then(|| verdict(now, &stuck))?
     }
 }
@@ -66,13 +66,13 @@ impl Suspects {
 /// times since they had these `beats`, or have finished. Members that have not begun their calls
 /// are stuck; members that have begun them wait or have finished.
 fn have_polled(now: &Snapshot, stuck: &BTreeSet<Rank>, beats: &[u64]) -> bool {
-    let has_polled = |pe: Rank| match now.standings[pe.index()] {
-        Standing::Finished => true,
-        Standing::Waits(waiting) => {
+    let has_polled = |pe: Rank| match now.statuses[pe.index()] {
+        PeStatus::Finished => true,
+        PeStatus::Waits(waiting) => {
             let since = waiting.beats.checked_sub(beats[pe.index()]);
             since.is_some_and(|beats| beats >= BEATS)
         }
-        Standing::Active => false,
+        PeStatus::Active => false,
     };
     now.depends_on(stuck).into_iter().all(|pe| pe.is_some_and(has_polled))
 }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use crate::{
         progress::deadlock::snapshot::Member,
-        state::beat::{Awaited, Wait, Waits},
+        state::heartbeat::{Awaited, CallWait, WaitReason},
     };
 
     /// The activity of a PE in a test.
@@ -120,40 +120,40 @@ mod tests {
     const FIRST: &[(u32, bool)] = &[(0, true), (1, false)];
     const SECOND: &[(u32, bool)] = &[(0, false), (1, true)];
 
-    fn snapshot(all: &[Does], beats: u64, pulse: Pulse) -> Snapshot {
+    fn snapshot(all: &[Does], beats: u64, activity: Activity) -> Snapshot {
         let mut snapshot = Snapshot::new(all.len());
         for (pe, does) in (0..).map(Rank).zip(all) {
             let member = |&(pe, has_begun)| Member { pe: Some(Rank(pe)), has_begun };
             let (wait, members) = match *does {
                 Computes => continue,
                 Ends => {
-                    snapshot.standings[pe.index()] = Standing::Finished;
+                    snapshot.statuses[pe.index()] = PeStatus::Finished;
                     continue;
                 }
-                AwaitsWord => (Waits::ForWord, &[][..]),
+                AwaitsWord => (WaitReason::ForWord, &[][..]),
                 In(group, awaited, members) => {
-                    (Waits::In(Wait { group, call: 0, word: 1, awaited }), members)
+                    (WaitReason::In(CallWait { group, call: 0, word: 1, awaited }), members)
                 }
             };
             let members = members.iter().map(member).collect();
             snapshot.note_wait(pe, wait, (1, beats), |_| Some(members));
         }
-        snapshot.groups.insert(1, pulse);
-        snapshot.all = pulse;
+        snapshot.groups.insert(1, activity);
+        snapshot.all = activity;
         snapshot
     }
 
     /// Returns the decision about PEs that do the same in three snapshots. They poll often between
     /// the first two, and `beats` times between the last two.
-    fn judged(all: &[Does], beats: u64, pulse: Pulse) -> Option<Verdict> {
+    fn judged(all: &[Does], beats: u64, activity: Activity) -> Option<Verdict> {
         let mut suspects = Suspects::default();
-        let mut judge = |beats| suspects.judge(&snapshot(all, beats, pulse));
+        let mut judge = |beats| suspects.judge(&snapshot(all, beats, activity));
         assert_eq!([judge(7), judge(70)], [None; 2], "two snapshots decide nothing");
         judge(70 + beats)
     }
 
     fn quiet(all: &[Does]) -> Option<Verdict> {
-        judged(all, BEATS, Pulse { moves: 3, sent: 5, received: 5 })
+        judged(all, BEATS, Activity { moves: 3, sent: 5, received: 5 })
     }
 
     #[test]
@@ -164,9 +164,9 @@ mod tests {
             [verdict, Some(Verdict::Deadlock { one: Rank(0), other: Rank(1) })]
                 .contains(&quiet(&cycle))
         );
-        let late = Pulse { moves: 3, sent: 6, received: 5 };
+        let late = Activity { moves: 3, sent: 6, received: 5 };
         assert_eq!(judged(&cycle, BEATS, late), None, "a packet is on its way");
-        assert_eq!(judged(&cycle, BEATS - 1, Pulse::default()), None, "a PE may compute");
+        assert_eq!(judged(&cycle, BEATS - 1, Activity::default()), None, "a PE may compute");
     }
 
     #[test]
@@ -174,7 +174,9 @@ mod tests {
         let cycle = [In(1, SOME, FIRST), In(2, SOME, SECOND)];
         let mut suspects = Suspects::default();
         let mut judge = |beats, moves| {
-            suspects.judge(&snapshot(&cycle, beats, Pulse { moves, ..Pulse::default() })).is_some()
+            suspects
+                .judge(&snapshot(&cycle, beats, Activity { moves, ..Activity::default() }))
+                .is_some()
         };
         let judged = [(10, 1), (20, 1), (30, 2), (40, 2), (50, 2), (60, 2)];
         let judged = judged.map(|(beats, moves)| judge(beats, moves));
@@ -209,7 +211,7 @@ mod tests {
     #[test]
     fn finished_pe_that_never_begins_a_call_is_found() {
         let abandoned =
-            |other| snapshot(&[In(1, SOME, FIRST), other], 0, Pulse::default()).abandoned();
+            |other| snapshot(&[In(1, SOME, FIRST), other], 0, Activity::default()).abandoned();
         assert_eq!(abandoned(Ends), Some((Rank(0), Rank(1))));
         assert_eq!(abandoned(Computes), None);
     }

@@ -5,17 +5,17 @@ use std::sync::{
     atomic::Ordering::{Acquire, Relaxed, Release},
 };
 
-use consort_native::{Awaited, Beat, Beats, Wait, Waits};
+use consort_native::{Awaited, CallWait, Heartbeat, HeartbeatRecord, WaitReason};
 use loom::{
     sync::atomic::{AtomicU64, fence},
     thread::{spawn, yield_now},
 };
 
 /// Returns record number `number`.
-fn record(number: u64) -> Beats {
+fn record(number: u64) -> HeartbeatRecord {
     let awaited = Awaited::Word(usize::try_from(number).expect("a small number"));
-    Beats {
-        wait: Some(Waits::In(Wait { group: number, call: number, word: number, awaited })),
+    HeartbeatRecord {
+        wait: Some(WaitReason::In(CallWait { group: number, call: number, word: number, awaited })),
         waits: number,
         beats: 0,
         shares: false,
@@ -25,16 +25,19 @@ fn record(number: u64) -> Beats {
 #[test]
 fn a_record_is_read_as_a_whole() {
     loom::model(|| {
-        let beat = Arc::new(Beat::default());
-        let of_writer = Arc::clone(&beat);
+        let heartbeat = Arc::new(Heartbeat::default());
+        let of_writer = Arc::clone(&heartbeat);
         let writer = spawn(move || (1..3).for_each(|number| of_writer.write(&record(number))));
         // In a model, no other thread runs between a reader's attempts.
         yield_now();
-        if let Some(read) = beat.try_read() {
-            assert!(read == Beats::default() || read == record(1) || read == record(2), "{read:?}");
+        if let Some(read) = heartbeat.try_read() {
+            assert!(
+                read == HeartbeatRecord::default() || read == record(1) || read == record(2),
+                "{read:?}"
+            );
         }
         writer.join().expect("it ends well");
-        assert_eq!(beat.read(), Some(record(2)));
+        assert_eq!(heartbeat.read(), Some(record(2)));
     });
 }
 

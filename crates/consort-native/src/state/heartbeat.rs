@@ -17,23 +17,23 @@ const TRIES: u32 = 1000;
 /// The record, on a separate line.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
-pub struct Beat {
+pub struct Heartbeat {
     version: AtomicU64,
     words: [AtomicU64; WORDS],
 }
 
 /// The reason why a PE waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Waits {
+pub enum WaitReason {
     /// The PE waits in a call, for its messages.
-    In(Wait),
+    In(CallWait),
     /// The PE waits for a word of its own memory, which any PE may change.
     ForWord,
 }
 
 /// A call in which a PE waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
+pub struct CallWait {
     /// The number of the call's group.
     pub group: u64,
     /// The number of the call in the group.
@@ -59,9 +59,9 @@ pub enum Awaited {
 
 /// The contents of the record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Beats {
+pub struct HeartbeatRecord {
     /// The PE's current wait, if it waits.
-    pub wait: Option<Waits>,
+    pub wait: Option<WaitReason>,
     /// The number of waits that the PE has begun. It identifies the current wait.
     pub waits: u64,
     /// How often the PE has polled for its message, over all waits.
@@ -70,7 +70,7 @@ pub struct Beats {
     pub shares: bool,
 }
 
-impl Beat {
+impl Heartbeat {
     /// Returns whether the PE has published a wait.
     #[inline]
     pub fn is_waiting(&self) -> bool {
@@ -78,12 +78,12 @@ impl Beat {
     }
 
     /// Returns the record, or `None` if the writer never completes it.
-    pub fn read(&self) -> Option<Beats> {
+    pub fn read(&self) -> Option<HeartbeatRecord> {
         (0..TRIES).find_map(|_| self.try_read())
     }
 
     /// Returns the record, or `None` while the PE is writing it.
-    pub fn try_read(&self) -> Option<Beats> {
+    pub fn try_read(&self) -> Option<HeartbeatRecord> {
         let before = self.version.load(Acquire); // pairs with the release in `write`
         let words = self.words.each_ref().map(|word| word.load(Relaxed));
         fence(Acquire); // pairs with the fence in `write`
@@ -92,12 +92,12 @@ impl Beat {
     }
 
     /// Returns the record. Only the PE itself may call this.
-    pub fn own(&self) -> Beats {
+    pub fn own(&self) -> HeartbeatRecord {
         Self::decode(self.words.each_ref().map(|word| word.load(Relaxed)))
     }
 
     /// Writes the record. Only the PE's own thread may call this.
-    pub fn write(&self, beats: &Beats) {
+    pub fn write(&self, beats: &HeartbeatRecord) {
         let version = self.version.load(Relaxed) | 1;
         self.version.store(version, Relaxed);
         fence(Release); // pairs with the fence in `try_read`: new words imply an odd version
@@ -107,25 +107,25 @@ impl Beat {
         self.version.store(version.wrapping_add(1), Release); // pairs with the load in `try_read`
     }
 
-    fn encode(&Beats { wait, waits, beats, shares }: &Beats) -> [u64; WORDS] {
+    fn encode(&HeartbeatRecord { wait, waits, beats, shares }: &HeartbeatRecord) -> [u64; WORDS] {
         let [kind, call, word, awaited] = match wait {
             None => [0; 4],
-            Some(Waits::ForWord) => [1, 0, 0, 0],
-            Some(Waits::In(Wait { group, call, word, awaited })) => {
+            Some(WaitReason::ForWord) => [1, 0, 0, 0],
+            Some(WaitReason::In(CallWait { group, call, word, awaited })) => {
                 [group.wrapping_add(2), call, word, awaited.encode()]
             }
         };
         [kind, call, word, awaited, waits, beats, shares.into()]
     }
 
-    fn decode([kind, call, word, awaited, waits, beats, shares]: [u64; WORDS]) -> Beats {
+    fn decode([kind, call, word, awaited, waits, beats, shares]: [u64; WORDS]) -> HeartbeatRecord {
         let awaited = Awaited::decode(awaited);
         let wait = match kind {
             0 => None,
-            1 => Some(Waits::ForWord),
-            _ => Some(Waits::In(Wait { group: kind - 2, call, word, awaited })),
+            1 => Some(WaitReason::ForWord),
+            _ => Some(WaitReason::In(CallWait { group: kind - 2, call, word, awaited })),
         };
-        Beats { wait, waits, beats, shares: shares != 0 }
+        HeartbeatRecord { wait, waits, beats, shares: shares != 0 }
     }
 }
 
