@@ -46,7 +46,7 @@ pub use system::fork::{Hold, hold, in_children, stay_loaded};
 pub use token::ProcessToken;
 pub use wait::{
     parker::{Epoch, Parker},
-    patience::nap_after,
     policy::{UnknownWaiting, Waiting},
     sleepers::{Sleeper, Sleepers},
+    spin_budget::nap_after,
 };

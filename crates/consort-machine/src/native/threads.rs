@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     Line, Mailbox, Thread, limits::most_mappings, system::thread_end::at_end_of_thread,
-    threads::MAPPINGS_OF_A_THREAD, wait::patience::Patience,
+    threads::MAPPINGS_OF_A_THREAD, wait::spin_budget::SpinBudget,
 };
 
 use super::lines::Lines;
@@ -51,7 +51,7 @@ pub(super) fn mailbox(thread: Thread) -> &'static Mailbox {
 pub(super) struct Me {
     thread: Cell<Option<(Thread, &'static Mailbox)>>,
     pub(super) lines: Lines,
-    pub(super) patience: Cell<Patience>,
+    pub(super) budget: Cell<SpinBudget>,
     /// The address of the word that the last pending wait tested, and the time at which the wait
     /// ends regardless.
     pub(super) waits_for: Cell<(usize, Option<u64>)>,
@@ -64,7 +64,7 @@ thread_local! {
         Me {
             thread: Cell::new(None),
             lines: Lines::new(),
-            patience: Cell::new(Patience::of_a_guest()),
+            budget: Cell::new(SpinBudget::for_guest()),
             waits_for: Cell::new((0, None)),
             watches: Cell::new(false),
         }

@@ -17,23 +17,23 @@ use crate::{
     wait::sleepers::Sleeper,
     wait::{
         executor::{self, Idle, Watch},
-        patience::{POLLS_PER_YIELD, Patience, SLEEP, Yields},
+        spin_budget::{POLLS_PER_YIELD, SLEEP, SpinBudget, Yields},
     },
 };
 
 /// Polls a future on [`NativeMachine`](crate::NativeMachine) in place until it is ready. The thread
 /// polls, then yields, then sleeps until the word that it waits for changes. If it had to sleep in
-/// earlier waits, it sleeps sooner (`wait::patience`).
+/// earlier waits, it sleeps sooner (`wait::spin_budget`).
 #[inline(always)]
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    executor::block_on(future, &Unwatched, || me(|me| me.patience.get().polls()), Pauses::default)
+    executor::block_on(future, &Unwatched, || me(|me| me.budget.get().polls()), Pauses::default)
 }
 
 /// Like [`block_on`], for a thread whose work is to wait for others: it yields for longer before it
 /// sleeps. So it stays runnable while it has work, and the system gives it its own core instead of
 /// the core of the thread that wakes it.
 pub fn block_on_patiently<T>(future: impl Future<Output = T>) -> T {
-    me(|me| me.patience.set(Patience::new(false)));
+    me(|me| me.budget.set(SpinBudget::new(false)));
     block_on(future)
 }
 
@@ -75,7 +75,7 @@ struct Pauses {
 
 impl Pauses {
     fn pause_as(&mut self, me: &Me) -> u32 {
-        let yields = self.yields.get_or_insert_with(|| Yields::new(me.patience.get()));
+        let yields = self.yields.get_or_insert_with(|| Yields::new(me.budget.get()));
         let (word, end) = me.waits_for.get();
         if let Some((sleeper, _)) = self.announced.take_if(|(_, announced)| *announced == word) {
             yields.note_sleep();
@@ -105,7 +105,7 @@ impl Drop for Pauses {
     fn drop(&mut self) {
         if let Some(yields) = &self.yields {
             me(|me| {
-                me.patience.set(yields.next_patience());
+                me.budget.set(yields.next_budget());
                 me.watches.set(false);
             });
         }

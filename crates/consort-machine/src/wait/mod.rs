@@ -3,13 +3,13 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `policy` | waiting policies |
-//! | `patience` | how long a wait yields before it sleeps |
+//! | `spin_budget` | how long a wait yields before it sleeps |
 //! | `executor` | polls a future in place |
 //! | `parker` | the word at which a thread sleeps |
 //! | `sleepers` | how many threads sleep, so that wakers check a single word |
 
 pub mod executor;
 pub mod parker;
-pub mod patience;
 pub mod policy;
 pub mod sleepers;
+pub mod spin_budget;

@@ -131,9 +131,9 @@ impl GroupArena {
         if at < self.segment.bytes() {
             return Ok((Arc::clone(&self.segment), at));
         }
-        let of_ground = at - self.place.begin;
+        let of_arena = at - self.place.begin;
         let mut all = (0..self.count()).map(|number| (number, self.extent(number)));
-        let of_place = |(_, extent): &(usize, Extent)| of_ground < extent.at + extent.bytes;
+        let of_place = |(_, extent): &(usize, Extent)| of_arena < extent.at + extent.bytes;
         let (number, Extent { at, bytes, file_at }) =
             all.find(of_place).expect("a place of a group");
         let mapped = self.mapped.lock().unwrap_or_else(PoisonError::into_inner);
@@ -143,6 +143,6 @@ impl GroupArena {
             Some(segment) => segment,
             None => self.keep(number, self.place.backing.map(file_at, bytes, TEAMS)?),
         };
-        Ok((segment, of_ground - at))
+        Ok((segment, of_arena - at))
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Returns the directory at offset `at` of a new segment, with memory for groups at `group_arena`.
+    /// Returns the directory at offset `at` of a new segment, with the arena of groups at `arena`.
     pub(crate) fn new(
         segment: &Arc<Segment>,
         at: usize,

@@ -30,7 +30,7 @@ use crate::{
     tally::Tally,
     team::group::Group,
 };
-use consort_machine::wait::patience::Patience;
+use consort_machine::wait::spin_budget::SpinBudget;
 
 /// The state that a PE has once for all of its teams.
 pub(super) struct Pe {
@@ -42,7 +42,7 @@ pub(super) struct Pe {
     pub(super) engine: Arc<Engine>,
     /// Callbacks that run while a call waits.
     pub(super) callbacks: RefCell<Vec<Weak<dyn Fn()>>>,
-    pub(super) patience: Cell<Patience>,
+    pub(super) budget: Cell<SpinBudget>,
     /// How long a wait may last before it fails the job.
     pub(super) limit: Cell<Option<Duration>>,
     pub(super) detector: RefCell<DeadlockDetector>,
@@ -98,7 +98,7 @@ impl Endpoint {
             scratch,
             engine: Arc::default(),
             callbacks: RefCell::default(),
-            patience: Cell::new(Patience::new(job.config().fits())),
+            budget: Cell::new(SpinBudget::new(job.config().fits())),
             limit: Cell::new(None),
             detector: RefCell::default(),
             shared_handles: Tally::default(),

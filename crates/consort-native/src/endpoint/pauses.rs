@@ -21,9 +21,9 @@ use crate::{
 };
 use consort_machine::wait::{
     executor::Idle,
-    patience::{POLLS_PER_YIELD, SLEEP, Yields, nap_after},
     policy::Waiting,
     sleepers::Sleeper,
+    spin_budget::{POLLS_PER_YIELD, SLEEP, Yields, nap_after},
 };
 
 /// How long a wait in a job with far PEs yields without receiving anything before it sleeps.
@@ -232,7 +232,7 @@ impl Pauses<'_> {
             callback();
         }
         let config = self.endpoint.job.config();
-        let yields = || Yields::new(self.endpoint.pe.patience.get());
+        let yields = || Yields::new(self.endpoint.pe.budget.get());
         let waited = self.paused.get_or_insert_with(yields).waited();
         self.look_around(waited);
         self.expire(waited);
@@ -324,7 +324,7 @@ impl Idle for Pauses<'_> {
     #[cold]
     #[inline(never)]
     fn pause(&mut self) -> u32 {
-        let Pe { engine, patience, .. } = &*self.endpoint.pe;
+        let Pe { engine, budget, .. } = &*self.endpoint.pe;
         if engine.is_idle() {
             return self.pause_alone();
         }
@@ -336,14 +336,14 @@ impl Idle for Pauses<'_> {
             // polled for messages may conclude from waiting or finished peers that no message will
             // come. So this PE only compares calls.
             self.compare_calls();
-            let yields = || Yields::new(patience.get());
+            let yields = || Yields::new(budget.get());
             let waited = self.paused.get_or_insert_with(yields).waited();
             self.expire(waited);
             thread::yield_now();
             return POLLS_PER_PROGRESS;
         }
         self.spun = self.spun.saturating_add(self.polls);
-        if self.spun < patience.get().polls() {
+        if self.spun < budget.get().polls() {
             return self.polls;
         }
         self.pause_alone().min(self.polls)
@@ -353,7 +353,7 @@ impl Idle for Pauses<'_> {
 impl Drop for Pauses<'_> {
     fn drop(&mut self) {
         if let Some(yields) = &self.paused {
-            self.endpoint.pe.patience.set(yields.next_patience());
+            self.endpoint.pe.budget.set(yields.next_budget());
         }
         if self.told {
             deadlock::clear(&self.endpoint.job, self.endpoint.pe.rank);

@@ -76,8 +76,8 @@ impl Endpoint {
     /// operations, because a pause polls them.
     #[inline(always)]
     pub(super) fn polls(&self) -> u32 {
-        let Pe { engine, patience, .. } = &*self.pe;
-        let polls = patience.get().polls();
+        let Pe { engine, budget, .. } = &*self.pe;
+        let polls = budget.get().polls();
         match () {
             () if engine.is_idle() => polls,
             () if self.job.far().is_some() => 0, // the first pause sends packets

@@ -12,7 +12,7 @@ use super::{
     packet::{Packet, Request},
 };
 use crate::launch::{failure::Failure, job::Job, reason};
-use consort_machine::wait::patience::nap_after;
+use consort_machine::wait::spin_budget::nap_after;
 
 /// How long processes wait for the others when they end in a failed job: first the process that
 /// should report why the job has failed, then the other processes.

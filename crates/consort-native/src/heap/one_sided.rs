@@ -27,7 +27,7 @@ use crate::{
     memory::{extent::SharedExtent, region::Memory},
     progress::event,
 };
-use consort_machine::wait::patience::Patience;
+use consort_machine::wait::spin_budget::SpinBudget;
 
 /// One-sided operations of a PE, or of a thread that works for it, on the heaps of all PEs.
 #[derive(Clone, Copy, Debug)]
@@ -275,9 +275,9 @@ impl<'j> OneSided<'j> {
             Some(value) => Some(Ok(value)),
             None => self.job.is_poisoned().then_some(Err(Poisoned)),
         };
-        let patience = Patience::of_a_guest();
-        let found = event::poll(patience.polls(), test);
-        let wait = || self.job.sleeping_place(self.me).wait(patience, limit, test).0;
+        let budget = SpinBudget::for_guest();
+        let found = event::poll(budget.polls(), test);
+        let wait = || self.job.sleeping_place(self.me).wait(budget, limit, test).0;
         found.or_else(wait).transpose()
     }
 
@@ -296,8 +296,8 @@ impl<'j> OneSided<'j> {
         if let Some(found) = self.wait_far(test) {
             return found;
         }
-        let patience = Patience::of_a_guest();
-        if let Some(found) = event::poll(patience.polls(), test) {
+        let budget = SpinBudget::for_guest();
+        if let Some(found) = event::poll(budget.polls(), test) {
             return found;
         }
         // Relaxed, here and below: a reader compares values that it reads at different times.
@@ -308,7 +308,7 @@ impl<'j> OneSided<'j> {
             test()
         };
         let found = loop {
-            if let Some(found) = self.job.sleeping_place(pe).wait(patience, None, counted).0 {
+            if let Some(found) = self.job.sleeping_place(pe).wait(budget, None, counted).0 {
                 break found;
             }
         };

@@ -7,7 +7,7 @@ use consort_fabric::Rank;
 
 use super::{job::Job, reason::ENDED};
 use crate::processes::member::Joined;
-use consort_machine::wait::patience::Patience;
+use consort_machine::wait::spin_budget::SpinBudget;
 
 /// A snapshot of the waits of all PEs of a job.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ impl Job {
         if let Some(joined) = self.own_joined() {
             let test = || (joined.have_all_ended() || self.is_poisoned()).then_some(());
             let place = self.sleeping_place(joined.member.rank());
-            place.wait(Patience::new(self.config().fits()), None, test);
+            place.wait(SpinBudget::new(self.config().fits()), None, test);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Waits of threads that do not drive a call: for a word, a region or a barrier.
 //!
-//! A thread polls, yields for as long as its patience lasts, and then sleeps at a parker until
+//! A thread polls, yields for as long as its budget lasts, and then sleeps at a parker until
 //! another thread makes its condition true and wakes it. A PE in a call waits in
 //! `endpoint::pauses`, which does the same and also makes progress.
 
@@ -14,8 +14,8 @@ use consort_machine::{
     sync::futex::Scope,
     wait::{
         parker::Parker,
-        patience::{POLLS_PER_YIELD, Patience, SLEEP, Yields},
         sleepers::{Sleeper, Sleepers},
+        spin_budget::{POLLS_PER_YIELD, SLEEP, SpinBudget, Yields},
     },
 };
 
@@ -35,34 +35,34 @@ impl<'p> Place<'p> {
         self.sleepers.announce(self.parker, self.senders_fence, self.scope)
     }
 
-    /// Waits until `test` returns `Some`, or for at most `limit`. Also returns the patience for the
+    /// Waits until `test` returns `Some`, or for at most `limit`. Also returns the budget for the
     /// next wait.
     pub(crate) fn wait<T>(
         &self,
-        patience: Patience,
+        budget: SpinBudget,
         limit: Option<Duration>,
         test: impl Fn() -> Option<T>,
-    ) -> (Option<T>, Patience) {
-        let mut yields = Yields::new(patience);
+    ) -> (Option<T>, SpinBudget) {
+        let mut yields = Yields::new(budget);
         loop {
             let waited = yields.waited();
             let left = limit.map_or(SLEEP, |limit| limit.saturating_sub(waited));
             if left.is_zero() {
-                return (None, yields.next_patience());
+                return (None, yields.next_budget());
             }
             if yields.are_over(waited) {
                 let sleeper = self.announce();
                 if let Some(value) = test() {
-                    return (Some(value), yields.next_patience());
+                    return (Some(value), yields.next_budget());
                 }
                 yields.note_sleep();
                 sleeper.sleep(left.min(SLEEP));
             } else {
                 yields.yield_now();
             }
-            let found = poll(patience.polls().min(POLLS_PER_YIELD), &test);
+            let found = poll(budget.polls().min(POLLS_PER_YIELD), &test);
             if found.is_some() {
-                return (found, yields.next_patience());
+                return (found, yields.next_budget());
             }
         }
     }
@@ -87,8 +87,8 @@ pub struct Event {
     parker: Parker,
     sleepers: Sleepers,
     fits: bool,
-    /// The patience of the next wait, encoded in a word.
-    patience: AtomicU64,
+    /// The budget of the next wait, encoded in a word.
+    budget: AtomicU64,
 }
 
 impl Event {
@@ -103,7 +103,7 @@ impl Event {
             parker: Parker::default(),
             sleepers,
             fits,
-            patience: AtomicU64::new(Patience::new(fits).word()),
+            budget: AtomicU64::new(SpinBudget::new(fits).word()),
         }
     }
 
@@ -119,35 +119,35 @@ impl Event {
     /// Waits until `test` returns `Some`.
     #[inline]
     pub fn wait<T>(&self, test: impl Fn() -> Option<T>) -> T {
-        let patience = self.patience();
-        let found = poll(patience.polls(), &test);
-        let found = found.or_else(|| self.wait_long(patience, None, test));
+        let budget = self.budget();
+        let found = poll(budget.polls(), &test);
+        let found = found.or_else(|| self.wait_long(budget, None, test));
         found.expect("a wait without a limit ends when its test does")
     }
 
     /// Like [`Event::wait`], but returns `None` after `limit`.
     pub fn wait_timeout<T>(&self, limit: Duration, test: impl Fn() -> Option<T>) -> Option<T> {
-        let patience = self.patience();
-        let found = poll(patience.polls(), &test);
-        found.or_else(|| self.wait_long(patience, Some(limit), test))
+        let budget = self.budget();
+        let found = poll(budget.polls(), &test);
+        found.or_else(|| self.wait_long(budget, Some(limit), test))
     }
 
     #[inline]
-    fn patience(&self) -> Patience {
-        Patience::of_word(self.fits, self.patience.load(Relaxed))
+    fn budget(&self) -> SpinBudget {
+        SpinBudget::of_word(self.fits, self.budget.load(Relaxed))
     }
 
     #[cold]
     fn wait_long<T>(
         &self,
-        patience: Patience,
+        budget: SpinBudget,
         limit: Option<Duration>,
         test: impl Fn() -> Option<T>,
     ) -> Option<T> {
         let Self { parker, sleepers, fits, .. } = self;
         let place = Place { parker, sleepers, senders_fence: !fits, scope: Scope::Process };
-        let (value, next) = place.wait(patience, limit, test);
-        self.patience.store(next.word(), Relaxed);
+        let (value, next) = place.wait(budget, limit, test);
+        self.budget.store(next.word(), Relaxed);
         value
     }
 }

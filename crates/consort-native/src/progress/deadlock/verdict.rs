@@ -27,8 +27,8 @@ pub(crate) enum Verdict {
     Starved { waiting: Rank },
 }
 
-/// The stuck PEs of an earlier snapshot, each with the number of its wait; the activity at that time;
-/// and the beats of all PEs in the next snapshot, if that was the same.
+/// The stuck PEs of an earlier snapshot, each with the number of its wait; the activity at that
+/// time; and the beats of all PEs in the next snapshot, if that was the same.
 #[derive(Debug, Default)]
 pub(crate) struct Suspects {
     stuck: Vec<(Rank, u64)>,

@@ -19,7 +19,7 @@ use std::{
 
 use crate::system::clock;
 
-/// The limits of a thread that has a core to itself, from patient to impatient.
+/// The limits of a thread that has a core to itself, from the largest to the smallest.
 const LEVELS: [Level; 5] = [
     Level { polls: 4_000, micros: 500 },
     Level { polls: 2_000, micros: 250 },
@@ -68,9 +68,9 @@ struct Level {
     micros: u64,
 }
 
-/// How patient the next wait is, learned from earlier waits.
+/// The limits of polling and yielding in the next wait, learned from earlier waits.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct SpinBudget {
     /// Whether each thread can have a core to itself.
     fits: bool,
     /// The index in [`LEVELS`].
@@ -84,7 +84,7 @@ pub struct Patience {
 /// The yields of one wait.
 #[derive(Debug)]
 pub struct Yields {
-    patience: Patience,
+    budget: SpinBudget,
     begun: Instant,
     yields: u32,
     /// Whether a yield took long.
@@ -92,14 +92,14 @@ pub struct Yields {
     slept: bool,
 }
 
-impl Patience {
-    /// Returns the patience of the first wait.
+impl SpinBudget {
+    /// Returns the budget of the first wait.
     pub const fn new(fits: bool) -> Self {
         Self { fits, level: 0, strikes: 0, struck: 0 }
     }
 
-    /// Returns the patience of a thread that is not a PE and has no core to itself.
-    pub const fn of_a_guest() -> Self {
+    /// Returns the budget of a thread that is not a PE and has no core to itself.
+    pub const fn for_guest() -> Self {
         Self { level: 2, ..Self::new(true) }
     }
 
@@ -139,8 +139,8 @@ fn now_ms() -> u32 {
 
 impl Yields {
     /// Starts to count the yields of a new wait.
-    pub fn new(patience: Patience) -> Self {
-        Self { patience, begun: Instant::now(), yields: 0, contended: false, slept: false }
+    pub fn new(budget: SpinBudget) -> Self {
+        Self { budget, begun: Instant::now(), yields: 0, contended: false, slept: false }
     }
 
     /// Returns how long the wait has lasted.
@@ -150,20 +150,20 @@ impl Yields {
 
     /// Returns whether it is time to sleep, after the wait has lasted for `waited`.
     pub fn are_over(&self, waited: Duration) -> bool {
-        let Self { patience, yields, contended, .. } = *self;
-        let long = if patience.fits {
-            waited >= Duration::from_micros(patience.limits().micros)
+        let Self { budget, yields, contended, .. } = *self;
+        let long = if budget.fits {
+            waited >= Duration::from_micros(budget.limits().micros)
         } else {
             yields >= YIELDS
         };
-        contended || long || patience.avoids_yields()
+        contended || long || budget.avoids_yields()
     }
 
     /// Yields the core once.
     pub fn yield_now(&mut self) {
         let begun = Instant::now();
         thread::yield_now();
-        let long = if self.patience.fits { CONTENDED } else { BUSY };
+        let long = if self.budget.fits { CONTENDED } else { BUSY };
         self.contended |= begun.elapsed() >= long;
         self.yields += 1;
     }
@@ -173,10 +173,10 @@ impl Yields {
         self.slept = true;
     }
 
-    /// Returns the patience of the next wait.
-    pub fn next_patience(&self) -> Patience {
-        let Self { patience, contended, slept, yields, .. } = *self;
-        let Patience { level, strikes, struck, .. } = patience;
+    /// Returns the budget of the next wait.
+    pub fn next_budget(&self) -> SpinBudget {
+        let Self { budget, contended, slept, yields, .. } = *self;
+        let SpinBudget { level, strikes, struck, .. } = budget;
         let most = u8::try_from(LEVELS.len() - 1).unwrap_or(u8::MAX);
         let level =
             if slept || contended { (level + 1).min(most) } else { level.saturating_sub(1) };
@@ -185,7 +185,7 @@ impl Yields {
             false if yields > 0 => (0, struck),
             false => (strikes, struck),
         };
-        Patience { level, strikes, struck, ..patience }
+        SpinBudget { level, strikes, struck, ..budget }
     }
 }
 
@@ -193,40 +193,40 @@ impl Yields {
 mod tests {
     use super::*;
 
-    fn after(patience: Patience, contended: bool, slept: bool) -> Patience {
-        Yields { yields: 1, contended, slept, ..Yields::new(patience) }.next_patience()
+    fn after(budget: SpinBudget, contended: bool, slept: bool) -> SpinBudget {
+        Yields { yields: 1, contended, slept, ..Yields::new(budget) }.next_budget()
     }
 
     #[test]
     fn polling_shrinks_after_sleeps_and_recovers() {
-        let mut patience = Patience::new(true);
-        let first = patience.polls();
+        let mut budget = SpinBudget::new(true);
+        let first = budget.polls();
         for _ in 0..2 * LEVELS.len() {
-            let next = after(patience, false, true);
-            assert!(next.polls() <= patience.polls());
-            patience = next;
+            let next = after(budget, false, true);
+            assert!(next.polls() <= budget.polls());
+            budget = next;
         }
-        assert_eq!(patience.polls(), LEVELS[LEVELS.len() - 1].polls);
+        assert_eq!(budget.polls(), LEVELS[LEVELS.len() - 1].polls);
         for _ in 1..LEVELS.len() {
-            patience = after(patience, false, false);
+            budget = after(budget, false, false);
         }
-        assert_eq!(patience.polls(), first);
-        assert_eq!(Patience::new(false).polls(), 1);
+        assert_eq!(budget.polls(), first);
+        assert_eq!(SpinBudget::new(false).polls(), 1);
     }
 
     #[test]
     fn pe_that_shares_its_core_pauses_yielding() {
         for fits in [false, true] {
-            let once = after(Patience::new(fits), true, true);
+            let once = after(SpinBudget::new(fits), true, true);
             assert!(!once.avoids_yields(), "one long yield may be chance");
             assert!(!after(after(once, false, false), true, true).avoids_yields());
             let mut twice = after(once, true, true);
             assert!(twice.avoids_yields());
             assert!(Yields::new(twice).are_over(Duration::ZERO));
             // A wait without a yield says nothing about the core.
-            let silent = Yields { slept: true, ..Yields::new(twice) }.next_patience();
+            let silent = Yields { slept: true, ..Yields::new(twice) }.next_budget();
             assert!(silent.avoids_yields());
-            assert!(Patience::of_word(fits, twice.word()).avoids_yields());
+            assert!(SpinBudget::of_word(fits, twice.word()).avoids_yields());
             twice.struck = twice.struck.wrapping_sub(RETRIAL);
             assert!(!twice.avoids_yields());
             assert!(after(twice, true, true).avoids_yields(), "the retrial failed");
