@@ -26,7 +26,7 @@ use crate::{
 /// earlier waits, it sleeps sooner (`wait::spin_budget`).
 #[inline(always)]
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    executor::block_on(future, &Unwatched, || me(|me| me.budget.get().polls()), Pauses::default)
+    executor::block_on(future, &Unwatched, || me(|me| me.budget.get().polls()), Backoff::default)
 }
 
 /// Like [`block_on`], for a thread whose work is to wait for others: it yields for longer before it
@@ -67,13 +67,13 @@ impl Watch for Unwatched {
 
 /// The pauses of one wait.
 #[derive(Default)]
-struct Pauses {
+struct Backoff {
     yields: Option<Yields>,
     /// The sleep that the thread has announced, and the address of its word.
     announced: Option<(Sleeper<'static>, usize)>,
 }
 
-impl Pauses {
+impl Backoff {
     fn pause_as(&mut self, me: &Me) -> u32 {
         let yields = self.yields.get_or_insert_with(|| Yields::new(me.budget.get()));
         let (word, end) = me.waits_for.get();
@@ -94,14 +94,14 @@ impl Pauses {
     }
 }
 
-impl Idle for Pauses {
+impl Idle for Backoff {
     #[cold]
     fn pause(&mut self) -> u32 {
         me(|me| self.pause_as(me))
     }
 }
 
-impl Drop for Pauses {
+impl Drop for Backoff {
     fn drop(&mut self) {
         if let Some(yields) = &self.yields {
             me(|me| {

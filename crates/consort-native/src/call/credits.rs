@@ -10,7 +10,7 @@ impl Credits for Call<'_> {
     #[inline(always)]
     fn credit(&self, to: Rank, credit: Credit, quarter: u64) -> impl Future<Output = Op> {
         let at = self.group.store_credit(to, credit, quarter);
-        self.tell(to, at, 1);
+        self.notify(to, at, 1);
         ready(Ok(()))
     }
 

@@ -26,7 +26,7 @@ impl Call<'_> {
             let sequence = self.word_for(to, at);
             self.words[at - 1].store(memory.word().load(), Relaxed);
             sequence.store(word, Release); // pairs with the acquire in `Receive`
-            self.tell(to, at - 1, 2);
+            self.notify(to, at - 1, 2);
         } else {
             self.send_lines(to, channel, word, memory);
         }
@@ -45,7 +45,7 @@ impl Call<'_> {
             }
             line[PAYLOAD_WORDS].store(word, Release); // pairs with the acquire in `Receive`
         }
-        self.tell(to, first, words);
+        self.notify(to, first, words);
     }
 
     #[inline(always)]
@@ -102,7 +102,7 @@ impl Messages for Call<'_> {
         let at = self.short_slot_at(to, channel);
         let sequence = self.word_for(to, at);
         sequence.store(self.word_of(step), Release); // pairs with the acquire in `Wait`
-        self.tell(to, at, 1);
+        self.notify(to, at, 1);
         ready(Ok(()))
     }
 
@@ -135,7 +135,7 @@ impl Messages for Call<'_> {
         }
         sequence.store(word, Release); // pairs with the acquire in `PairwiseExchange`
         let before = own.map_or(0, |own| own.bytes.div_ceil(8));
-        self.tell(peer, mine - before, before + 1);
+        self.notify(peer, mine - before, before + 1);
         PairwiseExchange { call: self, at: theirs, word, target }
     }
 
@@ -155,7 +155,7 @@ impl Messages for Call<'_> {
         let sequence = self.word_for(peer, mine);
         self.words[mine - 1].store(own, Relaxed);
         sequence.store(word, Release); // pairs with the acquire in `PairwiseCombine`
-        self.tell(peer, mine - 1, 2);
+        self.notify(peer, mine - 1, 2);
         PairwiseCombine { call: self, at: theirs, word, own, is_left: self.rank < peer, target }
     }
 }

@@ -72,7 +72,7 @@ impl Call<'_> {
         self.group.count_exposure(to, self.position, exposure, self.word);
         write(line);
         line.publish(self.word);
-        self.tell(to, line_at, LINE_WORDS);
+        self.notify(to, line_at, LINE_WORDS);
     }
 
     /// Waits until no peer can access the buffers that this PE has exposed. The job must have

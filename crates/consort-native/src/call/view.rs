@@ -285,16 +285,16 @@ impl<'c> Call<'c> {
     /// Notifies a peer of words that were stored for it, if necessary; see [`Group::tell`]. If the
     /// peer is far, the end of the call ensures that they are sent.
     #[inline(always)]
-    pub(super) fn tell(&self, to: Rank, at: usize, words: usize) {
-        if self.job.must_tell() {
-            self.tell_now(to, at, words);
+    pub(super) fn notify(&self, to: Rank, at: usize, words: usize) {
+        if self.job.must_notify() {
+            self.notify_now(to, at, words);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn tell_now(&self, to: Rank, at: usize, words: usize) {
-        if self.group.tell(to, at, words) {
+    fn notify_now(&self, to: Rank, at: usize, words: usize) {
+        if self.group.notify(to, at, words) {
             self.exposed.store(self.exposed.load(Relaxed) | UNSENT, Relaxed);
         }
     }

@@ -5,11 +5,11 @@
 //! | `identity` | the PE's rank and team; joining and leaving |
 //! | `numbering` | numbers and begins calls |
 //! | `progress` | drives nonblocking calls, and does work for peers |
-//! | `waits`, `pauses` | waiting |
+//! | `waits`, `backoff` | waiting |
 
+mod backoff;
 pub(crate) mod identity;
 mod numbering;
-mod pauses;
 mod progress;
 mod waits;
 

@@ -12,8 +12,8 @@ use consort_fabric::{Op, Poisoned, Until};
 
 use super::{
     POLLS_PER_PROGRESS,
+    backoff::Backoff,
     identity::{Endpoint, Pe},
-    pauses::Pauses,
 };
 use crate::{
     call::view::Call,
@@ -29,12 +29,12 @@ impl Watch for Unwatched {
 }
 
 /// A word of a heap that a PE waits for.
-struct Awaited<'j> {
+struct AwaitedWord<'j> {
     word: HeapWord<'j>,
     until: Until,
 }
 
-impl Awaited<'_> {
+impl AwaitedWord<'_> {
     /// Returns the word's value, if it satisfies the condition.
     #[inline(always)]
     fn test(&self) -> Option<u64> {
@@ -42,7 +42,7 @@ impl Awaited<'_> {
     }
 }
 
-impl Watch for Awaited<'_> {
+impl Watch for AwaitedWord<'_> {
     /// Executes a pause instruction of the processor before each look.
     #[inline(always)]
     fn spin(&self, left: &mut u32) {
@@ -68,8 +68,8 @@ impl Endpoint {
     ) -> Op<Option<T>> {
         let is_over = Cell::new(false);
         let future = self.sound_or_over(&is_over, test);
-        let pauses = || Pauses::new(self, Some(number)).for_operations().within(limit, &is_over);
-        block_on(future, &Unwatched, || 1, pauses)
+        let backoff = || Backoff::new(self, Some(number)).for_operations().within(limit, &is_over);
+        block_on(future, &Unwatched, || 1, backoff)
     }
 
     /// Returns the number of polls before the first pause of a wait. It is small if there are
@@ -97,11 +97,11 @@ impl Endpoint {
         until: Until,
         limit: Option<Duration>,
     ) -> Op<Option<u64>> {
-        let awaited = Awaited { word: self.one_sided().own_word(word, width), until };
+        let awaited = AwaitedWord { word: self.one_sided().own_word(word, width), until };
         let is_over = Cell::new(false);
         let future = self.sound_or_over(&is_over, || awaited.test());
-        let pauses = || Pauses::new(self, None).for_word().within(limit, &is_over);
-        block_on(future, &awaited, || self.polls(), pauses)
+        let backoff = || Backoff::new(self, None).for_word().within(limit, &is_over);
+        block_on(future, &awaited, || self.polls(), backoff)
     }
 
     /// Sets how long a wait may last, from now on, before it fails the job. Returns the previous
@@ -132,8 +132,8 @@ impl Endpoint {
     /// When the job has failed.
     #[inline(always)]
     pub fn block_on<T>(&self, call: &Call<'_>, future: impl Future<Output = Op<T>>) -> Op<T> {
-        let pauses = || Pauses::new(self, self.calls.get().checked_sub(1)).in_call(call);
-        block_on(future, call, || self.polls(), pauses)
+        let backoff = || Backoff::new(self, self.calls.get().checked_sub(1)).in_call(call);
+        block_on(future, call, || self.polls(), backoff)
     }
 
     /// Like [`Endpoint::block_on`], for a view outside of any collective call that awaits credits.
@@ -148,7 +148,7 @@ impl Endpoint {
         until: Option<u64>,
         future: impl Future<Output = Op<T>>,
     ) -> Op<T> {
-        block_on(future, view, || self.polls(), || Pauses::new(self, until).for_credits())
+        block_on(future, view, || self.polls(), || Backoff::new(self, until).for_credits())
     }
 
     /// Like [`Endpoint::block_on`], for a future on
@@ -162,6 +162,6 @@ impl Endpoint {
         call: Option<u64>,
         future: impl Future<Output = Op<T>>,
     ) -> Op<T> {
-        block_on(future, &Unwatched, || self.polls(), || Pauses::new(self, call))
+        block_on(future, &Unwatched, || self.polls(), || Backoff::new(self, call))
     }
 }

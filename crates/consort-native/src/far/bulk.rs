@@ -9,7 +9,7 @@ use consort_fabric::{Rank, VendorCall};
 use super::{
     link::{Far, Link},
     packet::{Exposure, Packet, Place},
-    progress::Backoff,
+    progress::PollBackoff,
     transfers::{ActiveTransfer, Inbound, PendingGet},
     transport::{Frame, Transfer, TransferBuffer, TransportError},
 };
@@ -307,7 +307,7 @@ impl Job {
     /// Waits for a condition that other processes make true, whatever fails. If they do not, in a
     /// job that has failed, the transport is closed: it then accesses nothing any more.
     fn await_link(&self, far: &Far, is_so: impl Fn(&mut Link) -> bool) {
-        let mut backoff = Backoff::default();
+        let mut backoff = PollBackoff::default();
         loop {
             self.serve();
             let mut link = far.link();

@@ -33,9 +33,9 @@ pub(crate) enum Received {
 
 /// The pauses of a thread between looks.
 #[derive(Default)]
-pub(crate) struct Backoff(Option<Instant>);
+pub(crate) struct PollBackoff(Option<Instant>);
 
-impl Backoff {
+impl PollBackoff {
     /// Returns how long the thread has waited.
     pub(crate) fn waited(&self) -> Duration {
         self.0.map_or(Duration::ZERO, |begun| begun.elapsed())
@@ -50,7 +50,7 @@ impl Backoff {
 impl Far {
     /// Ends all processes including this one, unless a thread keeps the link locked for long.
     pub(crate) fn abort(&self, status: u8) {
-        let mut backoff = Backoff::default();
+        let mut backoff = PollBackoff::default();
         while backoff.waited() < SHUTDOWN_LIMITS[0] {
             if let Some(mut link) = self.try_link() {
                 return link.transport.abort(status);
@@ -133,7 +133,7 @@ impl Job {
 
     /// Waits for the reply to a request. `None` if the job fails first.
     pub(crate) fn await_reply(&self, far: &Far, id: u64) -> Option<Vec<u64>> {
-        let mut backoff = Backoff::default();
+        let mut backoff = PollBackoff::default();
         loop {
             self.serve();
             if let Some(reply) = far.take_reply(id) {
@@ -205,7 +205,7 @@ impl Job {
     /// Then each process announces that it sends nothing more, and waits for the announcements of
     /// all others. It has received everything that was sent before them.
     pub(crate) fn shut_down(&self, far: &Far) {
-        let (mut backoff, mut since_failure) = (Backoff::default(), None);
+        let (mut backoff, mut since_failure) = (PollBackoff::default(), None);
         loop {
             self.serve_far(far, usize::MAX);
             if self.is_poisoned() {

@@ -16,7 +16,7 @@ use crate::{
         dispatch::{append_memory, memory_of},
         link::Far,
         packet::{Packet, Place, Request},
-        progress::Backoff,
+        progress::PollBackoff,
         transfers::{LONG_GET, LONG_PUT},
     },
     memory::{extent::SharedExtent, region::Memory},
@@ -71,7 +71,7 @@ impl OneSided<'_> {
     #[inline]
     pub(super) fn wait_far<R>(&self, test: impl Fn() -> Option<R>) -> Option<R> {
         self.job.far()?;
-        let mut backoff = Backoff::default();
+        let mut backoff = PollBackoff::default();
         loop {
             self.job.serve();
             if let Some(found) = test() {

@@ -309,7 +309,7 @@ impl Job {
     /// Wakes a PE, by its rank in the world, after a store for which it may wait.
     #[inline(always)]
     pub(crate) fn wake(&self, pe: Rank) {
-        if self.must_tell() {
+        if self.must_notify() {
             self.wake_now(pe);
         }
     }
@@ -317,7 +317,7 @@ impl Job {
     /// Returns whether a PE must be notified of a store: some thread of the job sleeps, or PEs are
     /// far.
     #[inline(always)]
-    pub(crate) fn must_tell(&self) -> bool {
+    pub(crate) fn must_notify(&self) -> bool {
         self.header.sleepers.are_there()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! A thread polls, yields for as long as its budget lasts, and then sleeps at a parker until
 //! another thread makes its condition true and wakes it. A PE in a call waits in
-//! `endpoint::pauses`, which does the same and also makes progress.
+//! `endpoint::backoff`, which does the same and also makes progress.
 
 use std::{
     hint::spin_loop,

@@ -364,8 +364,8 @@ impl Group {
     pub(crate) fn give_credit(&self, quarter: u64) {
         for peer in self.others() {
             let at = self.store_credit(peer, Credit::Own, quarter);
-            if self.job.must_tell() {
-                self.tell(peer, at, 1);
+            if self.job.must_notify() {
+                self.notify(peer, at, 1);
             }
         }
         if let Some(far) = self.job.far() {

@@ -59,7 +59,7 @@ impl Group {
     #[cold]
     pub(crate) fn check_peers(&self, calls: u64, end: u64) {
         let (job, rank) = (&self.job, self.rank);
-        self.ask_far_members();
+        self.request_published();
         for call in calls.saturating_sub(RECENT_CALLS as u64)..calls {
             let word = self.word(call);
             for peer in self.others() {

@@ -6,10 +6,10 @@
 //! | `group` | a group as one member sees it |
 //! | `matching` | checks that members make the same calls |
 //! | `message` | the names of messages between two members |
-//! | `telling` | notifies members of what was stored for them |
+//! | `notify` | notifies members of what was stored for them |
 
 pub(crate) mod group;
 mod matching;
 pub(crate) mod memory;
 pub(crate) mod message;
-pub(crate) mod telling;
+pub(crate) mod notify;

@@ -17,7 +17,7 @@ use crate::{
     far::{link::Far, progress::Received},
     progress::deadlock,
     state::heartbeat::Awaited,
-    team::telling::Asked,
+    team::notify::MemberFence,
 };
 use consort_machine::wait::{
     executor::Idle,
@@ -38,13 +38,13 @@ const LOOKS_PER_PAUSE: u32 = 16;
 /// What happens when a wait reaches its limit.
 enum Expiry<'e> {
     /// The job fails.
-    Fails,
+    FailsJob,
     /// The wait ends.
-    Tells(&'e Cell<bool>),
+    EndsWait(&'e Cell<bool>),
 }
 
 /// The event that ends a wait, other than a failure.
-enum Ends<'e> {
+enum AwaitedEvent<'e> {
     /// The event that a blocking call waits for.
     Call(&'e Call<'e>),
     /// The completion of the PE's own operations.
@@ -56,24 +56,24 @@ enum Ends<'e> {
     Notifications,
 }
 
-pub(super) struct Pauses<'e> {
+pub(super) struct Backoff<'e> {
     endpoint: &'e Endpoint,
     /// The yields, after the wait has paused.
     paused: Option<Yields>,
-    looked: u32,
+    checks: u32,
     /// When calls were last compared while the helper thread was polling the operations.
     compared: Option<Instant>,
     /// The sleep that the PE has announced.
     announced: Option<Sleeper<'e>>,
     /// The requests to far peers, sent if the last check found no peer left that could send
     /// anything.
-    alone: Option<Asked<'e>>,
+    fence: Option<MemberFence<'e>>,
     /// The call in which the PE waits, or which it waits for all PEs to leave; `None` outside of
     /// calls.
     call: Option<u64>,
-    ends: Ends<'e>,
+    awaited: AwaitedEvent<'e>,
     /// Whether this PE has published its wait, for deadlock detection.
-    told: bool,
+    has_published: bool,
     /// The limit of the wait, and what happens when the wait reaches it.
     limit: Option<(Duration, Expiry<'e>)>,
     /// The number of polls so far in pauses that only polled operations.
@@ -83,19 +83,19 @@ pub(super) struct Pauses<'e> {
     polls: u32,
 }
 
-impl<'e> Pauses<'e> {
+impl<'e> Backoff<'e> {
     pub(super) fn new(endpoint: &'e Endpoint, call: Option<u64>) -> Self {
         Self {
             endpoint,
             paused: None,
-            looked: 0,
+            checks: 0,
             compared: None,
             announced: None,
-            alone: None,
+            fence: None,
             call,
-            ends: Ends::Notifications,
-            told: false,
-            limit: endpoint.pe.limit.get().map(|limit| (limit, Expiry::Fails)),
+            awaited: AwaitedEvent::Notifications,
+            has_published: false,
+            limit: endpoint.pe.limit.get().map(|limit| (limit, Expiry::FailsJob)),
             spun: 0,
             polls: POLLS_PER_PROGRESS,
         }
@@ -107,38 +107,38 @@ impl<'e> Pauses<'e> {
         if let Some(limit) = limit
             && self.limit.as_ref().is_none_or(|(fails, _)| limit <= *fails)
         {
-            self.limit = Some((limit, Expiry::Tells(is_over)));
+            self.limit = Some((limit, Expiry::EndsWait(is_over)));
         }
         self
     }
 
     /// For a wait in a blocking call.
     pub(super) fn in_call(mut self, call: &'e Call<'_>) -> Self {
-        self.ends = Ends::Call(call);
+        self.awaited = AwaitedEvent::Call(call);
         self
     }
 
     /// For a wait for credits.
     pub(super) fn for_credits(mut self) -> Self {
-        self.ends = Ends::Credits;
+        self.awaited = AwaitedEvent::Credits;
         self
     }
 
     /// For a wait for a word that any PE may change.
     pub(super) fn for_word(mut self) -> Self {
-        self.ends = Ends::Word;
+        self.awaited = AwaitedEvent::Word;
         self
     }
 
     /// For a wait for the PE's own nonblocking calls: each pause polls them.
     pub(super) fn for_operations(mut self) -> Self {
-        self.ends = Ends::Operations;
+        self.awaited = AwaitedEvent::Operations;
         self.polls = 1;
         self
     }
 }
 
-impl Pauses<'_> {
+impl Backoff<'_> {
     /// Compares calls with the peers' at each check interval, when no other check is allowed.
     fn compare_calls(&mut self) {
         let now = Instant::now();
@@ -153,22 +153,22 @@ impl Pauses<'_> {
 
     /// Returns whether a wait for a word may end without a peer: by a time-out, or by another
     /// thread with a handle to this PE's memory.
-    fn others_may_end_it(&self) -> bool {
-        let has_clock = matches!(self.limit, Some((_, Expiry::Tells(_))));
+    fn may_end_without_peer(&self) -> bool {
+        let has_clock = matches!(self.limit, Some((_, Expiry::EndsWait(_))));
         self.is_for_word() && (has_clock || !self.endpoint.pe.shared_handles.is_zero())
     }
 
     fn is_for_word(&self) -> bool {
-        matches!(self.ends, Ends::Word)
+        matches!(self.awaited, AwaitedEvent::Word)
     }
 
     /// Returns what ends the wait in its call, as far as deadlock detection may rely on it.
-    fn awaited(&self) -> Awaited {
-        match self.ends {
-            Ends::Call(call) => call.awaited_word().map_or(Awaited::Unknown, Awaited::Word),
-            Ends::Operations => Awaited::Completion,
-            Ends::Credits => Awaited::Credits,
-            Ends::Word | Ends::Notifications => Awaited::Unknown,
+    fn awaited_change(&self) -> Awaited {
+        match self.awaited {
+            AwaitedEvent::Call(call) => call.awaited_word().map_or(Awaited::Unknown, Awaited::Word),
+            AwaitedEvent::Operations => Awaited::Completion,
+            AwaitedEvent::Credits => Awaited::Credits,
+            AwaitedEvent::Word | AwaitedEvent::Notifications => Awaited::Unknown,
         }
     }
 
@@ -176,8 +176,8 @@ impl Pauses<'_> {
     fn expire(&mut self, waited: Duration) {
         if let Some((limit, expiry)) = self.limit.take_if(|(limit, _)| waited >= *limit) {
             match expiry {
-                Expiry::Fails => self.endpoint.group().time_out(self.call, limit),
-                Expiry::Tells(is_over) => is_over.set(true),
+                Expiry::FailsJob => self.endpoint.group().time_out(self.call, limit),
+                Expiry::EndsWait(is_over) => is_over.set(true),
             }
         }
     }
@@ -185,12 +185,12 @@ impl Pauses<'_> {
     /// At each check interval, compares calls with the peers', and looks for peers that wait or
     /// have finished.
     #[cold]
-    fn look_around(&mut self, waited: Duration) {
+    fn run_checks(&mut self, waited: Duration) {
         let Endpoint { job, calls, .. } = self.endpoint;
-        if waited < job.config().check_interval() * (self.looked + 1) {
+        if waited < job.config().check_interval() * (self.checks + 1) {
             return;
         }
-        self.looked += 1;
+        self.checks += 1;
         let group = self.endpoint.group();
         if job.is_poisoned() {
             return;
@@ -199,48 +199,48 @@ impl Pauses<'_> {
         // sent before it finished, and then for what its own operations have made of it. The far
         // peers had to reply first, because another process of this node may have recorded that a
         // far peer has finished.
-        if self.alone.as_mut().is_some_and(Asked::is_over) {
-            return group.abandon(self.call, self.awaited());
+        if self.fence.as_mut().is_some_and(MemberFence::is_over) {
+            return group.abandon(self.call, self.awaited_change());
         }
-        if self.alone.is_none() && !self.others_may_end_it() && group.is_alone() {
-            self.alone = Some(group.ask_whether_there());
+        if self.fence.is_none() && !self.may_end_without_peer() && group.is_alone() {
+            self.fence = Some(group.fence_far_members());
         }
-        if !self.others_may_end_it() {
+        if !self.may_end_without_peer() {
             group.check_present(self.call, waited);
         }
         if calls.get() > 0 {
             self.endpoint.check_peers();
         }
-        let is_told = match &self.limit {
-            Some((_, Expiry::Tells(_))) => false, // the wait ends by itself
+        let publishes = match &self.limit {
+            Some((_, Expiry::EndsWait(_))) => false, // the wait ends by itself
             _ => self.is_for_word() || self.call.is_some(),
         };
-        if is_told {
-            self.told = true;
+        if publishes {
+            self.has_published = true;
             let Pe { rank: me, detector, shared_handles, .. } = &*self.endpoint.pe;
             let shares = !shared_handles.is_zero();
-            let call = self.call.map(|call| (call, self.awaited()));
+            let call = self.call.map(|call| (call, self.awaited_change()));
             detector.borrow_mut().note_poll(job, *me, group, call, shares);
         }
     }
 }
 
-impl Pauses<'_> {
+impl Backoff<'_> {
     /// Pauses without polling operations.
-    fn pause_alone(&mut self) -> u32 {
+    fn pause_without_operations(&mut self) -> u32 {
         for callback in self.endpoint.pe.callbacks.borrow().iter().filter_map(Weak::upgrade) {
             callback();
         }
         let config = self.endpoint.job.config();
         let yields = || Yields::new(self.endpoint.pe.budget.get());
         let waited = self.paused.get_or_insert_with(yields).waited();
-        self.look_around(waited);
+        self.run_checks(waited);
         self.expire(waited);
         match (config.waiting, &mut self.paused) {
             (Waiting::SpinYieldPark, Some(yields))
-                if is_to_sleep(self.endpoint, yields, waited) =>
+                if should_sleep(self.endpoint, yields, waited) =>
             {
-                self.rest(waited);
+                self.announce_or_sleep(waited);
                 0
             }
             (Waiting::SpinYield | Waiting::SpinYieldPark, Some(yields)) => {
@@ -252,7 +252,7 @@ impl Pauses<'_> {
     }
 
     /// Announces a sleep, or sleeps if it has already been announced.
-    fn rest(&mut self, waited: Duration) {
+    fn announce_or_sleep(&mut self, waited: Duration) {
         let Endpoint { job, pe, .. } = self.endpoint;
         let left =
             self.limit.as_ref().map_or(Duration::MAX, |(limit, _)| limit.saturating_sub(waited));
@@ -265,7 +265,7 @@ impl Pauses<'_> {
         }
         let most = match job.far() {
             None => {
-                let next = job.config().check_interval() * (self.looked + 1);
+                let next = job.config().check_interval() * (self.checks + 1);
                 SLEEP.max(next.saturating_sub(waited))
             }
             // Packets of a far PE wake no thread until some thread has looked for them.
@@ -277,14 +277,14 @@ impl Pauses<'_> {
 
 /// Returns whether it is time to sleep. A wait for far PEs keeps yielding, regardless of earlier
 /// waits, because their packets wake no thread. A call may have many such waits.
-fn is_to_sleep(endpoint: &Endpoint, yields: &Yields, waited: Duration) -> bool {
+fn should_sleep(endpoint: &Endpoint, yields: &Yields, waited: Duration) -> bool {
     match endpoint.job.far() {
         None => yields.are_over(waited),
         Some(far) => waited >= FAR_YIELDS && far.silence() >= FAR_YIELDS,
     }
 }
 
-impl Pauses<'_> {
+impl Backoff<'_> {
     /// Pauses in a job with far PEs. The first pause sends what far PEs may wait for. Each later
     /// pause looks for what they have sent. It yields if there was nothing, because a look takes as
     /// long as a yield.
@@ -292,12 +292,12 @@ impl Pauses<'_> {
         if self.spun == 0 {
             far.flush_now();
         } else {
-            match self.look(far) {
+            match self.receive(far) {
                 // This may be what the PE waits for. Now and then pause too, so that limits hold
                 // even if packets keep coming.
                 Received::Something if !self.spun.is_multiple_of(LOOKS_PER_PAUSE) => {}
                 Received::Something | Received::Nothing => {
-                    self.pause_alone();
+                    self.pause_without_operations();
                 }
                 Received::Busy => {
                     self.compare_calls();
@@ -310,7 +310,7 @@ impl Pauses<'_> {
     }
 
     /// Looks for what far PEs have sent, and polls the other operations if there are any.
-    fn look(&self, far: &Far) -> Received {
+    fn receive(&self, far: &Far) -> Received {
         let Endpoint { job, pe, .. } = self.endpoint;
         match pe.engine.has_only(1) {
             true => job.look(far),
@@ -320,13 +320,13 @@ impl Pauses<'_> {
     }
 }
 
-impl Idle for Pauses<'_> {
+impl Idle for Backoff<'_> {
     #[cold]
     #[inline(never)]
     fn pause(&mut self) -> u32 {
         let Pe { engine, budget, .. } = &*self.endpoint.pe;
         if engine.is_idle() {
-            return self.pause_alone();
+            return self.pause_without_operations();
         }
         if let Some(far) = self.endpoint.job.far() {
             return self.pause_far(far);
@@ -346,16 +346,16 @@ impl Idle for Pauses<'_> {
         if self.spun < budget.get().polls() {
             return self.polls;
         }
-        self.pause_alone().min(self.polls)
+        self.pause_without_operations().min(self.polls)
     }
 }
 
-impl Drop for Pauses<'_> {
+impl Drop for Backoff<'_> {
     fn drop(&mut self) {
         if let Some(yields) = &self.paused {
             self.endpoint.pe.budget.set(yields.next_budget());
         }
-        if self.told {
+        if self.has_published {
             deadlock::clear(&self.endpoint.job, self.endpoint.pe.rank);
         }
     }

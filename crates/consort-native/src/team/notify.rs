@@ -12,14 +12,14 @@ use crate::{
 
 /// Requests to the processes of far members. Whatever they sent earlier has arrived before the
 /// replies.
-pub(crate) struct Asked<'g> {
+pub(crate) struct MemberFence<'g> {
     group: &'g Group,
     left: Vec<u64>,
     /// Whether all had replied at the last check.
     is_over: bool,
 }
 
-impl Asked<'_> {
+impl MemberFence<'_> {
     /// Returns whether all had replied before the previous check. If so, everything that arrived
     /// before the replies has been looked for since, and the PE's own operations have processed it.
     pub(crate) fn is_over(&mut self) -> bool {
@@ -29,7 +29,7 @@ impl Asked<'_> {
     }
 }
 
-impl Drop for Asked<'_> {
+impl Drop for MemberFence<'_> {
     fn drop(&mut self) {
         let Some(far) = self.group.job.far() else { return };
         self.left.iter().for_each(|&id| far.forget_request(id));
@@ -46,7 +46,7 @@ impl Group {
     /// Notifies a member of words that were stored for it. It may wait for the last of them. Wakes
     /// the member, or sends it the words if it is far. Returns whether it is far.
     #[cold]
-    pub(crate) fn tell(&self, to: Rank, at: usize, words: usize) -> bool {
+    pub(crate) fn notify(&self, to: Rank, at: usize, words: usize) -> bool {
         let to = self.in_world(to);
         match self.job.far().filter(|far| far.is_far(to)) {
             None => {
@@ -67,7 +67,7 @@ impl Group {
     /// Sends a request to the processes of far members. A reply shows that whatever its process
     /// sent before has arrived.
     #[cold]
-    pub(crate) fn ask_whether_there(&self) -> Asked<'_> {
+    pub(crate) fn fence_far_members(&self) -> MemberFence<'_> {
         let mut left = Vec::new();
         if let Some(far) = self.job.far() {
             let others = self.others().map(|peer| self.in_world(peer));
@@ -75,13 +75,13 @@ impl Group {
             left.extend(others.filter(|&peer| far.is_far(peer)).map(ask));
             far.flush();
         }
-        Asked { group: self, left, is_over: false }
+        MemberFence { group: self, left, is_over: false }
     }
 
     /// Requests the words that far members publish from their processes. Skips a process that has
     /// not yet replied to the previous request.
     #[cold]
-    pub(crate) fn ask_far_members(&self) {
+    pub(crate) fn request_published(&self) {
         let Some(far) = self.job.far() else { return };
         for member in self.others().filter(|&peer| far.is_far(self.in_world(peer))) {
             far.request_published(self.in_world(member), self.number, member);
@@ -133,10 +133,10 @@ mod tests {
         let groups: Vec<Group> = jobs.zip(&all).map(group).collect();
         let serve = |process: usize| (0..LOOKS).for_each(|_| groups[process].job.serve());
         let has_finished = || groups[0].memory.has_finished(Rank(2), groups[0].job.region());
-        groups[0].ask_far_members();
+        groups[0].request_published();
         serve(2);
         groups[2].finish(7);
-        groups[1].ask_far_members();
+        groups[1].request_published();
         serve(2);
         assert!(!has_finished());
         serve(1);
