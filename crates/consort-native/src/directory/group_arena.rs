@@ -15,8 +15,8 @@ use crate::segment::{
     backing::Backing,
     memory_error::{MemoryError, sparing},
     page::PAGE,
-    part::Words,
     reservation::Segment,
+    slice::SegmentWords,
 };
 
 /// The maximum number of extents. Each is as large as all memory before it, if that much is
@@ -46,7 +46,7 @@ pub(crate) struct GroupArenaPlace {
 
 pub(super) struct GroupArena {
     segment: Arc<Segment>,
-    words: Words,
+    words: SegmentWords,
     place: GroupArenaPlace,
     /// The extents that this process has mapped.
     mapped: Mutex<Vec<Option<Arc<Segment>>>>,
@@ -62,7 +62,7 @@ struct Extent {
 
 impl GroupArena {
     /// Returns the arena at `place`, with the extents that `words` list.
-    pub(super) fn new(segment: &Arc<Segment>, place: GroupArenaPlace, words: Words) -> Self {
+    pub(super) fn new(segment: &Arc<Segment>, place: GroupArenaPlace, words: SegmentWords) -> Self {
         Self { segment: Arc::clone(segment), place, words, mapped: Mutex::default() }
     }
 

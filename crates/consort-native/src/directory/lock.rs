@@ -14,7 +14,7 @@ use super::{
     region_allocator::RegionAllocator,
 };
 use crate::{
-    segment::{memory_error::MemoryError, page::PAGE, part::Words, reservation::Segment},
+    segment::{memory_error::MemoryError, page::PAGE, reservation::Segment, slice::SegmentWords},
     state::poison::PoisonFlag,
 };
 use consort_machine::sync::yield_now;
@@ -48,7 +48,7 @@ const WORDS: usize = EXTENTS + group_arena::WORDS;
 pub(crate) const BYTES: usize = (WORDS * 8).next_multiple_of(PAGE);
 
 pub(crate) struct Directory {
-    pub(super) words: Words,
+    pub(super) words: SegmentWords,
     pub(super) heap_bytes: usize,
     pub(super) arena: GroupArena,
 }
@@ -61,8 +61,9 @@ impl Directory {
         heap_bytes: usize,
         arena: GroupArenaPlace,
     ) -> Self {
-        let words = Words::new(segment, at, WORDS);
-        let extents = Words::new(segment, at + EXTENTS * size_of::<u64>(), group_arena::WORDS);
+        let words = SegmentWords::new(segment, at, WORDS);
+        let extents =
+            SegmentWords::new(segment, at + EXTENTS * size_of::<u64>(), group_arena::WORDS);
         let arena = GroupArena::new(segment, arena, extents);
         Self { words, heap_bytes, arena }
     }

@@ -14,7 +14,9 @@ use super::{
 };
 use crate::{
     inbox::line::LineWord,
-    segment::{backing::Backing, origin::Origin, page::PAGE, part::Words, reservation::Segment},
+    segment::{
+        backing::Backing, origin::Origin, page::PAGE, reservation::Segment, slice::SegmentWords,
+    },
     state::poison::Poison,
 };
 
@@ -118,7 +120,7 @@ fn members_find_their_group_and_its_pages_are_zero_again() {
         let another_size = groups.join(Forming::Color(0, made, 8), 3, PAGE);
         assert_eq!(another_size, Err(GroupError::Member));
         let (segment, at) = directory.find_group(one.at).expect("a page");
-        let words = Words::new(&segment, at, PAGE / 8);
+        let words = SegmentWords::new(&segment, at, PAGE / 8);
         let zero = |word: &LineWord| word.swap(7, Relaxed) == 0;
         assert!(words.iter().all(zero), "others' are never seen");
         assert_eq!(join(8), other);
@@ -168,12 +170,12 @@ fn groups_that_fill_the_segment_get_extents() {
         [3, 3, 1, 7, 40, 2, 5].into_iter().map(|pages| (make(pages), pages)).collect();
     for (place, pages) in &made {
         let (segment, at) = directory.find_group(place.at).expect("mapped");
-        let words = Words::new(&segment, at, pages * PAGE / 8);
+        let words = SegmentWords::new(&segment, at, pages * PAGE / 8);
         assert!(words.iter().all(|word| word.swap(place.number + 1, Relaxed) == 0));
     }
     for (place, pages) in made.iter().rev() {
         let (segment, at) = directory.find_group(place.at).expect("mapped");
-        let words = Words::new(&segment, at, pages * PAGE / 8);
+        let words = SegmentWords::new(&segment, at, pages * PAGE / 8);
         assert!(words.iter().all(|word| word.load(Relaxed) == place.number + 1));
         groups.leave(place.number);
         assert!(words.iter().all(|word| word.load(Relaxed) == 0));

@@ -18,9 +18,9 @@ use super::reason;
 use crate::{
     roster::{Entry, Roster},
     segment::{
-        part::{Part, Single},
         reservation::Segment,
         shared,
+        slice::{SegmentRef, SegmentSlice},
     },
     state::{
         accessing::Accessing,
@@ -31,8 +31,8 @@ use consort_machine::system::fork;
 
 /// The parts of a job that a child changes.
 struct Flags {
-    header: Single<Header>,
-    states: Part<PeState>,
+    header: SegmentRef<Header>,
+    states: SegmentSlice<PeState>,
 }
 
 static JOBS: Roster<Flags> = Roster::new();
@@ -48,8 +48,10 @@ impl Listed {
     pub(super) fn new(segment: &Arc<Segment>, states: usize, pes: usize) -> Self {
         static REGISTERED: Once = Once::new();
         fork::in_children_once(&REGISTERED, fail_all);
-        let header = Single::new(segment, 0);
-        Self { _entry: JOBS.enter(Flags { header, states: Part::new(segment, states, pes) }) }
+        let header = SegmentRef::new(segment, 0);
+        Self {
+            _entry: JOBS.enter(Flags { header, states: SegmentSlice::new(segment, states, pes) }),
+        }
     }
 }
 

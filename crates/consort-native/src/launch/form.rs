@@ -20,8 +20,8 @@ use crate::{
         memory_error::{MemoryError, out_of_memory},
         origin::Origin,
         page::{LARGE_PAGE, PAGE, Placement},
-        part::Single,
         reservation::Segment,
+        slice::SegmentRef,
     },
     state::header::Header,
     team::memory::GroupMemory,
@@ -133,7 +133,7 @@ impl Form {
     ) -> Result<(), HeapError> {
         let Self { parts, heap_bytes, group_bytes, .. } = *self;
         self.advise(config, segment);
-        let header = Single::<Header>::new(segment, 0);
+        let header = SegmentRef::<Header>::new(segment, 0);
         header.epoch_ns.store(clock::now_ns(), Relaxed);
         header.file_end.store(segment.bytes() as u64, Relaxed);
         header.region.store(1, Relaxed);

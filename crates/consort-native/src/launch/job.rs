@@ -35,8 +35,8 @@ use crate::{
         backing::Backing,
         memory_error::MemoryError,
         origin::Origin,
-        part::{Part, Single},
         reservation::Segment,
+        slice::{SegmentRef, SegmentSlice},
     },
     state::{
         header::{Header, PeState},
@@ -57,9 +57,9 @@ pub struct Job {
     config: Config,
     pub(crate) segment: Arc<Segment>,
     pub(super) parts: Parts,
-    pub(super) header: Single<Header>,
+    pub(super) header: SegmentRef<Header>,
     /// The states of the PEs, by rank in the world.
-    pub(crate) states: Part<PeState>,
+    pub(crate) states: SegmentSlice<PeState>,
     directory: Directory,
     /// The group of all PEs.
     pub(crate) world: GroupPlace,
@@ -191,7 +191,7 @@ impl Job {
     ) -> Result<Arc<Self>, HeapError> {
         let JobMemory { config, form, segment, backing } = memory;
         let Form { parts, heap_bytes, .. } = form;
-        let header = Single::<Header>::new(&segment, 0);
+        let header = SegmentRef::<Header>::new(&segment, 0);
         let extents = Arc::new(StagingExtents::new(backing.clone(), config.fits()));
         let arena = form.arena(backing);
         let directory = Directory::new(&segment, parts.directory, heap_bytes, arena);
@@ -215,7 +215,7 @@ impl Job {
         Ok(Arc::new(Self {
             _listed: Listed::new(&segment, parts.states, config.pes as usize),
             process: ProcessToken::of_caller(),
-            states: Part::new(&segment, parts.states, config.pes as usize),
+            states: SegmentSlice::new(&segment, parts.states, config.pes as usize),
             config: Config { heap_bytes, ..config },
             parts,
             header,

@@ -18,12 +18,12 @@ use super::{
 use crate::{
     directory::blocks::HeapError,
     segment::{
-        backing::{Backing, SharedEnd},
+        backing::{Backing, GrowableFile},
         memory_error::MemoryError,
         origin::Origin,
         page::PAGE,
-        part::Single,
         reservation::Segment,
+        slice::SegmentRef,
     },
     state::header::Header,
     system::process as system,
@@ -146,7 +146,7 @@ impl JobMemory {
             Segment::map_at(placement, &file.0, 0, bytes, form::SEGMENT, None)
         };
         let segment = Arc::new(map().map_err(|reason| form::refused(&config, reason))?);
-        let header = Single::new(&segment, 0);
+        let header = SegmentRef::new(&segment, 0);
         let process = ProcessToken::of_caller();
         let backing = Backing::File(Arc::new(JobFile { process, file, header }));
         Ok(Self { config, form, segment, backing })
@@ -172,10 +172,10 @@ impl JobMemory {
 struct JobFile {
     process: ProcessToken,
     file: SharedFile,
-    header: Single<Header>,
+    header: SegmentRef<Header>,
 }
 
-impl SharedEnd for JobFile {
+impl GrowableFile for JobFile {
     fn is_of_caller(&self) -> bool {
         self.process.is_of_caller()
     }

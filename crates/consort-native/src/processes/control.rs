@@ -14,7 +14,7 @@ use std::{
 };
 
 use super::{end::End, reports::Reports};
-use crate::segment::{page::PAGE, part::Flat};
+use crate::segment::{page::PAGE, slice::SegmentItem};
 
 /// The environment variable by which a launcher tells a process its role: the number of the file,
 /// the rank, the number of PEs, and the launcher's process, separated by `:`.
@@ -75,7 +75,7 @@ pub(super) struct Process {
 }
 
 // SAFETY: atomic integers and padding.
-unsafe impl Flat for Control {}
+unsafe impl SegmentItem for Control {}
 
 /// The name of the control block in errors.
 pub(super) const OBJECT: &str = "what a launcher and its processes share";

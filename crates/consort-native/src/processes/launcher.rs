@@ -21,8 +21,8 @@ use crate::{
     launch::{failure::Failure, layout, reason},
     segment::{
         memory_error::MemoryError,
-        part::{Part, Single},
         reservation::Segment,
+        slice::{SegmentRef, SegmentSlice},
     },
     state::header::{Header, PeState},
     system::process as system,
@@ -32,7 +32,7 @@ use consort_machine::sync::futex::Scope;
 /// The memory that the processes of a launcher share.
 pub struct Launcher {
     file: Arc<File>,
-    control: Single<Control>,
+    control: SegmentRef<Control>,
     pes: u32,
 }
 
@@ -57,7 +57,7 @@ impl Launcher {
         system::extend(&file, bytes as u64).map_err(refused("ftruncate", bytes))?;
         let segment = Segment::map(&file, 0, bytes, control::OBJECT, None);
         let segment = segment.map_err(io::Error::other)?;
-        let control = Single::<Control>::new(&Arc::new(segment), 0);
+        let control = SegmentRef::<Control>::new(&Arc::new(segment), 0);
         control.pes.store(pes, Relaxed);
         control.cores.store(cores, Relaxed);
         control.binding.store(binding.word(), Relaxed);
@@ -139,7 +139,7 @@ impl Launcher {
     pub fn failure(&self) -> Option<Failure> {
         let said = self.control.present().find_map(|(_, launch)| {
             let segment = self.beginning(launch)?;
-            let words = Single::<Header>::new(&segment, 0).poison.reason()?;
+            let words = SegmentRef::<Header>::new(&segment, 0).poison.reason()?;
             reason::decode(&words)
         });
         said.or_else(|| self.never_came())
@@ -161,10 +161,10 @@ impl Launcher {
     /// Fails a launch, and wakes its PEs.
     fn fail(&self, launch: &Launch, failure: &Failure) {
         let Some(segment) = self.beginning(launch) else { return };
-        let header = Single::<Header>::new(&segment, 0);
+        let header = SegmentRef::<Header>::new(&segment, 0);
         if header.poison.claim(&reason::encode(failure)) {
             let (states, _) = layout::states(self.pes as usize);
-            let states = Part::<PeState>::new(&segment, states, self.pes as usize);
+            let states = SegmentSlice::<PeState>::new(&segment, states, self.pes as usize);
             states.iter().for_each(|state| state.parker.wake(Scope::Machine));
         }
     }

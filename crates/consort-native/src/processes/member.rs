@@ -25,11 +25,11 @@ use super::{
 use crate::{
     directory::blocks::HeapError,
     segment::{
-        backing::{self, SharedEnd},
+        backing::{self, GrowableFile},
         memory_error::MemoryError,
         page::Placement,
-        part::Single,
         reservation::{OnRelease, Segment},
+        slice::SegmentRef,
     },
     system::process as system,
 };
@@ -142,7 +142,7 @@ impl From<HeapError> for BeginError {
 /// A process that a launcher has started as one of the PEs.
 pub struct Member {
     file: Arc<File>,
-    pub(super) control: Single<Control>,
+    pub(super) control: SegmentRef<Control>,
     rank: Rank,
     pes: u32,
     launcher: u32,
@@ -234,7 +234,7 @@ impl Member {
         let file = Arc::new(file.map_err(|error| JoinError::Memory(error.to_string()))?);
         let segment = Segment::map(&file, 0, control::BYTES, control::OBJECT, None);
         let segment = segment.map_err(|error| JoinError::Memory(error.to_string()))?;
-        let control = Single::<Control>::new(&Arc::new(segment), 0);
+        let control = SegmentRef::<Control>::new(&Arc::new(segment), 0);
         if !control.is_sealed() {
             return Err(JoinError::Version);
         }
@@ -363,7 +363,7 @@ impl Member {
     }
 }
 
-impl SharedEnd for Joined {
+impl GrowableFile for Joined {
     fn is_of_caller(&self) -> bool {
         self.member.process.is_of_caller()
     }

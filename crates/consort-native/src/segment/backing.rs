@@ -22,7 +22,7 @@ use super::{
 use crate::system::process as system;
 
 /// A file that several processes share and that grows at its end.
-pub(crate) trait SharedEnd: Send + Sync + UnwindSafe + RefUnwindSafe {
+pub(crate) trait GrowableFile: Send + Sync + UnwindSafe + RefUnwindSafe {
     /// Returns whether the calling process shares the file and is not a forked child of a process
     /// that does.
     fn is_of_caller(&self) -> bool;
@@ -39,7 +39,7 @@ pub(crate) enum Backing {
     /// New mappings in this process.
     Process(Origin),
     /// The end of a file.
-    File(Arc<dyn SharedEnd>),
+    File(Arc<dyn GrowableFile>),
 }
 
 /// A new extent, and its offset in the file (0 without a file).
@@ -88,7 +88,7 @@ impl Backing {
 
 /// Keeps a forked child away from the file, which belongs to the parent.
 fn ensure_own(
-    shared: &dyn SharedEnd,
+    shared: &dyn GrowableFile,
     call: &'static str,
     object: &str,
     bytes: usize,
@@ -106,7 +106,7 @@ fn ensure_own(
 /// When the file cannot be that long, and in a forked child. The bytes are then free again, unless
 /// another process has also extended the file.
 pub(crate) fn append(
-    shared: &dyn SharedEnd,
+    shared: &dyn GrowableFile,
     bytes: usize,
     object: &str,
 ) -> Result<u64, Box<MemoryError>> {

@@ -8,8 +8,8 @@ use std::{
 use super::{
     origin::Origin,
     page::{LARGE_PAGE, PAGE},
-    part::Words,
     reservation::Segment,
+    slice::SegmentWords,
 };
 
 /// Returns whether the system has just provided a large page of memory that processes share.
@@ -19,7 +19,7 @@ pub fn obtains_large_page() -> Option<bool> {
     let segment = Segment::reserve(LARGE_PAGE, Origin::Shared, "a trial of large pages").ok()?;
     segment.let_pages_be_large(0..LARGE_PAGE);
     let segment = Arc::new(segment);
-    Words::new(&segment, 0, 1)[0].store(1, Relaxed); // touches the page
+    SegmentWords::new(&segment, 0, 1)[0].store(1, Relaxed); // touches the page
     let at = segment.at(0, PAGE).addr();
     let mappings = fs::read_to_string("/proc/self/smaps").ok()?;
     let mut lines = mappings.lines().skip_while(|line| !begins_mapping_of(line, at));

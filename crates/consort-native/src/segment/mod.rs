@@ -15,7 +15,7 @@
 //! | `shared` | segments that other processes also map, and copies of them in forked children |
 //! | `backing` | where extents come from |
 //! | `origin` | whether other processes can map a segment |
-//! | `part` | typed items in a segment |
+//! | `slice` | typed items in a segment |
 //! | `large_page` | a test of whether large pages are available |
 //! | `memory_error` | the error when the system refuses memory |
 
@@ -24,6 +24,6 @@ pub(crate) mod large_page;
 pub(crate) mod memory_error;
 pub(crate) mod origin;
 pub(crate) mod page;
-pub(crate) mod part;
 pub(crate) mod reservation;
 pub(crate) mod shared;
+pub(crate) mod slice;

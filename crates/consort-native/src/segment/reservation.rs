@@ -22,7 +22,7 @@ use super::{
     memory_error::{MemoryError, out_of_memory},
     origin::Origin,
     page::{PAGE, Placement},
-    shared::Shared,
+    shared::BackingPages,
 };
 use crate::system::{memory, process};
 
@@ -33,7 +33,7 @@ pub(crate) struct Segment {
     origin: Origin,
     /// The file pages that back the segment, if other processes can map it. Dropped before the
     /// memory is released.
-    shared: Option<Shared>,
+    shared: Option<BackingPages>,
     /// Dropped after the memory is released.
     _on_release: Option<OnRelease>,
 }
@@ -118,7 +118,7 @@ impl Segment {
             return Err(refused(&io::Error::other("the file of shared memory is shorter")));
         }
         let base = memory::map(file, at, bytes, placement).map_err(|error| refused(&error))?;
-        let shared = Some(Shared::new(base, bytes, Arc::clone(file), at as u64));
+        let shared = Some(BackingPages::new(base, bytes, Arc::clone(file), at as u64));
         Ok(Self { base, bytes, origin: Origin::Shared, shared, _on_release: on_release })
     }
 
@@ -139,7 +139,7 @@ impl Segment {
 
     /// Returns whether this is a forked child, whose segment is a copy of shared memory.
     pub(crate) fn is_copy(&self) -> bool {
-        self.shared.as_ref().is_some_and(Shared::is_copy)
+        self.shared.as_ref().is_some_and(BackingPages::is_copy)
     }
 
     /// Returns the offset of an address that [`Segment::at`] returned, or of a byte after it.
@@ -230,7 +230,7 @@ impl fmt::Debug for Segment {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::part::Words, *};
+    use super::{super::slice::SegmentWords, *};
     use std::sync::{Arc, atomic::Ordering::Relaxed};
 
     /// Returns a segment for every origin that this system supports.
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn pages_are_zero_at_first_and_when_they_have_been_cleared() {
         for segment in segments(3) {
-            let words = Words::new(&segment, PAGE, 2 * PAGE / 8);
+            let words = SegmentWords::new(&segment, PAGE, 2 * PAGE / 8);
             assert!(words.iter().all(|word| word.load(Relaxed) == 0));
             words.iter().for_each(|word| word.store(7, Relaxed));
             // SAFETY: only this thread knows of the segment.
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn pages_that_are_locked_are_cleared_too() {
         for segment in segments(1) {
-            let words = Words::new(&segment, 0, PAGE / 8);
+            let words = SegmentWords::new(&segment, 0, PAGE / 8);
             words.iter().for_each(|word| word.store(7, Relaxed));
             let at = segment.at(0, PAGE).cast();
             // SAFETY: a page of the segment, whose contents do not change.
@@ -284,7 +284,7 @@ mod tests {
             statm.split_whitespace().nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0)
         };
         for segment in segments(PAGES) {
-            let words = Words::new(&segment, 0, PAGES * PAGE / 8);
+            let words = SegmentWords::new(&segment, 0, PAGES * PAGE / 8);
             let before: usize = resident();
             words.iter().step_by(PAGE / 8).for_each(|word| word.store(7, Relaxed));
             assert!(resident() > before + PAGES / 2);

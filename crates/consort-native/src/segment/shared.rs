@@ -23,9 +23,9 @@ use crate::{
 use consort_machine::system::fork::{end_child, in_children_once};
 
 /// The file pages that back a segment. Dropped before the pages are unmapped.
-pub(super) struct Shared(Entry<Mapped>);
+pub(super) struct BackingPages(Entry<MappedPages>);
 
-struct Mapped {
+struct MappedPages {
     base: AtomicPtr<u8>,
     bytes: usize,
     file: Arc<File>,
@@ -35,16 +35,16 @@ struct Mapped {
     is_copy: AtomicBool,
 }
 
-static MAPPED: Roster<Mapped> = Roster::new();
+static MAPPED: Roster<MappedPages> = Roster::new();
 
-impl Shared {
+impl BackingPages {
     /// Registers the pages of a file from an offset on, which are mapped at an address.
     pub(super) fn new(base: NonNull<u8>, bytes: usize, file: Arc<File>, from: u64) -> Self {
         static REGISTERED: Once = Once::new();
         in_children_once(&REGISTERED, copy_all);
         let base = AtomicPtr::new(base.as_ptr());
         let is_copy = AtomicBool::new(false);
-        Self(MAPPED.enter(Mapped { base, bytes, file, from, is_copy }))
+        Self(MAPPED.enter(MappedPages { base, bytes, file, from, is_copy }))
     }
 
     /// Returns whether this process is a forked child that has copied the pages.
@@ -57,7 +57,7 @@ impl Shared {
 pub(crate) fn copy_all() {
     // SAFETY: this is the child's only thread, and it drops nothing here.
     for mapped in unsafe { MAPPED.all() } {
-        let Mapped { base, bytes, file, from, is_copy } = mapped;
+        let MappedPages { base, bytes, file, from, is_copy } = mapped;
         // A child of a child has copies of its parent's copies.
         if is_copy.swap(true, Relaxed) {
             continue;
@@ -82,11 +82,11 @@ mod tests {
     };
 
     use super::super::{
-        backing::{Backing, SharedEnd},
+        backing::{Backing, GrowableFile},
         origin::Origin,
         page::PAGE,
-        part::Words,
         reservation::Segment,
+        slice::SegmentWords,
     };
     use super::*;
     use crate::system::process;
@@ -95,7 +95,7 @@ mod tests {
     /// A shared file with its end.
     struct End(ProcessToken, Arc<File>, AtomicU64);
 
-    impl SharedEnd for End {
+    impl GrowableFile for End {
         fn is_of_caller(&self) -> bool {
             self.0.is_of_caller()
         }
@@ -125,7 +125,7 @@ mod tests {
         let extent = backing.extend(PAGE, "a test").expect("an extent");
         let alone = Segment::reserve(PAGE, Origin::Shared, "a test").expect("a page");
         let segments = [extent.segment, alone].map(Arc::new);
-        let words = segments.each_ref().map(|segment| Words::new(segment, 0, 1));
+        let words = segments.each_ref().map(|segment| SegmentWords::new(segment, 0, 1));
         for (segment, words) in segments.iter().zip(&words) {
             words[0].store(7, Relaxed);
             segment.put_in_cores(0..PAGE);

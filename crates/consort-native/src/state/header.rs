@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use super::{accessing::Accessing, heartbeat::Heartbeat, poison::Poison};
-use crate::segment::part::Flat;
+use crate::segment::slice::SegmentItem;
 use consort_machine::wait::{parker::Parker, sleepers::Sleepers};
 
 /// The state of a job, at the beginning of its segment.
@@ -53,6 +53,6 @@ pub(crate) struct PeState {
 
 // SAFETY: atomic integers and padding. All zeros mean a job that has not failed and a clock without
 // an epoch.
-unsafe impl Flat for Header {}
+unsafe impl SegmentItem for Header {}
 // SAFETY: atomic integers and padding.
-unsafe impl Flat for PeState {}
+unsafe impl SegmentItem for PeState {}

@@ -31,7 +31,7 @@ use crate::{
         line::{Line, LineWord},
     },
     launch::{failure::Members, job::Job, sites::RecentSites},
-    segment::part::Words,
+    segment::slice::SegmentWords,
 };
 
 /// The words that a member writes for its exposures in calls at one window position. In one era,
@@ -96,7 +96,7 @@ pub struct Group {
     pub(crate) memory: GroupMemory,
     pairs: Box<[Pair]>,
     /// This member's log of recent calls.
-    own_recent: Words,
+    own_recent: SegmentWords,
     /// The places in the program where this member made its recent calls.
     pub(crate) own_sites: Arc<RecentSites>,
 }
@@ -117,7 +117,7 @@ impl Group {
         let memory = GroupMemory::new(&segment, at, ranks.len(), job.geometry(ranks.len()));
         let own_sites = job.sites.join(place.number, rank);
         let first = at + memory.geometry.member(rank, RECENT) * size_of::<LineWord>();
-        let own_recent = Words::new(&segment, first, RECENT_CALLS);
+        let own_recent = SegmentWords::new(&segment, first, RECENT_CALLS);
         let (job, number) = (Arc::clone(job), place.number);
         let members = (0..u32::try_from(ranks.len()).unwrap_or(u32::MAX)).map(Rank);
         let pairs = members.map(|peer| Pair::new(&memory.geometry, rank, peer)).collect();
@@ -127,7 +127,7 @@ impl Group {
     /// Returns a group without memory, for a member that has left its group.
     pub(crate) fn none(job: &Arc<Job>, ranks: Box<[Rank]>, rank: Rank) -> Self {
         let memory = GroupMemory::none(&job.segment, ranks.len(), job.geometry(ranks.len()));
-        let (own_recent, own_sites) = (Words::new(&job.segment, 0, 0), Arc::default());
+        let (own_recent, own_sites) = (SegmentWords::new(&job.segment, 0, 0), Arc::default());
         let (job, number, pairs) = (Arc::clone(job), u64::MAX, Box::default());
         Self { job, number, rank, ranks, memory, pairs, own_recent, own_sites }
     }

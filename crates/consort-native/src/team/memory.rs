@@ -19,27 +19,27 @@ use crate::{
         line::{Line, LineWord},
     },
     launch::failure::Members,
-    segment::{part::Words, reservation::Segment},
+    segment::{reservation::Segment, slice::SegmentWords},
 };
 
 pub(crate) struct GroupMemory {
     pub(crate) geometry: Geometry,
     pes: usize,
-    pub(super) words: Words,
+    pub(super) words: SegmentWords,
     /// The words of all inboxes. Messages cannot reach any other words.
-    pub(super) inboxes: Words,
+    pub(super) inboxes: SegmentWords,
 }
 
 impl GroupMemory {
     /// Returns the memory of a group of `pes` members, at offset `at` of the segment.
     pub(crate) fn new(segment: &Arc<Segment>, at: usize, pes: usize, geometry: Geometry) -> Self {
-        let words = |count| Words::new(segment, at, count);
+        let words = |count| SegmentWords::new(segment, at, count);
         Self { geometry, pes, words: words(geometry.words), inboxes: words(geometry.first_member) }
     }
 
     /// Returns an empty group memory: any access panics.
     pub(crate) fn none(segment: &Arc<Segment>, pes: usize, geometry: Geometry) -> Self {
-        let words = || Words::new(segment, 0, 0);
+        let words = || SegmentWords::new(segment, 0, 0);
         Self { geometry, pes, words: words(), inboxes: words() }
     }
 

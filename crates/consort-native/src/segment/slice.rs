@@ -12,26 +12,26 @@ use crate::inbox::line::LineWord;
 /// # Safety
 /// Any bytes are a valid value, because another process may have written anything. The type
 /// consists only of atomics and padding, so a reference to it does not exclude writes by others.
-pub(crate) unsafe trait Flat {}
+pub(crate) unsafe trait SegmentItem {}
 
 // SAFETY: an atomic integer. Loom's atomics contain more, but loom models create no segments.
-unsafe impl Flat for LineWord {}
+unsafe impl SegmentItem for LineWord {}
 
-pub(crate) struct Part<T> {
+pub(crate) struct SegmentSlice<T> {
     items: *const [T],
     _segment: Arc<Segment>,
 }
 
-pub(crate) struct Single<T>(Part<T>);
+pub(crate) struct SegmentRef<T>(SegmentSlice<T>);
 
-pub(crate) type Words = Part<LineWord>;
+pub(crate) type SegmentWords = SegmentSlice<LineWord>;
 
 // SAFETY: the items are atomics in a segment, which is `Send` and `Sync` itself.
-unsafe impl<T: Flat> Send for Part<T> {}
+unsafe impl<T: SegmentItem> Send for SegmentSlice<T> {}
 // SAFETY: as above.
-unsafe impl<T: Flat> Sync for Part<T> {}
+unsafe impl<T: SegmentItem> Sync for SegmentSlice<T> {}
 
-impl<T: Flat> Part<T> {
+impl<T: SegmentItem> SegmentSlice<T> {
     /// Returns the `count` items from `offset` on.
     ///
     /// # Panics
@@ -44,34 +44,34 @@ impl<T: Flat> Part<T> {
     }
 }
 
-impl<T: Flat> Deref for Part<T> {
+impl<T: SegmentItem> Deref for SegmentSlice<T> {
     type Target = [T];
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
         // SAFETY: inside the segment and aligned, as `new` has asserted. Any bytes are valid items,
-        // by the promise of `Flat`. By invariant 2 of segments, all other references are to atomics
+        // by the promise of `SegmentItem`. By invariant 2 of segments, all other references are to atomics
         // too.
         unsafe { &*self.items }
     }
 }
 
-impl<T: Flat> Single<T> {
+impl<T: SegmentItem> SegmentRef<T> {
     /// Returns the item at `offset`.
     ///
     /// # Panics
     /// When the item is not inside the segment, or not aligned.
     pub(crate) fn new(segment: &Arc<Segment>, offset: usize) -> Self {
-        Self(Part::new(segment, offset, 1))
+        Self(SegmentSlice::new(segment, offset, 1))
     }
 }
 
-impl<T: Flat> Deref for Single<T> {
+impl<T: SegmentItem> Deref for SegmentRef<T> {
     type Target = T;
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: as for a `Part`, of which this is the first and only item.
+        // SAFETY: as for a `SegmentSlice`, of which this is the first and only item.
         unsafe { &*self.0.items.cast::<T>() }
     }
 }
