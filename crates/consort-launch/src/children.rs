@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consort_native::End;
+use consort_native::ProcessEnd;
 use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, set_child_subreaper, wait};
 
 use crate::system::send;
@@ -20,17 +20,17 @@ pub(crate) fn inherit() {
 }
 
 /// Returns how a process has ended.
-pub(crate) fn end_of(status: WaitStatus) -> End {
+pub(crate) fn end_of(status: WaitStatus) -> ProcessEnd {
     let byte = |number: i32| u8::try_from(number).unwrap_or(u8::MAX);
     match (status.exit_status(), status.terminating_signal()) {
-        (Some(status), _) => End::Exited(byte(status)),
-        (None, signal) => End::Killed(byte(signal.unwrap_or(0))),
+        (Some(status), _) => ProcessEnd::Exited(byte(status)),
+        (None, signal) => ProcessEnd::Killed(byte(signal.unwrap_or(0))),
     }
 }
 
 /// Returns a child that has ended since the last call, if there is one. It may be in any process
 /// group, because a program may create one.
-pub(crate) fn next_ended() -> Option<(Pid, End)> {
+pub(crate) fn next_ended() -> Option<(Pid, ProcessEnd)> {
     let (process, status) = wait(WaitOptions::NOHANG).ok()??;
     Some((process, end_of(status)))
 }

@@ -4,7 +4,7 @@
 use std::io;
 
 use consort_machine::advice::of_call;
-use consort_native::End;
+use consort_native::ProcessEnd;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -39,7 +39,7 @@ pub(crate) fn run(launch: &Launch) -> io::Result<u8> {
             // Even if the launcher has ended by itself, since it may have failed.
             children::kill_all(&spared);
             match end? {
-                End::Exited(status) => Ok(status),
+                ProcessEnd::Exited(status) => Ok(status),
                 end => {
                     tell(format_args!("the launcher {end}; all PEs were killed"));
                     Ok(128 + 9)
@@ -61,7 +61,7 @@ fn ensure_may_wait() -> io::Result<()> {
 }
 
 /// Waits for the launcher, and passes signals on to it. Returns how the launcher ended.
-fn wait_for(launcher: Pid, signals: &mut Signals) -> io::Result<End> {
+fn wait_for(launcher: Pid, signals: &mut Signals) -> io::Result<ProcessEnd> {
     loop {
         let mut all = [PollFd::new(&*signals, PollFlags::IN)];
         match poll(&mut all, None) {

@@ -3,7 +3,7 @@
 use std::{ffi::OsString, fmt, time::Duration};
 
 use consort_fabric::Rank;
-use consort_native::{Binding, End};
+use consort_native::{Binding, ProcessEnd};
 
 /// The description of a launch.
 #[derive(Clone, Debug)]
@@ -88,7 +88,9 @@ impl fmt::Display for Outcome {
             Some(Trouble::Interrupted { signal }) => {
                 write!(f, "the job was interrupted by signal {signal}")?;
                 let number = u8::try_from(*signal).ok();
-                number.and_then(End::signal_name).map_or(Ok(()), |name| write!(f, " ({name})"))?;
+                number
+                    .and_then(ProcessEnd::signal_name)
+                    .map_or(Ok(()), |name| write!(f, " ({name})"))?;
             }
             Some(Trouble::TimedOut { limit, running }) => {
                 match limit.is_zero() {

@@ -12,7 +12,7 @@ use std::{
 
 use consort_fabric::Rank;
 use consort_machine::advice::of_call;
-use consort_native::{End, Launcher};
+use consort_native::{Launcher, ProcessEnd};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, getpgid, getpgrp, getppid},
@@ -274,7 +274,7 @@ impl<'l> Watch<'l> {
         }
         for rank in self.grandchildren.ended() {
             // Only its parent learns how it ended.
-            self.lose(rank, End::Gone);
+            self.lose(rank, ProcessEnd::Gone);
         }
     }
 

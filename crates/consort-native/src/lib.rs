@@ -81,9 +81,9 @@ pub use notifications::NotificationBuffers;
 pub use processes::statics::Statics;
 pub use processes::{
     binding::Binding,
-    end::End,
     launcher::Launcher,
     member::{JoinError, Member},
+    process_end::ProcessEnd,
 };
 pub use progress::{engine::Engine, event::Event};
 pub use segment::{

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use consort_fabric::Rank;
-use consort_native::{End, Failure};
+use consort_native::{Failure, ProcessEnd};
 
 use super::{Watch, after};
 use crate::{
@@ -17,12 +17,12 @@ const TIMED_OUT: u8 = 124;
 
 impl Watch<'_> {
     /// Handles the end of a PE's process.
-    pub(super) fn lose(&mut self, rank: Rank, end: End) {
+    pub(super) fn lose(&mut self, rank: Rank, end: ProcessEnd) {
         let is_missed = self.launcher.lose(rank, end);
         let own = match end {
-            End::Exited(0) | End::Gone => None,
-            End::Exited(status) => Some(status),
-            End::Killed(signal) => Some(128_u8.saturating_add(signal)),
+            ProcessEnd::Exited(0) | ProcessEnd::Gone => None,
+            ProcessEnd::Exited(status) => Some(status),
+            ProcessEnd::Killed(signal) => Some(128_u8.saturating_add(signal)),
         };
         let was_ended = [libc::SIGTERM, libc::SIGKILL].map(status_of).map(Some);
         if self.blamed == Some(rank) && !was_ended.contains(&own) {
@@ -54,13 +54,13 @@ impl Watch<'_> {
                 };
                 let known = first.and_then(|first| self.launcher.end(first));
                 let status = match known {
-                    Some(End::Exited(status)) if status > 0 => status,
-                    Some(End::Killed(signal)) => 128_u8.saturating_add(signal),
+                    Some(ProcessEnd::Exited(status)) if status > 0 => status,
+                    Some(ProcessEnd::Killed(signal)) => 128_u8.saturating_add(signal),
                     _ => own,
                 };
-                let is_known = matches!(known, Some(End::Exited(_) | End::Killed(_)));
+                let is_known = matches!(known, Some(ProcessEnd::Exited(_) | ProcessEnd::Killed(_)));
                 self.blamed = match end {
-                    End::Gone if first.is_none() => Some(rank),
+                    ProcessEnd::Gone if first.is_none() => Some(rank),
                     _ => first.filter(|_| !is_known),
                 };
                 self.fail(status, Trouble::Failed(failure.to_string()));

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use consort_fabric::Rank;
 
 use super::{job::Job, reason::ENDED};
-use crate::processes::member::Joined;
+use crate::processes::member::JoinedLaunch;
 use consort_machine::wait::spin_budget::SpinBudget;
 
 /// A snapshot of the waits of all PEs of a job.
@@ -41,7 +41,7 @@ impl AllWait {
 
 impl Job {
     /// Returns the launch that this process is in, if the PEs are processes.
-    fn own_joined(&self) -> Option<&Joined> {
+    fn own_joined(&self) -> Option<&JoinedLaunch> {
         self.joined.as_ref().filter(|_| self.is_of_caller())
     }
 

@@ -29,7 +29,7 @@ use crate::{
     far::link::Far,
     heap::staging::{Staging, StagingExtents},
     inbox::geometry::Geometry,
-    processes::member::{BeginError, JoinError, Joined, Member},
+    processes::member::{BeginError, JoinError, JoinedLaunch, Member},
     progress::event::Place,
     segment::{
         backing::Backing,
@@ -66,7 +66,7 @@ pub struct Job {
     pub(crate) sites: Sites,
     number: u64,
     /// The launch that the PEs are in, if they are processes.
-    pub(super) joined: Option<Joined>,
+    pub(super) joined: Option<JoinedLaunch>,
     /// For each PE of this process, the memory in which it exposes private buffers. Only if PEs of
     /// other processes are near.
     staging: Box<[Option<Staging>]>,
@@ -177,7 +177,7 @@ impl Job {
         let job = Self::over(memory, Some(joined), None)?;
         // The launcher fails the jobs that it finds. If a process ended before the launcher could
         // find this job, fail it here.
-        if let Some((rank, reason)) = job.joined.as_ref().and_then(Joined::missed) {
+        if let Some((rank, reason)) = job.joined.as_ref().and_then(JoinedLaunch::missed) {
             job.poison(&Failure::Pe { rank, reason });
         }
         Ok(job)
@@ -186,7 +186,7 @@ impl Job {
     /// Returns the job in a segment that has been filled.
     fn over(
         memory: JobMemory,
-        joined: Option<Joined>,
+        joined: Option<JoinedLaunch>,
         link: Option<Far>,
     ) -> Result<Arc<Self>, HeapError> {
         let JobMemory { config, form, segment, backing } = memory;

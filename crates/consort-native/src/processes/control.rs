@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use super::{end::End, reports::Reports};
+use super::{process_end::ProcessEnd, reports::Reports};
 use crate::segment::{page::PAGE, slice::SegmentItem};
 
 /// The environment variable by which a launcher tells a process its role: the number of the file,
@@ -27,7 +27,7 @@ const LAUNCHES: usize = 4;
 
 /// The control block, at the beginning of the file.
 #[repr(C, align(128))]
-pub(crate) struct Control {
+pub(crate) struct ControlBlock {
     /// [`LAYOUT`], after the launcher has written everything else.
     layout: AtomicU64,
     pub(super) pes: AtomicU32,
@@ -37,15 +37,15 @@ pub(crate) struct Control {
     pub(super) binding: AtomicU32,
     /// The offset in the file at which the used part ends.
     pub(super) end: AtomicU64,
-    launches: [Launch; LAUNCHES],
+    launches: [LaunchSlot; LAUNCHES],
     pub(super) reports: Reports,
-    pub(super) processes: [Process; MOST_PROCESSES],
+    pub(super) processes: [ProcessSlot; MOST_PROCESSES],
 }
 
 /// A launch: one program on all PEs. Its state is twice its number, plus 1 while its segment is
 /// being made, or plus 2 when the segment exists.
 #[repr(C, align(64))]
-pub(super) struct Launch {
+pub(super) struct LaunchSlot {
     state: AtomicU64,
     /// The offset of the segment in the file.
     pub(super) at: AtomicU64,
@@ -60,7 +60,7 @@ pub(super) struct Launch {
 
 /// A process that runs one PE.
 #[repr(C, align(64))]
-pub(super) struct Process {
+pub(super) struct ProcessSlot {
     /// The process's number in the system, or 0 before it has joined.
     pub(super) pid: AtomicU32,
     /// The number of launches that the process has begun, and of those that it has ended.
@@ -75,18 +75,19 @@ pub(super) struct Process {
 }
 
 // SAFETY: atomic integers and padding.
-unsafe impl SegmentItem for Control {}
+unsafe impl SegmentItem for ControlBlock {}
 
 /// The name of the control block in errors.
 pub(super) const OBJECT: &str = "what a launcher and its processes share";
 
 /// The size of the control block in the file, in bytes.
-pub(super) const BYTES: usize = size_of::<Control>().next_multiple_of(PAGE);
+pub(super) const BYTES: usize = size_of::<ControlBlock>().next_multiple_of(PAGE);
 
 /// A number that differs between versions of this crate, and between layouts of the control block.
 const LAYOUT: u64 = {
     let text = env!("CARGO_PKG_VERSION").as_bytes();
-    let mut hash = size_of::<Control>() as u64 ^ ((offset_of!(Control, processes) as u64) << 32);
+    let mut hash =
+        size_of::<ControlBlock>() as u64 ^ ((offset_of!(ControlBlock, processes) as u64) << 32);
     let mut at = 0;
     while at < text.len() {
         hash = (hash ^ text[at] as u64).wrapping_mul(0x0100_0000_01b3);
@@ -96,16 +97,17 @@ const LAYOUT: u64 = {
 };
 
 /// The state that a process finds when it begins a launch.
-pub(super) enum Found {
-    /// The segment has not been made. This process must make it, and then call [`Launch::is_made`].
-    Nothing,
+pub(super) enum LaunchState {
+    /// The segment has not been made. This process must make it, and then call
+    /// [`LaunchSlot::is_made`].
+    Missing,
     /// The segment exists.
-    Segment,
+    Ready,
     /// Another process is making the segment, or still uses the place of this launch.
-    Wait,
+    Busy,
 }
 
-impl Control {
+impl ControlBlock {
     /// Records that everything else has been written.
     pub(super) fn seal(&self) {
         self.layout.store(LAYOUT, SeqCst);
@@ -117,12 +119,12 @@ impl Control {
     }
 
     /// Returns the launch with this number, or the launch that has its place.
-    pub(super) fn launch(&self, number: u32) -> &Launch {
+    pub(super) fn launch(&self, number: u32) -> &LaunchSlot {
         &self.launches[number as usize % LAUNCHES]
     }
 
     /// Returns the launches whose segments exist, with their numbers.
-    pub(super) fn present(&self) -> impl Iterator<Item = (u32, &Launch)> {
+    pub(super) fn present(&self) -> impl Iterator<Item = (u32, &LaunchSlot)> {
         self.launches.iter().filter_map(|launch| {
             let state = launch.state.load(SeqCst);
             let is_there = state > 0 && state.is_multiple_of(2);
@@ -131,24 +133,24 @@ impl Control {
     }
 }
 
-impl Launch {
+impl LaunchSlot {
     /// Returns the state that a process finds when it begins launch `number`.
-    pub(super) fn begin(&self, number: u32, pes: u32) -> Found {
+    pub(super) fn begin(&self, number: u32, pes: u32) -> LaunchState {
         let state = self.state.load(Acquire);
         let (making, made) = (2 * u64::from(number) + 1, 2 * u64::from(number) + 2);
         if state == made {
-            return Found::Segment;
+            return LaunchState::Ready;
         }
         let is_free = state == 0 || self.left.load(Acquire) == pes;
         if state >= making || !is_free {
-            return Found::Wait;
+            return LaunchState::Busy;
         }
         if self.state.compare_exchange(state, making, Acquire, Relaxed).is_err() {
-            return Found::Wait;
+            return LaunchState::Busy;
         }
         self.ended.store(0, Relaxed);
         self.left.store(0, Relaxed);
-        Found::Nothing
+        LaunchState::Missing
     }
 
     /// Records that the segment of launch `number` exists. A process that looks for lost processes
@@ -158,15 +160,15 @@ impl Launch {
     }
 }
 
-impl Process {
+impl ProcessSlot {
     /// Records how the process has ended.
-    pub(super) fn lose(&self, end: End) {
+    pub(super) fn lose(&self, end: ProcessEnd) {
         self.lost.store(end.word(), SeqCst);
     }
 
     /// Returns how the process has ended, if it has.
-    pub(super) fn lost(&self) -> Option<End> {
-        End::of_word(self.lost.load(SeqCst))
+    pub(super) fn lost(&self) -> Option<ProcessEnd> {
+        ProcessEnd::of_word(self.lost.load(SeqCst))
     }
 
     /// Returns why launch `number` cannot go on without the process, if the process has ended too
@@ -179,7 +181,7 @@ impl Process {
         }
         let when =
             if begun > number { "in the midst of its program" } else { "before it called Consort" };
-        let tells = matches!(end, End::Killed(_));
+        let tells = matches!(end, ProcessEnd::Killed(_));
         Some(if tells { format!("it {end}") } else { format!("it {end} {when}") })
     }
 }

@@ -14,8 +14,8 @@ use consort_fabric::Rank;
 
 use super::{
     binding::Binding,
-    control::{self, Control, Launch, MOST_PROCESSES, VARIABLE},
-    end::End,
+    control::{self, ControlBlock, LaunchSlot, MOST_PROCESSES, VARIABLE},
+    process_end::ProcessEnd,
 };
 use crate::{
     launch::{failure::Failure, layout, reason},
@@ -32,7 +32,7 @@ use consort_machine::sync::futex::Scope;
 /// The memory that the processes of a launcher share.
 pub struct Launcher {
     file: Arc<File>,
-    control: SegmentRef<Control>,
+    control: SegmentRef<ControlBlock>,
     pes: u32,
 }
 
@@ -57,7 +57,7 @@ impl Launcher {
         system::extend(&file, bytes as u64).map_err(refused("ftruncate", bytes))?;
         let segment = Segment::map(&file, 0, bytes, control::OBJECT, None);
         let segment = segment.map_err(io::Error::other)?;
-        let control = SegmentRef::<Control>::new(&Arc::new(segment), 0);
+        let control = SegmentRef::<ControlBlock>::new(&Arc::new(segment), 0);
         control.pes.store(pes, Relaxed);
         control.cores.store(cores, Relaxed);
         control.binding.store(binding.word(), Relaxed);
@@ -90,7 +90,7 @@ impl Launcher {
 
     /// Records how the process of a PE has ended. Fails the launches that need it, and wakes all
     /// that wait in them. Returns whether there are any.
-    pub fn lose(&self, rank: Rank, end: End) -> bool {
+    pub fn lose(&self, rank: Rank, end: ProcessEnd) -> bool {
         let Some(process) = self.control.processes.get(rank.index()) else { return false };
         process.lose(end);
         let mut is_missed = false;
@@ -105,7 +105,7 @@ impl Launcher {
 
     /// Returns how the process of a PE has ended, if it has.
     #[must_use]
-    pub fn end(&self, rank: Rank) -> Option<End> {
+    pub fn end(&self, rank: Rank) -> Option<ProcessEnd> {
         self.control.processes.get(rank.index())?.lost()
     }
 
@@ -159,7 +159,7 @@ impl Launcher {
     }
 
     /// Fails a launch, and wakes its PEs.
-    fn fail(&self, launch: &Launch, failure: &Failure) {
+    fn fail(&self, launch: &LaunchSlot, failure: &Failure) {
         let Some(segment) = self.beginning(launch) else { return };
         let header = SegmentRef::<Header>::new(&segment, 0);
         if header.poison.claim(&reason::encode(failure)) {
@@ -170,7 +170,7 @@ impl Launcher {
     }
 
     /// Returns the beginning of a launch's segment, with the states of the job and of its PEs.
-    fn beginning(&self, launch: &Launch) -> Option<Arc<Segment>> {
+    fn beginning(&self, launch: &LaunchSlot) -> Option<Arc<Segment>> {
         let at = usize::try_from(launch.at.load(Relaxed)).ok()?;
         let (_, bytes) = layout::states(self.pes as usize);
         Segment::map(&self.file, at, bytes, control::OBJECT, None).ok().map(Arc::new)

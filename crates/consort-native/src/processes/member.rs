@@ -20,7 +20,7 @@ use consort_fabric::{Rank, environment::variable};
 
 use super::{
     binding::Binding,
-    control::{self, Control, Found, MOST_PROCESSES, VARIABLE},
+    control::{self, ControlBlock, LaunchState, MOST_PROCESSES, VARIABLE},
 };
 use crate::{
     directory::blocks::HeapError,
@@ -142,7 +142,7 @@ impl From<HeapError> for BeginError {
 /// A process that a launcher has started as one of the PEs.
 pub struct Member {
     file: Arc<File>,
-    pub(super) control: SegmentRef<Control>,
+    pub(super) control: SegmentRef<ControlBlock>,
     rank: Rank,
     pes: u32,
     launcher: u32,
@@ -150,13 +150,13 @@ pub struct Member {
 }
 
 /// A launch that a process takes part in.
-pub(crate) struct Joined {
+pub(crate) struct JoinedLaunch {
     pub(crate) member: Arc<Member>,
     number: u32,
 }
 
 /// The range of a launch's segment in the file.
-struct Range {
+struct SegmentRange {
     at: usize,
     bytes: usize,
 }
@@ -234,7 +234,7 @@ impl Member {
         let file = Arc::new(file.map_err(|error| JoinError::Memory(error.to_string()))?);
         let segment = Segment::map(&file, 0, control::BYTES, control::OBJECT, None);
         let segment = segment.map_err(|error| JoinError::Memory(error.to_string()))?;
-        let control = SegmentRef::<Control>::new(&Arc::new(segment), 0);
+        let control = SegmentRef::<ControlBlock>::new(&Arc::new(segment), 0);
         if !control.is_sealed() {
             return Err(JoinError::Version);
         }
@@ -283,23 +283,23 @@ impl Member {
         settings: &impl Hash,
         bytes: usize,
         placement: Placement,
-        fill: impl Fn(&Arc<Segment>, Arc<Joined>) -> Result<(), HeapError>,
-    ) -> Result<(Arc<Segment>, Joined), BeginError> {
+        fill: impl Fn(&Arc<Segment>, Arc<JoinedLaunch>) -> Result<(), HeapError>,
+    ) -> Result<(Arc<Segment>, JoinedLaunch), BeginError> {
         let own = &self.control.processes[self.rank.index()];
         let number = own.begun.fetch_add(1, SeqCst);
-        let joined = Joined { member: Arc::clone(self), number };
+        let joined = JoinedLaunch { member: Arc::clone(self), number };
         let launch = self.control.launch(number);
         let mut hasher = DefaultHasher::new();
         settings.hash(&mut hasher);
         let settings = hasher.finish();
         loop {
             match launch.begin(number, self.pes) {
-                Found::Segment => break,
-                Found::Wait => {
+                LaunchState::Ready => break,
+                LaunchState::Busy => {
                     self.ensure_all_live(number)?;
                     thread::sleep(LOOK);
                 }
-                Found::Nothing => {
+                LaunchState::Missing => {
                     let made = self.make(&joined, bytes, &fill);
                     // If there is no segment, the others find a size of 0, and the reason.
                     let (at, there) = match &made {
@@ -326,8 +326,8 @@ impl Member {
             let code = i32::try_from(at).unwrap_or(0);
             return Err(MemoryError::elsewhere(LAUNCH, bytes, code).into());
         }
-        let range = Range { at, bytes: there };
-        let on_release: OnRelease = Box::new(Leaves { joined: joined.again(), range });
+        let range = SegmentRange { at, bytes: there };
+        let on_release: OnRelease = Box::new(LeaveGuard { joined: joined.again(), range });
         let on_release = Some(on_release);
         let segment = Segment::map_at(placement, &self.file, at, there, LAUNCH, on_release)?;
         Ok((Arc::new(segment), joined))
@@ -336,9 +336,9 @@ impl Member {
     /// Makes the segment of a launch. Returns its offset in the file.
     fn make(
         &self,
-        joined: &Joined,
+        joined: &JoinedLaunch,
         bytes: usize,
-        fill: &impl Fn(&Arc<Segment>, Arc<Joined>) -> Result<(), HeapError>,
+        fill: &impl Fn(&Arc<Segment>, Arc<JoinedLaunch>) -> Result<(), HeapError>,
     ) -> Result<u64, BeginError> {
         let joined = Arc::new(joined.again());
         let at = backing::append(&*joined, bytes, LAUNCH)?;
@@ -363,7 +363,7 @@ impl Member {
     }
 }
 
-impl GrowableFile for Joined {
+impl GrowableFile for JoinedLaunch {
     fn is_of_caller(&self) -> bool {
         self.member.process.is_of_caller()
     }
@@ -377,7 +377,7 @@ impl GrowableFile for Joined {
     }
 }
 
-impl Joined {
+impl JoinedLaunch {
     pub(crate) fn again(&self) -> Self {
         Self { member: Arc::clone(&self.member), number: self.number }
     }
@@ -418,14 +418,14 @@ impl Joined {
 }
 
 /// Counts, on drop, that this process has left a launch. The last one gives the memory back.
-struct Leaves {
-    joined: Joined,
-    range: Range,
+struct LeaveGuard {
+    joined: JoinedLaunch,
+    range: SegmentRange,
 }
 
-impl Drop for Leaves {
+impl Drop for LeaveGuard {
     fn drop(&mut self) {
-        let Joined { member, number } = &self.joined;
+        let JoinedLaunch { member, number } = &self.joined;
         if !member.process.is_of_caller() {
             return; // a forked child is not in the launch
         }
@@ -433,7 +433,7 @@ impl Drop for Leaves {
         // If the launch has failed, the launcher may still read the reason.
         let has_failed = !self.joined.have_all_ended();
         if launch.left.fetch_add(1, AcqRel) + 1 == member.pes && !has_failed {
-            let Range { at, bytes } = self.range;
+            let SegmentRange { at, bytes } = self.range;
             system::clear_part(&member.file, at as u64, bytes as u64);
         }
     }

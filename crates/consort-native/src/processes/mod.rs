@@ -12,7 +12,7 @@
 //! | --- | --- |
 //! | `binding` | the placement of the processes |
 //! | `control` | the state that the launcher and the processes share |
-//! | `end` | how a process has ended, encoded in a word |
+//! | `process_end` | how a process has ended, encoded in a word |
 //! | `member` | a process that a launcher has started |
 //! | `launcher` | the launcher's part |
 //! | `reports` | why processes cannot start |
@@ -20,9 +20,9 @@
 
 pub(crate) mod binding;
 mod control;
-pub(crate) mod end;
 pub(crate) mod launcher;
 pub(crate) mod member;
+pub(crate) mod process_end;
 mod reports;
 #[cfg(all(target_os = "linux", not(any(loom, miri, consort_portable))))]
 pub(crate) mod statics;

@@ -26,17 +26,17 @@ const WRITING: u32 = 1;
 const THERE: u32 = 2;
 
 #[repr(C)]
-pub(super) struct Reports([Report; ENTRIES]);
+pub(super) struct Reports([ReportSlot; ENTRIES]);
 
 #[repr(C, align(64))]
-struct Report {
+struct ReportSlot {
     state: AtomicU32,
     /// The length of the text in bytes.
     length: AtomicU32,
     words: [AtomicU64; WORDS],
 }
 
-impl Report {
+impl ReportSlot {
     fn write(&self, text: &str) {
         self.length.store(u32::try_from(text.len()).unwrap_or(0), Relaxed);
         for (word, bytes) in self.words.iter().zip(text.as_bytes().chunks(8)) {
@@ -100,7 +100,7 @@ impl Reports {
 
 impl Default for Reports {
     fn default() -> Self {
-        let report = |_| Report {
+        let report = |_| ReportSlot {
             state: AtomicU32::new(FREE),
             length: AtomicU32::new(0),
             words: array::from_fn(|_| AtomicU64::new(0)),

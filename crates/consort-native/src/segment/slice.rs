@@ -50,8 +50,8 @@ impl<T: SegmentItem> Deref for SegmentSlice<T> {
     #[inline(always)]
     fn deref(&self) -> &[T] {
         // SAFETY: inside the segment and aligned, as `new` has asserted. Any bytes are valid items,
-        // by the promise of `SegmentItem`. By invariant 2 of segments, all other references are to atomics
-        // too.
+        // by the promise of `SegmentItem`. By invariant 2 of segments, all other references are to
+        // atomics too.
         unsafe { &*self.items }
     }
 }

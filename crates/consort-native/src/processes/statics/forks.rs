@@ -38,14 +38,14 @@ use consort_machine::system::fork::{self, Copies};
 pub(super) const CHUNKS: usize = 16;
 
 /// The memory that has been mapped in place of the program's data.
-pub(super) struct Mapped {
+pub(super) struct MappedStatics {
     pub(super) chunks: Vec<Chunk>,
     pub(super) file: RawFd,
     /// The offset of the first chunk in the file.
     pub(super) at: u64,
 }
 
-static MAPPED: OnceLock<Mapped> = OnceLock::new();
+static MAPPED: OnceLock<MappedStatics> = OnceLock::new();
 /// Whether this process itself has mapped the memory, so is not a child.
 static IS_OWN: AtomicBool = AtomicBool::new(false);
 
@@ -56,7 +56,7 @@ thread_local! {
 }
 
 /// Makes children get copies of the memory that has been mapped.
-pub(super) fn copy_for_children(mapped: Mapped) -> io::Result<()> {
+pub(super) fn copy_for_children(mapped: MappedStatics) -> io::Result<()> {
     if MAPPED.set(mapped).is_err() {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
@@ -104,12 +104,12 @@ fn copy(pages: &Range<usize>, file: RawFd, at: u64) -> io::Result<*mut c_void> {
 }
 
 /// Returns the memory that has been mapped, if children still need copies of it.
-fn of_own() -> Option<&'static Mapped> {
+fn of_own() -> Option<&'static MappedStatics> {
     MAPPED.get().filter(|_| IS_OWN.load(Relaxed))
 }
 
 fn before_fork() {
-    let Some(Mapped { chunks, file, at }) = of_own() else { return };
+    let Some(MappedStatics { chunks, file, at }) = of_own() else { return };
     let (mut copies, mut next) = ([0; CHUNKS], *at);
     for (Chunk { pages, .. }, address) in chunks.iter().zip(&mut copies) {
         *address = copy(pages, *file, next).map_or(0, <*mut c_void>::expose_provenance);

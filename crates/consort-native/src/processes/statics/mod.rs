@@ -33,8 +33,8 @@ use std::{
 use consort_fabric::Rank;
 
 use self::{
-    forks::{CHUNKS, Mapped},
-    program::{Chunk, Data, page_size},
+    forks::{CHUNKS, MappedStatics},
+    program::{Chunk, WritableData, page_size},
 };
 use crate::{
     heap::one_sided::OneSided,
@@ -60,13 +60,13 @@ fn memory_error(call: &'static str, bytes: usize, error: &io::Error) -> io::Erro
 
 /// The static variables of the program.
 #[derive(Clone, Debug)]
-pub struct Statics(Data);
+pub struct Statics(WritableData);
 
 impl Statics {
     /// Returns the static variables of the running program.
     #[must_use]
     pub fn of_program() -> Self {
-        Self(Data::of_program())
+        Self(WritableData::of_program())
     }
 
     /// Returns whether the variables can be moved: this library was linked with the program, so
@@ -191,7 +191,11 @@ impl Statics {
             place = place.wrapping_add(chunk.pages.len());
             from += chunk.pages.len() as u64;
         }
-        forks::copy_for_children(Mapped { chunks: chunks.clone(), file: file.as_raw_fd(), at })
+        forks::copy_for_children(MappedStatics {
+            chunks: chunks.clone(),
+            file: file.as_raw_fd(),
+            at,
+        })
     }
 }
 

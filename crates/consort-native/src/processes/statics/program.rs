@@ -29,7 +29,7 @@ pub(super) struct Chunk {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Data {
+pub(super) struct WritableData {
     pub(super) chunks: Vec<Chunk>,
     /// Read-only data.
     pub(super) constants: Vec<Range<usize>>,
@@ -81,16 +81,16 @@ fn up(address: usize) -> usize {
     address.next_multiple_of(page_size())
 }
 
-impl Data {
+impl WritableData {
     pub(super) fn of_program() -> Self {
-        let mut search = Search::default();
+        let mut search = ObjectSearch::default();
         // SAFETY: the function gets the pointer that is passed here, and the search lives longer.
         unsafe { libc::dl_iterate_phdr(Some(next_object), (&raw mut search).cast()) };
         search.data
     }
 
     /// Records the data of the program, which is the first object.
-    fn note(&mut self, program: &Object) {
+    fn note(&mut self, program: &LoadedObject) {
         let protected = program.ranges(|header| header.p_type == libc::PT_GNU_RELRO).next();
         let protected = protected.map_or(0..0, |pages| down(pages.start)..down(pages.end));
         let loaded = |header: &libc::Elf64_Phdr| header.p_type == libc::PT_LOAD;
@@ -143,7 +143,7 @@ fn before_own(pages: Range<usize>, boundary: &Boundary) -> Range<usize> {
     if pages.contains(&end) { pages.start..down(end) } else { pages }
 }
 
-struct Object<'a> {
+struct LoadedObject<'a> {
     base: u64,
     name: &'a CStr,
     headers: &'a [libc::Elf64_Phdr],
@@ -154,7 +154,7 @@ const NEEDED: u64 = 1;
 const STRINGS: u64 = 5;
 const SONAME: u64 = 14;
 
-impl Object<'_> {
+impl LoadedObject<'_> {
     fn range(&self, at: u64, bytes: u64) -> Range<usize> {
         let begin = size(self.base + at);
         begin..begin + size(bytes)
@@ -195,17 +195,17 @@ impl Object<'_> {
 /// The findings in the loaded objects, in the order in which they were loaded: an object that
 /// another needs comes after it.
 #[derive(Default)]
-struct Search {
-    data: Data,
+struct ObjectSearch {
+    data: WritableData,
     /// The names of the objects that are loaded together with the program.
     names: Vec<Vec<u8>>,
     /// Whether the program has been seen.
     is_past_program: bool,
 }
 
-impl Search {
+impl ObjectSearch {
     /// Looks at an object. Returns whether to look at more objects.
-    fn look(&mut self, object: &Object) -> bool {
+    fn look(&mut self, object: &LoadedObject) -> bool {
         if !self.is_past_program {
             self.data.note(object);
         } else if !self.is_needed(object) {
@@ -219,7 +219,7 @@ impl Search {
         !self.data.is_linked
     }
 
-    fn is_needed(&self, object: &Object) -> bool {
+    fn is_needed(&self, object: &LoadedObject) -> bool {
         let path = object.name.to_bytes();
         let last = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
         let is_named = |name: &[u8]| self.names.iter().any(|needed| needed == name);
@@ -228,7 +228,7 @@ impl Search {
 }
 
 /// # Safety
-/// `search` is a `Search`, and `info` is what the system passes.
+/// `search` is an `ObjectSearch`, and `info` is what the system passes.
 unsafe extern "C" fn next_object(info: *mut dl_phdr_info, _: size_t, search: *mut c_void) -> c_int {
     // SAFETY: the system passes a valid object.
     let info = unsafe { &*info };
@@ -237,6 +237,6 @@ unsafe extern "C" fn next_object(info: *mut dl_phdr_info, _: size_t, search: *mu
     // SAFETY: a terminated name that lives as long as the object.
     let name = unsafe { CStr::from_ptr(info.dlpi_name) };
     // SAFETY: the caller's promise.
-    let search = unsafe { &mut *search.cast::<Search>() };
-    c_int::from(!search.look(&Object { base: info.dlpi_addr, name, headers }))
+    let search = unsafe { &mut *search.cast::<ObjectSearch>() };
+    c_int::from(!search.look(&LoadedObject { base: info.dlpi_addr, name, headers }))
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The way in which a process has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ProcessEnd {
     /// The process exited with this status.
     Exited(u8),
     /// A signal with this number killed the process.
@@ -17,7 +17,7 @@ const EXITED: u32 = 1 << 8;
 const KILLED: u32 = 2 << 8;
 const GONE: u32 = 3 << 8;
 
-impl End {
+impl ProcessEnd {
     /// Encodes the end as a word that is not 0.
     pub(super) fn word(self) -> u32 {
         match self {
@@ -39,7 +39,7 @@ impl End {
     }
 }
 
-impl End {
+impl ProcessEnd {
     /// Returns the name of a signal, if it is one that ends programs.
     #[must_use]
     pub fn signal_name(signal: u8) -> Option<&'static str> {
@@ -66,7 +66,7 @@ const SIGNALS: [(u8, &str); 16] = [
     (31, "SIGSYS"),
 ];
 
-impl fmt::Display for End {
+impl fmt::Display for ProcessEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited(status) => write!(f, "exited with status {status}"),
@@ -86,16 +86,16 @@ mod tests {
     #[test]
     fn end_converts_to_word_and_text() {
         for (end, text) in [
-            (End::Exited(0), "exited with status 0"),
-            (End::Exited(255), "exited with status 255"),
-            (End::Killed(9), "was killed by signal 9 (SIGKILL)"),
-            (End::Killed(64), "was killed by signal 64"),
-            (End::Gone, "ended"),
+            (ProcessEnd::Exited(0), "exited with status 0"),
+            (ProcessEnd::Exited(255), "exited with status 255"),
+            (ProcessEnd::Killed(9), "was killed by signal 9 (SIGKILL)"),
+            (ProcessEnd::Killed(64), "was killed by signal 64"),
+            (ProcessEnd::Gone, "ended"),
         ] {
-            assert_eq!(End::of_word(end.word()), Some(end));
+            assert_eq!(ProcessEnd::of_word(end.word()), Some(end));
             assert_eq!(end.to_string(), text);
         }
-        assert_eq!(End::of_word(0), None);
-        assert_eq!(End::of_word(u32::MAX), None);
+        assert_eq!(ProcessEnd::of_word(0), None);
+        assert_eq!(ProcessEnd::of_word(u32::MAX), None);
     }
 }
