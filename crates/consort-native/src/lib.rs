@@ -69,11 +69,11 @@ pub use inbox::{doorbell, geometry::SEQUENCE_BITS, line};
 pub use launch::{
     call_number::CallNumber,
     config::Config,
-    ending::AllWait,
+    ending::WaitSnapshot,
     failure::{Failure, Members},
     heap_size::{NoHeapSize, default_heap_bytes, heap_bytes_of},
     job::{Job, JobError},
-    memory::{FileAt, JobMemory, SharedFile},
+    memory::{FileLocation, JobMemory, SharedFile},
     sites::Site,
 };
 pub use notifications::NotificationBuffers;

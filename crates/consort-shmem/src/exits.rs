@@ -19,7 +19,7 @@ use std::{
 };
 
 use consort::Rank;
-use consort_native::{AllWait, Failure};
+use consort_native::{Failure, WaitSnapshot};
 use libc::{c_int, c_void};
 
 use crate::{
@@ -104,13 +104,13 @@ impl Drop for Watch {
 }
 
 fn watch(world: &World, is_over: &AtomicBool) {
-    let mut before: Option<AllWait> = None;
+    let mut before: Option<WaitSnapshot> = None;
     loop {
         thread::sleep(LOOK);
         if is_over.load(Relaxed) {
             return;
         }
-        let Some(now) = world.job.all_wait() else {
+        let Some(now) = world.job.wait_snapshot() else {
             before = None;
             continue;
         };

@@ -257,7 +257,7 @@ impl Own {
         let host = fs::read_to_string("/proc/sys/kernel/hostname");
         let topology = Topology::discover();
         Self {
-            place: SharedFile::place().unwrap_or(0),
+            place: SharedFile::host_key().unwrap_or(0),
             host: host.map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned()),
             cpus: topology.allowed().iter().map(|cpu| cpu.0).collect(),
             cores: topology.usable_cores(),

@@ -28,7 +28,7 @@ use super::{
     view::{Call, NO_WORD, SOURCE, STAGED, SYMMETRIC, TARGET},
 };
 use crate::{
-    heap::staging::{CallKey, Staged, StagedBlock, Staging},
+    heap::staging::{CallKey, StagedBlock, StagedBuffer, Staging},
     inbox::{
         geometry::LINE_WORDS,
         line::{Line, PAYLOAD_WORDS},
@@ -130,7 +130,7 @@ impl Call<'_> {
         Span { place: Place::Target, at: 0, bytes: self.operands.target.bytes }
     }
 
-    fn staged_memory(staged: &Staged) -> Memory {
+    fn staged_memory(staged: &StagedBuffer) -> Memory {
         let bytes = staged.span.bytes;
         Memory { at: staged.block.at(bytes), bytes, shared: Some(SharedExtent::WORDS) }
     }
@@ -168,7 +168,11 @@ impl Call<'_> {
         Ok((Memory { at, bytes: span.bytes, shared: Some(SharedExtent::WORDS) }, staged.block))
     }
 
-    fn stage_first(&self, staging: &Staging, whole: Span) -> Result<Staged, Box<MemoryError>> {
+    fn stage_first(
+        &self,
+        staging: &Staging,
+        whole: Span,
+    ) -> Result<StagedBuffer, Box<MemoryError>> {
         let is_target = whole.place == Place::Target;
         let is_receiving = self.receiving.load(Relaxed) != 0;
         assert!(!(is_target && is_receiving), "a target is not exposed during a receive");

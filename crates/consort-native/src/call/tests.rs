@@ -305,7 +305,7 @@ mod staged {
         let file = SharedFile::new().expect("a file");
         let found = SharedFile::find(file.at()).expect("the file");
         let memories =
-            [JobMemory::fill(config.clone(), file, None), JobMemory::filled(config, found, None)];
+            [JobMemory::create(config.clone(), file, None), JobMemory::map(config, found, None)];
         let ends = Loopback::ends(2, 0).into_iter().zip(memories);
         let jobs = ends.map(|(end, memory)| {
             let far = Far::new(Box::new(end), 2, forms);

@@ -261,7 +261,7 @@ pub(super) mod tests {
         let config = Config { pes: 3, here: 1, nodes, ..Config::of_two() };
         let job = |end| {
             let file = SharedFile::new().expect("a file");
-            let memory = JobMemory::fill(config.clone(), file, None).expect("some memory");
+            let memory = JobMemory::create(config.clone(), file, None).expect("some memory");
             Job::linked(memory, Far::new(Box::new(end), 3, [nodes; 2])).expect("some memory")
         };
         Loopback::ends(3, 0).into_iter().map(job).collect()

@@ -92,7 +92,7 @@ impl StagingExtents {
 
 /// A staged private buffer, or a staged part of one.
 #[derive(Clone, Debug)]
-pub(crate) struct Staged {
+pub(crate) struct StagedBuffer {
     pub(crate) span: Span,
     pub(crate) block: StagedBlock,
     block_bytes: usize,
@@ -126,24 +126,24 @@ impl StagedBlock {
 
 pub(crate) struct Staging {
     extents: Arc<StagingExtents>,
-    parts: Mutex<Parts>,
+    state: Mutex<StagingState>,
 }
 
-struct Parts {
-    areas: Vec<Area>,
+struct StagingState {
+    areas: Vec<UnusedArea>,
     /// Free blocks, by size.
     free: BTreeMap<usize, Vec<StagedBlock>>,
-    staged: HashMap<CallKey, Vec<Staged>>,
+    staged: HashMap<CallKey, Vec<StagedBuffer>>,
 }
 
 /// Consecutive memory, some of which has never been used.
-struct Area {
+struct UnusedArea {
     unused: Range<usize>,
     segment: Arc<Segment>,
     file_at: Option<u64>,
 }
 
-impl Area {
+impl UnusedArea {
     fn take(&mut self, bytes: usize) -> Option<StagedBlock> {
         let offset = self.unused.start;
         (bytes <= self.unused.len()).then(|| {
@@ -160,48 +160,57 @@ impl Staging {
         unused: Range<usize>,
         extents: &Arc<StagingExtents>,
     ) -> Self {
-        let first = Area { unused, segment: Arc::clone(segment), file_at: None };
-        let parts = Parts { areas: vec![first], free: BTreeMap::new(), staged: HashMap::new() };
-        Self { extents: Arc::clone(extents), parts: Mutex::new(parts) }
+        let first = UnusedArea { unused, segment: Arc::clone(segment), file_at: None };
+        let state =
+            StagingState { areas: vec![first], free: BTreeMap::new(), staged: HashMap::new() };
+        Self { extents: Arc::clone(extents), state: Mutex::new(state) }
     }
 
-    fn parts(&self) -> MutexGuard<'_, Parts> {
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, StagingState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the staged copy that contains the whole span in a call, if there is one.
-    pub(crate) fn find(&self, call: CallKey, span: Span) -> Option<Staged> {
-        let same = |staged: &&Staged| {
+    pub(crate) fn find(&self, call: CallKey, span: Span) -> Option<StagedBuffer> {
+        let same = |staged: &&StagedBuffer| {
             let whole = staged.span;
             let end = |span: Span| span.at + span.bytes;
             whole.place == span.place && whole.at <= span.at && end(span) <= end(whole)
         };
-        self.parts().staged.get(&call)?.iter().find(same).cloned()
+        self.state().staged.get(&call)?.iter().find(same).cloned()
     }
 
     /// Takes memory for a copy of a span.
     ///
     /// # Errors
     /// When the system refuses another extent.
-    pub(crate) fn stage(&self, call: CallKey, span: Span) -> Result<Staged, Box<MemoryError>> {
+    pub(crate) fn stage(
+        &self,
+        call: CallKey,
+        span: Span,
+    ) -> Result<StagedBuffer, Box<MemoryError>> {
         let block_bytes = span
             .bytes
             .max(PAGE)
             .checked_next_power_of_two()
             .ok_or_else(|| MemoryError::of("mmap", COPIES, span.bytes, &out_of_memory()))?;
-        let mut parts = self.parts();
-        let free = parts.free.get_mut(&block_bytes).and_then(Vec::pop);
+        let mut state = self.state();
+        let free = state.free.get_mut(&block_bytes).and_then(Vec::pop);
         let block = match free {
             Some(block) => block,
-            None => self.take(&mut parts.areas, block_bytes)?,
+            None => self.take(&mut state.areas, block_bytes)?,
         };
-        let staged = Staged { span, block, block_bytes };
-        parts.staged.entry(call).or_default().push(staged.clone());
+        let staged = StagedBuffer { span, block, block_bytes };
+        state.staged.entry(call).or_default().push(staged.clone());
         Ok(staged)
     }
 
     /// Takes a block that was never used before.
-    fn take(&self, areas: &mut Vec<Area>, bytes: usize) -> Result<StagedBlock, Box<MemoryError>> {
+    fn take(
+        &self,
+        areas: &mut Vec<UnusedArea>,
+        bytes: usize,
+    ) -> Result<StagedBlock, Box<MemoryError>> {
         if let Some(block) = areas.iter_mut().find_map(|area| area.take(bytes)) {
             return Ok(block);
         }
@@ -209,26 +218,26 @@ impl Staging {
         let most = sparing(bytes, doubled).next_multiple_of(PAGE);
         let made = self.extents.append(most).or_else(|_| self.extents.append(bytes))?;
         let (segment, file_at) = made;
-        let mut area = Area { unused: 0..segment.bytes(), segment, file_at: Some(file_at) };
+        let mut area = UnusedArea { unused: 0..segment.bytes(), segment, file_at: Some(file_at) };
         let block = area.take(bytes);
         areas.push(area);
         block.ok_or_else(|| MemoryError::of("mmap", COPIES, bytes, &out_of_memory()))
     }
 
     /// Frees the copies of a call, after it has called `copy_back` for each copy of a target.
-    pub(crate) fn release(&self, call: CallKey, copy_back: impl Fn(&Staged)) {
-        let all = self.parts().staged.remove(&call).unwrap_or_default();
+    pub(crate) fn release(&self, call: CallKey, copy_back: impl Fn(&StagedBuffer)) {
+        let all = self.state().staged.remove(&call).unwrap_or_default();
         for staged in all {
             if staged.span.place == Place::Target {
                 copy_back(&staged);
             }
-            let Staged { block, block_bytes, .. } = staged;
+            let StagedBuffer { block, block_bytes, .. } = staged;
             if block_bytes >= LARGE {
                 let StagedBlock { segment, offset, .. } = &block;
                 // SAFETY: only this PE used the block, and all peers have detached it.
                 unsafe { segment.clear(*offset..offset + block_bytes) };
             }
-            self.parts().free.entry(block_bytes).or_default().push(block);
+            self.state().free.entry(block_bytes).or_default().push(block);
         }
     }
 }
@@ -236,7 +245,7 @@ impl Staging {
 impl Drop for Staging {
     fn drop(&mut self) {
         // The file may outlive the job.
-        for area in &self.parts().areas {
+        for area in &self.state().areas {
             if area.file_at.is_some() && !area.segment.is_copy() {
                 // SAFETY: only this PE used the area, and its calls have ended. No peer has
                 // anything in it attached, or the job has failed, and then its contents do not

@@ -30,19 +30,19 @@ use crate::{
 use consort_machine::system::fork;
 
 /// The parts of a job that a child changes.
-struct Flags {
+struct JobFlags {
     header: SegmentRef<Header>,
     states: SegmentSlice<PeState>,
 }
 
-static JOBS: Roster<Flags> = Roster::new();
+static JOBS: Roster<JobFlags> = Roster::new();
 
 /// A job that will fail in forked children, until this is dropped.
-pub(super) struct Listed {
-    _entry: Entry<Flags>,
+pub(super) struct ChildFailure {
+    _entry: Entry<JobFlags>,
 }
 
-impl Listed {
+impl ChildFailure {
     /// Registers the job of a segment: its header, and the states of its PEs from offset `states`
     /// on.
     pub(super) fn new(segment: &Arc<Segment>, states: usize, pes: usize) -> Self {
@@ -50,7 +50,8 @@ impl Listed {
         fork::in_children_once(&REGISTERED, fail_all);
         let header = SegmentRef::new(segment, 0);
         Self {
-            _entry: JOBS.enter(Flags { header, states: SegmentSlice::new(segment, states, pes) }),
+            _entry: JOBS
+                .enter(JobFlags { header, states: SegmentSlice::new(segment, states, pes) }),
         }
     }
 }
@@ -59,7 +60,7 @@ impl Listed {
 fn fail_all() {
     shared::copy_all();
     // SAFETY: this is the child's only thread, and it drops nothing here.
-    for Flags { header, states } in unsafe { JOBS.all() } {
+    for JobFlags { header, states } in unsafe { JOBS.all() } {
         states.iter().flat_map(|state| &state.accessing).for_each(Accessing::forget);
         header.poison.claim_alone(reason::FORKED);
     }

@@ -11,7 +11,7 @@ use consort_machine::wait::spin_budget::SpinBudget;
 
 /// A snapshot of the waits of all PEs of a job.
 #[derive(Debug)]
-pub struct AllWait {
+pub struct WaitSnapshot {
     for_word: Option<Rank>,
     /// Changes when a wait begins or ends.
     waits: u64,
@@ -22,7 +22,7 @@ pub struct AllWait {
 /// How often each PE must have checked during the same wait.
 const LOOKS: u64 = 4;
 
-impl AllWait {
+impl WaitSnapshot {
     /// Returns the first PE that waits for a word, if all PEs are in the same waits as in `before`
     /// and have checked several times since.
     #[must_use]
@@ -76,8 +76,8 @@ impl Job {
     /// Returns the waits of all PEs, in calls or for words of heaps. `None` if some PE does not
     /// wait, or if no PE waits for a word.
     #[must_use]
-    pub fn all_wait(&self) -> Option<AllWait> {
-        let mut all = AllWait { for_word: None, waits: 0, looks: Vec::new() };
+    pub fn wait_snapshot(&self) -> Option<WaitSnapshot> {
+        let mut all = WaitSnapshot { for_word: None, waits: 0, looks: Vec::new() };
         for (pe, state) in (0..).map(Rank).zip(self.states.iter()) {
             // Relaxed: the caller compares the numbers of several snapshots.
             let sleeps = state.word_sleeps.load(Relaxed);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn unchanged_waits_are_endless_after_enough_looks() {
-        let at = |waits, looks: [u64; 2]| AllWait {
+        let at = |waits, looks: [u64; 2]| WaitSnapshot {
             for_word: Some(Rank(1)),
             waits,
             looks: looks.to_vec(),

@@ -6,7 +6,7 @@ use consort_fabric::Rank;
 
 use super::{
     config::Config,
-    layout::{Parts, states},
+    layout::{SegmentLayout, states},
 };
 use crate::{
     directory::{
@@ -28,8 +28,8 @@ use crate::{
 };
 use consort_machine::system::clock;
 
-pub(super) struct Form {
-    pub(super) parts: Parts,
+pub(super) struct SegmentForm {
+    pub(super) layout: SegmentLayout,
     /// The size of a PE's heap in bytes, in whole blocks.
     pub(super) heap_bytes: usize,
     /// The size in bytes of the memory of the group of all PEs.
@@ -47,7 +47,7 @@ pub(crate) fn refused(config: &Config, reason: Box<MemoryError>) -> HeapError {
     HeapError::System { heap: config.heap_bytes, pes: config.pes as usize, reason }
 }
 
-impl Form {
+impl SegmentForm {
     /// Returns the form for a configuration. If the PEs `are_apart`, in several processes, each PE
     /// of a node has staging memory.
     ///
@@ -60,9 +60,9 @@ impl Form {
         let align = config.heap_align.clamp(PAGE, LARGE_PAGE);
         let form = |heap_bytes| {
             let heap = (heap_bytes, align);
-            let parts = Parts::of(pes, heap, config.statics_bytes, staged, group_bytes)?;
-            isize::try_from(parts.bytes).ok()?;
-            Some(Self { parts, heap_bytes, group_bytes })
+            let layout = SegmentLayout::of(pes, heap, config.statics_bytes, staged, group_bytes)?;
+            isize::try_from(layout.bytes).ok()?;
+            Some(Self { layout, heap_bytes, group_bytes })
         };
         config.heap_bytes.checked_next_multiple_of(BLOCK_ALIGN).and_then(form).ok_or_else(|| {
             let bytes = config.heap_bytes.saturating_mul(pes);
@@ -85,7 +85,7 @@ impl Form {
         let scratch = 2 * lines * size_of::<Line>() * threads as usize;
         let started = if config.joining.is_none() && threads > 1 { threads } else { 0 };
         let helpers = if config.helpers { threads } else { 0 };
-        let bytes = self.parts.bytes.saturating_add(scratch);
+        let bytes = self.layout.bytes.saturating_add(scratch);
         MemoryError::ensure_room(SEGMENT, (bytes, config.memory), (started + helpers) as usize)
     }
 
@@ -93,7 +93,7 @@ impl Form {
     pub(super) fn placement(&self, config: &Config, own: Option<Rank>) -> Placement {
         match own {
             Some(own) if config.heap_align > LARGE_PAGE => {
-                let offset = self.parts.heaps + own.index() * self.parts.heap_stride;
+                let offset = self.layout.heaps + own.index() * self.layout.heap_stride;
                 Placement { align: config.heap_align, offset }
             }
             _ => Placement::ANY,
@@ -102,13 +102,13 @@ impl Form {
 
     /// Returns the place of the memory for groups.
     pub(super) fn arena(&self, backing: Backing) -> GroupArenaPlace {
-        let begin = self.parts.arena;
+        let begin = self.layout.arena;
         GroupArenaPlace { begin, most: self.group_bytes.saturating_mul(MOST_WORLDS), backing }
     }
 
     /// Advises the system on a segment's pages, in each process that maps it.
     pub(super) fn advise(&self, config: &Config, segment: &Segment) {
-        let Parts { heaps, arena, .. } = self.parts;
+        let SegmentLayout { heaps, arena, .. } = self.layout;
         let (_, states_end) = states(config.pes as usize);
         segment.put_in_cores(0..states_end);
         segment.keep_pages_small(0..heaps);
@@ -131,7 +131,7 @@ impl Form {
         segment: &Arc<Segment>,
         backing: &Backing,
     ) -> Result<(), HeapError> {
-        let Self { parts, heap_bytes, group_bytes, .. } = *self;
+        let Self { layout, heap_bytes, group_bytes, .. } = *self;
         self.advise(config, segment);
         let header = SegmentRef::<Header>::new(segment, 0);
         header.epoch_ns.store(clock::now_ns(), Relaxed);
@@ -141,7 +141,7 @@ impl Form {
             header.sleepers.let_senders_fence();
         }
         let arena = self.arena(backing.clone());
-        let directory = Directory::new(segment, parts.directory, heap_bytes, arena);
+        let directory = Directory::new(segment, layout.directory, heap_bytes, arena);
         let locked = directory.lock(header.poison.flag()).ok_or(HeapError::Failed)?;
         let world = locked.found_group(config.pes as usize, group_bytes);
         let world = world.map_err(|_| HeapError::Failed)?;
@@ -162,8 +162,8 @@ mod tests {
     fn only_pes_of_the_node_have_staging() {
         let staging = |nodes| {
             let config = Config { pes: 6, nodes, ..Config::of_two() };
-            let Parts { staging, arena, staging_bytes, .. } =
-                Form::of(&config, true).expect("a form").parts;
+            let SegmentLayout { staging, arena, staging_bytes, .. } =
+                SegmentForm::of(&config, true).expect("a form").layout;
             (arena - staging) / staging_bytes
         };
         let all = [Nodes::One, Nodes::Blocks(2), Nodes::InTurn(2), Nodes::Blocks(9)];

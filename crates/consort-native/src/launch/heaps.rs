@@ -4,7 +4,7 @@ use std::{fs::File, ops::Range};
 
 use consort_fabric::Rank;
 
-use super::{job::Job, layout::Parts};
+use super::{job::Job, layout::SegmentLayout};
 use crate::{
     inbox::geometry::BUFFER_BYTES,
     segment::{origin::Origin, page::LARGE_PAGE},
@@ -23,7 +23,7 @@ impl Job {
     /// Returns the base address of a PE's symmetric heap, by its rank in the world.
     #[inline(always)]
     pub(crate) fn heap(&self, pe: Rank) -> *mut u8 {
-        let Parts { heaps, heap_stride, .. } = self.parts;
+        let SegmentLayout { heaps, heap_stride, .. } = self.layout;
         if pe.0 >= self.near {
             self.assert_near(pe);
         }
@@ -34,20 +34,20 @@ impl Job {
     /// offset.
     #[inline(always)]
     pub fn memory_bytes(&self) -> usize {
-        self.parts.memory_bytes
+        self.layout.memory_bytes
     }
 
     /// Returns the offset of a PE's static variables from its heap.
     #[must_use]
     pub fn statics_at(&self) -> usize {
-        self.parts.statics
+        self.layout.statics
     }
 
     /// Returns the file with a PE's static variables, if a launcher has started it, and their
     /// offset in the file.
     pub(crate) fn statics(&self, pe: Rank) -> Option<(&File, u64)> {
         let (file, begin) = self.joined.as_ref()?.file();
-        Some((file, begin + self.parts.statics_of(pe.index()) as u64))
+        Some((file, begin + self.layout.statics_of(pe.index()) as u64))
     }
 
     /// Returns the size of a PE's symmetric heap in bytes.
@@ -60,7 +60,7 @@ impl Job {
     #[inline(always)]
     pub(crate) fn buffer(&self, pe: Rank) -> *mut u8 {
         assert!(pe.0 < self.config().pes, "a message buffer is that of a PE of the job");
-        self.segment.at(self.parts.buffers + pe.index() * BUFFER_BYTES, BUFFER_BYTES)
+        self.segment.at(self.layout.buffers + pe.index() * BUFFER_BYTES, BUFFER_BYTES)
     }
 
     /// Includes a part of a PE's heap, which has been allocated, in core files of this process, up
@@ -70,7 +70,7 @@ impl Job {
     pub fn put_in_cores(&self, pe: Rank, part: Range<usize>) {
         let end = part.end.min(self.shown_bytes());
         if part.start < end && self.shows(pe) {
-            self.segment.put_in_cores(self.parts.units_of(pe.index(), part.start..end));
+            self.segment.put_in_cores(self.layout.units_of(pe.index(), part.start..end));
         }
     }
 
@@ -78,7 +78,7 @@ impl Job {
     /// of core files of this process.
     pub fn keep_out_of_cores(&self, pe: Rank, part: Range<usize>) {
         if part.start < self.shown_bytes() && self.shows(pe) {
-            self.segment.keep_out_of_cores(self.parts.units_within(pe.index(), part));
+            self.segment.keep_out_of_cores(self.layout.units_within(pe.index(), part));
         }
     }
 

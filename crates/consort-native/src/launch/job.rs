@@ -11,11 +11,11 @@ use std::{
 use consort_fabric::{Capabilities, Nodes, Rank};
 
 use super::{
-    children::Listed,
+    children::ChildFailure,
     config::Config,
     failure::Failure,
-    form::{self, Form},
-    layout::Parts,
+    form::{self, SegmentForm},
+    layout::SegmentLayout,
     memory::JobMemory,
     reason,
     sites::Sites,
@@ -52,11 +52,11 @@ use consort_machine::{
 
 /// A launch. It lives until the last PE, buffer and handle is dropped.
 pub struct Job {
-    _listed: Listed,
+    _child_failure: ChildFailure,
     process: ProcessToken,
     config: Config,
     pub(crate) segment: Arc<Segment>,
-    pub(super) parts: Parts,
+    pub(super) layout: SegmentLayout,
     pub(super) header: SegmentRef<Header>,
     /// The states of the PEs, by rank in the world.
     pub(crate) states: SegmentSlice<PeState>,
@@ -160,10 +160,10 @@ impl Job {
     pub fn of_processes(config: Config, member: &Arc<Member>) -> Result<Arc<Self>, JobError> {
         let config =
             Config { pes: member.pes(), here: member.pes(), memory: Origin::Shared, ..config };
-        let form = Form::of(&config, true)?;
+        let form = SegmentForm::of(&config, true)?;
         form.ensure_room(&config, 1).map_err(|reason| form::refused(&config, reason))?;
         let placement = form.placement(&config, Some(member.rank()));
-        let begun = member.begin(&config, form.parts.bytes, placement, |segment, joined| {
+        let begun = member.begin(&config, form.layout.bytes, placement, |segment, joined| {
             form.fill(&config, segment, &Backing::File(joined))
         });
         let (segment, joined) = begun.map_err(|error| match error {
@@ -190,34 +190,34 @@ impl Job {
         link: Option<Far>,
     ) -> Result<Arc<Self>, HeapError> {
         let JobMemory { config, form, segment, backing } = memory;
-        let Form { parts, heap_bytes, .. } = form;
+        let SegmentForm { layout, heap_bytes, .. } = form;
         let header = SegmentRef::<Header>::new(&segment, 0);
         let extents = Arc::new(StagingExtents::new(backing.clone(), config.fits()));
         let arena = form.arena(backing);
-        let directory = Directory::new(&segment, parts.directory, heap_bytes, arena);
+        let directory = Directory::new(&segment, layout.directory, heap_bytes, arena);
         let locked = directory.lock(header.poison.flag()).ok_or(HeapError::Failed)?;
         let world = locked.group_place(0).ok_or(HeapError::Failed)?;
         drop(locked);
         let staging = |pe: Rank| {
             let place = config.nodes.place(pe.0) as usize;
-            let at = parts.staging + place * parts.staging_bytes;
+            let at = layout.staging + place * layout.staging_bytes;
             let is_here = match (&joined, &link) {
                 (Some(joined), _) => joined.member.rank() == pe,
                 (None, Some(link)) => link.is_own(pe),
                 (None, None) => false,
             };
-            is_here.then(|| Staging::new(&segment, at..at + parts.staging_bytes, &extents))
+            is_here.then(|| Staging::new(&segment, at..at + layout.staging_bytes, &extents))
         };
-        let staged = if parts.staging_bytes > 0 { config.pes } else { 0 };
+        let staged = if layout.staging_bytes > 0 { config.pes } else { 0 };
         let staging = (0..staged).map(Rank).map(staging).collect();
         let has_far = link.as_ref().is_some_and(Far::has_far);
         let pes = config.pes;
         Ok(Arc::new(Self {
-            _listed: Listed::new(&segment, parts.states, config.pes as usize),
+            _child_failure: ChildFailure::new(&segment, layout.states, config.pes as usize),
             process: ProcessToken::of_caller(),
-            states: SegmentSlice::new(&segment, parts.states, config.pes as usize),
+            states: SegmentSlice::new(&segment, layout.states, config.pes as usize),
             config: Config { heap_bytes, ..config },
-            parts,
+            layout,
             header,
             segment,
             directory,

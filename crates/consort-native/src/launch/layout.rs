@@ -33,7 +33,7 @@ const MOST_GROUND: usize = 64 << 20;
 const STAGING: usize = 1 << 20;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parts {
+pub(super) struct SegmentLayout {
     pub(super) states: usize,
     pub(super) directory: usize,
     pub(super) buffers: usize,
@@ -61,8 +61,8 @@ pub(crate) fn states(pes: usize) -> (usize, usize) {
     (states, (states + pes * size_of::<PeState>()).next_multiple_of(PAGE))
 }
 
-impl Parts {
-    /// Returns the parts of a segment of `pes` PEs, whose heaps are aligned to `align`, like the
+impl SegmentLayout {
+    /// Returns the layout of a segment of `pes` PEs, whose heaps are aligned to `align`, like the
     /// segment. `staged` of them have staging. The world's memory takes `group_bytes`.
     pub(super) fn of(
         pes: usize,
@@ -137,24 +137,24 @@ mod tests {
         for heap_bytes in [PAGE, LARGE_PAGE - PAGE, LARGE_PAGE, 5 * LARGE_PAGE + PAGE] {
             for align in [PAGE, 4 * PAGE, LARGE_PAGE] {
                 for pes in [1, 2, 600] {
-                    let parts = Parts::of(pes, (heap_bytes, align), 3 * PAGE, 0, PAGE);
-                    let parts = parts.expect("parts");
+                    let layout = SegmentLayout::of(pes, (heap_bytes, align), 3 * PAGE, 0, PAGE);
+                    let layout = layout.expect("a layout");
                     let units: Vec<_> =
-                        (0..pes).map(|pe| parts.units_of(pe, 0..parts.memory_bytes)).collect();
+                        (0..pes).map(|pe| layout.units_of(pe, 0..layout.memory_bytes)).collect();
                     assert!(units.windows(2).all(|two| two[0].end <= two[1].start));
-                    assert!(units[0].start >= parts.buffers + pes * BUFFER_BYTES);
-                    assert!(units[pes - 1].end <= parts.staging, "{parts:?}");
-                    let within = parts.units_within(0, 1..parts.memory_bytes);
-                    let (first, end) = (parts.heaps + 1, parts.heaps + parts.memory_bytes);
+                    assert!(units[0].start >= layout.buffers + pes * BUFFER_BYTES);
+                    assert!(units[pes - 1].end <= layout.staging, "{layout:?}");
+                    let within = layout.units_within(0, 1..layout.memory_bytes);
+                    let (first, end) = (layout.heaps + 1, layout.heaps + layout.memory_bytes);
                     assert!(within.is_empty() || (first..end).contains(&within.start));
-                    assert!(within.end <= end && within.end.is_multiple_of(parts.unit));
-                    assert!(heap_bytes < 2 * LARGE_PAGE || !within.is_empty(), "{parts:?}");
-                    assert!(parts.units_within(0, 1..2).is_empty(), "{parts:?}");
+                    assert!(within.end <= end && within.end.is_multiple_of(layout.unit));
+                    assert!(heap_bytes < 2 * LARGE_PAGE || !within.is_empty(), "{layout:?}");
+                    assert!(layout.units_within(0, 1..2).is_empty(), "{layout:?}");
                     assert!((0..pes).all(|pe| {
-                        let heap = parts.heaps + pe * parts.heap_stride;
+                        let heap = layout.heaps + pe * layout.heap_stride;
                         heap.is_multiple_of(align)
                             && (units[pe].start..units[pe].end).contains(&heap)
-                            && heap + parts.memory_bytes <= units[pe].end
+                            && heap + layout.memory_bytes <= units[pe].end
                     }));
                 }
             }
@@ -164,7 +164,7 @@ mod tests {
     /// The size depends only on the job's needs, not on the machine.
     #[test]
     fn the_segment_is_little_larger_than_the_heaps() {
-        let parts = Parts::of(2, (64 << 20, PAGE), 0, 2, 2 << 20).expect("parts");
-        assert!(parts.bytes < (2 * 64 + 64) << 20, "{parts:?}");
+        let layout = SegmentLayout::of(2, (64 << 20, PAGE), 0, 2, 2 << 20).expect("a layout");
+        assert!(layout.bytes < (2 * 64 + 64) << 20, "{layout:?}");
     }
 }

@@ -13,7 +13,7 @@ use consort_fabric::Rank;
 
 use super::{
     config::Config,
-    form::{self, Form},
+    form::{self, SegmentForm},
 };
 use crate::{
     directory::blocks::HeapError,
@@ -33,7 +33,7 @@ use consort_machine::{sync::asymmetric, token::ProcessToken};
 /// The memory of a job, as one process sees it.
 pub struct JobMemory {
     pub(super) config: Config,
-    pub(super) form: Form,
+    pub(super) form: SegmentForm,
     pub(super) segment: Arc<Segment>,
     pub(super) backing: Backing,
 }
@@ -44,7 +44,7 @@ pub struct SharedFile(pub(crate) Arc<File>);
 
 /// The place where other processes of the machine find a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileAt {
+pub struct FileLocation {
     /// The process that made the file.
     pub process: u32,
     /// The file's descriptor in that process.
@@ -55,8 +55,8 @@ impl SharedFile {
     /// Returns a number that this process has in common with the processes whose files it can find,
     /// as far as it can tell. `None` if processes cannot share files.
     #[must_use]
-    pub fn place() -> Option<u64> {
-        system::place()
+    pub fn host_key() -> Option<u64> {
+        system::host_key()
     }
 
     /// Creates an empty file.
@@ -72,16 +72,16 @@ impl SharedFile {
 
     /// Returns the place where other processes find the file.
     #[must_use]
-    pub fn at(&self) -> FileAt {
+    pub fn at(&self) -> FileLocation {
         let descriptor = system::number_of(&self.0).unsigned_abs();
-        FileAt { process: process::id(), descriptor }
+        FileLocation { process: process::id(), descriptor }
     }
 
     /// Opens the file that another process made.
     ///
     /// # Errors
     /// When the file does not exist, or the system does not let this process open it.
-    pub fn find(at: FileAt) -> io::Result<Self> {
+    pub fn find(at: FileLocation) -> io::Result<Self> {
         system::file_of(at.process, at.descriptor).map(|file| Self(Arc::new(file)))
     }
 }
@@ -93,12 +93,12 @@ impl JobMemory {
     /// # Errors
     /// When the system provides no memory; likewise in all functions below.
     pub fn reserve(config: Config, own: Option<Rank>) -> Result<Self, HeapError> {
-        let form = Form::of(&config, false)?;
+        let form = SegmentForm::of(&config, false)?;
         let refused = |reason| form::refused(&config, reason);
         form.ensure_room(&config, config.pes).map_err(refused)?;
         let placement = form.placement(&config, own);
         let segment =
-            Segment::reserve_at(placement, form.parts.bytes, config.memory, form::SEGMENT);
+            Segment::reserve_at(placement, form.layout.bytes, config.memory, form::SEGMENT);
         let segment = Arc::new(segment.map_err(refused)?);
         let backing = Backing::Process(config.memory);
         form.fill(&config, &segment, &backing)?;
@@ -109,7 +109,7 @@ impl JobMemory {
     ///
     /// # Errors
     /// Same as [`Self::reserve`].
-    pub fn fill(config: Config, file: SharedFile, own: Option<Rank>) -> Result<Self, HeapError> {
+    pub fn create(config: Config, file: SharedFile, own: Option<Rank>) -> Result<Self, HeapError> {
         let memory = Self::of_file(config, file, own, |file, bytes| {
             system::extend(file, bytes as u64)
                 .map_err(|error| MemoryError::of("ftruncate", form::SEGMENT, bytes, &error))
@@ -122,7 +122,7 @@ impl JobMemory {
     ///
     /// # Errors
     /// Same as [`Self::reserve`], and when the file is empty.
-    pub fn filled(config: Config, file: SharedFile, own: Option<Rank>) -> Result<Self, HeapError> {
+    pub fn map(config: Config, file: SharedFile, own: Option<Rank>) -> Result<Self, HeapError> {
         let memory = Self::of_file(config, file, own, |_, _| Ok(()))?;
         memory.form.advise(&memory.config, &memory.segment);
         Ok(memory)
@@ -137,10 +137,10 @@ impl JobMemory {
     ) -> Result<Self, HeapError> {
         asymmetric::take_part();
         let config = Config { memory: Origin::Shared, ..config };
-        let form = Form::of(&config, true)?;
+        let form = SegmentForm::of(&config, true)?;
         let map = || {
             form.ensure_room(&config, 1)?;
-            let bytes = form.parts.bytes.next_multiple_of(PAGE);
+            let bytes = form.layout.bytes.next_multiple_of(PAGE);
             extend(&file.0, bytes)?;
             let placement = form.placement(&config, own);
             Segment::map_at(placement, &file.0, 0, bytes, form::SEGMENT, None)
@@ -162,7 +162,7 @@ impl JobMemory {
         if pe.0 >= self.config.pes || bytes > self.config.statics_bytes {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let at = self.form.parts.statics_of(pe.index());
+        let at = self.form.layout.statics_of(pe.index());
         // SAFETY: no job exists yet that could use these pages.
         unsafe { self.segment.place(at, bytes, &file.0) }
     }

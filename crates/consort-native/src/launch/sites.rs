@@ -54,17 +54,17 @@ impl RecentSites {
 
 /// The sites of the calls of a group's members in this process.
 #[derive(Default)]
-struct OfGroup {
+struct GroupSites {
     members: Vec<(Rank, Arc<RecentSites>)>,
     left: usize,
 }
 
 /// The sites of the calls of all groups, by their numbers.
 #[derive(Default)]
-pub(crate) struct Sites(Mutex<BTreeMap<u64, OfGroup>>);
+pub(crate) struct Sites(Mutex<BTreeMap<u64, GroupSites>>);
 
 impl Sites {
-    fn groups(&self) -> MutexGuard<'_, BTreeMap<u64, OfGroup>> {
+    fn groups(&self) -> MutexGuard<'_, BTreeMap<u64, GroupSites>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

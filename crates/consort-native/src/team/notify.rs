@@ -117,9 +117,9 @@ mod tests {
         let [of_node, of_far] = [(); 2].map(|()| SharedFile::new().expect("a file"));
         let found = SharedFile::find(of_node.at()).expect("the file");
         let memories = [
-            JobMemory::fill(config.clone(), of_node, None),
-            JobMemory::filled(config.clone(), found, None),
-            JobMemory::fill(config, of_far, None),
+            JobMemory::create(config.clone(), of_node, None),
+            JobMemory::map(config.clone(), found, None),
+            JobMemory::create(config, of_far, None),
         ];
         let ends = Loopback::ends(3, 0).into_iter().zip(memories);
         let jobs = ends.map(|(end, memory)| {

@@ -28,13 +28,13 @@ impl Ground {
         match self {
             Self::Own => Ok(JobMemory::reserve(config, own)?),
             Self::Fills(file) => {
-                let memory = JobMemory::fill(config, file, own);
+                let memory = JobMemory::create(config, file, own);
                 barrier()?;
                 Ok(memory?)
             }
             Self::Finds(file) => {
                 barrier()?;
-                Ok(JobMemory::filled(config, file, own)?)
+                Ok(JobMemory::map(config, file, own)?)
             }
         }
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use consort_fabric::Nodes;
-use consort_native::{Config, Far, FileAt, Job, Loopback, SharedFile};
+use consort_native::{Config, Far, FileLocation, Job, Loopback, SharedFile};
 
 use super::ground::Ground;
 use crate::{
@@ -27,7 +27,7 @@ impl End {
     pub(super) fn all(pes: u32, forms: [Nodes; 2], seed: u64) -> Result<Vec<Self>> {
         let [processes, nodes] = forms;
         let count = processes.count(pes);
-        let mut known: HashMap<u32, FileAt> = HashMap::new();
+        let mut known: HashMap<u32, FileLocation> = HashMap::new();
         let ground = |process| {
             if nodes.count(pes) == count {
                 return Ok(Ground::Own);

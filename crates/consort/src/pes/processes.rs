@@ -12,7 +12,7 @@ use std::{
 use consort_fabric::{Nodes, Rank};
 use consort_machine::affinity::{self, CpuId};
 use consort_mpi::{Mpi, MpiError, Started};
-use consort_native::{Config, Far, FileAt, Job, SharedFile, Transport};
+use consort_native::{Config, Far, FileLocation, Job, SharedFile, Transport};
 
 use super::{Pes, ground::Ground};
 use crate::{
@@ -144,7 +144,7 @@ impl Processes {
         let each = shape.pes_each.max(1);
         let pes = started.processes.saturating_mul(each);
         // This process's place, its processors, and a file that processes of the same machine find.
-        let place = SharedFile::place().filter(|_| sharing == Sharing::Machine);
+        let place = SharedFile::host_key().filter(|_| sharing == Sharing::Machine);
         // The last reason why this process and others do not share memory.
         let mut why = None;
         let file = place.and_then(|_| SharedFile::new().map_err(|error| why = Some(error)).ok());
@@ -179,7 +179,7 @@ impl Processes {
         let on_own = |&other: &usize| machines[other] == machines[rank];
         let neighbours: Vec<usize> = (0..processes).filter(on_own).collect();
         let first = neighbours[0];
-        let at = FileAt { process: low(told[first][2]), descriptor: low(told[first][3]) };
+        let at = FileLocation { process: low(told[first][2]), descriptor: low(told[first][3]) };
         let ground = match (first == rank, file) {
             (true, file) => file.map(Ground::Fills),
             (false, _) => {
@@ -188,7 +188,7 @@ impl Processes {
         };
         let find = |&neighbour: &usize| {
             let [process, descriptor] = [2, 4].map(|word| low(told[neighbour][word]));
-            let file = SharedFile::find(FileAt { process, descriptor })?;
+            let file = SharedFile::find(FileLocation { process, descriptor })?;
             Ok((pe_of(neighbour), Arc::new(file)))
         };
         let files = neighbours.iter().filter(|_| statics.is_some()).map(find);

@@ -18,7 +18,7 @@ pub(crate) fn file_of(_: u32, _: u32) -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-pub(crate) fn place() -> Option<u64> {
+pub(crate) fn host_key() -> Option<u64> {
     None
 }
 
