@@ -1,7 +1,7 @@
 //! The threads fabric: one runtime for PEs that share memory.
 //!
 //! A [`Job`] is the state that the PEs of a launch share, and a [`Group`] the state that those of a
-//! team share. An [`Endpoint`] is one PE's handle on a team. A [`Call`] is one PE's view of one
+//! team share. An [`Endpoint`] is one PE's handle on a team. A [`CallView`] is one PE's view of one
 //! collective call: the shared-memory implementation of [`consort_fabric::Fabric`]. A
 //! [`StartedCall`] is a call that an [`Engine`] drives while its PE does something else.
 //! [`OneSided`] operations need no call. A [`NotificationBuffers`] is a PE's part in asynchronous
@@ -51,7 +51,7 @@ pub use call::{
     operands::{Buffer, Operands},
     remote::Remote,
     started::StartedCall,
-    view::Call,
+    view::CallView,
 };
 pub use directory::{
     blocks::{BLOCK_ALIGN, HeapError},
@@ -92,7 +92,7 @@ pub use segment::{
     origin::{Origin, UnknownOrigin},
 };
 pub use state::{
-    accessing::{Access, Accessing},
+    access_flag::{AccessFlag, AccessGuard},
     heartbeat::{Awaited, CallWait, Heartbeat, HeartbeatRecord, WaitReason},
     poison::{Poison, PoisonFlag},
 };

@@ -14,21 +14,21 @@ use crate::{
 };
 
 /// The number of table entries: a power of two.
-const PLACES: usize = 256;
+const SLOTS: usize = 256;
 
-struct Place {
+struct ParkingSlot {
     sleepers: Sleepers,
     parker: Parker,
 }
 
-static TABLE: [Place; PLACES] =
-    [const { Place { sleepers: Sleepers::new(), parker: Parker::new() } }; PLACES];
+static TABLE: [ParkingSlot; SLOTS] =
+    [const { ParkingSlot { sleepers: Sleepers::new(), parker: Parker::new() } }; SLOTS];
 
 /// Returns the entry for the word at this address.
-fn place(address: usize) -> &'static Place {
+fn slot(address: usize) -> &'static ParkingSlot {
     // Fibonacci hashing (Knuth 1973, section 6.4): the upper bits of the product are well mixed.
     let mixed = (address as u64 / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    &TABLE[usize::try_from(mixed >> (u64::BITS - PLACES.ilog2())).unwrap_or(0)]
+    &TABLE[usize::try_from(mixed >> (u64::BITS - SLOTS.ilog2())).unwrap_or(0)]
 }
 
 /// Returns the address of a word, by which threads sleep.
@@ -39,14 +39,14 @@ pub(super) fn address(word: &Word) -> usize {
 /// Announces that the calling thread is about to sleep until the word at this address changes. The
 /// thread must then check the word once more.
 pub(super) fn announce(address: usize) -> Sleeper<'static> {
-    let Place { sleepers, parker } = place(address);
+    let ParkingSlot { sleepers, parker } = slot(address);
     sleepers.announce(parker, false, Scope::Process)
 }
 
 /// Wakes the threads that sleep until this word changes. Call it after the store.
 #[inline(always)]
 pub(super) fn wake(word: &Word) {
-    let Place { sleepers, parker } = place(address(word));
+    let ParkingSlot { sleepers, parker } = slot(address(word));
     if sleepers.are_there() {
         parker.wake(Scope::Process);
     }

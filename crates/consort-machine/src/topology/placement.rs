@@ -13,7 +13,7 @@ use std::{
 };
 
 /// The position of a processor: package, node, and lowest processor of its last-level cache.
-type Place = [u32; 3];
+type CpuPosition = [u32; 3];
 
 impl Topology {
     /// Returns a processor for each of `pes` PEs, by rank; `None` if they outnumber the usable
@@ -52,7 +52,7 @@ impl Topology {
 /// Returns all allowed processors in the order of use. On its core, `first` is the first thread.
 fn order(topology: &Topology, first: Option<CpuId>) -> Vec<CpuId> {
     let allowed: BTreeSet<CpuId> = topology.allowed().iter().copied().collect();
-    let cpus: Vec<(&Cpu, Place)> = topology
+    let cpus: Vec<(&Cpu, CpuPosition)> = topology
         .cpus()
         .iter()
         .filter(|cpu| allowed.contains(&cpu.id))
@@ -64,7 +64,7 @@ fn order(topology: &Topology, first: Option<CpuId>) -> Vec<CpuId> {
             cores.entry(&place[..depth]).or_default().insert(cpu.core());
         }
     }
-    let rank = |(cpu, place): &(&Cpu, Place)| {
+    let rank = |(cpu, place): &(&Cpu, CpuPosition)| {
         let turn = |id: &CpuId| (Some(*id) != first, *id);
         let earlier = cpu.siblings.iter().filter(|sibling| turn(sibling) < turn(&cpu.id));
         let thread = earlier.filter(|sibling| allowed.contains(sibling)).count();
@@ -79,7 +79,7 @@ fn order(topology: &Topology, first: Option<CpuId>) -> Vec<CpuId> {
     ranked.into_iter().map(|(_, id)| id).collect()
 }
 
-fn place(topology: &Topology, cpu: &Cpu) -> Place {
+fn place(topology: &Topology, cpu: &Cpu) -> CpuPosition {
     let cache = topology.last_level_cache(cpu.id).and_then(|cache| cache.cpus.first());
     [cpu.package, cpu.node, cache.map_or(u32::MAX, |first| first.0)]
 }

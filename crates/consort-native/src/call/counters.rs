@@ -7,13 +7,13 @@ use std::{
 
 use consort_fabric::{Channel, Counters, Op, Rank};
 
-use super::view::Call;
+use super::view::CallView;
 use crate::inbox::geometry::{LINE_WORDS, SEQUENCE_BITS, SEQUENCE_MASK};
 
 /// The multiplier of a call's mark. It is odd, so that each bit of the word matters.
 const MARK_MIX: u64 = 0xd6e8_feb8_6659_fd93;
 
-impl Counters for Call<'_> {
+impl Counters for CallView<'_> {
     #[inline(always)]
     fn count(&self, at: Rank, counter: u32, by: u64) -> impl Future<Output = Op<u64>> {
         assert!((counter as usize) < LINE_WORDS, "a call has {LINE_WORDS} counters");

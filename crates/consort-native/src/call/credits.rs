@@ -4,9 +4,9 @@ use std::future::{Future, ready};
 
 use consort_fabric::{Credit, Credits, Op, Rank};
 
-use super::view::Call;
+use super::view::CallView;
 
-impl Credits for Call<'_> {
+impl Credits for CallView<'_> {
     #[inline(always)]
     fn credit(&self, to: Rank, credit: Credit, quarter: u64) -> impl Future<Output = Op> {
         let at = self.group.store_credit(to, credit, quarter);

@@ -13,13 +13,13 @@ use consort_fabric::{Op, Poisoned, Rank, VendorCall, VendorCollectives};
 
 use super::{
     remote::{Remote, RemoteKind},
-    view::{Call, UNSENT},
+    view::{CallView, UNSENT},
 };
 use crate::{
     far::{
         dispatch::{append_memory, memory_of},
         link::Far,
-        packet::{Exposure, Packet, Place, Request},
+        packet::{Exposure, FarMemory, Packet, Request},
         transfers::{LONG_GET, LONG_PUT, PendingGet},
         transport::{Transfer, TransportError},
     },
@@ -27,7 +27,7 @@ use crate::{
     memory::{extent::SharedExtent, region::Memory},
 };
 
-impl Call<'_> {
+impl CallView<'_> {
     /// Exposes memory to a peer if the peer is far. Returns whether it is.
     pub(super) fn expose_far(
         &self,
@@ -54,14 +54,14 @@ impl Call<'_> {
 
     /// Returns the link to the owner of far memory, the owner's rank in the world, and the memory's
     /// name there.
-    fn place_of(&self, remote: &Remote) -> (&Far, Rank, Place) {
+    fn place_of(&self, remote: &Remote) -> (&Far, Rank, FarMemory) {
         let far = self.job.far().expect("a job with far memory has a way to it");
         let pe = self.group.in_world(remote.owner);
         let place = match remote.kind {
-            RemoteKind::FarHeap => Place::Heap { pe },
-            _ => {
-                Place::Exposed { exposure: self.exposure(remote.owner, self.rank, remote.exposure) }
-            }
+            RemoteKind::FarHeap => FarMemory::Heap { pe },
+            _ => FarMemory::Exposed {
+                exposure: self.exposure(remote.owner, self.rank, remote.exposure),
+            },
         };
         (far, pe, place)
     }
@@ -175,7 +175,7 @@ impl Call<'_> {
     }
 }
 
-impl VendorCollectives for Call<'_> {
+impl VendorCollectives for CallView<'_> {
     fn vendor(&self, call: VendorCall) -> impl Future<Output = Op> {
         self.vendor_far(call)
     }
@@ -217,7 +217,7 @@ enum GetSource {
 
 /// A future that is ready when bytes of a far PE have arrived and been copied or combined.
 pub(super) struct FarGet<'f> {
-    call: &'f Call<'f>,
+    call: &'f CallView<'f>,
     far: &'f Far,
     source: GetSource,
     target: Memory,
@@ -228,7 +228,7 @@ pub(super) struct FarGet<'f> {
 /// A future that is ready when a transfer is done: bytes for a far PE have left, or a collective of
 /// the transport has ended.
 pub(super) struct FarTransfer<'f> {
-    call: &'f Call<'f>,
+    call: &'f CallView<'f>,
     far: &'f Far,
     /// `None` after it has ended.
     transfer: Option<Transfer>,
@@ -241,7 +241,7 @@ unsafe impl Send for FarGet<'_> {}
 
 /// A future that is ready when far PEs have replied.
 pub(super) struct FarFence<'f> {
-    call: &'f Call<'f>,
+    call: &'f CallView<'f>,
     far: &'f Far,
     ids: Vec<u64>,
     last_look: LastLook,

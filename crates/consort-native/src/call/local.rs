@@ -4,9 +4,9 @@ use std::future::{Future, ready};
 
 use consort_fabric::{Layout, Local, Op, Place, Rank, Span};
 
-use super::{view::Call, waits::YieldNow};
+use super::{view::CallView, waits::YieldNow};
 
-impl Local for Call<'_> {
+impl Local for CallView<'_> {
     #[inline(always)]
     fn rank(&self) -> Rank {
         self.rank

@@ -8,7 +8,7 @@ use std::{
 use consort_fabric::{Channel, LINE_PAYLOAD_BYTES, Messages, Op, Rank, Span, Step};
 
 use super::{
-    view::Call,
+    view::CallView,
     waits::{PairwiseCombine, PairwiseExchange, Receive, ReceiveCombine, Wait},
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
     memory::region::Memory,
 };
 
-impl Call<'_> {
+impl CallView<'_> {
     #[inline(always)]
     fn send_now(&self, to: Rank, channel: Channel, step: Step, source: Span) {
         let memory = self.resolve(source);
@@ -61,7 +61,7 @@ impl Call<'_> {
     }
 }
 
-impl Messages for Call<'_> {
+impl Messages for CallView<'_> {
     #[inline(always)]
     fn send(
         &self,

@@ -38,7 +38,8 @@ pub(super) enum RemoteKind {
     FarHeap,
 }
 
-// SAFETY: the address is only used through `Call`, by the rules at the beginning of `rendezvous`.
+// SAFETY: the address is only used through `CallView`, by the rules at the beginning of
+// `rendezvous`.
 unsafe impl Send for Remote {}
 
 // SAFETY: a remote is read-only data.

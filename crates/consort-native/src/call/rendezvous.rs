@@ -25,7 +25,7 @@ use consort_fabric::{Local, Op, Place, Poisoned, Rank, Rendezvous, Span};
 use super::{
     operands::Buffer,
     remote::{Remote, RemoteKind},
-    view::{Call, NO_WORD, SOURCE, STAGED, SYMMETRIC, TARGET},
+    view::{CallView, NO_WORD, SOURCE, STAGED, SYMMETRIC, TARGET},
 };
 use crate::{
     heap::staging::{CallKey, StagedBlock, StagedBuffer, Staging},
@@ -36,7 +36,7 @@ use crate::{
     launch::failure::Failure,
     memory::{extent::SharedExtent, region::Memory},
     segment::memory_error::MemoryError,
-    state::accessing::Accessing,
+    state::access_flag::AccessFlag,
 };
 
 /// The sequence word of an exposure that has been attached. No call has this word.
@@ -46,7 +46,7 @@ const FAR: u64 = RemoteKind::Far as u64;
 /// The word of an exposure of a copy in an extent.
 const IN_EXTENT: u64 = u64::MAX;
 
-impl Call<'_> {
+impl CallView<'_> {
     /// Fails the job because the owner of `remote` and this PE disagree on the length of a block.
     #[cold]
     fn disagree(&self, remote: &Remote, bytes: usize) -> Poisoned {
@@ -80,7 +80,7 @@ impl Call<'_> {
     #[cold]
     fn drain(&self) {
         let peers = (0..self.size()).map(Rank).filter(|&peer| peer != self.rank);
-        peers.flat_map(|peer| &self.state(peer).accessing).for_each(Accessing::drain);
+        peers.flat_map(|peer| &self.state(peer).access_flags).for_each(AccessFlag::drain);
     }
 
     /// Ends the exposures of a call. If a buffer is still attached, fails the job and waits for
@@ -108,7 +108,7 @@ impl Call<'_> {
 }
 
 /// Private buffers in memory that peers of other processes can access.
-impl Call<'_> {
+impl CallView<'_> {
     /// Returns the memory in which this PE exposes private buffers to near PEs of other processes.
     fn staging(&self) -> Option<&Staging> {
         self.job.staging(self.group.in_world(self.rank))
@@ -252,7 +252,7 @@ impl Call<'_> {
     }
 }
 
-impl Drop for Call<'_> {
+impl Drop for CallView<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.exposed.load(Relaxed) != 0 {
@@ -261,7 +261,7 @@ impl Drop for Call<'_> {
     }
 }
 
-impl Rendezvous for Call<'_> {
+impl Rendezvous for CallView<'_> {
     fn expose(&self, to: Rank, exposure: u32, span: Span) -> impl Future<Output = Op> {
         if let Some(staging) = self.staging_for(to, span) {
             return ready(self.expose_staged(staging, to, exposure, span));

@@ -13,14 +13,14 @@ use consort_fabric::{Op, Place, Rank, Rma, Signal, Span, not_reached};
 use super::{
     far::RmaFuture,
     remote::{Remote, RemoteKind},
-    view::{Call, UNSENT},
+    view::{CallView, UNSENT},
 };
 use crate::{
     heap::{one_sided::OneSided, word::Width},
     memory::extent::SharedExtent,
 };
 
-impl Call<'_> {
+impl CallView<'_> {
     /// Runs `copy` on a remote buffer. Its owner waits during the copy, even if the job fails.
     #[inline(always)]
     fn accessing(&self, remote: &Remote, copy: impl FnOnce()) -> Op {
@@ -30,7 +30,7 @@ impl Call<'_> {
             copy();
             return Ok(());
         }
-        let access = self.state(self.rank).accessing[usize::from(self.is_nonblocking)]
+        let access = self.state(self.rank).access_flags[usize::from(self.is_nonblocking)]
             .enter(self.job.poison_flag())?;
         copy();
         drop(access);
@@ -49,7 +49,7 @@ impl Call<'_> {
     }
 }
 
-impl Call<'_> {
+impl CallView<'_> {
     /// Returns a future that is ready when all puts are complete. They are complete at once if all
     /// PEs are near.
     #[inline(always)]
@@ -88,7 +88,7 @@ impl Call<'_> {
     }
 }
 
-impl Rma for Call<'_> {
+impl Rma for CallView<'_> {
     type Remote = Remote;
 
     #[inline(always)]

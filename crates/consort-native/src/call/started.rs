@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::{operands::Operands, pending_calls::PendingCalls, view::Call};
+use super::{operands::Operands, pending_calls::PendingCalls, view::CallView};
 use crate::{
     launch::job::Job, progress::engine::Engine, segment::reservation::Segment, team::group::Group,
 };
@@ -46,15 +46,15 @@ impl StartedCall {
     /// Returns the call's view, for the future that drives the call.
     ///
     /// # Safety
-    /// Must be called only once. One future at a time drives the call: [`Call`] is `Sync` only so
-    /// that such a future may move to another thread.
+    /// Must be called only once. One future at a time drives the call: [`CallView`] is `Sync` only
+    /// so that such a future may move to another thread.
     #[must_use]
-    pub unsafe fn call<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
+    pub unsafe fn call<'c>(&'c self, operands: &'c Operands<'c>) -> CallView<'c> {
         let Self { context, number, word, scratch } = self;
         let CallContext { job, group, .. } = &**context;
         let position = group.memory.geometry.position(*number);
         let scratch = scratch.as_ref().expect("it is kept until the end");
-        let mut call = Call::new(job, group, position, *word, scratch, operands);
+        let mut call = CallView::new(job, group, position, *word, scratch, operands);
         call.set_nonblocking();
         call
     }

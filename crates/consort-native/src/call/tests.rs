@@ -16,7 +16,7 @@ use consort_fabric::{Channel, Messages, PAIRWISE_BYTES, Rank, Rendezvous, Rma, S
 use super::{
     operands::{Buffer, Operands},
     remote::Remote,
-    view::Call,
+    view::CallView,
 };
 use crate::{
     endpoint::identity::Endpoint,
@@ -35,7 +35,7 @@ fn job() -> Arc<Job> {
 fn on_buffers<R>(
     job: Arc<Job>,
     [source, target]: [Buffer<'_>; 2],
-    does: impl FnOnce(&Call<'_>) -> R,
+    does: impl FnOnce(&CallView<'_>) -> R,
 ) -> R {
     let endpoint = Endpoint::new(job, Rank(0)).expect("memory");
     let operands = Operands { source, target, ..Operands::NONE };
@@ -46,7 +46,7 @@ fn on_buffers<R>(
 
 /// Runs `does` on a call of PE 0. The source and the target of the call are 64 bytes of the heap at
 /// these offsets, or absent.
-fn on_pe_0<R>(offsets: [Option<usize>; 2], does: impl FnOnce(&Call<'_>) -> R) -> R {
+fn on_pe_0<R>(offsets: [Option<usize>; 2], does: impl FnOnce(&CallView<'_>) -> R) -> R {
     let job = job();
     let buffers = offsets.map(|at| match at {
         Some(at) => Buffer::symmetric(&job, Rank(0), at, 64),
@@ -56,7 +56,7 @@ fn on_pe_0<R>(offsets: [Option<usize>; 2], does: impl FnOnce(&Call<'_>) -> R) ->
 }
 
 /// Returns the offset of a remote in PE 1's heap.
-fn offset(call: &Call<'_>, remote: &Remote) -> usize {
+fn offset(call: &CallView<'_>, remote: &Remote) -> usize {
     remote.at.addr() - call.heap(Rank(1)).addr()
 }
 
@@ -106,7 +106,7 @@ fn no_message_reaches_past_the_inboxes() {
 /// The error names the rank that the program uses, and not an index into internal memory.
 #[test]
 fn rank_outside_the_team_is_named() {
-    type Use = fn(&Call<'_>, Rank);
+    type Use = fn(&CallView<'_>, Rank);
     let uses: [Use; 8] = [
         |call, pe| drop(call.send(pe, Channel::new(0), 0, Span::source(0, 8))),
         |call, pe| drop(call.send(pe, Channel::new(0), 0, Span::source(0, 56))),

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// One call's view of the job.
-pub struct Call<'c> {
+pub struct CallView<'c> {
     pub(super) job: &'c Job,
     pub(super) group: &'c Group,
     /// The rank in the group, like all ranks here.
@@ -48,7 +48,7 @@ pub struct Call<'c> {
     pub(super) seen: AtomicU64,
 }
 
-/// Marks in [`Call::exposed`].
+/// Marks in [`CallView::exposed`].
 pub(super) const SOURCE: u8 = 1;
 pub(super) const TARGET: u8 = 2;
 pub(super) const SYMMETRIC: u8 = 4;
@@ -64,12 +64,12 @@ pub(super) const NO_WORD: usize = usize::MAX;
 // SAFETY: the buffers are borrowed for the call, and only the future that drives the call accesses
 // them through it. The scratch memory belongs to this PE's endpoint, which makes one call at a
 // time.
-unsafe impl Send for Call<'_> {}
+unsafe impl Send for CallView<'_> {}
 
 // SAFETY: as above: only the one future that drives the call invokes its methods.
-unsafe impl Sync for Call<'_> {}
+unsafe impl Sync for CallView<'_> {}
 
-impl<'c> Call<'c> {
+impl<'c> CallView<'c> {
     #[inline(always)]
     pub(crate) fn new(
         job: &'c Job,

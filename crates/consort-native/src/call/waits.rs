@@ -11,7 +11,7 @@ use std::{
 
 use consort_fabric::Op;
 
-use super::view::Call;
+use super::view::CallView;
 use crate::{
     inbox::{geometry::LINE_WORDS, line::PAYLOAD_WORDS},
     memory::{region::Memory, word::Word},
@@ -21,7 +21,7 @@ use consort_machine::wait::executor::Watch;
 /// A wait for a step is over if the word is less than this many steps ahead of it.
 const STEPS_AHEAD: u64 = 1 << 32;
 
-impl Watch for Call<'_> {
+impl Watch for CallView<'_> {
     #[inline(always)]
     fn spin(&self, left: &mut u32) {
         if let Some(word) = self.group.word_at(self.watched.load(Relaxed)) {
@@ -36,7 +36,7 @@ impl Watch for Call<'_> {
     }
 }
 
-impl Call<'_> {
+impl CallView<'_> {
     pub(super) fn when<T, F: Fn() -> Option<T> + Unpin>(&self, test: F) -> When<'_, F> {
         When { call: self, test, is_new: true }
     }
@@ -55,7 +55,7 @@ impl Call<'_> {
 /// A future that is ready when `test` returns `Some` for the word at index `at` of the group's
 /// memory.
 pub(super) struct WhenWord<'f, F> {
-    call: &'f Call<'f>,
+    call: &'f CallView<'f>,
     at: usize,
     test: F,
 }
@@ -74,7 +74,7 @@ impl<T, F: Fn(u64) -> Option<T>> Future for WhenWord<'_, F> {
 
 /// A future that is ready when `test` returns `Some`, and fails when the job has failed.
 pub(super) struct When<'f, F> {
-    pub(super) call: &'f Call<'f>,
+    pub(super) call: &'f CallView<'f>,
     pub(super) test: F,
     /// Whether the future has not been pending yet.
     pub(super) is_new: bool,
@@ -97,7 +97,7 @@ impl<T, F: Fn() -> Option<T> + Unpin> Future for When<'_, F> {
 
 /// A future that is pending on its first poll if `is_due`, then ready.
 pub(super) struct YieldNow<'f> {
-    pub(super) call: &'f Call<'f>,
+    pub(super) call: &'f CallView<'f>,
     pub(super) is_due: bool,
 }
 
@@ -115,7 +115,7 @@ impl Future for YieldNow<'_> {
 
 /// A future that is ready when the word at index `at` has reached `word`.
 pub(super) struct Wait<'f> {
-    pub(super) call: &'f Call<'f>,
+    pub(super) call: &'f CallView<'f>,
     pub(super) at: usize,
     pub(super) word: u64,
 }
@@ -136,7 +136,7 @@ impl Future for Wait<'_> {
 
 /// Receives a message from a short slot, or line by line.
 pub(super) struct Receive<'f> {
-    pub(super) call: &'f Call<'f>,
+    pub(super) call: &'f CallView<'f>,
     /// The index of the next sequence word, or `NO_WORD` at the end.
     pub(super) at: usize,
     pub(super) word: u64,
@@ -219,7 +219,7 @@ impl Future for ReceiveCombine<'_> {
 
 /// A future that is ready when the peer's data has arrived, or its signal if it sends no data.
 pub(super) struct PairwiseExchange<'f> {
-    pub(super) call: &'f Call<'f>,
+    pub(super) call: &'f CallView<'f>,
     /// The index of the peer's sequence word, or `NO_WORD` at the end.
     pub(super) at: usize,
     pub(super) word: u64,
@@ -249,7 +249,7 @@ impl Future for PairwiseExchange<'_> {
 
 /// A future that is ready when the peer's value has arrived and is combined with this PE's value.
 pub(super) struct PairwiseCombine<'f> {
-    pub(super) call: &'f Call<'f>,
+    pub(super) call: &'f CallView<'f>,
     /// The index of the peer's sequence word, or `NO_WORD` at the end.
     pub(super) at: usize,
     pub(super) word: u64,
@@ -304,7 +304,7 @@ mod tests {
     }
 
     /// Runs `test` on a call of PE 0, nonblocking or blocking, and on the group's count of moves.
-    fn in_a_call(is_nonblocking: bool, test: impl FnOnce(&Call<'_>, &dyn Fn() -> u64)) {
+    fn in_a_call(is_nonblocking: bool, test: impl FnOnce(&CallView<'_>, &dyn Fn() -> u64)) {
         let [end, _] = ends();
         // SAFETY: this is the only call, and the futures that drive it are polled one at a time.
         let mut call = unsafe { end.view(&Operands::NONE) };

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{
     keys::{BLOCK, EXHAUSTED, ROOM, TOO_MANY},
-    lock::Locked,
+    lock::LockedDirectory,
     locked_words::size,
     map::{Key, Value},
     region_allocator::{Region, RegionError},
@@ -105,7 +105,7 @@ impl HeapError {
     }
 }
 
-impl Locked<'_> {
+impl LockedDirectory<'_> {
     /// Returns the block of allocation `number`, with `holders` holds on it. All members of the
     /// group call this. The first call places the block.
     ///

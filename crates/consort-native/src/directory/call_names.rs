@@ -1,6 +1,6 @@
 //! The names of calls and their numbers.
 
-use super::{lock::Locked, map::Full, names::Names};
+use super::{lock::LockedDirectory, map::MapFull, names::Names};
 
 /// Plans hold all numbers, so no number is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct NumbersExhausted {
     pub most: usize,
 }
 
-impl Locked<'_> {
+impl LockedDirectory<'_> {
     fn names(&self) -> Names<'_> {
         Names::new(self.names, &self.map)
     }
@@ -22,7 +22,7 @@ impl Locked<'_> {
         recent: impl FnOnce(&mut dyn FnMut(u64)),
     ) -> Result<u64, NumbersExhausted> {
         let names = self.names();
-        names.hold(text, recent).map_err(|Full| NumbersExhausted { most: names.most() })
+        names.hold(text, recent).map_err(|MapFull| NumbersExhausted { most: names.most() })
     }
 
     pub(crate) fn release_name(&self, number: u64) {

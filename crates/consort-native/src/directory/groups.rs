@@ -9,7 +9,7 @@ use consort_fabric::Rank;
 use super::{
     group_error::GroupError,
     keys::{EXHAUSTED, FORMING, GROUP, ROOM, STRIDED},
-    lock::Locked,
+    lock::LockedDirectory,
     locked_words::size,
     map::Key,
     region_allocator::{Region, RegionError},
@@ -26,7 +26,7 @@ pub(crate) struct GroupPlace {
 
 /// The key by which the members of a group identify it while it is being formed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Forming {
+pub(crate) enum GroupKey {
     /// A formation in which all members of a parent group take part: the parent's number, the
     /// number of the formation, and the colour.
     Color(u64, u64, u32),
@@ -35,7 +35,7 @@ pub(crate) enum Forming {
     Strided(Rank, u32),
 }
 
-impl Forming {
+impl GroupKey {
     fn key(self, pes: usize) -> Key {
         match self {
             Self::Color(parent, made, color) => [FORMING, parent, made << 32 | u64::from(color)],
@@ -57,12 +57,12 @@ const LOOKED: usize = 3;
 /// The number of groups made between two scans of all entries for groups that are being formed.
 const MANY: u64 = 256;
 
-impl Locked<'_> {
+impl LockedDirectory<'_> {
     /// Returns the group that is being formed. Each of its `pes` members calls this once. The first
     /// call allocates `bytes` for it. Fails for a member that assumes another group size.
     pub(crate) fn join(
         &self,
-        forming: Forming,
+        forming: GroupKey,
         pes: usize,
         bytes: usize,
     ) -> Result<GroupPlace, GroupError> {
@@ -81,7 +81,7 @@ impl Locked<'_> {
     /// Returns the number of a group that is being formed. Each of its `pes` members calls this
     /// once. The group's memory is placed elsewhere. `None` for a member that assumes another group
     /// size.
-    pub(crate) fn number_group(&self, forming: Forming, pes: usize) -> Option<u64> {
+    pub(crate) fn number_group(&self, forming: GroupKey, pes: usize) -> Option<u64> {
         self.number_formed(forming, pes, || self.next_number())
     }
 
@@ -89,7 +89,7 @@ impl Locked<'_> {
     /// it.
     fn number_formed(
         &self,
-        forming: Forming,
+        forming: GroupKey,
         pes: usize,
         first: impl FnOnce() -> u64,
     ) -> Option<u64> {

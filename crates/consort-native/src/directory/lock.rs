@@ -79,10 +79,10 @@ impl Directory {
 
     /// Locks the directory. Returns `None` if the job has failed while another PE holds the lock,
     /// because that PE may never release it.
-    pub(crate) fn lock(&self, poison: &PoisonFlag) -> Option<Locked<'_>> {
+    pub(crate) fn lock(&self, poison: &PoisonFlag) -> Option<LockedDirectory<'_>> {
         let lock = &self.words[LOCK];
         let mut polls = 0;
-        // Acquire: pairs with the release in `Locked::drop`.
+        // Acquire: pairs with the release in `LockedDirectory::drop`.
         while lock.swap(1, Acquire) != 0 {
             while lock.load(Relaxed) != 0 {
                 if poison.is_raised() {
@@ -97,7 +97,7 @@ impl Directory {
             }
         }
         let section = |from: usize, to: usize| LockedWords(&self.words[from..to]);
-        Some(Locked {
+        Some(LockedDirectory {
             directory: self,
             groups: section(GROUPS, HEAD),
             map: Map::new(section(MAP, HEAP)),
@@ -109,7 +109,7 @@ impl Directory {
 }
 
 /// The locked directory. Dropping it releases the lock.
-pub(crate) struct Locked<'d> {
+pub(crate) struct LockedDirectory<'d> {
     pub(super) directory: &'d Directory,
     pub(super) groups: LockedWords<'d>,
     pub(super) map: Map<'d>,
@@ -118,13 +118,13 @@ pub(crate) struct Locked<'d> {
     pub(super) names: LockedWords<'d>,
 }
 
-impl Drop for Locked<'_> {
+impl Drop for LockedDirectory<'_> {
     fn drop(&mut self) {
         self.directory.words[LOCK].store(0, Release); // pairs with the acquire in `lock`
     }
 }
 
-impl Locked<'_> {
+impl LockedDirectory<'_> {
     /// Removes one hold from an entry. Removing the last hold removes the entry. Returns whether
     /// this was the last hold.
     pub(super) fn remove_hold(&self, key: &Key, value: &Value) -> bool {

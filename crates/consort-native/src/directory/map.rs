@@ -28,7 +28,7 @@ const NONE: usize = 0;
 
 /// The table is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Full;
+pub(super) struct MapFull;
 
 pub(super) struct Map<'d> {
     words: LockedWords<'d>,
@@ -94,12 +94,12 @@ impl<'d> Map<'d> {
     ///
     /// # Errors
     /// When the table is full.
-    pub(super) fn put(&self, key: &Key, value: &Value) -> Result<(), Full> {
+    pub(super) fn put(&self, key: &Key, value: &Value) -> Result<(), MapFull> {
         assert!(key[0] != 0, "a key that begins with 0 is none");
         let link = self.link(key);
         let mut entry = self.words.size(link);
         if entry == NONE {
-            entry = self.spare().ok_or(Full)?;
+            entry = self.spare().ok_or(MapFull)?;
             self.words.set_array(Self::at(entry, KEY), key);
             self.words.set_size(Self::at(entry, NEXT), NONE);
             self.words.set_size(link, entry);
@@ -174,7 +174,7 @@ mod tests {
                     let value = [number, 1, 2, word];
                     let full = !expected.contains_key(&key(word)) && expected.len() == 12;
                     let put = map.put(&key(word), &value);
-                    prop_assert_eq!(put, if full { Err(Full) } else { Ok(()) });
+                    prop_assert_eq!(put, if full { Err(MapFull) } else { Ok(()) });
                     if !full {
                         expected.insert(key(word), value);
                     }

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{
     locked_words::{LockedWords, size},
-    map::{Full, Key, Map},
+    map::{Key, Map, MapFull},
 };
 
 /// The number of words in a name: holders, length in bytes, and the text.
@@ -77,7 +77,7 @@ impl<'d> Names<'d> {
         &self,
         text: &str,
         recent: impl FnOnce(&mut dyn FnMut(u64)),
-    ) -> Result<u64, Full> {
+    ) -> Result<u64, MapFull> {
         let key = key(text);
         if let Some([number, ..]) = self.map.get(&key) {
             let holders = Self::at(number, HOLDERS);
@@ -92,7 +92,7 @@ impl<'d> Names<'d> {
     }
 
     /// Returns a number that has no name.
-    fn number(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) -> Result<u64, Full> {
+    fn number(&self, recent: impl FnOnce(&mut dyn FnMut(u64))) -> Result<u64, MapFull> {
         let highest = self.words.get(HIGHEST);
         let is_enough = highest >= self.words.get(ENOUGH).max(FEW) || size(highest) == self.most();
         if self.words.get(SPARE) == 0 && is_enough {
@@ -106,7 +106,7 @@ impl<'d> Names<'d> {
             return Ok(spare);
         }
         if size(highest) == self.most() {
-            return Err(Full);
+            return Err(MapFull);
         }
         self.words.set(HIGHEST, highest + 1);
         Ok(highest + 1)
@@ -189,13 +189,13 @@ mod tests {
         let names = Names::new(LockedWords(&words), &map);
         let hold = |text: &str| names.hold(text, NOT_RECENT);
         assert_eq!(["a", "b", "a", "c"].map(hold), [Ok(1), Ok(2), Ok(1), Ok(3)]);
-        assert_eq!(hold("d"), Err(Full));
+        assert_eq!(hold("d"), Err(MapFull));
         names.release(1);
-        assert_eq!(hold("d"), Err(Full), "it is still held");
+        assert_eq!(hold("d"), Err(MapFull), "it is still held");
         names.release(1);
         assert_eq!(names.text(1).as_deref(), Some("a"));
-        assert_eq!(names.hold("d", |recent| recent(1)), Err(Full), "it was called just now");
-        assert_eq!((hold("a"), hold("e")), (Ok(1), Err(Full)), "the same again");
+        assert_eq!(names.hold("d", |recent| recent(1)), Err(MapFull), "it was called just now");
+        assert_eq!((hold("a"), hold("e")), (Ok(1), Err(MapFull)), "the same again");
         names.release(1);
         assert_eq!(hold("d"), Ok(1));
         assert_eq!(names.text(1).as_deref(), Some("d"));

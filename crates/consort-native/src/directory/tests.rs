@@ -8,9 +8,9 @@ use super::{
     blocks::HeapError,
     group_arena::GroupArenaPlace,
     group_error::GroupError,
-    groups::Forming,
+    groups::GroupKey,
     keys::{BLOCK, FORMING, STRIDED},
-    lock::{BYTES, Directory, Locked},
+    lock::{BYTES, Directory, LockedDirectory},
 };
 use crate::{
     inbox::line::LineWord,
@@ -31,7 +31,7 @@ fn directory(heap_bytes: usize) -> Directory {
     Directory::new(&segment, 0, heap_bytes, GroupArenaPlace { begin: BYTES, most: MOST, backing })
 }
 
-fn locked(directory: &Directory) -> Locked<'_> {
+fn locked(directory: &Directory) -> LockedDirectory<'_> {
     directory.lock(Poison::<1>::default().flag()).expect("nobody has it")
 }
 
@@ -113,11 +113,11 @@ fn members_find_their_group_and_its_pages_are_zero_again() {
     let world = groups.found_group(3, 100).expect("a page");
     assert_eq!((world.number, groups.groups()), (0, vec![(BYTES, 3)]));
     for made in 0..10 {
-        let join = |color| groups.join(Forming::Color(0, made, color), 2, PAGE).expect("a page");
+        let join = |color| groups.join(GroupKey::Color(0, made, color), 2, PAGE).expect("a page");
         let [one, other, same] = [7, 8, 7].map(join);
         assert_eq!((one.at, one), (BYTES + PAGE, same));
         assert_ne!((one.at, one.number), (other.at, other.number));
-        let another_size = groups.join(Forming::Color(0, made, 8), 3, PAGE);
+        let another_size = groups.join(GroupKey::Color(0, made, 8), 3, PAGE);
         assert_eq!(another_size, Err(GroupError::Member));
         let (segment, at) = directory.find_group(one.at).expect("a page");
         let words = SegmentWords::new(&segment, at, PAGE / 8);
@@ -138,7 +138,7 @@ fn members_find_their_group_and_its_pages_are_zero_again() {
 fn members_alone_find_their_group_in_any_order() {
     let directory = directory(0);
     let groups = locked(&directory);
-    let join = |stride, pes| groups.join(Forming::Strided(Rank(1), stride), pes, PAGE);
+    let join = |stride, pes| groups.join(GroupKey::Strided(Rank(1), stride), pes, PAGE);
     let [pair, apart, three] = [(1, 2), (2, 2), (1, 3)].map(|(stride, pes)| join(stride, pes));
     assert_eq!((&join(1, 3), &join(2, 2)), (&three, &apart));
     assert_eq!((&join(1, 2), &join(1, 3)), (&pair, &three));
@@ -151,7 +151,7 @@ fn members_alone_find_their_group_in_any_order() {
 fn group_without_memory_fails_for_all_members() {
     let directory = directory(0);
     let groups = locked(&directory);
-    let join = |color| groups.join(Forming::Color(0, 0, color), 2, MOST);
+    let join = |color| groups.join(GroupKey::Color(0, 0, color), 2, MOST);
     assert_eq!(join(1), Err(GroupError::Full { most: MOST }));
     assert_eq!(join(1), Err(GroupError::Member));
     assert_eq!(join(2), Err(GroupError::Full { most: MOST }));

@@ -13,7 +13,7 @@ use super::{
     identity::{Endpoint, Pe},
 };
 use crate::{
-    call::view::Call,
+    call::view::CallView,
     far::{link::Far, progress::Received},
     progress::deadlock,
     state::heartbeat::Awaited,
@@ -46,7 +46,7 @@ enum Expiry<'e> {
 /// The event that ends a wait, other than a failure.
 enum AwaitedEvent<'e> {
     /// The event that a blocking call waits for.
-    Call(&'e Call<'e>),
+    Call(&'e CallView<'e>),
     /// The completion of the PE's own operations.
     Operations,
     Credits,
@@ -113,7 +113,7 @@ impl<'e> Backoff<'e> {
     }
 
     /// For a wait in a blocking call.
-    pub(super) fn in_call(mut self, call: &'e Call<'_>) -> Self {
+    pub(super) fn in_call(mut self, call: &'e CallView<'_>) -> Self {
         self.awaited = AwaitedEvent::Call(call);
         self
     }
@@ -257,7 +257,7 @@ impl Backoff<'_> {
         let left =
             self.limit.as_ref().map_or(Duration::MAX, |(limit, _)| limit.saturating_sub(waited));
         let Some(sleeper) = self.announced.take() else {
-            self.announced = Some(job.sleeping_place(pe.rank).announce());
+            self.announced = Some(job.parking_slot(pe.rank).announce());
             return;
         };
         if let Some(yields) = &mut self.paused {

@@ -18,7 +18,7 @@ use consort_fabric::Rank;
 
 use crate::{
     call::{pending_calls::PendingCalls, started::CallContext},
-    directory::{blocks::HeapError, group_error::GroupError, groups::Forming},
+    directory::{blocks::HeapError, group_error::GroupError, groups::GroupKey},
     heap::one_sided::OneSided,
     inbox::line::Line,
     launch::{form::refused, job::Job},
@@ -194,7 +194,7 @@ impl Endpoint {
         let group = self.group();
         let ranks = members.iter().map(|&rank| group.in_world(rank)).collect();
         let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
-        let forming = Forming::Color(group.number(), made, color);
+        let forming = GroupKey::Color(group.number(), made, color);
         Group::join(&self.job, forming, ranks, rank).map(Some)
     }
 
@@ -227,7 +227,7 @@ impl Endpoint {
         let is_first = self.pe.strided.borrow_mut().insert((first, stride, pes));
         assert!(is_first, "a PE joins such a team once");
         let rank = Rank(u32::try_from(at).unwrap_or(u32::MAX));
-        let forming = Forming::Strided(first, stride.cast_unsigned());
+        let forming = GroupKey::Strided(first, stride.cast_unsigned());
         let joined = Group::join(&self.job, forming, ranks, rank);
         if joined.is_err() {
             self.pe.strided.borrow_mut().remove(&(first, stride, pes)); // it may be tried again

@@ -9,7 +9,7 @@ use crate::{
     call::{
         operands::Operands,
         started::{CallContext, StartedCall},
-        view::Call,
+        view::CallView,
     },
     directory::blocks::HeapError,
     inbox::geometry::{SEQUENCE_BITS, SEQUENCE_MASK},
@@ -27,7 +27,7 @@ impl Endpoint {
     ///
     /// # Safety
     /// The call is dropped before this PE makes another, and one future at a time drives it. The
-    /// call uses the PE's scratch memory, and [`Call`] is `Sync` only so that such a future may
+    /// call uses the PE's scratch memory, and [`CallView`] is `Sync` only so that such a future may
     /// move to another thread. Symmetric operands lie in this PE's heap of this job.
     #[inline(always)]
     pub unsafe fn begin<'c>(
@@ -36,10 +36,10 @@ impl Endpoint {
         steps: u64,
         operands: &'c Operands<'c>,
         site: Site,
-    ) -> Call<'c> {
+    ) -> CallView<'c> {
         let (_, position, word) = self.number(name, steps, site);
         let (job, group, scratch) = (&self.job, self.group(), &self.pe.scratch);
-        Call::new(job, group, position, word, scratch, operands)
+        CallView::new(job, group, position, word, scratch, operands)
     }
 
     /// Begins the next collective call of the team. An operation drives it while the PE makes other
@@ -92,7 +92,7 @@ impl Endpoint {
     ///
     /// # Safety
     /// Same as [`Endpoint::begin`].
-    pub unsafe fn view<'c>(&'c self, operands: &'c Operands<'c>) -> Call<'c> {
-        Call::new(&self.job, self.group(), 0, 0, &self.pe.scratch, operands)
+    pub unsafe fn view<'c>(&'c self, operands: &'c Operands<'c>) -> CallView<'c> {
+        CallView::new(&self.job, self.group(), 0, 0, &self.pe.scratch, operands)
     }
 }

@@ -16,7 +16,7 @@ use super::{
     identity::{Endpoint, Pe},
 };
 use crate::{
-    call::view::Call,
+    call::view::CallView,
     heap::word::{HeapWord, Width},
 };
 use consort_machine::wait::executor::{Watch, block_on};
@@ -131,7 +131,7 @@ impl Endpoint {
     /// # Errors
     /// When the job has failed.
     #[inline(always)]
-    pub fn block_on<T>(&self, call: &Call<'_>, future: impl Future<Output = Op<T>>) -> Op<T> {
+    pub fn block_on<T>(&self, call: &CallView<'_>, future: impl Future<Output = Op<T>>) -> Op<T> {
         let backoff = || Backoff::new(self, self.calls.get().checked_sub(1)).in_call(call);
         block_on(future, call, || self.polls(), backoff)
     }
@@ -144,7 +144,7 @@ impl Endpoint {
     #[inline]
     pub fn block_on_view<T>(
         &self,
-        view: &Call<'_>,
+        view: &CallView<'_>,
         until: Option<u64>,
         future: impl Future<Output = Op<T>>,
     ) -> Op<T> {

@@ -8,7 +8,7 @@ use consort_fabric::{Rank, VendorCall};
 
 use super::{
     link::{Far, Link},
-    packet::{Exposure, Packet, Place},
+    packet::{Exposure, FarMemory, Packet},
     progress::PollBackoff,
     transfers::{ActiveTransfer, Inbound, PendingGet},
     transport::{Frame, Transfer, TransferBuffer, TransportError},
@@ -38,7 +38,7 @@ impl Link {
         self.lost.is_none() && !self.is_closed()
     }
 
-    fn are_pushes_done(&mut self, of: impl Fn(&Place) -> bool) -> bool {
+    fn are_pushes_done(&mut self, of: impl Fn(&FarMemory) -> bool) -> bool {
         let mut pushes = std::mem::take(&mut self.transfers.pushes);
         let mut is_left = false;
         pushes.retain(|push| {
@@ -67,11 +67,11 @@ impl Link {
     /// Returns whether no transfer reads or writes the exposures of a member of a group in its call
     /// at a window position.
     fn are_exposures_idle(&mut self, group: u64, owner: Rank, position: usize) -> bool {
-        let is_of_call = |place: &Place| match place {
-            Place::Exposed { exposure: Exposure { group: g, owner: o, position: p, .. } } => {
+        let is_of_call = |place: &FarMemory| match place {
+            FarMemory::Exposed { exposure: Exposure { group: g, owner: o, position: p, .. } } => {
                 (*g, *o, *p) == (group, owner, position)
             }
-            Place::Heap { .. } => false,
+            FarMemory::Heap { .. } => false,
         };
         let mut is_pulled = true;
         for process in self.transfers.stalled.clone() {
@@ -87,7 +87,7 @@ impl Link {
         let mut pulls = std::mem::take(&mut self.transfers.inbound[process as usize].pulls);
         pulls.retain(|pull| {
             let is_done = self.is_done(pull.transfer);
-            if let (true, Place::Heap { pe }) = (is_done, pull.place) {
+            if let (true, FarMemory::Heap { pe }) = (is_done, pull.place) {
                 self.transfers.woken.push(pe);
             }
             !is_done
@@ -157,7 +157,13 @@ impl Link {
     }
 
     /// Pushes memory to a process that pulls it. Refuses if there is no such memory.
-    pub(super) fn push_for_get(&mut self, to: u32, tag: u32, place: Place, source: Option<Memory>) {
+    pub(super) fn push_for_get(
+        &mut self,
+        to: u32,
+        tag: u32,
+        place: FarMemory,
+        source: Option<Memory>,
+    ) {
         // SAFETY: the memory of a heap lives as long as the job. The memory of an exposure lives
         // until its call ends, and the call waits for its transfers.
         let push =
@@ -180,7 +186,7 @@ impl Link {
         &mut self,
         from: u32,
         tag: u32,
-        place: Place,
+        place: FarMemory,
         bytes: usize,
         target: Option<Memory>,
     ) {
@@ -207,7 +213,7 @@ impl Far {
     pub(crate) unsafe fn begin_get(
         &self,
         from: Rank,
-        (place, at): (Place, usize),
+        (place, at): (FarMemory, usize),
         target: Memory,
     ) -> Option<PendingGet> {
         let process = self.process(from);
@@ -237,7 +243,7 @@ impl Far {
     pub(crate) unsafe fn begin_put(
         &self,
         to: Rank,
-        (place, at): (Place, usize),
+        (place, at): (FarMemory, usize),
         source: Memory,
     ) -> Option<Transfer> {
         let process = self.process(to);

@@ -16,7 +16,7 @@ use crate::{
         blocks::{Allocation, AllocationKey, HeapError},
         call_names::NumbersExhausted,
         group_error::GroupError,
-        groups::{Forming, GroupPlace},
+        groups::{GroupKey, GroupPlace},
         locked_words::size,
     },
     launch::job::Job,
@@ -192,7 +192,7 @@ impl Job {
         &self,
         far: &Far,
         begun: u64,
-        forming: Forming,
+        forming: GroupKey,
         (ranks, bytes): (&[Rank], usize),
     ) -> Result<GroupPlace, GroupError> {
         let joined = self.ask_for_group(far, forming, ranks, bytes);
@@ -202,7 +202,7 @@ impl Job {
     fn ask_for_group(
         &self,
         far: &Far,
-        forming: Forming,
+        forming: GroupKey,
         ranks: &[Rank],
         bytes: usize,
     ) -> Result<GroupPlace, GroupError> {
@@ -311,7 +311,7 @@ pub(super) mod tests {
         let jobs = three();
         let members = [Rank(1), Rank(2)];
         let ask_for_other = |other| {
-            let forming = Forming::Color(0, other, 1);
+            let forming = GroupKey::Color(0, other, 1);
             jobs[0].decide(Request::Group { forming, pes: 2 }, &[]);
         };
         ask_for_other(0);
@@ -322,7 +322,7 @@ pub(super) mod tests {
             for job in &jobs[1..] {
                 let far = job.far().expect("far PEs");
                 let begun = far.begin_joining();
-                let forming = Forming::Color(0, team, 0);
+                let forming = GroupKey::Color(0, team, 0);
                 let place = job.join_far(far, begun, forming, (&members, PAGE)).expect("room");
                 job.deliver_early(far, place.number, begun);
                 job.leave_far(far, place.number);

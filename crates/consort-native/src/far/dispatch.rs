@@ -9,7 +9,7 @@ use consort_fabric::Rank;
 
 use super::{
     link::{Far, Link},
-    packet::{self, Packet, Place, Request},
+    packet::{self, FarMemory, Packet, Request},
     transport::Frame,
 };
 use crate::{
@@ -74,7 +74,7 @@ impl Job {
                     fence(Release); // a PE that sees a word of this put sees all earlier puts
                     target.copy_from(source);
                 }
-                if let Place::Heap { pe } = place {
+                if let FarMemory::Heap { pe } = place {
                     self.wake(pe);
                 }
             }
@@ -218,14 +218,14 @@ impl Job {
         &self,
         far: &Far,
         link: &Link,
-        place: Place,
+        place: FarMemory,
         at: usize,
         bytes: usize,
         writes: bool,
     ) -> Option<Memory> {
         match place {
-            Place::Heap { pe } => self.near_heap(far, pe, at, bytes),
-            Place::Exposed { exposure } => link.exposures.part(&exposure, at, bytes, writes),
+            FarMemory::Heap { pe } => self.near_heap(far, pe, at, bytes),
+            FarMemory::Exposed { exposure } => link.exposures.part(&exposure, at, bytes, writes),
         }
     }
 

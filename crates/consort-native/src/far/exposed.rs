@@ -15,7 +15,7 @@ use consort_fabric::Rank;
 use super::packet::Exposure;
 use crate::memory::region::Memory;
 
-pub(super) struct Exposed {
+pub(super) struct ExposedBuffer {
     pub(super) memory: Memory,
     /// Whether far PEs may write to the buffer.
     pub(super) is_target: bool,
@@ -24,13 +24,13 @@ pub(super) struct Exposed {
 // SAFETY: while the memory is exposed, it is accessed under the link's lock; other threads may then
 // access it by the rules at the beginning of `call::rendezvous`. It is also accessed by transfers
 // that began then, and its owner's call waits for these.
-unsafe impl Send for Exposed {}
+unsafe impl Send for ExposedBuffer {}
 
 #[derive(Default)]
-pub(super) struct Exposures(HashMap<Exposure, Exposed>);
+pub(super) struct Exposures(HashMap<Exposure, ExposedBuffer>);
 
 impl Exposures {
-    pub(super) fn add(&mut self, exposure: Exposure, exposed: Exposed) {
+    pub(super) fn add(&mut self, exposure: Exposure, exposed: ExposedBuffer) {
         self.0.insert(exposure, exposed);
     }
 
@@ -43,7 +43,7 @@ impl Exposures {
         bytes: usize,
         writes: bool,
     ) -> Option<Memory> {
-        let Exposed { memory, is_target } = self.0.get(exposure)?;
+        let ExposedBuffer { memory, is_target } = self.0.get(exposure)?;
         let is_inside = at.checked_add(bytes).is_some_and(|end| end <= memory.bytes);
         (is_inside && (*is_target || !writes)).then(|| memory.part(at, bytes))
     }

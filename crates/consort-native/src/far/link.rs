@@ -13,8 +13,8 @@ use std::{
 use consort_fabric::{Nodes, Rank};
 
 use super::{
-    exposed::{Exposed, Exposures},
-    memberships::{Left, Memberships},
+    exposed::{ExposedBuffer, Exposures},
+    memberships::{LeftGroup, Memberships},
     packet::{self, Exposure, Packet, Request},
     pending_requests::PendingRequests,
     released::ReleasedNumbers,
@@ -212,7 +212,7 @@ impl Far {
 
     /// Lets a far PE access memory, until the exposures of the owner's call end.
     pub(crate) fn expose(&self, exposure: Exposure, memory: Memory, is_target: bool) {
-        self.link().exposures.add(exposure, Exposed { memory, is_target });
+        self.link().exposures.add(exposure, ExposedBuffer { memory, is_target });
     }
 
     /// Ends all exposures of a member of a group in its call at a window position. Transfers may
@@ -225,12 +225,12 @@ impl Far {
 impl Link {
     /// Records that a PE of this process has left a group. If it was the last one, calls `left` for
     /// the rest of the record.
-    pub(super) fn leave(&mut self, group: u64, left: impl FnOnce() -> Left) {
+    pub(super) fn leave(&mut self, group: u64, left: impl FnOnce() -> LeftGroup) {
         let Self { memberships, traffic, .. } = self;
         let with_packets = || {
             let Counts { sent, received } = traffic.take(group);
-            let Left { last_calls, activity } = left();
-            Left { last_calls, activity: Activity { sent, received, ..activity } }
+            let LeftGroup { last_calls, activity } = left();
+            LeftGroup { last_calls, activity: Activity { sent, received, ..activity } }
         };
         if memberships.leave(group, with_packets) {
             self.early.remove(&group);

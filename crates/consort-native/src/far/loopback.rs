@@ -29,7 +29,7 @@ type Pushed = HashMap<(u32, u32, u32), VecDeque<Vec<u8>>>;
 /// Frames in flight, by sender and receiver.
 struct Network {
     processes: u32,
-    pairs: Vec<Mutex<VecDeque<Late>>>,
+    pairs: Vec<Mutex<VecDeque<DelayedFrame>>>,
     /// The data that was pushed and has not been pulled yet.
     pushed: Mutex<Pushed>,
     /// How often each process has found nothing.
@@ -38,7 +38,7 @@ struct Network {
 }
 
 /// A frame, and the number of the receiver's looks after which it is due.
-struct Late {
+struct DelayedFrame {
     frame: Frame,
     due: u64,
 }
@@ -100,7 +100,7 @@ impl Loopback {
     }
 
     /// Returns the frames in flight from one process to another.
-    fn pair(&self, from: u32, to: u32) -> MutexGuard<'_, VecDeque<Late>> {
+    fn pair(&self, from: u32, to: u32) -> MutexGuard<'_, VecDeque<DelayedFrame>> {
         let at = from * self.network.processes + to;
         self.network.pairs[at as usize].lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -154,7 +154,7 @@ impl Transport for Loopback {
         if !self.network.closed[to as usize].load(Relaxed) {
             let delay = self.draw(MOST_LOOKS + 1);
             let due = self.looks(to).load(Relaxed) + delay;
-            self.pair(self.rank, to).push_back(Late { frame, due });
+            self.pair(self.rank, to).push_back(DelayedFrame { frame, due });
         }
         Ok(())
     }
@@ -169,7 +169,7 @@ impl Transport for Loopback {
         let drawn = if due.len() == 1 { 0 } else { self.draw(due.len() as u64) };
         let from = due[usize::try_from(drawn).unwrap_or(0)];
         let late = self.pair(from, self.rank).pop_front();
-        Ok(late.map(|Late { frame, .. }| (from, frame)))
+        Ok(late.map(|DelayedFrame { frame, .. }| (from, frame)))
     }
 
     unsafe fn push(

@@ -26,7 +26,7 @@ pub(super) type LastCalls = Vec<(Rank, u64)>;
 
 /// A group that all PEs of a process have left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Left {
+pub(super) struct LeftGroup {
     pub(super) last_calls: LastCalls,
     /// The moves and packets of this process in the group. Packets that arrive after the process
     /// has left count too.
@@ -38,7 +38,7 @@ pub(super) struct Memberships {
     joined: HashMap<u64, u32>,
     /// The groups that all PEs of this process have left, except old ones, each with how many were
     /// left before it.
-    left: BTreeMap<u64, (u64, Left)>,
+    left: BTreeMap<u64, (u64, LeftGroup)>,
     /// The number of groups that have been left, and of the moves in them.
     leaves: u64,
     left_moves: u64,
@@ -75,7 +75,7 @@ impl Memberships {
 
     /// Returns a number below which PEs of this process have left all groups that they are not in,
     /// and the records of groups that they have left.
-    pub(super) fn left(&self) -> (u64, Vec<(u64, Left)>) {
+    pub(super) fn left(&self) -> (u64, Vec<(u64, LeftGroup)>) {
         let left = self.left.iter().map(|(&group, (_, left))| (group, left.clone()));
         (self.oldest(), left.collect())
     }
@@ -132,7 +132,7 @@ impl Memberships {
     }
 
     /// Records that a PE of this process has left a group. Returns whether it was the last one.
-    pub(super) fn leave(&mut self, group: u64, left: impl FnOnce() -> Left) -> bool {
+    pub(super) fn leave(&mut self, group: u64, left: impl FnOnce() -> LeftGroup) -> bool {
         let Some(joined) = self.joined.get_mut(&group) else { return false };
         *joined -= 1;
         let is_last = *joined == 0;
@@ -163,10 +163,10 @@ mod tests {
         let [slow, quick] = [(); 2].map(|()| groups.begin_joining());
         groups.note_numbered(3); // the reply for group 1 has arrived too
         groups.end_joining(quick, Some(2));
-        assert!(groups.leave(2, Left::default) && groups.is_late(2));
+        assert!(groups.leave(2, LeftGroup::default) && groups.is_late(2));
         assert!(!groups.is_late(1), "a PE joins it");
         groups.end_joining(slow, Some(1));
-        assert!(groups.is_in(1) && groups.leave(1, Left::default));
+        assert!(groups.is_in(1) && groups.leave(1, LeftGroup::default));
         assert!([1, 2].into_iter().all(|group| groups.is_late(group)) && !groups.is_late(3));
         let next = groups.begin_joining();
         groups.note_numbered(4);
@@ -179,7 +179,7 @@ mod tests {
     fn left_groups_are_remembered_for_a_while() {
         let mut groups = Memberships::new(1);
         let activity = Activity { moves: 3, sent: 2, received: 1 };
-        let left = || Left { last_calls: vec![(Rank(0), 5)], activity };
+        let left = || LeftGroup { last_calls: vec![(Rank(0), 5)], activity };
         let visit = |groups: &mut Memberships, group: u64| {
             let begun = groups.begin_joining();
             groups.note_numbered(group + 1);
@@ -192,7 +192,7 @@ mod tests {
             visit(&mut groups, group);
         }
         let known = |groups: &Memberships| groups.left().1.into_iter().find(|(of, _)| *of == 1);
-        let late = Left { activity: Activity { received: 2, ..activity }, ..left() };
+        let late = LeftGroup { activity: Activity { received: 2, ..activity }, ..left() };
         assert_eq!(known(&groups), Some((1, late)));
         visit(&mut groups, MOST_OLD + 1);
         visit(&mut groups, MOST_OLD + 2);

@@ -11,7 +11,7 @@
 
 use consort_fabric::{Atomic, Rank, Signal};
 
-use crate::{directory::groups::Forming, heap::word::Width};
+use crate::{directory::groups::GroupKey, heap::word::Width};
 
 /// A field of a packet, in one or more words.
 pub(super) trait Field: Sized {
@@ -164,7 +164,7 @@ variants! {
         1: { Self::Add(by) } [by];
     }
 
-    Forming {
+    GroupKey {
         0: { Self::Color(parent, made, color) } [parent, made, color];
         1: { Self::Strided(first, stride) } [first, stride];
     }
@@ -204,7 +204,7 @@ impl Field for Exposure {
 
 fields! {
     /// Memory that far PEs read and write.
-    enum Place {
+    enum FarMemory {
         /// The heap of a PE, by its rank in the world.
         Heap { pe: Rank } = 0,
         /// A buffer that a PE has exposed.
@@ -219,7 +219,7 @@ fields! {
         /// A PE has detached a buffer that another PE exposed in its call at a window position.
         Detached { group: u64, owner: Rank, position: usize } = 1,
         /// Bytes to write to some memory. The bytes are the data.
-        Put { place: Place, at: usize, bytes: usize } = 2,
+        Put { place: FarMemory, at: usize, bytes: usize } = 2,
         /// A signal to a word of a heap.
         Signal { pe: Rank, word: usize, width: Width, how: Signal } = 3,
         /// Another hold on a block of symmetric memory, given by the number of its allocation.
@@ -239,9 +239,9 @@ fields! {
         /// The process sends nothing more.
         Closing {} = 11,
         /// The process wants bytes of some memory, and pulls them.
-        LongGet { place: Place, at: usize, bytes: usize, tag: u32 } = 12,
+        LongGet { place: FarMemory, at: usize, bytes: usize, tag: u32 } = 12,
         /// Bytes for some memory are coming. The process pushes them.
-        LongPut { place: Place, at: usize, bytes: usize, tag: u32 } = 13,
+        LongPut { place: FarMemory, at: usize, bytes: usize, tag: u32 } = 13,
         /// The wanted memory does not exist.
         Refused { tag: u32 } = 14,
         /// Words that a member of a group publishes, from index `at` on. The words are the data.
@@ -261,9 +261,9 @@ fields! {
         /// The place of a block of symmetric memory.
         Block { group: u64, number: u64, holders: usize, asked: usize } = 3,
         /// The number of a group that is being formed.
-        Group { forming: Forming, pes: usize } = 4,
+        Group { forming: GroupKey, pes: usize } = 4,
         /// Bytes of some memory. The reply is empty if there is no such memory.
-        Get { place: Place, at: usize, bytes: usize } = 5,
+        Get { place: FarMemory, at: usize, bytes: usize } = 5,
         /// An operation on a word of a heap. The reply is the old value.
         Atomic { pe: Rank, word: usize, width: Width, operation: Atomic } = 6,
         /// The words that a member of a group publishes. They arrive as `Published`, before the
@@ -336,14 +336,14 @@ mod tests {
 
     fn some() -> Vec<Packet> {
         let exposure = Exposure { group: 3, owner: Rank(1), peer: Rank(2), position: 7, number: 1 };
-        let (pe, place) = (Rank(5), Place::Exposed { exposure });
+        let (pe, place) = (Rank(5), FarMemory::Exposed { exposure });
         let request = |request| Packet::Request { id: 9, request };
-        let forming = Forming::Color(1, 2, 3);
+        let forming = GroupKey::Color(1, 2, 3);
         let operation = Atomic::CompareSwap { current: 1, new: 2 };
         vec![
             Packet::Words { group: 0, to: pe, at: 17 },
             Packet::Put { place, at: 8, bytes: 3 },
-            Packet::Put { place: Place::Heap { pe }, at: 8, bytes: 3 },
+            Packet::Put { place: FarMemory::Heap { pe }, at: 8, bytes: 3 },
             Packet::Signal { pe, word: 8, width: Width::Four, how: Signal::Add(u64::MAX) },
             Packet::Failed {},
             request(Request::Group { forming, pes: 4 }),

@@ -11,7 +11,7 @@ use consort_fabric::Rank;
 
 use super::{
     link::{Far, Link},
-    memberships::{LastCalls, Left},
+    memberships::{LastCalls, LeftGroup},
     packet::Field,
     traffic::Counts,
 };
@@ -55,7 +55,7 @@ pub(super) struct Report {
     groups: Vec<GroupReport>,
     /// The groups that all PEs of the process have left: these, and all below `left_below` that are
     /// not in `groups`.
-    left: Vec<(u64, Left)>,
+    left: Vec<(u64, LeftGroup)>,
     left_below: u64,
 }
 
@@ -176,12 +176,12 @@ impl Job {
 
     /// Returns what the PEs of this process have done in a group that they leave, without its
     /// packets.
-    pub(super) fn left(&self, far: &Far, group: u64) -> Left {
+    pub(super) fn left(&self, far: &Far, group: u64) -> LeftGroup {
         let place = self.directory().and_then(|directory| directory.group(group));
         let memory = place.and_then(|(at, pes)| self.group_memory(at, pes));
         let group = memory.map(|memory| self.report_of(far, &Report::default(), group, &memory));
         let GroupReport { last_calls, activity, .. } = group.unwrap_or_default();
-        Left { last_calls, activity }
+        LeftGroup { last_calls, activity }
     }
 
     fn report_of(
@@ -256,7 +256,7 @@ impl Field for PeReport {
     }
 }
 
-impl Field for Left {
+impl Field for LeftGroup {
     fn write(&self, words: &mut Vec<u64>) {
         self.last_calls.write(words);
         self.activity.write(words);
@@ -327,7 +327,7 @@ mod tests {
             pes,
             all: activity,
             groups,
-            left: vec![(7, Left { last_calls: vec![(Rank(2), 6)], activity })],
+            left: vec![(7, LeftGroup { last_calls: vec![(Rank(2), 6)], activity })],
             ..Report::default()
         }
     }
@@ -364,7 +364,7 @@ mod tests {
         assert_eq!(snapshot.statuses[2], PeStatus::Active, "no process has reported it");
         // PE 1 has left the group: after the call, without the call, or too long ago to be known.
         let activity = Activity { moves: 1, sent: 4, received: 7 };
-        let after = |word| vec![(1, Left { last_calls: vec![(Rank(1), word)], activity })];
+        let after = |word| vec![(1, LeftGroup { last_calls: vec![(Rank(1), word)], activity })];
         for (left, waits, abandoned) in [
             (after(5), true, None),
             (after(4), true, Some((Rank(0), Rank(1)))),

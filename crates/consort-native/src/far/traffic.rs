@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::packet::{Exposure, Packet, Place};
+use super::packet::{Exposure, FarMemory, Packet};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
@@ -29,8 +29,8 @@ impl Subject {
                 Some(Self::Group(group))
             }
             Packet::Put { place, .. } | Packet::LongPut { place, .. } => Some(match place {
-                Place::Exposed { exposure: Exposure { group, .. } } => Self::Group(group),
-                Place::Heap { .. } => Self::Memory,
+                FarMemory::Exposed { exposure: Exposure { group, .. } } => Self::Group(group),
+                FarMemory::Heap { .. } => Self::Memory,
             }),
             Packet::Signal { .. } => Some(Self::Memory),
             _ => None,

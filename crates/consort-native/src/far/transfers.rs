@@ -15,7 +15,7 @@ use std::collections::{HashSet, VecDeque};
 use consort_fabric::Rank;
 
 use super::{
-    packet::Place,
+    packet::FarMemory,
     transport::{Frame, TAGS, Transfer},
 };
 
@@ -38,7 +38,7 @@ pub(crate) struct PendingGet {
 /// A transfer by which another process reads or writes memory of this process.
 pub(super) struct ActiveTransfer {
     pub(super) transfer: Transfer,
-    pub(super) place: Place,
+    pub(super) place: FarMemory,
     /// The memory for data that is pulled but not used.
     pub(super) _kept: Vec<u64>,
 }

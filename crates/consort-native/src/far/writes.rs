@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 /// The writes to a process's memory.
 #[derive(Clone, Copy, Default)]
-struct Written {
+struct WriteCounts {
     times: u64,
     /// The number of the last write that was a put or a signal, and of the last that was a
     /// transfer.
@@ -18,14 +18,14 @@ struct Written {
 /// The writes to the memory of each process.
 #[derive(Default)]
 pub(super) struct Writes {
-    by_process: Vec<Written>,
+    by_process: Vec<WriteCounts>,
     /// The requests whether writes to a process are complete, and the number of writes before each.
     asked: HashMap<u64, (u32, u64)>,
 }
 
 impl Writes {
     pub(super) fn new(processes: u32) -> Self {
-        Self { by_process: vec![Written::default(); processes as usize], asked: HashMap::new() }
+        Self { by_process: vec![WriteCounts::default(); processes as usize], asked: HashMap::new() }
     }
 
     /// Counts a write to a process's memory.

@@ -15,7 +15,7 @@ use crate::{
     far::{
         dispatch::{append_memory, memory_of},
         link::Far,
-        packet::{Packet, Place, Request},
+        packet::{FarMemory, Packet, Request},
         progress::PollBackoff,
         transfers::{LONG_GET, LONG_PUT},
     },
@@ -94,7 +94,7 @@ impl OneSided<'_> {
     #[cold]
     pub(super) fn put_far(&self, far: &Far, to: Rank, at: usize, source: Memory) {
         self.assert_inside(at, source.bytes);
-        let place = Place::Heap { pe: to };
+        let place = FarMemory::Heap { pe: to };
         if source.bytes < LONG_PUT {
             let packet = Packet::Put { place, at, bytes: source.bytes };
             return far.write(to, &packet, |frame| append_memory(frame, source));
@@ -112,7 +112,7 @@ impl OneSided<'_> {
         from: Rank,
         parts: impl Iterator<Item = (usize, Memory)>,
     ) {
-        let place = Place::Heap { pe: from };
+        let place = FarMemory::Heap { pe: from };
         let (mut requested, mut gets) = (Vec::new(), Vec::new());
         let parts: Vec<(usize, Memory)> = parts.collect();
         // Nothing may panic while a transfer is in flight.

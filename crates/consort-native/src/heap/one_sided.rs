@@ -277,7 +277,7 @@ impl<'j> OneSided<'j> {
         };
         let budget = SpinBudget::for_guest();
         let found = event::poll(budget.polls(), test);
-        let wait = || self.job.sleeping_place(self.me).wait(budget, limit, test).0;
+        let wait = || self.job.parking_slot(self.me).wait(budget, limit, test).0;
         found.or_else(wait).transpose()
     }
 
@@ -308,7 +308,7 @@ impl<'j> OneSided<'j> {
             test()
         };
         let found = loop {
-            if let Some(found) = self.job.sleeping_place(pe).wait(budget, None, counted).0 {
+            if let Some(found) = self.job.parking_slot(pe).wait(budget, None, counted).0 {
                 break found;
             }
         };

@@ -109,7 +109,7 @@ pub(crate) const fn recent(call: u64) -> usize {
 
 /// The purpose of a word of a group's memory for which a member waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spot {
+pub(crate) enum WordPurpose {
     /// A message or a signal on a channel.
     Channel(usize),
     /// A pairwise operation with a member.
@@ -185,7 +185,7 @@ impl Geometry {
     }
 
     /// Returns the purpose of the word at index `at`, if member `rank` waits for it.
-    pub(crate) fn spot(&self, rank: Rank, at: usize) -> Option<Spot> {
+    pub(crate) fn purpose(&self, rank: Rank, at: usize) -> Option<WordPurpose> {
         let rank_of = |index: usize| u32::try_from(index).ok().map(Rank);
         let (inbox, in_inbox) = (at / self.per_pe, at % self.per_pe);
         if at < self.first_member {
@@ -193,22 +193,22 @@ impl Geometry {
             return match in_inbox {
                 _ if in_inbox >= self.first_pair => {
                     let higher = (in_inbox - self.first_pair) / PAIR_WORDS;
-                    rank_of(if is_own { higher } else { inbox }).map(Spot::Pair)
+                    rank_of(if is_own { higher } else { inbox }).map(WordPurpose::Pair)
                 }
                 _ if in_inbox >= self.first_short_slot => {
                     let slot = (in_inbox - self.first_short_slot) / SHORT_SLOT_WORDS;
-                    Some(Spot::Channel(slot / self.window))
+                    Some(WordPurpose::Channel(slot / self.window))
                 }
-                _ => Some(Spot::Channel(in_inbox / LINE_WORDS % self.stride)),
+                _ => Some(WordPurpose::Channel(in_inbox / LINE_WORDS % self.stride)),
             };
         }
         let published = at.checked_sub(self.member(rank, 0)).filter(|&at| at < self.per_member)?;
         if published >= self.exposures {
             let exposure = (published - self.exposures) / LINE_WORDS;
             let pes = self.words - self.ranks;
-            return rank_of(exposure / EXPOSURES as usize % pes).map(Spot::Exposure);
+            return rank_of(exposure / EXPOSURES as usize % pes).map(WordPurpose::Exposure);
         }
-        (published >= self.exposure_counts).then_some(Spot::Detaches)
+        (published >= self.exposure_counts).then_some(WordPurpose::Detaches)
     }
 
     /// Returns the capabilities of a group whose members are placed on `nodes`.
@@ -239,20 +239,23 @@ mod tests {
         let inbox = me.index() * geometry.per_pe;
         let position = geometry.window - 1;
         let line = inbox + (position * geometry.stride + 37) * LINE_WORDS + LINE_WORDS - 1;
-        assert_eq!(geometry.spot(me, line), Some(Spot::Channel(37)));
+        assert_eq!(geometry.purpose(me, line), Some(WordPurpose::Channel(37)));
         let slot = (37 * geometry.window + position) * SHORT_SLOT_WORDS + 1;
         let slot = inbox + geometry.first_short_slot + slot;
-        assert_eq!(geometry.spot(me, slot), Some(Spot::Channel(37)));
+        assert_eq!(geometry.purpose(me, slot), Some(WordPurpose::Channel(37)));
         let pair = |low: usize, high: usize| {
             low * geometry.per_pe + geometry.first_pair + high * PAIR_WORDS + 3
         };
-        assert_eq!(geometry.spot(me, pair(2, 4)), Some(Spot::Pair(Rank(4))));
-        assert_eq!(geometry.spot(me, pair(1, 2)), Some(Spot::Pair(Rank(1))));
+        assert_eq!(geometry.purpose(me, pair(2, 4)), Some(WordPurpose::Pair(Rank(4))));
+        assert_eq!(geometry.purpose(me, pair(1, 2)), Some(WordPurpose::Pair(Rank(1))));
         let exposure = (position * 5 + 3) * EXPOSURES as usize + 1;
         let exposure = geometry.member(me, geometry.exposures + exposure * LINE_WORDS + 7);
-        assert_eq!(geometry.spot(me, exposure), Some(Spot::Exposure(Rank(3))));
+        assert_eq!(geometry.purpose(me, exposure), Some(WordPurpose::Exposure(Rank(3))));
         let detaches = geometry.exposure_counts + position * geometry.per_count;
-        assert_eq!(geometry.spot(me, geometry.member(me, detaches)), Some(Spot::Detaches));
-        assert_eq!(geometry.spot(me, geometry.member(me, FINISHED)), None);
+        assert_eq!(
+            geometry.purpose(me, geometry.member(me, detaches)),
+            Some(WordPurpose::Detaches)
+        );
+        assert_eq!(geometry.purpose(me, geometry.member(me, FINISHED)), None);
     }
 }

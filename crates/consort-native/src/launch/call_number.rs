@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use super::job::Job;
 use crate::{
-    directory::{call_names::NumbersExhausted, lock::Locked},
+    directory::{call_names::NumbersExhausted, lock::LockedDirectory},
     inbox::geometry::SEQUENCE_BITS,
 };
 
@@ -42,7 +42,7 @@ impl CallNumber {
 impl Job {
     /// Passes the numbers of the recent calls of all PEs that share memory with this process to
     /// `note`.
-    pub(crate) fn note_recent(&self, directory: &Locked<'_>, note: &mut dyn FnMut(u64)) {
+    pub(crate) fn note_recent(&self, directory: &LockedDirectory<'_>, note: &mut dyn FnMut(u64)) {
         for (at, pes) in directory.groups() {
             // Errors do not show the names of a group that this process cannot map.
             let Some(group) = self.group_memory(at, pes) else { continue };

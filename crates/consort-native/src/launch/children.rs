@@ -23,7 +23,7 @@ use crate::{
         slice::{SegmentRef, SegmentSlice},
     },
     state::{
-        accessing::Accessing,
+        access_flag::AccessFlag,
         header::{Header, PeState},
     },
 };
@@ -61,7 +61,7 @@ fn fail_all() {
     shared::copy_all();
     // SAFETY: this is the child's only thread, and it drops nothing here.
     for JobFlags { header, states } in unsafe { JOBS.all() } {
-        states.iter().flat_map(|state| &state.accessing).for_each(Accessing::forget);
+        states.iter().flat_map(|state| &state.access_flags).for_each(AccessFlag::forget);
         header.poison.claim_alone(reason::FORKED);
     }
 }

@@ -110,7 +110,7 @@ impl Job {
         }
         if let Some(joined) = self.own_joined() {
             let test = || (joined.have_all_ended() || self.is_poisoned()).then_some(());
-            let place = self.sleeping_place(joined.member.rank());
+            let place = self.parking_slot(joined.member.rank());
             place.wait(SpinBudget::new(self.config().fits()), None, test);
         }
     }

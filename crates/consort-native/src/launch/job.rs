@@ -24,13 +24,13 @@ use crate::{
     directory::{
         blocks::HeapError,
         groups::GroupPlace,
-        lock::{Directory, Locked},
+        lock::{Directory, LockedDirectory},
     },
     far::link::Far,
     heap::staging::{Staging, StagingExtents},
     inbox::geometry::Geometry,
     processes::member::{BeginError, JoinError, JoinedLaunch, Member},
-    progress::event::Place,
+    progress::event::ParkingSlot,
     segment::{
         backing::Backing,
         memory_error::MemoryError,
@@ -286,7 +286,7 @@ impl Job {
     }
 
     /// Returns the locked directory. `None` only if the job has failed.
-    pub(crate) fn directory(&self) -> Option<Locked<'_>> {
+    pub(crate) fn directory(&self) -> Option<LockedDirectory<'_>> {
         self.directory.lock(self.poison_flag())
     }
 
@@ -328,8 +328,8 @@ impl Job {
     }
 
     /// Returns the place where threads sleep until a PE is woken.
-    pub(crate) fn sleeping_place(&self, pe: Rank) -> Place<'_> {
-        Place {
+    pub(crate) fn parking_slot(&self, pe: Rank) -> ParkingSlot<'_> {
+        ParkingSlot {
             parker: &self.states[pe.index()].parker,
             sleepers: &self.header.sleepers,
             senders_fence: self.config.senders_fence(),

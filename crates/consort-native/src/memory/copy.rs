@@ -50,7 +50,7 @@ const LINE: usize = 64;
 
 /// A way to move a few bytes of a copy.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-pub(super) trait Move {
+pub(super) trait MoveChunk {
     /// Moves `BYTES` (16, 8, 4, 2 or 1) with one load and one store.
     ///
     /// # Safety
@@ -65,7 +65,7 @@ pub(super) trait Move {
 /// `copy` has `bytes` bytes.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-pub(super) unsafe fn in_moves(bytes: usize, copy: &mut impl Move) {
+pub(super) unsafe fn in_moves(bytes: usize, copy: &mut impl MoveChunk) {
     let mut at = 0;
     while bytes - at >= 16 {
         // SAFETY: at least 16 bytes are left.
@@ -94,13 +94,13 @@ pub(super) unsafe fn in_moves(bytes: usize, copy: &mut impl Move) {
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-struct Copy {
+struct CopyChunk {
     target: *mut u8,
     source: *const u8,
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-impl Move for Copy {
+impl MoveChunk for CopyChunk {
     #[inline(always)]
     unsafe fn once<const BYTES: usize>(&mut self, at: usize) {
         macro_rules! by {
@@ -138,7 +138,7 @@ impl Move for Copy {
 #[inline(never)]
 unsafe fn copy_few(target: *mut u8, source: *const u8, bytes: usize) {
     // SAFETY: the caller's promise.
-    unsafe { in_moves(bytes, &mut Copy { target, source }) };
+    unsafe { in_moves(bytes, &mut CopyChunk { target, source }) };
 }
 
 /// Copies memory. Others may access the source, the target or both. Each byte is copied atomically,

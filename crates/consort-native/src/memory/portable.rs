@@ -37,7 +37,7 @@ use super::{extent::SharedExtent, region::Memory};
 
 const WORD: usize = size_of::<u64>();
 
-enum Access {
+enum ByteAccess {
     /// With the aligned word at `at`. The byte has index `index` in that word.
     Word { at: *mut u8, index: usize },
     /// Alone.
@@ -45,11 +45,11 @@ enum Access {
 }
 
 impl SharedExtent {
-    fn access(self, byte: *mut u8) -> Access {
+    fn access(self, byte: *mut u8) -> ByteAccess {
         let index = byte.addr() % WORD;
         let at = byte.wrapping_sub(index);
         let is_inside = at.addr() >= self.begin && self.end - at.addr() >= WORD;
-        if is_inside { Access::Word { at, index } } else { Access::Byte }
+        if is_inside { ByteAccess::Word { at, index } } else { ByteAccess::Byte }
     }
 }
 
@@ -89,14 +89,14 @@ unsafe fn load(source: Memory, at: usize, count: usize) -> [u8; WORD] {
     while done < count {
         let from = first.wrapping_add(done);
         done += match extent.access(from) {
-            Access::Word { at, index } => {
+            ByteAccess::Word { at, index } => {
                 let taken = (WORD - index).min(count - done);
                 // SAFETY: aligned, inside the memory, and accessed by whole words only.
                 let word = unsafe { AtomicU64::from_ptr(at.cast()) }.load(Relaxed).to_ne_bytes();
                 bytes[done..done + taken].copy_from_slice(&word[index..index + taken]);
                 taken
             }
-            Access::Byte => {
+            ByteAccess::Byte => {
                 // SAFETY: inside the memory, and accessed by bytes only.
                 bytes[done] = unsafe { AtomicU8::from_ptr(from) }.load(Relaxed);
                 1
@@ -116,7 +116,7 @@ unsafe fn store(target: Memory, at: usize, bytes: &[u8]) {
         // SAFETY: writable, and nothing else accesses them meanwhile, by the caller's promise.
         return unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), first, bytes.len()) };
     };
-    let Access::Word { at, index } = extent.access(first) else {
+    let ByteAccess::Word { at, index } = extent.access(first) else {
         for (place, &byte) in bytes.iter().enumerate() {
             // SAFETY: inside the memory, and accessed only by bytes, like all bytes of this word.
             unsafe { AtomicU8::from_ptr(first.wrapping_add(place)) }.store(byte, Relaxed);
@@ -206,7 +206,7 @@ mod tests {
         let begin = block.0.as_mut_ptr();
         let extent = SharedExtent::exposed(begin.wrapping_add(first), end - first);
         let is_word =
-            |&at: &usize| matches!(extent.access(begin.wrapping_add(at)), Access::Word { .. });
+            |&at: &usize| matches!(extent.access(begin.wrapping_add(at)), ByteAccess::Word { .. });
         (first..end).filter(is_word).collect()
     }
 
@@ -221,7 +221,7 @@ mod tests {
             }
         }
         let byte = block.0.as_mut_ptr().wrapping_add(13);
-        assert!(matches!(SharedExtent::WORDS.access(byte), Access::Word { index: 5, .. }));
+        assert!(matches!(SharedExtent::WORDS.access(byte), ByteAccess::Word { index: 5, .. }));
     }
 
     /// Threads that store to different parts of the same words read back what they stored.

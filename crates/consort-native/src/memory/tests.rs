@@ -136,12 +136,12 @@ fn every_length_is_staged() {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[test]
 fn every_byte_is_stored_once() {
-    use super::copy::{FEW_BYTES, Move, in_moves};
+    use super::copy::{FEW_BYTES, MoveChunk, in_moves};
 
     /// The number of stores to each byte.
     struct Stores(Vec<u32>);
 
-    impl Move for Stores {
+    impl MoveChunk for Stores {
         unsafe fn once<const BYTES: usize>(&mut self, at: usize) {
             self.0[at..at + BYTES].iter_mut().for_each(|stores| *stores += 1);
         }

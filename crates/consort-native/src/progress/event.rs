@@ -21,7 +21,7 @@ use consort_machine::{
 
 /// A place where threads wait and are woken.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'p> {
+pub(crate) struct ParkingSlot<'p> {
     pub(crate) parker: &'p Parker,
     pub(crate) sleepers: &'p Sleepers,
     /// Whether wakers fence, instead of sleepers.
@@ -29,7 +29,7 @@ pub(crate) struct Place<'p> {
     pub(crate) scope: Scope,
 }
 
-impl<'p> Place<'p> {
+impl<'p> ParkingSlot<'p> {
     /// Announces that the calling thread is about to sleep here.
     pub(crate) fn announce(&self) -> Sleeper<'p> {
         self.sleepers.announce(self.parker, self.senders_fence, self.scope)
@@ -145,7 +145,7 @@ impl Event {
         test: impl Fn() -> Option<T>,
     ) -> Option<T> {
         let Self { parker, sleepers, fits, .. } = self;
-        let place = Place { parker, sleepers, senders_fence: !fits, scope: Scope::Process };
+        let place = ParkingSlot { parker, sleepers, senders_fence: !fits, scope: Scope::Process };
         let (value, next) = place.wait(budget, limit, test);
         self.budget.store(next.word(), Relaxed);
         value

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use super::{accessing::Accessing, heartbeat::Heartbeat, poison::Poison};
+use super::{access_flag::AccessFlag, heartbeat::Heartbeat, poison::Poison};
 use crate::segment::slice::SegmentItem;
 use consort_machine::wait::{parker::Parker, sleepers::Sleepers};
 
@@ -36,7 +36,7 @@ pub(crate) struct PeState {
     /// Raised while the PE copies memory that a peer has exposed. There is one flag for its
     /// blocking call and one for its nonblocking calls, which another thread may drive at the same
     /// time.
-    pub(crate) accessing: [Accessing; 2],
+    pub(crate) access_flags: [AccessFlag; 2],
     pub(crate) parker: Parker,
     pub(crate) heartbeat: Heartbeat,
     /// 1 once the PE has an endpoint.

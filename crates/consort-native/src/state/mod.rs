@@ -4,10 +4,10 @@
 //! | --- | --- |
 //! | `poison` | whether and why the job has failed |
 //! | `header` | the state of the job and of each PE |
-//! | `accessing` | whether a PE copies a peer's memory |
+//! | `access_flag` | whether a PE copies a peer's memory |
 //! | `heartbeat` | the call in which a PE waits |
 
-pub(crate) mod accessing;
+pub(crate) mod access_flag;
 pub(crate) mod header;
 pub(crate) mod heartbeat;
 pub(crate) mod poison;

@@ -21,7 +21,7 @@ use super::{memory::GroupMemory, message::seen_by};
 use crate::{
     directory::{
         group_error::GroupError,
-        groups::{Forming, GroupPlace},
+        groups::{GroupKey, GroupPlace},
     },
     inbox::{
         geometry::{
@@ -37,7 +37,7 @@ use crate::{
 /// The words that a member writes for its exposures in calls at one window position. In one era,
 /// the member exposes at most one buffer to a peer under each number. Each call begins an era, and
 /// so does the end of a wait for detaches.
-struct Exposing<'g> {
+struct ExposureWords<'g> {
     /// The number of exposures.
     count: &'g LineWord,
     /// The word of the latest call that exposed anything.
@@ -47,7 +47,7 @@ struct Exposing<'g> {
     eras: &'g [LineWord],
 }
 
-impl Exposing<'_> {
+impl ExposureWords<'_> {
     #[inline(always)]
     fn begin_era(&self) {
         self.era.store(self.era.load(Relaxed) + 1, Relaxed);
@@ -139,7 +139,7 @@ impl Group {
     /// When there is no memory for another group.
     pub(crate) fn join(
         job: &Arc<Job>,
-        forming: Forming,
+        forming: GroupKey,
         ranks: Box<[Rank]>,
         rank: Rank,
     ) -> Result<Self, GroupError> {
@@ -257,11 +257,11 @@ impl Group {
 
     /// Returns the words that only this member writes, for its calls at a window position.
     #[inline(always)]
-    fn exposing(&self, position: usize) -> Exposing<'_> {
+    fn exposing(&self, position: usize) -> ExposureWords<'_> {
         let first = self.detached_at(self.rank, position) + LINE_WORDS;
         let words = &self.memory.words[first..first + self.memory.geometry.per_count - LINE_WORDS];
         let [count, call, era, eras @ ..] = words else { unreachable!("a line at least") };
-        Exposing { count, call, era, eras }
+        ExposureWords { count, call, era, eras }
     }
 
     /// Returns the number of this member's exposures in its calls at a window position. The number

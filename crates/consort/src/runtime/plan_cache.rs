@@ -157,7 +157,7 @@ mod tests {
     use std::{collections::BTreeSet, future::Future, pin::Pin};
 
     use consort_fabric::Op;
-    use consort_native::{Call, Endpoint, HeapError, Operands, Site, StartedCall};
+    use consort_native::{CallView, Endpoint, HeapError, Operands, Site, StartedCall};
 
     use super::*;
 
@@ -173,7 +173,7 @@ mod tests {
             unreachable!("no call is made by it")
         }
 
-        fn drive<'c>(&'c self, _: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
+        fn drive<'c>(&'c self, _: &'c CallView<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
             unreachable!("no call is made by it")
         }
 

@@ -9,7 +9,7 @@ use std::{
 
 use consort_collectives::{Algorithm, EntryAndExit, Plan};
 use consort_fabric::{Candidate, Op};
-use consort_native::{Call, CallNumber, Endpoint, HeapError, Operands, Site, StartedCall};
+use consort_native::{CallNumber, CallView, Endpoint, HeapError, Operands, Site, StartedCall};
 
 /// The plan of any algorithm, behind one indirect call.
 pub(crate) trait Ready: Send + std::marker::Sync {
@@ -25,7 +25,7 @@ pub(crate) trait Ready: Send + std::marker::Sync {
     /// Begins a call for an operation. As [`Ready::call`].
     fn begin(&self, endpoint: &Endpoint, site: Site) -> Result<StartedCall, HeapError>;
     /// Returns the algorithm's future, for an operation to drive.
-    fn drive<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
+    fn drive<'c>(&'c self, call: &'c CallView<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>>;
     /// Returns the algorithm and its parameters.
     fn candidate(&self) -> &Candidate;
 }
@@ -72,7 +72,7 @@ impl<A: Algorithm> Ready for Prepared<A> {
         endpoint.start(self.number.get(), self.plan.steps(), site)
     }
 
-    fn drive<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
+    fn drive<'c>(&'c self, call: &'c CallView<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
         self.plan.run(call)
     }
 
@@ -86,7 +86,7 @@ impl<A: Algorithm> Ready for Prepared<A> {
 fn between(
     entry_and_exit: &EntryAndExit,
     endpoint: &Endpoint,
-    call: &Call<'_>,
+    call: &CallView<'_>,
     algorithm: Pin<&mut dyn Future<Output = Op>>,
 ) -> Op {
     endpoint.block_on(call, entry_and_exit.run(call, algorithm))

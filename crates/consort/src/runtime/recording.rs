@@ -20,7 +20,7 @@ use std::{
 
 use consort_fabric::{CallSpec, Candidate, Op, Query, environment::variable};
 use consort_machine::ProcessToken;
-use consort_native::{Call, Endpoint, HeapError, Operands, Site, StartedCall};
+use consort_native::{CallView, Endpoint, HeapError, Operands, Site, StartedCall};
 use consort_tuner::{Mix, MixError};
 
 use super::plans::Ready;
@@ -110,7 +110,7 @@ impl Ready for Counted {
         self.ready.begin(endpoint, site)
     }
 
-    fn drive<'c>(&'c self, call: &'c Call<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
+    fn drive<'c>(&'c self, call: &'c CallView<'c>) -> Pin<Box<dyn Future<Output = Op> + 'c>> {
         self.ready.drive(call)
     }
 

@@ -10,7 +10,7 @@ use consort_collectives::{
     barrier::Synchronizer,
     compose::{Part, Sub},
 };
-use consort_native::Call;
+use consort_native::CallView;
 
 fn is_send<T: Send>(_: T) {}
 
@@ -18,7 +18,7 @@ fn is_send<T: Send>(_: T) {}
 macro_rules! futures_are_send {
     ($($collective:ident in $($path:ident)::+: $($algorithm:ident)*;)*) => {$(
         mod $collective {
-            use super::{Algorithm, Call, Part, Sub, is_send};
+            use super::{Algorithm, CallView, Part, Sub, is_send};
             use consort_collectives::$($path)::+::{$($algorithm),*};
 
             pub(super) const NAMES: &[&str] = &[$($algorithm::NAME),*];
@@ -27,12 +27,12 @@ macro_rules! futures_are_send {
             fn may_move() {
                 $({
                     type Schedule = <$algorithm as Algorithm>::Schedule;
-                    let check: fn(&'static Schedule, &'static Call<'static>) =
+                    let check: fn(&'static Schedule, &'static CallView<'static>) =
                         |schedule, call| is_send($algorithm::run(call, schedule));
                     let _ = check;
                     // As a part of an algorithm in two levels, which keeps parts in boxes whose
                     // type does not say that they may move.
-                    type Parts = Part<'static, Call<'static>, Sub>;
+                    type Parts = Part<'static, CallView<'static>, Sub>;
                     let check: fn(&'static Schedule, &'static Parts) =
                         |schedule, part| is_send($algorithm::run(part, schedule));
                     let _ = check;
@@ -99,7 +99,7 @@ fn no_algorithm_is_left_out() {
 /// The barriers before and after an algorithm.
 #[test]
 fn entry_and_exit_barriers_are_send() {
-    let check: fn(&'static Synchronizer, &'static Call<'static>) =
+    let check: fn(&'static Synchronizer, &'static CallView<'static>) =
         |barrier, call| is_send(barrier.run(call));
     let _ = check;
 }
@@ -107,7 +107,7 @@ fn entry_and_exit_barriers_are_send() {
 #[test]
 fn call_and_remote_are_send() {
     fn check<T: Send + Sync>() {}
-    check::<Call<'_>>();
+    check::<CallView<'_>>();
     check::<consort_native::Remote>();
     check::<consort_native::Engine>();
 }

@@ -12,7 +12,7 @@
 //! ```
 #![cfg(loom)]
 
-mod accessing;
+mod access_flag;
 mod biased;
 mod credits;
 mod doorbell;

@@ -4,7 +4,7 @@ use consort_fabric::Rank;
 
 use super::{snapshot::Snapshot, verdict::Verdict};
 use crate::{
-    inbox::geometry::Spot,
+    inbox::geometry::WordPurpose,
     launch::{
         failure::{Failure, Members},
         job::Job,
@@ -75,16 +75,18 @@ pub(crate) struct WaitText {
 /// Describes what a member of a group waits for.
 pub(crate) fn awaited(group: &GroupMemory, rank: Rank, awaited: Awaited) -> String {
     let name = |member: Rank| group.in_world(member).map_or("?".to_owned(), |pe| pe.to_string());
-    let spot = match awaited {
-        Awaited::Word(at) => group.geometry.spot(rank, at),
+    let purpose = match awaited {
+        Awaited::Word(at) => group.geometry.purpose(rank, at),
         Awaited::Credits => return "credits of its peers".to_owned(),
         Awaited::Completion | Awaited::Unknown => None,
     };
-    match spot {
-        Some(Spot::Channel(channel)) => format!("a message or a signal on channel {channel}"),
-        Some(Spot::Pair(peer)) => format!("the part of PE {} in an exchange", name(peer)),
-        Some(Spot::Exposure(owner)) => format!("a buffer that PE {} exposes", name(owner)),
-        Some(Spot::Detaches) => "a peer's detach of a buffer that it exposes".to_owned(),
+    match purpose {
+        Some(WordPurpose::Channel(channel)) => {
+            format!("a message or a signal on channel {channel}")
+        }
+        Some(WordPurpose::Pair(peer)) => format!("the part of PE {} in an exchange", name(peer)),
+        Some(WordPurpose::Exposure(owner)) => format!("a buffer that PE {} exposes", name(owner)),
+        Some(WordPurpose::Detaches) => "a peer's detach of a buffer that it exposes".to_owned(),
         None => "a message of the call".to_owned(),
     }
 }

@@ -37,7 +37,7 @@ use self::{
     verdict::Suspects,
 };
 use crate::{
-    directory::lock::Locked,
+    directory::lock::LockedDirectory,
     far::census::Census,
     launch::{failure::Failure, job::Job},
     state::heartbeat::{Awaited, CallWait, HeartbeatRecord, WaitReason},
@@ -121,7 +121,7 @@ pub(crate) fn clear(job: &Job, me: Rank) {
 /// Returns what all PEs do, if they share memory. `None` if the record of some PE cannot be read,
 /// or this process cannot map a group's memory. The directory is locked, so that no group's memory
 /// is reused.
-fn snapshot(job: &Job, directory: &Locked<'_>) -> Option<Snapshot> {
+fn snapshot(job: &Job, directory: &LockedDirectory<'_>) -> Option<Snapshot> {
     let world = job.world_memory();
     let mut now = Snapshot::new(job.states.len());
     // Read beats before moves, or a PE's move between the two reads would not count.

@@ -60,7 +60,7 @@ pub(crate) unsafe fn mmap(
 }
 
 pub(crate) fn reserve(bytes: usize, placement: Placement) -> io::Result<NonNull<u8>> {
-    let place = Place::of(bytes, placement)?;
+    let place = AddressRange::of(bytes, placement)?;
     // SAFETY: replaces addresses that have been reserved for it.
     let at = unsafe { mmap(place.at, bytes, READ_WRITE, MAP_PRIVATE | MAP_FIXED, None) }?;
     place.keep();
@@ -74,7 +74,7 @@ pub(crate) fn map(
     bytes: usize,
     placement: Placement,
 ) -> io::Result<NonNull<u8>> {
-    let place = Place::of(bytes, placement)?;
+    let place = AddressRange::of(bytes, placement)?;
     let (flags, file) = (MAP_SHARED | MAP_FIXED, Some((file, at as u64)));
     // SAFETY: replaces addresses that have been reserved for it.
     let at = unsafe { mmap(place.at, bytes, READ_WRITE, flags, file) }?;
@@ -120,12 +120,12 @@ pub(crate) unsafe fn part_from_others(
 }
 
 /// A range of reserved addresses. Dropping it frees them.
-struct Place {
+struct AddressRange {
     at: *mut c_void,
     bytes: usize,
 }
 
-impl Place {
+impl AddressRange {
     /// Reserves `bytes` bytes, a whole number of pages.
     fn of(bytes: usize, placement: Placement) -> io::Result<Self> {
         if placement.align > LARGE_PAGE
@@ -158,7 +158,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for AddressRange {
     fn drop(&mut self) {
         if self.bytes > 0 {
             // SAFETY: the addresses are only reserved, so nothing uses them.

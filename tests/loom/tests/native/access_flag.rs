@@ -8,21 +8,21 @@ use std::sync::{
     atomic::Ordering::{Acquire, Relaxed, Release, SeqCst},
 };
 
-use consort_native::{Accessing, Poison, PoisonFlag, line::Line};
+use consort_native::{AccessFlag, Poison, PoisonFlag, line::Line};
 use loom::{
     cell::UnsafeCell,
     sync::atomic::{AtomicBool, fence},
     thread::{spawn, yield_now},
 };
 
-/// The operations of [`Accessing`], so that a model can also run with a worse version.
+/// The operations of [`AccessFlag`], so that a model can also run with a worse version.
 trait Flag: Default + Send + Sync + 'static {
     /// Runs `copy` unless the job has failed, and returns whether it did.
     fn access(&self, poison: &PoisonFlag, copy: impl FnOnce()) -> bool;
     fn drain(&self);
 }
 
-impl Flag for Accessing {
+impl Flag for AccessFlag {
     fn access(&self, poison: &PoisonFlag, copy: impl FnOnce()) -> bool {
         let access = self.enter(poison);
         if access.is_ok() {
@@ -66,7 +66,7 @@ impl<const ENTER: bool, const DRAIN: bool> Flag for Fencing<ENTER, DRAIN> {
 
 /// An owner that does not drain.
 #[derive(Default)]
-struct Careless(Accessing);
+struct Careless(AccessFlag);
 
 impl Flag for Careless {
     fn access(&self, poison: &PoisonFlag, copy: impl FnOnce()) -> bool {
@@ -157,18 +157,18 @@ fn another_fails<F: Flag>() {
 
 #[test]
 fn the_owner_waits_for_the_peer() {
-    in_peace::<Accessing>();
+    in_peace::<AccessFlag>();
 }
 
 #[test]
 fn failing_owner_never_leaves_during_a_copy() {
-    owner_fails::<Accessing>();
+    owner_fails::<AccessFlag>();
     owner_fails::<Fencing<true, true>>();
 }
 
 #[test]
 fn owner_that_sees_poison_never_leaves_during_a_copy() {
-    another_fails::<Accessing>();
+    another_fails::<AccessFlag>();
 }
 
 #[test]

@@ -23,21 +23,21 @@ use consort_machine::sync::{AtomicU32, fence, yield_now};
 /// The flag, on a separate line: not 0 while its PE copies memory that a peer has exposed.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
-pub struct Accessing(AtomicU32);
+pub struct AccessFlag(AtomicU32);
 
 /// The right to copy exposed memory, until it is dropped.
 #[derive(Debug)]
-pub struct Access<'a>(&'a AtomicU32);
+pub struct AccessGuard<'a>(&'a AtomicU32);
 
-impl Accessing {
+impl AccessFlag {
     /// Begins a copy. Only the PE that owns the flag calls this, for one copy at a time.
     ///
     /// # Errors
     /// When the job has failed: the memory may already be gone.
     #[inline(always)]
-    pub fn enter(&self, poison: &PoisonFlag) -> Result<Access<'_>, Poisoned> {
+    pub fn enter(&self, poison: &PoisonFlag) -> Result<AccessGuard<'_>, Poisoned> {
         self.0.store(1, Relaxed);
-        let access = Access(&self.0);
+        let access = AccessGuard(&self.0);
         fence(SeqCst); // pairs with the fence in `drain`
         if poison.is_raised() { Err(Poisoned) } else { Ok(access) }
     }
@@ -58,7 +58,7 @@ impl Accessing {
     }
 }
 
-impl Drop for Access<'_> {
+impl Drop for AccessGuard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.0.store(0, Release); // pairs with the acquire in `drain`
