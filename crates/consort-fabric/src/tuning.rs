@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::{OperatorClass, SyncModes, meant::meant};
+use crate::{OperatorClass, SyncModes, suggest::suggest};
 
 /// A collective operation.
 ///
@@ -189,7 +189,7 @@ impl fmt::Display for UnknownCollective {
         let Self { asked } = self;
         let names = Collective::EVERY.map(Collective::name);
         write!(f, "unknown collective `{asked}`: ")?;
-        if let Some(name) = meant(asked, &names) {
+        if let Some(name) = suggest(asked, &names) {
             write!(f, "did you mean {name}? Otherwise ")?;
         }
         write!(f, "use {}", names.join(", "))

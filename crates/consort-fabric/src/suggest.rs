@@ -11,18 +11,18 @@ const OF_MPI: [(&str, &str); 7] = [
     ("alltoallv", "all_to_all_vector"),
 ];
 /// The largest number of changed letters with which a text is taken for a name.
-const SLIPS: usize = 2;
+const MOST_CHANGES: usize = 2;
 
 /// Returns the one of `names` that a text most likely means, if there is one.
-pub(crate) fn meant(text: &str, names: &[&'static str]) -> Option<&'static str> {
-    let asked = letters(text);
-    let asked = asked.strip_prefix("mpi").unwrap_or(&asked);
+pub(crate) fn suggest(text: &str, names: &[&'static str]) -> Option<&'static str> {
+    let given = letters(text);
+    let given = given.strip_prefix("mpi").unwrap_or(&given);
     // In short texts, fewer changes are allowed.
-    let most = SLIPS.min(asked.len() / 3);
+    let most = MOST_CHANGES.min(given.len() / 3);
     let ours = names.iter().map(|&name| (letters(name), name));
     let of_mpi = OF_MPI.map(|(name, ours)| (name.to_owned(), ours));
     ours.chain(of_mpi)
-        .map(|(known, name)| (changes(asked, &known), name))
+        .map(|(known, name)| (edit_distance(given, &known), name))
         .filter(|&(changes, _)| changes <= most)
         .min_by_key(|&(changes, _)| changes)
         .map(|(_, name)| name)
@@ -35,7 +35,7 @@ fn letters(text: &str) -> String {
 
 /// Returns how many letters must be inserted, deleted or changed to turn one text into the other
 /// (Levenshtein 1966).
-fn changes(one: &str, other: &str) -> usize {
+fn edit_distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.len()).collect();
     for (index, letter) in one.bytes().enumerate() {
         let mut diagonal = row[0];
@@ -71,17 +71,17 @@ mod tests {
             ("barier", "barrier"),
             ("Scan", "scan"),
         ] {
-            assert_eq!(meant(text, &NAMES), Some(name), "{text}");
+            assert_eq!(suggest(text, &NAMES), Some(name), "{text}");
         }
         for text in ["", "x", "shuffle", "stack", "sum"] {
-            assert_eq!(meant(text, &NAMES), None, "{text}");
+            assert_eq!(suggest(text, &NAMES), None, "{text}");
         }
     }
 
     #[test]
-    fn changes_are_counted() {
-        assert_eq!(changes("", "abc"), 3);
-        assert_eq!(changes("kitten", "sitting"), 3);
-        assert_eq!(changes("scan", "scan"), 0);
+    fn edit_distances_are_counted() {
+        assert_eq!(edit_distance("", "abc"), 3);
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+        assert_eq!(edit_distance("scan", "scan"), 0);
     }
 }
