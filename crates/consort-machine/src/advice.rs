@@ -6,7 +6,7 @@
 
 use std::io;
 
-use crate::limits::{Refused, remedy};
+use crate::limits::{RefusedRequest, remedy};
 
 /// Returns an error that names the failed call, such as `open /proc/1/fd/3`, and the remedy.
 #[must_use]
@@ -17,7 +17,7 @@ pub fn of_call(call: &str, error: &io::Error) -> io::Error {
 /// Returns the text of an error, with advice if a limit was reached.
 #[must_use]
 pub fn advised(error: &io::Error) -> String {
-    match remedy(error, Refused::Other) {
+    match remedy(error, RefusedRequest::Other) {
         Some(advice) => format!("{error}: {advice}"),
         None => error.to_string(),
     }
@@ -26,7 +26,7 @@ pub fn advised(error: &io::Error) -> String {
 /// Returns the text of an error from starting a thread, with advice.
 #[must_use]
 pub fn of_thread(error: &io::Error) -> String {
-    match remedy(error, Refused::Thread) {
+    match remedy(error, RefusedRequest::Thread) {
         Some(advice) => format!("{error}: {advice}"),
         None => error.to_string(), // not a system error: its text names the limit
     }

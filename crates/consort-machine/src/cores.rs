@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{affinity::CpuId, topology::Topology};
-use crate::system::fork::hold;
+use crate::system::fork::hold_forks;
 
 /// The number of PEs on each processor, summed over all jobs of this process.
 static USED: Mutex<BTreeMap<CpuId, u32>> = Mutex::new(BTreeMap::new());
@@ -51,7 +51,7 @@ impl Cores {
     /// the fewest PEs of other jobs, near ones first. `None` if the PEs outnumber the usable cores.
     #[must_use]
     pub fn take(topology: &Topology, pes: usize, first: Option<CpuId>) -> Option<Self> {
-        let _hold = hold();
+        let _hold = hold_forks();
         let mut used = used();
         let cpus = choose(topology, pes, first, &used)?;
         for cpu in &cpus {
@@ -69,7 +69,7 @@ impl Cores {
 
 impl Drop for Cores {
     fn drop(&mut self) {
-        let _hold = hold();
+        let _hold = hold_forks();
         let mut used = used();
         for cpu in &self.0 {
             if let Some(pes) = used.get_mut(cpu) {

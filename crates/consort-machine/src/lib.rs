@@ -36,13 +36,13 @@ pub mod wait;
 pub use cores::Cores;
 pub use machine::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word};
 #[cfg(not(loom))]
-pub use native::{NativeMachine, at_once, block_on, block_on_patiently};
+pub use native::{NativeMachine, at_once, block_on, block_on_yielding};
 pub use panic::{Panic, discard, panic_reason};
 pub use sync::{
-    biased::{Biased, BiasedGuard, ThreadToken},
+    biased_mutex::{BiasedGuard, BiasedMutex, ThreadToken},
     futex::Scope,
 };
-pub use system::fork::{Hold, hold, in_children, stay_loaded};
+pub use system::fork::{ForkHold, hold_forks, in_children, stay_loaded};
 pub use token::ProcessToken;
 pub use wait::{
     parker::{Epoch, Parker},

@@ -10,7 +10,7 @@ use std::{fs, io, sync::OnceLock};
 
 /// The kind of request that the system refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Refused {
+pub enum RefusedRequest {
     /// Memory, with its size in bytes.
     Memory(usize),
     /// A thread or a process.
@@ -97,7 +97,10 @@ mod system {
         None
     }
 
-    pub(super) fn remedy_of_number(_: &super::io::Error, _: super::Refused) -> Option<String> {
+    pub(super) fn remedy_of_number(
+        _: &super::io::Error,
+        _: super::RefusedRequest,
+    ) -> Option<String> {
         None
     }
 }
@@ -108,7 +111,7 @@ pub use system::{left, most};
 
 /// Returns advice on an error of the system, if a limit may be the reason.
 #[must_use]
-pub fn remedy(error: &io::Error, refused: Refused) -> Option<String> {
+pub fn remedy(error: &io::Error, refused: RefusedRequest) -> Option<String> {
     system::remedy_of_number(error, refused)
 }
 
@@ -122,8 +125,8 @@ mod system {
     };
 
     use super::{
-        MAPPINGS_IN_RESERVE, MARGIN, MemoryLimit, Refused, counts_unused_memory, fs, io, mappings,
-        most_mappings, number_at, number_in,
+        MAPPINGS_IN_RESERVE, MARGIN, MemoryLimit, RefusedRequest, counts_unused_memory, fs, io,
+        mappings, most_mappings, number_at, number_in,
     };
 
     /// The type of a resource number, which differs between C libraries.
@@ -188,23 +191,25 @@ mod system {
         soft(resource).map_or("unlimited".to_owned(), |limit| limit.to_string())
     }
 
-    pub(super) fn remedy_of_number(error: &io::Error, refused: Refused) -> Option<String> {
+    pub(super) fn remedy_of_number(error: &io::Error, refused: RefusedRequest) -> Option<String> {
         Some(match (error.raw_os_error()?, refused) {
-            (ENOMEM, Refused::Memory(bytes)) => remedy_of_memory(bytes),
-            (ENOMEM, Refused::Other) => remedy_of_memory(0),
-            (EAGAIN, Refused::Memory(bytes)) => {
+            (ENOMEM, RefusedRequest::Memory(bytes)) => remedy_of_memory(bytes),
+            (ENOMEM, RefusedRequest::Other) => remedy_of_memory(0),
+            (EAGAIN, RefusedRequest::Memory(bytes)) => {
                 if limit_met_by(bytes).is_some() {
                     return Some(remedy_of_memory(bytes));
                 }
                 let limit = shown(RLIMIT_MEMLOCK);
                 format!("raise the limit of locked memory: `ulimit -l` is {limit} bytes")
             }
-            (ENOSYS | EPERM | EACCES, Refused::Thread) => {
+            (ENOSYS | EPERM | EACCES, RefusedRequest::Thread) => {
                 "the kernel or a sandbox (seccomp) does not let this process start threads: allow the \
                  system calls clone and clone3"
                     .to_owned()
             }
-            (EAGAIN, Refused::Other) | (_, Refused::Thread) => remedy_of_threads(&counts()),
+            (EAGAIN, RefusedRequest::Other) | (_, RefusedRequest::Thread) => {
+                remedy_of_threads(&counts())
+            }
             (EMFILE, _) => format!(
                 "no more files may be open: `ulimit -n` is {}; raise it, or start fewer PEs",
                 shown(RLIMIT_NOFILE)
@@ -219,7 +224,7 @@ mod system {
                 ),
                 None => "no file can be that large: ask for less symmetric memory".to_owned(),
             },
-            (ENOSYS | EPERM | EACCES, Refused::Memory(_)) => {
+            (ENOSYS | EPERM | EACCES, RefusedRequest::Memory(_)) => {
                 "the kernel or a sandbox (seccomp) forbids this system call: allow it, or run the \
                  PEs as threads of one process, without CONSORT_SEGMENT=shared"
                     .to_owned()
@@ -332,14 +337,14 @@ mod tests {
 
     #[test]
     fn remedy_names_the_limit() {
-        let memory = Refused::Memory(1 << 20);
+        let memory = RefusedRequest::Memory(1 << 20);
         for (errno, refused, part) in [
-            (libc::EAGAIN, Refused::Other, "`ulimit -u`"),
-            (libc::EAGAIN, Refused::Thread, "`ulimit -u`"),
+            (libc::EAGAIN, RefusedRequest::Other, "`ulimit -u`"),
+            (libc::EAGAIN, RefusedRequest::Thread, "`ulimit -u`"),
             (libc::EAGAIN, memory, "`ulimit -l` is "),
-            (libc::EMFILE, Refused::Other, "`ulimit -n` is "),
+            (libc::EMFILE, RefusedRequest::Other, "`ulimit -n` is "),
             (libc::ENFILE, memory, "fs.file-max"),
-            (libc::ENOMEM, Refused::Other, "less symmetric memory"),
+            (libc::ENOMEM, RefusedRequest::Other, "less symmetric memory"),
             (libc::EFBIG, memory, "ask for less symmetric memory"),
             (libc::ENOSYS, memory, "seccomp"),
         ] {
@@ -347,7 +352,7 @@ mod tests {
                 remedy(&io::Error::from_raw_os_error(errno), refused).expect("a limit is known");
             assert!(remedy.contains(part), "{errno:?}, {refused:?}: `{part}` in {remedy}");
         }
-        assert_eq!(remedy(&io::Error::from_raw_os_error(libc::EPERM), Refused::Other), None);
+        assert_eq!(remedy(&io::Error::from_raw_os_error(libc::EPERM), RefusedRequest::Other), None);
         assert_eq!(remedy(&io::Error::from_raw_os_error(libc::EINVAL), memory), None);
     }
 

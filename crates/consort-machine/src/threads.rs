@@ -19,9 +19,9 @@ const MANY: usize = 64;
 const SPARE: usize = 256;
 
 /// The right to start many threads. One launch at a time has it.
-pub struct Starting(#[expect(dead_code, reason = "held")] Option<MutexGuard<'static, ()>>);
+pub struct ManyThreadStart(#[expect(dead_code, reason = "held")] Option<MutexGuard<'static, ()>>);
 
-impl Starting {
+impl ManyThreadStart {
     /// Takes the right to start `threads` threads.
     ///
     /// # Errors
@@ -54,9 +54,9 @@ mod tests {
     #[test]
     fn more_threads_than_mappings_are_refused_before_one_starts() {
         let most = most_mappings().expect("a limit");
-        let error = Starting::of(most).map(drop).expect_err("each takes four");
+        let error = ManyThreadStart::of(most).map(drop).expect_err("each takes four");
         let text = error.to_string();
         assert!(text.contains("vm.max_map_count") && text.contains(&most.to_string()), "{text}");
-        assert!(Starting::of(2).is_ok() && Starting::of(MANY).is_ok());
+        assert!(ManyThreadStart::of(2).is_ok() && ManyThreadStart::of(MANY).is_ok());
     }
 }

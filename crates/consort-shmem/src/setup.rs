@@ -17,7 +17,7 @@ use std::{
 
 use consort::{Job, Joined, Pes, Rank};
 use consort_fabric::environment::variable;
-use consort_machine::{Biased, ProcessToken, ThreadToken, in_children};
+use consort_machine::{BiasedMutex, ProcessToken, ThreadToken, in_children};
 use consort_native::{Failure, Member, SharedFile, Statics};
 use libc::{c_int, c_void};
 
@@ -166,7 +166,7 @@ fn begin() -> Result<Begun, String> {
         statics_at,
         environment,
         books: Mutex::new(Allocator::new(0, heap_bytes)),
-        driver: Biased::new(Driver { world: team, shared: team }),
+        driver: BiasedMutex::new(Driver { world: team, shared: team }),
         callers: AtomicU32::new(0),
         takes_turns: AtomicBool::new(false),
         thread_level: AtomicU32::new(0),

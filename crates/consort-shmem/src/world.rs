@@ -13,7 +13,7 @@ use std::{
 };
 
 use consort::{Rank, Team};
-use consort_machine::{Biased, BiasedGuard, ThreadToken};
+use consort_machine::{BiasedGuard, BiasedMutex, ThreadToken};
 use consort_native::{OneSided, Statics};
 use libc::c_int;
 
@@ -35,7 +35,7 @@ pub struct World {
     pub(crate) statics_at: Option<usize>,
     pub(crate) environment: Environment,
     pub(crate) books: Mutex<Allocator>,
-    pub(crate) driver: Biased<Driver>,
+    pub(crate) driver: BiasedMutex<Driver>,
     /// The number of threads that make collective calls in turn.
     pub(crate) callers: AtomicU32,
     /// Whether threads of any PE make collective calls at the same time.

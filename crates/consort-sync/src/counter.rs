@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use consort_machine::{block_on, block_on_patiently};
+use consort_machine::{block_on, block_on_yielding};
 
 use crate::{
     delegation::{Locked, Scheme, ServerScheme},
@@ -68,7 +68,7 @@ impl<S: ServerScheme> Counter<S> {
     /// # Panics
     /// When a server already runs.
     pub fn run(&self) {
-        let Ok(()) = block_on_patiently(self.counter.run(&MACHINE, Part::Put));
+        let Ok(()) = block_on_yielding(self.counter.run(&MACHINE, Part::Put));
     }
 
     /// Lets the server end. Later operations wait for ever.

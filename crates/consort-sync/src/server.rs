@@ -8,7 +8,7 @@ use std::{
 };
 
 use consort_machine::{
-    Machine, ProcessToken, advice::of_thread, block_on, block_on_patiently, stay_loaded,
+    Machine, ProcessToken, advice::of_thread, block_on, block_on_yielding, stay_loaded,
 };
 
 use crate::{
@@ -82,7 +82,7 @@ where
         let serve = move || {
             Machine::thread(&MACHINE); // panics if there are too many
             let _ = starts.send(());
-            let Ok(()) = block_on_patiently(served.kept.scheme.run(&MACHINE, &served.shared));
+            let Ok(()) = block_on_yielding(served.kept.scheme.run(&MACHINE, &served.shared));
         };
         let thread = Builder::new().name("consort-server".into()).spawn(serve);
         let thread = thread.map_err(|error| io::Error::new(error.kind(), of_thread(&error)))?;

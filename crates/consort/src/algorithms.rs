@@ -12,7 +12,7 @@ use consort_collectives::{
 use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, MachineModel, Nodes, Query, Vendor,
 };
-use consort_machine::{hold, topology::Topology};
+use consort_machine::{hold_forks, topology::Topology};
 use consort_mpi::Started;
 use consort_native::Job;
 use consort_tuner::{Catalog, Identity, Revisions};
@@ -112,7 +112,7 @@ fn found_once<T>(known: &OnceLock<T>, look: impl FnOnce() -> T) -> &T {
         return value;
     }
     let found = look();
-    let _hold = hold();
+    let _hold = hold_forks();
     known.get_or_init(|| found)
 }
 
@@ -126,7 +126,7 @@ impl Algorithms {
     /// Returns the algorithms of such PEs. The first call reads the machine and the affinity mask.
     #[must_use]
     pub fn of(fabric: Fabric) -> &'static Self {
-        let held = hold();
+        let held = hold_forks();
         let own = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).clone();
         drop(held);
         Self::kept(fabric, None, fabric.shape().is_some(), &own)
@@ -147,7 +147,7 @@ impl Algorithms {
             })
         };
         let all = || ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        let held = hold();
+        let held = hold_forks();
         let known = find(&all());
         drop(held);
         if let Some(known) = known {
@@ -174,7 +174,7 @@ impl Algorithms {
             caches: Mutex::default(),
             identity,
         });
-        let _hold = hold();
+        let _hold = hold_forks();
         let mut all = all();
         find(&all).unwrap_or_else(|| {
             let kept: &'static Self = Box::leak(new);
@@ -295,7 +295,7 @@ impl Algorithms {
 
     /// Returns the placement on last-level caches of PEs that share memory.
     fn caches(&self, pes: u32) -> Nodes {
-        let _hold = hold();
+        let _hold = hold_forks();
         let mut known = self.caches.lock().unwrap_or_else(PoisonError::into_inner);
         *known.entry(pes).or_insert_with(|| Nodes::of(&self.of_all.caches_of(pes as usize)))
     }

@@ -4,7 +4,7 @@
 use std::{sync::Arc, thread};
 
 use consort_fabric::{Rank, environment};
-use consort_machine::{advice::of_thread, limits::counts_unused_memory, threads::Starting};
+use consort_machine::{advice::of_thread, limits::counts_unused_memory, threads::ManyThreadStart};
 use consort_native::{Failure, Origin, default_heap_bytes, heap_bytes_of};
 
 use crate::{
@@ -52,7 +52,7 @@ fn run_threads(ranks: &Ranks, program: &Program<'_>) -> Result<(), Failed> {
     let job = &ranks.job;
     thread::scope(|scope| {
         let (mut handles, mut errors) = (Vec::new(), Vec::new());
-        let starting = Starting::of(ranks.here().count()).map_err(|error| of_thread(&error));
+        let starting = ManyThreadStart::of(ranks.here().count()).map_err(|error| of_thread(&error));
         for rank in ranks.here() {
             let body = move || {
                 ranks.settle(rank);

@@ -25,7 +25,7 @@ use std::{
 };
 
 use consort_fabric::Rank;
-use consort_machine::{ProcessToken, advice::of_thread, threads::Starting};
+use consort_machine::{ProcessToken, advice::of_thread, threads::ManyThreadStart};
 use consort_native::Event;
 
 use crate::{
@@ -223,7 +223,7 @@ impl Pool {
         let makes = Box::new(makes);
         let mut pool = Self { shared, ranks: Mutex::new(None), makes, threads: vec![] };
         let refused = |error| Error::Thread { rank: Rank(0), reason: of_thread(&error) };
-        let starting = Starting::of(size).map_err(refused)?;
+        let starting = ManyThreadStart::of(size).map_err(refused)?;
         for rank in ranks.here().skip(1) {
             let (shared, placing) = (Arc::clone(&pool.shared), Arc::clone(&ranks));
             let body = move || {

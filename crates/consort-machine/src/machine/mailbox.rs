@@ -49,7 +49,7 @@ const IS_THERE: usize = 1;
 /// State that only the receiver uses, so reading and writing it is not an access to the machine.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Own {
+struct ReceiverState {
     /// The number of the next line.
     next: AtomicU64,
     /// The number of messages that were put aside.
@@ -65,7 +65,7 @@ pub struct Mailbox {
     taken: Line,
     lines: Box<[Line]>,
     answer: Line,
-    own: Own,
+    own: ReceiverState,
 }
 
 impl Default for Mailbox {
@@ -74,7 +74,7 @@ impl Default for Mailbox {
             taken: Line::default(),
             lines: (0..LINES).map(|_| Line::default()).collect(),
             answer: Line::default(),
-            own: Own::default(),
+            own: ReceiverState::default(),
         }
     }
 }

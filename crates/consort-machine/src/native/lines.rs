@@ -21,7 +21,7 @@ fn pool() -> MutexGuard<'static, Vec<&'static Line>> {
 /// Two adjacent lines, of which one is used, because processors fetch lines in pairs.
 #[derive(Default)]
 #[repr(C, align(128))]
-struct Pair {
+struct LinePair {
     used: Line,
     _unused: Line,
 }
@@ -76,7 +76,7 @@ impl Lines {
 #[cold]
 pub(super) fn more() -> &'static Line {
     let left = pool().pop();
-    left.unwrap_or_else(|| &Box::leak(Box::<Pair>::default()).used)
+    left.unwrap_or_else(|| &Box::leak(Box::<LinePair>::default()).used)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::{Line, Machine, Mailbox, Pair, Queue, Thread, Until, Word, system::cl
 
 use super::{
     monitor, pair, sleep, stream,
-    threads::{mailbox, me},
+    threads::{mailbox, with_thread},
 };
 
 /// Processor cycles of one spin hint, roughly.
@@ -56,9 +56,9 @@ fn look<T>(word: &Word, end: Option<u64>, test: impl Fn() -> Option<T>) -> Poll<
     if let Some(output) = test() {
         return Poll::Ready(output);
     }
-    me(|me| {
-        me.waits_for.set((sleep::address(word), end));
-        if !me.watches.get() {
+    with_thread(|state| {
+        state.waits_for.set((sleep::address(word), end));
+        if !state.watches.get() {
             return Poll::Pending;
         }
         monitor::watch(word);
@@ -76,7 +76,7 @@ fn reaches(word: &Word, until: Until) -> impl Future<Output = u64> {
 /// Returns the caller's mailbox.
 #[inline]
 fn mine() -> &'static Mailbox {
-    me(|me| me.thread()).1
+    with_thread(|state| state.thread()).1
 }
 
 // SAFETY: words are atomics, a line is kept by one thread or in the pool, numbers are given under a
@@ -88,7 +88,7 @@ unsafe impl Machine for NativeMachine {
 
     #[inline]
     fn thread(&self) -> Thread {
-        me(|me| me.thread().0)
+        with_thread(|state| state.thread().0)
     }
 
     fn now_ns(&self) -> u64 {
@@ -97,12 +97,12 @@ unsafe impl Machine for NativeMachine {
 
     #[inline(always)]
     fn take_line(&self) -> &'static Line {
-        me(|me| me.take_line())
+        with_thread(|state| state.take_line())
     }
 
     #[inline(always)]
     fn give_line(&self, line: &'static Line) {
-        me(|me| me.lines.give(line));
+        with_thread(|state| state.lines.give(line));
     }
 
     #[inline(always)]

@@ -20,4 +20,4 @@ mod threads;
 mod wait;
 
 pub use machine::NativeMachine;
-pub use wait::{at_once, block_on, block_on_patiently};
+pub use wait::{at_once, block_on, block_on_yielding};

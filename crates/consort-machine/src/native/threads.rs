@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    Line, Mailbox, Thread, limits::most_mappings, system::thread_end::at_end_of_thread,
+    Line, Mailbox, Thread, limits::most_mappings, system::thread_exit::at_thread_exit,
     threads::MAPPINGS_OF_A_THREAD, wait::spin_budget::SpinBudget,
 };
 
@@ -48,7 +48,7 @@ pub(super) fn mailbox(thread: Thread) -> &'static Mailbox {
 
 /// The state of the calling thread. Nothing in it needs a destructor, so it can be used until the
 /// very end of the thread.
-pub(super) struct Me {
+pub(super) struct ThreadState {
     thread: Cell<Option<(Thread, &'static Mailbox)>>,
     pub(super) lines: Lines,
     pub(super) budget: Cell<SpinBudget>,
@@ -60,8 +60,8 @@ pub(super) struct Me {
 }
 
 thread_local! {
-    static ME: Me = const {
-        Me {
+    static THREAD: ThreadState = const {
+        ThreadState {
             thread: Cell::new(None),
             lines: Lines::new(),
             budget: Cell::new(SpinBudget::for_guest()),
@@ -73,9 +73,9 @@ thread_local! {
 
 /// Gives back what the calling thread has. The thread may still take more.
 fn give_back() {
-    me(|me| {
-        me.lines.give_all();
-        if let Some((thread, _)) = me.thread.take() {
+    with_thread(|state| {
+        state.lines.give_all();
+        if let Some((thread, _)) = state.thread.take() {
             free().0.push(thread.0);
         }
     });
@@ -83,11 +83,11 @@ fn give_back() {
 
 /// Passes the state of the calling thread to `use_it`.
 #[inline(always)]
-pub(super) fn me<R>(use_it: impl FnOnce(&Me) -> R) -> R {
-    ME.with(use_it)
+pub(super) fn with_thread<R>(use_it: impl FnOnce(&ThreadState) -> R) -> R {
+    THREAD.with(use_it)
 }
 
-impl Me {
+impl ThreadState {
     /// Returns the thread's number and mailbox.
     ///
     /// # Panics
@@ -102,7 +102,7 @@ impl Me {
 
     #[cold]
     fn enter(&self) -> (Thread, &'static Mailbox) {
-        at_end_of_thread(give_back);
+        at_thread_exit(give_back);
         let number = {
             let (returned, first) = &mut *free();
             returned.pop().unwrap_or_else(|| {
@@ -129,7 +129,7 @@ impl Me {
         match self.lines.take() {
             Some(line) => line,
             None => {
-                at_end_of_thread(give_back);
+                at_thread_exit(give_back);
                 self.lines.open();
                 super::lines::more()
             }

@@ -10,7 +10,7 @@ use std::{
 use super::{
     monitor,
     sleep::announce,
-    threads::{Me, me},
+    threads::{ThreadState, with_thread},
 };
 use crate::{
     system::clock,
@@ -26,14 +26,19 @@ use crate::{
 /// earlier waits, it sleeps sooner (`wait::spin_budget`).
 #[inline(always)]
 pub fn block_on<T>(future: impl Future<Output = T>) -> T {
-    executor::block_on(future, &Unwatched, || me(|me| me.budget.get().polls()), Backoff::default)
+    executor::block_on(
+        future,
+        &Unwatched,
+        || with_thread(|state| state.budget.get().polls()),
+        Backoff::default,
+    )
 }
 
 /// Like [`block_on`], for a thread whose work is to wait for others: it yields for longer before it
 /// sleeps. So it stays runnable while it has work, and the system gives it its own core instead of
 /// the core of the thread that wakes it.
-pub fn block_on_patiently<T>(future: impl Future<Output = T>) -> T {
-    me(|me| me.budget.set(SpinBudget::new(false)));
+pub fn block_on_yielding<T>(future: impl Future<Output = T>) -> T {
+    with_thread(|state| state.budget.set(SpinBudget::new(false)));
     block_on(future)
 }
 
@@ -56,7 +61,7 @@ impl Watch for Unwatched {
     /// Pauses once, or makes the processor wait in place of all remaining polls.
     #[inline(always)]
     fn spin(&self, left: &mut u32) {
-        if me(|me| me.watches.get()) {
+        if with_thread(|state| state.watches.get()) {
             monitor::wait();
             *left = 0;
         } else {
@@ -74,9 +79,9 @@ struct Backoff {
 }
 
 impl Backoff {
-    fn pause_as(&mut self, me: &Me) -> u32 {
-        let yields = self.yields.get_or_insert_with(|| Yields::new(me.budget.get()));
-        let (word, end) = me.waits_for.get();
+    fn pause_as(&mut self, state: &ThreadState) -> u32 {
+        let yields = self.yields.get_or_insert_with(|| Yields::new(state.budget.get()));
+        let (word, end) = state.waits_for.get();
         if let Some((sleeper, _)) = self.announced.take_if(|(_, announced)| *announced == word) {
             yields.note_sleep();
             let left = |end: u64| Duration::from_nanos(end.saturating_sub(clock::now_ns()));
@@ -89,7 +94,7 @@ impl Backoff {
             return 0;
         }
         yields.yield_now();
-        me.watches.set(monitor::is_there());
+        state.watches.set(monitor::is_there());
         POLLS_PER_YIELD
     }
 }
@@ -97,16 +102,16 @@ impl Backoff {
 impl Idle for Backoff {
     #[cold]
     fn pause(&mut self) -> u32 {
-        me(|me| self.pause_as(me))
+        with_thread(|state| self.pause_as(state))
     }
 }
 
 impl Drop for Backoff {
     fn drop(&mut self) {
         if let Some(yields) = &self.yields {
-            me(|me| {
-                me.budget.set(yields.next_budget());
-                me.watches.set(false);
+            with_thread(|state| {
+                state.budget.set(yields.next_budget());
+                state.watches.set(false);
             });
         }
     }

@@ -1,7 +1,7 @@
 //! The atomics and threads of the primitives: the real ones, or loom's under `--cfg loom`.
 
 pub mod asymmetric;
-pub mod biased;
+pub mod biased_mutex;
 pub mod futex;
 
 #[cfg(loom)]

@@ -7,7 +7,7 @@
 //! | `fence` | `membarrier` | none: a wake-up may be lost, and sleeps are short |
 //! | `fork` | handlers of the C library notice forked children, and a shared library is pinned | the process id identifies children, and a library must not be unloaded |
 //! | `futex` | the system's | threads park; a table of the process lists them with their words |
-//! | `thread_end` | after the destructors of thread-local variables | among them |
+//! | `thread_exit` | after the destructors of thread-local variables | among them |
 //! | `usage` | statistics of a thread, and of memory | nothing |
 //!
 //! For tests, the configuration `consort_portable` selects the second column on Linux.

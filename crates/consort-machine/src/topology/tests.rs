@@ -9,16 +9,16 @@ use crate::{
 use std::fs;
 use tempfile::TempDir;
 
-struct Machine {
+struct FakeMachine {
     root: TempDir,
 }
 
-impl Machine {
-    fn new() -> Machine {
-        Machine { root: TempDir::new().unwrap() }
+impl FakeMachine {
+    fn new() -> FakeMachine {
+        FakeMachine { root: TempDir::new().unwrap() }
     }
 
-    fn file(&self, path: &str, text: &str) -> &Machine {
+    fn file(&self, path: &str, text: &str) -> &FakeMachine {
         let path = self.root.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, format!("{text}\n")).unwrap();
@@ -33,8 +33,8 @@ impl Machine {
 
 /// 2 packages x 2 cores x 2 threads. As on real machines, all first threads are numbered before the
 /// second threads: the core of cpu 1 also has cpu 5. Package 0 has cpus 0, 1, 4, 5.
-fn two_sockets() -> Machine {
-    let machine = Machine::new();
+fn two_sockets() -> FakeMachine {
+    let machine = FakeMachine::new();
     machine.file("sys/devices/system/cpu/online", "0-7");
     machine.file("proc/cpuinfo", "processor : 0\nmodel name\t:  Example   9000 \nmodel name : no");
     for cpu in 0..8 {
@@ -138,7 +138,7 @@ fn the_package_with_most_cores_comes_first() {
 
 #[test]
 fn a_machine_without_files_still_has_its_processors() {
-    let topology = Machine::new().allow(&[0, 3]);
+    let topology = FakeMachine::new().allow(&[0, 3]);
     assert_eq!((topology.cpus().len(), topology.cores(), topology.packages()), (2, 2, 1));
     assert_eq!(topology.processor(), std::env::consts::ARCH);
     assert!(topology.caches().is_empty());
@@ -161,7 +161,7 @@ fn missing_and_odd_files_are_passed_over() {
 
 #[test]
 fn arm_is_named_by_part() {
-    let machine = Machine::new();
+    let machine = FakeMachine::new();
     machine.file("proc/cpuinfo", "CPU implementer : 0x41\nCPU part : 0xd0c");
     let processor = machine.allow(&[0]).processor().to_owned();
     assert!(processor.ends_with("implementer 0x41 part 0xd0c"), "{processor}");

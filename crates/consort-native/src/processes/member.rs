@@ -33,7 +33,7 @@ use crate::{
     },
     system::process as system,
 };
-use consort_machine::{sync::asymmetric, system::fork::hold, token::ProcessToken};
+use consort_machine::{sync::asymmetric, system::fork::hold_forks, token::ProcessToken};
 
 /// How long a process sleeps between two looks at the control block.
 const LOOK: Duration = Duration::from_micros(50);
@@ -169,7 +169,7 @@ impl Member {
     /// process already runs this PE.
     pub fn here() -> Result<Option<Arc<Self>>, JoinError> {
         static HERE: OnceLock<Result<Option<Arc<Member>>, JoinError>> = OnceLock::new();
-        let held = hold();
+        let held = hold_forks();
         let here = HERE.get_or_init(|| {
             let text = variable(VARIABLE).map(|text| text.to_string_lossy().into_owned());
             text.map(|text| Self::of_text(&text).map(Arc::new)).transpose()
@@ -187,7 +187,7 @@ impl Member {
     /// The launcher warns about that if no process becomes a PE of its job.
     pub fn is_alone() {
         static TOLD: Once = Once::new();
-        let _hold = hold();
+        let _hold = hold_forks();
         TOLD.call_once(|| {
             let text = variable(VARIABLE).map(|text| text.to_string_lossy().into_owned());
             // A variable that no launcher has set does not apply to this process.

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use consort_machine::limits::{MemoryLimit, Refused, left, memory_left, remedy};
+use consort_machine::limits::{MemoryLimit, RefusedRequest, left, memory_left, remedy};
 
 use super::origin::Origin;
 use crate::system::allocator;
@@ -51,7 +51,7 @@ impl MemoryError {
         error: &io::Error,
     ) -> Box<Self> {
         let (object, code) = (object.to_owned(), error.raw_os_error().unwrap_or(0));
-        let advice = remedy(error, Refused::Memory(bytes));
+        let advice = remedy(error, RefusedRequest::Memory(bytes));
         let advice =
             advice.unwrap_or_else(|| "ask for less symmetric memory or fewer PEs".to_owned());
         Box::new(Self { call, object, bytes, code, error: error.to_string(), advice })

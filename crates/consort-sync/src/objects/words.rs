@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use consort_machine::{block_on, block_on_patiently};
+use consort_machine::{block_on, block_on_yielding};
 
 use super::{Container, Lcrq, Object, Part, Queue, Sequential, Stack, Treiber};
 use crate::{
@@ -146,7 +146,7 @@ where
     /// # Panics
     /// When a server of the part already runs.
     pub fn run(&self, part: Part) {
-        let Ok(()) = block_on_patiently(self.container.run(&MACHINE, part));
+        let Ok(()) = block_on_yielding(self.container.run(&MACHINE, part));
     }
 
     /// Lets the server of a part end. Later operations of the part wait for ever.

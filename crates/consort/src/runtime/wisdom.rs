@@ -25,7 +25,7 @@ use std::{
 };
 
 use consort_fabric::{environment::variable, files};
-use consort_machine::hold;
+use consort_machine::hold_forks;
 use consort_tuner::{Arrival, Entry, Table, Wisdom, WisdomError, default_path};
 
 use crate::{Algorithms, Error, Result, fabric::Fabric, warn::warn};
@@ -184,7 +184,7 @@ impl Source {
         };
         let file = (path.clone(), arrival, algorithms.fabric(), algorithms.shown_own());
         let known = || {
-            let _hold = hold();
+            let _hold = hold_forks();
             let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
             let read = files.get_mut(&file).filter(|read| read.stamp == stamp)?;
             let warnings = read.take_warnings(by);
@@ -195,7 +195,7 @@ impl Source {
         let (content, table, warnings) = known().unwrap_or_else(|| {
             let mut read = read(algorithms, &path, stamp, arrival);
             let (warnings, content) = (read.take_warnings(by), read.content.clone());
-            let _hold = hold();
+            let _hold = hold_forks();
             FILES.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone(), read);
             (content, None, warnings)
         });
@@ -212,7 +212,7 @@ impl Source {
             return Ok(table);
         }
         let table = Arc::new(Table::new(&wisdom, algorithms, pes, algorithms.cores()));
-        let _hold = hold();
+        let _hold = hold_forks();
         let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(read) = files.get_mut(&file).filter(|read| read.stamp == stamp) {
             read.tables.insert(pes, Arc::clone(&table));

@@ -326,7 +326,7 @@ impl Drop for AtEnd {
 
 /// Runs `body` in a destructor on a thread that has joined a job before; the destructor runs before
 /// or after the library's.
-fn at_end_of_thread(is_late: bool, body: impl FnOnce() + Send + 'static) {
+fn at_thread_exit(is_late: bool, body: impl FnOnce() + Send + 'static) {
     thread_local! {
         static AT_END: AtEnd = const { AtEnd(RefCell::new(None)) };
     }
@@ -349,7 +349,7 @@ fn joining_is_refused_when_the_thread_has_ended_its_memberships() {
     let job = job(2);
     let (sender, receiver) = mpsc::channel();
     let joins = job.clone();
-    at_end_of_thread(true, move || {
+    at_thread_exit(true, move || {
         let joined = joins.join().map(mem::forget);
         let again = joins.join().map(mem::forget);
         let ran = joins.run(|_| Ok::<_, Error>(()));
@@ -366,7 +366,7 @@ fn joining_early_at_the_end_of_a_thread_is_noticed() {
     let job = job(2);
     let (sender, receiver) = mpsc::channel();
     let joins = job.clone();
-    at_end_of_thread(false, move || {
+    at_thread_exit(false, move || {
         let joined = joins.join().map(mem::forget);
         let again = joins.join().map(mem::forget);
         sender.send([joined, again]).expect("the test waits");
@@ -384,7 +384,7 @@ fn nested_region_is_refused_at_the_end_of_a_thread() {
     let (sender, receiver) = mpsc::channel();
     let runs = Arc::clone(&pool);
     pool.run(|_| Ok(())).expect("a region");
-    at_end_of_thread(true, move || {
+    at_thread_exit(true, move || {
         let outer = runs.run(|pe| {
             if pe.world().rank() == Rank(0) { runs.run(|_| Ok(())).map(drop) } else { Ok(()) }
         });

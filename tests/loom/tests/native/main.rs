@@ -13,7 +13,7 @@
 #![cfg(loom)]
 
 mod access_flag;
-mod biased;
+mod biased_mutex;
 mod credits;
 mod doorbell;
 mod heartbeat;

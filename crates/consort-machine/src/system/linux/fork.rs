@@ -35,7 +35,7 @@ use libc::sigset_t;
 use super::library;
 
 /// Functions that copy static variables around a fork.
-pub struct Copies {
+pub struct StaticCopies {
     /// Runs before the fork.
     pub before: fn(),
     /// Runs in the parent after the fork.
@@ -44,7 +44,7 @@ pub struct Copies {
     pub in_child: fn(),
 }
 
-static COPIES: OnceLock<Copies> = OnceLock::new();
+static COPIES: OnceLock<StaticCopies> = OnceLock::new();
 /// The number of forks between the first process that registered the functions and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 /// The work to do in children, in the order of its registration.
@@ -97,7 +97,7 @@ const PAUSE: Duration = Duration::from_micros(20);
 
 /// A right of this thread to lock what belongs to the process. Forks of other threads wait until it
 /// ends, so that their children do not find the lock locked for ever.
-pub struct Hold(PhantomData<*const ()>);
+pub struct ForkHold(PhantomData<*const ()>);
 
 /// Keeps other threads from forking until the result is dropped. It is for short work that calls no
 /// code of the program.
@@ -105,7 +105,7 @@ pub struct Hold(PhantomData<*const ()>);
 /// # Panics
 /// When the system has no memory.
 #[must_use]
-pub fn hold() -> Hold {
+pub fn hold_forks() -> ForkHold {
     registered();
     let own = OWN.get();
     // Sequentially consistent, as in `before`: either a fork sees this hold, or this sees the fork.
@@ -117,10 +117,10 @@ pub fn hold() -> Hold {
         HELD.fetch_add(1, SeqCst);
     }
     OWN.set(own + 1);
-    Hold(PhantomData)
+    ForkHold(PhantomData)
 }
 
-impl Drop for Hold {
+impl Drop for ForkHold {
     fn drop(&mut self) {
         OWN.set(OWN.get() - 1);
         HELD.fetch_sub(1, SeqCst);
@@ -135,7 +135,8 @@ impl Drop for Hold {
 pub fn stay_loaded() {
     // Threads must not wait for each other here: one of them may hold the dynamic linker's lock.
     if !library::is_pinned() {
-        let _hold = hold(); // otherwise the dynamic linker's lock would stay locked in a child
+        // Otherwise the dynamic linker's lock would stay locked in a child.
+        let _hold = hold_forks();
         library::pin();
     }
 }
@@ -206,7 +207,7 @@ fn registered() {
 ///
 /// # Errors
 /// When other variables are copied already, or the system has no memory.
-pub fn copy(copies: Copies) -> io::Result<()> {
+pub fn copy(copies: StaticCopies) -> io::Result<()> {
     COPIES.set(copies).map_err(|_| io::ErrorKind::AlreadyExists)?;
     stay_loaded();
     register()
@@ -228,7 +229,7 @@ pub fn in_children(work: fn()) {
 /// As for [`in_children`].
 pub fn in_children_once(once: &Once, work: fn()) {
     stay_loaded(); // before the hold: it may wait for the dynamic linker's lock
-    let _hold = hold();
+    let _hold = hold_forks();
     once.call_once(|| in_children(work));
 }
 

@@ -48,13 +48,13 @@ mod dynamic {
     }
 
     /// A search for the object that contains an address.
-    struct Search {
+    struct ObjectQuery {
         address: usize,
         /// The object's name once it is found; the name of a program is empty.
         name: CString,
     }
 
-    impl Search {
+    impl ObjectQuery {
         fn is_in(&self, object: &dl_phdr_info) -> bool {
             // SAFETY: the system passes this many headers, and never changes them.
             let headers =
@@ -68,7 +68,7 @@ mod dynamic {
     }
 
     /// # Safety
-    /// `search` points to a [`Search`], and `object` is what the system passes.
+    /// `search` points to a [`ObjectQuery`], and `object` is what the system passes.
     unsafe extern "C" fn look_at(
         object: *mut dl_phdr_info,
         _: size_t,
@@ -77,7 +77,7 @@ mod dynamic {
         // SAFETY: the system passes a valid object.
         let object = unsafe { &*object };
         // SAFETY: the caller's promise.
-        let search = unsafe { &mut *search.cast::<Search>() };
+        let search = unsafe { &mut *search.cast::<ObjectQuery>() };
         let is_found = search.is_in(object);
         if is_found && !object.dlpi_name.is_null() {
             // SAFETY: the name is terminated, and lives as long as the object.
@@ -92,7 +92,7 @@ mod dynamic {
     /// When the dynamic linker refuses, which it does only when it has no memory.
     pub(in super::super) fn pin() {
         let own: fn() = pin;
-        let mut search = Search { address: own as usize, name: CString::default() };
+        let mut search = ObjectQuery { address: own as usize, name: CString::default() };
         // SAFETY: the callback gets the pointer that is passed here, which outlives the call.
         unsafe { libc::dl_iterate_phdr(Some(look_at), (&raw mut search).cast()) };
         if !search.name.is_empty() {

@@ -9,5 +9,5 @@ pub mod fork;
 pub mod futex;
 mod library;
 #[cfg(not(loom))]
-pub mod thread_end;
+pub mod thread_exit;
 pub mod usage;

@@ -9,12 +9,12 @@ pub fn in_children(_: fn()) {}
 pub fn in_children_once(_: &Once, _: fn()) {}
 
 /// A hold without effect.
-pub struct Hold(());
+pub struct ForkHold(());
 
 /// Does nothing: only a system with a known C library supports children.
 #[must_use]
-pub fn hold() -> Hold {
-    Hold(())
+pub fn hold_forks() -> ForkHold {
+    ForkHold(())
 }
 
 /// Does nothing: a program must not unload a library that uses Consort.

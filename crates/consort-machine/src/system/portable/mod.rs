@@ -8,5 +8,5 @@ pub mod fork;
 #[cfg(not(loom))]
 pub mod futex;
 #[cfg(not(loom))]
-pub mod thread_end;
+pub mod thread_exit;
 pub mod usage;

@@ -32,7 +32,7 @@ use crate::{
     heap::one_sided::OneSided,
     system::memory::{READ_WRITE, mmap},
 };
-use consort_machine::system::fork::{self, Copies};
+use consort_machine::system::fork::{self, StaticCopies};
 
 /// The maximum number of chunks. Linkers make a few, around protected data.
 pub(super) const CHUNKS: usize = 16;
@@ -61,7 +61,7 @@ pub(super) fn copy_for_children(mapped: MappedStatics) -> io::Result<()> {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     IS_OWN.store(true, Relaxed);
-    fork::copy(Copies { before: before_fork, in_parent, in_child })
+    fork::copy(StaticCopies { before: before_fork, in_parent, in_child })
 }
 
 /// Returns whether memory has been mapped, by this process or by an ancestor.

@@ -5,16 +5,16 @@
 
 use std::{ffi::c_void, ptr, sync::OnceLock};
 
-use super::fork::{hold, stay_loaded};
+use super::fork::{hold_forks, stay_loaded};
 
 /// A key whose destructor does the work.
-struct End {
+struct ExitKey {
     key: libc::pthread_key_t,
     work: fn(),
 }
 
 /// `None` if the process had no key left.
-static END: OnceLock<Option<End>> = OnceLock::new();
+static END: OnceLock<Option<ExitKey>> = OnceLock::new();
 
 extern "C" fn do_work(_: *mut c_void) {
     if let Some(Some(end)) = END.get() {
@@ -22,20 +22,20 @@ extern "C" fn do_work(_: *mut c_void) {
     }
 }
 
-fn make_key(work: fn()) -> Option<End> {
+fn make_key(work: fn()) -> Option<ExitKey> {
     let mut key = 0;
     // SAFETY: the pointer is to a local variable, and the destructor takes any value.
     let failed = unsafe { libc::pthread_key_create(&raw mut key, Some(do_work)) } != 0;
-    (!failed).then_some(End { key, work })
+    (!failed).then_some(ExitKey { key, work })
 }
 
 /// Arranges for `work` to run when the calling thread ends; it is always the same work. If the
 /// thread calls this again while the work runs, the work runs once more. It does not run at the end
 /// of the process, nor if the process has run out of keys.
-pub fn at_end_of_thread(work: fn()) {
+pub fn at_thread_exit(work: fn()) {
     stay_loaded(); // the key's destructor is code of this library
     let end = END.get().unwrap_or_else(|| {
-        let _hold = hold();
+        let _hold = hold_forks();
         END.get_or_init(|| make_key(work))
     });
     if let Some(end) = end {

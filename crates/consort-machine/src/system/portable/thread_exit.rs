@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-struct End(Cell<Option<fn()>>);
+struct ExitGuard(Cell<Option<fn()>>);
 
-impl Drop for End {
+impl Drop for ExitGuard {
     fn drop(&mut self) {
         if let Some(work) = self.0.get() {
             work();
@@ -13,10 +13,10 @@ impl Drop for End {
 }
 
 thread_local! {
-    static END: End = const { End(Cell::new(None)) };
+    static END: ExitGuard = const { ExitGuard(Cell::new(None)) };
 }
 
 /// Runs `work` when the calling thread ends. Destructors that run later find it done.
-pub fn at_end_of_thread(work: fn()) {
+pub fn at_thread_exit(work: fn()) {
     let _ = END.try_with(|end| end.0.set(Some(work)));
 }

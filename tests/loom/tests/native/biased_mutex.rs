@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "gives tokens to threads, and changes what a lock guards")]
 
-use consort_machine::{Biased, ThreadToken};
+use consort_machine::{BiasedMutex, ThreadToken};
 use loom::{
     cell::UnsafeCell,
     sync::Arc,
@@ -15,7 +15,7 @@ struct Count(UnsafeCell<u32>);
 // SAFETY: loom checks that one thread at a time accesses it.
 unsafe impl Send for Count {}
 
-fn add(lock: &Biased<Count>, own: ThreadToken) {
+fn add(lock: &BiasedMutex<Count>, own: ThreadToken) {
     let count = lock.lock(own).expect("it is not locked here");
     // SAFETY: the lock is held.
     count.0.with_mut(|count| unsafe { *count += 1 });
@@ -23,7 +23,7 @@ fn add(lock: &Biased<Count>, own: ThreadToken) {
 
 fn play(threads: u64, both_own: bool) {
     loom::model(move || {
-        let lock = Arc::new(Biased::new(Count(UnsafeCell::new(0))));
+        let lock = Arc::new(BiasedMutex::new(Count(UnsafeCell::new(0))));
         // SAFETY: one for each thread, unless the test breaks that.
         let token = move |number| unsafe { ThreadToken::new(if both_own { 1 } else { number }) };
         lock.bias_to(token(1));

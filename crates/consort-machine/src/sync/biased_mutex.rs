@@ -30,7 +30,7 @@ use super::{
 
 /// A value protected by a biased mutex.
 #[derive(Debug)]
-pub struct Biased<T> {
+pub struct BiasedMutex<T> {
     /// The token of the thread that has the bias, or 0.
     owner: AtomicU64,
     /// 1 while that thread is inside.
@@ -40,12 +40,12 @@ pub struct Biased<T> {
 }
 
 // SAFETY: only one thread at a time uses the value: the one that has locked it.
-unsafe impl<T: Send> Sync for Biased<T> {}
+unsafe impl<T: Send> Sync for BiasedMutex<T> {}
 
 /// Access to the value, until the guard is dropped.
 #[derive(Debug)]
 pub struct BiasedGuard<'b, T> {
-    lock: &'b Biased<T>,
+    lock: &'b BiasedMutex<T>,
     /// `None` if the thread has the bias. It is boxed because a flag next to it would be written as
     /// a byte and read as a word, for which a processor stalls.
     held: Option<Box<MutexGuard<'b, ()>>>,
@@ -77,7 +77,7 @@ impl ThreadToken {
     }
 }
 
-impl<T> Biased<T> {
+impl<T> BiasedMutex<T> {
     /// Creates a mutex without a bias.
     pub fn new(value: T) -> Self {
         Self {
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn one_thread_at_a_time_has_the_value() {
-        let sum = Biased::new(0_u64);
+        let sum = BiasedMutex::new(0_u64);
         sum.bias_to(ThreadToken::of_caller());
         let add = || {
             for _ in 0..10_000 {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn biased_thread_cannot_lock_twice() {
-        let lock = Biased::new(());
+        let lock = BiasedMutex::new(());
         lock.bias_to(ThreadToken::of_caller());
         let held = lock.lock(ThreadToken::of_caller());
         let is_biased = held.as_ref().is_some_and(|held| held.held.is_none());
