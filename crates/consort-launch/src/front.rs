@@ -14,7 +14,7 @@ use rustix::{
 use crate::{
     children,
     launch::Launch,
-    output::tell,
+    output::print_line,
     system::{self, Fork, Signals},
     watch,
 };
@@ -41,7 +41,7 @@ pub(crate) fn run(launch: &Launch) -> io::Result<u8> {
             match end? {
                 ProcessEnd::Exited(status) => Ok(status),
                 end => {
-                    tell(format_args!("the launcher {end}; all PEs were killed"));
+                    print_line(format_args!("the launcher {end}; all PEs were killed"));
                     Ok(128 + 9)
                 }
             }

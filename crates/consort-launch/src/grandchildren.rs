@@ -15,14 +15,14 @@ use rustix::{
 struct Grandchild {
     rank: Rank,
     process: Pid,
-    state: State,
+    state: GrandchildState,
 }
 
-enum State {
+enum GrandchildState {
     /// It runs, and the descriptor reports its end.
-    Told(OwnedFd),
+    HasPidfd(OwnedFd),
     /// It seems to run, but has no descriptor: its end must be polled for.
-    Asked,
+    Polled,
     Ended,
 }
 
@@ -35,9 +35,9 @@ impl Grandchildren {
     pub(crate) fn note(&mut self, rank: Rank, process: Pid) {
         if self.0.iter().all(|known| known.process != process) {
             let state = match pidfd_open(process, PidfdFlags::empty()) {
-                Ok(descriptor) => State::Told(descriptor),
+                Ok(descriptor) => GrandchildState::HasPidfd(descriptor),
                 // Even if it has ended already: polling will find that.
-                Err(_) => State::Asked,
+                Err(_) => GrandchildState::Polled,
             };
             self.0.push(Grandchild { rank, process, state });
         }
@@ -46,14 +46,14 @@ impl Grandchildren {
     /// Returns the descriptors that report their ends.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.0.iter().filter_map(|one| match &one.state {
-            State::Told(descriptor) => Some(descriptor.as_fd()),
+            GrandchildState::HasPidfd(descriptor) => Some(descriptor.as_fd()),
             _ => None,
         })
     }
 
     /// Returns whether some have no descriptor, so that their ends must be polled for.
-    pub(crate) fn must_be_asked(&self) -> bool {
-        self.0.iter().any(|one| matches!(one.state, State::Asked))
+    pub(crate) fn must_be_polled(&self) -> bool {
+        self.0.iter().any(|one| matches!(one.state, GrandchildState::Polled))
     }
 
     /// Returns those that have ended since the last call.
@@ -61,16 +61,16 @@ impl Grandchildren {
         let mut ended = Vec::new();
         for one in &mut self.0 {
             let has_ended = match &one.state {
-                State::Ended => false,
-                State::Told(descriptor) => {
+                GrandchildState::Ended => false,
+                GrandchildState::HasPidfd(descriptor) => {
                     let mut polled = [PollFd::new(descriptor, PollFlags::IN)];
                     poll(&mut polled, Some(&Timespec::default())).is_ok_and(|count| count > 0)
                 }
                 // Any other error says nothing about the process.
-                State::Asked => test_kill_process(one.process) == Err(Errno::SRCH),
+                GrandchildState::Polled => test_kill_process(one.process) == Err(Errno::SRCH),
             };
             if has_ended {
-                one.state = State::Ended;
+                one.state = GrandchildState::Ended;
                 ended.push(one.rank);
             }
         }
@@ -91,16 +91,16 @@ mod tests {
             let process = Pid::from_child(&child);
             let mut all = Grandchildren::default();
             all.note(Rank(3), process);
-            assert!(all.descriptors().count() == 1 && !all.must_be_asked());
+            assert!(all.descriptors().count() == 1 && !all.must_be_polled());
             if !is_told {
-                all.0[0].state = State::Asked;
-                assert!(all.must_be_asked());
+                all.0[0].state = GrandchildState::Polled;
+                assert!(all.must_be_polled());
             }
             assert_eq!(all.ended(), []);
             drop(child.stdin.take());
             child.wait().expect("it ends");
             assert_eq!(all.ended(), [Rank(3)]);
-            assert!(all.ended().is_empty() && !all.must_be_asked());
+            assert!(all.ended().is_empty() && !all.must_be_polled());
             all.note(Rank(3), process);
             assert_eq!(all.0.len(), 1);
         }

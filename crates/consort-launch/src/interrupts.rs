@@ -16,7 +16,7 @@ const ALL: [c_int; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUI
 
 /// The meaning of a signal for the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub(crate) enum SignalEffect {
     /// None: only the program knows its meaning.
     PassedOn,
     /// It is a copy of an earlier signal.
@@ -31,7 +31,7 @@ pub(crate) enum Meaning {
 #[derive(Default)]
 pub(crate) struct Interrupts {
     /// The last signal sent to the launcher itself, and the last that its front passed on.
-    heard: [Option<(c_int, Instant)>; 2],
+    seen: [Option<(c_int, Instant)>; 2],
     last: Option<c_int>,
     /// The number of signals, without copies.
     pub(crate) count: u32,
@@ -44,25 +44,30 @@ impl Interrupts {
     }
 
     /// Records a signal that arrives now, and returns its meaning.
-    pub(crate) fn hear(&mut self, number: c_int, from_front: bool, now: Instant) -> Meaning {
+    pub(crate) fn note_signal(
+        &mut self,
+        number: c_int,
+        from_front: bool,
+        now: Instant,
+    ) -> SignalEffect {
         if !ALL.contains(&number) {
-            return Meaning::PassedOn;
+            return SignalEffect::PassedOn;
         }
         let way = usize::from(from_front);
-        let [own, other] = [self.heard[way], self.heard[1 - way]];
-        let is_recent = |heard: Option<(c_int, Instant)>, limit| {
-            heard.is_some_and(|(before, at)| before == number && now < at + limit)
+        let [own, other] = [self.seen[way], self.seen[1 - way]];
+        let is_recent = |seen: Option<(c_int, Instant)>, limit| {
+            seen.is_some_and(|(before, at)| before == number && now < at + limit)
         };
         if is_recent(own, SAME) {
-            return Meaning::Copy;
+            return SignalEffect::Copy;
         }
-        self.heard[way] = Some((number, now));
+        self.seen[way] = Some((number, now));
         if own.is_none() && is_recent(other, COPY) {
-            return Meaning::Copy;
+            return SignalEffect::Copy;
         }
         self.last = Some(number);
         self.count += 1;
-        if self.count == 1 { Meaning::Ends } else { Meaning::EndsNow }
+        if self.count == 1 { SignalEffect::Ends } else { SignalEffect::EndsNow }
     }
 }
 
@@ -91,10 +96,10 @@ mod tests {
         let at = |millis| begun + Duration::from_millis(millis);
         for first in [false, true] {
             let mut all = Interrupts::default();
-            assert_eq!(all.hear(libc::SIGINT, first, at(0)), Meaning::Ends);
-            assert_eq!(all.hear(libc::SIGINT, first, at(50)), Meaning::Copy);
-            assert_eq!(all.hear(libc::SIGINT, !first, at(900)), Meaning::Copy);
-            assert_eq!(all.hear(libc::SIGINT, first, at(950)), Meaning::EndsNow);
+            assert_eq!(all.note_signal(libc::SIGINT, first, at(0)), SignalEffect::Ends);
+            assert_eq!(all.note_signal(libc::SIGINT, first, at(50)), SignalEffect::Copy);
+            assert_eq!(all.note_signal(libc::SIGINT, !first, at(900)), SignalEffect::Copy);
+            assert_eq!(all.note_signal(libc::SIGINT, first, at(950)), SignalEffect::EndsNow);
             assert_eq!((all.last(), all.count), (Some(libc::SIGINT), 2));
         }
     }
@@ -103,12 +108,12 @@ mod tests {
     fn later_or_other_signal_is_a_new_one() {
         let begun = Instant::now();
         let mut all = Interrupts::default();
-        assert_eq!(all.hear(libc::SIGUSR1, true, begun), Meaning::PassedOn);
+        assert_eq!(all.note_signal(libc::SIGUSR1, true, begun), SignalEffect::PassedOn);
         assert_eq!((all.last(), all.count), (None, 0));
-        assert_eq!(all.hear(libc::SIGTERM, true, begun), Meaning::Ends);
-        assert_eq!(all.hear(libc::SIGINT, false, begun), Meaning::EndsNow);
+        assert_eq!(all.note_signal(libc::SIGTERM, true, begun), SignalEffect::Ends);
+        assert_eq!(all.note_signal(libc::SIGINT, false, begun), SignalEffect::EndsNow);
         let mut all = Interrupts::default();
-        assert_eq!(all.hear(libc::SIGTERM, true, begun), Meaning::Ends);
-        assert_eq!(all.hear(libc::SIGTERM, false, begun + 2 * COPY), Meaning::EndsNow);
+        assert_eq!(all.note_signal(libc::SIGTERM, true, begun), SignalEffect::Ends);
+        assert_eq!(all.note_signal(libc::SIGTERM, false, begun + 2 * COPY), SignalEffect::EndsNow);
     }
 }

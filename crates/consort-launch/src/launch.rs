@@ -35,14 +35,14 @@ pub struct Outcome {
     /// process that failed, or 128 plus the number of the signal that killed it or ended the job.
     pub status: u8,
     /// The reason why the job ended early.
-    pub trouble: Option<Trouble>,
+    pub reason: Option<EndReason>,
     /// The PEs that were killed for that reason.
     pub killed: Vec<Rank>,
 }
 
 /// The reason why a job ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum EndReason {
     /// It failed, for this reason.
     Failed(String),
     /// A PE ended it with status 0; nothing is reported.
@@ -83,16 +83,18 @@ pub(crate) fn list(ranks: &[Rank]) -> String {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.trouble {
-            Some(Trouble::Failed(reason) | Trouble::NotWritten(reason)) => write!(f, "{reason}")?,
-            Some(Trouble::Interrupted { signal }) => {
+        match &self.reason {
+            Some(EndReason::Failed(reason) | EndReason::NotWritten(reason)) => {
+                write!(f, "{reason}")?
+            }
+            Some(EndReason::Interrupted { signal }) => {
                 write!(f, "the job was interrupted by signal {signal}")?;
                 let number = u8::try_from(*signal).ok();
                 number
                     .and_then(ProcessEnd::signal_name)
                     .map_or(Ok(()), |name| write!(f, " ({name})"))?;
             }
-            Some(Trouble::TimedOut { limit, running }) => {
+            Some(EndReason::TimedOut { limit, running }) => {
                 match limit.is_zero() {
                     true => f.write_str("the job took longer than 0s: ")?,
                     false => write!(f, "the job took longer than {limit:?}: ")?,
@@ -102,10 +104,11 @@ impl fmt::Display for Outcome {
                     _ => write!(f, "{} had not ended", list(running))?,
                 }
             }
-            Some(Trouble::Abandoned) => f.write_str("consort run was killed; so were all PEs")?,
-            Some(Trouble::Ended) | None => f.write_str("all PEs ended with status 0")?,
+            Some(EndReason::Abandoned) => f.write_str("consort run was killed; so were all PEs")?,
+            Some(EndReason::Ended) | None => f.write_str("all PEs ended with status 0")?,
         }
-        let tells = matches!(self.trouble, Some(Trouble::Failed(_) | Trouble::Interrupted { .. }));
+        let tells =
+            matches!(self.reason, Some(EndReason::Failed(_) | EndReason::Interrupted { .. }));
         match self.killed[..] {
             [] => Ok(()),
             _ if !tells => Ok(()),
@@ -121,25 +124,25 @@ mod tests {
 
     #[test]
     fn the_last_line_names_the_pe_and_how_it_ended() {
-        let reason = "PE 2 failed: it was killed by signal 9 (SIGKILL)";
-        let trouble = Some(Trouble::Failed(reason.to_owned()));
-        let mut outcome = Outcome { status: 137, trouble, killed: Vec::new() };
-        assert_eq!(outcome.to_string(), reason);
+        let text = "PE 2 failed: it was killed by signal 9 (SIGKILL)";
+        let reason = Some(EndReason::Failed(text.to_owned()));
+        let mut outcome = Outcome { status: 137, reason, killed: Vec::new() };
+        assert_eq!(outcome.to_string(), text);
         outcome.killed = vec![Rank(0)];
         assert!(outcome.to_string().ends_with("; PE 0 did not end by itself and was killed"));
         outcome.killed.push(Rank(3));
         let all = "; PEs 0 and 3 did not end by themselves and were killed";
-        assert_eq!(outcome.to_string(), format!("{reason}{all}"));
-        outcome.trouble = Some(Trouble::Interrupted { signal: 2 });
+        assert_eq!(outcome.to_string(), format!("{text}{all}"));
+        outcome.reason = Some(EndReason::Interrupted { signal: 2 });
         let text = format!("the job was interrupted by signal 2 (SIGINT){all}");
         assert_eq!(outcome.to_string(), text);
         let running = (0..20).map(Rank).collect();
-        let trouble = Some(Trouble::TimedOut { limit: Duration::from_secs(2), running });
-        let text = Outcome { status: 124, trouble, killed: Vec::new() }.to_string();
+        let reason = Some(EndReason::TimedOut { limit: Duration::from_secs(2), running });
+        let text = Outcome { status: 124, reason, killed: Vec::new() }.to_string();
         let all = "PEs 0, 1, 2, 3, 4, 5, 6, 7 and 12 others had not ended";
         assert_eq!(text, format!("the job took longer than 2s: {all}"));
-        let trouble = Some(Trouble::TimedOut { limit: Duration::ZERO, running: Vec::new() });
-        let text = Outcome { status: 124, trouble, killed: Vec::new() }.to_string();
+        let reason = Some(EndReason::TimedOut { limit: Duration::ZERO, running: Vec::new() });
+        let text = Outcome { status: 124, reason, killed: Vec::new() }.to_string();
         assert_eq!(text, "the job took longer than 0s: what it wrote had not been read");
     }
 }

@@ -54,7 +54,7 @@ mod system;
 mod watch;
 
 pub use consort_native::Binding;
-pub use launch::{Launch, Outcome, Trouble};
+pub use launch::{EndReason, Launch, Outcome};
 #[cfg(target_os = "linux")]
 pub use stack::with_room;
 

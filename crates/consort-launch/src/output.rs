@@ -65,20 +65,20 @@ pub(crate) enum Progress {
 }
 
 /// The line that was written last and has not ended.
-struct Open {
+struct OpenLine {
     rank: Rank,
     is_error: bool,
-    hold: Option<Hold>,
+    hold: Option<LineHold>,
 }
 
 /// A line's hold on its stream, during which others wait.
-struct Hold {
+struct LineHold {
     began: Instant,
     /// When the last data of the line arrived.
     came: Instant,
 }
 
-impl Hold {
+impl LineHold {
     fn until(&self) -> Instant {
         (self.came + PAUSE).min(self.began + LONGEST)
     }
@@ -90,7 +90,7 @@ pub(crate) struct Output {
     /// Standard output and standard error.
     sinks: [Sink; 2],
     /// The open line of each sink.
-    open: [Option<Open>; 2],
+    open: [Option<OpenLine>; 2],
     /// Whether both are the same terminal, pipe or file. Then all output goes to the first sink.
     are_one: bool,
     /// The read buffer.
@@ -135,7 +135,7 @@ impl Output {
     }
 
     /// Returns the open line of the source's sink, if it belongs to the source.
-    fn own_line(&mut self, source: &Source) -> Option<&mut Open> {
+    fn own_line(&mut self, source: &Source) -> Option<&mut OpenLine> {
         let open = self.open[self.sink_index(source.is_error)].as_mut();
         open.filter(|open| open.rank == source.rank && open.is_error == source.is_error)
     }
@@ -159,7 +159,7 @@ impl Output {
     /// Returns when the lines that hold their streams give way.
     pub(crate) fn ends_of_holds(&self, now: Instant) -> impl Iterator<Item = Instant> {
         let holds = self.open.iter().flatten().filter_map(|open| open.hold.as_ref());
-        holds.map(Hold::until).filter(move |&until| now < until)
+        holds.map(LineHold::until).filter(move |&until| now < until)
     }
 
     /// Returns which sinks have no room.
@@ -187,7 +187,7 @@ impl Output {
         match source.stream.read(&mut self.bytes) {
             Ok(count) if count > 0 => {
                 source.came = Instant::now();
-                if let Some(Open { hold: Some(hold), .. }) = self.own_line(source) {
+                if let Some(OpenLine { hold: Some(hold), .. }) = self.own_line(source) {
                     hold.came = source.came;
                 }
                 source.incomplete.extend_from_slice(&self.bytes[..count]);
@@ -255,10 +255,10 @@ impl Output {
         source.is_open = lines.last() != Some(&b'\n');
         // A continued line holds the stream for no longer than before.
         let hold = own.filter(|_| !has_ended).unwrap_or_else(|| {
-            (!source.gave_way).then(|| Hold { began: Instant::now(), came: source.came })
+            (!source.gave_way).then(|| LineHold { began: Instant::now(), came: source.came })
         });
         let (rank, is_error) = (source.rank, source.is_error);
-        self.open[at] = source.is_open.then_some(Open { rank, is_error, hold });
+        self.open[at] = source.is_open.then_some(OpenLine { rank, is_error, hold });
         self.sinks[at].add(&text);
     }
 
@@ -286,7 +286,7 @@ impl Output {
 }
 
 /// Prints a line to standard error, and ignores errors.
-pub(crate) fn tell(text: impl std::fmt::Display) {
+pub(crate) fn print_line(text: impl std::fmt::Display) {
     let _ = io::stderr().write_all(format!("consort run: {text}\n").as_bytes());
 }
 

@@ -18,14 +18,14 @@ use rustix::{
 use crate::{
     launch::Launch,
     output::{Source, Stream},
-    system::{self, Before, Signals},
+    system::{self, OriginalSettings, Signals},
 };
 
 /// The number of files that the launcher itself keeps open or opens briefly.
 const FILES: u64 = 32;
 
 /// A process that has been started.
-pub(crate) struct Started {
+pub(crate) struct StartedProcess {
     pub(crate) rank: Rank,
     pub(crate) process: Pid,
 }
@@ -38,8 +38,8 @@ pub(crate) fn start(
     launch: &Launch,
     launcher: &Launcher,
     signals: &Signals,
-) -> io::Result<(Vec<Started>, Vec<Source>)> {
-    let before = Before { signals, files: allow_files(launch.pes)? };
+) -> io::Result<(Vec<StartedProcess>, Vec<Source>)> {
+    let before = OriginalSettings { signals, files: allow_files(launch.pes)? };
     let (mut all, mut sources) = (Vec::new(), Vec::new());
     for rank in (0..launch.pes).map(Rank) {
         let (name, value) = launcher.variable(rank);
@@ -67,7 +67,7 @@ pub(crate) fn start(
         }
         let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let process = process.ok_or(io::ErrorKind::InvalidData)?;
-        all.push(Started { rank, process });
+        all.push(StartedProcess { rank, process });
     }
     Ok((all, sources))
 }

@@ -32,7 +32,7 @@ pub(crate) const PASSED_ON: [c_int; 6] =
 
 /// A signal that has arrived.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Came {
+pub(crate) struct ReceivedSignal {
     pub(crate) number: c_int,
     /// Whether the terminal sent it, to all processes in the foreground.
     pub(crate) from_terminal: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Signals {
 }
 
 /// Settings of this process that the processes of the job get back.
-pub(crate) struct Before<'s> {
+pub(crate) struct OriginalSettings<'s> {
     pub(crate) signals: &'s Signals,
     /// The limit on open files of a process.
     pub(crate) files: Rlimit,
@@ -84,7 +84,7 @@ impl Signals {
     }
 
     /// Returns the next signal that has arrived, if there is one.
-    pub(crate) fn next(&mut self) -> Option<Came> {
+    pub(crate) fn next(&mut self) -> Option<ReceivedSignal> {
         let mut bytes = [0_u8; size_of::<signalfd_siginfo>()];
         if self.file.read(&mut bytes).ok()? < bytes.len() {
             return None;
@@ -94,7 +94,11 @@ impl Signals {
             unsafe { bytes.as_ptr().cast::<signalfd_siginfo>().read_unaligned() };
         let from_terminal = came.ssi_code == libc::SI_KERNEL;
         let sender = came.ssi_pid.cast_signed();
-        Some(Came { number: c_int::try_from(came.ssi_signo).ok()?, from_terminal, sender })
+        Some(ReceivedSignal {
+            number: c_int::try_from(came.ssi_signo).ok()?,
+            from_terminal,
+            sender,
+        })
     }
 }
 
@@ -121,7 +125,7 @@ pub(crate) fn send(process: Pid, signal: c_int) {
 
 /// Prepares a child before its program: it ends when this process does, inherits a descriptor, and
 /// gets the signals and limits with which this process was started.
-pub(crate) fn prepare(command: &mut Command, descriptor: c_int, before: &Before<'_>) {
+pub(crate) fn prepare(command: &mut Command, descriptor: c_int, before: &OriginalSettings<'_>) {
     let own = rustix::process::getpid();
     let (signals, files) = (before.signals.before, before.files);
     let prepare = move || {

@@ -3,7 +3,7 @@
 //! After the last process has ended, remaining output is still read and passed on, as long as it
 //! has a reader. A signal or the job's timeout ends that too.
 
-mod ends;
+mod job_end;
 
 use std::{
     io::{self, PipeReader},
@@ -21,11 +21,11 @@ use rustix::{
 use crate::{
     children,
     grandchildren::Grandchildren,
-    interrupts::{self, Interrupts, Meaning, status_of},
-    launch::{Launch, Outcome, Trouble, list},
-    output::{Output, Progress, Source, tell},
-    start::{Started, start},
-    system::{self, Came, Signals},
+    interrupts::{self, Interrupts, SignalEffect, status_of},
+    launch::{EndReason, Launch, Outcome, list},
+    output::{Output, Progress, Source, print_line},
+    start::{StartedProcess, start},
+    system::{self, ReceivedSignal, Signals},
 };
 
 /// How often the launcher checks for PEs run by descendants of its processes.
@@ -42,7 +42,7 @@ const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 struct Watch<'l> {
     launch: &'l Launch,
     launcher: Launcher,
-    running: Vec<Started>,
+    running: Vec<StartedProcess>,
     grandchildren: Grandchildren,
     /// When a process last joined the job, and how many had joined by then.
     joined: Option<(Instant, usize)>,
@@ -71,7 +71,7 @@ pub(crate) fn run(launch: &Launch, signals: &mut Signals, front: PipeReader) -> 
     let status = Watch::new(launch, signals, front).and_then(|watch| watch.run(signals));
     status.unwrap_or_else(|error| {
         children::kill_all(&[]);
-        tell(&error);
+        print_line(&error);
         if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
     })
 }
@@ -91,7 +91,7 @@ impl<'l> Watch<'l> {
             has_warned: false,
             sources,
             output: Output::new(launch.tags),
-            outcome: Outcome { status: 0, trouble: None, killed: Vec::new() },
+            outcome: Outcome { status: 0, reason: None, killed: Vec::new() },
             blamed: None,
             ends: None,
             timeout: launch.timeout.map(|limit| after(begun, limit)),
@@ -107,22 +107,22 @@ impl<'l> Watch<'l> {
             let ready = self.wait(signals)?;
             self.read(&ready);
             self.write();
-            self.hear(signals);
+            self.note_signal(signals);
             self.reap(signals);
             self.look_at_grandchildren();
             self.warn_of_late_starts();
             self.end_what_is_due();
         }
         children::kill_all(&[]);
-        self.hear_late(signals)?;
+        self.note_late_signals(signals)?;
         self.finish(signals)?;
         Ok(self.outcome.status)
     }
 
     /// Waits until there is something to do. Returns which sources have data to read.
     fn wait(&mut self, signals: &Signals) -> io::Result<Vec<bool>> {
-        let is_unknown = |one: &Started| self.launcher.process(one.rank).is_none();
-        let looks = self.grandchildren.must_be_asked() || self.running.iter().any(is_unknown);
+        let is_unknown = |one: &StartedProcess| self.launcher.process(one.rank).is_none();
+        let looks = self.grandchildren.must_be_polled() || self.running.iter().any(is_unknown);
         let look = looks.then(|| Instant::now() + LOOK);
         let now = Instant::now();
         let dues = self.sources.iter().filter_map(|source| self.output.due(source, now));
@@ -155,7 +155,7 @@ impl<'l> Watch<'l> {
         self.output.excuse(full, now.elapsed());
         if is_abandoned {
             self.front = None;
-            self.fail(128 + 9, Trouble::Abandoned);
+            self.fail(128 + 9, EndReason::Abandoned);
             self.ends = Some([Instant::now(); 2]);
         }
         Ok(ready)
@@ -194,55 +194,56 @@ impl<'l> Watch<'l> {
             io::ErrorKind::BrokenPipe => (128 + 13, "nobody reads what the job writes".to_owned()),
             _ => (1, format!("what the job writes cannot be written: {error}")),
         };
-        self.fail(status, Trouble::NotWritten(text));
+        self.fail(status, EndReason::NotWritten(text));
         self.ends = Some([Instant::now(); 2]);
     }
 
     /// Passes on the signals that have arrived.
-    fn hear(&mut self, signals: &mut Signals) {
+    fn note_signal(&mut self, signals: &mut Signals) {
         while let Some(came) = signals.next() {
             self.pass_on(came);
         }
     }
 
     /// Passes a signal on.
-    fn pass_on(&mut self, Came { number, from_terminal, sender }: Came) {
+    fn pass_on(&mut self, ReceivedSignal { number, from_terminal, sender }: ReceivedSignal) {
         if number == libc::SIGCHLD {
             return;
         }
         let now = Instant::now();
         let from_front = self.front_process.is_some_and(|front| front.as_raw_pid() == sender);
-        let meaning = self.interrupts.hear(number, from_front, now);
-        if meaning == Meaning::Copy {
+        let meaning = self.interrupts.note_signal(number, from_front, now);
+        if meaning == SignalEffect::Copy {
             return;
         }
         // The terminal has also sent it to this process's group.
         let own = from_terminal.then(getpgrp);
-        let has_it = |one: &&Started| own.is_some() && getpgid(Some(one.process)).ok() == own;
+        let has_it =
+            |one: &&StartedProcess| own.is_some() && getpgid(Some(one.process)).ok() == own;
         let others = self.running.iter().filter(|one| !has_it(one));
         others.for_each(|one| system::send(one.process, number));
         match meaning {
-            Meaning::Ends => self.ends = Some([now + AFTER_SIGNAL; 2]),
-            Meaning::EndsNow => self.ends = Some([now; 2]),
-            Meaning::PassedOn | Meaning::Copy => return,
+            SignalEffect::Ends => self.ends = Some([now + AFTER_SIGNAL; 2]),
+            SignalEffect::EndsNow => self.ends = Some([now; 2]),
+            SignalEffect::PassedOn | SignalEffect::Copy => return,
         }
         if self.suspected.is_some_and(|(signal, at)| signal == number && now < at + LATE) {
             // It was sent to all, and reached that process first.
-            self.outcome.trouble = Some(Trouble::Interrupted { signal: number });
+            self.outcome.reason = Some(EndReason::Interrupted { signal: number });
             self.outcome.status = status_of(number);
         }
     }
 
     /// Waits briefly for the signal that ended a blamed process: it may have been sent to all
     /// processes, one after the other.
-    fn hear_late(&mut self, signals: &mut Signals) -> io::Result<()> {
+    fn note_late_signals(&mut self, signals: &mut Signals) -> io::Result<()> {
         let until = Instant::now() + interrupts::SAME;
         while self.suspected.is_some() && self.interrupts.count == 0 {
             let left = until.saturating_duration_since(Instant::now());
             let limit = Timespec::try_from(left).unwrap_or_default();
             match poll(&mut [PollFd::new(&*signals, PollFlags::IN)], Some(&limit)) {
                 Ok(0) => break,
-                Ok(_) | Err(rustix::io::Errno::INTR) => self.hear(signals),
+                Ok(_) | Err(rustix::io::Errno::INTR) => self.note_signal(signals),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -255,9 +256,9 @@ impl<'l> Watch<'l> {
             let Some(at) = self.running.iter().position(|one| one.process == process) else {
                 continue; // something that one of them has started
             };
-            let Started { rank, .. } = self.running.swap_remove(at);
+            let StartedProcess { rank, .. } = self.running.swap_remove(at);
             // A signal that ended the process reached this process earlier.
-            self.hear(signals);
+            self.note_signal(signals);
             self.lose(rank, end);
         }
     }
@@ -281,7 +282,7 @@ impl<'l> Watch<'l> {
     /// Warns once about processes that join the job long after the others, which may be waiting for
     /// them.
     fn warn_of_late_starts(&mut self) {
-        let has_joined = |one: &&Started| self.launcher.process(one.rank).is_some();
+        let has_joined = |one: &&StartedProcess| self.launcher.process(one.rank).is_some();
         let (joined, mut late): (Vec<_>, Vec<_>) = self.running.iter().partition(has_joined);
         let now = Instant::now();
         let (since, count) = self.joined.unwrap_or((now, 0));
@@ -292,7 +293,7 @@ impl<'l> Watch<'l> {
             late.sort_by_key(|one| one.rank);
             let ranks: Vec<Rank> = late.into_iter().map(|one| one.rank).collect();
             let have = if ranks.len() == 1 { "has" } else { "have" };
-            tell(format_args!(
+            print_line(format_args!(
                 "warning: {} {have} not started for {LATE_START:?}, and the others may be waiting: \
                  does every process of the job call Consort?",
                 list(&ranks)
@@ -321,21 +322,21 @@ impl<'l> Watch<'l> {
             }
             // A job that was ended does not wait for readers.
             let is_over = self.front.is_none()
-                || !matches!(self.outcome.trouble, None | Some(Trouble::Failed(_)));
+                || !matches!(self.outcome.reason, None | Some(EndReason::Failed(_)));
             if is_over && until.is_none() {
                 until = Some(after(now, self.launch.grace));
             }
-            let heard = self.interrupts.count;
+            let seen = self.interrupts.count;
             if until.is_some_and(|until| until <= now) {
                 break;
             }
             self.ends = until.map(|until| [until; 2]);
             self.wait(signals)?;
-            self.hear(signals);
+            self.note_signal(signals);
             if let Some(signal) = self.interrupts.last()
-                && self.interrupts.count > heard
+                && self.interrupts.count > seen
             {
-                self.fail(status_of(signal), Trouble::Interrupted { signal });
+                self.fail(status_of(signal), EndReason::Interrupted { signal });
                 break;
             }
         }
@@ -367,10 +368,10 @@ impl<'l> Watch<'l> {
 
     /// Adds the final messages.
     fn say(&mut self) {
-        let is_quiet = matches!(self.outcome.trouble, None | Some(Trouble::Ended));
+        let is_quiet = matches!(self.outcome.reason, None | Some(EndReason::Ended));
         let outcome = (!is_quiet).then(|| self.outcome.to_string());
-        let is_new = |(text, _): &(String, Vec<Rank>)| match &self.outcome.trouble {
-            Some(Trouble::Failed(reason)) => !text.ends_with(reason),
+        let is_new = |(text, _): &(String, Vec<Rank>)| match &self.outcome.reason {
+            Some(EndReason::Failed(reason)) => !text.ends_with(reason),
             _ => true,
         };
         let reports = self.launcher.reports().into_iter().filter(is_new);

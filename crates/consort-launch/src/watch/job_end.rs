@@ -8,7 +8,7 @@ use consort_native::{Failure, ProcessEnd};
 use super::{Watch, after};
 use crate::{
     interrupts::{self, has_ended_by, status_of},
-    launch::Trouble,
+    launch::EndReason,
     system,
 };
 
@@ -35,17 +35,17 @@ impl Watch<'_> {
         if let Some(signal) = self.interrupts.last().filter(|_| !is_chosen) {
             return self.interrupt(signal, own);
         }
-        if self.outcome.trouble.is_some() {
+        if self.outcome.reason.is_some() {
             return;
         }
         self.suspected = own.and_then(interrupts::of_status).map(|signal| (signal, Instant::now()));
         // Another PE may have caused it to end.
         let own = own.unwrap_or(1);
         match self.launcher.failure() {
-            None => self.fail(own, Trouble::Failed(format!("PE {rank} {end}"))),
-            Some(Failure::Ended { status: 0, .. }) => self.fail(0, Trouble::Ended),
+            None => self.fail(own, EndReason::Failed(format!("PE {rank} {end}"))),
+            Some(Failure::Ended { status: 0, .. }) => self.fail(0, EndReason::Ended),
             Some(failure @ Failure::Ended { status, .. }) => {
-                self.fail(status, Trouble::Failed(failure.to_string()));
+                self.fail(status, EndReason::Failed(failure.to_string()));
             }
             Some(failure) => {
                 let first = match failure {
@@ -63,7 +63,7 @@ impl Watch<'_> {
                     ProcessEnd::Gone if first.is_none() => Some(rank),
                     _ => first.filter(|_| !is_known),
                 };
-                self.fail(status, Trouble::Failed(failure.to_string()));
+                self.fail(status, EndReason::Failed(failure.to_string()));
             }
         }
     }
@@ -73,26 +73,26 @@ impl Watch<'_> {
     fn interrupt(&mut self, signal: i32, own: Option<u8>) {
         let own = own.filter(|&status| !has_ended_by(signal, status));
         let status = own.unwrap_or(status_of(signal));
-        match self.outcome.trouble {
+        match self.outcome.reason {
             None => {
                 // The others have as much time as after any signal.
                 let ends = self.ends;
-                self.fail(status, Trouble::Interrupted { signal });
+                self.fail(status, EndReason::Interrupted { signal });
                 self.ends = ends;
             }
-            Some(Trouble::Interrupted { .. }) if own.is_none() => self.outcome.status = status,
+            Some(EndReason::Interrupted { .. }) if own.is_none() => self.outcome.status = status,
             Some(_) => {}
         }
     }
 
     /// Records that the job has failed, unless it has before. The others may end by themselves for
     /// a while.
-    pub(super) fn fail(&mut self, status: u8, trouble: Trouble) {
-        if self.outcome.trouble.is_some() {
+    pub(super) fn fail(&mut self, status: u8, reason: EndReason) {
+        if self.outcome.reason.is_some() {
             return;
         }
         self.outcome.status = status;
-        self.outcome.trouble = Some(trouble);
+        self.outcome.reason = Some(reason);
         let (now, grace) = (Instant::now(), self.launch.grace);
         let ends = [after(now, grace / 2), after(now, grace)];
         self.ends = Some(self.ends.map_or(ends, |before| before.min(ends)));
@@ -109,7 +109,7 @@ impl Watch<'_> {
         if killed <= now {
             self.ends = None;
             if let Some(signal) = self.interrupts.last() {
-                self.fail(status_of(signal), Trouble::Interrupted { signal });
+                self.fail(status_of(signal), EndReason::Interrupted { signal });
                 self.ends = None;
             }
             for one in &self.running {
@@ -131,6 +131,6 @@ impl Watch<'_> {
         let mut running: Vec<Rank> = self.running.iter().map(|one| one.rank).collect();
         running.sort();
         let limit = self.launch.timeout.unwrap_or_default();
-        self.fail(TIMED_OUT, Trouble::TimedOut { limit, running });
+        self.fail(TIMED_OUT, EndReason::TimedOut { limit, running });
     }
 }
