@@ -15,7 +15,7 @@ pub enum Flavor {
 
 /// A process that an MPI has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Started {
+pub struct MpiProcess {
     /// The MPI.
     pub flavor: Flavor,
     /// The number of processes that it has started.
@@ -65,7 +65,7 @@ impl fmt::Display for Flavor {
     }
 }
 
-impl Started {
+impl MpiProcess {
     /// Returns how an MPI has started this process; `None` if none has.
     #[must_use]
     pub fn here() -> Option<Self> {
@@ -88,13 +88,13 @@ mod tests {
     #[test]
     fn launchers_are_known_by_their_variables() {
         let by = |set: &[(&str, &str)]| {
-            Started::by(|name| {
+            MpiProcess::by(|name| {
                 let mut found = set.iter().filter(|(known, _)| *known == name);
                 found.next().map(|(_, value)| (*value).to_owned())
             })
         };
         assert_eq!(by(&[]), None);
-        let of = |flavor, processes, here| Some(Started { flavor, processes, here, rank: here });
+        let of = |flavor, processes, here| Some(MpiProcess { flavor, processes, here, rank: here });
         let open = ["SIZE", "LOCAL_SIZE", "RANK"].map(|name| format!("OMPI_COMM_WORLD_{name}"));
         let open = [(&*open[0], "4"), (&*open[1], "2"), (&*open[2], "2")];
         assert_eq!(by(&open), of(Flavor::OpenMpi, 4, Some(2)));

@@ -26,10 +26,11 @@ mod shim;
 #[cfg(not(feature = "shim"))]
 mod without_shim;
 
-pub use environment::{Flavor, Started};
+pub use environment::{Flavor, MpiProcess};
 #[cfg(feature = "shim")]
 pub use shim::{
-    Launcher, Mpi, MpiError, OnHosts, Prepared, ShimError, find_program, intel_root, prepare,
+    CachedShim, HostPlacement, Launcher, Mpi, MpiError, ShimError, find_program, intel_root,
+    prepare,
 };
 #[cfg(not(feature = "shim"))]
 pub use without_shim::{Mpi, MpiError};

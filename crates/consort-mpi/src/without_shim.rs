@@ -6,7 +6,7 @@ use std::{error::Error, fmt};
 
 use consort_native::{Frame, Transfer, TransferBuffer, Transport, TransportError};
 
-use crate::Started;
+use crate::MpiProcess;
 
 /// A process that an MPI has started. Without the feature `shim` there is none.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Mpi {
     ///
     /// # Errors
     /// Always.
-    pub fn begin(_: &Started) -> Result<Self, MpiError> {
+    pub fn begin(_: &MpiProcess) -> Result<Self, MpiError> {
         Err(MpiError)
     }
 

@@ -13,7 +13,7 @@ use consort_fabric::{
     CallSpec, Candidate, Capabilities, Collective, MachineModel, Nodes, Query, Vendor,
 };
 use consort_machine::{hold_forks, topology::Topology};
-use consort_mpi::Started;
+use consort_mpi::MpiProcess;
 use consort_native::Job;
 use consort_tuner::{Catalog, Identity, Revisions};
 
@@ -99,7 +99,7 @@ fn topology() -> &'static Arc<Topology> {
 /// Returns the topology that the launcher may use, if an MPI has started this process.
 fn topology_of_launcher() -> &'static Arc<Topology> {
     static KNOWN: OnceLock<Arc<Topology>> = OnceLock::new();
-    found_once(&KNOWN, || match Started::here() {
+    found_once(&KNOWN, || match MpiProcess::here() {
         Some(_) => Arc::new(topology().of_launcher()),
         None => Arc::clone(topology()),
     })

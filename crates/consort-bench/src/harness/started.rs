@@ -6,7 +6,7 @@ use std::{env, fs::File, process::Command, sync::atomic::AtomicBool, time::Durat
 
 use anyhow::{Context as _, Result, bail, ensure};
 use consort::{Fabric, Pes, Sharing};
-use consort_mpi::Started;
+use consort_mpi::MpiProcess;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::peers::{commands, mpi};
@@ -31,7 +31,7 @@ pub(super) enum Answer<T> {
 
 /// Returns how many processes an MPI has started, if it is the wrong number for this many PEs.
 pub(super) fn other_count((fabric, pes): (Fabric, u32)) -> Option<u32> {
-    let (shape, started) = fabric.shape().zip(Started::here())?;
+    let (shape, started) = fabric.shape().zip(MpiProcess::here())?;
     Some(started.processes).filter(|&processes| processes != shape.processes(pes))
 }
 
@@ -57,7 +57,7 @@ pub(super) fn outcome<T: DeserializeOwned>(
     stop: &AtomicBool,
 ) -> Result<T> {
     ensure!(
-        fabric.shape().is_none() || Started::here().is_none(),
+        fabric.shape().is_none() || MpiProcess::here().is_none(),
         "--fabric {fabric}: this command starts mpirun, and runs under one: start it alone"
     );
     let folder = tempfile::tempdir().context("no temporary folder")?;

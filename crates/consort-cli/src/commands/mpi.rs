@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use consort_mpi::{Prepared, prepare};
+use consort_mpi::{CachedShim, prepare};
 
 use consort_console::output::print;
 
@@ -35,7 +35,7 @@ impl Mpi {
     /// Runs the command.
     pub(crate) fn run(self) -> Result<()> {
         let What::Prepare = self.what;
-        let Prepared { path, version, .. } = prepare()?;
+        let CachedShim { path, version, .. } = prepare()?;
         let version = version.lines().next().unwrap_or_default();
         print(&format!("{version}\nprepared: {}\n", path.display()))
     }

@@ -18,7 +18,7 @@ pub enum Launcher {
 
 /// Processes on hosts.
 #[derive(Clone, Copy, Debug)]
-pub struct OnHosts<'h> {
+pub struct HostPlacement<'h> {
     /// The hosts, in the order in which they take processes.
     pub hosts: &'h [String],
     /// The number of processes.
@@ -50,7 +50,7 @@ impl Launcher {
 
     /// Returns its options for processes on hosts, which precede the program.
     #[must_use]
-    pub fn arguments(self, on: &OnHosts<'_>) -> Vec<OsString> {
+    pub fn arguments(self, on: &HostPlacement<'_>) -> Vec<OsString> {
         let mut words = match self {
             Self::OpenMpi => on.options_of_open_mpi(),
             Self::Hydra | Self::Other => on.options_of_hydra(),
@@ -60,7 +60,7 @@ impl Launcher {
     }
 }
 
-impl OnHosts<'_> {
+impl HostPlacement<'_> {
     /// Returns Open MPI's options. Over ssh it passes on only named variables. By default it binds
     /// one or two processes to a core each, where their threads would wait for each other.
     fn options_of_open_mpi(&self) -> Vec<OsString> {
@@ -117,7 +117,7 @@ mod tests {
         let hosts = ["a", "b"].map(str::to_owned);
         let variables = [("LETTERS", Some("a b".into())), ("PATH", None)];
         let variables = variables.map(|(name, value)| (name.into(), value)).into();
-        let blocks = OnHosts {
+        let blocks = HostPlacement {
             hosts: &hosts,
             processes: 3,
             most: 2,
@@ -126,7 +126,7 @@ mod tests {
             as_root: false,
             variables: &variables,
         };
-        let in_turn = OnHosts { in_turn: true, tags: true, as_root: true, ..blocks };
+        let in_turn = HostPlacement { in_turn: true, tags: true, as_root: true, ..blocks };
         for (launcher, of_blocks, of_turns) in [
             (
                 Launcher::OpenMpi,

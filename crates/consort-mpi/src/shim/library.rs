@@ -50,7 +50,7 @@ static NOTHING: [u64; 2] = [0; 2];
 
 /// A request on words that belong to the MPI until it is done. If no one waits for it, they are
 /// never freed.
-pub(crate) struct WordsRequest {
+pub(crate) struct FrameRequest {
     request: Request,
     words: ManuallyDrop<Vec<u64>>,
 }
@@ -165,14 +165,14 @@ impl Shim {
     }
 
     /// Sends words to a process.
-    pub(crate) fn send(&self, to: u32, words: Vec<u64>) -> Result<WordsRequest, String> {
+    pub(crate) fn send(&self, to: u32, words: Vec<u64>) -> Result<FrameRequest, String> {
         let (count, to) = (number(words.len())?, number(to as usize)?);
         let request = self.begun((self.send)(words.as_ptr(), count, to))?;
-        Ok(WordsRequest { request, words: ManuallyDrop::new(words) })
+        Ok(FrameRequest { request, words: ManuallyDrop::new(words) })
     }
 
     /// Begins to receive the next message if it has arrived; also returns its sender.
-    pub(crate) fn receive(&self) -> Result<Option<(u32, WordsRequest)>, String> {
+    pub(crate) fn receive(&self) -> Result<Option<(u32, FrameRequest)>, String> {
         let (mut has_come, mut from, mut count) = (0, 0, 0);
         let status = (self.probe)(&raw mut has_come, &raw mut from, &raw mut count);
         self.result(status, ())?;
@@ -181,7 +181,7 @@ impl Shim {
         }
         let mut words = vec![0; count.unsigned_abs() as usize];
         let request = self.begun((self.receive)(words.as_mut_ptr(), count))?;
-        let request = WordsRequest { request, words: ManuallyDrop::new(words) };
+        let request = FrameRequest { request, words: ManuallyDrop::new(words) };
         Ok(Some((from.unsigned_abs(), request)))
     }
 
@@ -275,10 +275,10 @@ impl Shim {
     /// Returns the words of a finished request, otherwise the request.
     pub(crate) fn words(
         &self,
-        WordsRequest { request, words }: WordsRequest,
-    ) -> Result<Result<Vec<u64>, WordsRequest>, String> {
+        FrameRequest { request, words }: FrameRequest,
+    ) -> Result<Result<Vec<u64>, FrameRequest>, String> {
         Ok(match self.is_done(request)? {
-            Some(request) => Err(WordsRequest { request, words }),
+            Some(request) => Err(FrameRequest { request, words }),
             None => Ok(ManuallyDrop::into_inner(words)),
         })
     }

@@ -8,7 +8,7 @@ mod shim_error;
 mod transport;
 mod watch;
 
-pub use launcher::{Launcher, OnHosts};
-pub use prepare::{Prepared, find_program, intel_root, prepare};
+pub use launcher::{HostPlacement, Launcher};
+pub use prepare::{CachedShim, find_program, intel_root, prepare};
 pub use shim_error::ShimError;
 pub use transport::{Mpi, MpiError};

@@ -35,7 +35,7 @@ const TEMPORARY: &str = "TMPDIR";
 
 /// A shim that is stored in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prepared {
+pub struct CachedShim {
     /// Its path.
     pub path: PathBuf,
     /// Its MPI.
@@ -45,7 +45,7 @@ pub struct Prepared {
 }
 
 /// A shim that has just been compiled.
-struct Compiled {
+struct CompiledShim {
     path: PathBuf,
     flavor: Flavor,
     version: String,
@@ -53,7 +53,7 @@ struct Compiled {
 
 /// A folder for compiling that no one else can change. Its own path may lead through other users'
 /// folders, so they could put another folder in its place.
-struct Private {
+struct PrivateFolder {
     /// Removes the folder when dropped.
     folder: TempDir,
     /// A path through a descriptor, for this process and for its children until they run another
@@ -111,7 +111,7 @@ fn load_by(
     let untrusted = match cache.kept(started, place(compiler).as_deref()) {
         Ok(Some(path)) => return Ok((shim(&path, (cache.folder(), CACHE))?, None)),
         Ok(None) => match prepare_in(cache, compiler) {
-            Ok(Prepared { path, flavor, .. }) => {
+            Ok(CachedShim { path, flavor, .. }) => {
                 ensure_same(started, flavor, compiler)?;
                 return Ok((shim(&path, (cache.folder(), CACHE))?, None));
             }
@@ -151,14 +151,14 @@ fn ensure_same(started: Flavor, found: Flavor, compiler: &OsStr) -> Result<(), S
 
 /// Compiles the shim in a private folder, and loads it from there.
 fn compiled_in_private(started: Flavor, compiler: &OsStr) -> Result<Shim, ShimError> {
-    let private = Private::new()?;
+    let private = PrivateFolder::new()?;
     let at = (private.folder.path(), TEMPORARY);
     let compiled = compile(&private.path, at, compiler)?;
     ensure_same(started, compiled.flavor, compiler)?;
     shim(&compiled.path, at)
 }
 
-impl Private {
+impl PrivateFolder {
     fn new() -> Result<Self, ShimError> {
         let (path, setting) = (env::temp_dir(), TEMPORARY);
         let no_folder = |error| ShimError::Unwritable { path: path.clone(), error, setting };
@@ -176,17 +176,17 @@ impl Private {
 /// # Errors
 /// When there is no compiler, or it fails; when the cache cannot be written, or others can write
 /// it.
-pub fn prepare() -> Result<Prepared, ShimError> {
+pub fn prepare() -> Result<CachedShim, ShimError> {
     refuse_static()?;
     prepare_in(&Cache::here()?, &compiler())
 }
 
-fn prepare_in(cache: &Cache, compiler: &OsStr) -> Result<Prepared, ShimError> {
+fn prepare_in(cache: &Cache, compiler: &OsStr) -> Result<CachedShim, ShimError> {
     let work = cache.workplace()?;
     let at = (cache.folder(), CACHE);
-    let Compiled { path, flavor, version } = compile(work.path(), at, compiler)?;
+    let CompiledShim { path, flavor, version } = compile(work.path(), at, compiler)?;
     let place = place(compiler).unwrap_or_else(|| PathBuf::from(compiler));
-    Ok(Prepared { path: cache.keep(&path, flavor, &place)?, flavor, version })
+    Ok(CachedShim { path: cache.keep(&path, flavor, &place)?, flavor, version })
 }
 
 /// Compiles the shim in `work`, a folder that no one else can change, and reads its MPI's version.
@@ -195,7 +195,7 @@ fn compile(
     work: &Path,
     at @ (folder, setting): (&Path, &'static str),
     program: &OsStr,
-) -> Result<Compiled, ShimError> {
+) -> Result<CompiledShim, ShimError> {
     let compiler = program.display().to_string();
     let no_compiler = |error| ShimError::NoCompiler { compiler: compiler.clone(), error };
     let unwritable = |error| ShimError::Unwritable { path: folder.to_owned(), error, setting };
@@ -221,7 +221,7 @@ fn compile(
     }
     let path = work.join("shim.so");
     let version = library::version(&path).map_err(|reason| ShimError::unloadable(reason, at))?;
-    Ok(Compiled { path, flavor: Flavor::of_version(&version), version })
+    Ok(CompiledShim { path, flavor: Flavor::of_version(&version), version })
 }
 
 #[cfg(test)]

@@ -23,12 +23,12 @@ use consort_machine::ProcessToken;
 use consort_native::{Frame, Transfer, TransferBuffer, Transport, TransportError};
 
 use super::{
-    library::{Request, Shim, WordsRequest},
+    library::{FrameRequest, Request, Shim},
     prepare,
     shim_error::ShimError,
-    watch::Watched,
+    watch::WatchedWait,
 };
-use crate::environment::Started;
+use crate::environment::MpiProcess;
 
 /// The reason why there is no transport.
 #[derive(Debug)]
@@ -105,15 +105,15 @@ pub struct Mpi {
     rank: u32,
     processes: u32,
     /// Frames that MPI may still read.
-    sent: VecDeque<WordsRequest>,
+    sent: VecDeque<FrameRequest>,
     /// Frames that are being received, and their senders, in the order of delivery.
-    coming: VecDeque<(u32, WordsRequest)>,
+    coming: VecDeque<(u32, FrameRequest)>,
     /// Frames that have arrived.
     come: VecDeque<(u32, Frame)>,
     /// The transfers in progress.
-    transfers: HashMap<Transfer, Left>,
+    transfers: HashMap<Transfer, TransferProgress>,
     /// By process, the messages that are pushed to it.
-    pushes: Vec<Pushes>,
+    pushes: Vec<PushQueue>,
     /// The processes to which messages are pushed.
     pushing: Vec<u32>,
     /// The number of the next transfer.
@@ -149,7 +149,7 @@ const MOST_BYTES: usize = 60 << 10;
 const MOST_PUSHED: usize = 4;
 
 /// The remaining part of a transfer.
-enum Left {
+enum TransferProgress {
     /// This number of messages to be sent to a process.
     Pushes { to: u32, left: usize },
     /// Messages to be received, or a collective.
@@ -158,7 +158,7 @@ enum Left {
 
 /// The messages that are pushed to a process.
 #[derive(Default)]
-struct Pushes {
+struct PushQueue {
     /// Waiting messages: their transfer, its tag, and the memory.
     waiting: VecDeque<(Transfer, u32, TransferBuffer)>,
     /// Messages in flight.
@@ -172,7 +172,7 @@ impl Mpi {
     /// When there is no shim for that MPI, or it fails, or another job is in progress; in a forked
     /// child of a process that has called this.
     /// process that has called this.
-    pub fn begin(started: &Started) -> Result<Self, MpiError> {
+    pub fn begin(started: &MpiProcess) -> Result<Self, MpiError> {
         if !PROCESS.get_or_init(ProcessToken::of_caller).is_of_caller() {
             return Err(MpiError::Forked);
         }
@@ -182,9 +182,9 @@ impl Mpi {
         Self::begin_alone(started).inspect_err(|_| GOES_ON.store(false, Release))
     }
 
-    fn begin_alone(started: &Started) -> Result<Self, MpiError> {
+    fn begin_alone(started: &MpiProcess) -> Result<Self, MpiError> {
         let (shim, warning) = prepare::load(started.flavor)?;
-        let watched = Watched::wait(started);
+        let watched = WatchedWait::wait(started);
         let [rank, processes] = shim.begin().map_err(MpiError::Failed)?;
         if processes != started.processes {
             return Err(MpiError::Mixed { started: started.processes, known: processes });
@@ -200,7 +200,7 @@ impl Mpi {
             coming: VecDeque::new(),
             come: VecDeque::new(),
             transfers: HashMap::new(),
-            pushes: (0..processes).map(|_| Pushes::default()).collect(),
+            pushes: (0..processes).map(|_| PushQueue::default()).collect(),
             pushing: Vec::new(),
             next: 0,
         })
@@ -289,7 +289,7 @@ impl Mpi {
     }
 
     /// Registers a transfer and returns its number.
-    fn begin_transfer(&mut self, left: Left) -> Transfer {
+    fn begin_transfer(&mut self, left: TransferProgress) -> Transfer {
         self.next += 1;
         self.transfers.insert(self.next, left);
         self.next
@@ -313,11 +313,11 @@ impl Mpi {
                 self.pushes[to as usize].begun.push_front((transfer, request));
                 break;
             }
-            if let Some(Left::Pushes { left, .. }) = self.transfers.get_mut(&transfer) {
+            if let Some(TransferProgress::Pushes { left, .. }) = self.transfers.get_mut(&transfer) {
                 *left -= 1;
             }
         }
-        let Pushes { waiting, begun } = &mut self.pushes[to as usize];
+        let PushQueue { waiting, begun } = &mut self.pushes[to as usize];
         while begun.len() < MOST_PUSHED
             && let Some((transfer, tag, region)) = waiting.pop_front()
         {
@@ -372,7 +372,7 @@ impl Transport for Mpi {
         source: TransferBuffer,
     ) -> Result<Transfer, TransportError> {
         let messages = source.pieces(MOST_BYTES);
-        let transfer = self.begin_transfer(Left::Pushes { to, left: messages.len() });
+        let transfer = self.begin_transfer(TransferProgress::Pushes { to, left: messages.len() });
         let pushes = &mut self.pushes[to as usize];
         pushes.waiting.extend(messages.map(|message| (transfer, tag, message)));
         if pushes.begun.is_empty() {
@@ -394,7 +394,7 @@ impl Transport for Mpi {
             let begun = unsafe { self.shim.pull(from, tag, (message.at(), message.bytes())) };
             requests.push(begun.map_err(|error| self.fails(error))?);
         }
-        Ok(self.begin_transfer(Left::Requests(requests)))
+        Ok(self.begin_transfer(TransferProgress::Requests(requests)))
     }
 
     unsafe fn collect(
@@ -406,15 +406,15 @@ impl Transport for Mpi {
         // SAFETY: the caller promises that both regions stay.
         let begun = unsafe { self.shim.collect(call, [source, target]) };
         let request = begun.map_err(|error| self.fails(error))?;
-        Ok(self.begin_transfer(Left::Requests(vec![request])))
+        Ok(self.begin_transfer(TransferProgress::Requests(vec![request])))
     }
 
     fn is_done(&mut self, transfer: Transfer) -> Result<bool, TransportError> {
-        if let Some(&Left::Pushes { to, .. }) = self.transfers.get(&transfer) {
+        if let Some(&TransferProgress::Pushes { to, .. }) = self.transfers.get(&transfer) {
             self.push_to(to)?;
         }
         let left = match self.transfers.remove(&transfer) {
-            Some(Left::Requests(mut requests)) => {
+            Some(TransferProgress::Requests(mut requests)) => {
                 while let Some(request) = requests.pop() {
                     let left = self.shim.is_done(request).map_err(|error| self.fails(error))?;
                     if let Some(request) = left {
@@ -422,9 +422,9 @@ impl Transport for Mpi {
                         break;
                     }
                 }
-                Some(requests).filter(|left| !left.is_empty()).map(Left::Requests)
+                Some(requests).filter(|left| !left.is_empty()).map(TransferProgress::Requests)
             }
-            Some(Left::Pushes { left: 0, .. }) | None => None,
+            Some(TransferProgress::Pushes { left: 0, .. }) | None => None,
             pushes => pushes,
         };
         let is_done = left.is_none();
@@ -437,7 +437,7 @@ impl Transport for Mpi {
     }
 
     fn cancel(&mut self, transfer: Transfer) {
-        if let Some(Left::Requests(requests)) = self.transfers.remove(&transfer) {
+        if let Some(TransferProgress::Requests(requests)) = self.transfers.remove(&transfer) {
             requests.into_iter().for_each(|request| self.shim.cancel(request));
         }
     }

@@ -12,19 +12,19 @@ use std::{
 
 use consort_machine::stay_loaded;
 
-use crate::environment::Started;
+use crate::environment::MpiProcess;
 
 /// How long a process waits before it warns.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A wait that is watched, until it is dropped.
-pub(crate) struct Watched {
+pub(crate) struct WatchedWait {
     _waits: Option<Sender<()>>,
 }
 
-impl Watched {
+impl WatchedWait {
     /// Watches how long this process waits for the others.
-    pub(crate) fn wait(started: &Started) -> Self {
+    pub(crate) fn wait(started: &MpiProcess) -> Self {
         let last = started.processes.saturating_sub(1);
         match started.rank {
             Some(rank) if last > 0 && (rank == 0 || rank == last) => {
@@ -67,8 +67,8 @@ mod tests {
             let said = said.clone();
             move || said.send(text).expect("somebody hears it")
         };
-        drop(Watched::after(Duration::from_secs(1000), say("short")));
-        let _long = Watched::after(Duration::ZERO, say("long"));
+        drop(WatchedWait::after(Duration::from_secs(1000), say("short")));
+        let _long = WatchedWait::after(Duration::ZERO, say("long"));
         drop(said);
         assert_eq!(heard.into_iter().collect::<Vec<_>>(), ["long"]);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use consort_mpi::Started;
+use consort_mpi::MpiProcess;
 use consort_native::SharedFile;
 
 use super::Pes;
@@ -42,7 +42,7 @@ impl Pes {
     #[doc(hidden)]
     #[must_use]
     pub fn processes_of_mpi() -> Option<(u32, Option<u32>)> {
-        Started::here().map(|started| (started.processes, started.here))
+        MpiProcess::here().map(|started| (started.processes, started.here))
     }
 
     /// Returns the job of the processes that an MPI has started, each of which is one PE; `None` if

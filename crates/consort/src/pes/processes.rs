@@ -11,7 +11,7 @@ use std::{
 
 use consort_fabric::{Nodes, Rank};
 use consort_machine::affinity::{self, CpuId};
-use consort_mpi::{Mpi, MpiError, Started};
+use consort_mpi::{Mpi, MpiError, MpiProcess};
 use consort_native::{Config, Far, FileLocation, Job, SharedFile, Transport};
 
 use super::{Pes, ground::Ground};
@@ -112,7 +112,7 @@ fn are_shared(machines: &[u32]) -> bool {
 impl Processes {
     /// Begins a job of all processes, each of which calls this.
     pub(super) fn begin(
-        started: &Started,
+        started: &MpiProcess,
         shape: ProcessShape,
         sharing: Sharing,
         statics: Option<Arc<SharedFile>>,
@@ -131,7 +131,7 @@ impl Processes {
 
     /// Determines which processes share memory.
     fn find_nodes(
-        started: &Started,
+        started: &MpiProcess,
         shape: ProcessShape,
         sharing: Sharing,
         statics: Option<Arc<SharedFile>>,

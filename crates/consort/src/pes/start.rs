@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use consort_fabric::{Nodes, Rank};
 use consort_machine::{Cores, Waiting, affinity::CpuId};
-use consort_mpi::Started;
+use consort_mpi::MpiProcess;
 use consort_native::{Binding, Config, Member};
 
 use super::{MOST_PES, Pes, Pinning, loopback::End, processes::Processes};
@@ -94,12 +94,12 @@ impl Pes {
     }
 
     /// Returns how an MPI has started this process, if it has and the environment decides.
-    pub(super) fn started(&self) -> Result<Option<Started>> {
-        Ok(if self.from_env && self.member()?.is_none() { Started::here() } else { None })
+    pub(super) fn started(&self) -> Result<Option<MpiProcess>> {
+        Ok(if self.from_env && self.member()?.is_none() { MpiProcess::here() } else { None })
     }
 
     /// Begins as one of the processes that an MPI has started.
-    pub(super) fn begin_by_mpi(&mut self, started: &Started) -> Result<Processes> {
+    pub(super) fn begin_by_mpi(&mut self, started: &MpiProcess) -> Result<Processes> {
         let shape = self.shape.map_or_else(shape_of_environment, Ok)?;
         let sharing = self.sharing.map_or_else(sharing_of_environment, Ok)?;
         self.pes = started.processes.saturating_mul(shape.pes_each.max(1));

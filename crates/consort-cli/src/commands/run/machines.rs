@@ -17,7 +17,7 @@ use anyhow::{Context, Result, anyhow, ensure};
 use clap::Args;
 use consort::ProcessShape;
 use consort_fabric::environment::variable;
-use consort_mpi::{Launcher, OnHosts, find_program};
+use consort_mpi::{HostPlacement, Launcher, find_program};
 
 use super::hosts::Hosts;
 
@@ -127,7 +127,7 @@ impl Machines {
         }
         let launcher = launcher()?;
         let mut command = Command::new("mpirun");
-        command.args(launcher.arguments(&OnHosts {
+        command.args(launcher.arguments(&HostPlacement {
             hosts: &hosts.names[..used],
             processes,
             most,
