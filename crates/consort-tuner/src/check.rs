@@ -13,8 +13,8 @@ use std::{
 use consort_fabric::{CallSpec, Candidate, Query};
 
 use crate::{
-    Measured, Race, Sample, SearchError, Selector, Wisdom, Workbench, Workload, estimate::distinct,
-    search::contest::slice,
+    Measurements, Race, Sample, SearchError, Selector, Wisdom, Workbench, Workload,
+    estimate::distinct, search::contest::slice,
 };
 
 /// The duel gets one part in this many of a query's time.
@@ -67,7 +67,7 @@ impl Penalty {
 
 /// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
+pub struct CheckReport {
     /// The penalty of each measured query, in query order.
     pub penalties: Vec<Penalty>,
     /// The number of queries that were not measured: the time was over, the check was stopped, or
@@ -75,7 +75,7 @@ pub struct Report {
     pub unmeasured_count: usize,
 }
 
-impl Report {
+impl CheckReport {
     /// Returns the share of the measured queries whose penalty is at most `limit`:
     /// `share_within(0.1)` for those within 10 %. Returns 1 if nothing was measured.
     #[must_use]
@@ -121,7 +121,7 @@ impl Check<'_> {
         bench: &mut W,
         wisdom: Option<&Wisdom>,
         mut watch: impl FnMut(&Penalty),
-    ) -> Result<Report, SearchError<W::Error>> {
+    ) -> Result<CheckReport, SearchError<W::Error>> {
         bench.end_within(Some(self.budget));
         let report = self.run_within(bench, wisdom, &mut watch);
         bench.end_within(None);
@@ -133,17 +133,17 @@ impl Check<'_> {
         bench: &mut W,
         wisdom: Option<&Wisdom>,
         watch: &mut impl FnMut(&Penalty),
-    ) -> Result<Report, SearchError<W::Error>> {
+    ) -> Result<CheckReport, SearchError<W::Error>> {
         let started = bench.now();
         // A query that no candidate can serve here has no choice.
         let is_served = |query: &Query| !bench.candidates(query).is_empty();
         let queries = self.workload.queries().filter(is_served).collect();
         let queries = sampled(queries, self.sample_count);
-        let mut report = Report::default();
+        let mut report = CheckReport::default();
         for (index, query) in queries.iter().enumerate() {
             let elapsed = bench.now().saturating_sub(started);
             let left_count = queries.len() - index;
-            let selector = Selector::new(&*bench, Measured::new(wisdom, self.cores));
+            let selector = Selector::new(&*bench, Measurements::new(wisdom, self.cores));
             let chosen = selector.select(&CallSpec::from(query));
             let chosen = chosen.map(|chosen| chosen.candidate.into_owned());
             // Only the first of equivalent candidates is measured, so the choice comes first.

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use consort_fabric::{Candidate, Query};
 
-use crate::{Catalog, Confidence, Entry, Rigour, RunnerUp, parts::best_of_each, times::rounded_ns};
+use crate::{
+    Catalog, Confidence, Entry, Rigour, RunnerUp, best_parts::best_of_each, times::rounded_ns,
+};
 
 /// Returns the candidates for `query` that satisfy `able`, with their estimates, the most promising
 /// first. They include the combination of the best of each part. Candidates with equal estimates

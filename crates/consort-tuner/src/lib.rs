@@ -21,13 +21,14 @@
 #[cfg(test)]
 use consort_sandbox as _;
 
+mod best_parts;
 mod check;
 mod consistency;
 mod estimate;
 mod grid;
 mod mix;
+mod named_enums;
 pub mod online;
-mod parts;
 mod query;
 mod race;
 mod row;
@@ -38,23 +39,22 @@ mod text;
 mod times;
 mod toml;
 mod wisdom;
-mod words;
 mod workbench;
 mod workload;
 
-pub use check::{Check, Penalty, Report};
+pub use check::{Check, CheckReport, Penalty};
 pub use consistency::{Inconsistency, inconsistencies};
 pub use estimate::{distinct, ranked, same};
 pub use grid::Grid;
 pub use mix::{Mix, MixError};
+pub use named_enums::{Arrival, Confidence, Rigour, TransferClass, UnknownWord};
 pub use race::Race;
-pub use search::{Ending, Observer, Outcome, Progress, Search, SearchError};
-pub use select::{ChosenBy, Measured, Selection, Selector};
+pub use search::{Observer, Outcome, Progress, Search, SearchError, StopReason};
+pub use select::{ChosenBy, Measurements, Selection, Selector};
 pub use table::Table;
 pub use wisdom::{
-    Entry, FORMAT, Identity, Misfit, Revisions, RunnerUp, Wisdom, WisdomError, default_path,
-    replace_file,
+    Entry, FORMAT, Identity, IdentityMismatch, Revisions, RunnerUp, Wisdom, WisdomError,
+    default_path, replace_file,
 };
-pub use words::{Arrival, Confidence, Rigour, TransferClass, UnknownWord};
 pub use workbench::{Block, Catalog, Sample, Workbench};
 pub use workload::{Workload, shares_ahead};

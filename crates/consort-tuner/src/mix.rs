@@ -228,20 +228,24 @@ impl Mix {
         match Self::parse(&text) {
             Ok(mix) if mix.calls.is_empty() => Err(MixError::Empty { path }),
             Ok(mix) => Ok(mix),
-            Err((line, Flaw::Format(theirs))) => Err(MixError::OtherFormat { path, line, theirs }),
-            Err((line, Flaw::Text(message))) => Err(MixError::Damaged { path, line, message }),
+            Err((line, ParseError::Format(theirs))) => {
+                Err(MixError::OtherFormat { path, line, theirs })
+            }
+            Err((line, ParseError::Text(message))) => {
+                Err(MixError::Damaged { path, line, message })
+            }
         }
     }
 
     /// Returns the calls in the content of a file, or the line and the reason of an error.
-    fn parse(bytes: &[u8]) -> Result<Self, (usize, Flaw)> {
+    fn parse(bytes: &[u8]) -> Result<Self, (usize, ParseError)> {
         let file = toml::read(bytes)?;
         let tables = file.tables("calls")?;
         // The format decides whether the rest can be read.
         for table in tables {
             let format = table.get("format")?;
             if format != FORMAT {
-                return Err((table.line(), Flaw::Format(format)));
+                return Err((table.line(), ParseError::Format(format)));
             }
         }
         file.only(&["calls"])?;
@@ -252,7 +256,7 @@ impl Mix {
             let calls = table.get("calls")?;
             if query.pes == 0 || calls == 0 {
                 let expected = "pes and calls must be at least 1".to_owned();
-                return Err((table.line(), Flaw::Text(expected)));
+                return Err((table.line(), ParseError::Text(expected)));
             }
             mix.add(&query, calls);
         }
@@ -268,13 +272,13 @@ fn begins_as_written(path: &Path) -> bool {
 }
 
 /// The reason why a file cannot be read.
-enum Flaw {
+enum ParseError {
     Format(u64),
     Text(String),
 }
 
-impl From<toml::Error> for (usize, Flaw) {
+impl From<toml::Error> for (usize, ParseError) {
     fn from(error: toml::Error) -> Self {
-        (error.line, Flaw::Text(error.message))
+        (error.line, ParseError::Text(error.message))
     }
 }

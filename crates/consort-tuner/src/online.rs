@@ -44,11 +44,11 @@ const MOST_REST: f64 = 1e9;
 
 /// The next step of a refinement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum RefinementStep {
     /// The incumbent serves this many calls from now on, untimed.
     Rest(u64),
     /// The candidate with this index serves the next call. The caller passes the time to
-    /// [`Refinement::took`].
+    /// [`Refinement::record_time`].
     Try(usize),
     /// The caller adds up the times of all PEs and calls [`Refinement::decide`] before the next
     /// call.
@@ -63,7 +63,7 @@ enum Phase {
 
 /// The result of a challenger so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Standing {
+enum DuelResult {
     Untried,
     /// It took this many times as long as its incumbent.
     Took(f64),
@@ -73,7 +73,7 @@ enum Standing {
 #[derive(Clone, Debug)]
 pub struct Refinement {
     candidates: Vec<Candidate>,
-    standings: Vec<Standing>,
+    results: Vec<DuelResult>,
     /// The time of a call by each candidate in its last try, in nanoseconds.
     took_ns: Vec<Option<f64>>,
     incumbent: usize,
@@ -101,11 +101,11 @@ impl Refinement {
     /// order. That costs at most `share` of the time in calls of this kind, and one try in advance.
     #[must_use]
     pub fn new(candidates: Vec<Candidate>, share: f64) -> Self {
-        let standings = vec![Standing::Untried; candidates.len()];
+        let results = vec![DuelResult::Untried; candidates.len()];
         let mut new = Self {
             took_ns: vec![None; candidates.len()],
             candidates,
-            standings,
+            results,
             incumbent: 0,
             challenger: None,
             phase: Phase::Probe,
@@ -175,26 +175,26 @@ impl Refinement {
 
     /// Excludes a candidate that proved unable to serve the calls.
     pub fn drop_candidate(&mut self, index: usize) {
-        self.standings[index] = Standing::Took(f64::INFINITY);
+        self.results[index] = DuelResult::Took(f64::INFINITY);
         self.took_ns[index] = None;
         self.begin(Phase::Probe);
         self.challenge();
     }
 
     /// Returns the next step.
-    pub fn advance(&mut self) -> Next {
+    pub fn advance(&mut self) -> RefinementStep {
         if let Some(rest) = self.rest.take() {
-            return Next::Rest(rest);
+            return RefinementStep::Rest(rest);
         }
-        let Some(challenger) = self.challenger else { return Next::Rest(u64::MAX) };
+        let Some(challenger) = self.challenger else { return RefinementStep::Rest(u64::MAX) };
         if self.blocks == self.phase.blocks() {
-            return Next::Decide;
+            return RefinementStep::Decide;
         }
-        Next::Try(if self.blocks.is_multiple_of(2) { self.incumbent } else { challenger })
+        RefinementStep::Try(if self.blocks.is_multiple_of(2) { self.incumbent } else { challenger })
     }
 
     /// Records the time of a tried call on this PE, in nanoseconds.
-    pub fn took(&mut self, call_ns: u64) {
+    pub fn record_time(&mut self, call_ns: u64) {
         self.times_ns[self.blocks] += call_ns;
         self.done += 1;
         if self.done == self.calls {
@@ -203,7 +203,7 @@ impl Refinement {
         }
     }
 
-    /// Returns the times of this PE, for [`Next::Decide`].
+    /// Returns the times of this PE, for [`RefinementStep::Decide`].
     #[must_use]
     pub fn times_ns(&self) -> [u64; TIMES] {
         self.times_ns
@@ -234,7 +234,7 @@ impl Refinement {
         let lost_ns = rounds.iter().map(|&(own, other)| (other - own).max(0.0)).sum::<f64>();
         self.owed_ns += lost_ns * f64::from(self.calls) + 2.0 * own_ns;
         self.call_ns = own_ns;
-        self.standings[challenger] = Standing::Took(ratio);
+        self.results[challenger] = DuelResult::Took(ratio);
         self.took_ns[challenger] = Some(own_ns * ratio);
         self.took_ns[self.incumbent] = Some(own_ns);
         if self.phase == Phase::Probe && ratio < HOPELESS {
@@ -246,7 +246,7 @@ impl Refinement {
         }
         if self.phase == Phase::Duel && won >= WON && ratio < CLEARLY {
             self.range_ns = Some(other_range);
-            self.standings[self.incumbent] = Standing::Took(1.0 / ratio);
+            self.results[self.incumbent] = DuelResult::Took(1.0 / ratio);
             self.incumbent = challenger;
             self.call_ns *= ratio;
         }
@@ -274,17 +274,17 @@ impl Refinement {
     /// Selects the next challenger: an untried one, otherwise one that came near in its last try.
     fn challenge(&mut self) {
         let others = || (0..self.candidates.len()).filter(|&index| index != self.incumbent);
-        let is_untried = |&index: &usize| self.standings[index] == Standing::Untried;
+        let is_untried = |&index: &usize| self.results[index] == DuelResult::Untried;
         if let Some(untried) = others().find(is_untried) {
             self.challenger = Some(untried);
             return;
         }
         let came_near =
-            |&index: &usize| matches!(self.standings[index], Standing::Took(ratio) if ratio < NEAR);
+            |&index: &usize| matches!(self.results[index], DuelResult::Took(ratio) if ratio < NEAR);
         let again: Vec<usize> = others().filter(came_near).collect();
         self.passes += 1;
         for &index in &again {
-            self.standings[index] = Standing::Untried;
+            self.results[index] = DuelResult::Untried;
         }
         self.challenger = again.first().copied();
     }
@@ -320,19 +320,19 @@ mod tests {
         let (mut call, mut sum_ns) = (0, 0);
         while call < calls {
             match refinement.advance() {
-                Next::Rest(rest) => {
+                RefinementStep::Rest(rest) => {
                     let end = calls.min(call.saturating_add(rest));
                     sum_ns +=
                         (call..end).map(|call| call_ns(refinement.incumbent(), call)).sum::<u64>();
                     call = end;
                 }
-                Next::Try(index) => {
+                RefinementStep::Try(index) => {
                     let took = call_ns(index, call);
-                    refinement.took(took);
+                    refinement.record_time(took);
                     sum_ns += took;
                     call += 1;
                 }
-                Next::Decide => {
+                RefinementStep::Decide => {
                     let times = refinement.times_ns();
                     refinement.decide(&times, 1);
                     sum_ns += 2 * call_ns(refinement.incumbent(), call);
@@ -448,10 +448,10 @@ mod tests {
     #[test]
     fn one_candidate_is_left_alone() {
         let mut refinement = Refinement::new(candidates(1), 0.1);
-        assert_eq!(refinement.advance(), Next::Rest(u64::MAX));
+        assert_eq!(refinement.advance(), RefinementStep::Rest(u64::MAX));
         let mut refinement = Refinement::new(candidates(2), 0.1);
-        assert_eq!(refinement.advance(), Next::Try(0));
+        assert_eq!(refinement.advance(), RefinementStep::Try(0));
         refinement.drop_candidate(1);
-        assert_eq!(refinement.advance(), Next::Rest(u64::MAX));
+        assert_eq!(refinement.advance(), RefinementStep::Rest(u64::MAX));
     }
 }

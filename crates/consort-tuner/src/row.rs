@@ -22,7 +22,7 @@ const REACH_PES: u64 = 4;
 
 /// The sizes for which an entry is used, both ends included.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Span<'a> {
+pub(crate) struct EntryRange<'a> {
     pub(crate) first_bytes: u64,
     pub(crate) last_bytes: u64,
     pub(crate) entry: &'a Entry,
@@ -64,7 +64,7 @@ pub(crate) fn spans<'a, C: Catalog + ?Sized>(
     catalog: &C,
     query: &Query,
     cores: u32,
-) -> Vec<Span<'a>> {
+) -> Vec<EntryRange<'a>> {
     let query = canonical(query);
     let of = |sync, is_measured| {
         let entries = nearest_row(wisdom, &Query { sync, ..query }, is_measured, cores);
@@ -91,7 +91,7 @@ fn nearest_modes(sync: SyncModes) -> Vec<SyncModes> {
 }
 
 /// Adds the parts of `more` between `spans`. Both are ascending and disjoint.
-fn fill<'a>(spans: &mut Vec<Span<'a>>, more: Vec<Span<'a>>) {
+fn fill<'a>(spans: &mut Vec<EntryRange<'a>>, more: Vec<EntryRange<'a>>) {
     for new in more {
         let mut first_bytes = new.first_bytes;
         let mut parts = Vec::new();
@@ -100,12 +100,12 @@ fn fill<'a>(spans: &mut Vec<Span<'a>>, more: Vec<Span<'a>>) {
                 break;
             }
             if known.first_bytes > first_bytes {
-                parts.push(Span { first_bytes, last_bytes: known.first_bytes - 1, ..new });
+                parts.push(EntryRange { first_bytes, last_bytes: known.first_bytes - 1, ..new });
             }
             first_bytes = known.last_bytes.saturating_add(1);
         }
         if first_bytes <= new.last_bytes {
-            parts.push(Span { first_bytes, ..new });
+            parts.push(EntryRange { first_bytes, ..new });
         }
         spans.extend(parts);
         spans.sort_by_key(|span| span.first_bytes);
@@ -117,11 +117,11 @@ fn spans_of<'a, C: Catalog + ?Sized>(
     entries: &[&'a Entry],
     catalog: &C,
     query: &Query,
-) -> Vec<Span<'a>> {
-    let mut spans: Vec<Span<'a>> = Vec::new();
+) -> Vec<EntryRange<'a>> {
+    let mut spans: Vec<EntryRange<'a>> = Vec::new();
     for &entry in entries {
         let Some((first, last)) = served(catalog, query, entry) else { continue };
-        let mut span = Span { first_bytes: first, last_bytes: last, entry };
+        let mut span = EntryRange { first_bytes: first, last_bytes: last, entry };
         if let Some(below) = spans.last_mut() {
             let mean = geometric_mean(below.entry.query.bytes, entry.query.bytes);
             let below_ends = below.last_bytes;

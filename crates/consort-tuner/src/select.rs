@@ -29,7 +29,7 @@ const MOST_CONTESTANTS: usize = 24;
 
 /// The measurements that a selector uses.
 #[derive(Clone, Copy, Debug)]
-pub enum Measured<'a> {
+pub enum Measurements<'a> {
     /// None: the model chooses.
     Nothing,
     /// Wisdom, for a machine with this many usable cores.
@@ -38,7 +38,7 @@ pub enum Measured<'a> {
     Table(&'a Table),
 }
 
-impl<'a> Measured<'a> {
+impl<'a> Measurements<'a> {
     /// Returns wisdom for a machine with `cores` usable cores, if there is any.
     #[must_use]
     pub fn new(wisdom: Option<&'a Wisdom>, cores: u32) -> Self {
@@ -52,7 +52,7 @@ pub struct Selector<'a, C: ?Sized> {
     /// The candidates, and the model that estimates them.
     pub catalog: &'a C,
     /// The measurements of them.
-    pub measured: Measured<'a>,
+    pub measured: Measurements<'a>,
     /// The candidate that the program forces, if any.
     pub forced: Option<&'a Candidate>,
 }
@@ -88,7 +88,7 @@ pub struct Selection<'a> {
 impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
     /// Creates a selector among the candidates of `catalog`, by these measurements.
     #[must_use]
-    pub const fn new(catalog: &'a C, measured: Measured<'a>) -> Self {
+    pub const fn new(catalog: &'a C, measured: Measurements<'a>) -> Self {
         Self { catalog, measured, forced: None }
     }
 
@@ -102,8 +102,8 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
             return Some(Selection { query, candidate, by, entry: None, measured_pes });
         }
         let measured_pes = match self.measured {
-            Measured::Wisdom(wisdom, _) => wisdom.measured_pes(&asked(call)),
-            Measured::Nothing | Measured::Table(_) => Vec::new(),
+            Measurements::Wisdom(wisdom, _) => wisdom.measured_pes(&asked(call)),
+            Measurements::Nothing | Measurements::Table(_) => Vec::new(),
         };
         if let Some((candidate, entry)) = self.measured_for(call) {
             let (candidate, entry) = (Cow::Borrowed(candidate), entry.map(Cow::Borrowed));
@@ -157,13 +157,13 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
     fn kept_for(&self, call: &CallSpec) -> Vec<Candidate> {
         let query = asked(call);
         match self.measured {
-            Measured::Nothing => Vec::new(),
-            Measured::Wisdom(wisdom, cores) => {
+            Measurements::Nothing => Vec::new(),
+            Measurements::Wisdom(wisdom, cores) => {
                 let entry = wisdom.answer(self.catalog, &query, cores);
                 let measured = entry.filter(|entry| entry.is_measured());
                 measured.into_iter().flat_map(Entry::kept).cloned().collect()
             }
-            Measured::Table(table) => table.kept(&query).cloned().collect(),
+            Measurements::Table(table) => table.kept(&query).cloned().collect(),
         }
     }
 
@@ -171,12 +171,12 @@ impl<'a, C: Catalog + ?Sized> Selector<'a, C> {
     fn measured_for(&self, call: &CallSpec) -> Option<(&'a Candidate, Option<&'a Entry>)> {
         let query = asked(call);
         let found = match self.measured {
-            Measured::Nothing => None,
-            Measured::Wisdom(wisdom, cores) => {
+            Measurements::Nothing => None,
+            Measurements::Wisdom(wisdom, cores) => {
                 let entry = wisdom.answer(self.catalog, &query, cores);
                 entry.map(|entry| (&entry.choice, Some(entry)))
             }
-            Measured::Table(table) => table.look_up(&query).map(|candidate| (candidate, None)),
+            Measurements::Table(table) => table.look_up(&query).map(|candidate| (candidate, None)),
         };
         found.filter(|(candidate, _)| self.catalog.serves(call, candidate))
     }

@@ -2,7 +2,7 @@
 
 use consort_fabric::Query;
 
-use crate::toml::{Error, Table, Text, Writer};
+use crate::toml::{Error, TextValue, TomlTable, Writer};
 
 /// Writes the keys of a query.
 pub(crate) fn write_query(query: &Query, file: &mut Writer) {
@@ -16,10 +16,10 @@ pub(crate) fn write_query(query: &Query, file: &mut Writer) {
 }
 
 /// Reads the keys of a query.
-pub(crate) fn read_query(table: &Table) -> Result<Query, Error> {
-    let Text(collective) = table.get("collective")?;
-    let Text(sync) = table.get("sync")?;
+pub(crate) fn read_query(table: &TomlTable) -> Result<Query, Error> {
+    let TextValue(collective) = table.get("collective")?;
+    let TextValue(sync) = table.get("sync")?;
     let (pes, bytes) = (table.get("pes")?, table.get("bytes")?);
-    let Text(operator) = table.get("operator")?;
+    let TextValue(operator) = table.get("operator")?;
     Ok(Query { collective, sync, pes, bytes, operator, symmetric: table.get("symmetric")? })
 }

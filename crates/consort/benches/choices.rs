@@ -6,7 +6,7 @@
 
 use consort::{Algorithms, Collective, OperatorClass, Query, SyncModes};
 use consort_fabric::CallSpec;
-use consort_tuner::{Catalog, Entry, Measured, Selector, Table, Wisdom};
+use consort_tuner::{Catalog, Entry, Measurements, Selector, Table, Wisdom};
 use divan::{Bencher, black_box};
 
 const PES: u32 = 4;
@@ -30,13 +30,13 @@ fn table(bencher: Bencher<'_, '_>, bytes: u64) {
 fn selection_by_wisdom(bencher: Bencher<'_, '_>) {
     let algorithms = Algorithms::here();
     let table = Table::new(&wisdom(algorithms), algorithms, PES, algorithms.cores());
-    select(bencher, Measured::Table(&table));
+    select(bencher, Measurements::Table(&table));
 }
 
 /// Selects a candidate without wisdom: the model estimates all candidates.
 #[divan::bench]
 fn selection_by_model(bencher: Bencher<'_, '_>) {
-    select(bencher, Measured::Nothing);
+    select(bencher, Measurements::Nothing);
 }
 
 /// Compiles wisdom for a team.
@@ -49,7 +49,7 @@ fn table_of_wisdom(bencher: Bencher<'_, '_>) {
     });
 }
 
-fn select(bencher: Bencher<'_, '_>, measured: Measured<'_>) {
+fn select(bencher: Bencher<'_, '_>, measured: Measurements<'_>) {
     let selector = Selector { catalog: Algorithms::here(), measured, forced: None };
     let barrier = CallSpec::barrier(PES);
     let call = CallSpec {

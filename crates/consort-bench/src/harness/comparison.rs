@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result};
 use consort::{Algorithms, Candidate, Collective, Fabric, Query, SyncMode, SyncModes};
 use consort_fabric::{CallSpec, OperatorClass};
-use consort_tuner::{Catalog, Grid, Measured, Selector, Wisdom};
+use consort_tuner::{Catalog, Grid, Measurements, Selector, Wisdom};
 use serde::Serialize;
 
 use super::{launch::SessionError, work::Work, workbench::Native};
@@ -197,7 +197,7 @@ fn is_tree(candidate: &Candidate) -> bool {
 }
 
 fn choice(algorithms: &Algorithms, wisdom: &Wisdom, query: &Query) -> Option<Candidate> {
-    let measured = Measured::Wisdom(wisdom, algorithms.cores());
+    let measured = Measurements::Wisdom(wisdom, algorithms.cores());
     let selected = Selector::new(algorithms, measured).select(&CallSpec::from(query))?;
     Some(selected.candidate.into_owned())
 }

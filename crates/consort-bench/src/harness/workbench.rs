@@ -23,7 +23,7 @@ use std::{
 
 use consort::{Algorithms, Arrival, Candidate, Collective, Fabric, Query, SyncMode, SyncModes};
 use consort_fabric::{CallSpec, statistics::median};
-use consort_tuner::{Catalog, Measured, Revisions, Sample, Selector, Wisdom, Workbench};
+use consort_tuner::{Catalog, Measurements, Revisions, Sample, Selector, Wisdom, Workbench};
 
 use super::{
     launch::{Choices, SessionError},
@@ -251,7 +251,7 @@ pub fn entry_and_exit_barrier(
     }
     let barrier =
         Query { collective: Collective::Barrier, sync: SyncModes::STRICT, bytes: 0, ..*query };
-    let measured = Measured::new(wisdom, algorithms.cores());
+    let measured = Measurements::new(wisdom, algorithms.cores());
     let selected = Selector::new(algorithms, measured).select(&CallSpec::from(&barrier))?;
     Some(selected.candidate.into_owned())
 }

@@ -22,7 +22,7 @@ use std::{
 
 use consort::{Algorithms, Arrival, Collective, Query, SyncModes};
 use consort_fabric::{CallSpec, OperatorClass, statistics::Summary};
-use consort_tuner::{Grid, Measured, Selector, Table, Wisdom, WisdomError, default_path};
+use consort_tuner::{Grid, Measurements, Selector, Table, Wisdom, WisdomError, default_path};
 
 use crate::{
     draws::Draws,
@@ -110,7 +110,7 @@ impl LookUps {
 /// Adds the model's choices for teams of `pes` that wisdom lacks.
 fn fill(wisdom: &mut Wisdom, pes: u32) {
     let (algorithms, cores) = (Algorithms::here(), Algorithms::here().cores());
-    let model = Selector::new(algorithms, Measured::Nothing);
+    let model = Selector::new(algorithms, Measurements::Nothing);
     let bytes = (POWERS.0..=POWERS.1).map(|power| 1 << power).collect();
     let grid = Grid { pes: vec![pes], bytes, ..Grid::new(cores, &[]) };
     for query in grid.points() {

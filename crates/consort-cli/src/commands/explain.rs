@@ -9,7 +9,7 @@ use consort_bench::{
     wisdom::{advised, usable, warn_if_untrusted},
 };
 use consort_fabric::CallSpec;
-use consort_tuner::{Catalog, ChosenBy, Measured, Selection, Selector, Wisdom, ranked, same};
+use consort_tuner::{Catalog, ChosenBy, Measurements, Selection, Selector, Wisdom, ranked, same};
 use serde::Serialize;
 
 use crate::{record::Record, wisdom_file};
@@ -110,7 +110,7 @@ impl Explain {
         };
         let cores = algorithms.cores();
         let query = self.call.query(pes);
-        let selector = Selector::new(algorithms, Measured::new(wisdom.as_ref(), cores));
+        let selector = Selector::new(algorithms, Measurements::new(wisdom.as_ref(), cores));
         let selected = selector.select(&CallSpec::from(&query));
         let selected = selected.context("no algorithm can serve this call")?;
         let barrier = entry_and_exit_barrier(algorithms, wisdom.as_ref(), &query);

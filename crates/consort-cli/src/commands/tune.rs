@@ -38,7 +38,8 @@ use consort_bench::{
 };
 use consort_report::Document;
 use consort_tuner::{
-    Ending, Grid, Identity, Misfit, Rigour, Search, Wisdom, WisdomError, Workload, inconsistencies,
+    Grid, Identity, IdentityMismatch, Rigour, Search, StopReason, Wisdom, WisdomError, Workload,
+    inconsistencies,
 };
 
 use crate::wisdom_file::{self, advised, set_aside};
@@ -242,7 +243,7 @@ impl Tune {
         }
         let outcome = outcome?;
         let (mut points, mut replayed) = (Vec::new(), None);
-        if compares && outcome.ending != Ending::Stopped {
+        if compares && outcome.ending != StopReason::Stopped {
             let left = self.budget.saturating_sub(measurement.elapsed()).min(comparison);
             match &recorded {
                 Some(recorded) => replayed = Some(recorded.replay(&wisdom, left, stop, meter)?),
@@ -340,7 +341,9 @@ fn taken_up(path: &Path, identity: &Identity) -> Result<Wisdom> {
         Err(error) => error,
     };
     match &error {
-        WisdomError::Misfit { misfit: Misfit::OtherAlgorithms { .. }, .. }
+        WisdomError::IdentityMismatch {
+            misfit: IdentityMismatch::OtherAlgorithms { .. }, ..
+        }
         | WisdomError::OtherFormat { .. } => {
             let aside = set_aside(path)?.unwrap_or_default();
             tracing::warn!("{error}; it is kept as {}, and tuning starts anew", aside.display());

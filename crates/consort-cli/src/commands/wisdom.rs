@@ -122,7 +122,7 @@ fn show(
     let wisdom = Content::load_unfitted(path).map_err(advised)?;
     let (misfit, outdated) = match Content::load(path, here) {
         Ok(used) => (None, used.outdated()),
-        Err(WisdomError::Misfit { misfit, .. }) => (Some(misfit.to_string()), 0),
+        Err(WisdomError::IdentityMismatch { misfit, .. }) => (Some(misfit.to_string()), 0),
         Err(error) => return Err(advised(error)),
     };
     let wanted = |collective| collectives.is_empty() || collectives.contains(&collective);

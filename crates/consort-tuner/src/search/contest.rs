@@ -11,9 +11,9 @@ use consort_fabric::{Candidate, Query};
 
 use crate::{
     Confidence, Entry, Race, Rigour, RunnerUp, Sample, Workbench,
+    best_parts::best_of_each,
     estimate::{distinct, ranked, same},
     online::NEAR,
-    parts::best_of_each,
     times::rounded_ns,
     wisdom::MOST_CONTENDERS,
 };

@@ -25,7 +25,7 @@ use std::{
 
 use consort_fabric::{Candidate, Query};
 
-pub use progress::{Ending, Observer, Outcome, Progress};
+pub use progress::{Observer, Outcome, Progress, StopReason};
 
 use crate::{
     Entry, Race, Rigour, Wisdom, Workbench, Workload,
@@ -88,7 +88,7 @@ impl Search<'_> {
         observer: &mut O,
     ) -> Result<Outcome, SearchError<W::Error>> {
         let started = bench.now();
-        let mut run = Run {
+        let mut run = SearchRun {
             search: self,
             rows: self.workload.queries().map(|query| row_of(&query)).collect(),
             visited: BTreeSet::new(),
@@ -119,7 +119,7 @@ impl Search<'_> {
     }
 }
 
-struct Final {
+struct FinalRace {
     query: Query,
     race: Race,
     /// The longest time for a launch.
@@ -128,7 +128,7 @@ struct Final {
     taken: Duration,
 }
 
-struct Run<'a, W, O> {
+struct SearchRun<'a, W, O> {
     search: &'a Search<'a>,
     /// The rows of the workload.
     rows: BTreeSet<Query>,
@@ -137,7 +137,7 @@ struct Run<'a, W, O> {
     total_count: usize,
     measured_count: usize,
     kept_count: usize,
-    finals: Vec<Final>,
+    finals: Vec<FinalRace>,
     /// The number of completed launches of finals.
     launched: usize,
     /// The number of queries that are kept or whose finals are over.
@@ -148,10 +148,10 @@ struct Run<'a, W, O> {
     observer: &'a mut O,
 }
 
-impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
+impl<W: Workbench<Error: 'static>, O: Observer> SearchRun<'_, W, O> {
     /// Runs all steps. Returns the reason for the end, and how many queries the refinement
     /// measured.
-    fn everything(&mut self) -> Result<(Ending, usize), SearchError<W::Error>> {
+    fn everything(&mut self) -> Result<(StopReason, usize), SearchError<W::Error>> {
         let workload = &self.search.workload;
         for query in workload.queries() {
             self.estimate(&query);
@@ -172,14 +172,14 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
             if ending.is_none() {
                 ending = self.refine()?;
             }
-            if self.finals.is_empty() || ending == Some(Ending::Stopped) {
+            if self.finals.is_empty() || ending == Some(StopReason::Stopped) {
                 break;
             }
             let ended = self.run_finals();
             self.conclude();
             ending = ended?.or(ending);
         }
-        Ok((ending.unwrap_or(Ending::Complete), self.measured_count - before_count))
+        Ok((ending.unwrap_or(StopReason::Complete), self.measured_count - before_count))
     }
 
     /// Inserts the model's estimate, if there is one, for a query that has no measurement.
@@ -207,7 +207,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         work: &[(Query, f64)],
         deadline: Duration,
         shares: f64,
-    ) -> Result<Option<Ending>, SearchError<W::Error>> {
+    ) -> Result<Option<StopReason>, SearchError<W::Error>> {
         let Search { rigour, budget, stop, ref workload, .. } = *self.search;
         let (kept, open): (Vec<_>, Vec<_>) =
             work.iter().copied().partition(|(query, _)| self.keeps(query));
@@ -223,7 +223,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
         for ((query, _), part) in open.iter().zip(shares_ahead(&weights)) {
             // Relaxed: the flag publishes no other data.
             if stop.load(Ordering::Relaxed) {
-                return Ok(Some(Ending::Stopped));
+                return Ok(Some(StopReason::Stopped));
             }
             let field = contest::field(self.bench, query, rigour);
             let left = deadline.saturating_sub(self.elapsed()).min(end.saturating_sub(of_finals));
@@ -233,7 +233,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
                 if workload.refines() { contest::cap(rigour, field.len()) } else { 2 * share };
             let slice = contest::slice(field.len(), 2 * share, cap) / 2;
             if self.elapsed() + of_finals + 2 * slice > budget {
-                return Ok(Some(Ending::OutOfBudget));
+                return Ok(Some(StopReason::OutOfBudget));
             }
             of_finals += slice;
             let progress = self.progress();
@@ -249,31 +249,31 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
             if let Some(entry) = entry {
                 self.measured_count += 1;
                 self.wisdom.insert(entry.clone());
-                self.observer.won(&self.progress(), &entry, self.wisdom);
+                self.observer.entry_measured(&self.progress(), &entry, self.wisdom);
             }
             if !race.field().is_empty() {
                 let most = slice / FINAL_LAUNCHES;
-                self.finals.push(Final { query: *query, race, most, taken: Duration::ZERO });
+                self.finals.push(FinalRace { query: *query, race, most, taken: Duration::ZERO });
             }
         }
         Ok(None)
     }
 
     /// Measures the finals in turn, one launch of each.
-    fn run_finals(&mut self) -> Result<Option<Ending>, SearchError<W::Error>> {
+    fn run_finals(&mut self) -> Result<Option<StopReason>, SearchError<W::Error>> {
         let Search { budget, stop, .. } = *self.search;
         let count = self.finals.len();
         for launch in 0..count * FINAL_LAUNCHES as usize {
             if stop.load(Ordering::Relaxed) {
-                return Ok(Some(Ending::Stopped));
+                return Ok(Some(StopReason::Stopped));
             }
             let (progress, elapsed) = (self.progress(), self.elapsed());
-            let Final { query, race, most, taken } = &mut self.finals[launch % count];
+            let FinalRace { query, race, most, taken } = &mut self.finals[launch % count];
             let left_count = u32::try_from(count * FINAL_LAUNCHES as usize - launch);
             let left = budget.saturating_sub(elapsed);
             let share = (left / left_count.unwrap_or(u32::MAX)).min(*most);
             if elapsed + share.max(*taken) > budget {
-                return Ok(Some(Ending::OutOfBudget));
+                return Ok(Some(StopReason::OutOfBudget));
             }
             self.observer.measuring(&progress, query, race.field());
             let blocks = self.bench.launch(query, race.field(), share);
@@ -292,7 +292,7 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
     /// without a time for each finalist, is worth less than the heat before it.
     fn conclude(&mut self) {
         self.launched = 0;
-        for Final { query, race, .. } in std::mem::take(&mut self.finals) {
+        for FinalRace { query, race, .. } in std::mem::take(&mut self.finals) {
             self.settled_count += 1;
             if race.launches() < contest::HEAT_LAUNCHES as usize
                 || race.ranking().len() < race.field().len()
@@ -302,13 +302,13 @@ impl<W: Workbench<Error: 'static>, O: Observer> Run<'_, W, O> {
             if let Some(entry) = contest::won(&query, &race, self.search.rigour) {
                 let entry = contest::after(self.wisdom.entry(&query), entry);
                 self.wisdom.insert(entry.clone());
-                self.observer.won(&self.progress(), &entry, self.wisdom);
+                self.observer.entry_measured(&self.progress(), &entry, self.wisdom);
             }
         }
     }
 
     /// Holds heats at sizes between neighbours with different winners until no such size is left.
-    fn refine(&mut self) -> Result<Option<Ending>, SearchError<W::Error>> {
+    fn refine(&mut self) -> Result<Option<StopReason>, SearchError<W::Error>> {
         let Search { rigour, budget, ref workload, .. } = *self.search;
         while workload.refines() {
             let in_grid = |entry: &Entry| self.rows.contains(&row_of(&entry.query));

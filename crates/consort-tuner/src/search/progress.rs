@@ -25,7 +25,7 @@ pub trait Observer {
     }
 
     /// `entry` was won; `wisdom` already contains it and can be saved.
-    fn won(&mut self, progress: &Progress, entry: &Entry, wisdom: &Wisdom) {
+    fn entry_measured(&mut self, progress: &Progress, entry: &Entry, wisdom: &Wisdom) {
         let _ = (progress, entry, wisdom);
     }
 }
@@ -35,7 +35,7 @@ impl Observer for () {}
 
 /// The reason why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum StopReason {
     /// All queries were visited.
     Complete,
     /// The time was over.
@@ -48,7 +48,7 @@ pub enum Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The reason why it ended.
-    pub ending: Ending,
+    pub ending: StopReason,
     /// The number of newly measured queries.
     pub measured_count: usize,
     /// How many of these refine the grid where the winner changes.

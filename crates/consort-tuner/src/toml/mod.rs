@@ -41,11 +41,11 @@ pub(crate) struct Error {
 #[derive(Debug)]
 pub(crate) struct Value {
     line: usize,
-    kind: Kind,
+    kind: ValueKind,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum ValueKind {
     String(String),
     Integer(i128),
     Float(f64),
@@ -57,20 +57,20 @@ enum Kind {
 #[derive(Debug)]
 enum Node {
     Value(Value),
-    Table(Table),
-    Tables(Vec<Table>),
+    TomlTable(TomlTable),
+    Tables(Vec<TomlTable>),
 }
 
 /// A table, or the whole text, which is a table too.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct TomlTable {
     line: usize,
     /// Whether a header names it, rather than only the header of a table inside it.
     is_named: bool,
     nodes: BTreeMap<String, Node>,
 }
 
-impl Table {
+impl TomlTable {
     fn at(line: usize, is_named: bool) -> Self {
         Self { line, is_named, nodes: BTreeMap::new() }
     }
@@ -107,7 +107,7 @@ impl Table {
     pub(crate) fn table(&self, key: &str) -> Result<&Self, Error> {
         match self.nodes.get(key) {
             None => Err(self.missing(key)),
-            Some(Node::Table(table)) => Ok(table),
+            Some(Node::TomlTable(table)) => Ok(table),
             Some(other) => Err(other.wrong_type("a table")),
         }
     }
@@ -135,7 +135,7 @@ impl Node {
     fn line(&self) -> usize {
         match self {
             Self::Value(value) => value.line,
-            Self::Table(table) => table.line,
+            Self::TomlTable(table) => table.line,
             Self::Tables(tables) => tables.first().map_or(1, |table| table.line),
         }
     }
@@ -143,14 +143,14 @@ impl Node {
     fn as_value<T: FromValue>(&self) -> Result<T, Error> {
         match self {
             Self::Value(value) => T::from_value(value),
-            Self::Table(_) | Self::Tables(_) => Err(self.wrong_type(T::EXPECTED)),
+            Self::TomlTable(_) | Self::Tables(_) => Err(self.wrong_type(T::EXPECTED)),
         }
     }
 
     fn wrong_type(&self, expected: &str) -> Error {
         match self {
             Self::Value(value) => value.wrong_type(expected),
-            Self::Table(_) => self.of_type("table", expected),
+            Self::TomlTable(_) => self.of_type("table", expected),
             Self::Tables(_) => self.of_type("array of tables", expected),
         }
     }
@@ -171,7 +171,7 @@ impl Value {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::String(text) => write!(f, "string \"{}\"", shown(text)),
@@ -206,7 +206,7 @@ macro_rules! integers {
             const EXPECTED: &'static str = stringify!($integer);
 
             fn from_value(value: &Value) -> Result<Self, Error> {
-                let Kind::Integer(number) = value.kind else {
+                let ValueKind::Integer(number) = value.kind else {
                     return Err(value.wrong_type(Self::EXPECTED));
                 };
                 Self::try_from(number).map_err(|_| {
@@ -225,8 +225,8 @@ impl FromValue for f64 {
 
     fn from_value(value: &Value) -> Result<Self, Error> {
         match value.kind {
-            Kind::Float(number) => Ok(number),
-            Kind::Integer(number) => Ok(number as Self),
+            ValueKind::Float(number) => Ok(number),
+            ValueKind::Integer(number) => Ok(number as Self),
             _ => Err(value.wrong_type(Self::EXPECTED)),
         }
     }
@@ -237,7 +237,7 @@ impl FromValue for bool {
 
     fn from_value(value: &Value) -> Result<Self, Error> {
         match value.kind {
-            Kind::Boolean(yes) => Ok(yes),
+            ValueKind::Boolean(yes) => Ok(yes),
             _ => Err(value.wrong_type(Self::EXPECTED)),
         }
     }
@@ -248,16 +248,16 @@ impl FromValue for String {
 
     fn from_value(value: &Value) -> Result<Self, Error> {
         match &value.kind {
-            Kind::String(text) => Ok(text.clone()),
+            ValueKind::String(text) => Ok(text.clone()),
             _ => Err(value.wrong_type(Self::EXPECTED)),
         }
     }
 }
 
 /// A value that the file stores as text.
-pub(crate) struct Text<T>(pub(crate) T);
+pub(crate) struct TextValue<T>(pub(crate) T);
 
-impl<T: FromStr<Err: fmt::Display>> FromValue for Text<T> {
+impl<T: FromStr<Err: fmt::Display>> FromValue for TextValue<T> {
     const EXPECTED: &'static str = String::EXPECTED;
 
     fn from_value(value: &Value) -> Result<Self, Error> {
@@ -271,7 +271,7 @@ impl<T: FromValue> FromValue for Vec<T> {
 
     fn from_value(value: &Value) -> Result<Self, Error> {
         match &value.kind {
-            Kind::Array(values) => values.iter().map(T::from_value).collect(),
+            ValueKind::Array(values) => values.iter().map(T::from_value).collect(),
             _ => Err(value.wrong_type(Self::EXPECTED)),
         }
     }
@@ -282,7 +282,7 @@ impl<T: FromValue> FromValue for (T, T) {
 
     fn from_value(value: &Value) -> Result<Self, Error> {
         match &value.kind {
-            Kind::Array(values) => match &values[..] {
+            ValueKind::Array(values) => match &values[..] {
                 [first, second] => Ok((T::from_value(first)?, T::from_value(second)?)),
                 _ => {
                     let (length, expected) = (values.len(), Self::EXPECTED);

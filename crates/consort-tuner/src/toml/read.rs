@@ -3,11 +3,11 @@
 use std::collections::btree_map::Entry;
 
 use super::{
-    Error, Kind, Node, Table, Value, shown,
+    Error, Node, TomlTable, Value, ValueKind, shown,
     write::{is_bare, is_control},
 };
 
-pub(crate) fn read(bytes: &[u8]) -> Result<Table, Error> {
+pub(crate) fn read(bytes: &[u8]) -> Result<TomlTable, Error> {
     let text = str::from_utf8(bytes).map_err(|error| {
         let before = bytes.iter().take(error.valid_up_to());
         let line = 1 + before.filter(|&&byte| byte == b'\n').count();
@@ -24,8 +24,8 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn document(mut self) -> Result<Table, Error> {
-        let mut root = Table::at(self.line, true);
+    fn document(mut self) -> Result<TomlTable, Error> {
+        let mut root = TomlTable::at(self.line, true);
         let mut table = &mut root;
         loop {
             self.skip_blank()?;
@@ -42,7 +42,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the header of a table, and adds the table to the earlier ones.
-    fn header<'r>(&mut self, root: &'r mut Table) -> Result<&'r mut Table, Error> {
+    fn header<'r>(&mut self, root: &'r mut TomlTable) -> Result<&'r mut TomlTable, Error> {
         let is_array = self.take("[[");
         let end = if is_array { "]]" } else { "]" };
         if !is_array {
@@ -73,18 +73,18 @@ impl<'t> Reader<'t> {
     /// Adds a table that a header names.
     fn add<'r>(
         &self,
-        table: &'r mut Table,
+        table: &'r mut TomlTable,
         name: &str,
         is_array: bool,
-    ) -> Result<&'r mut Table, Error> {
+    ) -> Result<&'r mut TomlTable, Error> {
         let node = table.nodes.entry(name.to_owned()).or_insert_with(|| match is_array {
             true => Node::Tables(Vec::new()),
-            false => Node::Table(Table::at(self.line, false)),
+            false => Node::TomlTable(TomlTable::at(self.line, false)),
         });
         let first = node.line();
         match node {
-            Node::Tables(all) if is_array => Ok(all.push_mut(Table::at(self.line, true))),
-            Node::Table(new) if !is_array && !new.is_named => {
+            Node::Tables(all) if is_array => Ok(all.push_mut(TomlTable::at(self.line, true))),
+            Node::TomlTable(new) if !is_array && !new.is_named => {
                 (new.is_named, new.line) = (true, self.line);
                 Ok(new)
             }
@@ -93,20 +93,20 @@ impl<'t> Reader<'t> {
     }
 
     /// Returns the table that contains another; of an array, the last table.
-    fn open<'r>(&self, table: &'r mut Table, name: &str) -> Result<&'r mut Table, Error> {
-        let implied = || Node::Table(Table::at(self.line, false));
+    fn open<'r>(&self, table: &'r mut TomlTable, name: &str) -> Result<&'r mut TomlTable, Error> {
+        let implied = || Node::TomlTable(TomlTable::at(self.line, false));
         let node = table.nodes.entry(name.to_owned()).or_insert_with(implied);
         let first = node.line();
         let inner = match node {
             Node::Value(_) => None,
-            Node::Table(table) => Some(table),
+            Node::TomlTable(table) => Some(table),
             Node::Tables(tables) => tables.last_mut(),
         };
         inner.ok_or_else(|| self.duplicate(name, first))
     }
 
     /// Reads a line with a key and a value, and adds it to a table.
-    fn pair(&mut self, table: &mut Table) -> Result<(), Error> {
+    fn pair(&mut self, table: &mut TomlTable) -> Result<(), Error> {
         let line = self.line;
         let key = self.key()?;
         self.skip_spaces();
@@ -148,7 +148,7 @@ impl<'t> Reader<'t> {
     fn value(&mut self, is_in_array: bool) -> Result<Value, Error> {
         let line = self.line;
         let kind = match self.rest.chars().next() {
-            Some(quote @ ('"' | '\'')) => Kind::String(self.string(quote)?),
+            Some(quote @ ('"' | '\'')) => ValueKind::String(self.string(quote)?),
             Some('[') if is_in_array => return Err(self.unread("an array within an array")),
             Some('[') => self.array()?,
             Some('{') => return Err(self.unread("an inline table")),
@@ -157,14 +157,14 @@ impl<'t> Reader<'t> {
         Ok(Value { line, kind })
     }
 
-    fn array(&mut self) -> Result<Kind, Error> {
+    fn array(&mut self) -> Result<ValueKind, Error> {
         let line = self.line;
         self.take("[");
         let mut values = Vec::new();
         loop {
             self.skip_blank()?;
             if self.take("]") {
-                return Ok(Kind::Array(values));
+                return Ok(ValueKind::Array(values));
             }
             if self.rest.is_empty() {
                 let message = "this array has no end: expected `]`".to_owned();
@@ -288,14 +288,14 @@ impl<'t> Reader<'t> {
         Ok(found)
     }
 
-    fn word(&mut self) -> Result<Kind, Error> {
+    fn word(&mut self) -> Result<ValueKind, Error> {
         let ends = |it: char| is_control(it) || matches!(it, ' ' | '\t' | ',' | '#' | ']' | '}');
         let length = self.rest.find(ends).unwrap_or(self.rest.len());
         let word = &self.rest[..length];
         let kind = match word {
             "" => Err(format!("expected a value, not {}", self.found())),
-            "true" => Ok(Kind::Boolean(true)),
-            "false" => Ok(Kind::Boolean(false)),
+            "true" => Ok(ValueKind::Boolean(true)),
+            "false" => Ok(ValueKind::Boolean(false)),
             _ => number(word),
         };
         let kind = kind.map_err(|message| self.error(message))?;
@@ -420,12 +420,12 @@ fn is_date(word: &str) -> bool {
     matches!((word.len() - rest.len(), rest.chars().next()), (4, Some('-')) | (2, Some(':')))
 }
 
-fn number(word: &str) -> Result<Kind, String> {
+fn number(word: &str) -> Result<ValueKind, String> {
     let unsigned = word.strip_prefix(['+', '-']).unwrap_or(word);
     match unsigned {
         "inf" | "nan" => {
             let size = if unsigned == "inf" { f64::INFINITY } else { f64::NAN };
-            return Ok(Kind::Float(if word.starts_with('-') { -size } else { size }));
+            return Ok(ValueKind::Float(if word.starts_with('-') { -size } else { size }));
         }
         _ if is_date(word) => return Err(unread("a date or a time")),
         _ if ["0x", "0o", "0b"].iter().any(|base| word.starts_with(base)) => {
@@ -451,8 +451,8 @@ fn number(word: &str) -> Result<Kind, String> {
     let digits: String = word.chars().filter(|letter| *letter != '_').collect();
     let too_large = || format!("expected a smaller number than {}", shown(word));
     if fraction.is_none() && exponent.is_none() {
-        return digits.parse().map(Kind::Integer).map_err(|_| too_large());
+        return digits.parse().map(ValueKind::Integer).map_err(|_| too_large());
     }
     let number = digits.parse::<f64>().ok().filter(|number| number.is_finite());
-    number.map(Kind::Float).ok_or_else(too_large)
+    number.map(ValueKind::Float).ok_or_else(too_large)
 }

@@ -4,7 +4,7 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use super::*;
 
-type Theirs = ::toml::Value;
+type ReferenceValue = ::toml::Value;
 
 /// Strings that are hard to write: quotes, backslashes, line ends, control characters.
 fn any_string() -> impl Strategy<Value = String> {
@@ -12,30 +12,31 @@ fn any_string() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z_ ]{0,8}", "[\"'\\\\\n]{0,8}", hard, any::<String>()]
 }
 
-fn any_value() -> impl Strategy<Value = Theirs> {
+fn any_value() -> impl Strategy<Value = ReferenceValue> {
     prop_oneof![
-        any_string().prop_map(Theirs::String),
-        any::<i64>().prop_map(Theirs::Integer),
-        any::<f64>().prop_map(Theirs::Float),
-        (-1000..1000_i32).prop_map(|number| Theirs::Float(f64::from(number) / 8.0)),
-        any::<bool>().prop_map(Theirs::Boolean),
+        any_string().prop_map(ReferenceValue::String),
+        any::<i64>().prop_map(ReferenceValue::Integer),
+        any::<f64>().prop_map(ReferenceValue::Float),
+        (-1000..1000_i32).prop_map(|number| ReferenceValue::Float(f64::from(number) / 8.0)),
+        any::<bool>().prop_map(ReferenceValue::Boolean),
     ]
 }
 
-fn any_values() -> impl Strategy<Value = Theirs> {
-    prop_oneof![any_value(), vec(any_value(), 0..4).prop_map(Theirs::Array)]
+fn any_values() -> impl Strategy<Value = ReferenceValue> {
+    prop_oneof![any_value(), vec(any_value(), 0..4).prop_map(ReferenceValue::Array)]
 }
 
 /// Tables that this module can read completely.
 fn any_file() -> impl Strategy<Value = ::toml::Table> {
     let keys = || prop_oneof!["[a-zA-Z0-9_-]{1,4}", any_string()];
     let values = move || vec((keys(), any_values()), 0..4);
-    let table =
-        move || values().prop_map(|all| Theirs::Table(all.into_iter().collect::<::toml::Table>()));
+    let table = move || {
+        values().prop_map(|all| ReferenceValue::Table(all.into_iter().collect::<::toml::Table>()))
+    };
     let outer = (values(), option::of((keys(), table()))).prop_map(|(values, inner)| {
-        Theirs::Table(values.into_iter().chain(inner).collect::<::toml::Table>())
+        ReferenceValue::Table(values.into_iter().chain(inner).collect::<::toml::Table>())
     });
-    let tables = vec(table(), 1..4).prop_map(Theirs::Array);
+    let tables = vec(table(), 1..4).prop_map(ReferenceValue::Array);
     let node = prop_oneof![2 => any_values(), 1 => outer, 1 => tables];
     vec((keys(), node), 0..6).prop_map(|all| all.into_iter().collect())
 }
@@ -63,15 +64,15 @@ fn any_text() -> impl Strategy<Value = String> {
 }
 
 /// Returns whether both have read the same value. Any two NaNs are the same.
-fn is_same_value(ours: &Value, theirs: &Theirs) -> bool {
+fn is_same_value(ours: &Value, theirs: &ReferenceValue) -> bool {
     match (&ours.kind, theirs) {
-        (Kind::String(ours), Theirs::String(theirs)) => ours == theirs,
-        (Kind::Integer(ours), Theirs::Integer(theirs)) => *ours == i128::from(*theirs),
-        (Kind::Float(ours), Theirs::Float(theirs)) => {
+        (ValueKind::String(ours), ReferenceValue::String(theirs)) => ours == theirs,
+        (ValueKind::Integer(ours), ReferenceValue::Integer(theirs)) => *ours == i128::from(*theirs),
+        (ValueKind::Float(ours), ReferenceValue::Float(theirs)) => {
             ours.to_bits() == theirs.to_bits() || ours.is_nan() && theirs.is_nan()
         }
-        (Kind::Boolean(ours), Theirs::Boolean(theirs)) => ours == theirs,
-        (Kind::Array(ours), Theirs::Array(theirs)) => {
+        (ValueKind::Boolean(ours), ReferenceValue::Boolean(theirs)) => ours == theirs,
+        (ValueKind::Array(ours), ReferenceValue::Array(theirs)) => {
             let mut pairs = ours.iter().zip(theirs);
             ours.len() == theirs.len() && pairs.all(|(ours, theirs)| is_same_value(ours, theirs))
         }
@@ -79,12 +80,12 @@ fn is_same_value(ours: &Value, theirs: &Theirs) -> bool {
     }
 }
 
-fn is_same(ours: &Table, theirs: &::toml::Table) -> bool {
+fn is_same(ours: &TomlTable, theirs: &::toml::Table) -> bool {
     let is_same_node = |(key, node): (&String, &Node)| match (node, theirs.get(key)) {
         (Node::Value(ours), Some(theirs)) => is_same_value(ours, theirs),
-        (Node::Table(ours), Some(Theirs::Table(theirs))) => is_same(ours, theirs),
-        (Node::Tables(ours), Some(Theirs::Array(theirs))) => {
-            let same = |(ours, theirs): (&Table, &Theirs)| {
+        (Node::TomlTable(ours), Some(ReferenceValue::Table(theirs))) => is_same(ours, theirs),
+        (Node::Tables(ours), Some(ReferenceValue::Array(theirs))) => {
+            let same = |(ours, theirs): (&TomlTable, &ReferenceValue)| {
                 theirs.as_table().is_some_and(|theirs| is_same(ours, theirs))
             };
             ours.len() == theirs.len() && ours.iter().zip(theirs).all(same)
@@ -95,28 +96,28 @@ fn is_same(ours: &Table, theirs: &::toml::Table) -> bool {
 }
 
 /// Returns a line that this module writes.
-fn line_of(key: &str, value: &Theirs) -> String {
+fn line_of(key: &str, value: &ReferenceValue) -> String {
     let mut file = Writer::default();
     match value {
-        Theirs::String(text) => file.string(key, text),
-        Theirs::Integer(number) => file.plain(key, number),
-        Theirs::Float(number) => file.float(key, *number),
-        Theirs::Boolean(yes) => file.plain(key, yes),
-        Theirs::Array(values) => match values.first() {
-            Some(Theirs::Float(_)) => {
-                file.floats(key, values.iter().filter_map(Theirs::as_float));
+        ReferenceValue::String(text) => file.string(key, text),
+        ReferenceValue::Integer(number) => file.plain(key, number),
+        ReferenceValue::Float(number) => file.float(key, *number),
+        ReferenceValue::Boolean(yes) => file.plain(key, yes),
+        ReferenceValue::Array(values) => match values.first() {
+            Some(ReferenceValue::Float(_)) => {
+                file.floats(key, values.iter().filter_map(ReferenceValue::as_float));
             }
-            _ => file.strings(key, values.iter().filter_map(Theirs::as_str)),
+            _ => file.strings(key, values.iter().filter_map(ReferenceValue::as_str)),
         },
         other => panic!("{other} is not written"),
     }
     file.into_text()
 }
 
-fn any_written() -> impl Strategy<Value = Theirs> {
-    let strings = vec(any_string().prop_map(Theirs::String), 0..4);
-    let floats = vec(any::<f64>().prop_map(Theirs::Float), 1..4);
-    prop_oneof![any_value(), prop_oneof![strings, floats].prop_map(Theirs::Array)]
+fn any_written() -> impl Strategy<Value = ReferenceValue> {
+    let strings = vec(any_string().prop_map(ReferenceValue::String), 0..4);
+    let floats = vec(any::<f64>().prop_map(ReferenceValue::Float), 1..4);
+    prop_oneof![any_value(), prop_oneof![strings, floats].prop_map(ReferenceValue::Array)]
 }
 
 proptest! {
@@ -299,7 +300,7 @@ fn errors_in_arrays_and_long_strings_have_the_line_of_their_part() {
     let file = read(text.as_bytes()).unwrap();
     assert_eq!(file.get::<Vec<u32>>("a").unwrap_err().line, 3);
     assert_eq!(file.get("b"), Ok("xy".to_owned()));
-    assert_eq!(file.get::<Text<u32>>("c").map(|it| it.0).unwrap_err().line, 8);
+    assert_eq!(file.get::<TextValue<u32>>("c").map(|it| it.0).unwrap_err().line, 8);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::{
 use consort_fabric::{environment::variable, files};
 use etcetera::BaseStrategy;
 
-use super::{Identity, Misfit, Wisdom, format::Flaw};
+use super::{Identity, IdentityMismatch, Wisdom, format::FormatError};
 use crate::Arrival;
 
 /// The reason why wisdom could not be loaded or saved.
@@ -50,11 +50,11 @@ pub enum WisdomError {
         ours: u64,
     },
     /// The file is the wisdom of another machine or arrival, or of algorithms that have changed.
-    Misfit {
+    IdentityMismatch {
         /// The file.
         path: PathBuf,
         /// The difference.
-        misfit: Misfit,
+        misfit: IdentityMismatch,
     },
     /// The file cannot be written. An old one is unchanged.
     Unwritable {
@@ -83,7 +83,7 @@ impl fmt::Display for WisdomError {
                  `consort tune` again, into another file to keep this one",
                 path.display()
             ),
-            Self::Misfit { path, misfit } => write!(f, "{}: {misfit}", path.display()),
+            Self::IdentityMismatch { path, misfit } => write!(f, "{}: {misfit}", path.display()),
             Self::Unwritable { path, .. } => write!(f, "cannot write {}", path.display()),
             Self::NoHome => f.write_str(
                 "no home directory to keep wisdom in: set CONSORT_WISDOM to a file's path",
@@ -99,7 +99,7 @@ impl Error for WisdomError {
             Self::NotFound { .. }
             | Self::NotWisdom { .. }
             | Self::OtherFormat { .. }
-            | Self::Misfit { .. }
+            | Self::IdentityMismatch { .. }
             | Self::NoHome => None,
         }
     }
@@ -113,7 +113,7 @@ impl Wisdom {
     /// If there is no file, it cannot be read, it is not wisdom, or it does not fit `identity`.
     pub fn load(path: &Path, identity: &Identity) -> Result<Self, WisdomError> {
         let fitted = Self::load_unfitted(path)?.fitted(identity);
-        fitted.map_err(|misfit| WisdomError::Misfit { path: path.to_owned(), misfit })
+        fitted.map_err(|misfit| WisdomError::IdentityMismatch { path: path.to_owned(), misfit })
     }
 
     /// Loads the wisdom at `path` to add entries to it. Unlike [`Wisdom::load`], it keeps entries
@@ -126,7 +126,7 @@ impl Wisdom {
         let all = Self::load_unfitted(path)?;
         let revisions = identity.revisions.clone().and_unknown_of(&all.identity.revisions);
         let fitted = all.fitted(&Identity { revisions, ..identity.clone() });
-        fitted.map_err(|misfit| WisdomError::Misfit { path: path.to_owned(), misfit })
+        fitted.map_err(|misfit| WisdomError::IdentityMismatch { path: path.to_owned(), misfit })
     }
 
     /// Loads the wisdom at `path`, whatever its identity, to show or to copy it.
@@ -140,10 +140,10 @@ impl Wisdom {
             _ => WisdomError::Unreadable { path: path_buf(), source },
         })?;
         Self::parse(&bytes).map_err(|flaw| match flaw {
-            Flaw::Text { line, message } => {
+            FormatError::Text { line, message } => {
                 WisdomError::NotWisdom { path: path_buf(), line, message }
             }
-            Flaw::Format { theirs, ours } => {
+            FormatError::Format { theirs, ours } => {
                 WisdomError::OtherFormat { path: path_buf(), theirs, ours }
             }
         })

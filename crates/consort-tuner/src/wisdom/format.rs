@@ -9,7 +9,7 @@ use std::fmt;
 use super::{Entry, Identity, Revisions, RunnerUp, Wisdom};
 use crate::{
     text::{read_query, write_query},
-    toml::{self, Table, Text, Writer},
+    toml::{self, TextValue, TomlTable, Writer},
 };
 
 /// The version of the file format that this library reads and writes.
@@ -25,14 +25,14 @@ const PREFACE: &str = "\
 
 /// The reason why a text is not wisdom of this format.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Flaw {
+pub(super) enum FormatError {
     /// An error at a line, counted from 1.
     Text { line: usize, message: String },
     /// The text is in another format.
     Format { theirs: u64, ours: u64 },
 }
 
-impl From<toml::Error> for Flaw {
+impl From<toml::Error> for FormatError {
     fn from(error: toml::Error) -> Self {
         let toml::Error { line, message } = error;
         Self::Text { line, message }
@@ -90,30 +90,30 @@ fn write_entry(entry: &Entry, file: &mut Writer) {
     file.string("rigour", entry.rigour);
 }
 
-fn read_entry(table: &Table) -> Result<Entry, toml::Error> {
+fn read_entry(table: &TomlTable) -> Result<Entry, toml::Error> {
     table.only(ENTRY_KEYS)?;
     let query = read_query(table)?;
-    let Text(choice) = table.get("choice")?;
+    let TextValue(choice) = table.get("choice")?;
     let median_ns = table.get("median_ns")?;
     let ci95_ns = table.find("ci95_ns")?;
     let (second, second_ns) = (table.find("runner_up")?, table.find("runner_up_ns")?);
     let stated_margin = table.find::<f64>("margin")?;
-    let contenders: Vec<Text<_>> = table.find("contenders")?.unwrap_or_default();
-    let class = table.find("class")?.map(|Text(class)| class);
+    let contenders: Vec<TextValue<_>> = table.find("contenders")?.unwrap_or_default();
+    let class = table.find("class")?.map(|TextValue(class)| class);
     let busy = table.find("busy")?;
-    let Text(confidence) = table.get("confidence")?;
-    let Text(rigour) = table.get("rigour")?;
+    let TextValue(confidence) = table.get("confidence")?;
+    let TextValue(rigour) = table.get("rigour")?;
 
     let flawed =
         |flaw| toml::Error { line: table.line(), message: format!("in this entry: {flaw}") };
     let runner_up = match (second, second_ns, stated_margin) {
-        (Some(Text(candidate)), Some(median_ns), Some(_)) => {
+        (Some(TextValue(candidate)), Some(median_ns), Some(_)) => {
             Some(RunnerUp { candidate, median_ns })
         }
         (None, None, None) => None,
         _ => return Err(flawed("runner_up, runner_up_ns and margin go together")),
     };
-    let contenders = contenders.into_iter().map(|Text(one)| one).collect();
+    let contenders = contenders.into_iter().map(|TextValue(one)| one).collect();
     let entry = Entry {
         query,
         choice,
@@ -160,32 +160,32 @@ impl fmt::Display for Wisdom {
 }
 
 impl Wisdom {
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, Flaw> {
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, FormatError> {
         let file = toml::read(bytes)?;
         let head = file.table("wisdom")?;
         // The format decides whether the rest can be read.
         let format = head.get("format")?;
         if format != FORMAT {
-            return Err(Flaw::Format { theirs: format, ours: FORMAT });
+            return Err(FormatError::Format { theirs: format, ours: FORMAT });
         }
         file.only(&["wisdom", "entry"])?;
         head.only(HEAD_KEYS)?;
         let (library, machine) = (head.get("library")?, head.get("machine")?);
-        let Text(arrival) = head.get("arrival")?;
+        let TextValue(arrival) = head.get("arrival")?;
         let revisions = Revisions::named(head.table("algorithms")?.values()?);
         let identity = Identity { machine, library, revisions, arrival };
         let (stated, rows) = (head.get::<usize>("entries")?, file.tables("entry")?);
         if stated != rows.len() {
             let found = rows.len();
             let message = format!("truncated? {stated} entries are announced, {found} found");
-            return Err(Flaw::Text { line: head.line(), message });
+            return Err(FormatError::Text { line: head.line(), message });
         }
         let mut wisdom = Self::new(identity);
         for row in rows {
             let entry = read_entry(row)?;
             if wisdom.entry(&entry.query).is_some() {
                 let message = "a second entry for the same query".to_owned();
-                return Err(Flaw::Text { line: row.line(), message });
+                return Err(FormatError::Text { line: row.line(), message });
             }
             wisdom.insert(entry);
         }

@@ -43,13 +43,19 @@ impl Identity {
     ///
     /// # Errors
     /// The first difference, of machine or arrival, in this order.
-    pub fn admit(&self, other: &Self) -> Result<(), Misfit> {
+    pub fn admit(&self, other: &Self) -> Result<(), IdentityMismatch> {
         let (theirs, ours) = (other.clone(), self.clone());
         if theirs.machine != ours.machine {
-            return Err(Misfit::OtherMachine { theirs: theirs.machine, ours: ours.machine });
+            return Err(IdentityMismatch::OtherMachine {
+                theirs: theirs.machine,
+                ours: ours.machine,
+            });
         }
         if theirs.arrival != ours.arrival {
-            return Err(Misfit::OtherArrival { theirs: theirs.arrival, ours: ours.arrival });
+            return Err(IdentityMismatch::OtherArrival {
+                theirs: theirs.arrival,
+                ours: ours.arrival,
+            });
         }
         Ok(())
     }
@@ -57,7 +63,7 @@ impl Identity {
 
 /// The reason why wisdom cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Misfit {
+pub enum IdentityMismatch {
     /// It was measured on another machine.
     OtherMachine {
         /// The machine of the wisdom.
@@ -79,7 +85,7 @@ pub enum Misfit {
     },
 }
 
-impl fmt::Display for Misfit {
+impl fmt::Display for IdentityMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherMachine { theirs, ours } => write!(
@@ -100,7 +106,7 @@ impl fmt::Display for Misfit {
     }
 }
 
-impl Error for Misfit {}
+impl Error for IdentityMismatch {}
 
 /// Returns the FNV-1a hash of the lines, which is equal on every machine and in every version.
 pub(super) fn fingerprint<'a>(lines: impl IntoIterator<Item = &'a str>) -> u64 {

@@ -21,7 +21,7 @@ use consort_fabric::{Candidate, OperatorClass, Query};
 
 pub use file::{WisdomError, default_path, replace_file};
 pub use format::FORMAT;
-pub use identity::{Identity, Misfit};
+pub use identity::{Identity, IdentityMismatch};
 pub use revisions::Revisions;
 
 use crate::{Confidence, Rigour, TransferClass, query::canonical, times::TIMES_NS};
@@ -217,7 +217,7 @@ impl Wisdom {
     ///
     /// # Errors
     /// If the wisdom does not fit, or none of its entries may be used.
-    fn fitted(self, identity: &Identity) -> Result<Self, Misfit> {
+    fn fitted(self, identity: &Identity) -> Result<Self, IdentityMismatch> {
         identity.admit(&self.identity)?;
         let mut fitted = Self::new(identity.clone());
         for (query, mut entry) in self.entries {
@@ -240,7 +240,7 @@ impl Wisdom {
         }
         if fitted.entries.is_empty() && fitted.outdated > 0 {
             let Identity { library: theirs, .. } = self.identity;
-            return Err(Misfit::OtherAlgorithms { theirs });
+            return Err(IdentityMismatch::OtherAlgorithms { theirs });
         }
         Ok(fitted)
     }
@@ -300,7 +300,7 @@ impl Wisdom {
     /// # Errors
     /// If `other` is of another machine or arrival, or none of its entries may be used. Then
     /// nothing is taken.
-    pub fn merge(&mut self, other: Self) -> Result<usize, Misfit> {
+    pub fn merge(&mut self, other: Self) -> Result<usize, IdentityMismatch> {
         let other = other.fitted(&self.identity)?;
         let mut taken_count = 0;
         for (query, entry) in other.entries {

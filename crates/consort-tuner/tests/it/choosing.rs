@@ -2,8 +2,8 @@
 
 use consort_fabric::{CallSpec, Candidate, Collective, OperatorClass, Query, SyncModes};
 use consort_tuner::{
-    ChosenBy, Confidence, Entry, Identity, Measured, Rigour, RunnerUp, Selection, Selector, Table,
-    TransferClass, Wisdom,
+    ChosenBy, Confidence, Entry, Identity, Measurements, Rigour, RunnerUp, Selection, Selector,
+    Table, TransferClass, Wisdom,
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -43,14 +43,14 @@ fn chosen(wisdom: &Wisdom, query: Query) -> Option<(String, bool)> {
     let candidate = entry.map(|entry| &entry.choice);
     assert_eq!(Table::new(wisdom, &bench, query.pes, CORES).look_up(&query), candidate);
     let is_exact = |entry: &Entry| {
-        let selected = select_by(Measured::Wisdom(wisdom, CORES), &bench, query);
+        let selected = select_by(Measurements::Wisdom(wisdom, CORES), &bench, query);
         assert_eq!((selected.by, &*selected.candidate), (ChosenBy::Wisdom, &entry.choice));
         selected.is_exact()
     };
     entry.map(|entry| (entry.choice.to_string(), is_exact(entry)))
 }
 
-fn select_by<'a>(measured: Measured<'a>, bench: &'a Fake, query: Query) -> Selection<'a> {
+fn select_by<'a>(measured: Measurements<'a>, bench: &'a Fake, query: Query) -> Selection<'a> {
     Selector::new(bench, measured).select(&CallSpec::from(&query)).expect("there are candidates")
 }
 
@@ -136,7 +136,8 @@ fn nearest_modes_answer_if_exact_ones_are_unmeasured() {
     // Without measurements, the estimate is used.
     assert_eq!(chosen(&wisdom([estimate]), Query { sync: none_mine, ..REDUCE }).unwrap().1, EXACT);
     let bench = Fake::new(0);
-    let text = select_by(Measured::Wisdom(&all, CORES), &bench, Query { sync: mine_all, ..REDUCE });
+    let text =
+        select_by(Measurements::Wisdom(&all, CORES), &bench, Query { sync: mine_all, ..REDUCE });
     let text = text.to_string();
     assert!(
         text.contains("expected: not known, measured in modes strict\n  there: 100 ns"),
@@ -157,7 +158,7 @@ fn choice_answers_only_queries_it_can_serve() {
     let wisdom = self::wisdom([wide]);
     assert_eq!(chosen(&wisdom, at(4, 64)), None);
     let bench = Fake::new(0);
-    let selected = select_by(Measured::Wisdom(&wisdom, CORES), &bench, at(4, 64));
+    let selected = select_by(Measurements::Wisdom(&wisdom, CORES), &bench, at(4, 64));
     assert_eq!(selected.by, ChosenBy::Model);
 }
 
@@ -175,7 +176,7 @@ fn barrier_entry_ignores_other_arguments() {
 fn a_choice_explains_itself() {
     let wisdom = wisdom([entry(at(8, 64), "knomial(radix=2)")]);
     let bench = Fake::new(0);
-    let explain = |query| select_by(Measured::Wisdom(&wisdom, CORES), &bench, query);
+    let explain = |query| select_by(Measurements::Wisdom(&wisdom, CORES), &bench, query);
     assert_eq!(
         explain(at(8, 64)).to_string(),
         "mine commutative reduce of 64 bytes on 8 PEs: knomial(radix=2)\n  \
@@ -185,7 +186,7 @@ fn a_choice_explains_itself() {
     );
     let single = Entry { ci95_ns: Some((100.0, 100.0)), ..entry(at(8, 64), "knomial(radix=2)") };
     let single = self::wisdom([single]);
-    let text = select_by(Measured::Wisdom(&single, CORES), &bench, at(8, 64)).to_string();
+    let text = select_by(Measurements::Wisdom(&single, CORES), &bench, at(8, 64)).to_string();
     assert!(text.contains("expected: 100 ns (one sample), measure"), "{text}");
     assert!(text.contains("+25.0 %, of one sample\n") && !text.contains("interval"), "{text}");
     let near = explain(at(8, 100)).to_string();
@@ -201,7 +202,7 @@ fn expected_time_needs_a_measured_team_size() {
     let wisdom = wisdom([entry(at(2, 64), "flat"), entry(at(8, 64), "knomial(radix=1)")]);
     let bench = Fake::new(0);
     let explain =
-        |pes| select_by(Measured::Wisdom(&wisdom, CORES), &bench, at(pes, 64)).to_string();
+        |pes| select_by(Measurements::Wisdom(&wisdom, CORES), &bench, at(pes, 64)).to_string();
     assert!(explain(2).contains("\n  expected: 100 ns"));
     let of_four = explain(4);
     assert!(of_four.contains("expected: not known, measured for 2 and 8 PEs\n"), "{of_four}");
@@ -211,7 +212,7 @@ fn expected_time_needs_a_measured_team_size() {
 #[test]
 fn the_model_answers_with_its_favourite() {
     let bench = Fake::new(0);
-    let selected = select_by(Measured::Nothing, &bench, at(8, 8));
+    let selected = select_by(Measurements::Nothing, &bench, at(8, 8));
     let entry = selected.entry.expect("what the model expects");
     assert_eq!((selected.by, entry.rigour), (ChosenBy::Model, Rigour::Estimate));
     let second = entry.runner_up.as_ref().unwrap();
@@ -222,7 +223,7 @@ fn the_model_answers_with_its_favourite() {
 #[test]
 fn model_runner_up_is_not_an_equal_candidate() {
     let favourite = |bench: &Fake| {
-        let entry = select_by(Measured::Nothing, bench, at(8, 64)).entry.expect("an estimate");
+        let entry = select_by(Measurements::Nothing, bench, at(8, 64)).entry.expect("an estimate");
         (entry.choice.clone(), entry.runner_up.clone().expect("a runner-up").candidate)
     };
     let (choice, second) = favourite(&Fake::new(0));
@@ -238,7 +239,7 @@ fn model_runner_up_is_not_an_equal_candidate() {
 fn forced_candidate_comes_first() {
     let wisdom = wisdom([entry(at(8, 64), "flat")]);
     let (bench, named) = (Fake::new(0), Candidate::new("named"));
-    let measured = Measured::Wisdom(&wisdom, CORES);
+    let measured = Measurements::Wisdom(&wisdom, CORES);
     let selector = Selector { forced: Some(&named), ..Selector::new(&bench, measured) };
     let call = CallSpec::from(&at(8, 64));
     let selected = selector.select(&call).unwrap();
@@ -256,8 +257,9 @@ fn contestants_are_kept_by_tuning() {
     let bench = Fake::new(0);
     let all = |wisdom: &Wisdom| {
         let table = Table::new(wisdom, &bench, 8, CORES);
-        let [of_wisdom, of_table] = [Measured::Wisdom(wisdom, CORES), Measured::Table(&table)]
-            .map(|measured| Selector::new(&bench, measured).contestants(&call));
+        let [of_wisdom, of_table] =
+            [Measurements::Wisdom(wisdom, CORES), Measurements::Table(&table)]
+                .map(|measured| Selector::new(&bench, measured).contestants(&call));
         assert_eq!(of_wisdom, of_table);
         of_wisdom
     };
@@ -279,7 +281,7 @@ fn contestants_can_serve_the_elements() {
     let table = Table::new(&wisdom, &bench, 8, CORES);
     let call = CallSpec::from(&at(8, 8));
     let large = CallSpec { element_bytes: 2 * LARGEST_ELEMENT, ..call };
-    for measured in [Measured::Wisdom(&wisdom, CORES), Measured::Table(&table)] {
+    for measured in [Measurements::Wisdom(&wisdom, CORES), Measurements::Table(&table)] {
         let selector = Selector::new(&bench, measured);
         assert!(selector.contestants(&call).contains(&Candidate::new("line")));
         assert!(!selector.contestants(&large).contains(&Candidate::new("line")));
@@ -295,17 +297,17 @@ fn identical_contestants_are_merged() {
     };
     let mut alike = Fake::new(0);
     alike.alike = Some("knomial");
-    assert!(trees(&Fake::new(0), Measured::Nothing).len() > 2);
-    assert_eq!(trees(&alike, Measured::Nothing).len(), 1);
+    assert!(trees(&Fake::new(0), Measurements::Nothing).len() > 2);
+    assert_eq!(trees(&alike, Measurements::Nothing).len(), 1);
     let wisdom = wisdom([entry(at(8, 64), "knomial(radix=4)")]);
     let of_wisdom = Candidate::new("knomial").with("radix", 4);
-    assert_eq!(trees(&alike, Measured::Wisdom(&wisdom, CORES)), [of_wisdom]);
+    assert_eq!(trees(&alike, Measurements::Wisdom(&wisdom, CORES)), [of_wisdom]);
 }
 
 #[test]
 fn a_time_measured_at_another_size_is_scaled() {
     let (bench, wisdom) = (Fake::new(0), wisdom([entry(at(8, 64), "flat")]));
-    let selector = Selector::new(&bench, Measured::Wisdom(&wisdom, CORES));
+    let selector = Selector::new(&bench, Measurements::Wisdom(&wisdom, CORES));
     let expected_ns = |query| {
         let selected = selector.select(&CallSpec::from(&query)).expect("a choice");
         selector.expected_ns(&selected).expect("an entry")
@@ -314,9 +316,9 @@ fn a_time_measured_at_another_size_is_scaled() {
     let flat = Candidate::new("flat");
     let times = Fake::true_ns(&at(8, 4096), &flat) / Fake::true_ns(&at(8, 64), &flat);
     assert!(times > 5.0 && (expected_ns(at(8, 4096)) / 100.0 - times).abs() < 1e-9);
-    let selected = select_by(Measured::Nothing, &bench, at(8, 64));
+    let selected = select_by(Measurements::Nothing, &bench, at(8, 64));
     let entry_ns = selected.entry.as_ref().map(|entry| entry.median_ns);
-    assert_eq!(Selector::new(&bench, Measured::Nothing).expected_ns(&selected), entry_ns);
+    assert_eq!(Selector::new(&bench, Measurements::Nothing).expected_ns(&selected), entry_ns);
 }
 
 #[test]
@@ -324,7 +326,7 @@ fn candidate_unable_to_serve_elements_is_skipped() {
     let wisdom = wisdom([entry(at(8, 8), "line")]);
     let bench = Fake::new(0);
     let table = Table::new(&wisdom, &bench, 8, CORES);
-    for measured in [Measured::Wisdom(&wisdom, CORES), Measured::Table(&table)] {
+    for measured in [Measurements::Wisdom(&wisdom, CORES), Measurements::Table(&table)] {
         let selector = Selector::new(&bench, measured);
         let call = CallSpec::from(&at(8, 8));
         assert_eq!(selector.select(&call).unwrap().by, ChosenBy::Wisdom);
@@ -342,7 +344,7 @@ fn ordered_reduction_uses_commutative_measurements() {
     let wisdom = wisdom([entry(at(8, 64), "flat")]);
     let bench = Fake::new(0);
     let ordered = Query { operator: OperatorClass::Ordered, ..at(8, 64) };
-    let selected = select_by(Measured::Wisdom(&wisdom, CORES), &bench, ordered);
+    let selected = select_by(Measurements::Wisdom(&wisdom, CORES), &bench, ordered);
     assert_eq!((selected.by, selected.is_exact()), (ChosenBy::Wisdom, true));
 }
 

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, error::Error as _, fs};
 
 use consort_fabric::{Candidate, Collective, OperatorClass, Query, SyncModes};
 use consort_tuner::{
-    Arrival, Confidence, Entry, Identity, Misfit, Revisions, Rigour, RunnerUp, TransferClass,
-    Wisdom, WisdomError,
+    Arrival, Confidence, Entry, Identity, IdentityMismatch, Revisions, Rigour, RunnerUp,
+    TransferClass, Wisdom, WisdomError,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde::{Deserialize, Serialize};
@@ -401,7 +401,7 @@ fn merge_prefers_rigour_then_narrower_interval() {
 
     let mut elsewhere = Wisdom::new(Identity { machine: "SCC".to_owned(), ..identity() });
     let refused = elsewhere.merge(sample()).unwrap_err();
-    assert!(matches!(refused, Misfit::OtherMachine { .. }));
+    assert!(matches!(refused, IdentityMismatch::OtherMachine { .. }));
     assert_eq!(elsewhere.entries().len(), 0);
 }
 

@@ -9,8 +9,8 @@ use std::{
 use consort_fabric::{CallSpec, Candidate, Query};
 use consort_sandbox::seeds;
 use consort_tuner::{
-    Block, Catalog, Confidence, Ending, Entry, Grid, Identity, Measured, Observer, Outcome,
-    Progress, Rigour, Search, Selector, Wisdom, Workbench, Workload, inconsistencies,
+    Block, Catalog, Confidence, Entry, Grid, Identity, Measurements, Observer, Outcome, Progress,
+    Rigour, Search, Selector, StopReason, Wisdom, Workbench, Workload, inconsistencies,
 };
 
 use crate::fake::{Fake, REDUCE};
@@ -39,7 +39,7 @@ fn all_sizes(grid: &Grid) -> Vec<Query> {
 /// Returns the share of `queries` where the choice is within 10 % of the best.
 fn share_of_good(bench: &Fake, wisdom: Option<&Wisdom>, queries: &[Query]) -> f64 {
     let is_good = |query: &&Query| {
-        let selector = Selector::new(bench, Measured::new(wisdom, CORES));
+        let selector = Selector::new(bench, Measurements::new(wisdom, CORES));
         let selected = selector.select(&CallSpec::from(*query)).unwrap();
         Fake::true_ns(query, &selected.candidate) <= bench.best_ns(query) * 1.1
     };
@@ -98,7 +98,7 @@ fn a_change_of_winner_is_located() {
     let mut wisdom = empty(&bench);
     let search = search(&grid, Rigour::Measure, Duration::from_secs(600));
     let outcome = run(search, &mut bench, &mut wisdom);
-    assert_eq!(outcome.ending, Ending::Complete);
+    assert_eq!(outcome.ending, StopReason::Complete);
     assert!(outcome.refined_count > 0);
     assert_eq!(outcome.measured_count, grid.points().len() + outcome.refined_count);
     let entries: Vec<&Entry> = wisdom.entries().collect();
@@ -124,7 +124,7 @@ fn estimate_measures_nothing_and_answers_all() {
     let mut bench = Fake::new(5);
     let mut wisdom = empty(&bench);
     let outcome = run(search(&grid, Rigour::Estimate, Duration::ZERO), &mut bench, &mut wisdom);
-    assert_eq!((outcome.ending, outcome.measured_count), (Ending::Complete, 0));
+    assert_eq!((outcome.ending, outcome.measured_count), (StopReason::Complete, 0));
     assert_eq!(outcome.estimated_count, grid.points().len());
     assert!(bench.log.is_empty());
     assert!(wisdom.entries().all(|entry| entry.confidence == Confidence::Model));
@@ -144,7 +144,7 @@ fn the_budget_holds_and_the_result_is_complete() {
             assert_eq!(outcome.elapsed, bench.now());
             assert!(grid.points().iter().all(|query| wisdom.entry(query).is_some()));
             if budget_ms <= 1000 {
-                assert_eq!(outcome.ending, Ending::OutOfBudget);
+                assert_eq!(outcome.ending, StopReason::OutOfBudget);
                 assert!(outcome.estimated_count > 0);
             }
         }
@@ -164,7 +164,7 @@ fn search_resumes_where_the_last_one_ended() {
         assert_eq!(outcome.kept_count, measured_count);
         measured_count += outcome.measured_count;
         runs += 1;
-        if outcome.ending == Ending::Complete {
+        if outcome.ending == StopReason::Complete {
             break;
         }
         assert!(outcome.measured_count > 0 && runs < 100);
@@ -237,7 +237,7 @@ fn time_follows_weight_and_every_query_gets_some() {
     let budget = Duration::from_secs(10);
     let search = Search { workload, ..search(&grid, Rigour::Measure, budget) };
     let outcome = run(search, &mut bench, &mut wisdom);
-    assert_eq!((outcome.ending, outcome.measured_count), (Ending::Complete, 4), "{outcome:?}");
+    assert_eq!((outcome.ending, outcome.measured_count), (StopReason::Complete, 4), "{outcome:?}");
     assert_eq!(wisdom.entries().len(), 4, "these queries, and no sizes between them");
     let time_of = |query: &Query| -> f64 {
         let ends = bench.begun.iter().skip(1).chain([&outcome.elapsed]);
@@ -292,7 +292,7 @@ impl Observer for Stopper<'_> {
         self.stop.store(self.measured >= 100, Ordering::Relaxed);
     }
 
-    fn won(&mut self, _: &Progress, entry: &Entry, wisdom: &Wisdom) {
+    fn entry_measured(&mut self, _: &Progress, entry: &Entry, wisdom: &Wisdom) {
         assert_eq!(wisdom.entry(&entry.query), Some(entry));
         self.won_count += 1;
     }
@@ -308,7 +308,7 @@ fn an_observer_follows_and_the_flag_stops() {
     let search = Search { stop: &stop, ..search(&grid, Rigour::Measure, Duration::from_secs(60)) };
     let outcome = search.run(&mut bench, &mut wisdom, &mut observer).unwrap();
     let Outcome { ending, measured_count, .. } = outcome;
-    assert_eq!((ending, measured_count), (Ending::Stopped, observer.won_count));
+    assert_eq!((ending, measured_count), (StopReason::Stopped, observer.won_count));
     assert!((20..grid.points().len() / 2).contains(&measured_count), "{measured_count}");
     assert_eq!(wisdom.entries().filter(|entry| entry.is_measured()).count(), measured_count);
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use consort_collectives::PlanError;
 use consort_fabric::{CallSpec, Collective, Kernel, Operator, Sum, SyncModes};
 use consort_native::{Buffer, Operands, Site};
-use consort_tuner::online::{Next, TIMES};
+use consort_tuner::online::{RefinementStep, TIMES};
 
 use super::{
     plan_cache::Key,
@@ -54,13 +54,15 @@ impl Hold<'_> {
                 return self.run_new(&*ready, operands, site);
             }
             match kind.refinement.advance() {
-                Next::Rest(rest) => kind.rests_until = Some(self.quarter_from(calls, rest)),
-                Next::Try(index) => match self.plan_of(kind, index, call) {
+                RefinementStep::Rest(rest) => {
+                    kind.rests_until = Some(self.quarter_from(calls, rest))
+                }
+                RefinementStep::Try(index) => match self.plan_of(kind, index, call) {
                     Ok(ready) => {
                         let begun = Instant::now();
                         self.run_new(&*ready, operands, site)?;
                         let took_ns = begun.elapsed().as_nanos();
-                        kind.refinement.took(u64::try_from(took_ns).unwrap_or(u64::MAX));
+                        kind.refinement.record_time(u64::try_from(took_ns).unwrap_or(u64::MAX));
                         return Ok(());
                     }
                     Err(Error::Plan(PlanError::Incapable { .. }))
@@ -70,7 +72,7 @@ impl Hold<'_> {
                     }
                     Err(error) => return Err(error),
                 },
-                Next::Decide => {
+                RefinementStep::Decide => {
                     let sums = self.add_up(refinements, &kind.refinement.times_ns(), site)?;
                     kind.refinement.decide(&sums, call.pes);
                 }

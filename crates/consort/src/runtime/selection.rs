@@ -11,7 +11,7 @@ use consort_collectives::{
 };
 use consort_fabric::{CallSpec, Candidate, Collective};
 use consort_native::Group;
-use consort_tuner::{Arrival, Catalog, ChosenBy, Entry, Measured, Selector, Table};
+use consort_tuner::{Arrival, Catalog, ChosenBy, Entry, Measurements, Selector, Table};
 
 use super::{making::Outside, recording::Recorder, wisdom::Source};
 use crate::{Algorithms, Result};
@@ -199,7 +199,7 @@ impl Choices {
     /// Selects among all algorithms, or only those of the library.
     fn selector(&self, collective: Collective, may_be_own: bool) -> Selector<'_, Algorithms> {
         let catalog = if may_be_own { self.algorithms } else { self.algorithms.without_own() };
-        let measured = self.wisdom.as_deref().map_or(Measured::Nothing, Measured::Table);
+        let measured = self.wisdom.as_deref().map_or(Measurements::Nothing, Measurements::Table);
         let forced = self.forced.get(&collective);
         Selector { catalog, measured, forced }
     }

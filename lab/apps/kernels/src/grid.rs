@@ -23,7 +23,7 @@ pub struct NoShape(String);
     u64::from(shape.rows) * u64::from(shape.columns),
     Shape::squarest(*pes)
 )]
-pub struct Misfit {
+pub struct IdentityMismatch {
     shape: Shape,
     pes: u32,
 }
@@ -40,12 +40,12 @@ impl Shape {
     /// The given shape, or the squarest, of `pes` PEs.
     ///
     /// # Errors
-    /// [`Misfit`] when the given shape has another number of places.
-    pub fn of(given: Option<Self>, pes: u32) -> Result<Self, Misfit> {
+    /// [`IdentityMismatch`] when the given shape has another number of places.
+    pub fn of(given: Option<Self>, pes: u32) -> Result<Self, IdentityMismatch> {
         let shape = given.unwrap_or_else(|| Self::squarest(pes));
         match shape.rows.checked_mul(shape.columns) {
             Some(places) if places == pes => Ok(shape),
-            _ => Err(Misfit { shape, pes }),
+            _ => Err(IdentityMismatch { shape, pes }),
         }
     }
 }

@@ -10,7 +10,7 @@ use consort_console::{
     output::{self, finish, table, time, wrapped},
 };
 use consort_fabric::CallSpec;
-use consort_tuner::{Measured, Selector, ranked};
+use consort_tuner::{Measurements, Selector, ranked};
 use serde::Serialize;
 
 use super::named;
@@ -64,7 +64,7 @@ impl Model {
         let (name, pes) = (machine.name.clone(), self.pes.unwrap_or(machine.pes()));
         let catalog = Described::of(machine, pes)?;
         let query = self.call.query(pes);
-        let selected = Selector::new(&catalog, Measured::Nothing)
+        let selected = Selector::new(&catalog, Measurements::Nothing)
             .select(&CallSpec::from(&query))
             .with_context(|| format!("no algorithm can serve this call on {name}"))?;
         let all: Vec<Estimate> = ranked(&catalog, &selected.query, |_| true)

@@ -12,7 +12,7 @@ use consort_sim::{
     Simulation,
     machines::{Kind, Machine, State},
 };
-use consort_tuner::{Measured, Selector, TransferClass, default_path};
+use consort_tuner::{Measurements, Selector, TransferClass, default_path};
 
 use super::{Basis, Call, Predicted, Prediction, simulate, times};
 use consort_bench::{asked::sums, harness::Work, usage::Usage, wisdom::usable};
@@ -91,7 +91,7 @@ impl Prediction<'_> {
                 queries.extend(self.sizes_bytes.iter().map(|&bytes| call(collective, sync, bytes)));
             }
         }
-        let measured = Measured::new(wisdom.as_ref(), algorithms.cores());
+        let measured = Measurements::new(wisdom.as_ref(), algorithms.cores());
         let selector = Selector::new(algorithms, measured);
         let serving = |query: Query| {
             let selected = selector.select(&CallSpec::from(&query));

@@ -54,7 +54,7 @@ impl Catalog for Described {
 mod tests {
     use consort::{Collective, SyncModes};
     use consort_fabric::CallSpec;
-    use consort_tuner::{Measured, Selector};
+    use consort_tuner::{Measurements, Selector};
 
     use super::super::program::Program;
     use super::*;
@@ -76,7 +76,7 @@ mod tests {
             .unwrap()
             .clone();
         if algorithm.is_none() {
-            let model = Selector::new(&described, Measured::Nothing);
+            let model = Selector::new(&described, Measurements::Nothing);
             let choice = model.select(&CallSpec::from(&query)).unwrap().candidate;
             // It may be made of the best of each part, and is then no candidate of its own.
             let is_combined = !candidates.contains(&choice);

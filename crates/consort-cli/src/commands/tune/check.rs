@@ -14,7 +14,7 @@ use consort_bench::{
     page::Page,
 };
 use consort_report::{Axis, Bar, Bars, Document, Group, Scale};
-use consort_tuner::{Catalog as _, Check, Penalty, Report, Wisdom, Workload};
+use consort_tuner::{Catalog as _, Check, CheckReport, Penalty, Wisdom, Workload};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -102,7 +102,7 @@ pub(super) fn run(
     Ok(checked(&report, stop.load(Relaxed)))
 }
 
-fn checked(report: &Report, stopped: bool) -> Checked {
+fn checked(report: &CheckReport, stopped: bool) -> Checked {
     let within_10_percent = report.share_within(LIMIT);
     Checked {
         within_10_percent,

@@ -19,7 +19,9 @@ use consort_bench::{
     wisdom::warn_if_untrusted,
 };
 use consort_fabric::CallSpec;
-use consort_tuner::{Catalog, Measured, Mix, Race, Selector, Wisdom, Workload, same, shares_ahead};
+use consort_tuner::{
+    Catalog, Measurements, Mix, Race, Selector, Wisdom, Workload, same, shares_ahead,
+};
 use serde::Serialize;
 
 use super::watch::Meter;
@@ -80,7 +82,7 @@ pub(super) struct Replayed {
 
 /// Returns the candidate that serves a query, and its expected time.
 fn chosen(algorithms: &Algorithms, wisdom: &Wisdom, query: &Query) -> Option<(Candidate, f64)> {
-    let selector = Selector::new(algorithms, Measured::new(Some(wisdom), algorithms.cores()));
+    let selector = Selector::new(algorithms, Measurements::new(Some(wisdom), algorithms.cores()));
     let selected = selector.select(&CallSpec::from(query))?;
     let expected_ns = selector.expected_ns(&selected).unwrap_or(1.0);
     Some((selected.candidate.into_owned(), expected_ns))

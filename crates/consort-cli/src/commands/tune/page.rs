@@ -11,7 +11,7 @@ use consort::{Collective, Fabric, Query, SyncModes};
 use consort_bench::{asked::describe, harness::comparison::Point, page::Page, units};
 use consort_fabric::{OperatorClass, environment::variable};
 use consort_tuner::{
-    Confidence, Ending, Entry, Grid, Inconsistency, Outcome, Wisdom, default_path,
+    Confidence, Entry, Grid, Inconsistency, Outcome, StopReason, Wisdom, default_path,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -60,9 +60,9 @@ impl Story<'_> {
             wisdom: self.path.to_owned(),
             machine: self.wisdom.identity().machine.clone(),
             ending: match self.outcome.ending {
-                Ending::Complete => "complete",
-                Ending::OutOfBudget => "out-of-budget",
-                Ending::Stopped => "stopped",
+                StopReason::Complete => "complete",
+                StopReason::OutOfBudget => "out-of-budget",
+                StopReason::Stopped => "stopped",
             },
             elapsed_seconds: self.outcome.elapsed.as_secs_f64(),
             measured_count: self.outcome.measured_count,
@@ -116,9 +116,9 @@ impl Story<'_> {
             if others > 0 { format!(" ({others} of them of other calls)") } else { String::new() };
         text += &format!(":\n{known} queries measured{others}, {open} estimated by the model.\n");
         text += match ending {
-            Ending::Complete => "",
-            Ending::OutOfBudget => "The time was over: run it again to go on.\n",
-            Ending::Stopped => "It was stopped: run it again to go on.\n",
+            StopReason::Complete => "",
+            StopReason::OutOfBudget => "The time was over: run it again to go on.\n",
+            StopReason::Stopped => "It was stopped: run it again to go on.\n",
         };
         let default = default_path(self.wisdom.identity().arrival);
         let is_default = default.is_ok_and(|path| self.fabric.path_of_wisdom(path) == self.path);

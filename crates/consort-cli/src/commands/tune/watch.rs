@@ -106,7 +106,7 @@ impl Observer for Watch<'_> {
         self.meter.show(progress.done_count, progress.total_count, &what);
     }
 
-    fn won(&mut self, _: &Progress, entry: &Entry, wisdom: &Wisdom) {
+    fn entry_measured(&mut self, _: &Progress, entry: &Entry, wisdom: &Wisdom) {
         self.won.insert(entry.query);
         if self.saved.elapsed() < SAVE_EVERY || self.failure.is_some() {
             return;
